@@ -1,0 +1,115 @@
+//! How a source is cut into blocks.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// The sealed unit, in bytes, unless a source is very large: 1 MiB.
+pub const DEFAULT_BLOCK_SIZE: u32 = 1 << 20;
+
+/// Blocks are never larger, in bytes: agents keep several in memory and promise to stay below 64 MiB.
+const MAX_BLOCK_SIZE: u32 = 4 << 20;
+
+/// Blocks are never smaller, in bytes: below this the headers and system calls begin to show.
+const MIN_BLOCK_SIZE: u32 = 4 << 10;
+
+/// A source's length and the size of the blocks it is cut into. The last block may be shorter; an
+/// empty source has no blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layout {
+    /// Bytes of the source.
+    pub length: u64,
+    /// Bytes of every block but the last.
+    pub block_size: u32,
+}
+
+/// Why a layout can't be.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LayoutError {
+    /// The block size is outside of what agents hold in memory.
+    #[error("block size of {0} bytes: allowed are {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}")]
+    BlockSize(u32),
+}
+
+impl Layout {
+    /// Cuts `length` bytes into blocks of `block_size` bytes.
+    ///
+    /// # Errors
+    /// When the block size is outside of 4 KiB to 4 MiB.
+    pub fn new(length: u64, block_size: u32) -> Result<Self, LayoutError> {
+        if !(MIN_BLOCK_SIZE..=MAX_BLOCK_SIZE).contains(&block_size) {
+            return Err(LayoutError::BlockSize(block_size));
+        }
+        Ok(Self { length, block_size })
+    }
+
+    /// Cuts `length` bytes into blocks of a size that fits them.
+    ///
+    /// A node can open a block only when it has all of it, so the last block's time on the wire is
+    /// added to every copy: short sources get short blocks (at least 64 of them, down to 64 KiB).
+    /// The table of block digests grows with the number of blocks, so very long sources (from
+    /// 256 GiB) get larger ones.
+    #[must_use]
+    pub fn fitting(length: u64) -> Self {
+        const SHORT: u64 = 64;
+        const MANY: u64 = 1 << 18;
+        let mut block_size = DEFAULT_BLOCK_SIZE;
+        while block_size > 64 << 10 && length / u64::from(block_size) < SHORT {
+            block_size /= 2;
+        }
+        while block_size < MAX_BLOCK_SIZE && length / u64::from(block_size) > MANY {
+            block_size *= 2;
+        }
+        Self { length, block_size }
+    }
+
+    /// The number of blocks.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        self.length.div_ceil(u64::from(self.block_size))
+    }
+
+    /// The offset in bytes of block `index`.
+    #[must_use]
+    pub fn offset(&self, index: u64) -> u64 {
+        index * u64::from(self.block_size)
+    }
+
+    /// The bytes in block `index`; 0 for a block that the source doesn't have.
+    #[must_use]
+    pub fn block_length(&self, index: u64) -> u32 {
+        if index >= self.blocks() {
+            return 0;
+        }
+        let rest = self.length - self.offset(index);
+        u32::try_from(rest).map_or(self.block_size, |rest| rest.min(self.block_size))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_block_is_shorter_and_the_lengths_sum_up() {
+        for length in [0, 1, 4095, 4096, 4097, 1 << 20, (1 << 20) + 1] {
+            let layout = Layout::new(length, 4096).expect("4096 is allowed");
+            let sum: u64 = (0..layout.blocks()).map(|i| u64::from(layout.block_length(i))).sum();
+            assert_eq!(sum, length);
+            assert_eq!(layout.block_length(layout.blocks()), 0);
+        }
+    }
+
+    #[test]
+    fn short_sources_get_short_blocks_and_long_ones_long() {
+        assert_eq!(Layout::fitting(10 << 20).block_size, 128 << 10);
+        assert_eq!(Layout::fitting(0).block_size, 64 << 10);
+        assert_eq!(Layout::fitting(1 << 30).block_size, DEFAULT_BLOCK_SIZE);
+        assert_eq!(Layout::fitting(1 << 40).block_size, MAX_BLOCK_SIZE);
+    }
+
+    #[test]
+    fn a_block_size_beyond_memory_is_refused() {
+        assert!(Layout::new(1, 64 << 20).is_err());
+        assert!(Layout::new(1, 0).is_err());
+    }
+}

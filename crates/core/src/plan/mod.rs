@@ -1,0 +1,14 @@
+//! Plans: lanes as values. A plan says which bytes travel on which route, and nothing else; the
+//! agents, the lab and the simulator execute the same plan.
+
+mod blockset;
+mod broadcast;
+mod lane;
+mod layout;
+mod order;
+
+pub use blockset::BlockSet;
+pub use broadcast::{Plan, PlanError, PlannedNode};
+pub use lane::{HEAD, Lane, LaneBlocks, NodeId};
+pub use layout::{DEFAULT_BLOCK_SIZE, Layout, LayoutError};
+pub use order::{Order, OrderError, chain_order};

@@ -1,0 +1,235 @@
+//! Encrypted channels by the Noise protocol (snow): the control channel between two known key pairs
+//! (KK), and the greeting of a link between two members of a session (NNpsk0). No handshake of our
+//! own.
+
+use snow::{Builder, HandshakeState, TransportState};
+use thiserror::Error;
+
+use super::seal::Secret;
+
+/// Bytes of a public or private key.
+pub const KEY_LEN: usize = 32;
+
+/// The most bytes one message may have: what fits one Noise message.
+pub const MAX_MESSAGE: usize = 65535 - 16;
+
+const CONTROL: &str = "Noise_KK_25519_ChaChaPoly_BLAKE2s";
+const LINK: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
+
+/// A public key.
+pub type PublicKey = [u8; KEY_LEN];
+
+/// A key pair of an agent or a controller.
+#[derive(Clone)]
+pub struct KeyPair {
+    /// The part that stays.
+    pub private: [u8; KEY_LEN],
+    /// The part that others know it by.
+    pub public: PublicKey,
+}
+
+/// Which side of a connection one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The one who connected.
+    Initiator,
+    /// The one who accepted.
+    Responder,
+}
+
+/// Why a channel can't be opened or believed.
+#[derive(Debug, Error)]
+pub enum ChannelError {
+    /// The peer hasn't the key that it must have, or bytes were changed on the way.
+    #[error("the peer doesn't hold the right key, or its bytes were changed on the way")]
+    Refused,
+    /// A message is longer than a channel carries.
+    #[error("a message of {0} bytes is longer than the {MAX_MESSAGE} that a channel carries")]
+    TooLong(usize),
+}
+
+impl KeyPair {
+    /// A fresh pair from the system's randomness.
+    ///
+    /// # Panics
+    /// When the system has no randomness to give.
+    #[must_use]
+    pub fn generate() -> Self {
+        let pair = builder(CONTROL, &[]).generate_keypair().expect("the system gives randomness");
+        let key = |bytes: Vec<u8>| bytes.try_into().expect("a 25519 key has 32 bytes");
+        Self { private: key(pair.private), public: key(pair.public) }
+    }
+}
+
+/// A handshake under way: two messages, the initiator's first.
+pub struct Handshake {
+    state: HandshakeState,
+}
+
+impl Handshake {
+    /// The control channel's handshake between `ours` and the holder of `theirs`; `prologue` is
+    /// what both sides said before it.
+    ///
+    /// # Errors
+    /// When `theirs` is no key.
+    pub fn control(
+        role: Role,
+        ours: &KeyPair,
+        theirs: &PublicKey,
+        prologue: &[u8],
+    ) -> Result<Self, ChannelError> {
+        let builder = builder(CONTROL, prologue)
+            .local_private_key(&ours.private)
+            .and_then(|builder| builder.remote_public_key(theirs));
+        Self::build(builder, role)
+    }
+
+    /// A link's greeting between two members of the session that has `secret`.
+    ///
+    /// # Errors
+    /// Never for a secret of the right length, which the type ensures.
+    pub fn link(role: Role, secret: &Secret, prologue: &[u8]) -> Result<Self, ChannelError> {
+        Self::build(builder(LINK, prologue).psk(0, &secret.0), role)
+    }
+
+    fn build(builder: Result<Builder<'_>, snow::Error>, role: Role) -> Result<Self, ChannelError> {
+        let state = builder.and_then(|builder| match role {
+            Role::Initiator => builder.build_initiator(),
+            Role::Responder => builder.build_responder(),
+        });
+        state.map(|state| Self { state }).map_err(|_| ChannelError::Refused)
+    }
+
+    /// The next message to send, with a few bytes for the peer in it.
+    ///
+    /// # Errors
+    /// When it isn't this side's turn.
+    pub fn write(&mut self, payload: &[u8]) -> Result<Vec<u8>, ChannelError> {
+        let mut message = vec![0; payload.len() + 128];
+        let length =
+            self.state.write_message(payload, &mut message).map_err(|_| ChannelError::Refused)?;
+        message.truncate(length);
+        Ok(message)
+    }
+
+    /// Reads the peer's message; returns the bytes that it put in.
+    ///
+    /// # Errors
+    /// When the peer doesn't hold the right key.
+    pub fn read(&mut self, message: &[u8]) -> Result<Vec<u8>, ChannelError> {
+        let mut payload = vec![0; message.len()];
+        let length =
+            self.state.read_message(message, &mut payload).map_err(|_| ChannelError::Refused)?;
+        payload.truncate(length);
+        Ok(payload)
+    }
+
+    /// The channel, once both messages went over.
+    ///
+    /// # Errors
+    /// When the handshake isn't over.
+    pub fn into_channel(self) -> Result<Channel, ChannelError> {
+        let state = self.state.into_transport_mode().map_err(|_| ChannelError::Refused)?;
+        Ok(Channel { state })
+    }
+}
+
+/// An open channel. Messages are numbered by Noise: none can be replayed, dropped or reordered
+/// unnoticed.
+pub struct Channel {
+    state: TransportState,
+}
+
+impl Channel {
+    /// Encrypts `message`, framed by its length (2 bytes, little endian), behind `out`.
+    ///
+    /// # Errors
+    /// When the message is longer than a channel carries.
+    pub fn seal(&mut self, message: &[u8], out: &mut Vec<u8>) -> Result<(), ChannelError> {
+        let start = out.len();
+        let sealed = message.len() + TAG;
+        let frame = u16::try_from(sealed).map_err(|_| ChannelError::TooLong(message.len()))?;
+        out.extend(frame.to_le_bytes());
+        out.resize(start + 2 + sealed, 0);
+        self.state
+            .write_message(message, &mut out[start + 2..])
+            .map_err(|_| ChannelError::TooLong(message.len()))?;
+        Ok(())
+    }
+
+    /// Takes the next whole message off the front of `received`; `None` while it isn't whole.
+    ///
+    /// # Errors
+    /// When the bytes aren't the peer's.
+    pub fn open(&mut self, received: &mut Vec<u8>) -> Result<Option<Vec<u8>>, ChannelError> {
+        let Some(frame) = received.first_chunk::<2>() else { return Ok(None) };
+        let sealed = usize::from(u16::from_le_bytes(*frame));
+        let Some(bytes) = received.get(2..2 + sealed) else { return Ok(None) };
+        let mut message = vec![0; sealed];
+        let length =
+            self.state.read_message(bytes, &mut message).map_err(|_| ChannelError::Refused)?;
+        message.truncate(length);
+        received.drain(..2 + sealed);
+        Ok(Some(message))
+    }
+}
+
+const TAG: usize = 16;
+
+fn builder<'a>(pattern: &str, prologue: &'a [u8]) -> Builder<'a> {
+    let params = pattern.parse().expect("the pattern is one that snow knows");
+    Builder::new(params).prologue(prologue).expect("the prologue is set once")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shake(mut one: Handshake, mut two: Handshake) -> Result<(Channel, Channel), ChannelError> {
+        let first = one.write(b"hello")?;
+        assert_eq!(two.read(&first)?, b"hello");
+        let second = two.write(b"")?;
+        one.read(&second)?;
+        Ok((one.into_channel()?, two.into_channel()?))
+    }
+
+    #[test]
+    fn known_keys_open_a_channel() {
+        let (head, agent) = (KeyPair::generate(), KeyPair::generate());
+        let one = Handshake::control(Role::Initiator, &head, &agent.public, b"x").unwrap();
+        let two = Handshake::control(Role::Responder, &agent, &head.public, b"x").unwrap();
+        let (mut one, mut two) = shake(one, two).unwrap();
+        let mut wire = Vec::new();
+        one.seal(b"an order", &mut wire).unwrap();
+        one.seal(b"another", &mut wire).unwrap();
+        let last = wire.pop().unwrap();
+        assert_eq!(two.open(&mut wire).unwrap().unwrap(), b"an order");
+        assert!(two.open(&mut wire).unwrap().is_none(), "not whole yet");
+        wire.push(last);
+        assert_eq!(two.open(&mut wire).unwrap().unwrap(), b"another");
+    }
+
+    #[test]
+    fn a_wrong_key_a_wrong_secret_or_a_changed_prologue_is_refused() {
+        let (head, agent, stranger) =
+            (KeyPair::generate(), KeyPair::generate(), KeyPair::generate());
+        let one = Handshake::control(Role::Initiator, &stranger, &agent.public, b"x").unwrap();
+        let two = Handshake::control(Role::Responder, &agent, &head.public, b"x").unwrap();
+        assert!(shake(one, two).is_err());
+        let one = Handshake::control(Role::Initiator, &head, &agent.public, b"y").unwrap();
+        let two = Handshake::control(Role::Responder, &agent, &head.public, b"x").unwrap();
+        assert!(shake(one, two).is_err());
+        let one = Handshake::link(Role::Initiator, &Secret([1; 32]), b"").unwrap();
+        let two = Handshake::link(Role::Responder, &Secret([2; 32]), b"").unwrap();
+        assert!(shake(one, two).is_err());
+    }
+
+    #[test]
+    fn a_message_that_is_too_long_is_refused_by_its_sender() {
+        let one = Handshake::link(Role::Initiator, &Secret([1; 32]), b"").unwrap();
+        let two = Handshake::link(Role::Responder, &Secret([1; 32]), b"").unwrap();
+        let (mut one, _) = shake(one, two).unwrap();
+        assert!(one.seal(&vec![0; MAX_MESSAGE + 1], &mut Vec::new()).is_err());
+        assert!(one.seal(&vec![0; MAX_MESSAGE], &mut Vec::new()).is_ok());
+    }
+}

@@ -1,0 +1,249 @@
+//! The fixed frame that goes before every block on a link, and carries what little else links say.
+//!
+//! All of a frame is authenticated by a key that every member of the copy has and nobody else, so a
+//! relay bounds and believes a header before the first slice goes on.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::seal::Keys;
+use crate::plan::NodeId;
+
+/// Bytes of a frame on the wire.
+pub const FRAME_LEN: usize = size_of::<Wire>();
+
+const MAGIC: [u8; 4] = *b"GLF1";
+const MAC_LEN: usize = 16;
+
+/// The identity of one copy: 16 random bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Copy(pub [u8; 16]);
+
+impl fmt::Debug for Copy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..4].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// What a frame says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Downstream, once a link: the blocks of this copy's lane follow. `epoch` says for which route.
+    Open,
+    /// Downstream: a block follows, `length` bytes and a tag.
+    Block,
+    /// Downstream: the block `index` just sent was cut off and padded, through no fault of this
+    /// hop; it will be sent again.
+    Void,
+    /// Downstream: the lane's last block has been sent; only blocks asked for again may follow.
+    End,
+    /// Upstream, first: send the lane from the block at place `index` on.
+    Resume,
+    /// Upstream: send the block `index` again.
+    Again,
+}
+
+/// A frame, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// What it says.
+    pub kind: Kind,
+    /// Whether the block that follows is sealed; a clear one has its checksum in `check`.
+    pub sealed: bool,
+    /// The lane's number.
+    pub lane: u16,
+    /// The copy it belongs to.
+    pub copy: Copy,
+    /// The block's index in the copy.
+    pub index: u64,
+    /// The block's bytes before sealing.
+    pub length: u32,
+    /// Who sealed the block.
+    pub sealer: NodeId,
+    /// Which incarnation of that sealer's key.
+    pub incarnation: u32,
+    /// The route's epoch (`Open`).
+    pub epoch: u32,
+    /// CRC-64 of a clear block.
+    pub check: u64,
+    /// The digest of the block's bytes, fixed by the head when it first read them.
+    pub content: [u8; 32],
+}
+
+/// Why bytes are no frame of this copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum FrameError {
+    /// The bytes are no frame at all.
+    #[error("the bytes are no frame")]
+    Garbage,
+    /// The frame doesn't carry the copy's mark: changed on the way, or a stranger's.
+    #[error("the frame was changed on the way or comes from a stranger")]
+    Forged,
+}
+
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Wire {
+    magic: [u8; 4],
+    kind: u8,
+    sealed: u8,
+    lane: U16,
+    copy: [u8; 16],
+    index: U64,
+    length: U32,
+    sealer: U32,
+    incarnation: U32,
+    epoch: U32,
+    check: U64,
+    content: [u8; 32],
+    mac: [u8; MAC_LEN],
+}
+
+impl Frame {
+    /// A frame that carries no block.
+    #[must_use]
+    pub fn bare(kind: Kind, copy: Copy, lane: u16, index: u64) -> Self {
+        Self {
+            kind,
+            sealed: false,
+            lane,
+            copy,
+            index,
+            length: 0,
+            sealer: NodeId(0),
+            incarnation: 0,
+            epoch: 0,
+            check: 0,
+            content: [0; 32],
+        }
+    }
+
+    /// The bytes on the wire, marked with the copy's key.
+    #[must_use]
+    pub fn to_bytes(&self, keys: &Keys) -> [u8; FRAME_LEN] {
+        let mut wire = Wire {
+            magic: MAGIC,
+            kind: self.kind.to_wire(),
+            sealed: u8::from(self.sealed),
+            lane: self.lane.into(),
+            copy: self.copy.0,
+            index: self.index.into(),
+            length: self.length.into(),
+            sealer: self.sealer.0.into(),
+            incarnation: self.incarnation.into(),
+            epoch: self.epoch.into(),
+            check: self.check.into(),
+            content: self.content,
+            mac: [0; MAC_LEN],
+        };
+        wire.mac = keys.mark(body(wire.as_bytes()));
+        zerocopy::transmute!(wire)
+    }
+
+    /// Reads a frame and checks its mark.
+    ///
+    /// # Errors
+    /// When the bytes are no frame, or one without this copy's mark.
+    pub fn parse(bytes: &[u8; FRAME_LEN], keys: &Keys) -> Result<Self, FrameError> {
+        let wire = Wire::ref_from_bytes(bytes).map_err(|_| FrameError::Garbage)?;
+        let kind = Kind::from_wire(wire.kind).filter(|_| wire.magic == MAGIC);
+        let kind = kind.ok_or(FrameError::Garbage)?;
+        if !keys.is_mark(body(bytes), &wire.mac) {
+            return Err(FrameError::Forged);
+        }
+        Ok(Self {
+            kind,
+            sealed: wire.sealed != 0,
+            lane: wire.lane.get(),
+            copy: Copy(wire.copy),
+            index: wire.index.get(),
+            length: wire.length.get(),
+            sealer: NodeId(wire.sealer.get()),
+            incarnation: wire.incarnation.get(),
+            epoch: wire.epoch.get(),
+            check: wire.check.get(),
+            content: wire.content,
+        })
+    }
+
+    /// Which copy a frame claims to belong to, before anything is checked: to find the keys.
+    #[must_use]
+    pub fn claimed_copy(bytes: &[u8; FRAME_LEN]) -> Option<Copy> {
+        let wire = Wire::ref_from_bytes(bytes).ok()?;
+        (wire.magic == MAGIC).then_some(Copy(wire.copy))
+    }
+}
+
+/// The part of a frame's bytes that its mark covers; a sealed block has it as associated data.
+pub(super) fn body(bytes: &[u8]) -> &[u8] {
+    &bytes[..FRAME_LEN - MAC_LEN]
+}
+
+impl Kind {
+    fn to_wire(self) -> u8 {
+        match self {
+            Self::Open => 1,
+            Self::Block => 2,
+            Self::Void => 3,
+            Self::End => 4,
+            Self::Resume => 5,
+            Self::Again => 6,
+        }
+    }
+
+    fn from_wire(byte: u8) -> Option<Self> {
+        Some(match byte {
+            1 => Self::Open,
+            2 => Self::Block,
+            3 => Self::Void,
+            4 => Self::End,
+            5 => Self::Resume,
+            6 => Self::Again,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::seal::Secret;
+    use super::*;
+
+    fn keys() -> Keys {
+        Keys::new(&Secret([7; 32]), Copy([1; 16]))
+    }
+
+    #[test]
+    fn a_frame_survives_the_wire() {
+        let mut frame = Frame::bare(Kind::Block, Copy([1; 16]), 3, 1 << 40);
+        frame.length = 1 << 20;
+        frame.sealer = NodeId(4);
+        frame.content = [9; 32];
+        assert_eq!(Frame::parse(&frame.to_bytes(&keys()), &keys()), Ok(frame));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found() {
+        let bytes = Frame::bare(Kind::Again, Copy([1; 16]), 0, 5).to_bytes(&keys());
+        for bit in 0..FRAME_LEN * 8 {
+            let mut flipped = bytes;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(Frame::parse(&flipped, &keys()).is_err(), "bit {bit}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_refused(bytes in proptest::array::uniform32(any::<u8>())) {
+            let mut frame = [0; FRAME_LEN];
+            frame[..32].copy_from_slice(&bytes);
+            prop_assert!(Frame::parse(&frame, &keys()).is_err());
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What the head and the agents say to each other over the control channel (postcard, one message a
+//! Noise frame). `PROTOCOL` changes whenever a type here does.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::frame::Copy;
+use super::seal::Secret;
+use crate::plan::{LaneBlocks, Layout, NodeId};
+
+/// Where a node's agent listens, one address a rail.
+pub type NodeAddress = Vec<SocketAddr>;
+
+/// Where the bytes go on a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Destination {
+    /// A file, whole or not at all.
+    File {
+        /// The path as the user wrote it, in the system's bytes.
+        path: Vec<u8>,
+        /// The name to use when `path` turns out to be a directory.
+        name: Vec<u8>,
+        /// Permission bits and modification time (seconds, nanoseconds) to give it; the user's
+        /// umask and now otherwise.
+        keep: Option<(u32, i64, u32)>,
+        /// Whether it must be on stable storage before the node says that it is done.
+        fsync: bool,
+    },
+    /// Nowhere: the bytes are checked and dropped, to measure the network alone.
+    Null,
+    /// The agent's standard output.
+    Output,
+}
+
+/// A hop of a lane as one node sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Route {
+    /// The lane's number.
+    pub lane: u16,
+    /// Who feeds this node, and the epoch of that link.
+    pub upstream: Option<(NodeId, u32)>,
+    /// Whom this node feeds, the epoch of that link, and where to find it.
+    pub downstream: Option<(NodeId, u32, SocketAddr)>,
+}
+
+/// One copy, as one node is told of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Begin {
+    /// Its identity.
+    pub copy: Copy,
+    /// What its keys are derived from.
+    pub secret: Secret,
+    /// How the source is cut.
+    pub layout: Layout,
+    /// The blocks of each lane.
+    pub lanes: Vec<LaneBlocks>,
+    /// The receiving node's place in the plan.
+    pub me: NodeId,
+    /// Where the bytes go.
+    pub destination: Destination,
+    /// The node's first hops.
+    pub routes: Vec<Route>,
+    /// The congestion control to ask the kernel for on data links, where it is allowed.
+    pub congestion: Option<String>,
+}
+
+/// From the head to an agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum ToAgent {
+    /// First: the secret that members of this session greet each other with on links.
+    Enroll {
+        /// The session's secret.
+        session: Secret,
+    },
+    /// Nothing to say: the head is there.
+    Ping,
+    /// Take part in a copy.
+    Begin(Box<Begin>),
+    /// A lane's hops have changed.
+    Route(Copy, Route),
+    /// Your disk holds the others up: drop what it can't take, and fetch it afterwards.
+    Detach(Copy),
+    /// All blocks have been read and this is their digest: put the file under its final name.
+    Commit(Copy, [u8; 32]),
+    /// The copy is over. Whatever isn't committed is removed.
+    Close(Copy),
+    /// Run a command (program and arguments, in the system's bytes).
+    Exec(Vec<Vec<u8>>),
+    /// End.
+    Shutdown,
+}
+
+/// Which side of a node a link is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LinkSide {
+    /// Towards the head.
+    Up,
+    /// Away from it.
+    Down,
+}
+
+/// A lane's progress at one node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaneReport {
+    /// Blocks received whole.
+    pub received: u64,
+}
+
+/// What an agent's heartbeat says of a copy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Progress by lane.
+    pub lanes: Vec<LaneReport>,
+    /// Blocks opened and written.
+    pub held: u64,
+    /// Nanoseconds that receiving waited for the node's own disk, in all.
+    pub stalled_ns: u64,
+    /// The agent's largest resident memory so far, in bytes.
+    pub memory: u64,
+    /// CPU nanoseconds that the agent has used, in all.
+    pub cpu_ns: u64,
+    /// CPU nanoseconds of these that opening blocks took.
+    pub opening_ns: u64,
+}
+
+/// From an agent to the head.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FromAgent {
+    /// Enrolled.
+    Welcome {
+        /// The agent's process.
+        pid: u32,
+        /// Nanoseconds since the agent started.
+        age_ns: u64,
+    },
+    /// Every so often, from a thread that no disk can block.
+    Heartbeat(Option<Report>),
+    /// The destination is open.
+    Ready(Copy),
+    /// The first block has come in.
+    First(Copy),
+    /// A link broke or couldn't be opened.
+    LinkLost {
+        /// The copy.
+        copy: Copy,
+        /// The lane's number.
+        lane: u16,
+        /// The link's epoch.
+        epoch: u32,
+        /// Which of the node's links.
+        side: LinkSide,
+        /// Why.
+        reason: String,
+    },
+    /// A block came in changed.
+    Bad(Copy, u64),
+    /// Every block is held; this is their digest.
+    Complete(Copy, [u8; 32], Report),
+    /// The file has its final name, on stable storage if that was asked for.
+    Committed(Copy, Report),
+    /// This node can't go on with the copy.
+    Failed(Copy, String),
+    /// The copy is over here: nothing of it is left but what was committed.
+    Closed(Copy),
+    /// Bytes of the command's standard output (false) or error (true).
+    Output(bool, Vec<u8>),
+    /// The command ended: its exit code, or the signal that killed it, negated.
+    Exited(i32),
+    /// The command couldn't be started.
+    ExecFailed(String),
+}
+
+impl FromAgent {
+    /// The message's bytes.
+    ///
+    /// # Panics
+    /// Never: these types always have bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("the type has no unserialisable part")
+    }
+
+    /// Reads a message; `None` when the bytes are none.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        postcard::from_bytes(bytes).ok()
+    }
+}
+
+impl ToAgent {
+    /// The message's bytes.
+    ///
+    /// # Panics
+    /// Never: these types always have bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("the type has no unserialisable part")
+    }
+
+    /// Reads a message; `None` when the bytes are none.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        postcard::from_bytes(bytes).ok()
+    }
+}

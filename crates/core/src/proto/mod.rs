@@ -1,0 +1,27 @@
+//! The protocol: fixed frames on the links of the chain, sealed blocks, messages on the control
+//! channel, and the machines that decide. A machine is fed inputs and asked for orders; it never
+//! holds payload, waits, or fails on time by itself.
+
+mod channel;
+mod frame;
+mod head;
+mod message;
+mod relay;
+mod seal;
+mod sink;
+mod version;
+
+pub use channel::{
+    Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
+};
+pub use frame::{Copy, FRAME_LEN, Frame, FrameError, Kind};
+pub use head::{Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Verdict};
+pub use message::{
+    Begin, Destination, FromAgent, LaneReport, LinkSide, NodeAddress, Report, Route, ToAgent,
+};
+pub use relay::{Relay, RelayEvent, RelayOrder, Store};
+pub use seal::{
+    Keys, SealError, Sealer, Secret, TAG_LEN, content_check, content_digest, root_digest,
+};
+pub use sink::{Landing, Sink, SinkError};
+pub use version::{PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, VersionError};

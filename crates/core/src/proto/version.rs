@@ -1,0 +1,129 @@
+//! The first bytes on every connection: who speaks which protocol, and what for. Peers of different
+//! versions learn it here, plainly, before any cryptography; the bytes are part of the handshake's
+//! prologue, so nobody on the way can change them unnoticed.
+
+use thiserror::Error;
+
+/// The version of everything that crosses a connection: frames, messages, handshakes.
+pub const PROTOCOL: u16 = 1;
+
+/// Bytes of a preamble.
+pub const PREAMBLE_LEN: usize = 32;
+
+const MAGIC: &[u8; 8] = b"GARLAND\n";
+const RELEASE_LEN: usize = PREAMBLE_LEN - 11;
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The head's orders and the agent's reports.
+    Control,
+    /// A hop of a lane.
+    Link,
+}
+
+/// The first bytes of each side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preamble {
+    /// The protocol version of the sender.
+    pub protocol: u16,
+    /// What the connection is for.
+    pub purpose: Purpose,
+    /// The release of the sender, for messages to people.
+    pub release: String,
+}
+
+/// Why two peers don't fit.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum VersionError {
+    /// Not a Garland peer at all.
+    #[error("the peer doesn't speak Garland's protocol")]
+    Stranger,
+    /// A Garland of another version.
+    #[error(
+        "the peer is garland {release} with protocol {theirs}, this is protocol {PROTOCOL}: \
+         use the same garland on both sides"
+    )]
+    Version {
+        /// The peer's protocol.
+        theirs: u16,
+        /// The peer's release.
+        release: String,
+    },
+}
+
+impl Preamble {
+    /// What this build says first.
+    #[must_use]
+    pub fn ours(purpose: Purpose) -> Self {
+        Self { protocol: PROTOCOL, purpose, release: env!("CARGO_PKG_VERSION").to_owned() }
+    }
+
+    /// The bytes on the wire: `GARLAND\n`, the protocol (little endian), the purpose (`C`, `L`),
+    /// and the release padded with zeros.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; PREAMBLE_LEN] {
+        let mut bytes = [0; PREAMBLE_LEN];
+        bytes[..8].copy_from_slice(MAGIC);
+        bytes[8..10].copy_from_slice(&self.protocol.to_le_bytes());
+        bytes[10] = match self.purpose {
+            Purpose::Control => b'C',
+            Purpose::Link => b'L',
+        };
+        let release = self.release.as_bytes();
+        let length = release.len().min(RELEASE_LEN);
+        bytes[11..11 + length].copy_from_slice(&release[..length]);
+        bytes
+    }
+
+    /// Reads a peer's preamble and checks that it fits this build.
+    ///
+    /// # Errors
+    /// When the peer is a stranger, or of another version.
+    pub fn parse(bytes: &[u8; PREAMBLE_LEN]) -> Result<Self, VersionError> {
+        if &bytes[..8] != MAGIC {
+            return Err(VersionError::Stranger);
+        }
+        let protocol = u16::from_le_bytes([bytes[8], bytes[9]]);
+        // Only printable characters may reach a terminal.
+        let release: String = bytes[11..]
+            .iter()
+            .take_while(|&&byte| byte != 0)
+            .map(|&byte| if byte.is_ascii_graphic() { char::from(byte) } else { '?' })
+            .collect();
+        if protocol != PROTOCOL {
+            return Err(VersionError::Version { theirs: protocol, release });
+        }
+        let purpose = match bytes[10] {
+            b'C' => Purpose::Control,
+            b'L' => Purpose::Link,
+            _ => return Err(VersionError::Stranger),
+        };
+        Ok(Self { protocol, purpose, release })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preamble_survives_the_wire() {
+        let ours = Preamble::ours(Purpose::Link);
+        assert_eq!(Preamble::parse(&ours.to_bytes()), Ok(ours));
+    }
+
+    #[test]
+    fn another_version_says_which() {
+        let other = Preamble { protocol: 9, ..Preamble::ours(Purpose::Control) };
+        let error = Preamble::parse(&other.to_bytes()).unwrap_err();
+        assert!(error.to_string().contains("protocol 9, this is protocol 1"), "{error}");
+    }
+
+    #[test]
+    fn strangers_are_strangers() {
+        let mut http = [b' '; PREAMBLE_LEN];
+        http[..14].copy_from_slice(b"GET / HTTP/1.1");
+        assert_eq!(Preamble::parse(&http), Err(VersionError::Stranger));
+    }
+}
