@@ -1,1 +1,12 @@
-//! Skeleton.
+//! All of Linux that Garland touches, one kernel feature a file, each with a probe and a fallback
+//! where the feature may be missing. All unsafe code of the project lives here, each with its
+//! reason. Nothing here knows of clusters or copies.
+
+pub mod clock;
+pub mod confine;
+pub mod event;
+pub mod pipe;
+pub mod process;
+pub mod random;
+pub mod signal;
+pub mod tcp;

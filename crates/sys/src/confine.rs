@@ -1,0 +1,153 @@
+//! Paths that can't lead out of a folder: openat2 with RESOLVE_IN_ROOT, and where the kernel hasn't
+//! it a walk component by component that follows no link.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2};
+use rustix::io::Errno;
+
+/// Where paths are taken to begin, and whether they may lead out of it.
+#[derive(Debug)]
+pub enum Root {
+    /// The process's own view: its working directory and the whole file system.
+    Free,
+    /// A folder that no path leads out of: `/x`, `..` and links all stay inside.
+    Confined(OwnedFd, PathBuf),
+}
+
+const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::RDONLY);
+
+impl Root {
+    /// Confines paths to the folder `path`.
+    ///
+    /// # Errors
+    /// When it isn't a folder that can be opened.
+    pub fn confined(path: &Path) -> io::Result<Self> {
+        let fd = openat(CWD, path, DIRECTORY, Mode::empty())?;
+        Ok(Self::Confined(fd, path.to_owned()))
+    }
+
+    /// Opens the folder `path`; makes it and the ones above it if `make` says so.
+    ///
+    /// # Errors
+    /// When it isn't there, isn't a folder, or leads out of the root.
+    pub fn open_dir(&self, path: &Path, make: bool) -> io::Result<OwnedFd> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        match self.open_existing(path) {
+            Err(error) if make && error.kind() == io::ErrorKind::NotFound => self.make_dirs(path),
+            result => result,
+        }
+    }
+
+    /// Opens the entry `path` itself for reading, a file or a folder.
+    ///
+    /// # Errors
+    /// When it isn't there or leads out of the root.
+    pub fn open_entry(&self, path: &Path) -> io::Result<OwnedFd> {
+        self.open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK)
+    }
+
+    fn open_existing(&self, path: &Path) -> io::Result<OwnedFd> {
+        self.open(path, DIRECTORY)
+    }
+
+    fn open(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        let Self::Confined(root, _) = self else {
+            return Ok(openat(CWD, path, flags, Mode::empty())?);
+        };
+        let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        match openat2(root, path, flags, Mode::empty(), inside) {
+            Err(Errno::NOSYS | Errno::PERM) => walk(root, path, flags),
+            result => Ok(result?),
+        }
+    }
+
+    fn make_dirs(&self, path: &Path) -> io::Result<OwnedFd> {
+        let mut so_far = PathBuf::new();
+        for component in path.components() {
+            so_far.push(component);
+            let Component::Normal(name) = component else { continue };
+            let above = so_far.parent().unwrap_or(Path::new("."));
+            let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+            let parent = self.open_existing(above)?;
+            match mkdirat(&parent, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.open_existing(path)
+    }
+}
+
+/// Component by component, following no link at all: stricter than openat2, never laxer.
+fn walk(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let names: Vec<&OsStr> = normal_names(path)?;
+    let mut at = root.try_clone()?;
+    for (place, name) in names.iter().enumerate() {
+        let last = place + 1 == names.len();
+        let how = if last { flags } else { DIRECTORY };
+        at = openat(&at, *name, how | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    if names.is_empty() {
+        at = openat(at.as_fd(), ".", flags, Mode::empty())?;
+    }
+    Ok(at)
+}
+
+fn normal_names(path: &Path) -> io::Result<Vec<&OsStr>> {
+    let mut names = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => names.push(name),
+            // As at the top of a file system: the folder above the root is the root.
+            Component::ParentDir => drop(names.pop()),
+            Component::RootDir | Component::CurDir => {}
+            Component::Prefix(_) => return Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn place(name: &str) -> PathBuf {
+        let path =
+            std::env::temp_dir().join(format!("garland-confine-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn no_path_leads_out() {
+        let dir = place("out");
+        std::fs::create_dir(dir.join("in")).unwrap();
+        symlink("/etc", dir.join("in/link")).unwrap();
+        symlink("/proc/self/root", dir.join("in/magic")).unwrap();
+        let root = Root::confined(&dir.join("in")).unwrap();
+        for path in ["link", "../../etc", "/etc", "magic/etc"] {
+            assert!(root.open_dir(Path::new(path), false).is_err(), "{path}");
+        }
+        let Root::Confined(fd, _) = &root else { panic!("it is confined") };
+        for path in ["link", "link/passwd", "magic"] {
+            assert!(walk(fd, Path::new(path), DIRECTORY).is_err(), "{path}");
+        }
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn folders_are_made_inside() {
+        let dir = place("make");
+        let root = Root::confined(&dir).unwrap();
+        root.open_dir(Path::new("/data/a/b/"), true).unwrap();
+        assert!(dir.join("data/a/b").is_dir());
+        assert!(root.open_dir(Path::new("/data/c"), false).is_err());
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+}

@@ -1,0 +1,116 @@
+//! Waiting for several things at once: eventfd and poll.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+
+/// A flag that one thread raises and another, waiting in `wait_readable`, notices.
+#[derive(Debug)]
+pub struct Wake {
+    fd: OwnedFd,
+}
+
+impl Wake {
+    /// A lowered flag.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { fd })
+    }
+
+    /// Raises the flag.
+    pub fn raise(&self) {
+        // The only failure is a counter at its maximum, which means that the flag is up.
+        let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
+    }
+
+    /// Lowers the flag.
+    pub fn lower(&self) {
+        let _ = rustix::io::read(&self.fd, &mut [0u8; 8]);
+    }
+}
+
+impl AsFd for Wake {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// What to wait for on one descriptor.
+#[derive(Clone, Copy, Debug)]
+pub struct Interest<'a> {
+    /// The descriptor.
+    pub fd: BorrowedFd<'a>,
+    /// Whether room to write counts, too.
+    pub write: bool,
+}
+
+/// What a descriptor is ready for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ready {
+    /// Something can be read: bytes, an end or an error.
+    pub read: bool,
+    /// Something can be written.
+    pub write: bool,
+}
+
+/// Waits until one of `interests` is ready or the time is over (`None`: as long as it takes); what
+/// each is ready for, in their order. A signal ends the wait early.
+///
+/// # Errors
+/// When the system can't wait on these descriptors.
+pub fn wait(interests: &[Interest<'_>], timeout: Option<Duration>) -> io::Result<Vec<Ready>> {
+    let mut fds: Vec<PollFd<'_>> = interests
+        .iter()
+        .map(|interest| {
+            let write = if interest.write { PollFlags::OUT } else { PollFlags::empty() };
+            PollFd::from_borrowed_fd(interest.fd, PollFlags::IN | write)
+        })
+        .collect();
+    let timeout = timeout.map(|time| Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    });
+    match poll(&mut fds, timeout.as_ref()) {
+        Ok(_) => {}
+        Err(Errno::INTR) => return Ok(vec![Ready::default(); interests.len()]),
+        Err(error) => return Err(error.into()),
+    }
+    let over = PollFlags::IN | PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    let ready = |fd: &PollFd<'_>| Ready {
+        read: fd.revents().intersects(over),
+        write: fd.revents().intersects(PollFlags::OUT | PollFlags::ERR),
+    };
+    Ok(fds.iter().map(ready).collect())
+}
+
+/// Waits until one of `fds` can be read or the time is over; which can, in their order.
+///
+/// # Errors
+/// When the system can't wait on these descriptors.
+pub fn wait_readable(fds: &[BorrowedFd<'_>], timeout: Option<Duration>) -> io::Result<Vec<bool>> {
+    let interests: Vec<_> = fds.iter().map(|&fd| Interest { fd, write: false }).collect();
+    Ok(wait(&interests, timeout)?.iter().map(|ready| ready.read).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_raised_flag_is_noticed_until_it_is_lowered() {
+        let wake = Wake::new().unwrap();
+        let now = Some(Duration::ZERO);
+        assert_eq!(wait_readable(&[wake.as_fd()], now).unwrap(), [false]);
+        wake.raise();
+        wake.raise();
+        assert_eq!(wait_readable(&[wake.as_fd()], now).unwrap(), [true]);
+        wake.lower();
+        assert_eq!(wait_readable(&[wake.as_fd()], now).unwrap(), [false]);
+    }
+}

@@ -1,0 +1,69 @@
+//! What the kernel says of this process, and how it ends with its parent.
+
+use std::io;
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+/// The largest resident memory that this process has had, in bytes; 0 where /proc doesn't say.
+#[must_use]
+pub fn peak_memory() -> u64 {
+    status_kib("VmHWM:") * 1024
+}
+
+fn status_kib(field: &str) -> u64 {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+}
+
+/// Has the kernel kill this process when the one that started it dies.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn die_with_parent() -> io::Result<()> {
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+/// Leaves the caller's session and terminal: an agent that stays must not get its Ctrl-C.
+///
+/// # Errors
+/// When this process leads a process group already.
+pub fn leave_session() -> io::Result<()> {
+    rustix::process::setsid()?;
+    Ok(())
+}
+
+/// This host's boot, as the kernel names it: state that another boot left is stale.
+#[must_use]
+pub fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map_or_else(|_| String::new(), |id| id.trim().to_owned())
+}
+
+/// This host's name.
+#[must_use]
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// This host's processor, as `uname -m` says it.
+#[must_use]
+pub fn machine() -> String {
+    rustix::system::uname().machine().to_string_lossy().into_owned()
+}
+
+/// The user that this process acts for.
+#[must_use]
+pub fn user_id() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_kernel_tells() {
+        assert!(super::peak_memory() > 100_000);
+        assert!(!super::boot_id().is_empty());
+        assert!(!super::host_name().is_empty());
+    }
+}

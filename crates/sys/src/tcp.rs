@@ -1,0 +1,123 @@
+//! What Garland asks of TCP sockets.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use rustix::net::sockopt;
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+/// Congestion controls for links inside a cluster, best first. Where the kernel's default is bbr
+/// without the fq scheduler, it paces by timers and costs twice the CPU of a loss-based one; on one
+/// site's wires that buys nothing.
+pub const PREFERRED: [&str; 2] = ["cubic", "reno"];
+
+/// Connects within `timeout`.
+///
+/// # Errors
+/// When nobody answers in time, or the answer is no.
+pub fn connect(address: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address, timeout)?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// Listens on `port` (0: any free one) for connections from anywhere, by IPv6 and IPv4 where the
+/// host has both.
+///
+/// # Errors
+/// When the port is in use or the host has no network.
+pub fn listen(port: u16) -> io::Result<TcpListener> {
+    let any6 = SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, port));
+    let any4 = SocketAddr::from((std::net::Ipv4Addr::UNSPECIFIED, port));
+    let both = || {
+        let socket = Socket::new(Domain::IPV6, Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_only_v6(false)?;
+        bind(socket, any6)
+    };
+    match both() {
+        Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
+            bind(Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?, any4)
+        }
+        result => result,
+    }
+}
+
+fn bind(socket: Socket, address: SocketAddr) -> io::Result<TcpListener> {
+    const BACKLOG: i32 = 1024;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Sets the first congestion control of `wanted` that the kernel allows; returns the one in force.
+///
+/// # Errors
+/// When the kernel doesn't even tell which one is in force.
+pub fn choose_congestion(stream: &TcpStream, wanted: &[&str]) -> io::Result<String> {
+    for name in wanted {
+        if sockopt::set_tcp_congestion(stream, name).is_ok() {
+            break;
+        }
+    }
+    Ok(sockopt::tcp_congestion(stream)?)
+}
+
+/// Wakes a reader of `stream` only when `bytes` have come in (or the stream ends), to save the
+/// CPU's time on wires that bring bytes in drops.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn set_low_water(stream: &TcpStream, bytes: u32) -> io::Result<()> {
+    let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    // SAFETY: the descriptor is open for the call's duration (borrowed from `stream`), and the
+    // option's value is a C int whose address and size are passed.
+    let result = unsafe {
+        libc::setsockopt(
+            std::os::fd::AsRawFd::as_raw_fd(stream),
+            libc::SOL_SOCKET,
+            libc::SO_RCVLOWAT,
+            (&raw const value).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Lets the kernel's keep-alive notice a peer that vanished while nothing is sent: after about
+/// 15 s.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+    let keep = socket2::TcpKeepalive::new()
+        .with_time(Duration::from_secs(5))
+        .with_interval(Duration::from_secs(5))
+        .with_retries(2);
+    SockRef::from(stream).set_tcp_keepalive(&keep)
+}
+
+/// Closes a connection so that the peer sees a reset, and unsent bytes are dropped.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
+    SockRef::from(stream).set_linger(Some(Duration::ZERO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_takes_connections_and_a_taken_port_is_refused() {
+        let listener = listen(0).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let stream = connect(address, Duration::from_secs(1)).unwrap();
+        assert!(!choose_congestion(&stream, &PREFERRED).unwrap().is_empty());
+        assert!(set_low_water(&stream, 4096).is_ok());
+        assert_eq!(listen(port).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+}
