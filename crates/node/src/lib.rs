@@ -1,1 +1,28 @@
-//! Skeleton.
+//! The agent and the head: they drive the protocol's machines with real sockets and files.
+//!
+//! The data plane is plain threads and blocking calls: one thread a lane moves blocks, one writes
+//! them; the control channel has threads of its own, so that no disk and no full socket can silence
+//! a node.
+
+mod agent;
+mod conduit;
+mod connection;
+mod exec;
+mod feed;
+mod head;
+mod lane;
+mod link;
+mod listener;
+mod member;
+mod part;
+mod pool;
+mod session;
+mod source;
+mod store;
+mod writer;
+
+pub use agent::{AgentConfig, AgentError, ReadyLine, run_agent};
+pub use conduit::Path as RelayPath;
+pub use connection::{Connection, ConnectionError, connect_agent};
+pub use head::{Agent, CopyJob, Moments, NodeOutcome, Outcome, Progress, run_copy};
+pub use source::{Source, SourceError};

@@ -16,12 +16,30 @@ fn status_kib(field: &str) -> u64 {
     line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
+/// The permission bits that this process takes off new files. Read from /proc where it says, since
+/// asking the kernel means changing it for a moment.
+#[must_use]
+pub fn umask() -> u32 {
+    const USUAL: u32 = 0o022;
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return USUAL };
+    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(USUAL)
+}
+
 /// Has the kernel kill this process when the one that started it dies.
 ///
 /// # Errors
 /// When the kernel refuses.
 pub fn die_with_parent() -> io::Result<()> {
     Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+/// Kills a process group. One that is gone already needs no killing.
+pub fn kill_group(leader: u32) {
+    let pid = i32::try_from(leader).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+    }
 }
 
 /// Leaves the caller's session and terminal: an agent that stays must not get its Ctrl-C.

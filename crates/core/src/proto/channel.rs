@@ -48,6 +48,12 @@ pub enum ChannelError {
     TooLong(usize),
 }
 
+impl std::fmt::Debug for KeyPair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeyPair(..)")
+    }
+}
+
 impl KeyPair {
     /// A fresh pair from the system's randomness.
     ///

@@ -21,9 +21,11 @@ pub enum Destination {
         path: Vec<u8>,
         /// The name to use when `path` turns out to be a directory.
         name: Vec<u8>,
-        /// Permission bits and modification time (seconds, nanoseconds) to give it; the user's
-        /// umask and now otherwise.
-        keep: Option<(u32, i64, u32)>,
+        /// The source's permission bits.
+        mode: u32,
+        /// The modification time to give it (seconds, nanoseconds), and the mode exactly; otherwise
+        /// it is new, and the mode is cut by the node's umask.
+        times: Option<(i64, u32)>,
         /// Whether it must be on stable storage before the node says that it is done.
         fsync: bool,
     },
@@ -49,8 +51,10 @@ pub struct Route {
 pub struct Begin {
     /// Its identity.
     pub copy: Copy,
-    /// What its keys are derived from.
+    /// What its keys are derived from, and what its members greet each other with on links.
     pub secret: Secret,
+    /// Whether blocks are sealed; otherwise they only have a checksum.
+    pub sealed: bool,
     /// How the source is cut.
     pub layout: Layout,
     /// The blocks of each lane.
@@ -61,18 +65,13 @@ pub struct Begin {
     pub destination: Destination,
     /// The node's first hops.
     pub routes: Vec<Route>,
-    /// The congestion control to ask the kernel for on data links, where it is allowed.
-    pub congestion: Option<String>,
+    /// The congestion controls to ask the kernel for on data links, best first.
+    pub congestion: Vec<String>,
 }
 
 /// From the head to an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ToAgent {
-    /// First: the secret that members of this session greet each other with on links.
-    Enroll {
-        /// The session's secret.
-        session: Secret,
-    },
     /// Nothing to say: the head is there.
     Ping,
     /// Take part in a copy.
@@ -127,7 +126,7 @@ pub struct Report {
 /// From an agent to the head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromAgent {
-    /// Enrolled.
+    /// First, once the channel is open.
     Welcome {
         /// The agent's process.
         pid: u32,

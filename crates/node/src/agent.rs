@@ -1,0 +1,347 @@
+//! The agent: a process on every node that takes part in copies and runs commands, for the
+//! controllers whose keys it was started with and nobody else.
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use garland_core::proto::{Copy, FromAgent, KeyPair, PublicKey, ToAgent};
+use garland_sys::confine::Root;
+use garland_sys::{clock, tcp};
+use thiserror::Error;
+
+use crate::conduit::Path as RelayPath;
+use crate::exec;
+use crate::listener;
+use crate::member::Member;
+use crate::part::Part;
+use crate::session::Session;
+
+/// How often an agent says that it is alive.
+const HEARTBEAT: Duration = Duration::from_millis(100);
+
+/// How long an agent waits for its first controller.
+const LONELY: Duration = Duration::from_secs(60);
+
+/// How an agent is started.
+#[derive(Clone, Debug)]
+pub struct AgentConfig {
+    /// The folder that no path leads out of; the whole file system when there is none.
+    pub root: Option<PathBuf>,
+    /// The public keys of those who may command.
+    pub controllers: Vec<PublicKey>,
+    /// The port to listen on; 0 for any.
+    pub port: u16,
+    /// The key pair to be known by; a fresh one when there is none.
+    pub keys: Option<KeyPair>,
+    /// How long to stay without anything to do. Without it the agent ends with its first
+    /// controller, or when its standard input ends.
+    pub stay: Option<Duration>,
+    /// How bytes go through this node.
+    pub path: RelayPath,
+}
+
+/// Why an agent can't start.
+#[derive(Debug, Error)]
+pub enum AgentError {
+    /// Its folder can't be opened.
+    #[error("opening the agent's root {0}: {1}")]
+    Root(String, io::Error),
+    /// Its port can't be had.
+    #[error("listening on port {0}: {1}")]
+    Listen(u16, io::Error),
+    /// Its ready line can't be said.
+    #[error("telling the launcher that the agent is ready: {0}")]
+    Ready(io::Error),
+}
+
+/// What an agent says on its standard output once it can be connected to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadyLine {
+    /// The port it listens on.
+    pub port: u16,
+    /// Its public key.
+    pub key: PublicKey,
+    /// Its release.
+    pub release: String,
+}
+
+impl ReadyLine {
+    const WORD: &str = "garland-agent";
+
+    /// Reads a line of an agent's output; `None` when it is something else.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        if words.next()? != Self::WORD {
+            return None;
+        }
+        let release = words.next()?.to_owned();
+        let port = words.next()?.parse().ok()?;
+        let hex = words.next()?;
+        let mut key = [0; 32];
+        if hex.len() != 64 || !hex.is_ascii() {
+            return None;
+        }
+        for (at, byte) in key.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).ok()?;
+        }
+        Some(Self { port, key, release })
+    }
+}
+
+impl std::fmt::Display for ReadyLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} {} ", Self::WORD, self.release, self.port)?;
+        self.key.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A running agent.
+pub struct Agent {
+    config: AgentConfig,
+    keys: KeyPair,
+    root: Root,
+    started_ns: u64,
+    /// When there was something to do last.
+    active_ns: AtomicU64,
+    sessions: AtomicUsize,
+    members: Mutex<HashMap<Copy, Arc<Member>>>,
+    joined: Condvar,
+    strangers: AtomicUsize,
+}
+
+/// Runs an agent until it has nothing more to do; says its ready line first.
+///
+/// # Errors
+/// When its root, its port or its output can't be had.
+pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
+    let root = match &config.root {
+        None => Root::Free,
+        Some(path) => Root::confined(path)
+            .map_err(|error| AgentError::Root(path.display().to_string(), error))?,
+    };
+    let listener =
+        tcp::listen(config.port).map_err(|error| AgentError::Listen(config.port, error))?;
+    let port = listener.local_addr().map_err(|error| AgentError::Listen(config.port, error))?;
+    let keys = config.keys.clone().unwrap_or_else(KeyPair::generate);
+    let now = clock::now_ns();
+    let agent = Arc::new(Agent {
+        config,
+        keys,
+        root,
+        started_ns: now,
+        active_ns: AtomicU64::new(now),
+        sessions: AtomicUsize::new(0),
+        members: Mutex::new(HashMap::new()),
+        joined: Condvar::new(),
+        strangers: AtomicUsize::new(0),
+    });
+    let line = ReadyLine {
+        port: port.port(),
+        key: agent.keys.public,
+        release: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let mut output = io::stdout().lock();
+    writeln!(output, "{line}").and_then(|()| output.flush()).map_err(AgentError::Ready)?;
+    drop(output);
+    if agent.config.stay.is_none() {
+        let agent = Arc::clone(&agent);
+        std::thread::spawn(move || agent.end_with_launcher());
+    }
+    let idle = Arc::clone(&agent);
+    std::thread::spawn(move || listener::listen(&agent, &listener));
+    idle.watch_idleness();
+    Ok(())
+}
+
+impl Agent {
+    /// The key pair that this agent is known by.
+    pub fn keys(&self) -> &KeyPair {
+        &self.keys
+    }
+
+    /// The public keys of those who may command.
+    pub fn controllers(&self) -> &[PublicKey] {
+        &self.config.controllers
+    }
+
+    /// Where paths begin.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// How bytes go through this node.
+    pub fn path(&self) -> RelayPath {
+        self.config.path
+    }
+
+    /// The folder that commands run in.
+    pub fn folder(&self) -> Option<&std::path::Path> {
+        self.config.root.as_deref()
+    }
+
+    /// Notes a peer that was turned away, at most a few lines a run.
+    pub fn log_stranger(&self, peer: SocketAddr, reason: &str) {
+        const LINES: usize = 100;
+        let before = self.strangers.fetch_add(1, Ordering::Relaxed);
+        if before < LINES {
+            eprintln!("turned away {peer}: {reason}");
+        } else if before == LINES {
+            eprintln!("more peers were turned away; they are no longer listed");
+        }
+    }
+
+    /// The part in `copy`; waits up to `patience` for it to begin.
+    pub fn await_member(&self, copy: Copy, patience: Duration) -> Option<Arc<Member>> {
+        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let absent = |members: &mut HashMap<Copy, _>| !members.contains_key(&copy);
+        let (members, _) = self
+            .joined
+            .wait_timeout_while(members, patience, absent)
+            .unwrap_or_else(PoisonError::into_inner);
+        members.get(&copy).cloned()
+    }
+
+    /// Makes a part known to neighbours.
+    pub fn join(&self, member: &Arc<Member>) {
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        members.insert(member.copy, Arc::clone(member));
+        self.joined.notify_all();
+    }
+
+    /// Forgets a part.
+    pub fn leave(&self, copy: Copy) {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner).remove(&copy);
+    }
+
+    /// Serves one controller until it is gone, and cleans up after it.
+    pub fn serve(self: &Arc<Self>, session: &Arc<Session>) {
+        self.sessions.fetch_add(1, Ordering::AcqRel);
+        let age_ns = clock::now_ns() - self.started_ns;
+        session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns });
+        let parts: Parts = Arc::default();
+        let heart = Heart::start(Arc::clone(session), Arc::clone(&parts));
+        let mut commands = Vec::new();
+        let shutdown = loop {
+            match session.receive() {
+                Ok(ToAgent::Ping) => {}
+                Ok(ToAgent::Exec(command)) => {
+                    commands.push(exec::start(self, Arc::clone(session), command));
+                }
+                Ok(ToAgent::Shutdown) => break true,
+                Ok(message) => self.take_part(session, &parts, message),
+                Err(_) => break false,
+            }
+        };
+        heart.stop();
+        commands.into_iter().for_each(exec::Running::end);
+        for part in std::mem::take(&mut *lock(&parts)) {
+            eprintln!("the head is gone: what isn't committed of {} is removed", part.name());
+            part.end(self);
+        }
+        self.active_ns.store(clock::now_ns(), Ordering::Release);
+        self.sessions.fetch_sub(1, Ordering::AcqRel);
+        if shutdown || self.config.stay.is_none() {
+            std::process::exit(0);
+        }
+    }
+
+    fn take_part(self: &Arc<Self>, session: &Arc<Session>, parts: &Parts, message: ToAgent) {
+        match message {
+            ToAgent::Begin(begin) => {
+                let copy = begin.copy;
+                match Part::begin(self, session, *begin) {
+                    Ok(part) => {
+                        lock(parts).push(part);
+                        session.send(&FromAgent::Ready(copy));
+                    }
+                    Err(reason) => session.send(&FromAgent::Failed(copy, reason)),
+                }
+            }
+            ToAgent::Route(copy, route) => {
+                of(parts, copy, |part| part.member().route(route));
+            }
+            ToAgent::Detach(copy) => of(parts, copy, Part::detach),
+            ToAgent::Commit(copy, root) => of(parts, copy, |part| part.commit(session, root)),
+            ToAgent::Close(copy) => {
+                let part = {
+                    let mut parts = lock(parts);
+                    let at = parts.iter().position(|part| part.member().copy == copy);
+                    at.map(|at| parts.swap_remove(at))
+                };
+                part.into_iter().for_each(|part| part.end(self));
+                session.send(&FromAgent::Closed(copy));
+            }
+            ToAgent::Ping | ToAgent::Exec(_) | ToAgent::Shutdown => {}
+        }
+    }
+
+    /// A launcher that dies takes its agent with it: its end of the agent's input closes.
+    fn end_with_launcher(&self) {
+        let mut ignored = [0; 256];
+        let mut input = io::stdin().lock();
+        while !matches!(input.read(&mut ignored), Ok(0) | Err(_)) {}
+        // A session notices by itself that its head is gone, and cleans up first.
+        if self.sessions.load(Ordering::Acquire) == 0 {
+            std::process::exit(0);
+        }
+    }
+
+    fn watch_idleness(&self) {
+        const LOOK: Duration = Duration::from_millis(500);
+        let patience = self.config.stay.unwrap_or(LONELY);
+        loop {
+            std::thread::sleep(LOOK.min(patience));
+            let idle = clock::now_ns().saturating_sub(self.active_ns.load(Ordering::Acquire));
+            let busy = self.sessions.load(Ordering::Acquire) > 0;
+            if !busy && u128::from(idle) >= patience.as_nanos() {
+                eprintln!("nothing to do for {} s: the agent ends", patience.as_secs());
+                return;
+            }
+        }
+    }
+}
+
+type Parts = Arc<Mutex<Vec<Part>>>;
+
+fn lock(parts: &Parts) -> std::sync::MutexGuard<'_, Vec<Part>> {
+    parts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn of(parts: &Parts, copy: Copy, act: impl FnOnce(&Part)) {
+    if let Some(part) = lock(parts).iter().find(|part| part.member().copy == copy) {
+        act(part);
+    }
+}
+
+/// The thread that says every so often that the node is alive.
+struct Heart {
+    stop: std::sync::mpsc::Sender<()>,
+    beat: std::thread::JoinHandle<()>,
+}
+
+impl Heart {
+    fn start(session: Arc<Session>, parts: Parts) -> Self {
+        let (stop, stopped) = std::sync::mpsc::channel();
+        let beat = std::thread::spawn(move || {
+            while stopped.recv_timeout(HEARTBEAT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
+            {
+                // Only the member is kept: a part's end must not wait for a heartbeat.
+                let member = lock(&parts).first().map(|part| Arc::clone(part.member()));
+                session.send(&FromAgent::Heartbeat(member.map(|member| member.report())));
+            }
+        });
+        Self { stop, beat }
+    }
+
+    fn stop(self) {
+        drop(self.stop);
+        // Its panic has been printed; there is nothing more to say about it here.
+        let _ = self.beat.join();
+    }
+}

@@ -1,0 +1,262 @@
+//! How a block's bytes get from the upstream's socket to the downstream's and to a buffer, slice by
+//! slice while they still arrive.
+//!
+//! Two ways, the same result. `Splice` moves the bytes inside the kernel and reads only the node's
+//! own double; `Copy` reads them once and writes them on. `benches/results` says which wins where.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+
+use garland_sys::pipe::{self, Pipe};
+
+/// Bytes that are read and written at a time when bytes are copied.
+const SLICE: usize = 256 << 10;
+
+/// Which way bytes take through a relay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Path {
+    /// Inside the kernel; falls back to `Copy` where a socket can't be spliced.
+    #[default]
+    Splice,
+    /// Through this process's memory.
+    Copy,
+}
+
+/// What became of a block's bytes.
+#[derive(Debug, Default)]
+pub struct Moved {
+    /// The upstream broke before the block was whole.
+    pub up_error: Option<io::Error>,
+    /// The downstream broke; it got nothing after that.
+    pub down_error: Option<io::Error>,
+}
+
+/// A lane's way through one node.
+#[derive(Debug)]
+pub struct Conduit {
+    pipes: Option<(Pipe, Pipe)>,
+    scratch: Vec<u8>,
+}
+
+impl Conduit {
+    /// A way of the wanted kind, or the other one where the system hasn't it.
+    #[must_use]
+    pub fn new(path: Path) -> Self {
+        let pipes = match path {
+            Path::Splice => Pipe::new().ok().zip(Pipe::new().ok()),
+            Path::Copy => None,
+        };
+        Self { pipes, scratch: Vec::new() }
+    }
+
+    /// Moves `length` bytes from `up` to `down` and into `keep`, whichever are given. If `up`
+    /// breaks, what `down` has yet to get is made up by zeros, so that its stream keeps its form.
+    pub fn transfer(
+        &mut self,
+        up: &TcpStream,
+        down: Option<&TcpStream>,
+        keep: Option<&mut [u8]>,
+        length: usize,
+    ) -> Moved {
+        match down {
+            Some(down) => self.relay(up, down, keep, length),
+            None => self.receive(up, keep, length),
+        }
+    }
+
+    fn receive(&mut self, mut up: &TcpStream, keep: Option<&mut [u8]>, length: usize) -> Moved {
+        let mut moved = Moved::default();
+        if let Some(keep) = keep {
+            moved.up_error = up.read_exact(&mut keep[..length]).err();
+            return moved;
+        }
+        self.scratch.resize(SLICE, 0);
+        let mut left = length;
+        while left > 0 && moved.up_error.is_none() {
+            let slice = left.min(SLICE);
+            moved.up_error = up.read_exact(&mut self.scratch[..slice]).err();
+            left -= slice;
+        }
+        moved
+    }
+
+    fn relay(
+        &mut self,
+        up: &TcpStream,
+        down: &TcpStream,
+        mut keep: Option<&mut [u8]>,
+        length: usize,
+    ) -> Moved {
+        let mut moved = Moved::default();
+        let mut done = 0;
+        while done < length {
+            let kept = keep.as_deref_mut().map(|keep| &mut keep[done..length]);
+            let more = &mut moved.down_error;
+            let slice = match &self.pipes {
+                Some((first, second)) => {
+                    splice_slice(first, second, up, down, kept, length - done, more)
+                }
+                None => copy_slice(&mut self.scratch, up, down, kept, length - done, more),
+            };
+            match slice {
+                Ok(bytes) => done += bytes,
+                Err(error) if done == 0 && self.pipes.is_some() && pipe::is_unsupported(&error) => {
+                    self.pipes = None;
+                }
+                Err(error) => {
+                    moved.up_error = Some(error);
+                    if moved.down_error.is_none() {
+                        moved.down_error = pad(down, length - done).err();
+                    }
+                    break;
+                }
+            }
+        }
+        if moved.down_error.is_some() && self.pipes.is_some() {
+            // What the broken downstream didn't take is still in the pipe.
+            self.pipes = Pipe::new().ok().zip(Pipe::new().ok());
+        }
+        moved
+    }
+}
+
+/// Moves what has come in, at most `length` bytes, inside the kernel; how many.
+fn splice_slice(
+    first: &Pipe,
+    second: &Pipe,
+    up: &TcpStream,
+    down: &TcpStream,
+    keep: Option<&mut [u8]>,
+    length: usize,
+    down_error: &mut Option<io::Error>,
+) -> io::Result<usize> {
+    let came = first.fill(up, length)?;
+    if came == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let more = came < length;
+    let Some(keep) = keep else {
+        if down_error.is_none() {
+            *down_error = first.drain(down, came, more).err();
+        }
+        return Ok(came);
+    };
+    let mut done = 0;
+    while done < came {
+        let mut part = came - done;
+        if down_error.is_none() {
+            part = first.tee(second, part)?;
+            *down_error = second.drain(down, part, more).err();
+        }
+        first.read_exact(&mut keep[done..done + part])?;
+        done += part;
+    }
+    Ok(came)
+}
+
+/// Moves what has come in, at most `length` bytes, through this process's memory; how many.
+fn copy_slice(
+    scratch: &mut Vec<u8>,
+    mut up: &TcpStream,
+    mut down: &TcpStream,
+    keep: Option<&mut [u8]>,
+    length: usize,
+    down_error: &mut Option<io::Error>,
+) -> io::Result<usize> {
+    scratch.resize(SLICE, 0);
+    let buffer = keep.unwrap_or(scratch);
+    let slice = length.min(SLICE).min(buffer.len());
+    let came = loop {
+        match up.read(&mut buffer[..slice]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => break result?,
+        }
+    };
+    if came == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    if down_error.is_none() {
+        *down_error = down.write_all(&buffer[..came]).err();
+    }
+    Ok(came)
+}
+
+fn pad(mut down: &TcpStream, length: usize) -> io::Result<()> {
+    let zeros = vec![0; SLICE.min(length)];
+    let mut left = length;
+    while left > 0 {
+        let slice = left.min(SLICE);
+        down.write_all(&zeros[..slice])?;
+        left -= slice;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (near, listener.accept().unwrap().0)
+    }
+
+    fn pattern(length: usize) -> Vec<u8> {
+        (0..length).map(|at| (at * 7 % 251) as u8).collect()
+    }
+
+    #[test]
+    fn both_ways_pass_on_and_keep_the_same_bytes() {
+        for path in [Path::Splice, Path::Copy] {
+            let (mut source, up) = pair();
+            let (down, mut sink) = pair();
+            let bytes = pattern(3 << 20);
+            let mut kept = vec![0; bytes.len()];
+            let mut passed = vec![0; bytes.len()];
+            std::thread::scope(|scope| {
+                scope.spawn(|| source.write_all(&bytes).unwrap());
+                scope.spawn(|| sink.read_exact(&mut passed).unwrap());
+                let mut conduit = Conduit::new(path);
+                let moved = conduit.transfer(&up, Some(&down), Some(&mut kept), bytes.len());
+                assert!(moved.up_error.is_none() && moved.down_error.is_none(), "{moved:?}");
+            });
+            assert!(kept == bytes && passed == bytes, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn a_broken_upstream_is_made_up_by_zeros() {
+        for path in [Path::Splice, Path::Copy] {
+            let (mut source, up) = pair();
+            let (down, mut sink) = pair();
+            source.write_all(b"only this").unwrap();
+            drop(source);
+            let moved = Conduit::new(path).transfer(&up, Some(&down), None, 20);
+            assert!(moved.up_error.is_some() && moved.down_error.is_none(), "{path:?}: {moved:?}");
+            let mut passed = [1; 20];
+            sink.read_exact(&mut passed).unwrap();
+            assert_eq!(&passed, b"only this\0\0\0\0\0\0\0\0\0\0\0");
+        }
+    }
+
+    #[test]
+    fn a_broken_downstream_costs_the_node_nothing() {
+        for path in [Path::Splice, Path::Copy] {
+            let (mut source, up) = pair();
+            let (down, sink) = pair();
+            drop(sink);
+            let bytes = pattern(8 << 20);
+            let mut kept = vec![0; bytes.len()];
+            std::thread::scope(|scope| {
+                scope.spawn(|| source.write_all(&bytes).unwrap());
+                let mut conduit = Conduit::new(path);
+                let moved = conduit.transfer(&up, Some(&down), Some(&mut kept), bytes.len());
+                assert!(moved.up_error.is_none() && moved.down_error.is_some(), "{path:?}");
+            });
+            assert!(kept == bytes, "{path:?}");
+        }
+    }
+}

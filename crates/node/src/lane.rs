@@ -1,0 +1,374 @@
+//! A lane's thread: obeys its relay machine with real sockets.
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender};
+
+use garland_core::plan::{HEAD, LaneBlocks};
+use garland_core::proto::{
+    FRAME_LEN, Frame, Kind, LinkSide, Relay, RelayEvent, RelayOrder, Store, TAG_LEN,
+};
+use garland_sys::event;
+
+use crate::conduit::{Conduit, Path};
+use crate::feed::Feeder;
+use crate::link::{self, Hop};
+use crate::member::{LaneHandle, Mail, Member, Notice};
+use crate::writer::Arrived;
+
+/// A lane on this node.
+pub struct Lane {
+    number: u16,
+    blocks: LaneBlocks,
+    relay: Relay,
+    member: Arc<Member>,
+    handle: Arc<LaneHandle>,
+    feeder: Box<dyn Feeder>,
+    writer: Option<Sender<Arrived>>,
+    conduit: Conduit,
+    up: Option<(u32, TcpStream)>,
+    down: Option<(u32, TcpStream)>,
+    /// Where the downstream of the present route listens.
+    address: Option<SocketAddr>,
+    /// The epoch of the upstream link that the present route names.
+    expected: Option<u32>,
+    /// Links from upstreams that came before the route that names them.
+    early: Vec<(u32, TcpStream)>,
+    /// The header of the block that the machine is about to receive.
+    header: Option<(Frame, [u8; FRAME_LEN])>,
+}
+
+/// What a lane is made of.
+pub struct LaneParts {
+    /// Its number in the plan.
+    pub number: u16,
+    /// Its blocks.
+    pub blocks: LaneBlocks,
+    /// The node's part in the copy.
+    pub member: Arc<Member>,
+    /// Its outside.
+    pub handle: Arc<LaneHandle>,
+    /// Where the blocks it feeds come from.
+    pub feeder: Box<dyn Feeder>,
+    /// Who writes what it receives; nobody at the head.
+    pub writer: Option<Sender<Arrived>>,
+    /// How bytes go through this node.
+    pub path: Path,
+}
+
+impl Lane {
+    /// A lane with no hops yet.
+    #[must_use]
+    pub fn new(parts: LaneParts) -> Self {
+        let LaneParts { number, blocks, member, handle, feeder, writer, path } = parts;
+        let relay = Relay::new(blocks, member.me == HEAD);
+        Self {
+            number,
+            blocks,
+            relay,
+            member,
+            handle,
+            feeder,
+            writer,
+            conduit: Conduit::new(path),
+            up: None,
+            down: None,
+            address: None,
+            expected: None,
+            early: Vec::new(),
+            header: None,
+        }
+    }
+
+    /// Works until the copy is over here.
+    pub fn run(mut self, letters: &Receiver<Mail>) {
+        self.member.tell_if_complete();
+        while !self.member.is_closing() {
+            self.handle.wake.lower();
+            while let Ok(mail) = letters.try_recv() {
+                self.read_mail(mail);
+            }
+            while let Some(order) = self.poll() {
+                self.obey(order);
+                if self.member.is_closing() {
+                    return;
+                }
+            }
+            if let Err(error) = self.wait() {
+                self.member.tell(Notice::Failed(format!("waiting for its links: {error}")));
+                return;
+            }
+        }
+    }
+
+    fn poll(&mut self) -> Option<RelayOrder> {
+        let sink = self.member.sink();
+        self.relay.poll(&sink)
+    }
+
+    fn handle(&mut self, event: RelayEvent) {
+        let mut sink = self.member.sink();
+        self.relay.handle(event, &mut sink);
+    }
+
+    fn read_mail(&mut self, mail: Mail) {
+        match mail {
+            Mail::Event(RelayEvent::Route(route)) => {
+                self.address = route.downstream.map(|(_, _, address)| address);
+                self.expected = route.upstream.map(|(_, epoch)| epoch);
+                self.handle(RelayEvent::Route(route));
+                let expected = self.expected;
+                let due = self.early.iter().position(|(epoch, _)| Some(*epoch) == expected);
+                if let Some(due) = due {
+                    let (epoch, stream) = self.early.swap_remove(due);
+                    self.open_up(epoch, stream);
+                }
+                self.early.retain(|(epoch, _)| Some(*epoch) > expected);
+            }
+            Mail::Event(event) => {
+                let landed = matches!(event, RelayEvent::Landed(..));
+                self.handle(event);
+                if landed {
+                    self.member.tell_if_complete();
+                }
+            }
+            Mail::Up(epoch, stream) if Some(epoch) == self.expected => self.open_up(epoch, stream),
+            Mail::Up(epoch, stream) if Some(epoch) > self.expected => {
+                self.early.push((epoch, stream));
+            }
+            // An upstream that has been replaced since: closing the link tells it so.
+            Mail::Up(..) => {}
+            Mail::Down(epoch, stream) => {
+                self.handle.note(LinkSide::Down, Some((epoch, &stream)));
+                self.down = Some((epoch, stream));
+                self.handle(RelayEvent::DownOpened(epoch));
+            }
+        }
+    }
+
+    fn open_up(&mut self, epoch: u32, stream: TcpStream) {
+        self.handle.note(LinkSide::Up, Some((epoch, &stream)));
+        self.up = Some((epoch, stream));
+        self.handle(RelayEvent::UpOpened(epoch));
+    }
+
+    fn obey(&mut self, order: RelayOrder) {
+        match order {
+            RelayOrder::OpenDown(_, epoch) => self.dial(epoch),
+            RelayOrder::CloseDown => {
+                self.handle.note(LinkSide::Down, None);
+                self.down = None;
+            }
+            RelayOrder::CloseUp => {
+                self.handle.note(LinkSide::Up, None);
+                self.up = None;
+            }
+            RelayOrder::AskUp(kind, index) => {
+                let sent = self.send(LinkSide::Up, kind, index);
+                self.after_up(sent);
+            }
+            RelayOrder::SendDown(kind, index) => {
+                let sent = self.send(LinkSide::Down, kind, index);
+                self.after_down(sent);
+            }
+            RelayOrder::Receive { store, forward, .. } => self.receive(store, forward),
+            RelayOrder::Feed { index, incarnation } => self.feed(index, incarnation),
+            RelayOrder::ReportBad(index) => self.member.tell(Notice::Bad(index)),
+            RelayOrder::ReportLost(side, epoch, reason) => {
+                self.member.tell(Notice::LinkLost(self.number, epoch, side, reason));
+            }
+            RelayOrder::Fail(error) => self.member.tell(Notice::Failed(error.to_string())),
+        }
+    }
+
+    /// Connects to the downstream from a thread of its own: the lane may be told of another one
+    /// meanwhile.
+    fn dial(&self, epoch: u32) {
+        let Some(address) = self.address else { return };
+        let hop = Hop { copy: self.member.copy, lane: self.number, epoch };
+        let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
+        std::thread::spawn(move || {
+            let congestion: Vec<&str> = member.congestion.iter().map(String::as_str).collect();
+            let mail = match link::dial(address, hop, &member.secret, &member.keys, &congestion) {
+                Ok(stream) => Mail::Down(epoch, stream),
+                Err(error) => {
+                    let reason = format!("linking to {address}: {error}");
+                    Mail::Event(RelayEvent::DownLost(epoch, reason))
+                }
+            };
+            handle.post(mail);
+        });
+    }
+
+    fn send(&mut self, side: LinkSide, kind: Kind, index: u64) -> io::Result<()> {
+        let link = match side {
+            LinkSide::Up => &self.up,
+            LinkSide::Down => &self.down,
+        };
+        let Some((_, stream)) = link else { return Ok(()) };
+        let frame = Frame::bare(kind, self.member.copy, self.number, index);
+        let mut stream: &TcpStream = stream;
+        stream.write_all(&frame.to_bytes(&self.member.keys))
+    }
+
+    fn after_up(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.lose_up(error.to_string());
+        }
+    }
+
+    fn after_down(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.lose_down(error.to_string());
+        }
+    }
+
+    fn lose_up(&mut self, reason: String) {
+        self.handle.note(LinkSide::Up, None);
+        if let Some((epoch, _)) = self.up.take() {
+            self.handle(RelayEvent::UpLost(epoch, reason));
+        }
+    }
+
+    fn lose_down(&mut self, reason: String) {
+        self.handle.note(LinkSide::Down, None);
+        if let Some((epoch, _)) = self.down.take() {
+            self.handle(RelayEvent::DownLost(epoch, reason));
+        }
+    }
+
+    fn feed(&mut self, index: u64, incarnation: u32) {
+        match self.feeder.prepare(index, incarnation) {
+            Ok(prepared) => {
+                let sent = match &self.down {
+                    Some((_, stream)) => {
+                        write_block(stream, &prepared.header, &prepared.buffer[..prepared.length])
+                    }
+                    None => Ok(()),
+                };
+                self.feeder.recycle(prepared.buffer);
+                self.after_down(sent);
+                self.handle(RelayEvent::Fed);
+                if self.member.me == HEAD {
+                    self.handle.received.fetch_add(1, Ordering::Relaxed);
+                    self.member.tell_if_complete();
+                }
+            }
+            Err(error) => {
+                self.member.tell(Notice::Failed(error.to_string()));
+                self.lose_down("there is nothing more to feed".to_owned());
+                self.handle(RelayEvent::Fed);
+            }
+        }
+    }
+
+    fn receive(&mut self, store: Store, forward: bool) {
+        let Some((frame, header)) = self.header.take() else { return };
+        let length = frame.length as usize + if frame.sealed { TAG_LEN } else { 0 };
+        let mut buffer = match store {
+            Store::No => None,
+            Store::IfRoom => self.member.pool.try_take(),
+            Store::Yes => self.member.pool.take(),
+        };
+        let Some((_, up)) = &self.up else { return };
+        let down = self.down.as_ref().filter(|_| forward).map(|(_, stream)| stream);
+        let mut down_error = down.and_then(|mut down| down.write_all(&header).err());
+        let onward = down.filter(|_| down_error.is_none());
+        let keep = buffer.as_mut().map(|buffer| &mut buffer[..length]);
+        let moved = self.conduit.transfer(up, onward, keep, length);
+        down_error = down_error.or(moved.down_error);
+        if let Some(error) = down_error {
+            self.lose_down(error.to_string());
+        }
+        if let Some(error) = moved.up_error {
+            buffer.into_iter().for_each(|buffer| self.member.pool.give(buffer));
+            self.handle(RelayEvent::CutOff);
+            self.lose_up(error.to_string());
+            return;
+        }
+        let stored = buffer.is_some();
+        self.handle(RelayEvent::Received { stored });
+        self.member.tell_first();
+        self.handle.received.store(self.relay.received(), Ordering::Relaxed);
+        if let (Some(buffer), Some(writer)) = (buffer, &self.writer) {
+            // A writer that ended has told why.
+            let _ = writer.send(Arrived { frame, header, buffer, length });
+        }
+    }
+
+    /// Waits for a letter, a frame from upstream if one may be read, or what the downstream asks.
+    fn wait(&mut self) -> io::Result<()> {
+        let may_read = {
+            let sink = self.member.sink();
+            self.relay.may_read(&sink)
+        };
+        let up = self.up.as_ref().filter(|_| may_read).map(|(_, stream)| stream.as_fd());
+        let down = self.down.as_ref().map(|(_, stream)| stream.as_fd());
+        let fds: Vec<_> = std::iter::once(self.handle.wake.as_fd()).chain(up).chain(down).collect();
+        let (has_up, has_down) = (up.is_some(), down.is_some());
+        let ready = event::wait_readable(&fds, None)?;
+        if has_down && ready.last() == Some(&true) {
+            self.read_down();
+        }
+        if has_up && ready[1] {
+            self.read_up();
+        }
+        Ok(())
+    }
+
+    fn read_down(&mut self) {
+        let Some((_, stream)) = &self.down else { return };
+        match link::read_frame(stream, &self.member.keys) {
+            Ok((frame, _)) => self.handle(RelayEvent::Asked(frame.kind, frame.index)),
+            Err(error) => self.lose_down(error.to_string()),
+        }
+    }
+
+    fn read_up(&mut self) {
+        let Some((_, stream)) = &self.up else { return };
+        match link::read_frame(stream, &self.member.keys) {
+            Ok((frame, header)) => self.take_frame(frame, header),
+            Err(error) => self.lose_up(error.to_string()),
+        }
+    }
+
+    fn take_frame(&mut self, frame: Frame, header: [u8; FRAME_LEN]) {
+        let ours = frame.copy == self.member.copy && frame.lane == self.number;
+        let (index, content) = (frame.index, frame.content);
+        match frame.kind {
+            Kind::Block if ours && self.fits(&frame) => {
+                self.header = Some((frame, header));
+                self.handle(RelayEvent::Block(index, content));
+            }
+            Kind::Void if ours => self.handle(RelayEvent::Void(index)),
+            Kind::End if ours => self.handle(RelayEvent::End),
+            _ => self.lose_up("its upstream sent a frame that doesn't belong here".to_owned()),
+        }
+    }
+
+    /// Whether a block is one of this lane, of the right length and kind.
+    fn fits(&self, frame: &Frame) -> bool {
+        let length = self.member.layout.block_length(frame.index);
+        let known = self.blocks.ordinal(frame.index).is_some();
+        known && frame.length == length && length > 0 && frame.sealed == self.member.sealed
+    }
+}
+
+/// Sends a header and its block; gathered into one call where the socket takes it.
+fn write_block(mut stream: &TcpStream, header: &[u8], block: &[u8]) -> io::Result<()> {
+    let slices = [io::IoSlice::new(header), io::IoSlice::new(block)];
+    let sent = loop {
+        match stream.write_vectored(&slices) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => break result?,
+        }
+    };
+    if sent < header.len() {
+        stream.write_all(&header[sent..])?;
+        return stream.write_all(block);
+    }
+    stream.write_all(&block[sent - header.len()..])
+}

@@ -1,0 +1,97 @@
+//! The agent's one port: tells controllers, neighbours and strangers apart, and spends little on
+//! strangers.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use garland_core::proto::{ChannelError, Copy, Keys, Preamble, Purpose, Secret, VersionError};
+
+use crate::agent::Agent;
+use crate::link::{self, LinkError};
+use crate::member::{Mail, Member};
+use crate::session::Session;
+
+/// How long a peer may take to greet.
+const GREETING: Duration = Duration::from_secs(5);
+
+/// Peers that may be greeting at a time; further ones are turned away at once.
+const GREETING_MAX: usize = 128;
+
+/// How long a neighbour that comes before its copy waits for it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Accepts until the process ends.
+pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
+    let greeting = Arc::new(AtomicUsize::new(0));
+    loop {
+        let Ok((stream, peer)) = listener.accept() else {
+            // Out of descriptors, most likely: those in use will be given back.
+            std::thread::sleep(Duration::from_millis(50));
+            continue;
+        };
+        if greeting.load(Ordering::Acquire) >= GREETING_MAX {
+            agent.log_stranger(peer, "too many peers are greeting at once");
+            continue;
+        }
+        greeting.fetch_add(1, Ordering::AcqRel);
+        let (agent, greeting) = (Arc::clone(agent), Arc::clone(&greeting));
+        std::thread::spawn(move || greet(&agent, stream, peer, &greeting));
+    }
+}
+
+fn greet(agent: &Arc<Agent>, mut stream: TcpStream, peer: SocketAddr, greeting: &AtomicUsize) {
+    let greeted = meet(agent, &mut stream);
+    greeting.fetch_sub(1, Ordering::AcqRel);
+    match greeted {
+        Ok(Peer::Controller(session)) => agent.serve(&session),
+        Ok(Peer::Neighbour(member, hop)) => {
+            if let Some(lane) = member.lane(hop.lane) {
+                lane.post(Mail::Up(hop.epoch, stream));
+            }
+        }
+        Err(error) => agent.log_stranger(peer, &error.to_string()),
+    }
+}
+
+enum Peer {
+    Controller(Arc<Session>),
+    Neighbour(Arc<Member>, link::Hop),
+}
+
+fn meet(agent: &Arc<Agent>, stream: &mut TcpStream) -> Result<Peer, LinkError> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(GREETING))?;
+    stream.set_write_timeout(Some(GREETING))?;
+    let (theirs, bytes) = match link::read_preamble(stream) {
+        Err(LinkError::Version(error @ VersionError::Version { .. })) => {
+            // Another version learns which one this is.
+            let ours = Preamble::ours(Purpose::Link).to_bytes();
+            std::io::Write::write_all(stream, &ours)?;
+            return Err(error.into());
+        }
+        result => result?,
+    };
+    match theirs.purpose {
+        Purpose::Control => {
+            let stream = stream.try_clone()?;
+            let session = Session::accept(stream, &bytes, agent.keys(), agent.controllers())?;
+            Ok(Peer::Controller(Arc::new(session)))
+        }
+        Purpose::Link => {
+            let mut found = None;
+            let hop = link::accept(stream, &bytes, |copy| find(agent, copy, &mut found))?;
+            stream.set_write_timeout(None)?;
+            let member = found.ok_or(LinkError::Channel(ChannelError::Refused))?;
+            Ok(Peer::Neighbour(member, hop))
+        }
+    }
+}
+
+fn find(agent: &Agent, copy: Copy, found: &mut Option<Arc<Member>>) -> Option<(Secret, Arc<Keys>)> {
+    let member = agent.await_member(copy, PATIENCE)?;
+    let given = (member.secret.clone(), Arc::clone(&member.keys));
+    *found = Some(member);
+    Some(given)
+}

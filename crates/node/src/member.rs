@@ -1,0 +1,267 @@
+//! One node's part in one copy: what its threads share.
+
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use garland_core::plan::{Layout, NodeId};
+use garland_core::proto::{
+    Copy, Keys, LaneReport, LinkSide, RelayEvent, Report, Route, Secret, Sink,
+};
+use garland_sys::event::Wake;
+use garland_sys::{clock, process};
+
+use crate::pool::Pool;
+use crate::store::Store;
+
+/// What a node's threads tell whoever speaks for the node.
+#[derive(Clone, Debug)]
+pub enum Notice {
+    /// The first block has come in.
+    First,
+    /// A link broke or couldn't be opened: lane, epoch, side, reason.
+    LinkLost(u16, u32, LinkSide, String),
+    /// A block came in changed.
+    Bad(u64),
+    /// Every block is held and this is their digest.
+    Complete([u8; 32]),
+    /// The source's blocks have all been read and have this digest.
+    Read([u8; 32]),
+    /// The node can't go on.
+    Failed(String),
+}
+
+/// What a lane's thread is told.
+pub enum Mail {
+    /// Something for its machine.
+    Event(RelayEvent),
+    /// The upstream's link of this epoch.
+    Up(u32, TcpStream),
+    /// The link to the downstream, of this epoch.
+    Down(u32, TcpStream),
+}
+
+/// The outside of a lane's thread.
+pub struct LaneHandle {
+    mail: Sender<Mail>,
+    /// Raised with every letter.
+    pub wake: Wake,
+    /// Second descriptors of the links in use, to end a transfer that hangs in one.
+    up: Mutex<Option<(u32, TcpStream)>>,
+    down: Mutex<Option<(u32, TcpStream)>>,
+    /// Blocks received.
+    pub received: AtomicU64,
+}
+
+/// One node's part in one copy.
+pub struct Member {
+    /// The copy.
+    pub copy: Copy,
+    /// This node's place in the plan.
+    pub me: NodeId,
+    /// What the keys are derived from.
+    pub secret: Secret,
+    /// The keys, to mark frames and to seal.
+    pub keys: Arc<Keys>,
+    /// Whether blocks are sealed.
+    pub sealed: bool,
+    /// How the source is cut.
+    pub layout: Layout,
+    /// Where the bytes go.
+    pub store: Box<dyn Store>,
+    /// Buffers for blocks on their way to the store.
+    pub pool: Pool,
+    /// The lanes, set once.
+    pub lanes: OnceLock<Vec<Arc<LaneHandle>>>,
+    /// Nanoseconds of CPU that opening blocks took.
+    pub opening_ns: AtomicU64,
+    /// Congestion controls to ask for, best first.
+    pub congestion: Vec<String>,
+    sink: Mutex<Sink>,
+    notices: Box<dyn Fn(Notice) + Send + Sync>,
+    closing: AtomicBool,
+    first: AtomicBool,
+    completed: AtomicBool,
+}
+
+/// What a member is made of.
+pub struct Membership {
+    /// The copy.
+    pub copy: Copy,
+    /// This node's place in the plan.
+    pub me: NodeId,
+    /// What the keys are derived from.
+    pub secret: Secret,
+    /// Whether blocks are sealed.
+    pub sealed: bool,
+    /// What is held at the start.
+    pub sink: Sink,
+    /// Where the bytes go.
+    pub store: Box<dyn Store>,
+    /// Congestion controls to ask for, best first.
+    pub congestion: Vec<String>,
+    /// Who is told.
+    pub notices: Box<dyn Fn(Notice) + Send + Sync>,
+}
+
+impl Member {
+    /// A node's part in a copy, with no lane yet.
+    #[must_use]
+    pub fn new(parts: Membership) -> Self {
+        let Membership { copy, me, secret, sealed, sink, store, congestion, notices } = parts;
+        let layout = sink.layout();
+        let room = layout.block_size as usize + garland_core::proto::TAG_LEN;
+        Self {
+            copy,
+            me,
+            keys: Arc::new(Keys::new(&secret, copy)),
+            secret,
+            sealed,
+            layout,
+            store,
+            pool: Pool::new(room),
+            lanes: OnceLock::new(),
+            opening_ns: AtomicU64::new(0),
+            congestion,
+            sink: Mutex::new(sink),
+            notices,
+            closing: AtomicBool::new(false),
+            first: AtomicBool::new(false),
+            completed: AtomicBool::new(false),
+        }
+    }
+
+    /// What this node holds.
+    pub fn sink(&self) -> MutexGuard<'_, Sink> {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells whoever speaks for the node.
+    pub fn tell(&self, notice: Notice) {
+        (self.notices)(notice);
+    }
+
+    /// Tells, once, that the first block has come.
+    pub fn tell_first(&self) {
+        if !self.first.swap(true, Ordering::Relaxed) {
+            self.tell(Notice::First);
+        }
+    }
+
+    /// Tells, once, that everything is here, when it is: held by a receiver, read by the head.
+    pub fn tell_if_complete(&self) {
+        let root = {
+            let sink = self.sink();
+            if !sink.is_complete() {
+                return;
+            }
+            sink.root()
+        };
+        let Some(root) = root else { return };
+        if !self.completed.swap(true, Ordering::Relaxed) {
+            let head = self.me == garland_core::plan::HEAD;
+            self.tell(if head { Notice::Read(root) } else { Notice::Complete(root) });
+        }
+    }
+
+    /// Whether the copy is over here.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// Ends the copy here: no thread waits for anything any more.
+    pub fn close(&self) {
+        self.closing.store(true, Ordering::Release);
+        self.pool.close();
+        for lane in self.lanes.get().into_iter().flatten() {
+            lane.cut_all();
+            lane.wake.raise();
+        }
+    }
+
+    /// A lane of this copy.
+    #[must_use]
+    pub fn lane(&self, number: u16) -> Option<&Arc<LaneHandle>> {
+        self.lanes.get()?.get(usize::from(number))
+    }
+
+    /// Gives a lane its new hops; ends at once what hangs in the old ones.
+    pub fn route(&self, route: Route) {
+        if let Some(lane) = self.lane(route.lane) {
+            lane.cut_others(&route);
+            lane.post(Mail::Event(RelayEvent::Route(route)));
+        }
+    }
+
+    /// What a heartbeat says of this copy.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let received =
+            |lane: &Arc<LaneHandle>| LaneReport { received: lane.received.load(Ordering::Relaxed) };
+        Report {
+            lanes: self.lanes.get().into_iter().flatten().map(received).collect(),
+            held: self.sink().held(),
+            stalled_ns: self.pool.waited_ns(),
+            memory: process::peak_memory(),
+            cpu_ns: clock::cpu_ns(),
+            opening_ns: self.opening_ns.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl LaneHandle {
+    /// A lane's outside and the letter box for its thread.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn new() -> std::io::Result<(Arc<Self>, Receiver<Mail>)> {
+        let (mail, letters) = channel();
+        let wake = Wake::new()?;
+        let (up, down) = (Mutex::new(None), Mutex::new(None));
+        let received = AtomicU64::new(0);
+        Ok((Arc::new(Self { mail, wake, up, down, received }), letters))
+    }
+
+    /// Tells the lane's thread; a thread that has ended needs no telling.
+    pub fn post(&self, mail: Mail) {
+        let _ = self.mail.send(mail);
+        self.wake.raise();
+    }
+
+    /// Notes the link in use on one side, so that it can be cut from outside.
+    pub fn note(&self, side: LinkSide, link: Option<(u32, &TcpStream)>) {
+        let second = link.and_then(|(epoch, stream)| Some((epoch, stream.try_clone().ok()?)));
+        *self.side(side) = second;
+    }
+
+    fn cut_others(&self, route: &Route) {
+        let up = route.upstream.map(|(_, epoch)| epoch);
+        let down = route.downstream.map(|(_, epoch, _)| epoch);
+        self.cut_unless(LinkSide::Up, up);
+        self.cut_unless(LinkSide::Down, down);
+    }
+
+    fn cut_all(&self) {
+        self.cut_unless(LinkSide::Up, None);
+        self.cut_unless(LinkSide::Down, None);
+    }
+
+    fn cut_unless(&self, side: LinkSide, keep: Option<u32>) {
+        if let Some((epoch, stream)) = &*self.side(side)
+            && Some(*epoch) != keep
+        {
+            // It may be broken already.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn side(&self, side: LinkSide) -> MutexGuard<'_, Option<(u32, TcpStream)>> {
+        let link = match side {
+            LinkSide::Up => &self.up,
+            LinkSide::Down => &self.down,
+        };
+        link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,151 @@
+//! An agent's part in one copy, from its beginning to its end.
+
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use garland_core::proto::{Begin, Copy, FromAgent, RelayEvent, Sink};
+
+use crate::agent::Agent;
+use crate::feed::StoreFeeder;
+use crate::lane::{Lane, LaneParts};
+use crate::member::{LaneHandle, Mail, Member, Membership, Notice};
+use crate::session::Session;
+use crate::store;
+use crate::writer;
+
+/// A copy that this agent takes part in.
+pub struct Part {
+    member: Arc<Member>,
+    threads: Vec<JoinHandle<()>>,
+    finishing: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Part {
+    /// Opens the destination and starts the lanes; says why it can't.
+    pub fn begin(agent: &Agent, session: &Arc<Session>, begin: Begin) -> Result<Self, String> {
+        let tag: String = begin.copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+        let store = store::open(&begin.destination, agent.root(), begin.layout, &tag)
+            .map_err(|error| error.to_string())?;
+        let sink = Sink::new(begin.layout, store.is_holder(), store.is_ordered());
+        let (copy, teller) = (begin.copy, Arc::clone(session));
+        let member = Arc::new_cyclic(|member: &std::sync::Weak<Member>| {
+            let member = member.clone();
+            let report = move || member.upgrade().map(|m| m.report()).unwrap_or_default();
+            Member::new(Membership {
+                copy,
+                me: begin.me,
+                secret: begin.secret.clone(),
+                sealed: begin.sealed,
+                sink,
+                store,
+                congestion: begin.congestion.clone(),
+                notices: Box::new(move |notice| teller.send(&to_message(copy, notice, &report))),
+            })
+        });
+        let threads = start_lanes(agent, &member, &begin)
+            .map_err(|error| format!("starting the copy's lanes: {error}"))?;
+        agent.join(&member);
+        begin.routes.into_iter().for_each(|route| member.route(route));
+        Ok(Self { member, threads, finishing: Mutex::new(None) })
+    }
+
+    /// What the part's threads share.
+    pub fn member(&self) -> &Arc<Member> {
+        &self.member
+    }
+
+    /// Where its bytes go, for messages.
+    pub fn name(&self) -> String {
+        self.member.store.name()
+    }
+
+    /// Lets every lane drop what the disk can't take.
+    pub fn detach(&self) {
+        for lane in self.member.lanes.get().into_iter().flatten() {
+            lane.post(Mail::Event(RelayEvent::Detached));
+        }
+    }
+
+    /// Puts the file under its final name, from a thread of its own: the node goes on feeding
+    /// others meanwhile, and a slow disk must not keep the head's orders waiting.
+    pub fn commit(&self, session: &Arc<Session>, root: [u8; 32]) {
+        let (member, session) = (Arc::clone(&self.member), Arc::clone(session));
+        let thread = std::thread::spawn(move || {
+            let same = {
+                let sink = member.sink();
+                sink.is_complete() && sink.root() == Some(root)
+            };
+            let result = match same {
+                true => member.store.commit().map_err(|error| error.to_string()),
+                false => Err("the head's digest is not that of the blocks held".to_owned()),
+            };
+            session.send(&match result {
+                Ok(()) => FromAgent::Committed(member.copy, member.report()),
+                Err(reason) => FromAgent::Failed(member.copy, reason),
+            });
+        });
+        *self.finishing.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+    }
+
+    /// Ends the part: threads joined, what isn't committed removed.
+    pub fn end(self, agent: &Agent) {
+        agent.leave(self.member.copy);
+        self.member.close();
+        let finishing = self.finishing.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for thread in self.threads.into_iter().chain(finishing) {
+            // Its panic has been printed; there is nothing more to say about it here.
+            let _ = thread.join();
+        }
+        self.member.store.abandon();
+    }
+}
+
+fn start_lanes(
+    agent: &Agent,
+    member: &Arc<Member>,
+    begin: &Begin,
+) -> std::io::Result<Vec<JoinHandle<()>>> {
+    let (arrived, arrivals) = channel();
+    let mut handles = Vec::new();
+    let mut lanes = Vec::new();
+    for (number, &blocks) in (0..).zip(&begin.lanes) {
+        let (handle, letters) = LaneHandle::new()?;
+        handles.push(Arc::clone(&handle));
+        let lane = Lane::new(LaneParts {
+            number,
+            blocks,
+            member: Arc::clone(member),
+            handle,
+            feeder: Box::new(StoreFeeder::new(Arc::clone(member), number)),
+            writer: Some(arrived.clone()),
+            path: agent.path(),
+        });
+        lanes.push((lane, letters));
+    }
+    // Set before any thread runs, and only here.
+    let _ = member.lanes.set(handles);
+    let mut threads: Vec<JoinHandle<()>> = lanes
+        .into_iter()
+        .map(|(lane, letters)| std::thread::spawn(move || lane.run(&letters)))
+        .collect();
+    let member = Arc::clone(member);
+    threads.push(std::thread::spawn(move || writer::write_blocks(&member, &arrivals)));
+    Ok(threads)
+}
+
+fn to_message(
+    copy: Copy,
+    notice: Notice,
+    report: &impl Fn() -> garland_core::proto::Report,
+) -> FromAgent {
+    match notice {
+        Notice::First => FromAgent::First(copy),
+        Notice::LinkLost(lane, epoch, side, reason) => {
+            FromAgent::LinkLost { copy, lane, epoch, side, reason }
+        }
+        Notice::Bad(index) => FromAgent::Bad(copy, index),
+        Notice::Complete(root) | Notice::Read(root) => FromAgent::Complete(copy, root, report()),
+        Notice::Failed(reason) => FromAgent::Failed(copy, reason),
+    }
+}

@@ -1,0 +1,111 @@
+//! A bounded number of block buffers: the most memory that a copy takes on a node.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use garland_sys::clock;
+
+/// Buffers for whole blocks, made once and used again.
+#[derive(Debug)]
+pub struct Pool {
+    state: Mutex<State>,
+    returned: Condvar,
+    size: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    free: Vec<Vec<u8>>,
+    /// Buffers that may still be made.
+    unmade: usize,
+    closed: bool,
+    waited_ns: u64,
+}
+
+/// Bytes that all buffers of a copy may have together.
+const BUDGET: usize = 24 << 20;
+
+impl Pool {
+    /// A pool of buffers of `size` bytes, as many as the budget holds.
+    #[must_use]
+    pub fn new(size: usize) -> Self {
+        let count = (BUDGET / size.max(1)).clamp(3, 64);
+        let state = State { free: Vec::new(), unmade: count, closed: false, waited_ns: 0 };
+        Self { state: Mutex::new(state), returned: Condvar::new(), size }
+    }
+
+    /// A buffer, if one is free.
+    #[must_use]
+    pub fn try_take(&self) -> Option<Vec<u8>> {
+        self.lock().take(self.size)
+    }
+
+    /// A buffer; waits until one is free. `None` once the pool is closed.
+    #[must_use]
+    pub fn take(&self) -> Option<Vec<u8>> {
+        let mut state = self.lock();
+        let mut since = None;
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some(buffer) = state.take(self.size) {
+                if let Some(since) = since {
+                    state.waited_ns += clock::now_ns().saturating_sub(since);
+                }
+                return Some(buffer);
+            }
+            since = since.or_else(|| Some(clock::now_ns()));
+            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Gives a buffer back.
+    pub fn give(&self, buffer: Vec<u8>) {
+        self.lock().free.push(buffer);
+        self.returned.notify_one();
+    }
+
+    /// Ends all waiting, now and later.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.returned.notify_all();
+    }
+
+    /// Nanoseconds that takers have waited, in all.
+    #[must_use]
+    pub fn waited_ns(&self) -> u64 {
+        self.lock().waited_ns
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn take(&mut self, size: usize) -> Option<Vec<u8>> {
+        self.free.pop().or_else(|| {
+            self.unmade = self.unmade.checked_sub(1)?;
+            Some(vec![0; size])
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_bounded_and_come_back() {
+        let pool = Pool::new(8 << 20);
+        let held: Vec<_> = std::iter::from_fn(|| pool.try_take()).collect();
+        assert_eq!(held.len(), 3);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| pool.take().is_some());
+            pool.give(vec![0; 8 << 20]);
+            assert!(waiting.join().unwrap());
+            pool.close();
+            assert!(pool.take().is_none());
+        });
+    }
+}

@@ -1,0 +1,96 @@
+//! The agent's side of a control channel.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use garland_core::proto::{
+    Channel, ChannelError, FromAgent, Handshake, KeyPair, PREAMBLE_LEN, Preamble, PublicKey,
+    Purpose, Role, ToAgent,
+};
+use garland_sys::tcp;
+
+use crate::link::{self, LinkError};
+
+/// How long a head may leave the agent's words unread before it counts as gone.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An open control channel to a head. Threads share it: any may send, one receives.
+pub struct Session {
+    channel: Mutex<Channel>,
+    sending: Mutex<TcpStream>,
+    receiving: Mutex<(TcpStream, Vec<u8>)>,
+}
+
+impl Session {
+    /// Greets a peer that says it is a controller; its preamble, `theirs`, has been read.
+    pub fn accept(
+        mut stream: TcpStream,
+        theirs: &[u8; PREAMBLE_LEN],
+        ours: &KeyPair,
+        allowed: &[PublicKey],
+    ) -> Result<Self, LinkError> {
+        let mut key = [0; 32];
+        stream.read_exact(&mut key)?;
+        let first = link::read_message(&mut stream)?;
+        if !allowed.contains(&key) {
+            return Err(LinkError::Channel(ChannelError::Refused));
+        }
+        let mut shake = Handshake::control(Role::Responder, ours, &key, theirs)?;
+        shake.read(&first)?;
+        let mut answer = Preamble::ours(Purpose::Control).to_bytes().to_vec();
+        link::put_message(&mut answer, &shake.write(&[])?);
+        stream.write_all(&answer)?;
+        let channel = shake.into_channel()?;
+        stream.set_read_timeout(None)?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        tcp::keep_alive(&stream)?;
+        let receiving = stream.try_clone()?;
+        Ok(Self {
+            channel: Mutex::new(channel),
+            sending: Mutex::new(stream),
+            receiving: Mutex::new((receiving, Vec::new())),
+        })
+    }
+
+    /// Sends a message. A head that is gone is noticed by `receive`.
+    pub fn send(&self, message: &FromAgent) {
+        let mut stream = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = Vec::new();
+        let sealed = {
+            let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
+            channel.seal(&message.to_bytes(), &mut bytes)
+        };
+        if sealed.is_err() || stream.write_all(&bytes).is_err() {
+            // Half a message can't be mended: end the channel.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Waits for the next message.
+    ///
+    /// # Errors
+    /// When the head is gone, or isn't who it was.
+    pub fn receive(&self) -> io::Result<ToAgent> {
+        let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
+        let (stream, received) = &mut *receiving;
+        let mut buffer = [0; 16 << 10];
+        loop {
+            let message = {
+                let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
+                channel.open(received).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?
+            };
+            if let Some(bytes) = message {
+                return ToAgent::parse(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into());
+            }
+            match stream.read(&mut buffer) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => received.extend(&buffer[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The head's source: read ahead, digested and sealed by threads of its own, so that sending waits
+//! for none of it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use garland_core::plan::LaneBlocks;
+use garland_core::proto::{TAG_LEN, content_digest};
+use thiserror::Error;
+
+use crate::feed::{FeedError, Feeder, Packer, Prepared};
+use crate::member::Member;
+use crate::store::reason;
+
+/// Bytes that are made ready ahead of the sender.
+const AHEAD: usize = 8 << 20;
+
+/// Threads that make blocks ready: one reads and seals some 2 GB/s.
+const WORKERS: usize = 2;
+
+/// Why a source can't be copied.
+#[derive(Debug, Error)]
+pub enum SourceError {
+    /// It can't be opened or read.
+    #[error("{operation} {path}: {reason}")]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// The source.
+        path: String,
+        /// Why it failed.
+        reason: String,
+    },
+    /// It is no file.
+    #[error("{path} is {is}, and only files can be copied so far")]
+    NotAFile {
+        /// The source.
+        path: String,
+        /// What it is instead.
+        is: &'static str,
+    },
+}
+
+/// An open source file and what it was when it was opened.
+#[derive(Debug)]
+pub struct Source {
+    file: File,
+    path: PathBuf,
+    identity: Identity,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    length: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Source {
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    /// When it isn't there, can't be read, or is no file.
+    pub fn open(path: &Path) -> Result<Self, SourceError> {
+        let error = |operation, error: &io::Error| SourceError::Io {
+            operation,
+            path: path.display().to_string(),
+            reason: reason(error),
+        };
+        let kind = std::fs::metadata(path).map_err(|e| error("opening", &e))?.file_type();
+        if !kind.is_file() {
+            let is = if kind.is_dir() { "a folder" } else { "a device or a pipe" };
+            return Err(SourceError::NotAFile { path: path.display().to_string(), is });
+        }
+        let file = File::open(path).map_err(|e| error("opening", &e))?;
+        let identity = Identity::of(&file).map_err(|e| error("asking about", &e))?;
+        Ok(Self { file, path: path.to_owned(), identity })
+    }
+
+    /// Bytes of the source.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.identity.length
+    }
+
+    /// Its permission bits.
+    ///
+    /// # Errors
+    /// When the system doesn't say.
+    pub fn mode(&self) -> io::Result<u32> {
+        Ok(self.file.metadata()?.mode() & 0o7777)
+    }
+
+    /// When it was modified last: seconds and nanoseconds since the start of 1970.
+    #[must_use]
+    pub fn modified(&self) -> (i64, u32) {
+        let (seconds, nanos) = self.identity.modified;
+        (seconds, u32::try_from(nanos).unwrap_or(0))
+    }
+
+    /// Whether it is still what it was when it was opened.
+    #[must_use]
+    pub fn is_unchanged(&self) -> bool {
+        Identity::of(&self.file).is_ok_and(|now| now == self.identity)
+    }
+
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
+        self.file.read_exact_at(bytes, offset).map_err(|error| {
+            let path = self.path.display().to_string();
+            if error.kind() == io::ErrorKind::UnexpectedEof {
+                FeedError::Changed(path)
+            } else {
+                FeedError::Read(path, reason(&error))
+            }
+        })
+    }
+}
+
+impl Identity {
+    fn of(file: &File) -> io::Result<Self> {
+        let stat = file.metadata()?;
+        Ok(Self {
+            length: stat.len(),
+            modified: (stat.mtime(), stat.mtime_nsec()),
+            changed: (stat.ctime(), stat.ctime_nsec()),
+        })
+    }
+}
+
+/// Feeds one lane from the source.
+pub struct SourceFeeder {
+    shared: Arc<Shared>,
+    workers: Vec<std::thread::JoinHandle<()>>,
+}
+
+struct Shared {
+    member: Arc<Member>,
+    source: Arc<Source>,
+    lane: u16,
+    blocks: LaneBlocks,
+    ahead: u64,
+    state: Mutex<Ahead>,
+    changed: Condvar,
+}
+
+/// What is being made ready: the places from `wanted` on, under one incarnation.
+struct Ahead {
+    incarnation: u32,
+    /// The place in the lane that the sender takes next.
+    wanted: u64,
+    /// The place that no worker has begun.
+    unclaimed: u64,
+    ready: BTreeMap<u64, Result<Prepared, FeedError>>,
+    spare: Vec<Vec<u8>>,
+    over: bool,
+}
+
+impl SourceFeeder {
+    /// Begins to make the blocks of `lane` ready.
+    #[must_use]
+    pub fn start(member: Arc<Member>, source: Arc<Source>, lane: u16, blocks: LaneBlocks) -> Self {
+        let ahead = (AHEAD as u64 / u64::from(member.layout.block_size)).max(3);
+        let state = Ahead {
+            incarnation: 1,
+            wanted: 0,
+            unclaimed: 0,
+            ready: BTreeMap::new(),
+            spare: Vec::new(),
+            over: false,
+        };
+        let state = Mutex::new(state);
+        let changed = Condvar::new();
+        let shared = Arc::new(Shared { member, source, lane, blocks, ahead, state, changed });
+        let worker = |_| {
+            let shared = Arc::clone(&shared);
+            std::thread::spawn(move || shared.work())
+        };
+        let workers = (0..WORKERS).map(worker).collect();
+        Self { shared, workers }
+    }
+}
+
+impl Feeder for SourceFeeder {
+    fn prepare(&mut self, index: u64, incarnation: u32) -> Result<Prepared, FeedError> {
+        let shared = &self.shared;
+        let place = shared.blocks.ordinal(index).unwrap_or(0);
+        let mut state = shared.lock();
+        if (state.wanted, state.incarnation) != (place, incarnation) {
+            let old = std::mem::take(&mut state.ready);
+            let buffers = old.into_values().flatten().map(|prepared| prepared.buffer);
+            state.spare.extend(buffers);
+            (state.wanted, state.unclaimed, state.incarnation) = (place, place, incarnation);
+            shared.changed.notify_all();
+        }
+        loop {
+            if let Some(prepared) = state.ready.remove(&place) {
+                state.wanted = place + 1;
+                shared.changed.notify_all();
+                return prepared;
+            }
+            state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn recycle(&mut self, buffer: Vec<u8>) {
+        self.shared.lock().spare.push(buffer);
+    }
+}
+
+impl Drop for SourceFeeder {
+    fn drop(&mut self) {
+        self.shared.lock().over = true;
+        self.shared.changed.notify_all();
+        for worker in self.workers.drain(..) {
+            // A worker's panic has been printed; there is nothing more to say about it here.
+            let _ = worker.join();
+        }
+    }
+}
+
+impl Shared {
+    fn work(&self) {
+        let mut packer = Packer::new(&self.member, self.lane);
+        while let Some((place, incarnation, buffer)) = self.claim() {
+            let prepared = self.make(&mut packer, self.blocks.index(place), incarnation, buffer);
+            let mut state = self.lock();
+            if state.incarnation == incarnation && place >= state.wanted {
+                state.ready.insert(place, prepared);
+                self.changed.notify_all();
+            } else if let Ok(prepared) = prepared {
+                state.spare.push(prepared.buffer);
+            }
+        }
+    }
+
+    fn claim(&self) -> Option<(u64, u32, Vec<u8>)> {
+        let mut state = self.lock();
+        loop {
+            if state.over {
+                return None;
+            }
+            let end = self.blocks.len().min(state.wanted + self.ahead);
+            if state.unclaimed < end {
+                let place = state.unclaimed;
+                state.unclaimed += 1;
+                let room = self.member.layout.block_size as usize + TAG_LEN;
+                let buffer = state.spare.pop().unwrap_or_else(|| vec![0; room]);
+                return Some((place, state.incarnation, buffer));
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn make(
+        &self,
+        packer: &mut Packer,
+        index: u64,
+        incarnation: u32,
+        mut buffer: Vec<u8>,
+    ) -> Result<Prepared, FeedError> {
+        let layout = self.member.layout;
+        let length = layout.block_length(index) as usize;
+        self.source.read(layout.offset(index), &mut buffer[..length])?;
+        let content = content_digest(&buffer[..length]);
+        self.member
+            .sink()
+            .learn(index, content)
+            .map_err(|_| FeedError::Changed(self.source.path.display().to_string()))?;
+        Ok(packer.pack(&self.member.keys, index, incarnation, content, buffer, length))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ahead> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,95 @@
+//! Where a node's bytes end up.
+
+mod file;
+mod null;
+mod output;
+
+use std::io;
+
+use garland_core::plan::Layout;
+use garland_core::proto::Destination;
+use garland_sys::confine::Root;
+use thiserror::Error;
+
+/// A sink's bytes. Blocks may be written from several threads at once, each once.
+pub trait Store: Send + Sync {
+    /// Writes all of `bytes` at `offset`.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Reads back bytes that were written.
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
+    /// Makes what was written appear, whole. Called once, after the last block.
+    fn commit(&self) -> Result<(), StoreError>;
+    /// Removes what was written, unless it was committed.
+    fn abandon(&self);
+    /// Whether what was written can be read back.
+    fn is_holder(&self) -> bool;
+    /// Whether blocks must come in their order.
+    fn is_ordered(&self) -> bool;
+    /// What it is, for messages.
+    fn name(&self) -> String;
+}
+
+/// Why bytes can't be put where they should go.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// A system call on a path failed.
+    #[error("{operation} {path}: {reason}")]
+    Path {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        path: String,
+        /// Why it failed.
+        reason: String,
+    },
+    /// There is less room than the source has bytes.
+    #[error("no space left on {path}: {needed} bytes needed, {free} free")]
+    NoSpace {
+        /// The folder.
+        path: String,
+        /// Bytes of the source.
+        needed: u64,
+        /// Bytes free for this user.
+        free: u64,
+    },
+}
+
+impl StoreError {
+    fn path(operation: &'static str, path: &std::path::Path, error: &io::Error) -> Self {
+        let path = path.display().to_string();
+        Self::Path { operation, path, reason: reason(error) }
+    }
+}
+
+/// An error's reason in words, without the system's number.
+#[must_use]
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(end) => text[..end].to_lowercase(),
+        None => text,
+    }
+}
+
+/// Opens the destination of a copy of `layout` under `root`, named for the copy `tag`.
+///
+/// # Errors
+/// When the path can't be, isn't allowed, or has no room.
+pub fn open(
+    destination: &Destination,
+    root: &Root,
+    layout: Layout,
+    tag: &str,
+) -> Result<Box<dyn Store>, StoreError> {
+    match destination {
+        Destination::File { path, name, mode, times, fsync } => {
+            let file = file::FileStore::create(root, path, name, layout.length, tag)?;
+            Ok(Box::new(file.with(*mode, *times, *fsync)))
+        }
+        Destination::Null => Ok(Box::new(null::NullStore)),
+        Destination::Output => Ok(Box::new(output::OutputStore)),
+    }
+}
+
+/// The head's place for bytes: it reads from its source and receives nothing.
+pub use null::NullStore as NoStore;
