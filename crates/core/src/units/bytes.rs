@@ -5,9 +5,9 @@ use super::error::{UnitError, excerpt};
 
 /// Bytes named by a text such as `1MiB`, `64KiB`, `1.5 GiB`, `10MB`, `1g`, `4096`.
 ///
-/// Units are case-insensitive. A single letter (`K`, `M`, `G`, `T`, `P`) and the IEC names (`KiB`, ...) go in steps of
-/// 1024, as in `dd`, `split` and `truncate` of the GNU coreutils; `kB`, `MB`, ... go in steps of 1000, also as there.
-/// Fractions are rounded to the nearest byte.
+/// Units are case-insensitive. A single letter (`K`, `M`, `G`, `T`, `P`) and the IEC names (`KiB`,
+/// ...) go in steps of 1024, as in `dd`, `split` and `truncate` of the GNU coreutils; `kB`, `MB`,
+/// ... go in steps of 1000, also as there. Fractions are rounded to the nearest byte.
 ///
 /// ```
 /// use garland_core::units::bytes;
@@ -17,7 +17,8 @@ use super::error::{UnitError, excerpt};
 /// ```
 ///
 /// # Errors
-/// [`UnitError::Bytes`] when the text is anything else, [`UnitError::TooLarge`] above 2^64 - 1 bytes.
+/// [`UnitError::Bytes`] when the text is anything else, [`UnitError::TooLarge`] above 2^64 - 1
+/// bytes.
 pub fn parse(text: &str) -> Result<u64, UnitError> {
     let wrong = || UnitError::Bytes {
         text: excerpt(text),
@@ -30,7 +31,8 @@ pub fn parse(text: &str) -> Result<u64, UnitError> {
     })
 }
 
-/// The amount in the largest IEC unit that leaves at least 1, with two decimals: `512 B`, `1.00 GiB`.
+/// The amount in the largest IEC unit that leaves at least 1, with two decimals: `512 B`, `1.00
+/// GiB`.
 ///
 /// ```
 /// use garland_core::units::bytes;

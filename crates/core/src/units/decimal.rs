@@ -1,6 +1,8 @@
-//! Decimal numbers with a unit behind them, kept exact: `2.5gbit` is 2 500 000 000, not a float near it.
+//! Decimal numbers with a unit behind them, kept exact: `2.5gbit` is 2 500 000 000, not a float
+//! near it.
 
-/// Splits `2.5 gbit` into its number and its unit; `None` unless it begins with digits (`2`, `2.5`, not `.5` or `2.`).
+/// Splits `2.5 gbit` into its number and its unit; `None` unless it begins with digits (`2`, `2.5`,
+/// not `.5` or `2.`).
 pub(super) fn split(text: &str) -> Option<(Decimal<'_>, &str)> {
     let text = text.trim();
     let (whole, rest) = leading_digits(text)?;
@@ -19,9 +21,11 @@ pub(super) struct Decimal<'a> {
 }
 
 impl Decimal<'_> {
-    /// The number times `factor`, rounded to the nearest integer; `None` when it doesn't fit 64 bits.
+    /// The number times `factor`, rounded to the nearest integer; `None` when it doesn't fit 64
+    /// bits.
     pub(super) fn times(self, factor: u64) -> Option<u64> {
-        /// Digits of the fraction that count: more change nothing once rounded, and 10^18 keeps the product in 128 bits.
+        /// Digits of the fraction that count: more change nothing once rounded, and 10^18 keeps the
+        /// product in 128 bits.
         const KEPT: usize = 18;
         let whole: u64 = self.whole.parse().ok()?;
         let kept = &self.fraction[..self.fraction.len().min(KEPT)];

@@ -4,10 +4,12 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 use serde::{Deserialize, Serialize};
 
-/// Nanoseconds: a duration, or an instant of a node's monotonic clock counted from an origin of that node's own.
+/// Nanoseconds: a duration, or an instant of a node's monotonic clock counted from an origin of
+/// that node's own.
 ///
-/// 64 bits last 584 years, so sums saturate instead of failing: no honest time comes near the end. Differences
-/// saturate at zero, since two clocks never agree wholly; who must know uses [`checked_sub`](Self::checked_sub).
+/// 64 bits last 584 years, so sums saturate instead of failing: no honest time comes near the end.
+/// Differences saturate at zero, since two clocks never agree wholly; who must know uses
+/// [`checked_sub`](Self::checked_sub).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -113,8 +115,9 @@ impl Sum for Nanos {
     }
 }
 
-/// For people: `8.99 s`, `12.3 ms`, `4.1 µs`, `850 ns`. The unit is the largest that leaves at least 1 after rounding;
-/// seconds stay seconds however many, so that a column of them can be compared. Width and alignment are obeyed.
+/// For people: `8.99 s`, `12.3 ms`, `4.1 µs`, `850 ns`. The unit is the largest that leaves at
+/// least 1 after rounding; seconds stay seconds however many, so that a column of them can be
+/// compared. Width and alignment are obeyed.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = u128::from(self.0);

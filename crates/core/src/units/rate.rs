@@ -39,8 +39,8 @@ impl Rate {
         }
     }
 
-    /// The rate at which `bytes` went by in `elapsed`, rounded to the nearest bit per second; `None` when no time
-    /// went by, for then there is no rate.
+    /// The rate at which `bytes` went by in `elapsed`, rounded to the nearest bit per second;
+    /// `None` when no time went by, for then there is no rate.
     #[must_use]
     pub fn from_bytes_over(bytes: u64, elapsed: Nanos) -> Option<Self> {
         let nanos = u128::from(elapsed.0);
@@ -75,8 +75,9 @@ impl Rate {
     }
 }
 
-/// Both units, since disks are sold in one and wires in the other: `119.4 MB/s (0.955 Gbit/s)`. Below 1 MB/s it is kB/s
-/// and Mbit/s, below 1 kB/s it is B/s and bit/s. Width and alignment are obeyed.
+/// Both units, since disks are sold in one and wires in the other: `119.4 MB/s (0.955 Gbit/s)`.
+/// Below 1 MB/s it is kB/s and Mbit/s, below 1 kB/s it is B/s and bit/s. Width and alignment are
+/// obeyed.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bits = self.bits_per_second as f64;
@@ -94,9 +95,9 @@ impl fmt::Display for Rate {
 
 /// Reads `1gbit`, `2.5gbit`, `1Gbit/s`, `119.4MB/s`, `64KiB/s`.
 ///
-/// Prefixes of bits and of `B/s` go in steps of 1000, `KiB/s`, `MiB/s`, `GiB/s` in steps of 1024. Names with `bit` may be
-/// in any case; in `MB/s` the capital B is what says bytes, so it must be one. `mbps` and the like are refused: `tc` reads them as bytes, nearly all others
-/// as bits.
+/// Prefixes of bits and of `B/s` go in steps of 1000, `KiB/s`, `MiB/s`, `GiB/s` in steps of 1024.
+/// Names with `bit` may be in any case; in `MB/s` the capital B is what says bytes, so it must be
+/// one. `mbps` and the like are refused: `tc` reads them as bytes, nearly all others as bits.
 impl FromStr for Rate {
     type Err = UnitError;
 

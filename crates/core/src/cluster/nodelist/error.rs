@@ -212,7 +212,8 @@ impl Place {
         &self.expression
     }
 
-    /// The offending bytes of [`expression`](Self::expression); empty at its end when something is missing there.
+    /// The offending bytes of [`expression`](Self::expression); empty at its end when something is
+    /// missing there.
     #[must_use]
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
@@ -224,8 +225,9 @@ impl Place {
         self.offset
     }
 
-    /// Two lines for a terminal: the expression, cut to its part around the fault when it is long, and carets below the
-    /// fault. Control characters are replaced, so that a file can't play tricks with the terminal.
+    /// Two lines for a terminal: the expression, cut to its part around the fault when it is long,
+    /// and carets below the fault. Control characters are replaced, so that a file can't play
+    /// tricks with the terminal.
     #[must_use]
     pub fn caret(&self) -> String {
         const WIDEST: usize = 76;

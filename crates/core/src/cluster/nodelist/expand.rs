@@ -5,8 +5,8 @@ use super::error::{NodeListError, NodeListProblem, Origin};
 use super::scan::{Item, Scanner, What};
 use super::sources::Sources;
 
-/// The most names a list may stand for, counting those it takes away again: far beyond any cluster, and small enough
-/// that a slip of the finger (`n[1-99999999]`) can't fill the memory.
+/// The most names a list may stand for, counting those it takes away again: far beyond any cluster,
+/// and small enough that a slip of the finger (`n[1-99999999]`) can't fill the memory.
 pub const MOST_NAMES: usize = 1_000_000;
 
 /// How deep groups and files may refer to each other.
@@ -21,8 +21,8 @@ const DEEPEST: usize = 32;
 /// ```
 ///
 /// # Errors
-/// [`NodeListError`] says what is wrong and where: a slip in the syntax, a node named twice, more than [`MOST_NAMES`]
-/// names, an unknown group, an unreadable source, or no names at all.
+/// [`NodeListError`] says what is wrong and where: a slip in the syntax, a node named twice, more
+/// than [`MOST_NAMES`] names, an unknown group, an unreadable source, or no names at all.
 pub fn expand(expr: &str, sources: &dyn Sources) -> Result<Vec<String>, NodeListError> {
     let mut expander = Expander {
         sources,
@@ -170,7 +170,8 @@ impl OrderedSet {
         }
     }
 
-    /// What isn't there needn't be: `@slurm!head` is right with and without the head in the allocation.
+    /// What isn't there needn't be: `@slurm!head` is right with and without the head in the
+    /// allocation.
     fn remove(&mut self, name: &str) -> Result<(), NodeListProblem> {
         self.ranks.remove(name);
         Ok(())

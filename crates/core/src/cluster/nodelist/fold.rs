@@ -5,10 +5,10 @@ use super::pattern::{LONGEST_NUMBER, padding};
 
 /// The shortest node list this can find for a set of names: `n[003,017-020]`.
 ///
-/// Names of the same form are folded on every number in them that varies, from the right to the left, so whole racks
-/// become `r[1-4]n[01-16]`. Zero padding is kept. The names come out sorted, numbers by value, so equal sets fold to
-/// equal texts; a name given twice counts once. [`expand`](super::expand) gives back the set, whenever the names are
-/// ones it could have given.
+/// Names of the same form are folded on every number in them that varies, from the right to the
+/// left, so whole racks become `r[1-4]n[01-16]`. Zero padding is kept. The names come out sorted,
+/// numbers by value, so equal sets fold to equal texts; a name given twice counts once.
+/// [`expand`](super::expand) gives back the set, whenever the names are ones it could have given.
 ///
 /// ```
 /// use garland_core::cluster::nodelist::fold;
@@ -47,8 +47,8 @@ pub fn fold<S: AsRef<str>>(names: &[S]) -> String {
     texts.join(",")
 }
 
-/// A stretch of a name. The order sorts names by their numbers' values, and numbers of one length together, so that
-/// those which one range can hold are neighbours.
+/// A stretch of a name. The order sorts names by their numbers' values, and numbers of one length
+/// together, so that those which one range can hold are neighbours.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Chunk<'a> {
     Digits(usize, &'a str),
@@ -90,12 +90,15 @@ fn chunks(name: &str) -> Vec<Chunk<'_>> {
     chunks
 }
 
-/// Some names of one form: the product of their fields, each a number or, once folded, ranges in brackets.
+/// Some names of one form: the product of their fields, each a number or, once folded, ranges in
+/// brackets.
 struct Entry<'a> {
     /// Where the first of the names stands among all.
     rank: usize,
-    fields: Vec<Cow<'a, str>>,
+    fields: Fields<'a>,
 }
+
+type Fields<'a> = Vec<Cow<'a, str>>;
 
 impl Entry<'_> {
     fn spell(&self, form: &[Option<&str>]) -> String {
@@ -114,7 +117,7 @@ fn fold_field<'a>(entries: Vec<Entry<'a>>, field: usize) -> Vec<Entry<'a>> {
     {
         return entries;
     }
-    let mut alike: BTreeMap<Vec<Cow<'a, str>>, (usize, Vec<Cow<'a, str>>)> = BTreeMap::new();
+    let mut alike: BTreeMap<Fields<'a>, (usize, Fields<'a>)> = BTreeMap::new();
     for mut entry in entries {
         let value = std::mem::take(&mut entry.fields[field]);
         alike

@@ -13,11 +13,13 @@
 //! | `@slurm` | the nodes of this Slurm allocation |
 //! | `local[1-8]`, `lab:n[1-20]` | names like any other; the launcher gives them their meaning |
 //!
-//! The syntax is the part that ClusterShell, pdsh and Slurm have in common. The order given is kept, for a chain is
-//! laid in that order. A node named twice is a mistake worth telling, so it is an error and not silently dropped.
+//! The syntax is the part that ClusterShell, pdsh and Slurm have in common. The order given is
+//! kept, for a chain is laid in that order. A node named twice is a mistake worth telling, so it is
+//! an error and not silently dropped.
 //!
-//! A name holds ASCII letters, digits and `. - _ : @ %`, at most [`LONGEST_NAME`] bytes. It begins with a letter, a
-//! digit or `_`, as does the part behind an `@`, so no name can be taken for an option by a program it is given to.
+//! A name holds ASCII letters, digits and `. - _ : @ %`, at most [`LONGEST_NAME`] bytes. It begins
+//! with a letter, a digit or `_`, as does the part behind an `@`, so no name can be taken for an
+//! option by a program it is given to.
 
 mod error;
 mod expand;

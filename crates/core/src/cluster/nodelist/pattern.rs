@@ -2,7 +2,8 @@ use std::ops::Range;
 
 use super::NodeListProblem;
 
-/// The most bytes of a node's name: a host name has at most 253 (RFC 1035, 2.3.4), and there is room for `lab:`.
+/// The most bytes of a node's name: a host name has at most 253 (RFC 1035, 2.3.4), and there is
+/// room for `lab:`.
 pub const LONGEST_NAME: usize = 260;
 
 /// The most digits that are a number; a longer row of digits is mere text.
@@ -34,7 +35,8 @@ pub(super) struct Numbers {
 }
 
 impl<'a> Pattern<'a> {
-    /// Refused when a name of it would be too long, which also bounds how deep [`each`](Self::each) goes.
+    /// Refused when a name of it would be too long, which also bounds how deep [`each`](Self::each)
+    /// goes.
     pub(super) fn new(pieces: Vec<Piece<'a>>) -> Result<Self, NodeListProblem> {
         let longest: usize = pieces.iter().map(Piece::longest).sum();
         if longest > LONGEST_NAME {

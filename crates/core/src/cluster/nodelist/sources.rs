@@ -14,7 +14,8 @@ pub trait Sources {
     /// The reason why groups can't be looked up, as a lower-case fragment.
     fn group(&self, name: &str) -> Result<Option<String>, String>;
 
-    /// The node list of the Slurm allocation this runs in (`SLURM_JOB_NODELIST`), or `None` outside of one.
+    /// The node list of the Slurm allocation this runs in (`SLURM_JOB_NODELIST`), or `None` outside
+    /// of one.
     ///
     /// # Errors
     /// The reason why it can't be told, as a lower-case fragment.
