@@ -87,8 +87,7 @@ pub struct UnknownNode {
 
 /// The end of a message that may know what was meant.
 pub(super) fn hint(near: Option<&str>) -> String {
-    near.map(|near| format!(" (did you mean {near}?)"))
-        .unwrap_or_default()
+    near.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default()
 }
 
 impl Cluster {
@@ -116,16 +115,10 @@ impl Cluster {
     /// # Errors
     /// [`UnknownNode`] for the first name that no node has.
     pub fn select<S: AsRef<str>>(&self, names: &[S]) -> Result<Vec<&Node>, UnknownNode> {
-        let by_name: HashMap<&str, &Node> = self
-            .nodes
-            .iter()
-            .map(|node| (node.name.as_str(), node))
-            .collect();
+        let by_name: HashMap<&str, &Node> =
+            self.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
         let find = |name: &S| {
-            by_name
-                .get(name.as_ref())
-                .copied()
-                .ok_or_else(|| self.unknown(name.as_ref()))
+            by_name.get(name.as_ref()).copied().ok_or_else(|| self.unknown(name.as_ref()))
         };
         names.iter().map(find).collect()
     }
@@ -144,11 +137,7 @@ impl Cluster {
     /// How many rails all of its nodes have.
     #[must_use]
     pub fn rails(&self) -> usize {
-        self.nodes
-            .iter()
-            .map(|node| node.addresses.len())
-            .min()
-            .unwrap_or(0)
+        self.nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(0)
     }
 
     fn unknown(&self, name: &str) -> UnknownNode {
@@ -186,22 +175,14 @@ impl Node {
 
 impl Default for Ssh {
     fn default() -> Self {
-        Self {
-            user: None,
-            options: Vec::new(),
-            binary: None,
-            fanout: DEFAULT_FANOUT,
-        }
+        Self { user: None, options: Vec::new(), binary: None, fanout: DEFAULT_FANOUT }
     }
 }
 
 impl Launcher {
     /// All of them, by the names that cluster files use.
-    pub const ALL: [(&'static str, Self); 3] = [
-        ("ssh", Self::Ssh),
-        ("slurm", Self::Slurm),
-        ("local", Self::Local),
-    ];
+    pub const ALL: [(&'static str, Self); 3] =
+        [("ssh", Self::Ssh), ("slurm", Self::Slurm), ("local", Self::Local)];
 }
 
 impl fmt::Display for Launcher {
@@ -228,10 +209,7 @@ mod tests {
         let cluster = twenty();
         let picked = cluster.select(&["n07", "n03"]).expect("both exist");
         assert_eq!(
-            picked
-                .iter()
-                .map(|node| node.host.as_str())
-                .collect::<Vec<_>>(),
+            picked.iter().map(|node| node.host.as_str()).collect::<Vec<_>>(),
             ["n07", "n03"]
         );
         assert_eq!(
@@ -251,20 +229,14 @@ mod tests {
     #[test]
     fn a_user_is_for_the_login_only() {
         let node = Node::named("root@n1");
-        assert_eq!(
-            (node.host.as_str(), node.addresses[0].as_str()),
-            ("root@n1", "n1")
-        );
+        assert_eq!((node.host.as_str(), node.addresses[0].as_str()), ("root@n1", "n1"));
     }
 
     #[test]
     fn launchers_are_printed_as_files_name_them() {
         for (name, launcher) in Launcher::ALL {
             assert_eq!(launcher.to_string(), name);
-            assert_eq!(
-                serde_json::to_string(&launcher).expect("a word"),
-                format!("{name:?}")
-            );
+            assert_eq!(serde_json::to_string(&launcher).expect("a word"), format!("{name:?}"));
         }
     }
 }

@@ -19,12 +19,7 @@ pub(super) fn nearest<'a>(
     candidates
         .into_iter()
         .filter(|candidate| candidate.len() <= 4 * LONGEST)
-        .map(|candidate| {
-            (
-                distance(&letters, &candidate.chars().collect::<Vec<_>>()),
-                candidate,
-            )
-        })
+        .map(|candidate| (distance(&letters, &candidate.chars().collect::<Vec<_>>()), candidate))
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, candidate)| (*distance, Reverse(common_start(word, candidate))))
         .map(|(_, candidate)| candidate)

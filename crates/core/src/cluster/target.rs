@@ -96,42 +96,24 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
     let colon = match split_point(bytes) {
         Split::Local => return Ok(Target::Local(argument.into())),
         Split::Unclosed => {
-            return Err(TargetError::Unclosed {
-                argument: shown(),
-                local: local(),
-            });
+            return Err(TargetError::Unclosed { argument: shown(), local: local() });
         }
         Split::Colon(0) => {
-            return Err(TargetError::NoNodes {
-                argument: shown(),
-                local: local(),
-            });
+            return Err(TargetError::NoNodes { argument: shown(), local: local() });
         }
         Split::LabOnly => {
-            return Err(TargetError::NoPath {
-                argument: shown(),
-                local: local(),
-            });
+            return Err(TargetError::NoPath { argument: shown(), local: local() });
         }
         Split::Colon(colon) => colon,
     };
     let nodes = str::from_utf8(&bytes[..colon])
-        .map_err(|_| TargetError::NotText {
-            argument: shown(),
-            local: local(),
-        })?
+        .map_err(|_| TargetError::NotText { argument: shown(), local: local() })?
         .to_owned();
     let path = &bytes[colon + 1..];
     if path.is_empty() {
-        return Err(TargetError::NoPath {
-            argument: shown(),
-            local: local(),
-        });
+        return Err(TargetError::NoPath { argument: shown(), local: local() });
     }
-    Ok(Target::Nodes {
-        nodes,
-        path: OsStr::from_bytes(path).into(),
-    })
+    Ok(Target::Nodes { nodes, path: OsStr::from_bytes(path).into() })
 }
 
 enum Split {
@@ -179,10 +161,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn nodes(nodes: &str, path: &str) -> Target {
-        Target::Nodes {
-            nodes: nodes.into(),
-            path: path.into(),
-        }
+        Target::Nodes { nodes: nodes.into(), path: path.into() }
     }
 
     #[test]
@@ -194,10 +173,7 @@ mod tests {
             ("n1:a b\nc", nodes("n1", "a b\nc")),
             ("n[1-9/2],r[1,3]:/x", nodes("n[1-9/2],r[1,3]", "/x")),
             ("lab:n[1-20]:/path", nodes("lab:n[1-20]", "/path")),
-            (
-                "lab:n1,lab:n2!lab:n3:/p",
-                nodes("lab:n1,lab:n2!lab:n3", "/p"),
-            ),
+            ("lab:n1,lab:n2!lab:n3:/p", nodes("lab:n1,lab:n2!lab:n3", "/p")),
             ("lab:/path", nodes("lab", "/path")),
             ("local[1-8]:/data/", nodes("local[1-8]", "/data/")),
             ("root@n1:/x", nodes("root@n1", "/x")),
@@ -212,18 +188,9 @@ mod tests {
 
     #[test]
     fn takes_the_rest_for_local_paths() {
-        for argument in [
-            "x",
-            "/a/b",
-            "./a:b",
-            "/a:b",
-            "a/b:c",
-            "dir,x/y:z",
-            "a[b",
-            "a]b",
-            "..",
-            "n[1:2]",
-        ] {
+        for argument in
+            ["x", "/a/b", "./a:b", "/a:b", "a/b:c", "dir,x/y:z", "a[b", "a]b", "..", "n[1:2]"]
+        {
             assert_eq!(
                 parse(OsStr::new(argument)),
                 Ok(Target::Local(argument.into())),
@@ -238,10 +205,7 @@ mod tests {
         let target = parse(OsStr::from_bytes(b"n1:/caf\xe9:\xff")).expect("nodes and a path");
         assert_eq!(
             target,
-            Target::Nodes {
-                nodes: "n1".into(),
-                path: OsStr::from_bytes(b"/caf\xe9:\xff").into()
-            }
+            Target::Nodes { nodes: "n1".into(), path: OsStr::from_bytes(b"/caf\xe9:\xff").into() }
         );
         let local = OsStr::from_bytes(b"caf\xe9");
         assert_eq!(parse(local), Ok(Target::Local(local.into())));
@@ -249,11 +213,8 @@ mod tests {
 
     #[test]
     fn says_what_is_missing() {
-        let message = |bytes: &[u8]| {
-            parse(OsStr::from_bytes(bytes))
-                .expect_err("no target")
-                .to_string()
-        };
+        let message =
+            |bytes: &[u8]| parse(OsStr::from_bytes(bytes)).expect_err("no target").to_string();
         insta::assert_snapshot!(message(b""), @"an empty path");
         insta::assert_snapshot!(message(b":/x"), @r#"":/x" names no nodes before its `:`; for a file of that name write "./:/x""#);
         insta::assert_snapshot!(message(b"n[1-3]:"), @r#""n[1-3]:" names no path behind its nodes: write `n1:/path`; for a file of that name write "./n[1-3]:""#);

@@ -20,15 +20,12 @@ use super::error::{UnitError, excerpt};
 /// [`UnitError::Bytes`] when the text is anything else, [`UnitError::TooLarge`] above 2^64 - 1
 /// bytes.
 pub fn parse(text: &str) -> Result<u64, UnitError> {
-    let wrong = || UnitError::Bytes {
-        text: excerpt(text),
-    };
+    let wrong = || UnitError::Bytes { text: excerpt(text) };
     let (number, unit) = decimal::split(text).ok_or_else(wrong)?;
     let factor = factor(unit).ok_or_else(wrong)?;
-    number.times(factor).ok_or_else(|| UnitError::TooLarge {
-        text: excerpt(text),
-        most: format(u64::MAX),
-    })
+    number
+        .times(factor)
+        .ok_or_else(|| UnitError::TooLarge { text: excerpt(text), most: format(u64::MAX) })
 }
 
 /// The amount in the largest IEC unit that leaves at least 1, with two decimals: `512 B`, `1.00
@@ -121,18 +118,11 @@ mod tests {
             "NaN",
             "1Mbit",
         ] {
-            assert_eq!(
-                parse(text),
-                Err(UnitError::Bytes { text: text.into() }),
-                "{text}"
-            );
+            assert_eq!(parse(text), Err(UnitError::Bytes { text: text.into() }), "{text}");
         }
         for text in ["18446744073709551616", "16384P", "99999999999999999999999"] {
             let message = parse(text).expect_err(text).to_string();
-            assert_eq!(
-                message,
-                format!("`{text}` is too large: the most is 16.00 EiB")
-            );
+            assert_eq!(message, format!("`{text}` is too large: the most is 16.00 EiB"));
         }
         let long = "x".repeat(100_000);
         assert!(parse(&long).expect_err("no number").to_string().len() < 300);

@@ -171,9 +171,7 @@ mod tests {
         assert_eq!(Nanos::MAX.checked_add(Nanos(1)), None);
         assert_eq!(Nanos::from_secs(u64::MAX), Nanos::MAX);
         assert_eq!(
-            [Nanos(1), Nanos::from_micros(2), Nanos::from_millis(3)]
-                .into_iter()
-                .sum::<Nanos>(),
+            [Nanos(1), Nanos::from_micros(2), Nanos::from_millis(3)].into_iter().sum::<Nanos>(),
             Nanos(3_002_001)
         );
         assert!((Nanos::from_millis(1500).as_secs_f64() - 1.5).abs() < 1e-12);
@@ -182,9 +180,6 @@ mod tests {
     #[test]
     fn is_a_bare_number_in_json() {
         assert_eq!(serde_json::to_string(&Nanos(17)).expect("a number"), "17");
-        assert_eq!(
-            serde_json::from_str::<Nanos>("17").expect("a number"),
-            Nanos(17)
-        );
+        assert_eq!(serde_json::from_str::<Nanos>("17").expect("a number"), Nanos(17));
     }
 }

@@ -34,9 +34,7 @@ impl Rate {
     /// A rate of so many bytes per second, saturating.
     #[must_use]
     pub const fn from_bytes_per_second(bytes_per_second: u64) -> Self {
-        Self {
-            bits_per_second: bytes_per_second.saturating_mul(8),
-        }
+        Self { bits_per_second: bytes_per_second.saturating_mul(8) }
     }
 
     /// The rate at which `bytes` went by in `elapsed`, rounded to the nearest bit per second;
@@ -46,9 +44,7 @@ impl Rate {
         let nanos = u128::from(elapsed.0);
         let bits = u128::from(bytes) * 8 * 1_000_000_000;
         let rounded = (bits + nanos / 2).checked_div(nanos)?;
-        Some(Self {
-            bits_per_second: u64::try_from(rounded).unwrap_or(u64::MAX),
-        })
+        Some(Self { bits_per_second: u64::try_from(rounded).unwrap_or(u64::MAX) })
     }
 
     /// Bits per second.
@@ -102,9 +98,7 @@ impl FromStr for Rate {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let wrong = || UnitError::Rate {
-            text: excerpt(text),
-        };
+        let wrong = || UnitError::Rate { text: excerpt(text) };
         let (number, unit) = decimal::split(text).ok_or_else(wrong)?;
         let factor = match (bits_in(unit), unit.to_ascii_lowercase().as_str()) {
             (Some(factor), _) => factor,
@@ -113,18 +107,13 @@ impl FromStr for Rate {
                 "bps" | "kbps" | "mbps" | "gbps" | "tbps" | "b/s" | "kb/s" | "mb/s" | "gb/s"
                 | "tb/s",
             ) => {
-                return Err(UnitError::Ambiguous {
-                    text: excerpt(text),
-                });
+                return Err(UnitError::Ambiguous { text: excerpt(text) });
             }
             (None, _) => return Err(wrong()),
         };
         let bits_per_second = number.times(factor).ok_or_else(|| UnitError::TooLarge {
             text: excerpt(text),
-            most: Self {
-                bits_per_second: u64::MAX,
-            }
-            .to_string(),
+            most: Self { bits_per_second: u64::MAX }.to_string(),
         })?;
         Ok(Self { bits_per_second })
     }
@@ -180,11 +169,7 @@ mod tests {
             ("0bit", 0),
         ];
         for (text, bits) in table {
-            assert_eq!(
-                text.parse(),
-                Ok(Rate::from_bits_per_second(*bits)),
-                "{text}"
-            );
+            assert_eq!(text.parse(), Ok(Rate::from_bits_per_second(*bits)), "{text}");
         }
     }
 
@@ -194,11 +179,7 @@ mod tests {
             "", "1", "1 g", "gbit", "-1gbit", "infgbit", "1e9bit", "1gbit/h", "1MiB", "1mib/s",
             "1gbit x",
         ] {
-            assert_eq!(
-                text.parse::<Rate>(),
-                Err(UnitError::Rate { text: text.into() }),
-                "{text}"
-            );
+            assert_eq!(text.parse::<Rate>(), Err(UnitError::Rate { text: text.into() }), "{text}");
         }
         for text in ["100mbps", "1Gbps", "10Mb/s", "10mb/s"] {
             assert_eq!(
@@ -207,10 +188,7 @@ mod tests {
                 "{text}"
             );
         }
-        assert!(matches!(
-            "99999999tbit".parse::<Rate>(),
-            Err(UnitError::TooLarge { .. })
-        ));
+        assert!(matches!("99999999tbit".parse::<Rate>(), Err(UnitError::TooLarge { .. })));
     }
 
     #[test]
@@ -237,10 +215,7 @@ mod tests {
             Some(Rate::from_bits_per_second(u64::MAX))
         );
         assert_eq!(Rate::default().time_for(1), None);
-        assert_eq!(
-            Rate::from_bits_per_second(1).time_for(u64::MAX),
-            Some(Nanos::MAX)
-        );
+        assert_eq!(Rate::from_bits_per_second(1).time_for(u64::MAX), Some(Nanos::MAX));
     }
 
     proptest! {

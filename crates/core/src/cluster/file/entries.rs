@@ -15,15 +15,9 @@ pub(super) fn nodes(file: &str, root: &Section<'_>) -> Result<Vec<Node>, Fault> 
     const EXAMPLE: &str = "`nodes = \"n[01-20]\"` or a section `[[nodes]]`";
     const KINDS: &str =
         "a node list such as \"n[01-20]\", or sections `[[nodes]]` in double brackets";
-    let value = root
-        .value("nodes")
-        .ok_or_else(|| root.missing("nodes", EXAMPLE))?;
-    let mut entries = Entries {
-        file,
-        nodes: Vec::new(),
-        names: HashMap::new(),
-        owners: HashMap::new(),
-    };
+    let value = root.value("nodes").ok_or_else(|| root.missing("nodes", EXAMPLE))?;
+    let mut entries =
+        Entries { file, nodes: Vec::new(), names: HashMap::new(), owners: HashMap::new() };
     match value.get_ref() {
         DeValue::String(_) => {
             let names = text("nodes".into(), value)?;
@@ -58,13 +52,7 @@ pub(super) fn expand_text(
 ) -> Result<Vec<String>, Fault> {
     expand(text.value, sources).map_err(|error| {
         let span = span_within(file, text, &error);
-        Fault::new(
-            span,
-            ClusterFileProblem::NodeList {
-                key: text.key.clone(),
-                error,
-            },
-        )
+        Fault::new(span, ClusterFileProblem::NodeList { key: text.key.clone(), error })
     })
 }
 
@@ -111,28 +99,16 @@ impl Entries<'_> {
     fn add(&mut self, entry: &Entry<'_>) -> Result<(), Fault> {
         let names = expand_text(self.file, &entry.names, &Alone)?;
         if self.nodes.len() + names.len() > MOST_NAMES {
-            return Err(Fault::new(
-                entry.names.span.clone(),
-                ClusterFileProblem::TooManyNodes,
-            ));
+            return Err(Fault::new(entry.names.span.clone(), ClusterFileProblem::TooManyNodes));
         }
-        let address = entry
-            .address
-            .as_ref()
-            .map(|text| self.addresses(text, names.len()))
-            .transpose()?;
-        let rails = entry
-            .rails
-            .iter()
-            .map(|text| self.addresses(text, names.len()));
+        let address =
+            entry.address.as_ref().map(|text| self.addresses(text, names.len())).transpose()?;
+        let rails = entry.rails.iter().map(|text| self.addresses(text, names.len()));
         let rails: Vec<Vec<String>> = rails.collect::<Result<_, _>>()?;
         for (index, name) in names.into_iter().enumerate() {
             self.claim_name(&name, &entry.names.span)?;
-            let mut node = Node {
-                rack: entry.rack.clone(),
-                port: entry.port,
-                ..Node::named(&name)
-            };
+            let mut node =
+                Node { rack: entry.rack.clone(), port: entry.port, ..Node::named(&name) };
             if let Some(address) = &address {
                 node.host.clone_from(&address[index]);
                 node.addresses = vec![address[index].clone()];
@@ -140,11 +116,7 @@ impl Entries<'_> {
             if !rails.is_empty() {
                 node.addresses = rails.iter().map(|rail| rail[index].clone()).collect();
             }
-            let place = entry
-                .rails
-                .first()
-                .or(entry.address.as_ref())
-                .unwrap_or(&entry.names);
+            let place = entry.rails.first().or(entry.address.as_ref()).unwrap_or(&entry.names);
             self.claim_addresses(&node, &place.span)?;
             self.nodes.push(node);
         }
@@ -155,21 +127,13 @@ impl Entries<'_> {
     fn addresses(&self, text: &Text<'_>, nodes: usize) -> Result<Vec<String>, Fault> {
         let addresses = expand_text(self.file, text, &Alone)?;
         if addresses.len() != nodes {
-            let problem = ClusterFileProblem::Count {
-                key: text.key.clone(),
-                found: addresses.len(),
-                nodes,
-            };
+            let problem =
+                ClusterFileProblem::Count { key: text.key.clone(), found: addresses.len(), nodes };
             return Err(Fault::new(text.span.clone(), problem));
         }
-        if let Some((user, _)) = addresses
-            .iter()
-            .find_map(|address| address.rsplit_once('@'))
-        {
-            let problem = ClusterFileProblem::UserInAddress {
-                key: text.key.clone(),
-                user: user.to_owned(),
-            };
+        if let Some((user, _)) = addresses.iter().find_map(|address| address.rsplit_once('@')) {
+            let problem =
+                ClusterFileProblem::UserInAddress { key: text.key.clone(), user: user.to_owned() };
             return Err(Fault::new(text.span.clone(), problem));
         }
         Ok(addresses)
@@ -180,10 +144,7 @@ impl Entries<'_> {
             None => Ok(()),
             Some(first) => {
                 let (line, _) = position(self.file, first);
-                let problem = ClusterFileProblem::DuplicateNode {
-                    name: name.to_owned(),
-                    line,
-                };
+                let problem = ClusterFileProblem::DuplicateNode { name: name.to_owned(), line };
                 Err(Fault::new(span.clone(), problem))
             }
         }
@@ -194,9 +155,7 @@ impl Entries<'_> {
     fn claim_addresses(&mut self, node: &Node, span: &Range<usize>) -> Result<(), Fault> {
         let login = Some(&node.host).filter(|host| !node.addresses.contains(host));
         for address in login.into_iter().chain(&node.addresses) {
-            let owner = self
-                .owners
-                .insert((address.clone(), node.port), node.name.clone());
+            let owner = self.owners.insert((address.clone(), node.port), node.name.clone());
             if let Some(first) = owner {
                 let problem = ClusterFileProblem::DuplicateAddress {
                     address: address.clone(),
@@ -215,11 +174,7 @@ fn span_within(file: &str, text: &Text<'_>, error: &NodeListError) -> Range<usiz
     let raw = file.get(text.span.clone()).unwrap_or_default();
     // A newline behind the opening quotes isn't part of the text, so the place is told from the
     // end.
-    let closing = if raw.starts_with("\"\"\"") || raw.starts_with("'''") {
-        3
-    } else {
-        1
-    };
+    let closing = if raw.starts_with("\"\"\"") || raw.starts_with("'''") { 3 } else { 1 };
     let opening = raw.len().saturating_sub(closing + text.value.len());
     let as_written = raw.get(opening..opening + text.value.len()) == Some(text.value);
     if !as_written || *error.place().origin() != Origin::Given {

@@ -179,31 +179,22 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn new(span: Range<usize>, problem: ClusterFileProblem) -> Self {
-        Self {
-            span,
-            problem: Box::new(problem),
-        }
+        Self { span, problem: Box::new(problem) }
     }
 
     pub(super) fn in_file(self, text: &str, file: &str) -> ClusterFileError {
         let (line, column) = position(text, self.span.start);
-        ClusterFileError {
-            file: file.to_owned(),
-            line,
-            column,
-            problem: self.problem,
-        }
+        ClusterFileError { file: file.to_owned(), line, column, problem: self.problem }
     }
 }
 
 /// Line and column of a byte, both counted from 1; the end of the text for bytes beyond it.
 pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.char_indices().take_while(|(at, _)| *at < offset);
-    before.fold((1, 1), |(line, column), (_, c)| {
-        if c == '\n' {
-            (line + 1, 1)
-        } else {
-            (line, column + 1)
-        }
-    })
+    before.fold(
+        (1, 1),
+        |(line, column), (_, c)| {
+            if c == '\n' { (line + 1, 1) } else { (line, column + 1) }
+        },
+    )
 }

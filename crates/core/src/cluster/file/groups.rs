@@ -25,17 +25,11 @@ pub(super) fn groups(
         texts.insert(name, text(name.to_owned(), value)?);
     }
     let known: HashSet<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-    let sources = Siblings {
-        texts: &texts,
-        nodes,
-    };
+    let sources = Siblings { texts: &texts, nodes };
     let mut groups = BTreeMap::new();
     for (name, text) in &texts {
         let members = expand_text(file, text, &sources)?;
-        if let Some(stranger) = members
-            .iter()
-            .find(|member| !known.contains(member.as_str()))
-        {
+        if let Some(stranger) = members.iter().find(|member| !known.contains(member.as_str())) {
             let problem = ClusterFileProblem::UnknownMember {
                 group: (*name).to_owned(),
                 name: stranger.clone(),

@@ -24,10 +24,7 @@ impl Cluster {
 fn read(text: &str, file_name: &str) -> Result<Cluster, Fault> {
     let document = DeTable::parse(text).map_err(|error| {
         let message = error.message().trim().replace('\n', "; ");
-        Fault::new(
-            error.span().unwrap_or(0..0),
-            ClusterFileProblem::Syntax(message),
-        )
+        Fault::new(error.span().unwrap_or(0..0), ClusterFileProblem::Syntax(message))
     })?;
     check_version(document.get_ref())?;
     let keys = ["version", "launcher", "cluster", "nodes", "groups", "ssh"];
@@ -44,15 +41,13 @@ fn read(text: &str, file_name: &str) -> Result<Cluster, Fault> {
 
 /// Before all else, so that a newer file isn't told that its keys are wrong.
 fn check_version(document: &DeTable<'_>) -> Result<(), Fault> {
-    let value = document
-        .get("version")
-        .ok_or_else(|| Fault::new(0..0, ClusterFileProblem::NoVersion))?;
+    let value =
+        document.get("version").ok_or_else(|| Fault::new(0..0, ClusterFileProblem::NoVersion))?;
     match value.get_ref() {
         DeValue::Integer(version) if version.to_string() == VERSION => Ok(()),
-        DeValue::Integer(version) => Err(Fault::new(
-            value.span(),
-            ClusterFileProblem::Version(version.to_string()),
-        )),
+        DeValue::Integer(version) => {
+            Err(Fault::new(value.span(), ClusterFileProblem::Version(version.to_string())))
+        }
         other => Err(wrong_kind("version", "the number 1", other, value.span())),
     }
 }
@@ -89,37 +84,21 @@ fn ssh(root: &Section<'_>) -> Result<Ssh, Fault> {
     else {
         return Ok(Ssh::default());
     };
-    let word = |key| {
-        section
-            .text(key)?
-            .map(|text| one_word(key, text))
-            .transpose()
-    };
+    let word = |key| section.text(key)?.map(|text| one_word(key, text)).transpose();
     Ok(Ssh {
         user: word("user")?,
-        options: section
-            .texts("options")?
-            .into_iter()
-            .map(|text| text.value.to_owned())
-            .collect(),
+        options: section.texts("options")?.into_iter().map(|text| text.value.to_owned()).collect(),
         binary: section.text("binary")?.map(|text| text.value.to_owned()),
-        fanout: section
-            .integer("fanout", 1..=10_000)?
-            .unwrap_or(DEFAULT_FANOUT),
+        fanout: section.integer("fanout", 1..=10_000)?.unwrap_or(DEFAULT_FANOUT),
     })
 }
 
 /// A text that no program takes for an option or for two words.
 fn one_word(key: &'static str, text: Text<'_>) -> Result<String, Fault> {
     if text.value.starts_with('-')
-        || text
-            .value
-            .contains(|c: char| c.is_whitespace() || c.is_control())
+        || text.value.contains(|c: char| c.is_whitespace() || c.is_control())
     {
-        let problem = ClusterFileProblem::Unsafe {
-            key,
-            found: text.value.to_owned(),
-        };
+        let problem = ClusterFileProblem::Unsafe { key, found: text.value.to_owned() };
         return Err(Fault::new(text.span, problem));
     }
     Ok(text.value.to_owned())

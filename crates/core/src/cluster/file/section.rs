@@ -31,9 +31,7 @@ impl<'t> Section<'t> {
         table: &'t DeTable<'t>,
         allowed: &[&'static str],
     ) -> Result<Self, Fault> {
-        let unknown = table
-            .keys()
-            .filter(|key| !allowed.contains(&key.get_ref().as_ref()));
+        let unknown = table.keys().filter(|key| !allowed.contains(&key.get_ref().as_ref()));
         match unknown.min_by_key(|key| key.span().start) {
             None => Ok(Self { title, span, table }),
             Some(key) => {
@@ -70,12 +68,7 @@ impl<'t> Section<'t> {
             None => Ok(None),
             Some(value) => match value.get_ref() {
                 DeValue::Table(table) => Ok(Some((table, value.span()))),
-                other => Err(wrong_kind(
-                    key,
-                    &format!("a section `[{key}]`"),
-                    other,
-                    value.span(),
-                )),
+                other => Err(wrong_kind(key, &format!("a section `[{key}]`"), other, value.span())),
             },
         }
     }
@@ -85,9 +78,7 @@ impl<'t> Section<'t> {
     }
 
     pub(super) fn text(&self, key: &'static str) -> Result<Option<Text<'t>>, Fault> {
-        self.value(key)
-            .map(|value| text(key.to_owned(), value))
-            .transpose()
+        self.value(key).map(|value| text(key.to_owned(), value)).transpose()
     }
 
     pub(super) fn needed_text(
@@ -101,11 +92,7 @@ impl<'t> Section<'t> {
     pub(super) fn missing(&self, key: &'static str, example: &'static str) -> Fault {
         Fault::new(
             self.span.clone(),
-            ClusterFileProblem::Missing {
-                section: self.title,
-                key,
-                example,
-            },
+            ClusterFileProblem::Missing { section: self.title, key, example },
         )
     }
 
@@ -138,17 +125,14 @@ impl<'t> Section<'t> {
             return Err(wrong_kind(key, &expected, value.get_ref(), value.span()));
         };
         let number = u32::from_str_radix(integer.as_str(), integer.radix()).ok();
-        number
-            .filter(|number| bounds.contains(number))
-            .map(Some)
-            .ok_or_else(|| {
-                let problem = ClusterFileProblem::Kind {
-                    key: key.to_owned(),
-                    expected,
-                    found: integer.to_string(),
-                };
-                Fault::new(value.span(), problem)
-            })
+        number.filter(|number| bounds.contains(number)).map(Some).ok_or_else(|| {
+            let problem = ClusterFileProblem::Kind {
+                key: key.to_owned(),
+                expected,
+                found: integer.to_string(),
+            };
+            Fault::new(value.span(), problem)
+        })
     }
 }
 
@@ -158,11 +142,7 @@ pub(super) fn text<'t>(key: String, value: &'t Spanned<DeValue<'t>>) -> Result<T
         DeValue::String(text) if text.trim().is_empty() => {
             Err(Fault::new(value.span(), ClusterFileProblem::Empty(key)))
         }
-        DeValue::String(text) => Ok(Text {
-            key,
-            value: text,
-            span: value.span(),
-        }),
+        DeValue::String(text) => Ok(Text { key, value: text, span: value.span() }),
         other => Err(wrong_kind(&key, "a text in quotes", other, value.span())),
     }
 }
@@ -182,10 +162,7 @@ pub(super) fn wrong_kind(
         DeValue::Array(_) => "an array".to_owned(),
         DeValue::Table(_) => "a section".to_owned(),
     };
-    let problem = ClusterFileProblem::Kind {
-        key: key.to_owned(),
-        expected: expected.to_owned(),
-        found,
-    };
+    let problem =
+        ClusterFileProblem::Kind { key: key.to_owned(), expected: expected.to_owned(), found };
     Fault::new(span, problem)
 }

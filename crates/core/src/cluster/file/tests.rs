@@ -32,32 +32,21 @@ fanout = 0x10
 "#;
 
 fn fault(text: &str) -> String {
-    Cluster::parse(text, "cluster.toml")
-        .expect_err(text)
-        .to_string()
+    Cluster::parse(text, "cluster.toml").expect_err(text).to_string()
 }
 
 /// The errors of files that begin well.
 fn faults(texts: &[&str]) -> String {
-    let lines: Vec<String> = texts
-        .iter()
-        .map(|text| fault(&format!("version = 1\n{text}")))
-        .collect();
+    let lines: Vec<String> =
+        texts.iter().map(|text| fault(&format!("version = 1\n{text}"))).collect();
     lines.join("\n")
 }
 
 #[test]
 fn reads_all_there_is() {
     let cluster = Cluster::parse(FULL, "x/cluster.toml").expect("a good file");
-    assert_eq!(
-        (cluster.name.as_str(), cluster.launcher),
-        ("den", Launcher::Slurm)
-    );
-    let names: Vec<&str> = cluster
-        .nodes
-        .iter()
-        .map(|node| node.name.as_str())
-        .collect();
+    assert_eq!((cluster.name.as_str(), cluster.launcher), ("den", Launcher::Slurm));
+    let names: Vec<&str> = cluster.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["n01", "n02", "n03", "n04", "storage", "n06", "n05"]);
     let second = cluster.node("n02").expect("described");
     assert_eq!(
@@ -66,17 +55,11 @@ fn reads_all_there_is() {
     );
     assert_eq!(second.addresses, ["10.1.0.2", "10.2.0.2"]);
     let storage = cluster.node("storage").expect("described");
-    assert_eq!(
-        (storage.host.as_str(), &storage.rack, storage.port),
-        ("storage", &None, None)
-    );
+    assert_eq!((storage.host.as_str(), &storage.rack, storage.port), ("storage", &None, None));
     assert_eq!(storage.addresses, ["storage"]);
     assert_eq!(cluster.groups["fast"], ["n01", "n02", "storage"]);
     assert_eq!(cluster.groups["rest"], ["n03", "n04", "n06", "n05"]);
-    assert_eq!(
-        (cluster.ssh.user.as_deref(), cluster.ssh.fanout),
-        (Some("admin"), 16)
-    );
+    assert_eq!((cluster.ssh.user.as_deref(), cluster.ssh.fanout), (Some("admin"), 16));
     assert_eq!(
         (cluster.rails(), cluster.ssh.options.as_slice()),
         (1, ["-oPort=2222".to_owned()].as_slice())
@@ -88,11 +71,7 @@ fn three_lines_describe_five_hundred_nodes() {
     let text = "version = 1\nlauncher = \"local\"\nnodes = \"n[001-500]\"\n";
     let cluster = Cluster::parse(text, "/etc/garland/den.toml").expect("a good file");
     assert_eq!(
-        (
-            cluster.name.as_str(),
-            cluster.nodes.len(),
-            cluster.nodes[499].host.as_str()
-        ),
+        (cluster.name.as_str(), cluster.nodes.len(), cluster.nodes[499].host.as_str()),
         ("den", 500, "n500")
     );
 }
@@ -102,10 +81,7 @@ fn an_address_alone_is_login_and_rail() {
     let text = "version = 1\n[[nodes]]\nnames = \"a,b\"\naddress = \"10.0.0.[1-2]\"\n";
     let cluster = Cluster::parse(text, "c.toml").expect("a good file");
     assert_eq!(
-        (
-            cluster.nodes[1].host.as_str(),
-            cluster.nodes[1].addresses[0].as_str()
-        ),
+        (cluster.nodes[1].host.as_str(), cluster.nodes[1].addresses[0].as_str()),
         ("10.0.0.2", "10.0.0.2")
     );
 }
@@ -114,10 +90,7 @@ fn an_address_alone_is_login_and_rail() {
 fn survives_json() {
     let cluster = Cluster::parse(FULL, "cluster.toml").expect("a good file");
     let json = serde_json::to_string(&cluster).expect("plain values");
-    assert_eq!(
-        serde_json::from_str::<Cluster>(&json).expect("our own JSON"),
-        cluster
-    );
+    assert_eq!(serde_json::from_str::<Cluster>(&json).expect("our own JSON"), cluster);
 }
 
 #[test]
@@ -245,10 +218,7 @@ fn faults_of_node_lists_point_into_them() {
 
 #[test]
 fn nodes_addresses_and_groups_must_fit_together() {
-    let many = format!(
-        "[[nodes]]\nnames = \"n1\"\nrails = [{}]",
-        "\"x\",".repeat(65)
-    );
+    let many = format!("[[nodes]]\nnames = \"n1\"\nrails = [{}]", "\"x\",".repeat(65));
     let lines = faults(&[
         "[[nodes]]\nnames = \"n[1-3]\"\n[[nodes]]\nnames = \"n[3-5]\"",
         "[[nodes]]\nnames = \"n[1-3]\"\naddress = \"10.0.0.[1-4]\"",
@@ -261,7 +231,7 @@ fn nodes_addresses_and_groups_must_fit_together() {
         "nodes = \"n1\"\n[groups]\n\"a b\" = \"n1\"",
         "nodes = \"n1\"\n[groups]\nall = \"n1\"",
         "nodes = \"n1\"\n[groups]\na = 1",
-        "[[nodes]]\nnames = \"a[1-999999]\"\n[[nodes]]\nnames = \"b[1-2]\"",
+        "[[nodes]]\nnames = \"b[1-2]\"\n[[nodes]]\nnames = \"a[1-999999]\"",
     ]);
     insta::assert_snapshot!(lines, @r#"
     cluster.toml:5:9: node n3 is described already, on line 3
@@ -286,13 +256,7 @@ fn nodes_may_share_an_address_on_different_ports() {
     let text = "version = 1\n\
         [[nodes]]\nnames = \"a\"\naddress = \"127.0.0.1\"\nport = 4100\n\
         [[nodes]]\nnames = \"b\"\naddress = \"127.0.0.1\"\nport = 4101\n";
-    assert_eq!(
-        Cluster::parse(text, "c.toml")
-            .expect("two agents on one host")
-            .nodes
-            .len(),
-        2
-    );
+    assert_eq!(Cluster::parse(text, "c.toml").expect("two agents on one host").nodes.len(), 2);
 }
 
 proptest! {

@@ -27,10 +27,7 @@ impl NodeListError {
         span: Range<usize>,
         problem: NodeListProblem,
     ) -> Self {
-        Self {
-            problem,
-            place: Box::new(Place::new(origin, text, span)),
-        }
+        Self { problem, place: Box::new(Place::new(origin, text, span)) }
     }
 
     /// What is wrong.
@@ -174,9 +171,7 @@ impl Place {
     fn new(origin: Origin, text: &str, span: Range<usize>) -> Self {
         let start = floor(text, span.start);
         let begin = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        let end = text[start..]
-            .find('\n')
-            .map_or(text.len(), |newline| start + newline);
+        let end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
         let stop = floor(text, span.end.clamp(start, end));
         Self {
             origin,
@@ -237,13 +232,7 @@ impl Place {
         } else {
             (self.column - 1).saturating_sub(BEFORE)
         };
-        let shown: String = self
-            .expression
-            .chars()
-            .skip(skip)
-            .take(WIDEST)
-            .map(harmless)
-            .collect();
+        let shown: String = self.expression.chars().skip(skip).take(WIDEST).map(harmless).collect();
         let indent = self.column - 1 - skip;
         let marked = self.expression[self.span.clone()].chars().count();
         let carets = marked.min(WIDEST - indent.min(WIDEST)).max(1);
@@ -258,33 +247,17 @@ impl fmt::Display for Place {
             return write!(f, ", line {}, column {}", self.line, self.column);
         }
         const LONGEST: usize = 60;
-        let shown: String = self
-            .expression
-            .chars()
-            .take(LONGEST)
-            .map(harmless)
-            .collect();
-        let more = if shown.len() < self.expression.len() {
-            "…"
-        } else {
-            ""
-        };
+        let shown: String = self.expression.chars().take(LONGEST).map(harmless).collect();
+        let more = if shown.len() < self.expression.len() { "…" } else { "" };
         write!(f, " `{shown}{more}`, column {}", self.column)
     }
 }
 
 fn harmless(c: char) -> char {
-    if c.is_control() {
-        char::REPLACEMENT_CHARACTER
-    } else {
-        c
-    }
+    if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }
 }
 
 /// The nearest character boundary at or below `index`, which may lie beyond the end.
 fn floor(text: &str, index: usize) -> usize {
-    (0..=index.min(text.len()))
-        .rev()
-        .find(|at| text.is_char_boundary(*at))
-        .unwrap_or(0)
+    (0..=index.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

@@ -24,19 +24,10 @@ const DEEPEST: usize = 32;
 /// [`NodeListError`] says what is wrong and where: a slip in the syntax, a node named twice, more
 /// than [`MOST_NAMES`] names, an unknown group, an unreadable source, or no names at all.
 pub fn expand(expr: &str, sources: &dyn Sources) -> Result<Vec<String>, NodeListError> {
-    let mut expander = Expander {
-        sources,
-        budget: MOST_NAMES,
-        open: Vec::new(),
-    };
+    let mut expander = Expander { sources, budget: MOST_NAMES, open: Vec::new() };
     let names = expander.evaluate(expr, Origin::Given)?;
     if names.is_empty() {
-        return Err(NodeListError::new(
-            Origin::Given,
-            expr,
-            0..expr.len(),
-            NodeListProblem::Empty,
-        ));
+        return Err(NodeListError::new(Origin::Given, expr, 0..expr.len(), NodeListProblem::Empty));
     }
     Ok(names)
 }
@@ -56,11 +47,10 @@ impl Expander<'_> {
         let mut set = OrderedSet::default();
         let wrong = |(span, problem)| NodeListError::new(origin.clone(), text, span, problem);
         while let Some(item) = scanner.next_item().map_err(wrong)? {
-            self.apply(&item, &mut set)
-                .map_err(|trouble| match trouble {
-                    Trouble::Here(problem) => wrong((item.span.clone(), problem)),
-                    Trouble::Inside(error) => error,
-                })?;
+            self.apply(&item, &mut set).map_err(|trouble| match trouble {
+                Trouble::Here(problem) => wrong((item.span.clone(), problem)),
+                Trouble::Inside(error) => error,
+            })?;
         }
         self.open.pop();
         Ok(set.into_names())
@@ -68,11 +58,7 @@ impl Expander<'_> {
 
     fn apply(&mut self, item: &Item<'_>, set: &mut OrderedSet) -> Result<(), Trouble> {
         let mut put = |name: &str| {
-            if item.exclude {
-                set.remove(name)
-            } else {
-                set.insert(name)
-            }
+            if item.exclude { set.remove(name) } else { set.insert(name) }
         };
         match &item.what {
             What::Names(pattern) => {
@@ -80,24 +66,27 @@ impl Expander<'_> {
                 pattern.each(&mut put)?;
             }
             What::File(path) => {
-                let names = self.refer(Origin::File((*path).into()))?;
-                names.iter().try_for_each(|name| put(name))?;
+                let origin = Origin::File((*path).into());
+                let text = self.sources.file(path).map_err(unreadable(&origin))?;
+                self.refer(origin, &text)?.iter().try_for_each(|name| put(name))?;
             }
-            What::Group(name) => {
-                let origin = if *name == "slurm" {
-                    Origin::Slurm
-                } else {
-                    Origin::Group((*name).into())
-                };
-                let names = self.refer(origin)?;
-                names.iter().try_for_each(|name| put(name))?;
+            What::Group("slurm") => {
+                let text = self.sources.slurm().map_err(unreadable(&Origin::Slurm))?;
+                let text = text.ok_or(NodeListProblem::NoAllocation)?;
+                self.refer(Origin::Slurm, &text)?.iter().try_for_each(|name| put(name))?;
+            }
+            What::Group(group) => {
+                let origin = Origin::Group((*group).into());
+                let text = self.sources.group(group).map_err(unreadable(&origin))?;
+                let text = text.ok_or_else(|| NodeListProblem::UnknownGroup((*group).into()))?;
+                self.refer(origin, &text)?.iter().try_for_each(|name| put(name))?;
             }
         }
         Ok(())
     }
 
-    /// The names behind a reference to another text.
-    fn refer(&mut self, origin: Origin) -> Result<Vec<String>, Trouble> {
+    /// The names of a text that another refers to.
+    fn refer(&mut self, origin: Origin, text: &str) -> Result<Vec<String>, Trouble> {
         self.spend(1)?;
         if let Some(first) = self.open.iter().position(|open| *open == origin) {
             let mut chain: Vec<String> = self.open[first..].iter().map(Origin::to_string).collect();
@@ -107,30 +96,19 @@ impl Expander<'_> {
         if self.open.len() > DEEPEST {
             return Err(NodeListProblem::TooDeep(DEEPEST).into());
         }
-        let (answer, absent) = match &origin {
-            Origin::File(path) => (self.sources.file(path).map(Some), NodeListProblem::NoPath),
-            Origin::Group(name) => (
-                self.sources.group(name),
-                NodeListProblem::UnknownGroup(name.clone()),
-            ),
-            Origin::Slurm | Origin::Given => (self.sources.slurm(), NodeListProblem::NoAllocation),
-        };
-        let text = answer
-            .map_err(|reason| NodeListProblem::Source {
-                what: origin.clone(),
-                reason,
-            })?
-            .ok_or(absent)?;
-        Ok(self.evaluate(&text, origin)?)
+        Ok(self.evaluate(text, origin)?)
     }
 
     fn spend(&mut self, names: u64) -> Result<(), NodeListProblem> {
-        let left = usize::try_from(names)
-            .ok()
-            .and_then(|names| self.budget.checked_sub(names));
+        let left = usize::try_from(names).ok().and_then(|names| self.budget.checked_sub(names));
         self.budget = left.ok_or(NodeListProblem::TooMany)?;
         Ok(())
     }
+}
+
+fn unreadable(what: &Origin) -> impl FnOnce(String) -> NodeListProblem {
+    let what = what.clone();
+    |reason| NodeListProblem::Source { what, reason }
 }
 
 /// A fault of the item at hand, or one in a text it refers to, which knows its own place.
@@ -178,11 +156,8 @@ impl OrderedSet {
     }
 
     fn into_names(self) -> Vec<String> {
-        let mut ranked: Vec<(usize, String)> = self
-            .ranks
-            .into_iter()
-            .map(|(name, rank)| (rank, name))
-            .collect();
+        let mut ranked: Vec<(usize, String)> =
+            self.ranks.into_iter().map(|(name, rank)| (rank, name)).collect();
         ranked.sort_unstable_by_key(|(rank, _)| *rank);
         ranked.into_iter().map(|(_, name)| name).collect()
     }

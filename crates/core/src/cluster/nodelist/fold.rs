@@ -21,11 +21,7 @@ pub fn fold<S: AsRef<str>>(names: &[S]) -> String {
     shapes.dedup();
     let mut forms: BTreeMap<Vec<Option<&str>>, Vec<Entry<'_>>> = BTreeMap::new();
     for (rank, shape) in shapes.iter().enumerate() {
-        let fields = shape
-            .iter()
-            .filter_map(Chunk::digits)
-            .map(Cow::Borrowed)
-            .collect();
+        let fields = shape.iter().filter_map(Chunk::digits).map(Cow::Borrowed).collect();
         forms
             .entry(shape.iter().map(Chunk::text).collect())
             .or_default()
@@ -36,11 +32,7 @@ pub fn fold<S: AsRef<str>>(names: &[S]) -> String {
         for field in (0..entries[0].fields.len()).rev() {
             entries = fold_field(entries, field);
         }
-        folded.extend(
-            entries
-                .into_iter()
-                .map(|entry| (entry.rank, entry.spell(&form))),
-        );
+        folded.extend(entries.into_iter().map(|entry| (entry.rank, entry.spell(&form))));
     }
     folded.sort_unstable();
     let texts: Vec<String> = folded.into_iter().map(|(_, text)| text).collect();
@@ -76,9 +68,7 @@ fn chunks(name: &str) -> Vec<Chunk<'_>> {
     let mut rest = name;
     while let Some(first) = rest.bytes().next() {
         let number = first.is_ascii_digit();
-        let end = rest
-            .find(|c: char| c.is_ascii_digit() != number)
-            .unwrap_or(rest.len());
+        let end = rest.find(|c: char| c.is_ascii_digit() != number).unwrap_or(rest.len());
         let (chunk, after) = rest.split_at(end);
         chunks.push(if number && end <= LONGEST_NUMBER {
             Chunk::Digits(end, chunk)
@@ -111,29 +101,19 @@ impl Entry<'_> {
 
 /// Joins the entries that differ in this field only; they are sorted by rank, before and after.
 fn fold_field<'a>(entries: Vec<Entry<'a>>, field: usize) -> Vec<Entry<'a>> {
-    if entries
-        .iter()
-        .all(|entry| entry.fields[field] == entries[0].fields[field])
-    {
+    if entries.iter().all(|entry| entry.fields[field] == entries[0].fields[field]) {
         return entries;
     }
     let mut alike: BTreeMap<Fields<'a>, (usize, Fields<'a>)> = BTreeMap::new();
     for mut entry in entries {
         let value = std::mem::take(&mut entry.fields[field]);
-        alike
-            .entry(entry.fields)
-            .or_insert_with(|| (entry.rank, Vec::new()))
-            .1
-            .push(value);
+        alike.entry(entry.fields).or_insert_with(|| (entry.rank, Vec::new())).1.push(value);
     }
     let mut joined: Vec<Entry<'a>> = alike
         .into_iter()
         .map(|(mut fields, (rank, mut values))| {
-            fields[field] = if values.len() == 1 {
-                values.remove(0)
-            } else {
-                Cow::Owned(ranges(&values))
-            };
+            fields[field] =
+                if values.len() == 1 { values.remove(0) } else { Cow::Owned(ranges(&values)) };
             Entry { rank, fields }
         })
         .collect();

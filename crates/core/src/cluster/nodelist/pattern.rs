@@ -47,10 +47,7 @@ impl<'a> Pattern<'a> {
 
     /// How many names it stands for, saturating.
     pub(super) fn count(&self) -> u64 {
-        self.pieces
-            .iter()
-            .map(Piece::count)
-            .fold(1, u64::saturating_mul)
+        self.pieces.iter().map(Piece::count).fold(1, u64::saturating_mul)
     }
 
     /// Calls `take` with each name in order, the leftmost bracket slowest.
@@ -94,10 +91,7 @@ impl Piece<'_> {
     fn count(&self) -> u64 {
         match self {
             Self::Text(_) => 1,
-            Self::Numbers(ranges) => ranges
-                .iter()
-                .map(Numbers::count)
-                .fold(0, u64::saturating_add),
+            Self::Numbers(ranges) => ranges.iter().map(Numbers::count).fold(0, u64::saturating_add),
         }
     }
 
@@ -112,12 +106,8 @@ impl Piece<'_> {
 impl Numbers {
     /// Reads `7`, `01-20` or `1-9/2`, which stands at `span` of the expression.
     pub(super) fn read(text: &str, span: Range<usize>) -> Result<Self, Fault> {
-        let not_a_range = || {
-            (
-                span.clone(),
-                NodeListProblem::Range(text.chars().take(40).collect()),
-            )
-        };
+        let not_a_range =
+            || (span.clone(), NodeListProblem::Range(text.chars().take(40).collect()));
         let (ends, step) = match text.split_once('/') {
             Some((ends, step)) => (ends, Some(step.trim())),
             None => (text, None),
@@ -140,25 +130,16 @@ impl Numbers {
             width: padding(low),
         };
         if numbers.low > numbers.high {
-            let problem = NodeListProblem::Backwards {
-                low: low.into(),
-                high: high.into(),
-            };
+            let problem = NodeListProblem::Backwards { low: low.into(), high: high.into() };
             return Err((span, problem));
         }
         if numbers.step == 0 {
             return Err((span, NodeListProblem::ZeroStep));
         }
-        let fits = if padding(high) > 0 {
-            high.len() == low.len()
-        } else {
-            high.len() >= low.len()
-        };
+        let fits =
+            if padding(high) > 0 { high.len() == low.len() } else { high.len() >= low.len() };
         if !fits {
-            let problem = NodeListProblem::Padding {
-                low: low.into(),
-                high: high.into(),
-            };
+            let problem = NodeListProblem::Padding { low: low.into(), high: high.into() };
             return Err((span, problem));
         }
         Ok(numbers)
@@ -176,9 +157,5 @@ impl Numbers {
 
 /// The width that leading zeros of a number ask for; zero when it has none.
 pub(super) fn padding(digits: &str) -> usize {
-    if digits.len() > 1 && digits.starts_with('0') {
-        digits.len()
-    } else {
-        0
-    }
+    if digits.len() > 1 && digits.starts_with('0') { digits.len() } else { 0 }
 }

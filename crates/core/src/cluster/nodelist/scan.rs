@@ -30,11 +30,7 @@ pub(super) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self {
-            text,
-            at: 0,
-            any: false,
-        }
+        Self { text, at: 0, any: false }
     }
 
     /// The next item; `None` at the end.
@@ -52,11 +48,7 @@ impl<'a> Scanner<'a> {
             return Err(self.bad_character());
         }
         self.any = true;
-        Ok(Some(Item {
-            exclude,
-            what,
-            span: start..self.at,
-        }))
+        Ok(Some(Item { exclude, what, span: start..self.at }))
     }
 
     /// Moves to the next item, and tells whether it is excluded; `None` at the end of the text.
@@ -96,11 +88,7 @@ impl<'a> Scanner<'a> {
         let start = self.at;
         self.at += 1;
         let path = self.take_while(|byte| !ends_item(byte));
-        if path.is_empty() {
-            Err((start..self.at, NodeListProblem::NoPath))
-        } else {
-            Ok(path)
-        }
+        if path.is_empty() { Err((start..self.at, NodeListProblem::NoPath)) } else { Ok(path) }
     }
 
     /// `@name`.
@@ -108,11 +96,7 @@ impl<'a> Scanner<'a> {
         let start = self.at;
         self.at += 1;
         let name = self.take_while(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-        if name.is_empty() {
-            Err((start..self.at, NodeListProblem::NoGroupName))
-        } else {
-            Ok(name)
-        }
+        if name.is_empty() { Err((start..self.at, NodeListProblem::NoGroupName)) } else { Ok(name) }
     }
 
     fn pattern(&mut self) -> Result<Pattern<'a>, Fault> {
@@ -126,10 +110,8 @@ impl<'a> Scanner<'a> {
                 _ => return Err(self.bad_character()),
             });
         }
-        if let Some(mark) = self.text[start..self.at]
-            .chars()
-            .next_back()
-            .filter(|c| matches!(c, ':' | '@'))
+        if let Some(mark) =
+            self.text[start..self.at].chars().next_back().filter(|c| matches!(c, ':' | '@'))
         {
             return Err((self.at - 1..self.at, NodeListProblem::End(mark)));
         }
@@ -193,14 +175,8 @@ impl<'a> Scanner<'a> {
     }
 
     fn bad_character(&self) -> Fault {
-        let c = self.text[self.at..]
-            .chars()
-            .next()
-            .unwrap_or(char::REPLACEMENT_CHARACTER);
-        (
-            self.at..self.at + c.len_utf8(),
-            NodeListProblem::Character(c),
-        )
+        let c = self.text[self.at..].chars().next().unwrap_or(char::REPLACEMENT_CHARACTER);
+        (self.at..self.at + c.len_utf8(), NodeListProblem::Character(c))
     }
 }
 
