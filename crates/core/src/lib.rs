@@ -4,5 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cluster;
 pub mod plan;
 pub mod proto;
+pub mod units;

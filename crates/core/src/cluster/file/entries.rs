@@ -1,0 +1,204 @@
+//! The nodes of the file: `nodes = "..."` or one `[[nodes]]` for each kind.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use toml::de::DeValue;
+
+use super::error::{ClusterFileProblem, Fault, MOST_RAILS, position};
+use super::section::{Section, Text, text, wrong_kind};
+use crate::cluster::inventory::Node;
+use crate::cluster::nodelist::{MOST_NAMES, NodeListError, Origin, Sources, expand};
+
+/// Reads all nodes of the file.
+pub(super) fn nodes(file: &str, root: &Section<'_>) -> Result<Vec<Node>, Fault> {
+    const EXAMPLE: &str = "`nodes = \"n[01-20]\"` or a section `[[nodes]]`";
+    const KINDS: &str =
+        "a node list such as \"n[01-20]\", or sections `[[nodes]]` in double brackets";
+    let value = root.value("nodes").ok_or_else(|| root.missing("nodes", EXAMPLE))?;
+    let mut entries =
+        Entries { file, nodes: Vec::new(), names: HashMap::new(), owners: HashMap::new() };
+    match value.get_ref() {
+        DeValue::String(_) => {
+            let names = text("nodes".into(), value)?;
+            entries.add(&Entry {
+                names,
+                address: None,
+                rails: Vec::new(),
+                rack: None,
+                port: None,
+            })?;
+        }
+        DeValue::Array(items) if !items.is_empty() => {
+            for item in items.iter() {
+                let DeValue::Table(table) = item.get_ref() else {
+                    return Err(wrong_kind("nodes", KINDS, item.get_ref(), item.span()));
+                };
+                let keys = ["names", "address", "rails", "rack", "port"];
+                let section = Section::new("[[nodes]]", item.span(), table, &keys)?;
+                entries.add(&Entry::read(&section)?)?;
+            }
+        }
+        other => return Err(wrong_kind("nodes", KINDS, other, value.span())),
+    }
+    Ok(entries.nodes)
+}
+
+/// Expands a list that stands at `text`, and points into it when it has a fault.
+pub(super) fn expand_text(
+    file: &str,
+    text: &Text<'_>,
+    sources: &dyn Sources,
+) -> Result<Vec<String>, Fault> {
+    expand(text.value, sources).map_err(|error| {
+        let span = span_within(file, text, &error);
+        Fault::new(span, ClusterFileProblem::NodeList { key: text.key.clone(), error })
+    })
+}
+
+/// One `[[nodes]]` as it stands in the file.
+struct Entry<'t> {
+    names: Text<'t>,
+    address: Option<Text<'t>>,
+    rails: Vec<Text<'t>>,
+    rack: Option<String>,
+    port: Option<u16>,
+}
+
+impl<'t> Entry<'t> {
+    fn read(section: &Section<'t>) -> Result<Self, Fault> {
+        let rails = section.texts("rails")?;
+        if let Some(beyond) = rails.get(MOST_RAILS) {
+            return Err(Fault::new(
+                beyond.span.clone(),
+                ClusterFileProblem::TooManyRails(rails.len()),
+            ));
+        }
+        let port = section.integer("port", 1..=u32::from(u16::MAX))?;
+        Ok(Self {
+            names: section.needed_text("names", "`names = \"n[01-20]\"`")?,
+            address: section.text("address")?,
+            rails,
+            rack: section.text("rack")?.map(|rack| rack.value.to_owned()),
+            port: port.and_then(|port| u16::try_from(port).ok()),
+        })
+    }
+}
+
+/// The nodes read so far, and what must not come twice.
+struct Entries<'t> {
+    file: &'t str,
+    nodes: Vec<Node>,
+    /// Where each node is described.
+    names: HashMap<String, usize>,
+    /// Whose each address and port is.
+    owners: HashMap<(String, Option<u16>), String>,
+}
+
+impl Entries<'_> {
+    fn add(&mut self, entry: &Entry<'_>) -> Result<(), Fault> {
+        let names = expand_text(self.file, &entry.names, &Alone)?;
+        if self.nodes.len() + names.len() > MOST_NAMES {
+            return Err(Fault::new(entry.names.span.clone(), ClusterFileProblem::TooManyNodes));
+        }
+        let address =
+            entry.address.as_ref().map(|text| self.addresses(text, names.len())).transpose()?;
+        let rails = entry.rails.iter().map(|text| self.addresses(text, names.len()));
+        let rails: Vec<Vec<String>> = rails.collect::<Result<_, _>>()?;
+        for (index, name) in names.into_iter().enumerate() {
+            self.claim_name(&name, &entry.names.span)?;
+            let mut node =
+                Node { rack: entry.rack.clone(), port: entry.port, ..Node::named(&name) };
+            if let Some(address) = &address {
+                node.host.clone_from(&address[index]);
+                node.addresses = vec![address[index].clone()];
+            }
+            if !rails.is_empty() {
+                node.addresses = rails.iter().map(|rail| rail[index].clone()).collect();
+            }
+            let place = entry.rails.first().or(entry.address.as_ref()).unwrap_or(&entry.names);
+            self.claim_addresses(&node, &place.span)?;
+            self.nodes.push(node);
+        }
+        Ok(())
+    }
+
+    /// The addresses a text stands for, as many as there are nodes.
+    fn addresses(&self, text: &Text<'_>, nodes: usize) -> Result<Vec<String>, Fault> {
+        let addresses = expand_text(self.file, text, &Alone)?;
+        if addresses.len() != nodes {
+            let problem =
+                ClusterFileProblem::Count { key: text.key.clone(), found: addresses.len(), nodes };
+            return Err(Fault::new(text.span.clone(), problem));
+        }
+        if let Some((user, _)) = addresses.iter().find_map(|address| address.rsplit_once('@')) {
+            let problem =
+                ClusterFileProblem::UserInAddress { key: text.key.clone(), user: user.to_owned() };
+            return Err(Fault::new(text.span.clone(), problem));
+        }
+        Ok(addresses)
+    }
+
+    fn claim_name(&mut self, name: &str, span: &Range<usize>) -> Result<(), Fault> {
+        match self.names.insert(name.to_owned(), span.start) {
+            None => Ok(()),
+            Some(first) => {
+                let (line, _) = position(self.file, first);
+                let problem = ClusterFileProblem::DuplicateNode { name: name.to_owned(), line };
+                Err(Fault::new(span.clone(), problem))
+            }
+        }
+    }
+
+    /// One address for two nodes is a slip of the finger that would send one of them everything
+    /// twice.
+    fn claim_addresses(&mut self, node: &Node, span: &Range<usize>) -> Result<(), Fault> {
+        let login = Some(&node.host).filter(|host| !node.addresses.contains(host));
+        for address in login.into_iter().chain(&node.addresses) {
+            let owner = self.owners.insert((address.clone(), node.port), node.name.clone());
+            if let Some(first) = owner {
+                let problem = ClusterFileProblem::DuplicateAddress {
+                    address: address.clone(),
+                    first,
+                    second: node.name.clone(),
+                };
+                return Err(Fault::new(span.clone(), problem));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of the file that a fault of the list at `text` is about.
+fn span_within(file: &str, text: &Text<'_>, error: &NodeListError) -> Range<usize> {
+    let raw = file.get(text.span.clone()).unwrap_or_default();
+    // A newline behind the opening quotes isn't part of the text, so the place is told from the
+    // end.
+    let closing = if raw.starts_with("\"\"\"") || raw.starts_with("'''") { 3 } else { 1 };
+    let opening = raw.len().saturating_sub(closing + text.value.len());
+    let as_written = raw.get(opening..opening + text.value.len()) == Some(text.value);
+    if !as_written || *error.place().origin() != Origin::Given {
+        // Escapes shift the columns, and a group's text stands elsewhere: the value as a whole must
+        // do.
+        return text.span.clone();
+    }
+    let start = text.span.start + opening + error.place().offset();
+    start..start + error.place().span().len()
+}
+
+/// What the nodes of the file may refer to: nothing.
+struct Alone;
+
+impl Sources for Alone {
+    fn file(&self, _path: &str) -> Result<String, String> {
+        Err("a cluster file's nodes are written out".into())
+    }
+
+    fn group(&self, _name: &str) -> Result<Option<String>, String> {
+        Err("groups are made of nodes, not nodes of groups".into())
+    }
+
+    fn slurm(&self) -> Result<Option<String>, String> {
+        Err("a cluster file's nodes are written out".into())
+    }
+}

@@ -1,0 +1,276 @@
+use proptest::prelude::*;
+
+use crate::cluster::{Cluster, Launcher};
+
+const FULL: &str = r#"
+version = 1
+launcher = "slurm"
+
+[cluster]
+name = "den"
+
+[[nodes]]
+names = "n[01-04]"
+address = "192.168.0.[1-4]"
+rails = ["10.1.0.[1-4]", "10.2.0.[1-4]"]
+rack = "r1"
+port = 4100
+
+[[nodes]]
+names = "storage,n[06,05]"
+
+[groups]
+gpu = "n[01-02]"
+fast = "@gpu,storage"
+rest = "@all!@fast"
+
+[ssh]
+user = "admin"
+options = ["-oPort=2222"]
+binary = "/opt/garland"
+fanout = 0x10
+"#;
+
+fn fault(text: &str) -> String {
+    Cluster::parse(text, "cluster.toml").expect_err(text).to_string()
+}
+
+/// The errors of files that begin well.
+fn faults(texts: &[&str]) -> String {
+    let lines: Vec<String> =
+        texts.iter().map(|text| fault(&format!("version = 1\n{text}"))).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn reads_all_there_is() {
+    let cluster = Cluster::parse(FULL, "x/cluster.toml").expect("a good file");
+    assert_eq!((cluster.name.as_str(), cluster.launcher), ("den", Launcher::Slurm));
+    let names: Vec<&str> = cluster.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["n01", "n02", "n03", "n04", "storage", "n06", "n05"]);
+    let second = cluster.node("n02").expect("described");
+    assert_eq!(
+        (second.host.as_str(), second.rack.as_deref(), second.port),
+        ("192.168.0.2", Some("r1"), Some(4100))
+    );
+    assert_eq!(second.addresses, ["10.1.0.2", "10.2.0.2"]);
+    let storage = cluster.node("storage").expect("described");
+    assert_eq!((storage.host.as_str(), &storage.rack, storage.port), ("storage", &None, None));
+    assert_eq!(storage.addresses, ["storage"]);
+    assert_eq!(cluster.groups["fast"], ["n01", "n02", "storage"]);
+    assert_eq!(cluster.groups["rest"], ["n03", "n04", "n06", "n05"]);
+    assert_eq!((cluster.ssh.user.as_deref(), cluster.ssh.fanout), (Some("admin"), 16));
+    assert_eq!(
+        (cluster.rails(), cluster.ssh.options.as_slice()),
+        (1, ["-oPort=2222".to_owned()].as_slice())
+    );
+}
+
+#[test]
+fn three_lines_describe_five_hundred_nodes() {
+    let text = "version = 1\nlauncher = \"local\"\nnodes = \"n[001-500]\"\n";
+    let cluster = Cluster::parse(text, "/etc/garland/den.toml").expect("a good file");
+    assert_eq!(
+        (cluster.name.as_str(), cluster.nodes.len(), cluster.nodes[499].host.as_str()),
+        ("den", 500, "n500")
+    );
+}
+
+#[test]
+fn an_address_alone_is_login_and_rail() {
+    let text = "version = 1\n[[nodes]]\nnames = \"a,b\"\naddress = \"10.0.0.[1-2]\"\n";
+    let cluster = Cluster::parse(text, "c.toml").expect("a good file");
+    assert_eq!(
+        (cluster.nodes[1].host.as_str(), cluster.nodes[1].addresses[0].as_str()),
+        ("10.0.0.2", "10.0.0.2")
+    );
+}
+
+#[test]
+fn survives_json() {
+    let cluster = Cluster::parse(FULL, "cluster.toml").expect("a good file");
+    let json = serde_json::to_string(&cluster).expect("plain values");
+    assert_eq!(serde_json::from_str::<Cluster>(&json).expect("our own JSON"), cluster);
+}
+
+#[test]
+fn versions_and_syntax_are_told_first() {
+    let files = [
+        "",
+        "nodes = \"n1\"",
+        "version = 2\nnoodles = 1",
+        "version = \"1\"",
+        "version = 1.0",
+        "version = ",
+        "version = 1\nnodes = \"n1",
+        "a = 1\na = 2",
+        "version = 1\r\n\t[x",
+    ];
+    let lines: Vec<String> = files.iter().map(|text| fault(text)).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    cluster.toml:1:1: no `version`: a cluster file begins with `version = 1`
+    cluster.toml:1:1: no `version`: a cluster file begins with `version = 1`
+    cluster.toml:1:11: version 2 of the cluster file isn't supported: this garland reads version 1
+    cluster.toml:1:11: `version` must be the number 1, not a text
+    cluster.toml:1:11: `version` must be the number 1, not 1.0
+    cluster.toml:1:11: not valid TOML: string values must be quoted, expected literal string
+    cluster.toml:2:12: not valid TOML: invalid basic string, expected `"`
+    cluster.toml:2:1: not valid TOML: duplicate key
+    cluster.toml:2:4: not valid TOML: unclosed table, expected `]`
+    "#);
+}
+
+#[test]
+fn unknown_keys_get_a_hint() {
+    let lines = faults(&[
+        "node = \"n1\"",
+        "nodes = \"n1\"\ncolour = \"red\"",
+        "[[nodes]]\nname = \"n1\"",
+        "[[nodes]]\nnames = \"n1\"\nadress = \"x\"",
+        "nodes = \"n1\"\n[ssh]\nfan-out = 3",
+        "nodes = \"n1\"\n[cluster]\ntitle = \"x\"",
+        "nodes = \"n1\"\nlauncher = \"slrum\"",
+        "nodes = \"n1\"\nlauncher = \"pdsh\"",
+    ]);
+    insta::assert_snapshot!(lines, @r#"
+    cluster.toml:2:1: unknown key `node` in the cluster file (did you mean nodes?); allowed: version, launcher, cluster, nodes, groups, ssh
+    cluster.toml:3:1: unknown key `colour` in the cluster file; allowed: version, launcher, cluster, nodes, groups, ssh
+    cluster.toml:3:1: unknown key `name` in [[nodes]] (did you mean names?); allowed: names, address, rails, rack, port
+    cluster.toml:4:1: unknown key `adress` in [[nodes]] (did you mean address?); allowed: names, address, rails, rack, port
+    cluster.toml:4:1: unknown key `fan-out` in [ssh] (did you mean fanout?); allowed: user, options, binary, fanout
+    cluster.toml:4:1: unknown key `title` in [cluster]; allowed: name
+    cluster.toml:3:12: `launcher` can't be "slrum" (did you mean slurm?); allowed: ssh, slurm, local
+    cluster.toml:3:12: `launcher` can't be "pdsh"; allowed: ssh, slurm, local
+    "#);
+}
+
+#[test]
+fn values_of_the_wrong_kind_are_refused() {
+    let lines = faults(&[
+        "",
+        "nodes = []",
+        "nodes = [\"n1\"]",
+        "nodes = 3",
+        "nodes = \"\"",
+        "[nodes]\nnames = \"n1\"",
+        "[[nodes]]\nrack = \"r1\"",
+        "[[nodes]]\nnames = \"n1\"\nrack = 1",
+        "[[nodes]]\nnames = \"n1\"\nrails = \"x\"",
+        "[[nodes]]\nnames = \"n1\"\nrails = [1979-05-27]",
+        "[[nodes]]\nnames = \"n1\"\nport = 0",
+        "[[nodes]]\nnames = \"n1\"\nport = 65536",
+        "[[nodes]]\nnames = \"n1\"\nport = true",
+        "nodes = \"n1\"\nssh = \"x\"",
+        "nodes = \"n1\"\n[ssh]\nfanout = -1",
+        "nodes = \"n1\"\n[ssh]\nfanout = 1.5",
+        "nodes = \"n1\"\n[ssh]\nuser = \"-oProxyCommand=x\"",
+        "nodes = \"n1\"\n[ssh]\nuser = \" \"",
+    ]);
+    insta::assert_snapshot!(lines, @r#"
+    cluster.toml:1:1: the cluster file needs `nodes`: write `nodes = "n[01-20]"` or a section `[[nodes]]`
+    cluster.toml:2:9: `nodes` must be a node list such as "n[01-20]", or sections `[[nodes]]` in double brackets, not an array
+    cluster.toml:2:10: `nodes` must be a node list such as "n[01-20]", or sections `[[nodes]]` in double brackets, not a text
+    cluster.toml:2:9: `nodes` must be a node list such as "n[01-20]", or sections `[[nodes]]` in double brackets, not 3
+    cluster.toml:2:9: `nodes` is empty: it needs a value
+    cluster.toml:2:1: `nodes` must be a node list such as "n[01-20]", or sections `[[nodes]]` in double brackets, not a section
+    cluster.toml:2:1: [[nodes]] needs `names`: write `names = "n[01-20]"`
+    cluster.toml:4:8: `rack` must be a text in quotes, not 1
+    cluster.toml:4:9: `rails` must be an array of texts, not a text
+    cluster.toml:4:10: `rails[0]` must be a text in quotes, not a date
+    cluster.toml:4:8: `port` must be a whole number from 1 to 65535, not 0
+    cluster.toml:4:8: `port` must be a whole number from 1 to 65535, not 65536
+    cluster.toml:4:8: `port` must be a whole number from 1 to 65535, not true or false
+    cluster.toml:3:7: `ssh` must be a section `[ssh]`, not a text
+    cluster.toml:4:10: `fanout` must be a whole number from 1 to 10000, not -1
+    cluster.toml:4:10: `fanout` must be a whole number from 1 to 10000, not 1.5
+    cluster.toml:4:8: `user` can't be "-oProxyCommand=x": it mustn't begin with `-` nor hold blanks or control characters
+    cluster.toml:4:8: `user` is empty: it needs a value
+    "#);
+}
+
+#[test]
+fn faults_of_node_lists_point_into_them() {
+    let lines = faults(&[
+        "nodes = \"n[01-20],n[9-1]\"",
+        "nodes = 'n[01-20],n07'",
+        "nodes = \"\"\"\nn1\nn2 n[3-\"\"\"",
+        "nodes = \"n1\\u002cn1\"",
+        "nodes = \"^hosts\"",
+        "nodes = \"@gpu\"",
+        "nodes = \"größe\"",
+        "nodes = \"n[1-2]\"\n[groups]\ngpu = \"n1,@fast\"",
+        "nodes = \"n[1-2]\"\n[groups]\na = \"n1,@b\"\nb = \"n2,@a\"",
+        "nodes = \"n[1-2]\"\n[groups]\na = \"@slurm\"",
+    ]);
+    insta::assert_snapshot!(lines, @r#"
+    cluster.toml:2:21: `nodes`: the range 9-1 runs backwards
+    cluster.toml:2:19: `nodes`: n07 is named twice
+    cluster.toml:4:5: `nodes`: `[` is never closed
+    cluster.toml:2:9: `nodes`: n1 is named twice
+    cluster.toml:2:10: `nodes`: can't read ^hosts: a cluster file's nodes are written out
+    cluster.toml:2:10: `nodes`: can't read @gpu: groups are made of nodes, not nodes of groups
+    cluster.toml:2:12: `nodes`: 'ö' can't be part of a node name: allowed are letters, digits and . - _ : @ %
+    cluster.toml:4:11: `gpu`: no group is called fast
+    cluster.toml:4:5: `a`: @a `n1,@b`, column 4: refers to itself: @b -> @a -> @b
+    cluster.toml:4:6: `a`: can't read @slurm: a cluster file's groups are made of its nodes
+    "#);
+}
+
+#[test]
+fn nodes_addresses_and_groups_must_fit_together() {
+    let many = format!("[[nodes]]\nnames = \"n1\"\nrails = [{}]", "\"x\",".repeat(65));
+    let lines = faults(&[
+        "[[nodes]]\nnames = \"n[1-3]\"\n[[nodes]]\nnames = \"n[3-5]\"",
+        "[[nodes]]\nnames = \"n[1-3]\"\naddress = \"10.0.0.[1-4]\"",
+        "[[nodes]]\nnames = \"n[1-3]\"\nrails = [\"10.0.0.[1-3]\", \"10.1.0.[1-2]\"]",
+        "[[nodes]]\nnames = \"n1\"\naddress = \"root@10.0.0.1\"",
+        "[[nodes]]\nnames = \"n1\"\naddress = \"10.0.0.1\"\n[[nodes]]\nnames = \"n2\"\naddress = \"10.0.0.1\"",
+        "[[nodes]]\nnames = \"n1\"\nrails = [\"x\", \"x\"]",
+        &many,
+        "nodes = \"n[01-20]\"\n[groups]\ngpu = \"n[19-21]\"",
+        "nodes = \"n1\"\n[groups]\n\"a b\" = \"n1\"",
+        "nodes = \"n1\"\n[groups]\nall = \"n1\"",
+        "nodes = \"n1\"\n[groups]\na = 1",
+        "[[nodes]]\nnames = \"b[1-2]\"\n[[nodes]]\nnames = \"a[1-999999]\"",
+    ]);
+    insta::assert_snapshot!(lines, @r#"
+    cluster.toml:5:9: node n3 is described already, on line 3
+    cluster.toml:4:11: `address` stands for 4 addresses, but `names` for 3 nodes: every node needs one
+    cluster.toml:4:26: `rails[1]` stands for 2 addresses, but `names` for 3 nodes: every node needs one
+    cluster.toml:4:11: `address` holds addresses, not users: drop `root@` and write `user = "root"` below `[ssh]`
+    cluster.toml:7:11: address 10.0.0.1 is given to n2, but n1 has it already
+    cluster.toml:4:10: address x is given to n1, but n1 has it already
+    cluster.toml:4:266: 65 rails: the most is 64
+    cluster.toml:4:7: group gpu holds n21, which is no node of this file (did you mean n20?)
+    cluster.toml:4:1: "a b" can't name a group: allowed are letters, digits and . _ -
+    cluster.toml:4:1: `@all` is built in, so no group can be called that
+    cluster.toml:4:5: `a` must be a text in quotes, not 1
+    cluster.toml:5:9: more than 1000000 nodes
+    "#);
+}
+
+#[test]
+fn nodes_may_share_an_address_on_different_ports() {
+    let text = "version = 1\n[[nodes]]\nnames = \"a\"\naddress = \"::1x\"\n";
+    assert!(fault(text).contains("4:12"), "{}", fault(text));
+    let text = "version = 1\n\
+        [[nodes]]\nnames = \"a\"\naddress = \"127.0.0.1\"\nport = 4100\n\
+        [[nodes]]\nnames = \"b\"\naddress = \"127.0.0.1\"\nport = 4101\n";
+    assert_eq!(Cluster::parse(text, "c.toml").expect("two agents on one host").nodes.len(), 2);
+}
+
+proptest! {
+    #[test]
+    fn any_text_gives_a_cluster_or_an_error(text in ".*", tail in r#"([\[\]"'=\n ,.{}#a-z0-9@^!-]|nodes|names|groups|rails|\[\[nodes\]\]\n){0,60}"#) {
+        for text in [text, format!("version = 1\n{tail}"), format!("version = 1\nnodes = \"n[1-3]\"\n{tail}")] {
+            if let Err(error) = Cluster::parse(&text, "x.toml") {
+                prop_assert!(error.line >= 1 && error.column >= 1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_gives_a_cluster_or_an_error(cut in 0..FULL.len()) {
+        let _ = Cluster::parse(&FULL[..cut], "x.toml");
+    }
+}

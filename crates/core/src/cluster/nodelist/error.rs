@@ -1,0 +1,263 @@
+use std::fmt;
+use std::ops::Range;
+
+use thiserror::Error;
+
+use super::{LONGEST_NAME, MOST_NAMES};
+
+/// A node list that can't be expanded: what is wrong, and where.
+///
+/// ```
+/// use garland_core::cluster::nodelist::{NoSources, expand};
+/// let error = expand("n[1-4],n[9-1]", &NoSources).unwrap_err();
+/// assert_eq!(error.to_string(), "node list `n[1-4],n[9-1]`, column 10: the range 9-1 runs backwards");
+/// assert_eq!(error.place().caret(), "n[1-4],n[9-1]\n         ^^^");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{place}: {problem}")]
+pub struct NodeListError {
+    problem: NodeListProblem,
+    place: Box<Place>,
+}
+
+impl NodeListError {
+    pub(super) fn new(
+        origin: Origin,
+        text: &str,
+        span: Range<usize>,
+        problem: NodeListProblem,
+    ) -> Self {
+        Self { problem, place: Box::new(Place::new(origin, text, span)) }
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn problem(&self) -> &NodeListProblem {
+        &self.problem
+    }
+
+    /// Where it is wrong.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+}
+
+/// What can be wrong with a node list.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NodeListProblem {
+    /// The list names nobody: it is empty, or all of it was taken away again.
+    #[error("names no node")]
+    Empty,
+    /// Nothing stands between two commas, or behind the last one.
+    #[error("a comma with no node beside it")]
+    EmptyItem,
+    /// A `!` has nothing before it to take from, or nothing behind it to take away.
+    #[error("`!` takes away what follows it from what stands before it: write `n[1-9]!n3`")]
+    StrayExclusion,
+    /// A character that no node name holds.
+    #[error("{0:?} can't be part of a node name: allowed are letters, digits and . - _ : @ %")]
+    Character(char),
+    /// The name, or its part behind an `@`, begins with a mark.
+    #[error("a node name begins with a letter, a digit or `_`, not with {0:?}")]
+    Start(char),
+    /// The name ends with the mark that something should follow.
+    #[error("a node name can't end with {0:?}")]
+    End(char),
+    /// A name would be longer than any real one.
+    #[error("a node name of {0} bytes: the most is {LONGEST_NAME}")]
+    LongName(usize),
+    /// A `[` without its `]`.
+    #[error("`[` is never closed")]
+    Unclosed,
+    /// A `]` without its `[`, or a `[` inside of brackets.
+    #[error("brackets can't be nested, and `]` needs a `[` before it")]
+    Nesting,
+    /// What stands in brackets is no list of ranges.
+    #[error("{0:?} is no range: write a number, `1-20` or `1-20/2`")]
+    Range(String),
+    /// A number has more digits than any real one.
+    #[error("a number of {0} digits: the most is 18")]
+    LongNumber(usize),
+    /// The first number of a range is above its last.
+    #[error("the range {low}-{high} runs backwards")]
+    Backwards {
+        /// The first number as written.
+        low: String,
+        /// The last number as written.
+        high: String,
+    },
+    /// A range counts in steps of zero.
+    #[error("a step of 0 never ends")]
+    ZeroStep,
+    /// The two ends of a range are padded with zeros to different widths.
+    #[error("the ends of {low}-{high} are padded differently")]
+    Padding {
+        /// The first number as written.
+        low: String,
+        /// The last number as written.
+        high: String,
+    },
+    /// A node is named twice.
+    #[error("{0} is named twice")]
+    Duplicate(String),
+    /// More names than any real cluster has.
+    #[error("more than {MOST_NAMES} names")]
+    TooMany,
+    /// `^` without a path.
+    #[error("`^` needs the path of a file behind it")]
+    NoPath,
+    /// `@` without a name.
+    #[error("`@` needs the name of a group behind it")]
+    NoGroupName,
+    /// No group of this name.
+    #[error("no group is called {0}")]
+    UnknownGroup(String),
+    /// `@slurm` outside of an allocation.
+    #[error("this isn't inside a Slurm allocation (SLURM_JOB_NODELIST isn't set)")]
+    NoAllocation,
+    /// A source can't be read.
+    #[error("can't read {what}: {reason}")]
+    Source {
+        /// The source.
+        what: Origin,
+        /// Why, as the source says.
+        reason: String,
+    },
+    /// A group or file that refers to itself.
+    #[error("refers to itself: {0}")]
+    Cycle(String),
+    /// Groups of groups of groups, deeper than anybody means.
+    #[error("groups and files nested deeper than {0}")]
+    TooDeep(usize),
+}
+
+/// Where the text of a node list came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It was given, on the command line for example.
+    Given,
+    /// The file of this path.
+    File(String),
+    /// The group of this name.
+    Group(String),
+    /// The Slurm allocation.
+    Slurm,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Given => f.write_str("node list"),
+            Self::File(path) => write!(f, "^{}", path.escape_debug()),
+            Self::Group(name) => write!(f, "@{}", name.escape_debug()),
+            Self::Slurm => f.write_str("@slurm"),
+        }
+    }
+}
+
+/// A place in the text of a node list: of the list given, or of a file or group it refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    origin: Origin,
+    line: usize,
+    column: usize,
+    expression: String,
+    span: Range<usize>,
+    offset: usize,
+}
+
+impl Place {
+    fn new(origin: Origin, text: &str, span: Range<usize>) -> Self {
+        let start = floor(text, span.start);
+        let begin = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+        let stop = floor(text, span.end.clamp(start, end));
+        Self {
+            origin,
+            line: text[..start].matches('\n').count() + 1,
+            column: text[begin..start].chars().count() + 1,
+            expression: text[begin..end].to_owned(),
+            span: start - begin..stop - begin,
+            offset: start,
+        }
+    }
+
+    /// The list, file or group the text came from.
+    #[must_use]
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// The line in that text, counted from 1.
+    #[must_use]
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// The column in that line, in characters counted from 1.
+    #[must_use]
+    pub fn column(&self) -> usize {
+        self.column
+    }
+
+    /// The line itself: of a list given in one line, the list.
+    #[must_use]
+    pub fn expression(&self) -> &str {
+        &self.expression
+    }
+
+    /// The offending bytes of [`expression`](Self::expression); empty at its end when something is
+    /// missing there.
+    #[must_use]
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    /// The offending byte's offset in the whole text.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Two lines for a terminal: the expression, cut to its part around the fault when it is long,
+    /// and carets below the fault. Control characters are replaced, so that a file can't play
+    /// tricks with the terminal.
+    #[must_use]
+    pub fn caret(&self) -> String {
+        const WIDEST: usize = 76;
+        const BEFORE: usize = 30;
+        let skip = if self.expression.chars().count() <= WIDEST {
+            0
+        } else {
+            (self.column - 1).saturating_sub(BEFORE)
+        };
+        let shown: String = self.expression.chars().skip(skip).take(WIDEST).map(harmless).collect();
+        let indent = self.column - 1 - skip;
+        let marked = self.expression[self.span.clone()].chars().count();
+        let carets = marked.min(WIDEST - indent.min(WIDEST)).max(1);
+        format!("{shown}\n{:indent$}{}", "", "^".repeat(carets))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.origin)?;
+        if matches!(self.origin, Origin::File(_)) || self.line > 1 {
+            return write!(f, ", line {}, column {}", self.line, self.column);
+        }
+        const LONGEST: usize = 60;
+        let shown: String = self.expression.chars().take(LONGEST).map(harmless).collect();
+        let more = if shown.len() < self.expression.len() { "…" } else { "" };
+        write!(f, " `{shown}{more}`, column {}", self.column)
+    }
+}
+
+fn harmless(c: char) -> char {
+    if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }
+}
+
+/// The nearest character boundary at or below `index`, which may lie beyond the end.
+fn floor(text: &str, index: usize) -> usize {
+    (0..=index.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}

@@ -1,0 +1,164 @@
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::error::{NodeListError, NodeListProblem, Origin};
+use super::scan::{Item, Scanner, What};
+use super::sources::Sources;
+
+/// The most names a list may stand for, counting those it takes away again: far beyond any cluster,
+/// and small enough that a slip of the finger (`n[1-99999999]`) can't fill the memory.
+pub const MOST_NAMES: usize = 1_000_000;
+
+/// How deep groups and files may refer to each other.
+const DEEPEST: usize = 32;
+
+/// The names a node list stands for, in its order.
+///
+/// ```
+/// use garland_core::cluster::nodelist::{NoSources, expand};
+/// assert_eq!(expand("head,n[08-11]!n09", &NoSources)?, ["head", "n08", "n10", "n11"]);
+/// # Ok::<(), garland_core::cluster::nodelist::NodeListError>(())
+/// ```
+///
+/// # Errors
+/// [`NodeListError`] says what is wrong and where: a slip in the syntax, a node named twice, more
+/// than [`MOST_NAMES`] names, an unknown group, an unreadable source, or no names at all.
+pub fn expand(expr: &str, sources: &dyn Sources) -> Result<Vec<String>, NodeListError> {
+    let mut expander = Expander { sources, budget: MOST_NAMES, open: Vec::new() };
+    let names = expander.evaluate(expr, Origin::Given)?;
+    if names.is_empty() {
+        return Err(NodeListError::new(Origin::Given, expr, 0..expr.len(), NodeListProblem::Empty));
+    }
+    Ok(names)
+}
+
+struct Expander<'s> {
+    sources: &'s dyn Sources,
+    /// How many names and references are left: together they bound the work.
+    budget: usize,
+    /// What is being evaluated, outermost first; a source among them again is a cycle.
+    open: Vec<Origin>,
+}
+
+impl Expander<'_> {
+    fn evaluate(&mut self, text: &str, origin: Origin) -> Result<Vec<String>, NodeListError> {
+        self.open.push(origin.clone());
+        let mut scanner = Scanner::new(text);
+        let mut set = OrderedSet::default();
+        let wrong = |(span, problem)| NodeListError::new(origin.clone(), text, span, problem);
+        while let Some(item) = scanner.next_item().map_err(wrong)? {
+            self.apply(&item, &mut set).map_err(|trouble| match trouble {
+                Trouble::Here(problem) => wrong((item.span.clone(), problem)),
+                Trouble::Inside(error) => error,
+            })?;
+        }
+        self.open.pop();
+        Ok(set.into_names())
+    }
+
+    fn apply(&mut self, item: &Item<'_>, set: &mut OrderedSet) -> Result<(), Trouble> {
+        let mut put = |name: &str| {
+            if item.exclude { set.remove(name) } else { set.insert(name) }
+        };
+        match &item.what {
+            What::Names(pattern) => {
+                self.spend(pattern.count())?;
+                pattern.each(&mut put)?;
+            }
+            What::File(path) => {
+                let origin = Origin::File((*path).into());
+                let text = self.sources.file(path).map_err(unreadable(&origin))?;
+                self.refer(origin, &text)?.iter().try_for_each(|name| put(name))?;
+            }
+            What::Group("slurm") => {
+                let text = self.sources.slurm().map_err(unreadable(&Origin::Slurm))?;
+                let text = text.ok_or(NodeListProblem::NoAllocation)?;
+                self.refer(Origin::Slurm, &text)?.iter().try_for_each(|name| put(name))?;
+            }
+            What::Group(group) => {
+                let origin = Origin::Group((*group).into());
+                let text = self.sources.group(group).map_err(unreadable(&origin))?;
+                let text = text.ok_or_else(|| NodeListProblem::UnknownGroup((*group).into()))?;
+                self.refer(origin, &text)?.iter().try_for_each(|name| put(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of a text that another refers to.
+    fn refer(&mut self, origin: Origin, text: &str) -> Result<Vec<String>, Trouble> {
+        self.spend(1)?;
+        if let Some(first) = self.open.iter().position(|open| *open == origin) {
+            let mut chain: Vec<String> = self.open[first..].iter().map(Origin::to_string).collect();
+            chain.push(origin.to_string());
+            return Err(NodeListProblem::Cycle(chain.join(" -> ")).into());
+        }
+        if self.open.len() > DEEPEST {
+            return Err(NodeListProblem::TooDeep(DEEPEST).into());
+        }
+        Ok(self.evaluate(text, origin)?)
+    }
+
+    fn spend(&mut self, names: u64) -> Result<(), NodeListProblem> {
+        let left = usize::try_from(names).ok().and_then(|names| self.budget.checked_sub(names));
+        self.budget = left.ok_or(NodeListProblem::TooMany)?;
+        Ok(())
+    }
+}
+
+fn unreadable(what: &Origin) -> impl FnOnce(String) -> NodeListProblem {
+    let what = what.clone();
+    |reason| NodeListProblem::Source { what, reason }
+}
+
+/// A fault of the item at hand, or one in a text it refers to, which knows its own place.
+enum Trouble {
+    Here(NodeListProblem),
+    Inside(NodeListError),
+}
+
+impl From<NodeListProblem> for Trouble {
+    fn from(problem: NodeListProblem) -> Self {
+        Self::Here(problem)
+    }
+}
+
+impl From<NodeListError> for Trouble {
+    fn from(error: NodeListError) -> Self {
+        Self::Inside(error)
+    }
+}
+
+/// Names in the order they came, from which one is taken away in constant time.
+#[derive(Default)]
+struct OrderedSet {
+    ranks: HashMap<String, usize>,
+    next: usize,
+}
+
+impl OrderedSet {
+    fn insert(&mut self, name: &str) -> Result<(), NodeListProblem> {
+        match self.ranks.entry(name.to_owned()) {
+            Entry::Occupied(_) => Err(NodeListProblem::Duplicate(name.to_owned())),
+            Entry::Vacant(place) => {
+                place.insert(self.next);
+                self.next += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// What isn't there needn't be: `@slurm!head` is right with and without the head in the
+    /// allocation.
+    fn remove(&mut self, name: &str) -> Result<(), NodeListProblem> {
+        self.ranks.remove(name);
+        Ok(())
+    }
+
+    fn into_names(self) -> Vec<String> {
+        let mut ranked: Vec<(usize, String)> =
+            self.ranks.into_iter().map(|(name, rank)| (rank, name)).collect();
+        ranked.sort_unstable_by_key(|(rank, _)| *rank);
+        ranked.into_iter().map(|(_, name)| name).collect()
+    }
+}

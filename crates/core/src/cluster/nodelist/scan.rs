@@ -1,0 +1,189 @@
+//! The text of a node list as a row of items, read one at a time.
+
+use super::NodeListProblem;
+use super::pattern::{Fault, Numbers, Pattern, Piece};
+use std::ops::Range;
+
+/// One item of a node list.
+#[derive(Debug)]
+pub(super) struct Item<'a> {
+    /// Whether a `!` stands before it.
+    pub(super) exclude: bool,
+    pub(super) what: What<'a>,
+    pub(super) span: Range<usize>,
+}
+
+#[derive(Debug)]
+pub(super) enum What<'a> {
+    Names(Pattern<'a>),
+    File(&'a str),
+    Group(&'a str),
+}
+
+/// Reads items until there is none, or a fault.
+pub(super) struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+    /// Whether an item came already, from which a `!` could take.
+    any: bool,
+}
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0, any: false }
+    }
+
+    /// The next item; `None` at the end.
+    pub(super) fn next_item(&mut self) -> Result<Option<Item<'a>>, Fault> {
+        let Some(exclude) = self.pass_separators()? else {
+            return Ok(None);
+        };
+        let start = self.at;
+        let what = match self.peek() {
+            Some(b'^') => What::File(self.file()?),
+            Some(b'@') => What::Group(self.group()?),
+            _ => What::Names(self.pattern()?),
+        };
+        if !self.at_end_of_item() {
+            return Err(self.bad_character());
+        }
+        self.any = true;
+        Ok(Some(Item { exclude, what, span: start..self.at }))
+    }
+
+    /// Moves to the next item, and tells whether it is excluded; `None` at the end of the text.
+    fn pass_separators(&mut self) -> Result<Option<bool>, Fault> {
+        let (mut comma, mut bang) = (None, None);
+        loop {
+            let here = self.at..self.at + 1;
+            match self.peek() {
+                Some(b',') if comma.is_some() || bang.is_some() || !self.any => {
+                    return Err((here, NodeListProblem::EmptyItem));
+                }
+                Some(b',') => comma = Some(here),
+                Some(b'!') if bang.is_some() || !self.any => {
+                    return Err((here, NodeListProblem::StrayExclusion));
+                }
+                Some(b'!') => bang = Some(here),
+                Some(b'#') => {
+                    let rest = &self.text[self.at..];
+                    self.at += rest.find('\n').unwrap_or(rest.len());
+                    continue;
+                }
+                Some(byte) if byte.is_ascii_whitespace() => {}
+                Some(_) => return Ok(Some(bang.is_some())),
+                None => break,
+            }
+            self.at += 1;
+        }
+        match (comma, bang) {
+            (_, Some(bang)) => Err((bang, NodeListProblem::StrayExclusion)),
+            (Some(comma), None) => Err((comma, NodeListProblem::EmptyItem)),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// `^path`, up to the next separator.
+    fn file(&mut self) -> Result<&'a str, Fault> {
+        let start = self.at;
+        self.at += 1;
+        let path = self.take_while(|byte| !ends_item(byte));
+        if path.is_empty() { Err((start..self.at, NodeListProblem::NoPath)) } else { Ok(path) }
+    }
+
+    /// `@name`.
+    fn group(&mut self) -> Result<&'a str, Fault> {
+        let start = self.at;
+        self.at += 1;
+        let name = self.take_while(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+        if name.is_empty() { Err((start..self.at, NodeListProblem::NoGroupName)) } else { Ok(name) }
+    }
+
+    fn pattern(&mut self) -> Result<Pattern<'a>, Fault> {
+        let start = self.at;
+        let mut pieces = Vec::new();
+        while let Some(byte) = self.peek().filter(|byte| !ends_item(*byte)) {
+            pieces.push(match byte {
+                b'[' => Piece::Numbers(self.brackets()?),
+                b']' => return Err((self.at..self.at + 1, NodeListProblem::Nesting)),
+                _ if is_name_byte(byte) => Piece::Text(self.name_text(pieces.is_empty())?),
+                _ => return Err(self.bad_character()),
+            });
+        }
+        if let Some(mark) =
+            self.text[start..self.at].chars().next_back().filter(|c| matches!(c, ':' | '@'))
+        {
+            return Err((self.at - 1..self.at, NodeListProblem::End(mark)));
+        }
+        Pattern::new(pieces).map_err(|problem| (start..self.at, problem))
+    }
+
+    /// A stretch of a name without brackets.
+    fn name_text(&mut self, first: bool) -> Result<&'a str, Fault> {
+        let start = self.at;
+        let text = self.take_while(is_name_byte);
+        let mut may_start = first;
+        for (at, byte) in (start..).zip(text.bytes()) {
+            if may_start && !(byte.is_ascii_alphanumeric() || byte == b'_') {
+                return Err((at..at + 1, NodeListProblem::Start(char::from(byte))));
+            }
+            may_start = byte == b'@';
+        }
+        Ok(text)
+    }
+
+    /// What stands in brackets, with them.
+    fn brackets(&mut self) -> Result<Vec<Numbers>, Fault> {
+        let open = self.at;
+        self.at += 1;
+        let inside = self.take_while(|byte| byte != b']' && byte != b'[');
+        let start = open + 1;
+        match self.peek() {
+            None => return Err((open..open + 1, NodeListProblem::Unclosed)),
+            Some(b'[') => return Err((self.at..self.at + 1, NodeListProblem::Nesting)),
+            Some(_) => self.at += 1,
+        }
+        let mut ranges = Vec::new();
+        let mut from = start;
+        for part in inside.split(',') {
+            let text = part.trim();
+            let begin = from + (part.len() - part.trim_start().len());
+            // An empty range has no bytes to point at, so it points at the mark behind it.
+            let span = begin..(begin + text.len()).max(begin + 1);
+            ranges.push(Numbers::read(text, span)?);
+            from += part.len() + 1;
+        }
+        Ok(ranges)
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn at_end_of_item(&self) -> bool {
+        self.peek().is_none_or(ends_item)
+    }
+
+    /// Takes the bytes that `wanted` accepts; all or none of a character beyond ASCII.
+    fn take_while(&mut self, wanted: impl Fn(u8) -> bool) -> &'a str {
+        let rest = &self.text[self.at..];
+        let end = rest
+            .find(|c: char| !u8::try_from(c).map_or_else(|_| wanted(u8::MAX), &wanted))
+            .unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn bad_character(&self) -> Fault {
+        let c = self.text[self.at..].chars().next().unwrap_or(char::REPLACEMENT_CHARACTER);
+        (self.at..self.at + c.len_utf8(), NodeListProblem::Character(c))
+    }
+}
+
+fn ends_item(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == b',' || byte == b'!'
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b".-_:@%".contains(&byte)
+}

@@ -1,0 +1,241 @@
+//! Where a copy goes to or comes from: a local path, or `NODES:PATH`.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// One end of a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A path of this machine.
+    Local(PathBuf),
+    /// A path on each of some nodes.
+    Nodes {
+        /// The node list, not expanded yet; never empty.
+        nodes: String,
+        /// The path there; never empty, and any bytes, as Linux has it.
+        path: PathBuf,
+    },
+    /// Standard input or output, written `-`.
+    Pipe,
+}
+
+/// Why an argument is no end of a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TargetError {
+    /// The argument is empty.
+    #[error("an empty path")]
+    Empty,
+    /// Nothing stands before the colon.
+    #[error("{argument:?} names no nodes before its `:`; for a file of that name write {local:?}")]
+    NoNodes {
+        /// The argument, as far as it is text.
+        argument: String,
+        /// How to name the local file instead.
+        local: String,
+    },
+    /// Nothing stands behind the nodes.
+    #[error(
+        "{argument:?} names no path behind its nodes: write `n1:/path`; for a file of that name write {local:?}"
+    )]
+    NoPath {
+        /// The argument, as far as it is text.
+        argument: String,
+        /// How to name the local file instead.
+        local: String,
+    },
+    /// A bracket before the colon is never closed.
+    #[error("the `[` in {argument:?} is never closed; for a file of that name write {local:?}")]
+    Unclosed {
+        /// The argument, as far as it is text.
+        argument: String,
+        /// How to name the local file instead.
+        local: String,
+    },
+    /// What stands before the colon isn't text, so it names no nodes.
+    #[error(
+        "the nodes in {argument:?} aren't valid UTF-8; for a file of that name write {local:?}"
+    )]
+    NotText {
+        /// The argument, as far as it is text.
+        argument: String,
+        /// How to name the local file instead.
+        local: String,
+    },
+}
+
+/// Reads one argument of `garland cp`.
+///
+/// As with `scp`, the first colon parts nodes from path, and a slash before it makes the whole a
+/// local path, so `./a:b` is a file of this machine. Colons and slashes in brackets (`n[1-9/2]`)
+/// don't count, nor does the colon of a `lab:` that begins a name, nor do slashes in the path of
+/// `^file`. Any bytes may follow the colon.
+///
+/// ```
+/// use std::ffi::OsStr;
+/// use garland_core::cluster::target::{Target, parse};
+/// let nodes = Target::Nodes { nodes: "lab:n[01-20]".into(), path: "/data/x".into() };
+/// assert_eq!(parse(OsStr::new("lab:n[01-20]:/data/x")), Ok(nodes));
+/// assert_eq!(parse(OsStr::new("./a:b")), Ok(Target::Local("./a:b".into())));
+/// ```
+///
+/// # Errors
+/// [`TargetError`] when the argument is empty or one side of its colon is missing or no text.
+pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
+    let bytes = argument.as_bytes();
+    if bytes.is_empty() {
+        return Err(TargetError::Empty);
+    }
+    if bytes == b"-" {
+        return Ok(Target::Pipe);
+    }
+    let shown = || argument.to_string_lossy().into_owned();
+    let local = || format!("./{}", argument.to_string_lossy());
+    let colon = match split_point(bytes) {
+        Split::Local => return Ok(Target::Local(argument.into())),
+        Split::Unclosed => {
+            return Err(TargetError::Unclosed { argument: shown(), local: local() });
+        }
+        Split::Colon(0) => {
+            return Err(TargetError::NoNodes { argument: shown(), local: local() });
+        }
+        Split::LabOnly => {
+            return Err(TargetError::NoPath { argument: shown(), local: local() });
+        }
+        Split::Colon(colon) => colon,
+    };
+    let nodes = str::from_utf8(&bytes[..colon])
+        .map_err(|_| TargetError::NotText { argument: shown(), local: local() })?
+        .to_owned();
+    let path = &bytes[colon + 1..];
+    if path.is_empty() {
+        return Err(TargetError::NoPath { argument: shown(), local: local() });
+    }
+    Ok(Target::Nodes { nodes, path: OsStr::from_bytes(path).into() })
+}
+
+enum Split {
+    /// No colon parts it.
+    Local,
+    /// This colon does.
+    Colon(usize),
+    /// Its only colon is that of a `lab:`, so it names nodes but no path.
+    LabOnly,
+    /// A colon would, but it stands behind a bracket that is never closed.
+    Unclosed,
+}
+
+fn split_point(bytes: &[u8]) -> Split {
+    let mut in_brackets = false;
+    let mut item = 0;
+    let mut lab = false;
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b']' => in_brackets = false,
+            _ if in_brackets => {}
+            b'[' => in_brackets = true,
+            b',' | b'!' | b' ' => item = at + 1,
+            b'/' if bytes[item] != b'^' => return if lab { Split::LabOnly } else { Split::Local },
+            // `lab:/path` is a node called lab; `lab:n1` only begins the name of a lab's node.
+            b':' if &bytes[item..at] == b"lab"
+                && !matches!(bytes.get(at + 1), Some(b'/') | None) =>
+            {
+                lab = true;
+            }
+            b':' => return Split::Colon(at),
+            _ => {}
+        }
+    }
+    match (in_brackets && bytes.contains(&b':'), lab) {
+        (true, _) => Split::Unclosed,
+        (false, true) => Split::LabOnly,
+        (false, false) => Split::Local,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn nodes(nodes: &str, path: &str) -> Target {
+        Target::Nodes { nodes: nodes.into(), path: path.into() }
+    }
+
+    #[test]
+    fn parts_nodes_from_paths() {
+        let table = [
+            ("n[01-20]:/data/x", nodes("n[01-20]", "/data/x")),
+            ("n1:x", nodes("n1", "x")),
+            ("n1:/a:b", nodes("n1", "/a:b")),
+            ("n1:a b\nc", nodes("n1", "a b\nc")),
+            ("n[1-9/2],r[1,3]:/x", nodes("n[1-9/2],r[1,3]", "/x")),
+            ("lab:n[1-20]:/path", nodes("lab:n[1-20]", "/path")),
+            ("lab:n1,lab:n2!lab:n3:/p", nodes("lab:n1,lab:n2!lab:n3", "/p")),
+            ("lab:/path", nodes("lab", "/path")),
+            ("local[1-8]:/data/", nodes("local[1-8]", "/data/")),
+            ("root@n1:/x", nodes("root@n1", "/x")),
+            ("@gpu,@slurm:/x", nodes("@gpu,@slurm", "/x")),
+            ("^/etc/hosts.txt:/x", nodes("^/etc/hosts.txt", "/x")),
+            ("n1,^a/b!n2:/x", nodes("n1,^a/b!n2", "/x")),
+        ];
+        for (argument, target) in table {
+            assert_eq!(parse(OsStr::new(argument)), Ok(target), "{argument}");
+        }
+    }
+
+    #[test]
+    fn takes_the_rest_for_local_paths() {
+        for argument in
+            ["x", "/a/b", "./a:b", "/a:b", "a/b:c", "dir,x/y:z", "a[b", "a]b", "..", "n[1:2]"]
+        {
+            assert_eq!(
+                parse(OsStr::new(argument)),
+                Ok(Target::Local(argument.into())),
+                "{argument}"
+            );
+        }
+        assert_eq!(parse(OsStr::new("-")), Ok(Target::Pipe));
+    }
+
+    #[test]
+    fn keeps_bytes_that_are_no_text() {
+        let target = parse(OsStr::from_bytes(b"n1:/caf\xe9:\xff")).expect("nodes and a path");
+        assert_eq!(
+            target,
+            Target::Nodes { nodes: "n1".into(), path: OsStr::from_bytes(b"/caf\xe9:\xff").into() }
+        );
+        let local = OsStr::from_bytes(b"caf\xe9");
+        assert_eq!(parse(local), Ok(Target::Local(local.into())));
+    }
+
+    #[test]
+    fn says_what_is_missing() {
+        let message =
+            |bytes: &[u8]| parse(OsStr::from_bytes(bytes)).expect_err("no target").to_string();
+        insta::assert_snapshot!(message(b""), @"an empty path");
+        insta::assert_snapshot!(message(b":/x"), @r#"":/x" names no nodes before its `:`; for a file of that name write "./:/x""#);
+        insta::assert_snapshot!(message(b"n[1-3]:"), @r#""n[1-3]:" names no path behind its nodes: write `n1:/path`; for a file of that name write "./n[1-3]:""#);
+        insta::assert_snapshot!(message(b"lab:n1"), @r#""lab:n1" names no path behind its nodes: write `n1:/path`; for a file of that name write "./lab:n1""#);
+        insta::assert_snapshot!(message(b"lab:n1/x"), @r#""lab:n1/x" names no path behind its nodes: write `n1:/path`; for a file of that name write "./lab:n1/x""#);
+        insta::assert_snapshot!(message(b"n[1-3:/x"), @r#"the `[` in "n[1-3:/x" is never closed; for a file of that name write "./n[1-3:/x""#);
+        insta::assert_snapshot!(message(b"caf\xe9:x"), @r#"the nodes in "caf�:x" aren't valid UTF-8; for a file of that name write "./caf�:x""#);
+    }
+
+    proptest! {
+        #[test]
+        fn loses_no_byte(bytes in proptest::collection::vec(prop_oneof![Just(b':'), Just(b'['), Just(b'/'), any::<u8>()], 1..40)) {
+            match parse(OsStr::from_bytes(&bytes)) {
+                Ok(Target::Local(path)) => prop_assert_eq!(path.as_os_str().as_bytes(), &bytes[..]),
+                Ok(Target::Nodes { nodes, path }) => {
+                    let joined = [nodes.as_bytes(), b":", path.as_os_str().as_bytes()].concat();
+                    prop_assert_eq!(joined, bytes);
+                }
+                Ok(Target::Pipe) => prop_assert_eq!(bytes, b"-"),
+                Err(_) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Decimal numbers with a unit behind them, kept exact: `2.5gbit` is 2 500 000 000, not a float
+//! near it.
+
+/// Splits `2.5 gbit` into its number and its unit; `None` unless it begins with digits (`2`, `2.5`,
+/// not `.5` or `2.`).
+pub(super) fn split(text: &str) -> Option<(Decimal<'_>, &str)> {
+    let text = text.trim();
+    let (whole, rest) = leading_digits(text)?;
+    let (fraction, rest) = match rest.strip_prefix('.') {
+        Some(after) => leading_digits(after)?,
+        None => ("", rest),
+    };
+    Some((Decimal { whole, fraction }, rest.trim_start()))
+}
+
+/// The digits before and behind the point of a number without sign or exponent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decimal<'a> {
+    whole: &'a str,
+    fraction: &'a str,
+}
+
+impl Decimal<'_> {
+    /// The number times `factor`, rounded to the nearest integer; `None` when it doesn't fit 64
+    /// bits.
+    pub(super) fn times(self, factor: u64) -> Option<u64> {
+        /// Digits of the fraction that count: more change nothing once rounded, and 10^18 keeps the
+        /// product in 128 bits.
+        const KEPT: usize = 18;
+        let whole: u64 = self.whole.parse().ok()?;
+        let kept = &self.fraction[..self.fraction.len().min(KEPT)];
+        let (mut numerator, mut denominator) = (0u128, 1u128);
+        for digit in kept.bytes() {
+            numerator = numerator * 10 + u128::from(digit - b'0');
+            denominator *= 10;
+        }
+        let part = (numerator * u128::from(factor) + denominator / 2) / denominator;
+        let total = u128::from(whole) * u128::from(factor) + part;
+        u64::try_from(total).ok()
+    }
+}
+
+fn leading_digits(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}

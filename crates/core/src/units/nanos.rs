@@ -1,0 +1,185 @@
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
+
+use serde::{Deserialize, Serialize};
+
+/// Nanoseconds: a duration, or an instant of a node's monotonic clock counted from an origin of
+/// that node's own.
+///
+/// 64 bits last 584 years, so sums saturate instead of failing: no honest time comes near the end.
+/// Differences saturate at zero, since two clocks never agree wholly; who must know uses
+/// [`checked_sub`](Self::checked_sub).
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// No time, and the origin of every clock.
+    pub const ZERO: Self = Self(0);
+    /// Later than anything that happens.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// As many microseconds, saturating.
+    #[must_use]
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros.saturating_mul(1_000))
+    }
+
+    /// As many milliseconds, saturating.
+    #[must_use]
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis.saturating_mul(1_000_000))
+    }
+
+    /// As many seconds, saturating.
+    #[must_use]
+    pub const fn from_secs(secs: u64) -> Self {
+        Self(secs.saturating_mul(1_000_000_000))
+    }
+
+    /// Seconds, for arithmetic that ends in a ratio or a rate.
+    #[must_use]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The sum, or `None` beyond 64 bits.
+    #[must_use]
+    pub const fn checked_add(self, other: Self) -> Option<Self> {
+        match self.0.checked_add(other.0) {
+            Some(nanos) => Some(Self(nanos)),
+            None => None,
+        }
+    }
+
+    /// The time since `earlier`, or `None` when `earlier` is later.
+    #[must_use]
+    pub const fn checked_sub(self, earlier: Self) -> Option<Self> {
+        match self.0.checked_sub(earlier.0) {
+            Some(nanos) => Some(Self(nanos)),
+            None => None,
+        }
+    }
+
+    /// The sum, at most [`Nanos::MAX`]; what `+` does.
+    #[must_use]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The time since `earlier`, zero when `earlier` is later; what `-` does.
+    #[must_use]
+    pub const fn saturating_sub(self, earlier: Self) -> Self {
+        Self(self.0.saturating_sub(earlier.0))
+    }
+
+    /// So many times this long, saturating.
+    #[must_use]
+    pub const fn saturating_mul(self, times: u64) -> Self {
+        Self(self.0.saturating_mul(times))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        self.saturating_add(other)
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Self;
+    fn sub(self, earlier: Self) -> Self {
+        self.saturating_sub(earlier)
+    }
+}
+
+impl SubAssign for Nanos {
+    fn sub_assign(&mut self, earlier: Self) {
+        *self = *self - earlier;
+    }
+}
+
+impl Sum for Nanos {
+    fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
+        terms.fold(Self::ZERO, Self::saturating_add)
+    }
+}
+
+/// For people: `8.99 s`, `12.3 ms`, `4.1 µs`, `850 ns`. The unit is the largest that leaves at
+/// least 1 after rounding; seconds stay seconds however many, so that a column of them can be
+/// compared. Width and alignment are obeyed.
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = u128::from(self.0);
+        let tenths_of_micros = (nanos + 50) / 100;
+        let tenths_of_millis = (nanos + 50_000) / 100_000;
+        let hundredths = (nanos + 5_000_000) / 10_000_000;
+        let text = if nanos < 1_000 {
+            format!("{nanos} ns")
+        } else if tenths_of_micros < 10_000 {
+            format!("{}.{} µs", tenths_of_micros / 10, tenths_of_micros % 10)
+        } else if tenths_of_millis < 10_000 {
+            format!("{}.{} ms", tenths_of_millis / 10, tenths_of_millis % 10)
+        } else {
+            format!("{}.{:02} s", hundredths / 100, hundredths % 100)
+        };
+        f.pad(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_the_unit_that_fits_after_rounding() {
+        let table: &[(u64, &str)] = &[
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_000, "1.0 µs"),
+            (4_099, "4.1 µs"),
+            (999_949, "999.9 µs"),
+            (999_950, "1.0 ms"),
+            (12_345_678, "12.3 ms"),
+            (999_949_999, "999.9 ms"),
+            (999_950_000, "1.00 s"),
+            (8_990_000_000, "8.99 s"),
+            (7_312_450_000_000, "7312.45 s"),
+            (u64::MAX, "18446744073.71 s"),
+        ];
+        for (nanos, text) in table {
+            assert_eq!(Nanos(*nanos).to_string(), *text);
+        }
+        assert_eq!(format!("[{:>9}]", Nanos::from_micros(4)), "[   4.0 µs]");
+    }
+
+    #[test]
+    fn arithmetic_saturates_and_the_checked_forms_tell() {
+        assert_eq!(Nanos(3) - Nanos(5), Nanos::ZERO);
+        assert_eq!(Nanos::MAX + Nanos(1), Nanos::MAX);
+        assert_eq!(Nanos(3).checked_sub(Nanos(5)), None);
+        assert_eq!(Nanos::MAX.checked_add(Nanos(1)), None);
+        assert_eq!(Nanos::from_secs(u64::MAX), Nanos::MAX);
+        assert_eq!(
+            [Nanos(1), Nanos::from_micros(2), Nanos::from_millis(3)].into_iter().sum::<Nanos>(),
+            Nanos(3_002_001)
+        );
+        assert!((Nanos::from_millis(1500).as_secs_f64() - 1.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn is_a_bare_number_in_json() {
+        assert_eq!(serde_json::to_string(&Nanos(17)).expect("a number"), "17");
+        assert_eq!(serde_json::from_str::<Nanos>("17").expect("a number"), Nanos(17));
+    }
+}
