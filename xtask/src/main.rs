@@ -3,6 +3,7 @@
 //! A chore is a module: it parses its own arguments and returns an error that says what to do.
 //! Nothing here is part of what goes to users or nodes.
 
+mod bench;
 mod ci;
 mod clock;
 mod tidy;
@@ -17,7 +18,8 @@ usage: cargo xtask <chore>
 
   tidy                check the house rules (directions, lengths, clocks, unsafe, names)
   test | ci           all checks and all tests, after installing what they need
-  soak [MINUTES]      the tests again and again with other random cases (60 minutes)";
+  soak [MINUTES]      the tests again and again with other random cases (60 minutes)
+  bench chain         one file to N nodes, against peers (its own --help)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         "tidy" if rest.is_empty() => tidy::run(root),
         "test" | "ci" if rest.is_empty() => ci::test(root),
         "soak" if rest.len() <= 1 => minutes(rest).and_then(|minutes| ci::soak(root, minutes)),
+        "bench" => bench::run(root, rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn testkit_is_for_tests_only() {
         let dev = "[dev-dependencies]\ngarland-testkit.workspace = true\n";
-        assert_eq!(lines("crates/core/Cargo.toml", dev), []);
+        assert_eq!(lines("crates/core/Cargo.toml", dev), [0_usize; 0]);
         let normal = "[dependencies]\ngarland-testkit.workspace = true\n";
         assert_eq!(lines("crates/cli/Cargo.toml", normal), [2]);
     }

@@ -133,13 +133,19 @@ mod tests {
 
     #[test]
     fn uses_to_the_left_are_fine() {
-        assert_eq!(lines("proto/head.rs", "use crate::{plan, units};"), []);
+        assert_eq!(
+            lines("proto/head.rs", "use crate::{plan, units};"),
+            [0_usize; 0]
+        );
         assert_eq!(
             lines("proto/head.rs", "use super::plan::X; // crate::analysis"),
-            []
+            [0_usize; 0]
         );
-        assert_eq!(lines("analysis/fit.rs", "use crate::trace::X;"), []);
-        assert_eq!(lines("lib.rs", "pub use crate::proto::X;"), []);
+        assert_eq!(
+            lines("analysis/fit.rs", "use crate::trace::X;"),
+            [0_usize; 0]
+        );
+        assert_eq!(lines("lib.rs", "pub use crate::proto::X;"), [0_usize; 0]);
     }
 
     #[test]

@@ -89,9 +89,9 @@ mod tests {
     fn unsafe_without_a_reason_is_found() {
         let path = "crates/sys/src/splice.rs";
         let good = "// SAFETY: fds are open.\n#[allow(x)]\nlet n =\n    unsafe { g() };\n";
-        assert_eq!(lines(path, good), []);
+        assert_eq!(lines(path, good), [0_usize; 0]);
         let good = "/// Does.\n/// # Safety\n/// Careful.\nunsafe fn f(g: unsafe fn()) {}\n";
-        assert_eq!(lines(path, good), []);
+        assert_eq!(lines(path, good), [0_usize; 0]);
         let bad = "// SAFETY: fds are open.\nlet n = 1;\nlet m = unsafe { g() };\n";
         assert_eq!(lines(path, bad), [3]);
         assert_eq!(lines(path, "unsafe impl Send for X {}"), [1]);
@@ -100,6 +100,9 @@ mod tests {
     #[test]
     fn core_forbids_it() {
         assert_eq!(lines(CORE, "//! Core. #![forbid(unsafe_code)]"), [1]);
-        assert_eq!(lines(CORE, "//! Core.\n#![forbid(unsafe_code)]"), []);
+        assert_eq!(
+            lines(CORE, "//! Core.\n#![forbid(unsafe_code)]"),
+            [0_usize; 0]
+        );
     }
 }
