@@ -1,2 +1,67 @@
-//! Skeleton.
-fn main() {}
+//! The project's own chores, run as `cargo xtask <chore>`.
+//!
+//! A chore is a module: it parses its own arguments and returns an error that says what to do.
+//! Nothing here is part of what goes to users or nodes.
+
+mod bench;
+mod ci;
+mod clock;
+mod tidy;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+const USAGE: &str = "\
+usage: cargo xtask <chore>
+
+  tidy                check the house rules (directions, lengths, clocks, unsafe, names)
+  test | ci           all checks and all tests, after installing what they need
+  soak [MINUTES]      the tests again and again with other random cases (60 minutes)
+  bench chain         one file to N nodes, against peers (its own --help)";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let Some((chore, rest)) = args.split_first() else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    let root = repository();
+    let done = match chore.as_str() {
+        "tidy" if rest.is_empty() => tidy::run(root),
+        "test" | "ci" if rest.is_empty() => ci::test(root),
+        "soak" if rest.len() <= 1 => minutes(rest).and_then(|minutes| ci::soak(root, minutes)),
+        "bench" => bench::run(root, rest),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("unknown chore or argument: {}\n\n{USAGE}", args.join(" "));
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn minutes(args: &[String]) -> anyhow::Result<u64> {
+    let Some(text) = args.first() else {
+        return Ok(60);
+    };
+    text.parse()
+        .with_context(|| format!("`{text}` is no number of minutes"))
+}
+
+/// The repository this binary was built from: the parent of the `xtask` package.
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the xtask package lies in the repository")
+}

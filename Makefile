@@ -1,0 +1,24 @@
+# Every target is one command; what it does is in xtask/ or in the binary itself.
+.PHONY: demo test tidy soak bench install
+
+# Emulates a small cluster on this machine and copies a real file to all of it.
+demo:
+	cargo run --quiet --release --locked --package garland --bin garland -- demo
+
+# Installs what the tests need and runs all checks and tests.
+test:
+	cargo xtask test
+
+tidy:
+	cargo xtask tidy
+
+# MINUTES=60 by default.
+soak:
+	cargo xtask soak $(MINUTES)
+
+# The copy against its peers; writes benches/results/.
+bench:
+	cargo xtask bench chain
+
+install:
+	cargo install --locked --path crates/cli

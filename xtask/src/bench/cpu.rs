@@ -1,0 +1,94 @@
+//! CPU time of a node: a control group for each, which its processes and their children stay in.
+//!
+//! Work that the kernel does in soft interrupts (bridge, shaping) may be charged to whoever was
+//! interrupted, or to no one; it is the emulator's, not the tool's.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+const GROUP: &str = "garland-bench";
+
+/// The control group of one node.
+pub(crate) struct Group {
+    dir: PathBuf,
+}
+
+impl Group {
+    /// Makes the group of `node`.
+    pub(crate) fn new(node: &str) -> Result<Self> {
+        let dir = base().join(node);
+        fs::create_dir_all(&dir).with_context(|| format!("make {}", dir.display()))?;
+        Ok(Self { dir })
+    }
+
+    /// A process that writes 0 here joins the group.
+    pub(crate) fn entry(&self) -> PathBuf {
+        self.dir.join("cgroup.procs")
+    }
+
+    /// CPU time of all processes so far, ended ones too.
+    pub(crate) fn used(&self) -> Result<Duration> {
+        let old = self.dir.join("cpuacct.usage");
+        if let Ok(nanoseconds) = fs::read_to_string(&old) {
+            let nanoseconds = nanoseconds.trim().parse().context("read cpuacct.usage")?;
+            return Ok(Duration::from_nanos(nanoseconds));
+        }
+        let path = self.dir.join("cpu.stat");
+        let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("usage_usec "));
+        let microseconds = line.context("cpu.stat has no usage_usec")?;
+        Ok(Duration::from_micros(microseconds.trim().parse()?))
+    }
+
+    /// Processes in the group.
+    pub(crate) fn processes(&self) -> Vec<i32> {
+        let text = fs::read_to_string(self.entry()).unwrap_or_default();
+        // A process of an outer namespace shows as 0.
+        let pids = text.lines().filter_map(|line| line.parse().ok());
+        pids.filter(|&pid| pid > 0).collect()
+    }
+
+    /// Ends every process of the group.
+    pub(crate) fn kill(&self) {
+        for _ in 0..100 {
+            let processes = self.processes();
+            if processes.is_empty() {
+                return;
+            }
+            for pid in processes
+                .into_iter()
+                .filter_map(rustix::process::Pid::from_raw)
+            {
+                // One that has just ended by itself is what is wanted.
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Removes the groups, those of an earlier run that was killed too.
+pub(crate) fn remove_all() {
+    let nodes = fs::read_dir(base()).into_iter().flatten().flatten();
+    for node in nodes {
+        if node.path().is_dir() {
+            let _ = fs::remove_dir(node.path());
+        }
+    }
+    let _ = fs::remove_dir(base());
+}
+
+fn base() -> PathBuf {
+    let old = Path::new("/sys/fs/cgroup/cpuacct");
+    let root = if old.is_dir() {
+        old
+    } else {
+        Path::new("/sys/fs/cgroup")
+    };
+    root.join(GROUP)
+}

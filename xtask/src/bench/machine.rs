@@ -1,0 +1,68 @@
+//! What the measurement ran on.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde::Serialize;
+
+/// The machine, as far as it matters to the figures.
+#[derive(Serialize)]
+pub(crate) struct Machine {
+    /// Its processor's name.
+    pub(crate) processor: String,
+    /// Processors that can be used.
+    pub(crate) cores: usize,
+    /// Memory in MiB.
+    pub(crate) memory_mib: u64,
+    /// The kernel's release.
+    pub(crate) kernel: String,
+    /// The distribution.
+    pub(crate) system: String,
+    /// Whether freed memory goes back to a host.
+    pub(crate) page_reporting: bool,
+}
+
+impl Machine {
+    /// This one.
+    pub(crate) fn here() -> Self {
+        let memory = field("/proc/meminfo", "MemTotal", ':');
+        let kib = memory.split(' ').next().and_then(|kib| kib.parse().ok());
+        Self {
+            processor: field("/proc/cpuinfo", "model name", ':'),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_mib: kib.unwrap_or(0_u64) / 1024,
+            kernel: text("/proc/sys/kernel/osrelease").trim().to_owned(),
+            system: field("/etc/os-release", "PRETTY_NAME", '='),
+            page_reporting: super::memory::given_back().is_some(),
+        }
+    }
+}
+
+/// The first line that a command says about its version.
+pub(crate) fn version(words: &[&str]) -> String {
+    let output = Command::new(words[0])
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .output();
+    match output {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stdout);
+            let line = said.lines().next().unwrap_or("silent").trim();
+            line.replace('\t', " ")
+        }
+        Err(error) => format!("unknown: {error}"),
+    }
+}
+
+fn text(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| format!("unknown: {error}"))
+}
+
+fn field(path: &str, name: &str, separator: char) -> String {
+    let text = text(path);
+    let line = text.lines().find(|line| line.starts_with(name));
+    let value = line.and_then(|line| line.split_once(separator));
+    value
+        .map_or("unknown", |(_, value)| value.trim().trim_matches('"'))
+        .to_owned()
+}

@@ -1,0 +1,35 @@
+//! Benchmarks against peers, measured in the same run on the same emulated cluster.
+
+mod chain;
+mod cpu;
+mod field;
+mod link;
+mod machine;
+mod memory;
+mod options;
+mod peer;
+mod peers;
+mod processes;
+mod result;
+mod sandbox;
+mod source;
+mod table;
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+/// Runs the benchmark that `args` name.
+///
+/// # Errors
+/// When the words make no sense, the emulated cluster can't be set up, or a peer failed.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
+    match args.split_first() {
+        Some((_, rest)) if rest.iter().any(|word| word == "--help") => {
+            println!("{}", options::USAGE);
+            Ok(())
+        }
+        Some((name, rest)) if name == "chain" => chain::run(root, rest),
+        _ => bail!("which benchmark? there is: chain\n\n{}", options::USAGE),
+    }
+}

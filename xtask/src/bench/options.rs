@@ -1,0 +1,175 @@
+//! The words after `cargo xtask bench chain`.
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+
+/// What can be said.
+pub(crate) const USAGE: &str = "\
+cargo xtask bench chain [options]
+
+  --receivers 1,5,10,20       numbers of receiving nodes
+  --sizes 1GiB,10MB           sizes of the file
+  --rates 1gbit,unshaped      rates of every node's link
+  --peers relay,pipes,...     which tools (all of them by default)
+  --runs 3                    runs of each; one that takes over a minute isn't repeated
+  --cc reno|bbr               congestion control of every node (reno)
+  --memory pinned|plain       pinned: free memory is kept from going back to the host
+  --no-write                  print only, leave benches/results/ alone";
+
+/// The parsed words.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Options {
+    /// Numbers of receiving nodes.
+    pub(crate) receivers: Vec<usize>,
+    /// Sizes of the file in bytes.
+    pub(crate) sizes: Vec<u64>,
+    /// Rates in bit/s; nothing is unshaped.
+    pub(crate) rates: Vec<Option<u64>>,
+    /// Names of tools; empty for all.
+    pub(crate) peers: Vec<String>,
+    /// Runs of each.
+    pub(crate) runs: usize,
+    /// Congestion control of every node's namespace.
+    pub(crate) congestion: String,
+    /// Whether free memory is pinned.
+    pub(crate) pinned: bool,
+    /// Whether the result is written to a file.
+    pub(crate) write: bool,
+}
+
+impl Options {
+    /// Parses the words.
+    pub(crate) fn parse(args: &[String]) -> Result<Self> {
+        let mut options = Self {
+            receivers: vec![1, 5, 10, 20],
+            sizes: vec![1 << 30, 10_000_000],
+            rates: vec![Some(1_000_000_000), None],
+            peers: Vec::new(),
+            runs: 3,
+            congestion: "reno".to_owned(),
+            pinned: true,
+            write: true,
+        };
+        let mut args = args.iter();
+        while let Some(option) = args.next() {
+            if option == "--no-write" {
+                options.write = false;
+                continue;
+            }
+            let value = args.next().with_context(|| {
+                format!("`{option}`: unknown, or its value is missing\n\n{USAGE}")
+            })?;
+            let set = options.set(option, value);
+            set.with_context(|| format!("`{option} {value}`\n\n{USAGE}"))?;
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, option: &str, value: &str) -> Result<()> {
+        let parts = value.split(',');
+        match option {
+            "--receivers" => self.receivers = parts.map(receivers).collect::<Result<_>>()?,
+            "--sizes" => self.sizes = parts.map(size).collect::<Result<_>>()?,
+            "--rates" => self.rates = parts.map(rate).collect::<Result<_>>()?,
+            "--peers" => self.peers = parts.map(str::to_owned).collect(),
+            "--runs" => self.runs = value.parse::<usize>()?.max(1),
+            "--cc" => value.clone_into(&mut self.congestion),
+            "--memory" => {
+                self.pinned = match value {
+                    "pinned" => true,
+                    "plain" => false,
+                    _ => bail!("pinned or plain"),
+                }
+            }
+            _ => bail!("unknown option"),
+        }
+        Ok(())
+    }
+}
+
+fn receivers(text: &str) -> Result<usize> {
+    let n = text.parse()?;
+    if !(1..=200).contains(&n) {
+        bail!("1 to 200 receivers");
+    }
+    Ok(n)
+}
+
+fn size(text: &str) -> Result<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "B" => 1,
+        "kB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        unit => bail!("unit `{unit}`: B, kB, MB, GB, KiB, MiB or GiB"),
+    };
+    Ok(digits.parse::<u64>()? * unit)
+}
+
+fn rate(text: &str) -> Result<Option<u64>> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "unshaped" if digits.is_empty() => return Ok(None),
+        "mbit" => 1_000_000,
+        "gbit" => 1_000_000_000,
+        unit => bail!("unit `{unit}`: mbit, gbit or the word unshaped"),
+    };
+    Ok(Some(digits.parse::<u64>()? * unit))
+}
+
+/// `1 Gbit/s`, or `unshaped`.
+pub(crate) fn rate_text(rate: Option<u64>) -> String {
+    match rate {
+        None => "unshaped".to_owned(),
+        Some(rate) if rate % 1_000_000_000 == 0 => format!("{} Gbit/s", rate / 1_000_000_000),
+        Some(rate) => format!("{} Mbit/s", rate as f64 / 1e6),
+    }
+}
+
+/// `1 GiB` where that is exact, else in decimal units.
+pub(crate) fn size_text(bytes: u64) -> String {
+    for (unit, name) in [(1_u64 << 30, "GiB"), (1 << 20, "MiB")] {
+        if bytes >= unit && bytes.is_multiple_of(unit) {
+            return format!("{} {name}", bytes / unit);
+        }
+    }
+    format!("{} MB", bytes as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Options> {
+        let words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
+        Options::parse(&words)
+    }
+
+    #[test]
+    fn words_become_options() {
+        let options = parse("--sizes 1GiB,10MB --rates 100mbit,unshaped --no-write").unwrap();
+        assert_eq!(options.sizes, [1 << 30, 10_000_000]);
+        assert_eq!(options.rates, [Some(100_000_000), None]);
+        assert!(!options.write);
+        assert_eq!(size_text(1 << 30), "1 GiB");
+        assert_eq!(size_text(10_000_000), "10 MB");
+        assert_eq!(rate_text(Some(1_000_000_000)), "1 Gbit/s");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in [
+            "--sizes 1XB",
+            "--rates fast",
+            "--receivers 0",
+            "--runs",
+            "--x 1",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Runs the benchmark where nothing can outlive it: in process and mount namespaces of its own.
+//!
+//! Peers fork, daemonise and forget their children. In a process namespace all of them end with its
+//! first process, however that one ends; mounts and network namespaces, which are held by those
+//! processes and mounts, go with them. So a killed benchmark leaves nothing but empty control groups.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use super::{cpu, field};
+
+/// The word that says "inside already".
+const INSIDE: &str = "--inside-sandbox";
+
+/// Calls `inside` with the words in the sandbox; outside, calls `before` and then runs this program
+/// again in one.
+pub(crate) fn enter(
+    args: &[String],
+    before: impl FnOnce(&[String]) -> Result<()>,
+    inside: impl FnOnce(&[String]) -> Result<()>,
+) -> Result<()> {
+    if let Some((first, rest)) = args.split_first()
+        && first == INSIDE
+    {
+        return inside(rest);
+    }
+    if !rustix::process::geteuid().is_root() {
+        bail!("this benchmark makes namespaces, mounts and control groups: run it as root");
+    }
+    before(args)?;
+    let program = std::env::current_exe().context("find this program")?;
+    let status = Command::new("unshare")
+        .args([
+            "--mount",
+            "--pid",
+            "--fork",
+            "--kill-child=KILL",
+            "--mount-proc",
+        ])
+        .args(["--propagation", "private"])
+        .arg(program)
+        .args(["bench", "chain", INSIDE])
+        .args(args)
+        .stdin(Stdio::null())
+        .status()
+        .context("start `unshare`")?;
+    cpu::remove_all();
+    if !status.success() {
+        bail!("the benchmark ended with {status}");
+    }
+    Ok(())
+}
+
+/// Mounts a private `/run` and a private tmpfs for all files.
+pub(crate) fn mount() -> Result<()> {
+    std::fs::create_dir_all(field::DIR).with_context(|| format!("make {}", field::DIR))?;
+    for (dir, options) in [
+        ("/run", "mode=755"),
+        (field::DIR, "mode=755,size=100%,huge=always"),
+    ] {
+        command(&["mount", "-t", "tmpfs", "-o", options, "garland-bench", dir])?;
+    }
+    std::fs::create_dir_all("/run/sshd").context("make /run/sshd")?;
+    Ok(())
+}
+
+/// Runs a short set-up command to its end.
+///
+/// # Errors
+/// With what the command said.
+pub(crate) fn command(words: &[&str]) -> Result<String> {
+    let line = words.join(" ");
+    let output = Command::new(words[0])
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("start `{line}`"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("`{line}`: {}: {}", output.status, said.trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Compiles a C program of this repository, and returns where it is.
+pub(crate) fn compile(root: &Path, compiler: &str, source: &str, name: &str) -> Result<String> {
+    let built = format!("{}/{name}", field::DIR);
+    let source = root.join(source);
+    let source = source
+        .to_str()
+        .context("the repository's path is no UTF-8")?;
+    command(&[compiler, "-O2", "-o", &built, source])?;
+    Ok(built)
+}

@@ -1,0 +1,105 @@
+//! The file that is copied, and the check that every copy is that file.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+const CHUNK: usize = 1 << 20;
+
+/// Writes `bytes` of noise to `path`; the same noise at every run, which no tool can compress.
+pub(crate) fn write(path: &Path, bytes: u64) -> Result<()> {
+    let mut file = File::create(path).with_context(|| format!("make {}", path.display()))?;
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ bytes;
+    let mut chunk = vec![0_u8; CHUNK];
+    let mut left = bytes;
+    while left > 0 {
+        for word in chunk.chunks_exact_mut(8) {
+            // xorshift64 by G. Marsaglia, "Xorshift RNGs" (2003).
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            word.copy_from_slice(&state.to_le_bytes());
+        }
+        let n = CHUNK.min(usize::try_from(left).unwrap_or(CHUNK));
+        let written = file.write_all(&chunk[..n]);
+        written.with_context(|| format!("write {}", path.display()))?;
+        left -= n as u64;
+    }
+    Ok(())
+}
+
+/// Compares every copy with the source, byte by byte.
+///
+/// # Errors
+/// Names the copies that differ.
+pub(crate) fn verify(source: &Path, copies: &[PathBuf]) -> Result<()> {
+    let length = source.metadata().context("look at the source")?.len();
+    let mut differ = Vec::new();
+    for copy in copies {
+        let same = same(source, copy, length);
+        if !same.with_context(|| format!("compare {}", copy.display()))? {
+            differ.push(copy.display().to_string());
+        }
+    }
+    if !differ.is_empty() {
+        bail!(
+            "{} of {} copies differ: {}",
+            differ.len(),
+            copies.len(),
+            differ.join(" ")
+        );
+    }
+    Ok(())
+}
+
+fn same(source: &Path, copy: &Path, length: u64) -> Result<bool> {
+    let (mut source, mut copy) = (File::open(source)?, File::open(copy)?);
+    if copy.metadata()?.len() != length {
+        return Ok(false);
+    }
+    let (mut a, mut b) = (vec![0; CHUNK], vec![0; CHUNK]);
+    let mut left = length;
+    while left > 0 {
+        let n = CHUNK.min(usize::try_from(left).unwrap_or(CHUNK));
+        source.read_exact(&mut a[..n])?;
+        copy.read_exact(&mut b[..n])?;
+        if a[..n] != b[..n] {
+            return Ok(false);
+        }
+        left -= n as u64;
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flipped_byte_and_a_short_copy_are_found() {
+        let dir = std::env::temp_dir().join(format!("gb-source-{}", std::process::id()));
+        std::fs::create_dir(&dir).unwrap();
+        let (source, copy) = (dir.join("source"), dir.join("copy"));
+        write(&source, 3_000_001).unwrap();
+        let mut bytes = std::fs::read(&source).unwrap();
+        std::fs::write(&copy, &bytes).unwrap();
+        let good = verify(&source, std::slice::from_ref(&copy));
+        bytes[3_000_000] ^= 1;
+        std::fs::write(&copy, &bytes).unwrap();
+        let flipped = verify(&source, std::slice::from_ref(&copy));
+        std::fs::write(&copy, &bytes[..3_000_000]).unwrap();
+        let short = verify(&source, &[copy]);
+        std::fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(bytes.len(), 3_000_001);
+        good.unwrap();
+        assert!(
+            flipped
+                .unwrap_err()
+                .to_string()
+                .contains("1 of 1 copies differ")
+        );
+        assert!(short.is_err());
+    }
+}

@@ -1,0 +1,163 @@
+//! The report as text: receivers, whole-command seconds, MB/s, repeaters, as in 2005, and what has
+//! been learnt to ask since.
+
+use std::fmt::Write;
+
+use super::options::{rate_text, size_text};
+use super::result::{Report, Row, Spread};
+
+/// The whole report in Markdown.
+pub(crate) fn markdown(report: &Report) -> String {
+    let mut text = String::new();
+    // Writing to a string can't fail.
+    let _ = head(&mut text, report);
+    let mut places: Vec<_> = report
+        .rows
+        .iter()
+        .map(|row| (row.rate, row.bytes))
+        .collect();
+    places.dedup();
+    for (rate, bytes) in places {
+        let rows = report.rows.iter();
+        let rows = rows.filter(|row| (row.rate, row.bytes) == (rate, bytes));
+        let _ = section(&mut text, rate, bytes, &rows.collect::<Vec<_>>());
+    }
+    let _ = foot(&mut text, report);
+    text
+}
+
+fn head(text: &mut String, report: &Report) -> std::fmt::Result {
+    let machine = &report.machine;
+    writeln!(text, "# One file to N nodes: {}\n", report.date)?;
+    writeln!(text, "- command: `{}`", report.command)?;
+    writeln!(
+        text,
+        "- machine: {} cores of {}, {} MiB, {}, kernel {}",
+        machine.cores, machine.processor, machine.memory_mib, machine.system, machine.kernel
+    )?;
+    writeln!(
+        text,
+        "- nodes: network namespaces on one bridge, all on these cores; files in memory (tmpfs), no fsync; \
+         every copy compared with the source afterwards"
+    )?;
+    writeln!(text, "- congestion control: {}", report.options.congestion)?;
+    let memory = match (report.options.pinned, machine.page_reporting) {
+        (true, _) => "pinned: no free 2 MiB block, so none goes back to a host; no huge pages",
+        (false, true) => "plain: freed memory goes back to the host (see the column)",
+        (false, false) => "plain: this kernel gives nothing back, or doesn't count it",
+    };
+    writeln!(text, "- memory: {memory}")?;
+    writeln!(
+        text,
+        "- limit: the file's length divided by the TCP payload rate of one link, measured by iperf3 in the \
+         same cluster:"
+    )?;
+    for link in &report.links {
+        let (rate, goodput) = (rate_text(link.rate), link.goodput);
+        writeln!(
+            text,
+            "  {rate}, {} receivers: {:.1} MB/s = {:.3} Gbit/s",
+            link.receivers,
+            goodput / 1e6,
+            goodput * 8.0 / 1e9
+        )?;
+    }
+    Ok(())
+}
+
+fn section(text: &mut String, rate: Option<u64>, bytes: u64, rows: &[&Row]) -> std::fmt::Result {
+    writeln!(text, "\n## {} at {}\n", size_text(bytes), rate_text(rate))?;
+    writeln!(
+        text,
+        "| tool | receivers | whole command, s | MB/s | Gbit/s | repeaters | transfer, s | of limit | \
+         CPU s/GiB/relay | CPU s, head | given back, MiB | runs |"
+    )?;
+    writeln!(text, "|---|---|---|---|---|---|---|---|---|---|---|---|")?;
+    for row in rows {
+        line(text, row)?;
+    }
+    Ok(())
+}
+
+fn line(text: &mut String, row: &Row) -> std::fmt::Result {
+    write!(text, "| {} | {} ", row.peer, row.receivers)?;
+    let (Some(whole), Some(cpu)) = (row.whole(), row.cpu_per_gib()) else {
+        let why = row.failed.as_deref().unwrap_or("not run");
+        return writeln!(text, "| {} | | | | | | | | | 0 |", why.replace('|', "/"));
+    };
+    let transfer = row.spread(|sample| sample.transfer);
+    let head = row.spread(|sample| sample.cpu_head);
+    let given = row.spread(|sample| sample.given_back_kib.unwrap_or(0) as f64 / 1024.0);
+    let rate = row.bytes as f64 / whole.median;
+    let failed = match &row.failed {
+        Some(why) => format!(", then: {}", why.replace('|', "/")),
+        None => String::new(),
+    };
+    writeln!(
+        text,
+        "| {} | {:.1} | {:.3} | {} | {} | {:.2} | {:.2} | {:.2} | {:.0} | {}{failed} |",
+        seconds(whole),
+        rate / 1e6,
+        rate * 8.0 / 1e9,
+        row.repeaters,
+        transfer.map(seconds).unwrap_or_default(),
+        whole.median / row.limit,
+        cpu.median,
+        head.map_or(0.0, |head| head.median),
+        given.map_or(0.0, |given| given.max),
+        row.samples.len()
+    )
+}
+
+/// `9.02 (8.99 - 9.10)`.
+fn seconds(spread: Spread) -> String {
+    let digits = if spread.median < 1.0 { 3 } else { 2 };
+    if spread.min == spread.max {
+        return format!("{:.digits$}", spread.median);
+    }
+    format!(
+        "{:.digits$} ({:.digits$} - {:.digits$})",
+        spread.median, spread.min, spread.max
+    )
+}
+
+fn foot(text: &mut String, report: &Report) -> std::fmt::Result {
+    writeln!(
+        text,
+        "\nSeconds are median (least - most). The whole command is from before anything is started until \
+         every node is done; the transfer is without starting what must run on the nodes for every copy. \
+         CPU is user and system time of a tool's processes, per GiB and node that passes data on (per \
+         receiver where none does); work in soft interrupts is the emulator's.\n"
+    )?;
+    for tool in &report.tools {
+        writeln!(
+            text,
+            "- **{}** ({}): {}",
+            tool.name, tool.version, tool.about
+        )?;
+    }
+    let extras = report.rows.iter().filter_map(|row| {
+        let extra = &row.samples.last()?.extra;
+        Some((row, extra)).filter(|_| extra.resident_kib.is_some() || !extra.phases.is_empty())
+    });
+    for (row, extra) in extras {
+        let (rate, size) = (rate_text(row.rate), size_text(row.bytes));
+        write!(
+            text,
+            "\n{} {size} at {rate} to {}:",
+            row.peer, row.receivers
+        )?;
+        if let Some(kib) = extra.resident_kib {
+            write!(
+                text,
+                " largest agent {:.1} MiB resident;",
+                kib as f64 / 1024.0
+            )?;
+        }
+        for (phase, ns) in &extra.phases {
+            write!(text, " {phase} {:.1} ms", *ns as f64 / 1e6)?;
+        }
+        writeln!(text)?;
+    }
+    Ok(())
+}

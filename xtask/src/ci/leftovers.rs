@@ -1,0 +1,130 @@
+//! After the tests there is no process, network namespace or temporary file of theirs.
+//!
+//! Processes are known by a mark in their environment, which children inherit, daemons too; so other
+//! people's processes on the same machine are never blamed. Files are known by their place.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+const MARK: &str = "GARLAND_TEST_RUN";
+const NAMESPACES: &str = "/run/netns";
+/// How long a process may take to end by itself after the last test.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Knows what was there before the tests.
+pub(super) struct Watchman {
+    mark: String,
+    temporary: PathBuf,
+    namespaces: BTreeSet<String>,
+}
+
+impl Watchman {
+    /// Looks around, and makes a directory for temporary files that the tests must leave empty.
+    pub(super) fn new() -> Result<Self> {
+        // Short, since sockets in it have a path of at most 107 bytes.
+        let temporary = std::env::temp_dir().join(format!("gt{}", std::process::id()));
+        fs::create_dir(&temporary).with_context(|| format!("make {}", temporary.display()))?;
+        Ok(Self {
+            mark: format!("{MARK}={}", std::process::id()),
+            temporary,
+            namespaces: namespaces(),
+        })
+    }
+
+    /// Makes `command` and its descendants recognisable.
+    pub(super) fn mark(&self, command: &mut Command) {
+        let (name, value) = self.mark.split_once('=').expect("the mark has a value");
+        command.env(name, value).env("TMPDIR", &self.temporary);
+    }
+
+    /// Looks again.
+    ///
+    /// # Errors
+    /// When something is there that wasn't: everything found is named.
+    pub(super) fn look(self) -> Result<()> {
+        let mut left = Vec::new();
+        let mut waited = Duration::ZERO;
+        let mut alive = processes(&self.mark);
+        while !alive.is_empty() && waited < GRACE {
+            thread::sleep(Duration::from_millis(50));
+            waited += Duration::from_millis(50);
+            alive = processes(&self.mark);
+        }
+        left.extend(alive.iter().map(|process| format!("process {process}")));
+        for name in namespaces().difference(&self.namespaces) {
+            if name.contains("garland") {
+                left.push(format!("network namespace {name}"));
+            }
+        }
+        for entry in entries(&self.temporary) {
+            left.push(format!("temporary file {}", entry.display()));
+        }
+        fs::remove_dir_all(&self.temporary)
+            .with_context(|| format!("remove {}", self.temporary.display()))?;
+        if !left.is_empty() {
+            bail!("the tests left behind:\n  {}", left.join("\n  "));
+        }
+        Ok(())
+    }
+}
+
+/// Processes whose environment holds `mark`, as `pid name`.
+fn processes(mark: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for dir in entries(Path::new("/proc")) {
+        let environment = fs::read(dir.join("environ")).unwrap_or_default();
+        let mut variables = environment.split(|&byte| byte == 0);
+        if variables.any(|variable| variable == mark.as_bytes()) {
+            let name = fs::read_to_string(dir.join("comm")).unwrap_or_default();
+            let pid = dir.file_name().unwrap_or_default().to_string_lossy();
+            found.push(format!("{pid} {}", name.trim()));
+        }
+    }
+    found
+}
+
+fn namespaces() -> BTreeSet<String> {
+    let names = entries(Path::new(NAMESPACES)).into_iter();
+    names
+        .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
+        .collect()
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_and_files_left_behind_are_named() {
+        let watchman = Watchman {
+            mark: format!("{MARK}=self-test-{}", std::process::id()),
+            temporary: std::env::temp_dir().join(format!("gt-self-{}", std::process::id())),
+            namespaces: namespaces(),
+        };
+        fs::create_dir(&watchman.temporary).unwrap();
+        fs::write(watchman.temporary.join("forgotten"), "").unwrap();
+        let mut sleeper = Command::new("sleep");
+        sleeper.arg("60");
+        watchman.mark(&mut sleeper);
+        let mut sleeper = sleeper.spawn().unwrap();
+        let said = watchman.look().unwrap_err().to_string();
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        assert!(
+            said.contains(&format!("process {} sleep", sleeper.id())),
+            "{said}"
+        );
+        assert!(said.contains("forgotten"), "{said}");
+    }
+}

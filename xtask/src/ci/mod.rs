@@ -1,0 +1,10 @@
+//! What `make test` runs, from the packages it needs to the proof that nothing is left behind.
+
+mod leftovers;
+mod packages;
+mod soak;
+mod steps;
+
+pub(crate) use packages::{Need, install};
+pub(crate) use soak::soak;
+pub(crate) use steps::test;

@@ -1,0 +1,88 @@
+//! The steps of `make test`, in order of how soon they can fail.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use super::leftovers::Watchman;
+use super::packages;
+use crate::clock::Watch;
+use crate::tidy;
+
+/// Runs every check and every test.
+///
+/// # Errors
+/// At the first step that fails, which is named.
+pub(crate) fn test(root: &Path) -> Result<()> {
+    let whole = Watch::start();
+    step("tidy", || tidy::run(root))?;
+    step("components", components)?;
+    step("fmt", || cargo(root, &["fmt", "--all", "--check"]))?;
+    step("packages", || packages::install(packages::TESTS))?;
+    step("clippy", || {
+        let args = "clippy --quiet --workspace --all-targets --locked -- -D warnings";
+        cargo(root, &args.split(' ').collect::<Vec<_>>())
+    })?;
+    step("test", || tests(root, &[], &[]))?;
+    println!("all passed in {:.0} s", whole.read().as_secs_f64());
+    Ok(())
+}
+
+/// Runs the tests of the workspace with more arguments and variables, and looks for what they leave.
+pub(super) fn tests(root: &Path, more: &[&str], variables: &[(&str, String)]) -> Result<()> {
+    let watchman = Watchman::new()?;
+    let mut command = Command::new(env!("CARGO"));
+    command
+        .current_dir(root)
+        .args(["test", "--quiet", "--workspace", "--locked"])
+        .args(more)
+        .envs(variables.iter().map(|(name, value)| (name, value)));
+    watchman.mark(&mut command);
+    let outcome = run(&mut command);
+    let left = watchman.look();
+    outcome?;
+    left
+}
+
+fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    println!("== {name}");
+    let watch = Watch::start();
+    work().with_context(|| format!("step `{name}`"))?;
+    println!("== {name}: {:.1} s", watch.read().as_secs_f64());
+    Ok(())
+}
+
+/// A minimal installation of Rust lacks these two; rustup knows where to get them.
+fn components() -> Result<()> {
+    for (component, subcommand) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
+        let there = Command::new(env!("CARGO"))
+            .args([subcommand, "--version"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success());
+        if !there {
+            println!("installing Rust component: {component}");
+            run(Command::new("rustup").args(["component", "add", component]))
+                .with_context(|| format!("the Rust component `{component}` is missing"))?;
+        }
+    }
+    Ok(())
+}
+
+fn cargo(root: &Path, args: &[&str]) -> Result<()> {
+    run(Command::new(env!("CARGO")).current_dir(root).args(args))
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let status = command
+        .stdin(Stdio::null())
+        .status()
+        .with_context(|| format!("start `{name}`"))?;
+    if !status.success() {
+        bail!("`{name}` failed: {status}");
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! The only place of the chores that reads a clock; the product has `sys::clock`.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A running stopwatch on the monotonic clock.
+#[derive(Clone, Copy)]
+pub(crate) struct Watch(Instant);
+
+impl Watch {
+    /// Starts now.
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// The time since the start.
+    pub(crate) fn read(self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// Today in UTC as `2026-11-21`.
+///
+/// Civil-from-days by Howard Hinnant ("chrono-Compatible Low-Level Date Algorithms"), which needs
+/// no table of months and no time zone.
+pub(crate) fn today() -> String {
+    let seconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
+    civil(seconds / 86_400)
+}
+
+fn civil(days_since_1970: u64) -> String {
+    let z = days_since_1970 + 719_468;
+    let era = z / 146_097;
+    let day_of_era = z % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_become_dates() {
+        assert_eq!(civil(0), "1970-01-01");
+        assert_eq!(civil(11_016), "2000-02-29");
+        assert_eq!(civil(11_017), "2000-03-01");
+        assert_eq!(civil(20_818), "2026-12-31");
+    }
+}

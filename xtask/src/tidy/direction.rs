@@ -1,0 +1,148 @@
+//! Which crate may depend on which: `cli -> node, lab, sim, report -> core`, `node, lab -> sys`.
+
+use toml::Table;
+
+use super::finding::Finding;
+use super::tree::{SourceFile, Tree};
+
+/// A crate's directory under `crates/` and what it may depend on. The crate `testkit` is for tests,
+/// so anyone may have it under `[dev-dependencies]` and no one elsewhere.
+const ALLOWED: [(&str, &[&str]); 8] = [
+    ("cli", &["node", "lab", "sim", "report", "core", "sys"]),
+    ("node", &["sys", "core"]),
+    ("lab", &["sys", "core"]),
+    ("sim", &["core"]),
+    ("report", &["core"]),
+    ("sys", &[]),
+    ("core", &[]),
+    ("testkit", &["node", "lab", "sim", "core", "sys"]),
+];
+
+/// Checks every `crates/*/Cargo.toml`.
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in &tree.files {
+        let Some(name) = crate_of_manifest(&file.path) else {
+            continue;
+        };
+        match file.text.parse::<Table>() {
+            Ok(manifest) => check_one(file, name, &manifest, &mut findings),
+            Err(error) => findings.push(Finding::new(
+                &file.path,
+                1,
+                format!("not TOML: {}", error.message()),
+            )),
+        }
+    }
+    findings
+}
+
+fn crate_of_manifest(path: &str) -> Option<&str> {
+    path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")
+}
+
+fn check_one(file: &SourceFile, name: &str, manifest: &Table, findings: &mut Vec<Finding>) {
+    let Some((_, allowed)) = ALLOWED.iter().find(|(krate, _)| *krate == name) else {
+        findings.push(Finding::new(
+            &file.path,
+            1,
+            format!("crate `{name}` has no place in the direction of dependencies"),
+        ));
+        return;
+    };
+    for (dev, dependency) in dependencies(manifest) {
+        let Some(ours) = ours(&dependency) else {
+            continue;
+        };
+        let fine = allowed.contains(&ours) || (dev && (ours == "testkit" || ours == name));
+        if !fine {
+            let line = 1 + file
+                .text
+                .lines()
+                .position(|line| line.starts_with(&dependency))
+                .unwrap_or(0);
+            findings.push(Finding::new(
+                &file.path,
+                line,
+                format!(
+                    "`{name}` may not depend on `{ours}`, only on: {}",
+                    or_nothing(allowed)
+                ),
+            ));
+        }
+    }
+}
+
+fn or_nothing(allowed: &[&str]) -> String {
+    if allowed.is_empty() {
+        "nothing of ours".to_owned()
+    } else {
+        allowed.join(", ")
+    }
+}
+
+/// Every dependency's name, and whether it is for tests only.
+fn dependencies(manifest: &Table) -> Vec<(bool, String)> {
+    let mut found = Vec::new();
+    let mut tables = vec![manifest];
+    if let Some(targets) = manifest.get("target").and_then(toml::Value::as_table) {
+        tables.extend(targets.values().filter_map(toml::Value::as_table));
+    }
+    for table in tables {
+        for (kind, dev) in [
+            ("dependencies", false),
+            ("build-dependencies", false),
+            ("dev-dependencies", true),
+        ] {
+            let names = table.get(kind).and_then(toml::Value::as_table);
+            for (name, how) in names.into_iter().flatten() {
+                let real = how.get("package").and_then(toml::Value::as_str);
+                found.push((dev, real.unwrap_or(name).to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// The directory of one of our own packages.
+fn ours(package: &str) -> Option<&str> {
+    match package {
+        "garland" => Some("cli"),
+        _ => package.strip_prefix("garland-"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::one;
+    use super::*;
+
+    fn lines(path: &str, manifest: &str) -> Vec<usize> {
+        let found = check(&one(path, manifest));
+        found.iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn upward_and_sideways_dependencies_are_found() {
+        let sim = "[dependencies]\ngarland-core.workspace = true\ngarland-node.workspace = true\n";
+        assert_eq!(lines("crates/sim/Cargo.toml", sim), [3]);
+        let sys = "[target.'cfg(unix)'.dependencies]\ngarland-core = { path = \"../core\" }\n";
+        assert_eq!(lines("crates/sys/Cargo.toml", sys), [2]);
+        let renamed = "[dependencies]\nx = { package = \"garland-lab\", path = \"../lab\" }\n";
+        assert_eq!(lines("crates/node/Cargo.toml", renamed).len(), 1);
+    }
+
+    #[test]
+    fn testkit_is_for_tests_only() {
+        let dev = "[dev-dependencies]\ngarland-testkit.workspace = true\n";
+        assert_eq!(lines("crates/core/Cargo.toml", dev), [0_usize; 0]);
+        let normal = "[dependencies]\ngarland-testkit.workspace = true\n";
+        assert_eq!(lines("crates/cli/Cargo.toml", normal), [2]);
+    }
+
+    #[test]
+    fn unknown_crates_and_broken_manifests_are_found() {
+        assert_eq!(lines("crates/extra/Cargo.toml", "[package]\n"), [1]);
+        assert_eq!(lines("crates/core/Cargo.toml", "[package\n"), [1]);
+    }
+}
