@@ -23,10 +23,7 @@ impl Watch {
 /// Civil-from-days by Howard Hinnant ("chrono-Compatible Low-Level Date Algorithms"), which needs
 /// no table of months and no time zone.
 pub(crate) fn today() -> String {
-    let seconds = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs();
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     civil(seconds / 86_400)
 }
 

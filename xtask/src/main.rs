@@ -55,8 +55,7 @@ fn minutes(args: &[String]) -> anyhow::Result<u64> {
     let Some(text) = args.first() else {
         return Ok(60);
     };
-    text.parse()
-        .with_context(|| format!("`{text}` is no number of minutes"))
+    text.parse().with_context(|| format!("`{text}` is no number of minutes"))
 }
 
 /// The repository this binary was built from: the parent of the `xtask` package.

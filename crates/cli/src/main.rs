@@ -1,2 +1,26 @@
-//! Skeleton.
-fn main() {}
+//! `garland`: one file on every node at the speed of one wire.
+
+mod args;
+mod command;
+mod failure;
+mod fleet;
+mod launch;
+mod nodes;
+mod places;
+mod run;
+mod ui;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    match command::run(&args) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            eprint!("{failure}");
+            failure.exit().into()
+        }
+    }
+}

@@ -10,6 +10,13 @@ pub fn now_ns() -> u64 {
     nanoseconds(ClockId::Monotonic)
 }
 
+/// Nanoseconds since this machine has booted, its sleep included: what the kernel dates the start of
+/// processes by.
+#[must_use]
+pub fn boot_ns() -> u64 {
+    nanoseconds(ClockId::Boottime)
+}
+
 /// Nanoseconds since the start of 1970 by the wall clock: to name things for people, never to
 /// measure.
 #[must_use]

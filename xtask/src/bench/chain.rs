@@ -19,11 +19,7 @@ use crate::clock::today;
 /// A run longer than this isn't repeated: its spread is small beside its length.
 const LONG: Duration = Duration::from_secs(60);
 /// What the emulated cluster and the limit need.
-const NEEDS: &[Need] = &[
-    ("iproute2", "ip"),
-    ("procps", "sysctl"),
-    ("iperf3", "iperf3"),
-];
+const NEEDS: &[Need] = &[("iproute2", "ip"), ("procps", "sysctl"), ("iperf3", "iperf3")];
 
 /// Runs it with these words.
 ///
@@ -79,9 +75,7 @@ fn measure(root: &Path, args: &[String]) -> Result<()> {
     let mut report = Report {
         schema: "garland.bench-chain/1",
         date: today(),
-        command: format!("cargo xtask bench chain {}", args.join(" "))
-            .trim()
-            .to_owned(),
+        command: format!("cargo xtask bench chain {}", args.join(" ")).trim().to_owned(),
         machine: Machine::here(),
         tools: tools.collect(),
         links: Vec::new(),
@@ -94,19 +88,10 @@ fn measure(root: &Path, args: &[String]) -> Result<()> {
             let field = Field::up(receivers, rate, &options.congestion);
             let field = field.context("set up the emulated cluster")?;
             let goodput = link::goodput(&field).context("measure the link")?;
-            report.links.push(Link {
-                rate,
-                receivers,
-                goodput,
-            });
+            report.links.push(Link { rate, receivers, goodput });
             for &bytes in &options.sizes {
                 let source = source(bytes)?;
-                let job = Job {
-                    source,
-                    bytes,
-                    receivers,
-                    rate,
-                };
+                let job = Job { source, bytes, receivers, rate };
                 for peer in &mut peers {
                     report.rows.extend(row(
                         root,
@@ -121,9 +106,7 @@ fn measure(root: &Path, args: &[String]) -> Result<()> {
             }
         }
     }
-    report
-        .rows
-        .sort_by_key(|row| (row.rate.is_none(), row.rate, std::cmp::Reverse(row.bytes)));
+    report.rows.sort_by_key(|row| (row.rate.is_none(), row.rate, std::cmp::Reverse(row.bytes)));
     finish(root, &report)
 }
 
@@ -146,17 +129,9 @@ fn finish(root: &Path, report: &Report) -> Result<()> {
             println!("written: {}", path.display());
         }
     }
-    let failed: Vec<_> = report
-        .rows
-        .iter()
-        .filter(|row| row.failed.is_some())
-        .collect();
+    let failed: Vec<_> = report.rows.iter().filter(|row| row.failed.is_some()).collect();
     if !failed.is_empty() {
-        bail!(
-            "{} of {} rows have failures",
-            failed.len(),
-            report.rows.len()
-        );
+        bail!("{} of {} rows have failures", failed.len(), report.rows.len());
     }
     Ok(())
 }
@@ -223,9 +198,7 @@ fn samples(
 }
 
 fn sample(field: &Field, job: &Job, peer: &mut dyn Peer, repeaters: usize) -> Result<Sample> {
-    let copies: Vec<_> = (1..=job.receivers)
-        .map(|n| field.dir(n).join(Job::COPY))
-        .collect();
+    let copies: Vec<_> = (1..=job.receivers).map(|n| field.dir(n).join(Job::COPY)).collect();
     for copy in &copies {
         if copy.exists() {
             fs::remove_file(copy).with_context(|| format!("remove {}", copy.display()))?;
@@ -239,16 +212,10 @@ fn sample(field: &Field, job: &Job, peer: &mut dyn Peer, repeaters: usize) -> Re
         .zip(before)
         .map(|(after, before)| (*after - before).as_secs_f64())
         .collect();
-    let given_back_kib = memory::given_back()
-        .zip(given_back)
-        .map(|(after, before)| after - before);
+    let given_back_kib = memory::given_back().zip(given_back).map(|(after, before)| after - before);
     let extra = peer.extra(field, job)?;
     source::verify(&job.source, &copies)?;
-    let relays = if repeaters == 0 {
-        job.receivers
-    } else {
-        repeaters
-    };
+    let relays = if repeaters == 0 { job.receivers } else { repeaters };
     Ok(Sample {
         start: timing.start.as_secs_f64(),
         transfer: timing.transfer.as_secs_f64(),
@@ -262,7 +229,5 @@ fn sample(field: &Field, job: &Job, peer: &mut dyn Peer, repeaters: usize) -> Re
 
 /// CPU time so far of every node.
 fn used(field: &Field) -> Result<Vec<Duration>> {
-    (0..=field.receivers)
-        .map(|node| field.group(node).used())
-        .collect()
+    (0..=field.receivers).map(|node| field.group(node).used()).collect()
 }

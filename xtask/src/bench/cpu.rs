@@ -38,9 +38,7 @@ impl Group {
         }
         let path = self.dir.join("cpu.stat");
         let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
-        let line = text
-            .lines()
-            .find_map(|line| line.strip_prefix("usage_usec "));
+        let line = text.lines().find_map(|line| line.strip_prefix("usage_usec "));
         let microseconds = line.context("cpu.stat has no usage_usec")?;
         Ok(Duration::from_micros(microseconds.trim().parse()?))
     }
@@ -60,10 +58,7 @@ impl Group {
             if processes.is_empty() {
                 return;
             }
-            for pid in processes
-                .into_iter()
-                .filter_map(rustix::process::Pid::from_raw)
-            {
+            for pid in processes.into_iter().filter_map(rustix::process::Pid::from_raw) {
                 // One that has just ended by itself is what is wanted.
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }
@@ -85,10 +80,6 @@ pub(crate) fn remove_all() {
 
 fn base() -> PathBuf {
     let old = Path::new("/sys/fs/cgroup/cpuacct");
-    let root = if old.is_dir() {
-        old
-    } else {
-        Path::new("/sys/fs/cgroup")
-    };
+    let root = if old.is_dir() { old } else { Path::new("/sys/fs/cgroup") };
     root.join(GROUP)
 }

@@ -26,14 +26,7 @@ impl Field {
     /// Brings up a head and `receivers` nodes with links of `rate` bit/s.
     pub(crate) fn up(receivers: usize, rate: Option<u64>, congestion: &str) -> Result<Self> {
         command(&["ip", "netns", "add", "switch"])?;
-        let bridge = [
-            "type",
-            "bridge",
-            "mcast_snooping",
-            "0",
-            "forward_delay",
-            "0",
-        ];
+        let bridge = ["type", "bridge", "mcast_snooping", "0", "forward_delay", "0"];
         let mut words = vec!["ip", "-n", "switch", "link", "add", "br0"];
         words.extend(bridge);
         command(&words)?;
@@ -150,9 +143,7 @@ pub(crate) fn wait_listening(child: &mut Child, protocol: &str, port: u16) -> Re
         let text = fs::read_to_string(&table).unwrap_or_default();
         let listens = text.lines().skip(1).any(|line| {
             let mut fields = line.split_whitespace().skip(1);
-            fields
-                .next()
-                .is_some_and(|address| address.ends_with(&local))
+            fields.next().is_some_and(|address| address.ends_with(&local))
         });
         if inside && listens {
             return Ok(());

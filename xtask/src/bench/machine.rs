@@ -40,10 +40,7 @@ impl Machine {
 
 /// The first line that a command says about its version.
 pub(crate) fn version(words: &[&str]) -> String {
-    let output = Command::new(words[0])
-        .args(&words[1..])
-        .stdin(Stdio::null())
-        .output();
+    let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output();
     match output {
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stdout);
@@ -62,7 +59,5 @@ fn field(path: &str, name: &str, separator: char) -> String {
     let text = text(path);
     let line = text.lines().find(|line| line.starts_with(name));
     let value = line.and_then(|line| line.split_once(separator));
-    value
-        .map_or("unknown", |(_, value)| value.trim().trim_matches('"'))
-        .to_owned()
+    value.map_or("unknown", |(_, value)| value.trim().trim_matches('"')).to_owned()
 }

@@ -37,10 +37,7 @@ impl Pin {
         let read = BufReader::new(out).read_line(&mut said);
         read.context("wait for warm")?;
         if said.trim() != format!("pinned {blocks}") {
-            bail!(
-                "warm: asked to pin {blocks} blocks, it said `{}`",
-                said.trim()
-            );
+            bail!("warm: asked to pin {blocks} blocks, it said `{}`", said.trim());
         }
         Ok(pin)
     }

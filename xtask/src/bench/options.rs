@@ -162,13 +162,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in [
-            "--sizes 1XB",
-            "--rates fast",
-            "--receivers 0",
-            "--runs",
-            "--x 1",
-        ] {
+        for text in ["--sizes 1XB", "--rates fast", "--receivers 0", "--runs", "--x 1"] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -19,9 +19,7 @@ pub(crate) struct Processes(Vec<(usize, Child)>);
 impl Processes {
     /// Starts `command`, which must be one for `node`.
     pub(crate) fn start(&mut self, node: usize, mut command: Command) -> Result<&mut Child> {
-        let child = command
-            .spawn()
-            .with_context(|| format!("start on {}", name(node)))?;
+        let child = command.spawn().with_context(|| format!("start on {}", name(node)))?;
         self.0.push((node, child));
         let (_, child) = self.0.last_mut().context("nothing was started")?;
         Ok(child)
@@ -80,9 +78,7 @@ impl Drop for Processes {
 
 /// Runs `command` of `node` alone to its end.
 pub(crate) fn alone(field: &Field, node: usize, mut command: Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("start on {}", name(node)))?;
+    let status = command.status().with_context(|| format!("start on {}", name(node)))?;
     if !status.success() {
         bail!("{}: {status}: {}", name(node), field.said(node));
     }

@@ -126,11 +126,7 @@ impl Row {
 
     /// CPU seconds of one relay for one GiB (of one receiver where no one relays).
     pub(crate) fn cpu_per_gib(&self) -> Option<Spread> {
-        let relays = if self.repeaters == 0 {
-            self.receivers
-        } else {
-            self.repeaters
-        };
+        let relays = if self.repeaters == 0 { self.receivers } else { self.repeaters };
         let gib = self.bytes as f64 / (1_u64 << 30) as f64;
         self.spread(|sample| sample.cpu_relays / relays as f64 / gib)
     }

@@ -32,13 +32,7 @@ pub(crate) fn enter(
     before(args)?;
     let program = std::env::current_exe().context("find this program")?;
     let status = Command::new("unshare")
-        .args([
-            "--mount",
-            "--pid",
-            "--fork",
-            "--kill-child=KILL",
-            "--mount-proc",
-        ])
+        .args(["--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"])
         .args(["--propagation", "private"])
         .arg(program)
         .args(["bench", "chain", INSIDE])
@@ -56,10 +50,7 @@ pub(crate) fn enter(
 /// Mounts a private `/run` and a private tmpfs for all files.
 pub(crate) fn mount() -> Result<()> {
     std::fs::create_dir_all(field::DIR).with_context(|| format!("make {}", field::DIR))?;
-    for (dir, options) in [
-        ("/run", "mode=755"),
-        (field::DIR, "mode=755,size=100%,huge=always"),
-    ] {
+    for (dir, options) in [("/run", "mode=755"), (field::DIR, "mode=755,size=100%,huge=always")] {
         command(&["mount", "-t", "tmpfs", "-o", options, "garland-bench", dir])?;
     }
     std::fs::create_dir_all("/run/sshd").context("make /run/sshd")?;
@@ -88,9 +79,7 @@ pub(crate) fn command(words: &[&str]) -> Result<String> {
 pub(crate) fn compile(root: &Path, compiler: &str, source: &str, name: &str) -> Result<String> {
     let built = format!("{}/{name}", field::DIR);
     let source = root.join(source);
-    let source = source
-        .to_str()
-        .context("the repository's path is no UTF-8")?;
+    let source = source.to_str().context("the repository's path is no UTF-8")?;
     command(&[compiler, "-O2", "-o", &built, source])?;
     Ok(built)
 }

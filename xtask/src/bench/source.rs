@@ -44,12 +44,7 @@ pub(crate) fn verify(source: &Path, copies: &[PathBuf]) -> Result<()> {
         }
     }
     if !differ.is_empty() {
-        bail!(
-            "{} of {} copies differ: {}",
-            differ.len(),
-            copies.len(),
-            differ.join(" ")
-        );
+        bail!("{} of {} copies differ: {}", differ.len(), copies.len(), differ.join(" "));
     }
     Ok(())
 }
@@ -94,12 +89,7 @@ mod tests {
         std::fs::remove_dir_all(&dir).unwrap();
         assert_eq!(bytes.len(), 3_000_001);
         good.unwrap();
-        assert!(
-            flipped
-                .unwrap_err()
-                .to_string()
-                .contains("1 of 1 copies differ")
-        );
+        assert!(flipped.unwrap_err().to_string().contains("1 of 1 copies differ"));
         assert!(short.is_err());
     }
 }

@@ -11,11 +11,7 @@ pub(crate) fn markdown(report: &Report) -> String {
     let mut text = String::new();
     // Writing to a string can't fail.
     let _ = head(&mut text, report);
-    let mut places: Vec<_> = report
-        .rows
-        .iter()
-        .map(|row| (row.rate, row.bytes))
-        .collect();
+    let mut places: Vec<_> = report.rows.iter().map(|row| (row.rate, row.bytes)).collect();
     places.dedup();
     for (rate, bytes) in places {
         let rows = report.rows.iter();
@@ -115,10 +111,7 @@ fn seconds(spread: Spread) -> String {
     if spread.min == spread.max {
         return format!("{:.digits$}", spread.median);
     }
-    format!(
-        "{:.digits$} ({:.digits$} - {:.digits$})",
-        spread.median, spread.min, spread.max
-    )
+    format!("{:.digits$} ({:.digits$} - {:.digits$})", spread.median, spread.min, spread.max)
 }
 
 fn foot(text: &mut String, report: &Report) -> std::fmt::Result {
@@ -130,11 +123,7 @@ fn foot(text: &mut String, report: &Report) -> std::fmt::Result {
          receiver where none does); work in soft interrupts is the emulator's.\n"
     )?;
     for tool in &report.tools {
-        writeln!(
-            text,
-            "- **{}** ({}): {}",
-            tool.name, tool.version, tool.about
-        )?;
+        writeln!(text, "- **{}** ({}): {}", tool.name, tool.version, tool.about)?;
     }
     let extras = report.rows.iter().filter_map(|row| {
         let extra = &row.samples.last()?.extra;
@@ -142,17 +131,9 @@ fn foot(text: &mut String, report: &Report) -> std::fmt::Result {
     });
     for (row, extra) in extras {
         let (rate, size) = (rate_text(row.rate), size_text(row.bytes));
-        write!(
-            text,
-            "\n{} {size} at {rate} to {}:",
-            row.peer, row.receivers
-        )?;
+        write!(text, "\n{} {size} at {rate} to {}:", row.peer, row.receivers)?;
         if let Some(kib) = extra.resident_kib {
-            write!(
-                text,
-                " largest agent {:.1} MiB resident;",
-                kib as f64 / 1024.0
-            )?;
+            write!(text, " largest agent {:.1} MiB resident;", kib as f64 / 1024.0)?;
         }
         for (phase, ns) in &extra.phases {
             write!(text, " {phase} {:.1} ms", *ns as f64 / 1e6)?;

@@ -91,9 +91,7 @@ fn processes(mark: &str) -> Vec<String> {
 
 fn namespaces() -> BTreeSet<String> {
     let names = entries(Path::new(NAMESPACES)).into_iter();
-    names
-        .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
-        .collect()
+    names.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect()
 }
 
 fn entries(dir: &Path) -> Vec<PathBuf> {
@@ -121,10 +119,7 @@ mod tests {
         let said = watchman.look().unwrap_err().to_string();
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
-        assert!(
-            said.contains(&format!("process {} sleep", sleeper.id())),
-            "{said}"
-        );
+        assert!(said.contains(&format!("process {} sleep", sleeper.id())), "{said}");
         assert!(said.contains("forgotten"), "{said}");
     }
 }

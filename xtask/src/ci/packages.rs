@@ -60,10 +60,7 @@ pub(crate) fn install(needs: &[Need]) -> Result<()> {
     }
     let still = self::missing(needs);
     if !still.is_empty() {
-        bail!(
-            "installed, but their programs aren't there: {}",
-            still.join(" ")
-        );
+        bail!("installed, but their programs aren't there: {}", still.join(" "));
     }
     Ok(())
 }
@@ -98,12 +95,7 @@ fn apt(root: bool, args: &[&str]) -> Result<()> {
     if !root {
         words.push("sudo");
     }
-    words.extend([
-        "env",
-        "DEBIAN_FRONTEND=noninteractive",
-        "apt-get",
-        "--quiet=2",
-    ]);
+    words.extend(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--quiet=2"]);
     words.extend(args);
     let line = words.join(" ");
     println!("+ {line}");

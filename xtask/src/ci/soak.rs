@@ -21,16 +21,11 @@ pub(crate) fn soak(root: &Path, minutes: u64) -> Result<()> {
     while round == 0 || watch.read().as_secs() < minutes * 60 {
         round += 1;
         println!("== soak round {round}");
-        let variables = [
-            ("PROPTEST_CASES", CASES.to_string()),
-            ("GARLAND_SOAK", round.to_string()),
-        ];
+        let variables =
+            [("PROPTEST_CASES", CASES.to_string()), ("GARLAND_SOAK", round.to_string())];
         steps::tests(root, &["--release"], &variables)
             .with_context(|| format!("round {round} (GARLAND_SOAK={round})"))?;
     }
-    println!(
-        "{round} rounds passed in {:.0} s",
-        watch.read().as_secs_f64()
-    );
+    println!("{round} rounds passed in {:.0} s", watch.read().as_secs_f64());
     Ok(())
 }

@@ -77,10 +77,8 @@ fn cargo(root: &Path, args: &[&str]) -> Result<()> {
 
 fn run(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let status = command
-        .stdin(Stdio::null())
-        .status()
-        .with_context(|| format!("start `{name}`"))?;
+    let status =
+        command.stdin(Stdio::null()).status().with_context(|| format!("start `{name}`"))?;
     if !status.success() {
         bail!("`{name}` failed: {status}");
     }

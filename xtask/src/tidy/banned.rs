@@ -7,11 +7,7 @@ use super::tree::Tree;
 /// In Rust code.
 const CODE: [&str; 4] = ["todo!", "unimplemented!", "dbg!", "#[ignore"];
 /// In any text, as whole words; written in halves so that this file doesn't find itself.
-const NOTES: [&str; 3] = [
-    concat!("TO", "DO"),
-    concat!("FIX", "ME"),
-    concat!("X", "X", "X"),
-];
+const NOTES: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "X", "X")];
 
 /// Checks Rust code for macros and attributes, and every text for notes to oneself.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {

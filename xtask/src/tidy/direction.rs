@@ -27,11 +27,9 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         };
         match file.text.parse::<Table>() {
             Ok(manifest) => check_one(file, name, &manifest, &mut findings),
-            Err(error) => findings.push(Finding::new(
-                &file.path,
-                1,
-                format!("not TOML: {}", error.message()),
-            )),
+            Err(error) => {
+                findings.push(Finding::new(&file.path, 1, format!("not TOML: {}", error.message())))
+            }
         }
     }
     findings
@@ -56,29 +54,19 @@ fn check_one(file: &SourceFile, name: &str, manifest: &Table, findings: &mut Vec
         };
         let fine = allowed.contains(&ours) || (dev && (ours == "testkit" || ours == name));
         if !fine {
-            let line = 1 + file
-                .text
-                .lines()
-                .position(|line| line.starts_with(&dependency))
-                .unwrap_or(0);
+            let line =
+                1 + file.text.lines().position(|line| line.starts_with(&dependency)).unwrap_or(0);
             findings.push(Finding::new(
                 &file.path,
                 line,
-                format!(
-                    "`{name}` may not depend on `{ours}`, only on: {}",
-                    or_nothing(allowed)
-                ),
+                format!("`{name}` may not depend on `{ours}`, only on: {}", or_nothing(allowed)),
             ));
         }
     }
 }
 
 fn or_nothing(allowed: &[&str]) -> String {
-    if allowed.is_empty() {
-        "nothing of ours".to_owned()
-    } else {
-        allowed.join(", ")
-    }
+    if allowed.is_empty() { "nothing of ours".to_owned() } else { allowed.join(", ") }
 }
 
 /// Every dependency's name, and whether it is for tests only.
@@ -89,11 +77,9 @@ fn dependencies(manifest: &Table) -> Vec<(bool, String)> {
         tables.extend(targets.values().filter_map(toml::Value::as_table));
     }
     for table in tables {
-        for (kind, dev) in [
-            ("dependencies", false),
-            ("build-dependencies", false),
-            ("dev-dependencies", true),
-        ] {
+        for (kind, dev) in
+            [("dependencies", false), ("build-dependencies", false), ("dev-dependencies", true)]
+        {
             let names = table.get(kind).and_then(toml::Value::as_table);
             for (name, how) in names.into_iter().flatten() {
                 let real = how.get("package").and_then(toml::Value::as_str);

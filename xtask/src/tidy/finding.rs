@@ -16,11 +16,7 @@ pub(crate) struct Finding {
 impl Finding {
     /// A finding at `line` (from 1) of `path`.
     pub(crate) fn new(path: &str, line: usize, why: impl Into<String>) -> Self {
-        Self {
-            path: path.to_owned(),
-            line,
-            why: why.into(),
-        }
+        Self { path: path.to_owned(), line, why: why.into() }
     }
 }
 

@@ -124,10 +124,7 @@ mod tests {
         let found = check(&one("crates/a/src/lib.rs", &"//\n".repeat(801)));
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(check(&one("crates/a/src/lib.rs", &"//\n".repeat(200))).is_empty());
-        assert_eq!(
-            check(&one("crates/a/src/lib.rs", &"//\n".repeat(201))).len(),
-            1
-        );
+        assert_eq!(check(&one("crates/a/src/lib.rs", &"//\n".repeat(201))).len(), 1);
         assert!(summary(&one("a.rs", "//\n")).contains("median 1 lines"));
     }
 }

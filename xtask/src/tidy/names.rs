@@ -4,9 +4,8 @@ use super::finding::Finding;
 use super::scan::{identifier, line_of, words};
 use super::tree::Tree;
 
-const DRAWERS: [&str; 8] = [
-    "utils", "util", "helpers", "helper", "common", "misc", "shared", "stuff",
-];
+const DRAWERS: [&str; 8] =
+    ["utils", "util", "helpers", "helper", "common", "misc", "shared", "stuff"];
 
 /// Checks Rust files, their directories and their modules.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {

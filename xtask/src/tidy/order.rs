@@ -115,15 +115,9 @@ mod tests {
 
     #[test]
     fn uses_to_the_right_are_found() {
+        assert_eq!(lines("plan.rs", "use crate::units::X;\nuse crate::proto::Y;"), [2]);
         assert_eq!(
-            lines("plan.rs", "use crate::units::X;\nuse crate::proto::Y;"),
-            [2]
-        );
-        assert_eq!(
-            lines(
-                "cluster/list.rs",
-                "use crate::{\n units::{A, plan::B},\n plan,\n};"
-            ),
+            lines("cluster/list.rs", "use crate::{\n units::{A, plan::B},\n plan,\n};"),
             [3]
         );
         assert_eq!(lines("units/mod.rs", "fn f() {\n crate::trace::g() }"), [2]);
@@ -133,18 +127,9 @@ mod tests {
 
     #[test]
     fn uses_to_the_left_are_fine() {
-        assert_eq!(
-            lines("proto/head.rs", "use crate::{plan, units};"),
-            [0_usize; 0]
-        );
-        assert_eq!(
-            lines("proto/head.rs", "use super::plan::X; // crate::analysis"),
-            [0_usize; 0]
-        );
-        assert_eq!(
-            lines("analysis/fit.rs", "use crate::trace::X;"),
-            [0_usize; 0]
-        );
+        assert_eq!(lines("proto/head.rs", "use crate::{plan, units};"), [0_usize; 0]);
+        assert_eq!(lines("proto/head.rs", "use super::plan::X; // crate::analysis"), [0_usize; 0]);
+        assert_eq!(lines("analysis/fit.rs", "use crate::trace::X;"), [0_usize; 0]);
         assert_eq!(lines("lib.rs", "pub use crate::proto::X;"), [0_usize; 0]);
     }
 

@@ -5,11 +5,7 @@ use super::scan::line_of;
 use super::tree::Tree;
 
 /// Homes and work directories; in halves so that this file doesn't find itself.
-const PRIVATE: [&str; 3] = [
-    concat!("/wo", "rk/"),
-    concat!("/ro", "ot/"),
-    concat!("/ho", "me/"),
-];
+const PRIVATE: [&str; 3] = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
 
 /// Checks every text.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {

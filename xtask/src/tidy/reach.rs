@@ -9,11 +9,8 @@ use super::tree::Tree;
 /// Checks the sources and tests of every crate and of the chores.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut reached = BTreeSet::new();
-    let mut open: Vec<String> = tree
-        .rust()
-        .map(|file| file.path.clone())
-        .filter(|path| is_root(path))
-        .collect();
+    let mut open: Vec<String> =
+        tree.rust().map(|file| file.path.clone()).filter(|path| is_root(path)).collect();
     while let Some(path) = open.pop() {
         let Some(file) = tree.get(&path) else {
             continue; // The compiler names a missing module better.
@@ -26,13 +23,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     }
     tree.rust()
         .filter(|file| belongs_to_a_crate(&file.path) && !reached.contains(&file.path))
-        .map(|file| {
-            Finding::new(
-                &file.path,
-                1,
-                "dead: no `mod` leads here; declare or delete it",
-            )
-        })
+        .map(|file| Finding::new(&file.path, 1, "dead: no `mod` leads here; declare or delete it"))
         .collect()
 }
 
@@ -44,9 +35,7 @@ fn belongs_to_a_crate(path: &str) -> bool {
 fn inside(path: &str) -> Option<&str> {
     match path.strip_prefix("crates/") {
         Some(rest) => rest.split_once('/').map(|(_, inside)| inside),
-        None => path
-            .strip_prefix("xtask/")
-            .or_else(|| path.strip_prefix("fuzz/")),
+        None => path.strip_prefix("xtask/").or_else(|| path.strip_prefix("fuzz/")),
     }
 }
 
@@ -129,24 +118,15 @@ mod tests {
             ("crates/a/tests/kit/mod.rs", ""),
             ("crates/a/tests/lost/mod.rs", ""),
         ];
-        assert_eq!(
-            dead(&files),
-            ["crates/a/src/d.rs", "crates/a/tests/lost/mod.rs"]
-        );
+        assert_eq!(dead(&files), ["crates/a/src/d.rs", "crates/a/tests/lost/mod.rs"]);
     }
 
     #[test]
     fn path_attributes_are_followed() {
         let main = "#[path = \"other.rs\"]\nmod b;";
-        let files = [
-            ("crates/a/src/main.rs", main),
-            ("crates/a/src/other.rs", ""),
-        ];
+        let files = [("crates/a/src/main.rs", main), ("crates/a/src/other.rs", "")];
         assert!(dead(&files).is_empty());
-        let files = [
-            ("crates/a/src/main.rs", "mod b;"),
-            ("crates/a/src/other.rs", ""),
-        ];
+        let files = [("crates/a/src/main.rs", "mod b;"), ("crates/a/src/other.rs", "")];
         assert_eq!(dead(&files), ["crates/a/src/other.rs"]);
     }
 }

@@ -35,22 +35,17 @@ impl Scanned {
 
 /// The line, from 1, of byte `offset`.
 pub(crate) fn line_of(text: &str, offset: usize) -> usize {
-    1 + text.as_bytes()[..offset]
-        .iter()
-        .filter(|&&byte| byte == b'\n')
-        .count()
+    1 + text.as_bytes()[..offset].iter().filter(|&&byte| byte == b'\n').count()
 }
 
 /// Where `word` stands in `code` with no identifier character on either side.
 pub(crate) fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let bytes = code.as_bytes();
-    code.match_indices(word)
-        .map(|(at, _)| at)
-        .filter(move |&at| {
-            let before = at.checked_sub(1).map(|i| bytes[i]);
-            let after = bytes.get(at + word.len()).copied();
-            !before.is_some_and(in_identifier) && !after.is_some_and(in_identifier)
-        })
+    code.match_indices(word).map(|(at, _)| at).filter(move |&at| {
+        let before = at.checked_sub(1).map(|i| bytes[i]);
+        let after = bytes.get(at + word.len()).copied();
+        !before.is_some_and(in_identifier) && !after.is_some_and(in_identifier)
+    })
 }
 
 /// Whether `byte` may stand inside an identifier.
@@ -133,8 +128,7 @@ impl Scan<'_> {
         let end = (self.at + len).min(self.text.len());
         for &byte in &self.text[self.at..end] {
             let blank = if byte == b'\n' { b'\n' } else { b' ' };
-            self.code
-                .push(if kind == Kind::Code { byte } else { blank });
+            self.code.push(if kind == Kind::Code { byte } else { blank });
             let comment = kind == Kind::Comment;
             self.comments.push(if comment { byte } else { blank });
         }

@@ -15,9 +15,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     scenarios
         .filter_map(|file| {
             let error = file.text.parse::<Table>().err()?;
-            let line = error.span().map_or(1, |span| {
-                line_of(&file.text, span.start.min(file.text.len()))
-            });
+            let line =
+                error.span().map_or(1, |span| line_of(&file.text, span.start.min(file.text.len())));
             let why = format!("not TOML: {}", error.message());
             Some(Finding::new(&file.path, line, why))
         })

@@ -19,16 +19,8 @@ pub(crate) struct SourceFile {
 
 impl SourceFile {
     fn new(path: String, text: String) -> Self {
-        let scanned = if path.ends_with(".rs") {
-            Scanned::new(&text)
-        } else {
-            Scanned::default()
-        };
-        Self {
-            path,
-            text,
-            scanned,
-        }
+        let scanned = if path.ends_with(".rs") { Scanned::new(&text) } else { Scanned::default() };
+        Self { path, text, scanned }
     }
 
     /// The file's name without directories.
@@ -44,9 +36,7 @@ pub(crate) struct Tree {
 }
 
 /// What is looked at: sources, manifests, documents, scripts.
-const SUFFIXES: [&str; 8] = [
-    ".rs", ".toml", ".md", ".sh", ".c", ".h", "Makefile", ".ci/run",
-];
+const SUFFIXES: [&str; 8] = [".rs", ".toml", ".md", ".sh", ".c", ".h", "Makefile", ".ci/run"];
 
 impl Tree {
     /// Reads every file below `root` that a rule could care about, but nothing built or hidden.
@@ -58,10 +48,8 @@ impl Tree {
 
     /// A tree of these paths and texts.
     pub(crate) fn of(files: impl IntoIterator<Item = (String, String)>) -> Self {
-        let mut files: Vec<_> = files
-            .into_iter()
-            .map(|(path, text)| SourceFile::new(path, text))
-            .collect();
+        let mut files: Vec<_> =
+            files.into_iter().map(|(path, text)| SourceFile::new(path, text)).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         Self { files }
     }
@@ -73,9 +61,7 @@ impl Tree {
 
     /// The file at `path`.
     pub(crate) fn get(&self, path: &str) -> Option<&SourceFile> {
-        let at = self
-            .files
-            .binary_search_by(|file| file.path.as_str().cmp(path));
+        let at = self.files.binary_search_by(|file| file.path.as_str().cmp(path));
         at.ok().map(|i| &self.files[i])
     }
 }
@@ -87,9 +73,7 @@ fn walk(root: &Path, dir: &Path, found: &mut Vec<(String, String)>) -> Result<()
         let path = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();
         let hidden = name.starts_with('.') && name != ".ci" && name != ".cargo";
-        let kind = entry
-            .file_type()
-            .with_context(|| format!("look at {}", path.display()))?;
+        let kind = entry.file_type().with_context(|| format!("look at {}", path.display()))?;
         if kind.is_dir() {
             if !hidden && name != "target" {
                 walk(root, &path, found)?;
@@ -134,9 +118,6 @@ mod tests {
         fs::remove_dir_all(&root).unwrap();
         let paths: Vec<_> = tree.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, [".ci/run", "crates/core/src/lib.rs"]);
-        assert_eq!(
-            tree.get("crates/core/src/lib.rs").unwrap().text,
-            "//! Core."
-        );
+        assert_eq!(tree.get("crates/core/src/lib.rs").unwrap().text, "//! Core.");
     }
 }

@@ -100,9 +100,6 @@ mod tests {
     #[test]
     fn core_forbids_it() {
         assert_eq!(lines(CORE, "//! Core. #![forbid(unsafe_code)]"), [1]);
-        assert_eq!(
-            lines(CORE, "//! Core.\n#![forbid(unsafe_code)]"),
-            [0_usize; 0]
-        );
+        assert_eq!(lines(CORE, "//! Core.\n#![forbid(unsafe_code)]"), [0_usize; 0]);
     }
 }

@@ -35,11 +35,7 @@ impl Peer for Clush {
     }
 
     fn needs(&self) -> &'static [Need] {
-        &[
-            ("clustershell", "clush"),
-            ("openssh-client", "ssh"),
-            ("openssh-server", "sshd"),
-        ]
+        &[("clustershell", "clush"), ("openssh-client", "ssh"), ("openssh-server", "sshd")]
     }
 
     fn version(&self) -> &'static [&'static str] {
@@ -103,10 +99,7 @@ impl Peer for Clush {
             .args(["--dest", &format!("{HERE}/{}", Job::COPY)]);
         let watch = Watch::start();
         alone(field, 0, command)?;
-        Ok(Timing {
-            start: std::time::Duration::ZERO,
-            transfer: watch.read(),
-        })
+        Ok(Timing { start: std::time::Duration::ZERO, transfer: watch.read() })
     }
 
     fn finish(&mut self, field: &Field) -> Result<()> {

@@ -49,21 +49,8 @@ impl Peer for Mpi {
         let mut processes = Processes::default();
         let mut command = field.command(0, "unshare")?;
         command
-            .args([
-                "--uts",
-                "sh",
-                "-c",
-                "hostname n0; exec \"$@\"",
-                "sh",
-                "mpirun",
-            ])
-            .args([
-                "--allow-run-as-root",
-                "--bind-to",
-                "none",
-                "--map-by",
-                "ppr:1:node",
-            ])
+            .args(["--uts", "sh", "-c", "hostname n0; exec \"$@\"", "sh", "mpirun"])
+            .args(["--allow-run-as-root", "--bind-to", "none", "--map-by", "ppr:1:node"])
             .args(["--mca", "plm_rsh_agent", &field.shell()])
             .args(["--mca", "plm_rsh_no_tree_spawn", "1"])
             .args(["--mca", "btl", "tcp,self", "--mca", "pml", "ob1"])
@@ -78,9 +65,6 @@ impl Peer for Mpi {
         let watch = Watch::start();
         processes.start(0, command)?;
         processes.finish(field)?;
-        Ok(Timing {
-            start: std::time::Duration::ZERO,
-            transfer: watch.read(),
-        })
+        Ok(Timing { start: std::time::Duration::ZERO, transfer: watch.read() })
     }
 }

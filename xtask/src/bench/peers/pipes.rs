@@ -41,9 +41,7 @@ impl Peer for Pipes {
 
     fn prepare(&mut self, root: &Path, _field: &Field, _job: &Job) -> Result<()> {
         let program = root.join("benches/peers/pipes.sh");
-        let program = program
-            .to_str()
-            .context("the repository's path is no UTF-8")?;
+        let program = program.to_str().context("the repository's path is no UTF-8")?;
         program.clone_into(&mut self.program);
         Ok(())
     }

@@ -57,11 +57,7 @@ pub(super) fn chain(field: &Field, job: &Job, program: &str, port: u16) -> Resul
     let port_text = port.to_string();
     let watch = Watch::start();
     for node in (1..=job.receivers).rev() {
-        let next = if node == job.receivers {
-            "-".to_owned()
-        } else {
-            field.address(node + 1)
-        };
+        let next = if node == job.receivers { "-".to_owned() } else { field.address(node + 1) };
         let mut command = field.command(node, program)?;
         command.args(["node", Job::COPY, &next, &port_text]);
         processes.start(node, command)?;
@@ -73,8 +69,5 @@ pub(super) fn chain(field: &Field, job: &Job, program: &str, port: u16) -> Resul
     command.args([&field.address(1), &port_text]);
     processes.start(0, command)?;
     processes.finish(field)?;
-    Ok(Timing {
-        start,
-        transfer: watch.read() - start,
-    })
+    Ok(Timing { start, transfer: watch.read() - start })
 }

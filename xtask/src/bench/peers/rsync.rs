@@ -63,10 +63,7 @@ impl Peer for Rsync {
             processes.start(node, command)?;
         }
         processes.finish(field)?;
-        Ok(Timing {
-            start: std::time::Duration::ZERO,
-            transfer: watch.read(),
-        })
+        Ok(Timing { start: std::time::Duration::ZERO, transfer: watch.read() })
     }
 
     fn finish(&mut self, field: &Field) -> Result<()> {

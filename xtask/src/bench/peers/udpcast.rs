@@ -43,14 +43,7 @@ impl Peer for Udpcast {
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
         let port = PORT.to_string();
-        let arguments = [
-            "--interface",
-            "eth0",
-            "--portbase",
-            &port,
-            "--nokbd",
-            "--no-progress",
-        ];
+        let arguments = ["--interface", "eth0", "--portbase", &port, "--nokbd", "--no-progress"];
         let mut processes = Processes::default();
         let watch = Watch::start();
         for node in 1..=job.receivers {
@@ -61,20 +54,13 @@ impl Peer for Udpcast {
         processes.each(|child| wait_listening(child, "udp", PORT))?;
         let start = watch.read();
         let mut command = field.command(0, "udp-sender")?;
-        command
-            .args(arguments)
-            .arg("--file")
-            .arg(&job.source)
-            .args([
-                "--full-duplex",
-                "--min-receivers",
-                &job.receivers.to_string(),
-            ]);
+        command.args(arguments).arg("--file").arg(&job.source).args([
+            "--full-duplex",
+            "--min-receivers",
+            &job.receivers.to_string(),
+        ]);
         processes.start(0, command)?;
         processes.finish(field)?;
-        Ok(Timing {
-            start,
-            transfer: watch.read() - start,
-        })
+        Ok(Timing { start, transfer: watch.read() - start })
     }
 }

@@ -45,17 +45,7 @@ impl Peer for Uftp {
         for node in 1..=job.receivers {
             let mut command = field.command(node, "uftpd")?;
             command
-                .args([
-                    "-d",
-                    "-q",
-                    "-I",
-                    "eth0",
-                    "-U",
-                    &identity(node),
-                    "-B",
-                    "4194304",
-                    "-D",
-                ])
+                .args(["-d", "-q", "-I", "eth0", "-U", &identity(node), "-B", "4194304", "-D"])
                 .arg(field.dir(node));
             daemons.start(node, command)?;
         }
@@ -69,24 +59,12 @@ impl Peer for Uftp {
         let receivers: Vec<_> = (1..=job.receivers).map(identity).collect();
         let mut command = field.command(0, "uftp")?;
         command
-            .args([
-                "-R",
-                &rate.to_string(),
-                "-I",
-                "eth0",
-                "-B",
-                "4194304",
-                "-b",
-                "1400",
-            ])
+            .args(["-R", &rate.to_string(), "-I", "eth0", "-B", "4194304", "-b", "1400"])
             .args(["-H", &receivers.join(","), "-D", Job::COPY, "-E", DIR, "-q"])
             .arg(&job.source);
         let watch = Watch::start();
         alone(field, 0, command)?;
-        Ok(Timing {
-            start: std::time::Duration::ZERO,
-            transfer: watch.read(),
-        })
+        Ok(Timing { start: std::time::Duration::ZERO, transfer: watch.read() })
     }
 
     fn finish(&mut self, field: &Field) -> Result<()> {

@@ -1,0 +1,288 @@
+//! The command line, as the user typed it. Parsing does nothing else.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// Moves files through a cluster at the speed of its slowest wire, and accounts for every
+/// millisecond it could not.
+#[derive(Debug, Parser)]
+#[command(name = "garland", version, after_help = NODES_HELP)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// The cluster file: nodes, groups, racks, rails, ssh options [default: ./cluster.toml, then
+    /// ~/.config/garland/cluster.toml, if there].
+    #[arg(long, global = true, value_name = "FILE")]
+    pub cluster: Option<PathBuf>,
+    /// One JSON object on standard output instead of tables.
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+const NODES_HELP: &str = "\
+NODES:  n[01-20,30]   ranges, several brackets, zero padding   a,b   a list   n[1-9]!n3   without
+        ^FILE   names in a file   @GROUP   of the cluster file   @slurm   this allocation
+        local[1-8]   agents on this machine, a folder each   lab:n[1-20]   an emulated cluster
+Exit codes: 0 all done, 1 some nodes failed, 2 wrong usage, 3 nothing done, 4 a check found a fault,
+130 interrupted.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Copy a file to every node: garland cp FILE 'n[01-20]:/path'
+    Cp(Cp),
+    /// Run a command on every node; equal output is folded: garland exec 'n[01-20]' -- uptime
+    Exec(Exec),
+    /// Start agents that stay, so that copies need no set-up
+    Up(Up),
+    /// End the agents that stay
+    Down(Nodes),
+    /// Show the agents that stay
+    Status(Status),
+    /// An emulated cluster on this machine, without root
+    Lab(Lab),
+    /// The experiments that Garland reproduces
+    Scenario(Scenario),
+    /// The tour: a small cluster emulated on this machine and a real copy to all of it
+    Demo(Demo),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, in troff
+    Man,
+    /// Take part in copies on this node (started by the other commands)
+    #[command(hide = true)]
+    Agent(Agent),
+}
+
+/// `garland cp`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Cp {
+    /// The file to copy.
+    pub source: PathBuf,
+    /// Where to: NODES:PATH. A path that ends in / is a folder, and is made if it isn't there; /dev/null checks and drops
+    /// the bytes; - is the command's standard output.
+    pub destination: OsString,
+    /// Keep the file's mode and modification time.
+    #[arg(short = 'p', long)]
+    pub preserve: bool,
+    /// Don't wait until the file is on stable storage.
+    #[arg(long)]
+    pub no_fsync: bool,
+    /// Don't seal blocks, only checksum them: for trusted networks.
+    #[arg(long)]
+    pub clear: bool,
+    /// Print the plan and stop.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Save the plan as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub save_plan: Option<PathBuf>,
+    /// The chain's order: list (as the node list names them), rack, or a node list.
+    #[arg(long, default_value = "list", value_name = "ORDER")]
+    pub order: String,
+    /// How many lanes, each over its own address of every node [default: all that every node has].
+    #[arg(long, value_name = "K")]
+    pub rails: Option<u16>,
+    /// Bytes of a block, such as 1MiB [default: by the file's size].
+    #[arg(long, value_name = "SIZE")]
+    pub block_size: Option<String>,
+    /// The congestion control to ask for on data links [default: cubic, else reno].
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<String>,
+    /// Exit with 0 when at least N nodes have the file.
+    #[arg(long, value_name = "N")]
+    pub min_ok: Option<usize>,
+    /// No progress.
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// How agents are started.
+    #[command(flatten)]
+    pub launch: Launch,
+}
+
+/// How agents are started.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Launch {
+    /// How to start agents on nodes [default: the cluster file's, else ssh].
+    #[arg(long, value_enum)]
+    pub launcher: Option<LauncherName>,
+    /// How relays pass bytes on.
+    #[arg(long, value_enum, default_value = "splice", hide = true)]
+    pub relay: RelayName,
+    /// Where local[..] nodes have their folders [default: under Garland's state].
+    #[arg(long, value_name = "DIR")]
+    pub local_root: Option<PathBuf>,
+}
+
+/// The launchers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LauncherName {
+    /// The system's ssh.
+    Ssh,
+    /// srun, inside an allocation.
+    Slurm,
+    /// Processes of this machine.
+    Local,
+}
+
+/// The ways through a relay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RelayName {
+    /// Inside the kernel.
+    Splice,
+    /// Through the agent's memory.
+    Copy,
+}
+
+/// `garland exec`.
+#[derive(Debug, ClapArgs)]
+pub struct Exec {
+    /// The nodes.
+    pub nodes: String,
+    /// The command and its arguments.
+    #[arg(last = true, required = true)]
+    pub command: Vec<OsString>,
+    /// How agents are started.
+    #[command(flatten)]
+    pub launch: Launch,
+}
+
+/// `garland up`.
+#[derive(Debug, ClapArgs)]
+pub struct Up {
+    /// The nodes.
+    pub nodes: String,
+    /// End an agent after so many seconds without anything to do.
+    #[arg(long, default_value_t = 3600, value_name = "SECONDS")]
+    pub idle: u64,
+    /// How agents are started.
+    #[command(flatten)]
+    pub launch: Launch,
+}
+
+/// Nodes and nothing else.
+#[derive(Debug, ClapArgs)]
+pub struct Nodes {
+    /// The nodes.
+    pub nodes: String,
+}
+
+/// `garland status`.
+#[derive(Debug, ClapArgs)]
+pub struct Status {
+    /// The nodes [default: all with an agent that stays].
+    pub nodes: Option<String>,
+}
+
+/// `garland lab`.
+#[derive(Debug, ClapArgs)]
+pub struct Lab {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+/// The lab's commands.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// Build a lab: nodes n1.. and a head n0 on one switch
+    Up {
+        /// How many nodes, beside the head.
+        #[arg(long)]
+        nodes: u32,
+        /// The rate of every wire, such as 1gbit; unshaped without it.
+        #[arg(long)]
+        rate: Option<String>,
+        /// The lab's name.
+        #[arg(long, default_value = "lab")]
+        name: String,
+        /// Where the nodes' folders go.
+        #[arg(long, value_name = "DIR")]
+        roots: Option<PathBuf>,
+        /// Measure a wire and compare it with theory.
+        #[arg(long)]
+        check: bool,
+        /// Print the steps and stop.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Show the labs of this machine
+    Status,
+    /// Run a command in a node of a lab
+    Exec {
+        /// The lab's name.
+        #[arg(long, default_value = "lab")]
+        name: String,
+        /// The node.
+        node: String,
+        /// The command and its arguments.
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
+    /// Tear a lab down
+    Down {
+        /// The lab's name.
+        #[arg(long, default_value = "lab")]
+        name: String,
+    },
+}
+
+/// `garland scenario`.
+#[derive(Debug, ClapArgs)]
+pub struct Scenario {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ScenarioCommand,
+}
+
+/// The scenarios' commands.
+#[derive(Debug, Subcommand)]
+pub enum ScenarioCommand {
+    /// The scenarios and their questions
+    List,
+    /// Run one and print published beside emulated
+    Run {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// `garland demo`.
+#[derive(Debug, ClapArgs)]
+pub struct Demo {
+    /// How many nodes to emulate.
+    #[arg(long, default_value_t = 8)]
+    pub nodes: u32,
+    /// Bytes of the file.
+    #[arg(long, default_value = "1GiB")]
+    pub size: String,
+    /// The rate of every wire.
+    #[arg(long, default_value = "1gbit")]
+    pub rate: String,
+}
+
+/// `garland agent`.
+#[derive(Debug, ClapArgs)]
+pub struct Agent {
+    /// A public key that may command, in hexadecimal.
+    #[arg(long, required = true)]
+    pub controller: Vec<String>,
+    /// The folder that no path leads out of.
+    #[arg(long)]
+    pub root: Option<PathBuf>,
+    /// The port.
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
+    /// Stay for so many seconds without anything to do.
+    #[arg(long)]
+    pub stay: Option<u64>,
+    /// How bytes are passed on.
+    #[arg(long, value_enum, default_value = "splice")]
+    pub relay: RelayName,
+}

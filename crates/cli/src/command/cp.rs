@@ -1,0 +1,150 @@
+//! `garland cp`: plan, muster, copy, tell.
+
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use garland_core::cluster::target::{self, Target};
+use garland_core::cluster::{Node, nodelist};
+use garland_core::plan::{Layout, Order, Plan, chain_order};
+use garland_core::proto::{Destination, Policy};
+use garland_core::units::bytes;
+use garland_node::{CopyJob, Source, run_copy};
+use garland_sys::{clock, process, signal::Interrupts, tcp};
+
+use super::copy_result::CopyResult;
+use crate::args::{Args, Cp};
+use crate::failure::{Exit, Failure, OrFailure};
+use crate::fleet::Muster;
+use crate::nodes::Inventory;
+use crate::places::Places;
+use crate::run::Run;
+use crate::ui::progress::Bars;
+
+/// Copies a file to every node.
+pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
+    let started_ns = process::start_ns();
+    let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
+    let inventory = Inventory::open(args)?;
+    let (nodes, path) = destination(&inventory, cp)?;
+    let source = Arc::new(open_source(cp)?);
+    let (plan, nodes) = make_plan(&inventory, cp, &source, nodes)?;
+    if let Some(file) = &cp.save_plan {
+        let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
+        std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))?;
+    }
+    if cp.dry_run {
+        if args.json {
+            println!("{}", serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?);
+        } else {
+            print!("{plan}");
+        }
+        return Ok(Exit::Done);
+    }
+    let places = Places::open()?;
+    let run = Run::begin(&places, "cp")?;
+    run.keep("plan.json", &plan)?;
+    let muster = Muster {
+        nodes: &nodes,
+        places: &places,
+        launch: &cp.launch,
+        logs: run.folder().to_owned(),
+        stay: None,
+    };
+    let fleet = muster.assemble()?;
+    let job = CopyJob {
+        plan: &plan,
+        source: Arc::clone(&source),
+        destination: sink(cp, &source, &path)?,
+        sealed: !cp.clear,
+        congestion: match &cp.congestion {
+            Some(name) => vec![name.clone()],
+            None => tcp::PREFERRED.map(str::to_owned).to_vec(),
+        },
+        policy: Policy::for_nodes(nodes.len()),
+    };
+    let mut bars = Bars::new(&plan, cp.quiet || args.json);
+    let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(now));
+    bars.clear();
+    let (outcome, connections) = copied.or_nothing("copying")?;
+    drop((connections, fleet.children));
+    let result = CopyResult::new(&run, &plan, &outcome, started_ns, clock::now_ns());
+    run.keep("result.json", &result)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&result).or_nothing("writing the result")?);
+    } else {
+        print!("{result}");
+    }
+    Ok(result.exit(cp.min_ok))
+}
+
+fn destination(inventory: &Inventory, cp: &Cp) -> Result<(Vec<Node>, Vec<u8>), Failure> {
+    match target::parse(&cp.destination).map_err(Failure::usage)? {
+        Target::Nodes { nodes, path } => {
+            Ok((inventory.nodes(&nodes)?, path.as_os_str().as_bytes().to_vec()))
+        }
+        Target::Local(path) => Err(Failure::usage(format!(
+            "{} is on this machine, and a destination is NODES:PATH",
+            path.display()
+        ))
+        .hint("garland cp FILE 'n[01-20]:/path'")),
+        Target::Pipe => Err(Failure::usage("standard output alone is no destination")
+            .hint("garland cp FILE n1:- gives what n1 received")),
+    }
+}
+
+fn open_source(cp: &Cp) -> Result<Source, Failure> {
+    Source::open(&cp.source).map_err(|error| {
+        let failure = Failure::nothing(&error);
+        match error {
+            garland_node::SourceError::NotAFile { .. } => {
+                failure.hint("folders come with `-r` in a later release; until then: tar")
+            }
+            garland_node::SourceError::Io { .. } => failure,
+        }
+    })
+}
+
+/// The plan, and the nodes in its order.
+fn make_plan(
+    inventory: &Inventory,
+    cp: &Cp,
+    source: &Source,
+    nodes: Vec<Node>,
+) -> Result<(Plan, Vec<Node>), Failure> {
+    let layout = match &cp.block_size {
+        None => Layout::fitting(source.length()),
+        Some(text) => {
+            let size = bytes::parse(text).map_err(Failure::usage)?;
+            let size = u32::try_from(size).unwrap_or(u32::MAX);
+            Layout::new(source.length(), size).map_err(Failure::usage)?
+        }
+    };
+    let order = match cp.order.as_str() {
+        "list" => Order::List,
+        "rack" => Order::Rack,
+        list => Order::Given(nodelist::expand(list, inventory).map_err(Failure::usage)?),
+    };
+    let racks: Vec<_> = nodes.iter().map(|node| (node.name.clone(), node.rack.clone())).collect();
+    let places = chain_order(&order, &racks).map_err(Failure::usage)?;
+    let nodes: Vec<Node> = places.into_iter().map(|place| nodes[place].clone()).collect();
+    let rails = nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(1).max(1);
+    let rails = cp.rails.unwrap_or(u16::try_from(rails).unwrap_or(1));
+    let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+    let plan = Plan::broadcast(layout, &names, rails).map_err(Failure::usage)?;
+    Ok((plan, nodes))
+}
+
+fn sink(cp: &Cp, source: &Source, path: &[u8]) -> Result<Destination, Failure> {
+    let name = cp.source.file_name().ok_or_else(|| Failure::usage("the source has no name"))?;
+    Ok(match path {
+        b"/dev/null" => Destination::Null,
+        b"-" => Destination::Output,
+        path => Destination::File {
+            path: path.to_vec(),
+            name: name.as_bytes().to_vec(),
+            mode: source.mode().or_nothing("asking for the source's mode")?,
+            times: cp.preserve.then(|| source.modified()),
+            fsync: !cp.no_fsync,
+        },
+    })
+}

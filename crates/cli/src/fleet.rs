@@ -1,0 +1,118 @@
+//! A fleet: an agent on each of the nodes, started or found standing, and spoken to.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use garland_core::cluster::Node;
+use garland_core::proto::KeyPair;
+use garland_node::{Agent, connect_agent};
+
+use crate::args::Launch;
+use crate::failure::Failure;
+use crate::launch::{Launched, LaunchedChild, Orders, local};
+use crate::nodes;
+use crate::places::Places;
+
+/// How long a connection to an agent may take.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// How many agents are started at a time.
+const FANOUT: usize = 64;
+
+/// What agents are started for.
+pub struct Muster<'a> {
+    /// The nodes.
+    pub nodes: &'a [Node],
+    /// Where state is kept.
+    pub places: &'a Places,
+    /// How agents are started.
+    pub launch: &'a Launch,
+    /// Where their complaints go.
+    pub logs: PathBuf,
+    /// Stay for so many seconds without anything to do, beyond this command.
+    pub stay: Option<u64>,
+}
+
+/// Agents that can be commanded, or why not, in the nodes' order.
+pub struct Fleet {
+    /// The agents.
+    pub agents: Vec<Result<Agent, String>>,
+    /// What they hang on; dropped when they may end.
+    pub children: Vec<LaunchedChild>,
+}
+
+impl Muster<'_> {
+    /// Starts an agent on every node that hasn't one, and connects to all.
+    pub fn assemble(&self) -> Result<Fleet, Failure> {
+        let keys = self.places.controller_keys()?;
+        let orders = Orders { controller: keys.public, relay: self.launch.relay, stay: self.stay };
+        let results: Vec<Mutex<Option<Result<(Agent, Option<LaunchedChild>), String>>>> =
+            self.nodes.iter().map(|_| Mutex::new(None)).collect();
+        let next = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..FANOUT.min(self.nodes.len()) {
+                scope.spawn(|| {
+                    while let Some(node) = self.nodes.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let at = self.nodes.iter().position(|other| other.name == node.name);
+                        let result = self.enlist(node, &orders, &keys);
+                        if let Some(slot) = at.and_then(|at| results.get(at)) {
+                            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                        }
+                    }
+                });
+            }
+        });
+        let mut fleet = Fleet { agents: Vec::new(), children: Vec::new() };
+        for slot in results {
+            let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let result = result.unwrap_or_else(|| Err("its agent was never started".to_owned()));
+            fleet.agents.push(result.map(|(agent, child)| {
+                fleet.children.extend(child);
+                agent
+            }));
+        }
+        Ok(fleet)
+    }
+
+    fn enlist(
+        &self,
+        node: &Node,
+        orders: &Orders,
+        keys: &KeyPair,
+    ) -> Result<(Agent, Option<LaunchedChild>), String> {
+        let launched = self.start(node, orders)?;
+        let agent = connect(&launched, keys)?;
+        Ok((agent, launched.child))
+    }
+
+    fn start(&self, node: &Node, orders: &Orders) -> Result<Launched, String> {
+        let log = self.logs.join(format!("{}.log", node.name.replace(['/', ':'], "_")));
+        if nodes::is_local(&node.name) {
+            let root = local_root(self.places, self.launch.local_root.as_deref(), &node.name)?;
+            return local::launch(&node.name, &root, orders, &log);
+        }
+        Err("no launcher for it yet".to_owned())
+    }
+}
+
+/// The folder of a local node.
+pub fn local_root(places: &Places, given: Option<&Path>, name: &str) -> Result<PathBuf, String> {
+    let base = match given {
+        Some(given) => std::path::absolute(given).map_err(|error| error.to_string())?,
+        None => places.folder("local").map_err(|failure| failure.to_string())?,
+    };
+    Ok(base.join(name))
+}
+
+fn connect(launched: &Launched, keys: &KeyPair) -> Result<Agent, String> {
+    let port = launched.ready.port;
+    let at = |address: &IpAddr| SocketAddr::new(*address, port);
+    let addresses: Vec<SocketAddr> = launched.addresses.iter().map(at).collect();
+    let first = *addresses.first().ok_or("it has no address")?;
+    let connection = connect_agent(first, keys, &launched.ready.key, CONNECT)
+        .map_err(|error| error.to_string())?;
+    Ok(Agent { connection, addresses })
+}

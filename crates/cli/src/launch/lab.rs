@@ -1,0 +1,1 @@
+//! Agents in the nodes of a lab.

@@ -1,0 +1,25 @@
+//! Agents as processes of this machine, a folder each: `local[1-8]`.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Launched, Orders, Starting};
+
+/// Starts the agent of the local node `name`, whose folder is `root`.
+pub fn launch(name: &str, root: &Path, orders: &Orders, log: &Path) -> Result<Launched, String> {
+    std::fs::create_dir_all(root)
+        .map_err(|error| format!("making its folder {}: {error}", root.display()))?;
+    let mut command = Command::new(own_binary());
+    command.args(orders.arguments()).arg("--root").arg(root);
+    let starting =
+        Starting::start(command, log).map_err(|error| format!("starting {name}: {error}"))?;
+    let (ready, child) = starting.ready()?;
+    let addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
+    Ok(Launched { ready, addresses, child: Some(child) })
+}
+
+/// The running binary, also when its file has been replaced since.
+pub fn own_binary() -> PathBuf {
+    PathBuf::from("/proc/self/exe")
+}

@@ -1,0 +1,52 @@
+//! Starting agents: on this machine, in a lab, over ssh, in a Slurm allocation.
+
+mod child;
+pub mod lab;
+pub mod local;
+pub mod ssh;
+
+use std::net::IpAddr;
+
+use garland_node::ReadyLine;
+
+pub use child::{LaunchedChild, Starting};
+
+use crate::args::RelayName;
+
+/// An agent that was started and can be connected to.
+pub struct Launched {
+    /// What it said when it was ready.
+    pub ready: ReadyLine,
+    /// Where it can be reached, one address a rail.
+    pub addresses: Vec<IpAddr>,
+    /// The process on this machine that it hangs on: the agent itself, or an ssh.
+    pub child: Option<LaunchedChild>,
+}
+
+/// What every launcher tells its agents.
+#[derive(Clone, Debug)]
+pub struct Orders {
+    /// The controller's public key.
+    pub controller: [u8; 32],
+    /// How relays pass bytes on.
+    pub relay: RelayName,
+    /// Stay for so many seconds without anything to do, beyond the command that started it.
+    pub stay: Option<u64>,
+}
+
+impl Orders {
+    /// The agent's arguments, all of them public.
+    pub fn arguments(&self) -> Vec<String> {
+        let key: String = self.controller.iter().map(|byte| format!("{byte:02x}")).collect();
+        let relay = match self.relay {
+            RelayName::Splice => "splice",
+            RelayName::Copy => "copy",
+        };
+        let mut arguments: Vec<String> =
+            ["agent", "--controller", &key, "--relay", relay].map(str::to_owned).to_vec();
+        if let Some(seconds) = self.stay {
+            arguments.extend(["--stay".to_owned(), seconds.to_string()]);
+        }
+        arguments
+    }
+}

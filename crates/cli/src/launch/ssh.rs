@@ -1,0 +1,1 @@
+//! Agents over the system's ssh, with the user's own configuration and keys.

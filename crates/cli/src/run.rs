@@ -1,0 +1,64 @@
+//! Runs: every command that moves bytes keeps what it did in a folder of its own, named by the
+//! output and read by later commands.
+
+use std::path::{Path, PathBuf};
+
+use garland_sys::{clock, random};
+use serde::Serialize;
+
+use crate::failure::{Failure, OrFailure};
+use crate::places::{Places, write_private};
+
+/// How many runs are kept.
+const KEPT: usize = 200;
+
+/// A run's folder.
+#[derive(Clone, Debug)]
+pub struct Run {
+    name: String,
+    folder: PathBuf,
+}
+
+impl Run {
+    /// Begins a run of `command`, named by the time, the command and two random bytes.
+    pub fn begin(places: &Places, command: &str) -> Result<Self, Failure> {
+        let runs = places.folder("runs")?;
+        let now = jiff::Timestamp::from_nanosecond(i128::from(clock::wall_ns()));
+        let time =
+            now.map_or_else(|_| "unknown".to_owned(), |t| t.strftime("%Y%m%d-%H%M%S").to_string());
+        let [one, two] = random::bytes::<2>();
+        let name = format!("{time}-{command}-{one:02x}{two:02x}");
+        let folder = places.folder(&format!("runs/{name}"))?;
+        forget_old(&runs);
+        Ok(Self { name, folder })
+    }
+
+    /// The run's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The run's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Keeps a value as JSON.
+    pub fn keep(&self, file: &str, value: &impl Serialize) -> Result<(), Failure> {
+        let path = self.folder.join(file);
+        let text = serde_json::to_string_pretty(value).or_nothing(format!("writing {file}"))?;
+        write_private(&path, text.as_bytes()).or_nothing(format!("writing {}", path.display()))
+    }
+}
+
+/// Names begin with the time, so the oldest come first.
+fn forget_old(runs: &Path) {
+    let Ok(entries) = std::fs::read_dir(runs) else { return };
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    folders.sort();
+    let old = folders.len().saturating_sub(KEPT);
+    for folder in &folders[..old] {
+        // A run that can't be removed is only untidy.
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}

@@ -1,0 +1,3 @@
+//! What people see while a command runs.
+
+pub mod progress;

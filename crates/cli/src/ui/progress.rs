@@ -1,0 +1,120 @@
+//! Progress on standard error: one line a node up to a screenful, one line for all above it; hidden
+//! when it isn't a terminal.
+
+use garland_core::plan::{NodeId, Plan};
+use garland_core::proto::NodeState;
+use garland_core::units::{Nanos, Rate};
+use garland_node::Progress;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// How often the screen is drawn, in nanoseconds.
+const EVERY_NS: u64 = 100_000_000;
+
+/// A copy is quiet for so long, in nanoseconds: what is over before needs no bars.
+const QUIET_NS: u64 = 700_000_000;
+
+/// Lines that fit everybody's screen.
+const SCREEN: usize = 20;
+
+/// The bars of one copy.
+pub struct Bars {
+    bars: Vec<(NodeId, ProgressBar)>,
+    all: ProgressBar,
+    screen: MultiProgress,
+    block_size: u64,
+    length: u64,
+    names: Vec<String>,
+    since: Option<u64>,
+    drawn: u64,
+}
+
+impl Bars {
+    /// Bars for a copy by `plan`.
+    pub fn new(plan: &Plan, quiet: bool) -> Self {
+        let screen = MultiProgress::new();
+        if quiet {
+            screen.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        let names: Vec<String> = plan.nodes.iter().map(|node| node.name.clone()).collect();
+        Self {
+            bars: Vec::new(),
+            all: ProgressBar::hidden(),
+            screen,
+            block_size: plan.layout.block_size.into(),
+            length: plan.layout.length,
+            names,
+            since: None,
+            drawn: 0,
+        }
+    }
+
+    /// Shows how far the copy is.
+    pub fn show(&mut self, progress: &Progress<'_>) {
+        let now = progress.now_ns;
+        let since = *self.since.get_or_insert(now);
+        if self.screen.is_hidden() || now < since + QUIET_NS || now < self.drawn + EVERY_NS {
+            return;
+        }
+        if self.drawn == 0 {
+            self.make_bars();
+        }
+        self.drawn = now;
+        let mut least = self.length;
+        for (at, state) in progress.head.states().enumerate().skip(1) {
+            let over = matches!(state, NodeState::Failed(_) | NodeState::Dead(_));
+            let id = NodeId(u32::try_from(at).unwrap_or(u32::MAX));
+            let held = (progress.head.report(id).held * self.block_size).min(self.length);
+            let held = if matches!(state, NodeState::Complete | NodeState::Committed) {
+                self.length
+            } else {
+                held
+            };
+            if !over {
+                least = least.min(held);
+            }
+            if let Some((_, bar)) = self.bars.iter().find(|(node, _)| *node == id) {
+                bar.set_position(held);
+                bar.set_message(word(state));
+            }
+        }
+        let rate = Rate::from_bytes_over(least, Nanos(now - since));
+        self.all.set_position(least);
+        self.all.set_message(rate.map(|rate| rate.to_string()).unwrap_or_default());
+    }
+
+    /// Takes the bars off the screen.
+    pub fn clear(&self) {
+        // A terminal that is gone needs no clearing.
+        let _ = self.screen.clear();
+    }
+
+    fn make_bars(&mut self) {
+        let style = |template: &str| {
+            ProgressStyle::with_template(template)
+                .unwrap_or_else(|_| ProgressStyle::default_bar())
+                .progress_chars("=> ")
+        };
+        if self.names.len() - 1 <= SCREEN {
+            for (at, name) in self.names.iter().enumerate().skip(1) {
+                let bar = self.screen.add(ProgressBar::new(self.length));
+                bar.set_style(style("{prefix:>12} [{bar:30}] {bytes:>10} {msg}"));
+                bar.set_prefix(name.clone());
+                self.bars.push((NodeId(u32::try_from(at).unwrap_or(u32::MAX)), bar));
+            }
+        }
+        self.all = self.screen.add(ProgressBar::new(self.length));
+        self.all.set_style(style("{prefix:>12} [{bar:30}] {bytes:>10} {msg} {eta} left"));
+        self.all.set_prefix("every node");
+    }
+}
+
+fn word(state: &NodeState) -> &'static str {
+    match state {
+        NodeState::Joining => "starting",
+        NodeState::Ready => "",
+        NodeState::Complete => "finishing",
+        NodeState::Committed => "done",
+        NodeState::Failed(_) => "failed",
+        NodeState::Dead(_) => "dead",
+    }
+}
