@@ -285,4 +285,7 @@ pub struct Agent {
     /// How bytes are passed on.
     #[arg(long, value_enum, default_value = "splice")]
     pub relay: RelayName,
+    /// Leave whoever started it behind, and write complaints to this file.
+    #[arg(long, value_name = "LOG")]
+    pub detach: Option<PathBuf>,
 }

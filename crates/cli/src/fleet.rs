@@ -1,23 +1,19 @@
 //! A fleet: an agent on each of the nodes, started or found standing, and spoken to.
 
-use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use garland_core::cluster::Node;
 use garland_core::proto::KeyPair;
-use garland_node::{Agent, connect_agent};
+use garland_node::Agent;
 
 use crate::args::Launch;
 use crate::failure::Failure;
 use crate::launch::{Launched, LaunchedChild, Orders, local};
 use crate::nodes;
 use crate::places::Places;
-
-/// How long a connection to an agent may take.
-const CONNECT: Duration = Duration::from_secs(5);
+use crate::standing::Standing;
 
 /// How many agents are started at a time.
 const FANOUT: usize = 64;
@@ -83,8 +79,19 @@ impl Muster<'_> {
         orders: &Orders,
         keys: &KeyPair,
     ) -> Result<(Agent, Option<LaunchedChild>), String> {
+        if let Some(standing) = Standing::find(self.places, &node.name) {
+            match standing.connect(keys) {
+                Ok(agent) => return Ok((agent, None)),
+                // Its time was over, or its machine was started anew.
+                Err(_) => standing.forget(self.places),
+            }
+        }
         let launched = self.start(node, orders)?;
-        let agent = connect(&launched, keys)?;
+        let standing = Standing::of(&node.name, &launched);
+        let agent = standing.connect(keys)?;
+        if self.stay.is_some() {
+            standing.keep(self.places)?;
+        }
         Ok((agent, launched.child))
     }
 
@@ -105,14 +112,4 @@ pub fn local_root(places: &Places, given: Option<&Path>, name: &str) -> Result<P
         None => places.folder("local").map_err(|failure| failure.to_string())?,
     };
     Ok(base.join(name))
-}
-
-fn connect(launched: &Launched, keys: &KeyPair) -> Result<Agent, String> {
-    let port = launched.ready.port;
-    let at = |address: &IpAddr| SocketAddr::new(*address, port);
-    let addresses: Vec<SocketAddr> = launched.addresses.iter().map(at).collect();
-    let first = *addresses.first().ok_or("it has no address")?;
-    let connection = connect_agent(first, keys, &launched.ready.key, CONNECT)
-        .map_err(|error| error.to_string())?;
-    Ok(Agent { connection, addresses })
 }

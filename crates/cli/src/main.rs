@@ -8,6 +8,7 @@ mod launch;
 mod nodes;
 mod places;
 mod run;
+mod standing;
 mod ui;
 
 use std::process::ExitCode;

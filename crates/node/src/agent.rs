@@ -190,9 +190,9 @@ impl Agent {
         const LINES: usize = 100;
         let before = self.strangers.fetch_add(1, Ordering::Relaxed);
         if before < LINES {
-            eprintln!("turned away {peer}: {reason}");
+            log(&format!("turned away {peer}: {reason}"));
         } else if before == LINES {
-            eprintln!("more peers were turned away; they are no longer listed");
+            log("more peers were turned away; they are no longer listed");
         }
     }
 
@@ -241,7 +241,7 @@ impl Agent {
         heart.stop();
         commands.into_iter().for_each(exec::Running::end);
         for part in std::mem::take(&mut *lock(&parts)) {
-            eprintln!("the head is gone: what isn't committed of {} is removed", part.name());
+            log(&format!("the head is gone: what isn't committed of {} is removed", part.name()));
             part.end(self);
         }
         self.active_ns.store(clock::now_ns(), Ordering::Release);
@@ -300,11 +300,16 @@ impl Agent {
             let idle = clock::now_ns().saturating_sub(self.active_ns.load(Ordering::Acquire));
             let busy = self.sessions.load(Ordering::Acquire) > 0;
             if !busy && u128::from(idle) >= patience.as_nanos() {
-                eprintln!("nothing to do for {} s: the agent ends", patience.as_secs());
+                log(&format!("nothing to do for {} s: the agent ends", patience.as_secs()));
                 return;
             }
         }
     }
+}
+
+/// Writes a line to the agent's log. Whoever reads it may be gone, which is no reason to stop.
+fn log(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 type Parts = Arc<Mutex<Vec<Part>>>;

@@ -1,7 +1,7 @@
 //! The head's driver: one loop over all control channels, and lanes of its own that feed.
 
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
@@ -12,7 +12,7 @@ use garland_core::proto::{
     Begin, Copy, Destination, Fault, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Policy,
     Report, Secret, Sink, ToAgent, Verdict,
 };
-use garland_sys::event::{self, Interest, Wake};
+use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
@@ -22,6 +22,7 @@ use crate::lane::{Lane, LaneParts};
 use crate::member::{LaneHandle, Member, Membership, Notice};
 use crate::source::{Source, SourceFeeder};
 use crate::store;
+use crate::switchboard::{Call, Switchboard};
 
 /// How often progress is shown at least.
 const SHOW: Duration = Duration::from_millis(100);
@@ -108,7 +109,7 @@ pub struct Outcome {
 }
 
 /// Makes a copy. `agents` are the receivers' in the plan's order, or why there is none; `observe`
-/// is called now and then. Their connections are returned for the next copy.
+/// is called now and then.
 ///
 /// # Errors
 /// When this host has no descriptors or threads left.
@@ -117,7 +118,7 @@ pub fn run_copy(
     agents: Vec<Result<Agent, String>>,
     interrupts: Option<&Interrupts>,
     observe: &mut dyn FnMut(&Progress<'_>),
-) -> std::io::Result<(Outcome, Vec<Option<Connection>>)> {
+) -> std::io::Result<Outcome> {
     let mut driver = Driver::new(job, agents)?;
     while !driver.finished {
         driver.wait(interrupts)?;
@@ -130,7 +131,7 @@ pub fn run_copy(
 struct Driver {
     copy: Copy,
     head: Head,
-    connections: Vec<Option<Connection>>,
+    board: Switchboard,
     member: Arc<Member>,
     source: Arc<Source>,
     notices: Receiver<Notice>,
@@ -174,7 +175,7 @@ impl Driver {
                 waker.raise();
             }),
         }));
-        let mut connections = vec![None];
+        let mut connections = Vec::new();
         let mut addresses: Vec<NodeAddress> = vec![Vec::new()];
         let mut failures = Vec::new();
         for (id, agent) in (1..).map(NodeId).zip(agents) {
@@ -190,7 +191,7 @@ impl Driver {
                 }
             }
         }
-        let nodes = connections.len();
+        let nodes = connections.len() + 1;
         let mut head = Head::new(copy, job.plan, addresses, job.policy, clock::now_ns());
         for (id, reason) in failures {
             head.handle(clock::now_ns(), HeadEvent::From(id, FromAgent::Failed(copy, reason)));
@@ -198,7 +199,7 @@ impl Driver {
         let mut driver = Self {
             copy,
             head,
-            connections,
+            board: Switchboard::new(connections.into_iter()),
             member,
             source: Arc::clone(&job.source),
             notices,
@@ -246,7 +247,7 @@ impl Driver {
     /// Tells every node of the copy, and of its hops as they stand after those who never came.
     fn begin(&mut self, job: &CopyJob<'_>, secret: &Secret) {
         while self.head.poll().is_some() {}
-        for id in (1..self.connections.len()).map(node_id) {
+        for id in self.board.ids() {
             let begin = Begin {
                 copy: self.copy,
                 secret: secret.clone(),
@@ -258,8 +259,8 @@ impl Driver {
                 routes: self.head.routes(id),
                 congestion: job.congestion.clone(),
             };
-            self.started[id.index()] = self.connections[id.index()].is_some();
-            self.send(id, &ToAgent::Begin(Box::new(begin)));
+            self.started[id.index()] = self.board.has(id);
+            self.board.send(id, &ToAgent::Begin(Box::new(begin)));
         }
         self.head.routes(HEAD).into_iter().for_each(|route| self.member.route(route));
         // With nobody left the copy is over before it began.
@@ -269,29 +270,19 @@ impl Driver {
     /// Waits until somebody has something to say, or it is time for something.
     fn wait(&mut self, interrupts: Option<&Interrupts>) -> std::io::Result<()> {
         let timeout = self.head.deadline().map_or(SHOW, |at| clock::until(at).min(SHOW));
-        let mut interests = vec![Interest { fd: self.wake.as_fd(), write: false }];
-        interests.extend(interrupts.map(|fd| Interest { fd: fd.as_fd(), write: false }));
-        let before = interests.len();
-        let open: Vec<NodeId> = (1..self.connections.len())
-            .filter(|&at| self.connections[at].is_some())
-            .map(node_id)
-            .collect();
-        interests.extend(open.iter().filter_map(|id| {
-            let connection = self.connections[id.index()].as_ref()?;
-            Some(Interest { fd: connection.as_fd(), write: connection.has_unsent() })
-        }));
-        let ready = event::wait(&interests, Some(timeout))?;
-        drop(interests);
+        let mut others: Vec<BorrowedFd<'_>> = vec![self.wake.as_fd()];
+        others.extend(interrupts.map(AsFd::as_fd));
+        let calls = self.board.wait(&others, timeout)?;
         if interrupts.is_some_and(Interrupts::pending) {
             self.interrupted = true;
             self.head.handle(clock::now_ns(), HeadEvent::Interrupted);
         }
-        for (id, ready) in open.into_iter().zip(&ready[before..]) {
-            if ready.write {
-                self.flush(id);
-            }
-            if ready.read {
-                self.receive(id);
+        for (id, call) in calls {
+            match call {
+                Call::Message(message) => self.message(id, message),
+                Call::Lost(reason) => {
+                    self.head.handle(clock::now_ns(), HeadEvent::Lost(id, reason));
+                }
             }
         }
         Ok(())
@@ -328,14 +319,6 @@ impl Driver {
         self.head.handle(now, event);
     }
 
-    fn receive(&mut self, id: NodeId) {
-        let Some(connection) = &mut self.connections[id.index()] else { return };
-        match connection.receive() {
-            Ok(messages) => messages.into_iter().for_each(|message| self.message(id, message)),
-            Err(error) => self.lose(id, &error.to_string()),
-        }
-    }
-
     fn message(&mut self, id: NodeId, message: FromAgent) {
         let now = clock::now_ns();
         match &message {
@@ -347,29 +330,10 @@ impl Driver {
         self.head.handle(now, HeadEvent::From(id, message));
     }
 
-    fn send(&mut self, id: NodeId, message: &ToAgent) {
-        let Some(connection) = &mut self.connections[id.index()] else { return };
-        if let Err(error) = connection.send(message) {
-            self.lose(id, &error.to_string());
-        }
-    }
-
-    fn flush(&mut self, id: NodeId) {
-        let Some(connection) = &mut self.connections[id.index()] else { return };
-        if let Err(error) = connection.flush() {
-            self.lose(id, &error.to_string());
-        }
-    }
-
-    fn lose(&mut self, id: NodeId, reason: &str) {
-        self.connections[id.index()] = None;
-        self.head.handle(clock::now_ns(), HeadEvent::Lost(id, reason.to_owned()));
-    }
-
     fn obey(&mut self) {
         while let Some(order) = self.head.poll() {
             match order {
-                HeadOrder::Send(id, message) => self.send(id, &message),
+                HeadOrder::Send(id, message) => self.board.send(id, &message),
                 HeadOrder::Route(route) => self.member.route(route),
                 HeadOrder::Finished => self.finished = true,
             }
@@ -398,11 +362,9 @@ impl Driver {
     }
 
     /// Says goodbye, waits until the agents have cleaned up, and puts the outcome together.
-    fn end(mut self, plan: &Plan) -> (Outcome, Vec<Option<Connection>>) {
+    fn end(mut self, plan: &Plan) -> Outcome {
         let copy = self.copy;
-        for id in (1..self.connections.len()).map(node_id) {
-            self.send(id, &ToAgent::Close(copy));
-        }
+        self.board.ids().for_each(|id| self.board.send(id, &ToAgent::Close(copy)));
         self.member.close();
         let deadline = clock::now_ns() + u64::try_from(GOODBYE.as_nanos()).unwrap_or(u64::MAX);
         while self.is_awaiting_goodbyes() && clock::now_ns() < deadline {
@@ -425,21 +387,18 @@ impl Driver {
             detached: self.head.is_detached(id),
             held_ns: self.held_ns[id.index()],
         });
-        let outcome = Outcome {
+        Outcome {
             nodes: nodes.collect(),
             moments: self.moments.settle(clock::now_ns()),
             faults: self.head.faults(),
             interrupted: self.interrupted,
-        };
-        (outcome, self.connections)
+        }
     }
 
     fn is_awaiting_goodbyes(&self) -> bool {
-        let waiting =
-            |at: usize| self.connections[at].is_some() && self.started[at] && !self.closed[at];
-        (1..self.connections.len()).any(|at| {
-            let silent = matches!(self.head.verdict(node_id(at)), Some(Verdict::Dead(_)));
-            waiting(at) && !silent
+        self.board.ids().any(|id| {
+            let silent = matches!(self.head.verdict(id), Some(Verdict::Dead(_)));
+            self.board.has(id) && self.started[id.index()] && !self.closed[id.index()] && !silent
         })
     }
 }
@@ -454,8 +413,4 @@ impl Times {
         let ready = self.ready.unwrap_or(first).min(first);
         Moments { ready, first, sent, held, committed, closed }
     }
-}
-
-fn node_id(at: usize) -> NodeId {
-    NodeId(u32::try_from(at).expect("a plan has fewer nodes"))
 }

@@ -5,6 +5,7 @@
 //! a node.
 
 mod agent;
+mod command;
 mod conduit;
 mod connection;
 mod exec;
@@ -19,9 +20,11 @@ mod pool;
 mod session;
 mod source;
 mod store;
+mod switchboard;
 mod writer;
 
 pub use agent::{AgentConfig, AgentError, ReadyLine, run_agent};
+pub use command::{CommandEnd, run_command, shut_down};
 pub use conduit::Path as RelayPath;
 pub use connection::{Connection, ConnectionError, connect_agent};
 pub use head::{Agent, CopyJob, Moments, NodeOutcome, Outcome, Progress, run_copy};

@@ -1,14 +1,23 @@
 //! `garland agent`: hidden; the launchers start it.
 
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use garland_node::{AgentConfig, RelayPath, run_agent};
 
 use crate::args::{Agent, RelayName};
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, OrFailure};
+use crate::launch::local::own_binary;
 
 /// Runs an agent until it has nothing more to do.
 pub fn run(agent: &Agent) -> Result<Exit, Failure> {
+    if let Some(log) = &agent.detach {
+        return detach(log);
+    }
     // The terminal's Ctrl-C is for the command that started this agent, which then says goodbye
     // properly. A process that leads a session already can't leave it, and needn't.
     let _ = garland_sys::process::leave_session();
@@ -28,6 +37,32 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
         },
     };
     run_agent(config).map_err(Failure::nothing)?;
+    Ok(Exit::Done)
+}
+
+/// Starts the same agent in a process that nobody waits for, passes its ready line on, and ends: a
+/// launching ssh ends with it.
+fn detach(log: &Path) -> Result<Exit, Failure> {
+    let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some(at) = arguments.iter().position(|argument| argument == "--detach") {
+        arguments.drain(at..(at + 2).min(arguments.len()));
+    }
+    let log =
+        OpenOptions::new().create(true).append(true).open(log).or_nothing("opening the log")?;
+    let mut child = Command::new(own_binary())
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .or_nothing("starting the agent")?;
+    let mut line = String::new();
+    let output = child.stdout.take().ok_or_else(|| Failure::nothing("the agent is mute"))?;
+    BufReader::new(output).read_line(&mut line).or_nothing("reading the agent's ready line")?;
+    if line.is_empty() {
+        return Err(Failure::nothing("the agent ended before it was ready"));
+    }
+    print!("{line}");
     Ok(Exit::Done)
 }
 

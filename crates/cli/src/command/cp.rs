@@ -65,8 +65,8 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let mut bars = Bars::new(&plan, cp.quiet || args.json);
     let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(now));
     bars.clear();
-    let (outcome, connections) = copied.or_nothing("copying")?;
-    drop((connections, fleet.children));
+    let outcome = copied.or_nothing("copying")?;
+    drop(fleet.children);
     let result = CopyResult::new(&run, &plan, &outcome, started_ns, clock::now_ns());
     run.keep("result.json", &result)?;
     if args.json {

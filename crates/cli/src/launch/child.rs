@@ -116,19 +116,6 @@ impl Starting {
     }
 }
 
-impl LaunchedChild {
-    /// The process's number on this machine.
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Lets go of the process: it stays.
-    pub fn let_go(mut self) {
-        drop(self.input.take());
-        std::mem::forget(self);
-    }
-}
-
 impl Drop for LaunchedChild {
     fn drop(&mut self) {
         drop(self.input.take());

@@ -1,0 +1,210 @@
+//! `garland exec`: a command on every node, its output prefixed by node, equal output folded.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+
+use garland_core::cluster::nodelist;
+use garland_node::{CommandEnd, run_command};
+use garland_sys::clock;
+use garland_sys::signal::Interrupts;
+use serde::Serialize;
+
+use super::fold_reasons;
+use crate::args::{Args, Exec};
+use crate::failure::{Exit, Failure, OrFailure};
+use crate::fleet::Muster;
+use crate::nodes::Inventory;
+use crate::places::Places;
+use crate::run::Run;
+
+/// What stands for a node's own name in output that is equal but for it.
+const OWN_NAME: &str = "<node>";
+
+/// Output of a node that is kept for folding, in bytes; what is longer is printed as it comes.
+const FOLDED_MAX: usize = 1 << 20;
+
+/// The result object `garland.exec/1`.
+#[derive(Serialize)]
+struct ExecResult {
+    schema: &'static str,
+    run: String,
+    command: Vec<String>,
+    elapsed_ns: u64,
+    nodes: Vec<NodeResult>,
+}
+
+#[derive(Serialize)]
+struct NodeResult {
+    name: String,
+    verdict: &'static str,
+    reason: Option<String>,
+    exit_code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs a command on every node.
+pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
+    let started = clock::now_ns();
+    let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
+    let inventory = Inventory::open(args)?;
+    let nodes = inventory.nodes(&exec.nodes)?;
+    let places = Places::open()?;
+    let run = Run::begin(&places, "exec")?;
+    let muster = Muster {
+        nodes: &nodes,
+        places: &places,
+        launch: &exec.launch,
+        logs: run.folder().to_owned(),
+        stay: None,
+    };
+    let fleet = muster.assemble()?;
+    let command: Vec<Vec<u8>> = exec.command.iter().map(|word| word.as_bytes().to_vec()).collect();
+    let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+    let mut outputs: Vec<[Vec<u8>; 2]> = vec![[Vec::new(), Vec::new()]; nodes.len()];
+    let ends =
+        run_command(fleet.agents, &command, Some(&interrupts), &mut |at, is_error, bytes| {
+            let kept = &mut outputs[at][usize::from(is_error)];
+            kept.extend(bytes);
+            if kept.len() > FOLDED_MAX && !args.json {
+                print_lines(&names[at], is_error, &std::mem::take(kept));
+            }
+        })
+        .or_nothing("running the command")?;
+    drop(fleet.children);
+    if args.json {
+        let result = ExecResult {
+            schema: "garland.exec/1",
+            run: run.name().to_owned(),
+            command: exec.command.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
+            elapsed_ns: clock::now_ns() - started,
+            nodes: names.iter().zip(&ends).zip(&outputs).map(node_result).collect(),
+        };
+        run.keep("result.json", &result)?;
+        println!("{}", serde_json::to_string_pretty(&result).or_nothing("writing the result")?);
+    } else {
+        print_folded(&names, &outputs);
+        let failures = names.iter().zip(&ends);
+        fold_reasons(failures.filter_map(|(name, end)| Some((name.clone(), reason(end)?))));
+    }
+    Ok(exit(&ends))
+}
+
+fn exit(ends: &[CommandEnd]) -> Exit {
+    let ok = ends.iter().filter(|end| **end == CommandEnd::Exited(0)).count();
+    let never = ends.iter().filter(|end| matches!(end, CommandEnd::Failed(_))).count();
+    match (ok, never) {
+        (ok, _) if ok == ends.len() => Exit::Done,
+        (_, never) if never == ends.len() => Exit::Nothing,
+        _ => Exit::SomeFailed,
+    }
+}
+
+fn reason(end: &CommandEnd) -> Option<String> {
+    match end {
+        CommandEnd::Exited(0) => None,
+        CommandEnd::Exited(code @ 1..) => Some(format!("exit code {code}")),
+        CommandEnd::Exited(signal) => Some(format!("killed by signal {}", -signal)),
+        CommandEnd::Failed(reason) => Some(reason.clone()),
+    }
+}
+
+fn node_result(((name, end), output): ((&String, &CommandEnd), &[Vec<u8>; 2])) -> NodeResult {
+    NodeResult {
+        name: name.clone(),
+        verdict: if *end == CommandEnd::Exited(0) { "ok" } else { "failed" },
+        reason: reason(end),
+        exit_code: match end {
+            CommandEnd::Exited(code) => Some(*code),
+            CommandEnd::Failed(_) => None,
+        },
+        stdout: String::from_utf8_lossy(&output[0]).into_owned(),
+        stderr: String::from_utf8_lossy(&output[1]).into_owned(),
+    }
+}
+
+/// Prints each different output once, under all nodes that gave it.
+fn print_folded(names: &[String], outputs: &[[Vec<u8>; 2]]) {
+    for is_error in [true, false] {
+        let mut groups: BTreeMap<Vec<u8>, Vec<&str>> = BTreeMap::new();
+        for (name, output) in names.iter().zip(outputs) {
+            let output = &output[usize::from(is_error)];
+            if !output.is_empty() {
+                groups.entry(without_name(output, name)).or_default().push(name);
+            }
+        }
+        for (output, group) in groups {
+            let output = match &group[..] {
+                [alone] => replace(&output, OWN_NAME.as_bytes(), own_name(alone).as_bytes()),
+                _ => output,
+            };
+            print_lines(&nodelist::fold(&group), is_error, &output);
+        }
+    }
+}
+
+/// Output with the node's own name left out, so that what differs in nothing else is equal.
+fn without_name(output: &[u8], name: &str) -> Vec<u8> {
+    replace(output, own_name(name).as_bytes(), OWN_NAME.as_bytes())
+}
+
+/// The name that a node knows itself by.
+fn own_name(name: &str) -> &str {
+    name.rsplit([':', '@']).next().unwrap_or(name)
+}
+
+/// Replaces `from` where it stands as a word of its own.
+fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let is_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let mut result = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        let before = at.checked_sub(1).and_then(|before| text.get(before));
+        if rest.starts_with(from) && !is_word(before) && !is_word(rest.get(from.len())) {
+            result.extend(to);
+            at += from.len();
+        } else {
+            result.push(rest[0]);
+            at += 1;
+        }
+    }
+    result
+}
+
+fn print_lines(who: &str, is_error: bool, output: &[u8]) {
+    let mut text = Vec::with_capacity(output.len() + 64);
+    for line in output.split_inclusive(|&byte| byte == b'\n') {
+        text.extend(who.as_bytes());
+        text.extend(b": ");
+        text.extend(line);
+    }
+    if !text.ends_with(b"\n") {
+        text.push(b'\n');
+    }
+    // A reader that has gone away wants no more output.
+    let _ = match is_error {
+        true => std::io::stderr().write_all(&text),
+        false => std::io::stdout().write_all(&text),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nodes_own_name_folds() {
+        assert_eq!(without_name(b"n3\n", "lab:n3"), b"<node>\n");
+        assert_eq!(without_name(b"n30 xn3 n3.site\n", "n3"), b"n30 xn3 <node>.site\n");
+        assert_eq!(replace(b"<node> up", OWN_NAME.as_bytes(), b"n3"), b"n3 up");
+    }
+
+    #[test]
+    fn codes_and_signals_have_reasons() {
+        assert_eq!(reason(&CommandEnd::Exited(0)), None);
+        assert_eq!(reason(&CommandEnd::Exited(2)).unwrap(), "exit code 2");
+        assert_eq!(reason(&CommandEnd::Exited(-9)).unwrap(), "killed by signal 9");
+    }
+}

@@ -1,0 +1,128 @@
+//! `garland up`, `down`, `status`: agents that stay.
+
+use garland_core::cluster::{Node, nodelist};
+use garland_node::shut_down;
+use garland_sys::clock;
+use serde::Serialize;
+
+use super::fold_reasons;
+use crate::args::{Args, Nodes, Status, Up};
+use crate::failure::{Exit, Failure, OrFailure};
+use crate::fleet::Muster;
+use crate::nodes::Inventory;
+use crate::places::Places;
+use crate::run::Run;
+use crate::standing::Standing;
+
+/// The result object `garland.up/1`.
+#[derive(Serialize)]
+struct UpResult {
+    schema: &'static str,
+    elapsed_ns: u64,
+    nodes: Vec<NodeState>,
+}
+
+#[derive(Serialize)]
+struct NodeState {
+    name: String,
+    verdict: &'static str,
+    reason: Option<String>,
+}
+
+/// Starts agents that stay.
+pub fn up(args: &Args, up: &Up) -> Result<Exit, Failure> {
+    let started = clock::now_ns();
+    let inventory = Inventory::open(args)?;
+    let nodes = inventory.nodes(&up.nodes)?;
+    let places = Places::open()?;
+    let run = Run::begin(&places, "up")?;
+    let muster = Muster {
+        nodes: &nodes,
+        places: &places,
+        launch: &up.launch,
+        logs: run.folder().to_owned(),
+        stay: Some(up.idle),
+    };
+    let fleet = muster.assemble()?;
+    let reasons = fleet.agents.iter().map(|agent| agent.as_ref().err().cloned());
+    tell(args, "up", &nodes, reasons.collect(), started)
+}
+
+/// Ends agents that stay.
+pub fn down(args: &Args, down: &Nodes) -> Result<Exit, Failure> {
+    let started = clock::now_ns();
+    let inventory = Inventory::open(args)?;
+    let nodes = inventory.nodes(&down.nodes)?;
+    let places = Places::open()?;
+    let keys = places.controller_keys()?;
+    let records: Vec<Option<Standing>> =
+        nodes.iter().map(|node| Standing::find(&places, &node.name)).collect();
+    let agents = records.iter().map(|record| match record {
+        Some(record) => record.connect(&keys),
+        None => Err(String::new()),
+    });
+    let failed = shut_down(agents.collect()).or_nothing("ending the agents")?;
+    let mut reasons: Vec<Option<String>> = vec![None; nodes.len()];
+    for (id, reason) in failed {
+        // No record, or nobody there: the agent is down, which is what was asked for.
+        let there = records[id.index() - 1].as_ref().is_some_and(|r| r.connect(&keys).is_ok());
+        reasons[id.index() - 1] = Some(reason).filter(|_| there);
+    }
+    let ended = records.iter().zip(&reasons).filter(|(_, reason)| reason.is_none());
+    ended.for_each(|(record, _)| record.iter().for_each(|record| record.forget(&places)));
+    tell(args, "down", &nodes, reasons, started)
+}
+
+/// Shows agents that stay.
+pub fn status(args: &Args, status: &Status) -> Result<Exit, Failure> {
+    let started = clock::now_ns();
+    let places = Places::open()?;
+    let keys = places.controller_keys()?;
+    let nodes = match &status.nodes {
+        Some(list) => Inventory::open(args)?.nodes(list)?,
+        None => Standing::all(&places)?.iter().map(|record| Node::named(&record.name)).collect(),
+    };
+    if nodes.is_empty() && !args.json {
+        println!("no agents stay; start some: garland up NODES");
+        return Ok(Exit::Done);
+    }
+    let reason = |node: &Node| match Standing::find(&places, &node.name) {
+        None => Some("no agent stays there".to_owned()),
+        Some(record) => record.connect(&keys).err(),
+    };
+    tell(args, "up", &nodes, nodes.iter().map(reason).collect(), started)
+}
+
+fn tell(
+    args: &Args,
+    done: &'static str,
+    nodes: &[Node],
+    reasons: Vec<Option<String>>,
+    started: u64,
+) -> Result<Exit, Failure> {
+    let failed = reasons.iter().flatten().count();
+    let state = |(node, reason): (&Node, &Option<String>)| NodeState {
+        name: node.name.clone(),
+        verdict: if reason.is_none() { done } else { "failed" },
+        reason: reason.clone(),
+    };
+    if args.json {
+        let nodes = nodes.iter().zip(&reasons).map(state).collect();
+        let elapsed_ns = clock::now_ns() - started;
+        let result = UpResult { schema: "garland.up/1", elapsed_ns, nodes };
+        println!("{}", serde_json::to_string_pretty(&result).or_nothing("writing the result")?);
+    } else {
+        let fine = nodes.iter().zip(&reasons).filter(|(_, reason)| reason.is_none());
+        let names: Vec<&str> = fine.map(|(node, _)| node.name.as_str()).collect();
+        if !names.is_empty() {
+            println!("{done:<7} {}", nodelist::fold(&names));
+        }
+        let pairs = nodes.iter().zip(reasons);
+        fold_reasons(pairs.filter_map(|(node, reason)| Some((node.name.clone(), reason?))));
+    }
+    Ok(match failed {
+        0 => Exit::Done,
+        all if all == nodes.len() => Exit::Nothing,
+        _ => Exit::SomeFailed,
+    })
+}

@@ -1,0 +1,95 @@
+//! Agents that stay (`garland up`): where they are, so that the next command needs no set-up. Their
+//! records stand in the user's private state folder.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use garland_core::proto::KeyPair;
+use garland_node::{Agent, connect_agent};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::launch::Launched;
+use crate::places::{Places, write_private};
+
+/// How long an agent may take to answer before it counts as gone.
+const CONNECT: Duration = Duration::from_secs(3);
+
+/// Where an agent that stays can be found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Standing {
+    /// The form of this record.
+    schema: String,
+    /// The node.
+    pub name: String,
+    /// Its addresses, one a rail.
+    pub addresses: Vec<IpAddr>,
+    /// The port it listens on.
+    pub port: u16,
+    /// Its public key.
+    pub key: [u8; 32],
+}
+
+const SCHEMA: &str = "garland.standing/1";
+
+impl Standing {
+    /// The record of an agent that has been started.
+    pub fn of(name: &str, launched: &Launched) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            name: name.to_owned(),
+            addresses: launched.addresses.clone(),
+            port: launched.ready.port,
+            key: launched.ready.key,
+        }
+    }
+
+    /// The record of `name`, if it has an agent that stays.
+    pub fn find(places: &Places, name: &str) -> Option<Self> {
+        let text = std::fs::read(path(places, name).ok()?).ok()?;
+        serde_json::from_slice::<Self>(&text).ok().filter(|record| record.schema == SCHEMA)
+    }
+
+    /// All records, by name.
+    pub fn all(places: &Places) -> Result<Vec<Self>, Failure> {
+        let folder = places.folder("standing")?;
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut records: Vec<Self> = entries
+            .filter_map(|entry| serde_json::from_slice(&std::fs::read(entry.path()).ok()?).ok())
+            .filter(|record: &Self| record.schema == SCHEMA)
+            .collect();
+        records.sort_by(|one, two| one.name.cmp(&two.name));
+        Ok(records)
+    }
+
+    /// Keeps the record.
+    pub fn keep(&self, places: &Places) -> Result<(), String> {
+        let text = serde_json::to_vec_pretty(self).map_err(|error| error.to_string())?;
+        let path = path(places, &self.name)?;
+        write_private(&path, &text).map_err(|error| format!("writing {}: {error}", path.display()))
+    }
+
+    /// Forgets the record.
+    pub fn forget(&self, places: &Places) {
+        if let Ok(path) = path(places, &self.name) {
+            // It may be gone already.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
+    /// Connects to the agent.
+    pub fn connect(&self, keys: &KeyPair) -> Result<Agent, String> {
+        let at = |address: &IpAddr| SocketAddr::new(*address, self.port);
+        let addresses: Vec<SocketAddr> = self.addresses.iter().map(at).collect();
+        let first = *addresses.first().ok_or("it has no address")?;
+        let connection =
+            connect_agent(first, keys, &self.key, CONNECT).map_err(|error| error.to_string())?;
+        Ok(Agent { connection, addresses })
+    }
+}
+
+fn path(places: &Places, name: &str) -> Result<PathBuf, String> {
+    let folder = places.folder("standing").map_err(|failure| failure.to_string())?;
+    Ok(folder.join(format!("{name}.json")))
+}
