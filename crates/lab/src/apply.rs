@@ -16,11 +16,7 @@ const HOST_NAMES: &str = "/run/utsns";
 
 /// The file that holds a node's namespace, seen from the keeper.
 pub(crate) fn path(kind: Kind, node: &str) -> PathBuf {
-    let folder = if kind == Kind::Uts {
-        HOST_NAMES
-    } else {
-        NETWORKS
-    };
+    let folder = if kind == Kind::Uts { HOST_NAMES } else { NETWORKS };
     Path::new(folder).join(node)
 }
 
@@ -86,11 +82,7 @@ fn batch(tool: Tool, place: &Place, steps: &[Step]) -> Result<(), LabError> {
     let mut command = tool.batch()?;
     if let Place::Node(node) = place {
         let net = open(Kind::Net, node).map_err(enter_failed(node))?;
-        Entry {
-            net: Some(net),
-            ..Entry::default()
-        }
-        .attach(&mut command);
+        Entry { net: Some(net), ..Entry::default() }.attach(&mut command);
     }
     let lines: String = steps
         .iter()
@@ -105,17 +97,11 @@ fn batch(tool: Tool, place: &Place, steps: &[Step]) -> Result<(), LabError> {
 /// Does `work`, which may change the network and UTS namespaces, and comes back.
 fn elsewhere(node: &str, work: impl FnOnce() -> io::Result<()>) -> Result<(), LabError> {
     let home = || -> io::Result<_> {
-        Ok((
-            Namespace::current(Kind::Net)?,
-            Namespace::current(Kind::Uts)?,
-        ))
+        Ok((Namespace::current(Kind::Net)?, Namespace::current(Kind::Uts)?))
     };
     let (net, uts) = home().map_err(enter_failed(node))?;
     let done = work();
-    net.join()
-        .and_then(|()| uts.join())
-        .and(done)
-        .map_err(enter_failed(node))
+    net.join().and_then(|()| uts.join()).and(done).map_err(enter_failed(node))
 }
 
 fn open(kind: Kind, node: &str) -> io::Result<Namespace> {
@@ -124,9 +110,5 @@ fn open(kind: Kind, node: &str) -> io::Result<Namespace> {
 
 fn enter_failed(node: &str) -> impl FnOnce(io::Error) -> LabError + use<> {
     let node = node.to_owned();
-    move |source| LabError::Tool {
-        tool: "namespace",
-        place: node,
-        reason: source.to_string(),
-    }
+    move |source| LabError::Tool { tool: "namespace", place: node, reason: source.to_string() }
 }

@@ -14,7 +14,9 @@ pub enum LabError {
         reason: String,
     },
     /// A lab of this name runs already.
-    #[error("start lab {name}: a lab of this name is running (keeper {keeper}); use another --name, or `garland lab down --name {name}` first")]
+    #[error(
+        "start lab {name}: a lab of this name is running (keeper {keeper}); use another --name, or `garland lab down --name {name}` first"
+    )]
     Running {
         /// The lab's name.
         name: String,
@@ -110,10 +112,6 @@ impl LabError {
         path: &Path,
     ) -> impl FnOnce(io::Error) -> LabError + use<> {
         let path = path.to_owned();
-        move |source| LabError::File {
-            operation,
-            path,
-            source,
-        }
+        move |source| LabError::File { operation, path, source }
     }
 }

@@ -13,8 +13,9 @@ use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ExitCode, Stdio};
 
+use garland_sys::identity::Identity;
+use garland_sys::init::{self, Forked};
 use garland_sys::namespace::{self, Kind};
-use garland_sys::process::{self, Forked, Identity};
 use serde::{Deserialize, Serialize};
 
 use crate::record::Keeper;
@@ -37,16 +38,13 @@ pub fn main() -> ExitCode {
         Ok(spec) => match isolate() {
             Ok((Forked::Parent, _)) => return ExitCode::SUCCESS,
             Ok((Forked::Child, rootless)) => build(&spec, rootless),
-            Err(error) => Reply::Refused {
-                reason: error.to_string(),
-                hint: hint(),
-            },
+            Err(error) => Reply::Refused { reason: error.to_string(), hint: hint() },
         },
         Err(error) => Reply::Failed(format!("read the description: {error}")),
     };
     let stays = matches!(reply, Reply::Ready(_));
-    if say(&reply).is_ok() && stays && told_to_stay() && process::silence().is_ok() {
-        process::reap_for_ever();
+    if say(&reply).is_ok() && stays && told_to_stay() && init::silence().is_ok() {
+        init::reap_for_ever();
     }
     ExitCode::FAILURE
 }
@@ -67,10 +65,7 @@ impl Started {
 
 /// Starts a keeper and waits until its lab stands.
 pub(crate) fn start(spec: &Spec) -> Result<Started, LabError> {
-    let failed = |reason: String| LabError::Keeper {
-        name: spec.name.clone(),
-        reason,
-    };
+    let failed = |reason: String| LabError::Keeper { name: spec.name.clone(), reason };
     let mut child = hidden::command(hidden::KEEPER, &spec.name)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -84,11 +79,9 @@ pub(crate) fn start(spec: &Spec) -> Result<Started, LabError> {
     match reply {
         Reply::Ready(keeper) => Ok(Started { input, keeper }),
         Reply::Failed(reason) => Err(failed(reason)),
-        Reply::Refused { reason, hint } => Err(LabError::Namespaces {
-            name: spec.name.clone(),
-            reason,
-            hint,
-        }),
+        Reply::Refused { reason, hint } => {
+            Err(LabError::Namespaces { name: spec.name.clone(), reason, hint })
+        }
     }
 }
 
@@ -129,7 +122,7 @@ fn told_to_stay() -> bool {
 /// whether a user namespace was needed.
 fn isolate() -> io::Result<(Forked, bool)> {
     const KINDS: [Kind; 4] = [Kind::Mount, Kind::Net, Kind::Uts, Kind::Pid];
-    process::leave_terminal()?;
+    garland_sys::process::leave_session()?;
     std::env::set_current_dir("/")?;
     let (user, group) = namespace::effective_ids();
     // Root in a container may lack the right too, and is then an ordinary user.
@@ -145,7 +138,7 @@ fn isolate() -> io::Result<(Forked, bool)> {
     if run != Path::new("/run") {
         namespace::mount_memory(Path::new("/run"))?;
     }
-    Ok((process::fork()?, rootless))
+    Ok((init::fork()?, rootless))
 }
 
 fn build(spec: &Spec, rootless: bool) -> Reply {
@@ -165,11 +158,7 @@ fn hint() -> String {
     const SWITCHES: [(&str, &str, &str); 4] = [
         ("user/max_user_namespaces", "0", "user.max_user_namespaces=15000"),
         ("user/max_net_namespaces", "0", "user.max_net_namespaces=15000"),
-        (
-            "kernel/unprivileged_userns_clone",
-            "0",
-            "kernel.unprivileged_userns_clone=1",
-        ),
+        ("kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"),
         (
             "kernel/apparmor_restrict_unprivileged_userns",
             "1",
@@ -183,7 +172,10 @@ fn hint() -> String {
                 .is_ok_and(|value| value.trim() == *forbids)
         })
         .map_or_else(
-            || "run as root, or where users may make namespaces (not in most containers)".to_owned(),
+            || {
+                "run as root, or where users may make namespaces (not in most containers)"
+                    .to_owned()
+            },
             |(_, _, setting)| {
                 format!("users may not make namespaces here: as root, `sysctl -w {setting}`")
             },

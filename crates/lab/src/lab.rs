@@ -35,10 +35,7 @@ impl Lab {
         let lock = state.lock()?;
         if let Some(record) = Record::read(&folder)? {
             if let Some(keeper) = record.living_keeper() {
-                return Err(LabError::Running {
-                    name: spec.name,
-                    keeper: keeper.pid,
-                });
+                return Err(LabError::Running { name: spec.name, keeper: keeper.pid });
             }
             state::remove(&record.roots)?;
         }
@@ -46,8 +43,8 @@ impl Lab {
         let roots = match &mut spec.roots {
             None => folder.join("nodes"),
             Some(roots) => {
-                *roots = std::path::absolute(&*roots)
-                    .map_err(LabError::file("find folder", roots))?;
+                *roots =
+                    std::path::absolute(&*roots).map_err(LabError::file("find folder", roots))?;
                 roots.join(format!("garland-lab-{}", spec.name))
             }
         };
@@ -65,15 +62,9 @@ impl Lab {
         let record = Record::read(&state.lab(name)?)?;
         record
             .and_then(|record| {
-                Some(Lab {
-                    keeper: record.living_keeper()?.clone(),
-                    state: state.clone(),
-                    record,
-                })
+                Some(Lab { keeper: record.living_keeper()?.clone(), state: state.clone(), record })
             })
-            .ok_or_else(|| LabError::NotRunning {
-                name: name.to_owned(),
-            })
+            .ok_or_else(|| LabError::NotRunning { name: name.to_owned() })
     }
 
     /// Ends the lab `name`: its processes, its networks, its folders. False when none ran; what a
@@ -153,23 +144,13 @@ impl Lab {
     /// its host name. It doesn't become a process of the lab and doesn't end with it. Without root
     /// it is root of the lab's user namespace from then on, with the user's rights to files.
     pub fn enter(&self, node: &str) -> Result<(), LabError> {
-        self.entry(node)?
-            .enter()
-            .map_err(|source| self.enter_failed(node, source))
+        self.entry(node)?.enter().map_err(|source| self.enter_failed(node, source))
     }
 
     /// The user, UTS and network namespaces of a node.
     pub(crate) fn entry(&self, node: &str) -> Result<Entry, LabError> {
         self.number(node)?;
-        let named = |kind| {
-            let inside = apply::path(kind, node);
-            let path = self.keeper_file("root").join(
-                inside
-                    .strip_prefix("/")
-                    .expect("names of namespaces are absolute paths"),
-            );
-            self.open_namespace(kind, node, &path)
-        };
+        let named = |kind| self.open_namespace(kind, node, &self.inside(&apply::path(kind, node)));
         Ok(Entry {
             user: self.user_namespace(node)?,
             pid: None,
@@ -181,38 +162,39 @@ impl Lab {
     /// The namespaces of the medium, where the ports are.
     pub(crate) fn switch_entry(&self) -> Result<Entry, LabError> {
         let net = self.open_namespace(Kind::Net, "switch", &self.keeper_file("ns/net"))?;
-        Ok(Entry {
-            user: self.user_namespace("switch")?,
-            net: Some(net),
-            ..Entry::default()
-        })
+        Ok(Entry { user: self.user_namespace("switch")?, net: Some(net), ..Entry::default() })
     }
 
     /// The number of a node of this lab.
     pub(crate) fn number(&self, node: &str) -> Result<u32, LabError> {
         let last = self.record.spec.nodes;
-        address::number(node)
-            .filter(|number| *number <= last)
-            .ok_or_else(|| LabError::NoSuchNode {
-                lab: self.name().to_owned(),
-                node: node.to_owned(),
-                last,
-            })
+        address::number(node).filter(|number| *number <= last).ok_or_else(|| LabError::NoSuchNode {
+            lab: self.name().to_owned(),
+            node: node.to_owned(),
+            last,
+        })
     }
 
-    /// The lab's user namespace, unless this process is in it already.
-    pub(crate) fn user_namespace(&self, node: &str) -> Result<Option<Namespace>, LabError> {
+    /// The file of the lab's user namespace, unless this process is in it already.
+    pub(crate) fn user_path(&self, node: &str) -> Result<Option<PathBuf>, LabError> {
+        let inside = self.user_namespace(node)?.is_none();
+        Ok((!inside).then(|| self.keeper_file("ns/user")))
+    }
+
+    /// A path as the keeper sees it, by a name that works outside.
+    pub(crate) fn inside(&self, path: &Path) -> PathBuf {
+        let relative = path.strip_prefix("/").unwrap_or(path);
+        self.keeper_file("root").join(relative)
+    }
+
+    fn user_namespace(&self, node: &str) -> Result<Option<Namespace>, LabError> {
         let user = self.open_namespace(Kind::User, node, &self.keeper_file("ns/user"))?;
-        let inside = user
-            .is_current()
-            .map_err(|source| self.enter_failed(node, source))?;
+        let inside = user.is_current().map_err(|source| self.enter_failed(node, source))?;
         Ok((!inside).then_some(user))
     }
 
     fn keeper_file(&self, file: &str) -> PathBuf {
-        Path::new("/proc")
-            .join(self.keeper.pid.to_string())
-            .join(file)
+        Path::new("/proc").join(self.keeper.pid.to_string()).join(file)
     }
 
     fn open_namespace(&self, kind: Kind, node: &str, path: &Path) -> Result<Namespace, LabError> {
@@ -220,44 +202,36 @@ impl Lab {
     }
 
     fn enter_failed(&self, node: &str, source: std::io::Error) -> LabError {
-        LabError::Enter {
-            lab: self.name().to_owned(),
-            node: node.to_owned(),
-            source,
-        }
+        LabError::Enter { lab: self.name().to_owned(), node: node.to_owned(), source }
     }
 }
 
 /// Makes the folders and the keeper. The record goes first, so that whatever is left by a crash
 /// can be found and removed.
-fn build(state: &StateDir, folder: &Path, mut record: Record) -> Result<Lab, LabError> {
+fn build(state: &StateDir, folder: &Path, record: Record) -> Result<Lab, LabError> {
     state::make_private(folder)?;
     record.write(folder)?;
     state::make_private(&record.roots)?;
-    let made = || -> Result<Lab, LabError> {
-        for node in record.spec.node_names() {
-            state::make_private(&record.roots.join(node))?;
-        }
-        let started = keeper::start(&record.spec)?;
-        record.keeper = Some(started.keeper.clone());
-        record.write(folder)?;
-        let lab = Lab {
-            state: state.clone(),
-            record: record.clone(),
-            keeper: started.keeper.clone(),
-        };
-        started.stay().map_err(|error| LabError::Keeper {
-            name: lab.name().to_owned(),
-            reason: format!("the keeper ended: {error}"),
-        })?;
-        Ok(lab)
-    };
     let roots = record.roots.clone();
-    let mut made = made;
-    made().inspect_err(|_| {
+    populate(state, folder, record).inspect_err(|_| {
         // As above: the first error is the one worth telling.
         let _ = state::remove(&roots);
     })
+}
+
+fn populate(state: &StateDir, folder: &Path, mut record: Record) -> Result<Lab, LabError> {
+    for node in record.spec.node_names() {
+        state::make_private(&record.roots.join(node))?;
+    }
+    let started = keeper::start(&record.spec)?;
+    let keeper = started.keeper.clone();
+    record.keeper = Some(keeper.clone());
+    record.write(folder)?;
+    started.stay().map_err(|error| LabError::Keeper {
+        name: record.spec.name.clone(),
+        reason: format!("the keeper ended: {error}"),
+    })?;
+    Ok(Lab { state: state.clone(), record, keeper })
 }
 
 fn kill(name: &str, keeper: &Keeper) -> Result<(), LabError> {
@@ -265,10 +239,7 @@ fn kill(name: &str, keeper: &Keeper) -> Result<(), LabError> {
         name: name.to_owned(),
         reason: format!("end keeper {}: {reason}", keeper.pid),
     };
-    let handle = keeper
-        .identity()
-        .handle()
-        .map_err(|error| failed(error.to_string()))?;
+    let handle = keeper.identity().handle().map_err(|error| failed(error.to_string()))?;
     let Some(handle) = handle else { return Ok(()) };
     handle.kill().map_err(|error| failed(error.to_string()))?;
     match handle.wait(END) {

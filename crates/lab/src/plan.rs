@@ -88,12 +88,8 @@ mod tests {
     use crate::Medium;
 
     fn printed(nodes: u32, rate: Option<u64>) -> String {
-        let spec = Spec {
-            name: "lab".to_owned(),
-            nodes,
-            medium: Medium::Switch { rate },
-            roots: None,
-        };
+        let spec =
+            Spec { name: "lab".to_owned(), nodes, medium: Medium::Switch { rate }, roots: None };
         let lines: Vec<_> = steps(&spec).iter().map(Step::to_string).collect();
         lines.join("\n")
     }

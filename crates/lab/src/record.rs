@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use garland_sys::process::Identity;
+use garland_sys::identity::Identity;
 use serde::{Deserialize, Serialize};
 
 use crate::{LabError, Spec};
@@ -41,38 +41,22 @@ pub struct Keeper {
 impl Keeper {
     pub(crate) fn new(identity: Identity, rootless: bool) -> Keeper {
         let Identity { pid, start, boot } = identity;
-        Keeper {
-            pid,
-            start,
-            boot,
-            rootless,
-        }
+        Keeper { pid, start, boot, rootless }
     }
 
     pub(crate) fn identity(&self) -> Identity {
-        Identity {
-            pid: self.pid,
-            start: self.start,
-            boot: self.boot.clone(),
-        }
+        Identity { pid: self.pid, start: self.start, boot: self.boot.clone() }
     }
 }
 
 impl Record {
     pub(crate) fn new(spec: Spec, roots: PathBuf) -> Record {
-        Record {
-            version: VERSION,
-            spec,
-            roots,
-            keeper: None,
-        }
+        Record { version: VERSION, spec, roots, keeper: None }
     }
 
     /// The keeper, if it still lives.
     pub fn living_keeper(&self) -> Option<&Keeper> {
-        self.keeper
-            .as_ref()
-            .filter(|keeper| keeper.identity().is_alive())
+        self.keeper.as_ref().filter(|keeper| keeper.identity().is_alive())
     }
 
     /// Reads the record in a lab's folder; `None` when there is none.

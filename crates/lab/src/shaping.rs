@@ -39,12 +39,7 @@ pub struct Tbf {
 
 impl fmt::Display for Tbf {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tbf {
-            rate,
-            burst,
-            limit,
-            overhead,
-        } = self;
+        let Tbf { rate, burst, limit, overhead } = self;
         write!(out, "tbf rate {rate}bit burst {burst} limit {limit} mpu 84")?;
         match overhead {
             0 => Ok(()),
@@ -57,12 +52,7 @@ impl fmt::Display for Tbf {
 pub fn qdisc(rate: u64) -> Tbf {
     let millisecond = rate / 8 / 1000;
     if rate <= EXACT_UP_TO {
-        Tbf {
-            rate,
-            burst: millisecond.max(2 * WIRE),
-            limit: 262_144,
-            overhead: WIRE - FRAME,
-        }
+        Tbf { rate, burst: millisecond.max(2 * WIRE), limit: 262_144, overhead: WIRE - FRAME }
     } else {
         let scaled = u128::from(rate) * u128::from(FRAME) / u128::from(WIRE);
         Tbf {
@@ -82,9 +72,7 @@ pub fn goodput(rate: u64) -> f64 {
 /// What is wrong with a rate.
 pub(crate) fn fault(rate: u64) -> Option<String> {
     if rate < SLOWEST {
-        Some(format!(
-            "a rate of {rate} bit/s is too low: {SLOWEST} bit/s is the least"
-        ))
+        Some(format!("a rate of {rate} bit/s is too low: {SLOWEST} bit/s is the least"))
     } else if rate > FASTEST {
         Some(format!(
             "a rate of {:.0} Gbit/s is beyond this host: {:.0} Gbit/s is the most; without a rate \

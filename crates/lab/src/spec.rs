@@ -26,12 +26,8 @@ pub struct Spec {
 impl Spec {
     /// Refuses what can't be built.
     pub fn validate(&self) -> Result<(), LabError> {
-        self.fault().map_or(Ok(()), |reason| {
-            Err(LabError::Spec {
-                name: self.name.clone(),
-                reason,
-            })
-        })
+        self.fault()
+            .map_or(Ok(()), |reason| Err(LabError::Spec { name: self.name.clone(), reason }))
     }
 
     /// All node names, the head first.
@@ -91,12 +87,7 @@ mod tests {
     use super::*;
 
     fn spec(name: &str, nodes: u32, rate: Option<u64>) -> Spec {
-        Spec {
-            name: name.to_owned(),
-            nodes,
-            medium: Medium::Switch { rate },
-            roots: None,
-        }
+        Spec { name: name.to_owned(), nodes, medium: Medium::Switch { rate }, roots: None }
     }
 
     #[test]

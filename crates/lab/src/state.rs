@@ -36,10 +36,9 @@ impl StateDir {
     pub(crate) fn lab(&self, name: &str) -> Result<PathBuf, LabError> {
         match name_fault(name) {
             None => Ok(self.labs().join(name)),
-            Some(reason) => Err(LabError::Spec {
-                name: name.to_owned(),
-                reason: reason.to_owned(),
-            }),
+            Some(reason) => {
+                Err(LabError::Spec { name: name.to_owned(), reason: reason.to_owned() })
+            }
         }
     }
 
@@ -70,10 +69,7 @@ impl StateDir {
 
 /// Makes a folder that must not be there yet, for its owner only.
 pub(crate) fn make_private(folder: &Path) -> Result<(), LabError> {
-    DirBuilder::new()
-        .mode(0o700)
-        .create(folder)
-        .map_err(LabError::file("make folder", folder))
+    DirBuilder::new().mode(0o700).create(folder).map_err(LabError::file("make folder", folder))
 }
 
 /// Removes a folder with all that is in it; links are removed, never followed. That it is gone

@@ -56,11 +56,8 @@ impl Tool {
         input: &str,
         place: &str,
     ) -> Result<Vec<u8>, LabError> {
-        let failed = |reason: String| LabError::Tool {
-            tool: self.name(),
-            place: place.to_owned(),
-            reason,
-        };
+        let failed =
+            |reason: String| LabError::Tool { tool: self.name(), place: place.to_owned(), reason };
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -71,9 +68,7 @@ impl Tool {
         // A tool that gave up early closes the pipe; its own words say why.
         let written = pipe.write_all(input.as_bytes());
         drop(pipe);
-        let output = child
-            .wait_with_output()
-            .map_err(|error| failed(error.to_string()))?;
+        let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
         if output.status.success() {
             written.map_err(|error| failed(error.to_string()))?;
             return Ok(output.stdout);

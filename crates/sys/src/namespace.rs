@@ -63,10 +63,7 @@ pub struct Namespace {
 impl Namespace {
     /// Opens the namespace that `path` stands for: a file of `/proc/PID/ns` or a bind mount of one.
     pub fn open(kind: Kind, path: &Path) -> io::Result<Namespace> {
-        Ok(Namespace {
-            kind,
-            file: File::open(path)?,
-        })
+        Ok(Namespace { kind, file: File::open(path)? })
     }
 
     /// The namespace the calling thread is in.
@@ -81,11 +78,7 @@ impl Namespace {
         // SAFETY: setns takes a descriptor, which `self.file` keeps open, and a flag; it touches no
         // memory of this process.
         let answer = unsafe { libc::setns(self.file.as_raw_fd(), self.kind.flag()) };
-        if answer == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
-        }
+        if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     /// Whether the calling thread is in this namespace already; joining one's own user namespace
@@ -108,11 +101,7 @@ pub fn unshare(kinds: &[Kind]) -> io::Result<()> {
     // SAFETY: unshare takes flags only. None of these kinds unshares the descriptor table, which
     // is what the standard library relies on.
     let answer = unsafe { libc::unshare(flags) };
-    if answer == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// In a new user namespace: makes the user and group that made it its root, the only mapping an
@@ -125,10 +114,7 @@ pub fn map_to_root(user: u32, group: u32) -> io::Result<()> {
 
 /// The effective user and group of this process, as its user namespace names them.
 pub fn effective_ids() -> (u32, u32) {
-    (
-        rustix::process::geteuid().as_raw(),
-        rustix::process::getegid().as_raw(),
-    )
+    (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }
 
 /// In a new mount namespace: stops mounts from spreading back to the one it was copied from.
@@ -140,13 +126,7 @@ pub fn make_mounts_private() -> io::Result<()> {
 /// Mounts an empty memory file system on `path`.
 pub fn mount_memory(path: &Path) -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    Ok(rustix::mount::mount(
-        "tmpfs",
-        path,
-        "tmpfs",
-        flags,
-        Some(c"mode=0755"),
-    )?)
+    Ok(rustix::mount::mount("tmpfs", path, "tmpfs", flags, Some(c"mode=0755"))?)
 }
 
 /// Gives the calling thread's namespace of this kind a name: an empty file at `path` with the

@@ -23,10 +23,7 @@ pub(super) fn steps(nodes: u32, rate: Option<u64>) -> Vec<Step> {
 /// Neither spanning tree nor multicast snooping: ports forward at once and nothing is sent that no
 /// node asked for. Bridged frames pass no firewall, whatever the host's default is.
 fn bridge() -> Vec<Step> {
-    let switch = |line: &str| Step::Ip {
-        place: Place::Switch,
-        line: line.to_owned(),
-    };
+    let switch = |line: &str| Step::Ip { place: Place::Switch, line: line.to_owned() };
     vec![
         Step::Sysctl {
             place: Place::Switch,
@@ -44,10 +41,7 @@ fn bridge() -> Vec<Step> {
 
 fn attach(number: u32) -> [Step; 2] {
     let port = port(number);
-    let switch = |line: String| Step::Ip {
-        place: Place::Switch,
-        line,
-    };
+    let switch = |line: String| Step::Ip { place: Place::Switch, line };
     [
         switch(format!(
             "link add {port} type veth peer name eth0 address {} netns {}",
@@ -60,10 +54,7 @@ fn attach(number: u32) -> [Step; 2] {
 
 fn node(number: u32, rate: Option<u64>) -> Vec<Step> {
     let place = Place::Node(name(number));
-    let ip = |line: String| Step::Ip {
-        place: place.clone(),
-        line,
-    };
+    let ip = |line: String| Step::Ip { place: place.clone(), line };
     let sysctl = |key: &str, value: &str| Step::Sysctl {
         place: place.clone(),
         key: key.to_owned(),
