@@ -64,6 +64,13 @@ pub fn qdisc(rate: u64) -> Tbf {
     }
 }
 
+/// How many bytes one TCP socket may have in its own node's queue (`tcp_limit_output_bytes`): what
+/// 2 ms carry. The kernel's 4 MiB would overfill the bucket's queue, whose losses no real NIC has,
+/// and let acknowledgements wait behind data.
+pub fn socket_share(rate: u64) -> u64 {
+    (rate / 8 / 500).clamp(16_384, 4_194_304)
+}
+
 /// TCP payload, in bits per second, of one flow over a wire of `rate` bits per second.
 pub fn goodput(rate: u64) -> f64 {
     rate as f64 * PAYLOAD as f64 / WIRE as f64

@@ -92,7 +92,7 @@ impl Lab {
         })
     }
 
-    /// The host's numbers of all processes in a node's network: its agents and what they started.
+    /// The host's numbers of the lab's processes in a node's network: agents and what they started.
     pub fn processes(&self, node: &str) -> Result<Vec<u32>, LabError> {
         let entry = self.entry(node)?;
         let net = entry.net.as_ref().expect("a node has a network");
@@ -101,12 +101,15 @@ impl Lab {
             node: node.to_owned(),
             source,
         })?;
+        // Proxies outside of the lab and who has only entered the network aren't the lab's.
+        let lab = namespace_of(self.keeper().pid, "pid");
         let proc = std::path::Path::new("/proc");
         let entries = fs::read_dir(proc).map_err(LabError::file("read folder", proc))?;
         let mut found: Vec<u32> = entries
             .flatten()
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-            .filter(|pid| network_of(*pid) == Some(wanted))
+            .filter(|pid| namespace_of(*pid, "net") == Some(wanted))
+            .filter(|pid| namespace_of(*pid, "pid") == lab)
             .collect();
         found.sort_unstable();
         Ok(found)
@@ -135,8 +138,8 @@ impl Lab {
     }
 }
 
-/// The inode of a process's network namespace; `None` for one that has ended or isn't ours to see.
-fn network_of(pid: u32) -> Option<u64> {
-    let metadata = fs::metadata(format!("/proc/{pid}/ns/net")).ok()?;
+/// The inode of a process's namespace; `None` for one that has ended or isn't ours to see.
+fn namespace_of(pid: u32, kind: &str) -> Option<u64> {
+    let metadata = fs::metadata(format!("/proc/{pid}/ns/{kind}")).ok()?;
     Some(metadata.ino())
 }

@@ -69,9 +69,17 @@ fn node(number: u32, rate: Option<u64>) -> Vec<Step> {
         ip(format!("addr add {}/{PREFIX} dev eth0", address(number))),
         ip("link set eth0 up".to_owned()),
     ];
-    steps.extend(rate.map(|rate| Step::Tc {
-        place: place.clone(),
-        line: format!("qdisc add dev eth0 root {}", shaping::qdisc(rate)),
+    steps.extend(rate.into_iter().flat_map(|rate| {
+        [
+            sysctl(
+                "net.ipv4.tcp_limit_output_bytes",
+                &shaping::socket_share(rate).to_string(),
+            ),
+            Step::Tc {
+                place: place.clone(),
+                line: format!("qdisc add dev eth0 root {}", shaping::qdisc(rate)),
+            },
+        ]
     }));
     steps
 }
