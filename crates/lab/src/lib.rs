@@ -1,1 +1,36 @@
-//! Skeleton.
+//! An emulated cluster on this machine: network namespaces joined by an emulated medium, without
+//! daemon, without Docker, and without root where the kernel lets users make namespaces.
+//!
+//! A [`Spec`] says what is wanted; [`plan::steps`] turns it into steps that can be printed; a
+//! keeper process ([`keeper`]) does them in namespaces of its own and then waits. Everything hangs
+//! on the keeper: when it ends, for whatever reason, the kernel takes processes, devices and mounts
+//! away, so undoing the steps is ending the keeper and needs no code that could fail to run.
+//!
+//! A program that calls [`Lab::up`] or [`Lab::check`] is started again as the keeper or the probe,
+//! so its `main` begins with [`hidden::main`], before it makes a thread.
+
+pub mod address;
+mod apply;
+pub mod check;
+mod error;
+pub mod fault;
+pub mod hidden;
+pub mod keeper;
+mod lab;
+pub mod medium;
+pub mod plan;
+mod probe;
+mod record;
+pub mod shaping;
+mod spec;
+mod state;
+mod status;
+mod tool;
+
+pub use error::LabError;
+pub use lab::Lab;
+pub use medium::Medium;
+pub use record::Record;
+pub use spec::Spec;
+pub use state::StateDir;
+pub use status::{NodeStatus, PortCounters, Status};

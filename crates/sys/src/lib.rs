@@ -5,8 +5,12 @@
 pub mod clock;
 pub mod confine;
 pub mod event;
+pub mod identity;
+pub mod init;
+pub mod namespace;
 pub mod pipe;
 pub mod process;
+pub mod proxy;
 pub mod random;
 pub mod signal;
 pub mod tcp;

@@ -1,0 +1,114 @@
+//! Does the steps, in the keeper.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use garland_sys::namespace::{self, Entry, Kind, Namespace};
+
+use crate::LabError;
+use crate::plan::{Place, Step};
+use crate::tool::Tool;
+
+/// Where `ip netns` keeps its names; the keeper mounts a memory file system of its own at `/run`.
+const NETWORKS: &str = "/run/netns";
+/// Where a lab keeps host names' namespaces, likewise.
+const HOST_NAMES: &str = "/run/utsns";
+
+/// The file that holds a node's namespace, seen from the keeper.
+pub(crate) fn path(kind: Kind, node: &str) -> PathBuf {
+    let folder = if kind == Kind::Uts { HOST_NAMES } else { NETWORKS };
+    Path::new(folder).join(node)
+}
+
+/// Does all steps. The caller's namespaces are the switch's.
+pub(crate) fn apply(steps: &[Step]) -> Result<(), LabError> {
+    for folder in [NETWORKS, HOST_NAMES] {
+        std::fs::create_dir_all(folder)
+            .map_err(LabError::file("make folder", Path::new(folder)))?;
+    }
+    for group in steps.chunk_by(same_batch) {
+        match &group[0] {
+            Step::Namespace { node } => make(node)?,
+            Step::Sysctl { place, .. } => write_settings(place, group)?,
+            Step::Ip { place, .. } => batch(Tool::Ip, place, group)?,
+            Step::Tc { place, .. } => batch(Tool::Tc, place, group)?,
+        }
+    }
+    Ok(())
+}
+
+/// Neighbours of the same kind and place go to one process.
+fn same_batch(one: &Step, other: &Step) -> bool {
+    match (one, other) {
+        (Step::Ip { place: a, .. }, Step::Ip { place: b, .. })
+        | (Step::Tc { place: a, .. }, Step::Tc { place: b, .. })
+        | (Step::Sysctl { place: a, .. }, Step::Sysctl { place: b, .. }) => a == b,
+        _ => false,
+    }
+}
+
+fn make(node: &str) -> Result<(), LabError> {
+    elsewhere(node, || {
+        namespace::unshare(&[Kind::Net, Kind::Uts])?;
+        namespace::set_host_name(node)?;
+        namespace::keep_as(Kind::Net, &path(Kind::Net, node))?;
+        namespace::keep_as(Kind::Uts, &path(Kind::Uts, node))
+    })
+}
+
+fn write_settings(place: &Place, steps: &[Step]) -> Result<(), LabError> {
+    elsewhere(&place.to_string(), || {
+        if let Place::Node(node) = place {
+            open(Kind::Net, node)?.join()?;
+        }
+        steps.iter().try_for_each(|step| match step {
+            Step::Sysctl { key, value, .. } => write_setting(key, value),
+            _ => Ok(()),
+        })
+    })
+}
+
+fn write_setting(key: &str, value: &str) -> io::Result<()> {
+    let path = format!("/proc/sys/{}", key.replace('.', "/"));
+    match std::fs::write(&path, value) {
+        // A kernel without IPv6 has no switch to turn it off with.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && key.contains(".ipv6.") => Ok(()),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{path}: {error}"))),
+        Ok(()) => Ok(()),
+    }
+}
+
+fn batch(tool: Tool, place: &Place, steps: &[Step]) -> Result<(), LabError> {
+    let mut command = tool.batch()?;
+    if let Place::Node(node) = place {
+        let net = open(Kind::Net, node).map_err(enter_failed(node))?;
+        Entry { net: Some(net), ..Entry::default() }.attach(&mut command);
+    }
+    let lines: String = steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Ip { line, .. } | Step::Tc { line, .. } => Some(format!("{line}\n")),
+            _ => None,
+        })
+        .collect();
+    tool.run(command, &lines, &place.to_string()).map(drop)
+}
+
+/// Does `work`, which may change the network and UTS namespaces, and comes back.
+fn elsewhere(node: &str, work: impl FnOnce() -> io::Result<()>) -> Result<(), LabError> {
+    let home = || -> io::Result<_> {
+        Ok((Namespace::current(Kind::Net)?, Namespace::current(Kind::Uts)?))
+    };
+    let (net, uts) = home().map_err(enter_failed(node))?;
+    let done = work();
+    net.join().and_then(|()| uts.join()).and(done).map_err(enter_failed(node))
+}
+
+fn open(kind: Kind, node: &str) -> io::Result<Namespace> {
+    Namespace::open(kind, &path(kind, node))
+}
+
+fn enter_failed(node: &str) -> impl FnOnce(io::Error) -> LabError + use<> {
+    let node = node.to_owned();
+    move |source| LabError::Tool { tool: "namespace", place: node, reason: source.to_string() }
+}

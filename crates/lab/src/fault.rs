@@ -1,0 +1,111 @@
+//! Faults for tests: cut wires, flipped bytes, stopped and killed nodes.
+
+use garland_sys::identity::{self, Signal};
+use serde::{Deserialize, Serialize};
+
+use crate::tool::Tool;
+use crate::{Lab, LabError, plan};
+
+/// The table of nftables that holds all flips of a lab.
+const TABLE: &str = "garland_flips";
+
+/// Which way on a node's link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// From the switch to the node.
+    In,
+    /// From the node to the switch.
+    Out,
+}
+
+/// Cuts a node's wire, both ways and silently: its NIC still has a carrier, and what it sends or
+/// should receive vanishes at the switch's port.
+pub fn cut(lab: &Lab, node: &str) -> Result<(), LabError> {
+    port_state(lab, node, PORT_DISABLED)
+}
+
+/// Mends a wire that [`cut`] has cut.
+pub fn restore(lab: &Lab, node: &str) -> Result<(), LabError> {
+    port_state(lab, node, PORT_FORWARDING)
+}
+
+/// Flips bits of one byte of TCP payload on a node's link, once: in the `after`-th segment from now
+/// (counting from 0) that is longer than 1100 bytes. TCP's check sum doesn't notice, as on a real
+/// wire a broken NIC or switch corrupts behind it: a veth carries no check sums.
+///
+/// The byte is set to 0, or to 255 where it was below 128, so it always changes. Needs nftables.
+pub fn flip(lab: &Lab, node: &str, way: Way, after: u32) -> Result<(), LabError> {
+    let port = plan::port(lab.number(node)?);
+    let hook = match way {
+        Way::In => "egress",
+        Way::Out => "ingress",
+    };
+    nft(lab, node, &flip_rules(&port, hook, after))
+}
+
+/// Takes back all flips of a lab, those that haven't happened yet included.
+pub fn clear_flips(lab: &Lab) -> Result<(), LabError> {
+    let rules = format!("table netdev {TABLE}\ndelete table netdev {TABLE}\n");
+    nft(lab, "switch", &rules)
+}
+
+/// Kills all that runs on a node (SIGKILL), as when its power fails; gives their number.
+pub fn kill(lab: &Lab, node: &str) -> Result<usize, LabError> {
+    signal(lab, node, Signal::KILL)
+}
+
+/// Stops all that runs on a node (SIGSTOP): it neither works nor closes its connections.
+pub fn stop(lab: &Lab, node: &str) -> Result<usize, LabError> {
+    signal(lab, node, Signal::STOP)
+}
+
+/// Lets what [`stop`] stopped go on.
+pub fn resume(lab: &Lab, node: &str) -> Result<usize, LabError> {
+    signal(lab, node, Signal::CONT)
+}
+
+/// States of a bridge's port, from linux/if_bridge.h.
+const PORT_DISABLED: u8 = 0;
+const PORT_FORWARDING: u8 = 3;
+
+fn port_state(lab: &Lab, node: &str, state: u8) -> Result<(), LabError> {
+    let port = plan::port(lab.number(node)?);
+    let line = format!("link set dev {port} type bridge_slave state {state}\n");
+    let mut command = Tool::Ip.batch()?;
+    lab.switch_entry()?.attach(&mut command);
+    Tool::Ip.run(command, &line, node).map(drop)
+}
+
+/// The first rule numbers the long segments; the one with the wanted number, and after it none in
+/// four milliards, jumps to where its byte is set. The byte is the 100th of the payload: 32 bytes of
+/// TCP header with time stamps, then 100, counted in bits. A frame on a veth holds a whole segment
+/// of up to 64 KiB, which makes no difference.
+fn flip_rules(port: &str, hook: &str, after: u32) -> String {
+    let chain = format!("{hook}_{port}_{after}");
+    format!(
+        "table netdev {TABLE} {{
+  chain {chain}_set {{
+    @th,1056,8 < 128 @th,1056,8 set 255 return
+    @th,1056,8 set 0
+  }}
+  chain {chain} {{
+    type filter hook {hook} device \"{port}\" priority 0; policy accept;
+    meta l4proto tcp meta length > 1100 numgen inc mod 4294967295 {after} jump {chain}_set
+  }}
+}}
+"
+    )
+}
+
+fn nft(lab: &Lab, node: &str, rules: &str) -> Result<(), LabError> {
+    let mut command = Tool::Nft.batch()?;
+    lab.switch_entry()?.attach(&mut command);
+    Tool::Nft.run(command, rules, node).map(drop)
+}
+
+fn signal(lab: &Lab, node: &str, signal: Signal) -> Result<usize, LabError> {
+    let processes = lab.processes(node)?;
+    let reached = processes.iter().filter(|pid| identity::signal(**pid, signal).is_ok());
+    Ok(reached.count())
+}

@@ -1,0 +1,183 @@
+//! The keeper: the one process on which a lab hangs.
+//!
+//! It makes the lab's namespaces, is the first process of the lab's PID namespace, and sleeps. The
+//! namespaces' names live on a memory file system in its own mount namespace, so nobody else keeps
+//! them alive: when the keeper ends, even by SIGKILL, the kernel kills every process of the lab and
+//! then drops the mounts, the networks and their devices.
+//!
+//! It talks with `lab up` over standard input and output: a line with the description comes in, a
+//! line with a [`Reply`] goes out, and then a line must come in that tells it to stay. If `lab up`
+//! dies before, the end of its input tells the keeper to end too.
+
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ExitCode, Stdio};
+
+use garland_sys::identity::Identity;
+use garland_sys::init::{self, Forked};
+use garland_sys::namespace::{self, Kind};
+use serde::{Deserialize, Serialize};
+
+use crate::record::Keeper;
+use crate::{LabError, Spec, apply, hidden, plan};
+
+/// What the keeper answers.
+#[derive(Debug, Serialize, Deserialize)]
+enum Reply {
+    /// The lab stands.
+    Ready(Keeper),
+    /// The kernel refused the namespaces.
+    Refused { reason: String, hint: String },
+    /// A step failed.
+    Failed(String),
+}
+
+/// Runs the keeper's part; see [`hidden::main`].
+pub fn main() -> ExitCode {
+    let reply = match read_spec() {
+        Ok(spec) => match isolate() {
+            Ok((Forked::Parent, _)) => return ExitCode::SUCCESS,
+            Ok((Forked::Child, rootless)) => build(&spec, rootless),
+            Err(error) => Reply::Refused { reason: error.to_string(), hint: hint() },
+        },
+        Err(error) => Reply::Failed(format!("read the description: {error}")),
+    };
+    let stays = matches!(reply, Reply::Ready(_));
+    if say(&reply).is_ok() && stays && told_to_stay() && init::silence().is_ok() {
+        init::reap_for_ever();
+    }
+    ExitCode::FAILURE
+}
+
+/// A keeper whose lab stands and that still ends unless [`Started::stay`] is called.
+pub(crate) struct Started {
+    input: ChildStdin,
+    /// Who it is.
+    pub(crate) keeper: Keeper,
+}
+
+impl Started {
+    /// Lets the keeper live on without its starter.
+    pub(crate) fn stay(mut self) -> io::Result<()> {
+        self.input.write_all(b"stay\n")
+    }
+}
+
+/// Starts a keeper and waits until its lab stands.
+pub(crate) fn start(spec: &Spec) -> Result<Started, LabError> {
+    let failed = |reason: String| LabError::Keeper { name: spec.name.clone(), reason };
+    let mut child = hidden::command(hidden::KEEPER, &spec.name)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| failed(error.to_string()))?;
+    let answer = converse(&mut child, spec);
+    // The process started here has forked the keeper, or failed: either way it ends at once.
+    child.wait().map_err(|error| failed(error.to_string()))?;
+    let (input, reply) = answer.map_err(|error| failed(error.to_string()))?;
+    match reply {
+        Reply::Ready(keeper) => Ok(Started { input, keeper }),
+        Reply::Failed(reason) => Err(failed(reason)),
+        Reply::Refused { reason, hint } => {
+            Err(LabError::Namespaces { name: spec.name.clone(), reason, hint })
+        }
+    }
+}
+
+fn converse(child: &mut Child, spec: &Spec) -> io::Result<(ChildStdin, Reply)> {
+    let mut input = child.stdin.take().expect("standard input was asked for");
+    let output = child.stdout.take().expect("standard output was asked for");
+    let mut line = serde_json::to_string(spec)?;
+    line.push('\n');
+    input.write_all(line.as_bytes())?;
+    let mut answer = String::new();
+    io::BufReader::new(output).read_line(&mut answer)?;
+    if answer.is_empty() {
+        return Err(io::Error::other("the keeper ended without a word"));
+    }
+    Ok((input, serde_json::from_str(&answer)?))
+}
+
+fn read_spec() -> io::Result<Spec> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+fn say(reply: &Reply) -> io::Result<()> {
+    let mut line = serde_json::to_string(reply)?;
+    line.push('\n');
+    let mut output = io::stdout().lock();
+    output.write_all(line.as_bytes())?;
+    output.flush()
+}
+
+fn told_to_stay() -> bool {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).is_ok() && line == "stay\n"
+}
+
+/// Makes the lab's own namespaces; the child is the first process of the PID namespace. Also says
+/// whether a user namespace was needed.
+fn isolate() -> io::Result<(Forked, bool)> {
+    const KINDS: [Kind; 4] = [Kind::Mount, Kind::Net, Kind::Uts, Kind::Pid];
+    garland_sys::process::leave_session()?;
+    std::env::set_current_dir("/")?;
+    let (user, group) = namespace::effective_ids();
+    // Root in a container may lack the right too, and is then an ordinary user.
+    let rootless = user != 0 || namespace::unshare(&KINDS).is_err();
+    if rootless {
+        namespace::unshare(&[Kind::User])?;
+        namespace::map_to_root(user, group)?;
+        namespace::unshare(&KINDS)?;
+    }
+    namespace::make_mounts_private()?;
+    let run = std::fs::canonicalize("/var/run").unwrap_or_else(|_| "/run".into());
+    namespace::mount_memory(&run)?;
+    if run != Path::new("/run") {
+        namespace::mount_memory(Path::new("/run"))?;
+    }
+    Ok((init::fork()?, rootless))
+}
+
+fn build(spec: &Spec, rootless: bool) -> Reply {
+    let built = namespace::set_host_name("switch")
+        .map_err(|error| error.to_string())
+        .and_then(|()| apply::apply(&plan::steps(spec)).map_err(|error| error.to_string()))
+        .and_then(|()| Identity::own().map_err(|error| error.to_string()));
+    match built {
+        Ok(identity) => Reply::Ready(Keeper::new(identity, rootless)),
+        Err(reason) => Reply::Failed(reason),
+    }
+}
+
+/// What an ordinary user's administrator has to change, judged by the settings that forbid
+/// namespaces on the known distributions.
+fn hint() -> String {
+    const SWITCHES: [(&str, &str, &str); 4] = [
+        ("user/max_user_namespaces", "0", "user.max_user_namespaces=15000"),
+        ("user/max_net_namespaces", "0", "user.max_net_namespaces=15000"),
+        ("kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"),
+        (
+            "kernel/apparmor_restrict_unprivileged_userns",
+            "1",
+            "kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+    ];
+    SWITCHES
+        .iter()
+        .find(|(file, forbids, _)| {
+            std::fs::read_to_string(format!("/proc/sys/{file}"))
+                .is_ok_and(|value| value.trim() == *forbids)
+        })
+        .map_or_else(
+            || {
+                "run as root, or where users may make namespaces (not in most containers)"
+                    .to_owned()
+            },
+            |(_, _, setting)| {
+                format!("users may not make namespaces here: as root, `sysctl -w {setting}`")
+            },
+        )
+}

@@ -1,0 +1,250 @@
+//! A running lab: starting it, joining it, ending it.
+
+use std::ffi::OsStr;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use garland_sys::namespace::{Entry, Kind, Namespace};
+
+use crate::record::Keeper;
+use crate::state::{self, StateDir};
+use crate::tool::Tool;
+use crate::{LabError, Record, Spec, address, apply, keeper};
+
+/// How long a killed keeper may take to go with all processes of its lab.
+const END: Duration = Duration::from_secs(10);
+
+/// A running lab.
+#[derive(Debug)]
+pub struct Lab {
+    state: StateDir,
+    record: Record,
+    keeper: Keeper,
+}
+
+impl Lab {
+    /// Starts a lab that lives on after this program. A stale one of the same name, whose keeper
+    /// has died, is cleaned away first.
+    pub fn up(state: &StateDir, mut spec: Spec) -> Result<Lab, LabError> {
+        spec.validate()?;
+        Tool::Ip.find()?;
+        Tool::Tc.find()?;
+        let folder = state.lab(&spec.name)?;
+        let lock = state.lock()?;
+        if let Some(record) = Record::read(&folder)? {
+            if let Some(keeper) = record.living_keeper() {
+                return Err(LabError::Running { name: spec.name, keeper: keeper.pid });
+            }
+            state::remove(&record.roots)?;
+        }
+        state::remove(&folder)?;
+        let roots = match &mut spec.roots {
+            None => folder.join("nodes"),
+            Some(roots) => {
+                *roots =
+                    std::path::absolute(&*roots).map_err(LabError::file("find folder", roots))?;
+                roots.join(format!("garland-lab-{}", spec.name))
+            }
+        };
+        let record = Record::new(spec, roots);
+        let lab = build(state, &folder, record).inspect_err(|_| {
+            // The first error is the one worth telling; a rest is cleaned by the next `up`.
+            let _ = state::remove(&folder);
+        });
+        drop(lock);
+        lab
+    }
+
+    /// Finds a running lab.
+    pub fn open(state: &StateDir, name: &str) -> Result<Lab, LabError> {
+        let record = Record::read(&state.lab(name)?)?;
+        record
+            .and_then(|record| {
+                Some(Lab { keeper: record.living_keeper()?.clone(), state: state.clone(), record })
+            })
+            .ok_or_else(|| LabError::NotRunning { name: name.to_owned() })
+    }
+
+    /// Ends the lab `name`: its processes, its networks, its folders. False when none ran; what a
+    /// crash left of it is removed all the same.
+    pub fn end(state: &StateDir, name: &str) -> Result<bool, LabError> {
+        let folder = state.lab(name)?;
+        if !folder.exists() {
+            return Ok(false);
+        }
+        let _lock = state.lock()?;
+        let record = Record::read(&folder)?;
+        let mut ran = false;
+        if let Some(record) = record {
+            if let Some(keeper) = record.living_keeper() {
+                kill(name, keeper)?;
+                ran = true;
+            }
+            state::remove(&record.roots)?;
+        }
+        state::remove(&folder)?;
+        Ok(ran)
+    }
+
+    /// Ends this lab, see [`Lab::end`].
+    pub fn down(self) -> Result<(), LabError> {
+        Lab::end(&self.state, self.name()).map(drop)
+    }
+
+    /// The lab's name.
+    pub fn name(&self) -> &str {
+        &self.record.spec.name
+    }
+
+    /// What was asked for.
+    pub fn spec(&self) -> &Spec {
+        &self.record.spec
+    }
+
+    /// The process the lab hangs on.
+    pub fn keeper(&self) -> &Keeper {
+        &self.keeper
+    }
+
+    /// All node names: the head `n0`, then `n1` and up.
+    pub fn nodes(&self) -> impl Iterator<Item = String> + use<> {
+        self.record.spec.node_names()
+    }
+
+    /// The address of a node on the lab's network.
+    pub fn address(&self, node: &str) -> Result<Ipv4Addr, LabError> {
+        self.number(node).map(address::address)
+    }
+
+    /// The root folder of a node, on the host.
+    pub fn root(&self, node: &str) -> Result<PathBuf, LabError> {
+        self.number(node)?;
+        Ok(self.record.roots.join(node))
+    }
+
+    /// A command whose program runs on a node: in its network, under its host name, as one of the
+    /// lab's processes, which end with the lab. Files are the host's, and so are the working folder
+    /// and the environment.
+    ///
+    /// The process that the caller gets to see is a proxy outside of the lab: it passes on signals
+    /// and the end of the program, and killing it kills the program. SIGSTOP can't be passed on;
+    /// [`crate::fault::stop`] stops what runs on a node.
+    pub fn command(&self, node: &str, program: impl AsRef<OsStr>) -> Result<Command, LabError> {
+        let mut entry = self.entry(node)?;
+        let pid = self.open_namespace(Kind::Pid, node, &self.keeper_file("ns/pid"))?;
+        entry.pid = Some(pid);
+        let mut command = Command::new(program);
+        entry.attach(&mut command);
+        Ok(command)
+    }
+
+    /// Moves this process, which must be single-threaded, into a node's place in the network, under
+    /// its host name. It doesn't become a process of the lab and doesn't end with it. Without root
+    /// it is root of the lab's user namespace from then on, with the user's rights to files.
+    pub fn enter(&self, node: &str) -> Result<(), LabError> {
+        self.entry(node)?.enter().map_err(|source| self.enter_failed(node, source))
+    }
+
+    /// The user, UTS and network namespaces of a node.
+    pub(crate) fn entry(&self, node: &str) -> Result<Entry, LabError> {
+        self.number(node)?;
+        let named = |kind| self.open_namespace(kind, node, &self.inside(&apply::path(kind, node)));
+        Ok(Entry {
+            user: self.user_namespace(node)?,
+            pid: None,
+            uts: Some(named(Kind::Uts)?),
+            net: Some(named(Kind::Net)?),
+        })
+    }
+
+    /// The namespaces of the medium, where the ports are.
+    pub(crate) fn switch_entry(&self) -> Result<Entry, LabError> {
+        let net = self.open_namespace(Kind::Net, "switch", &self.keeper_file("ns/net"))?;
+        Ok(Entry { user: self.user_namespace("switch")?, net: Some(net), ..Entry::default() })
+    }
+
+    /// The number of a node of this lab.
+    pub(crate) fn number(&self, node: &str) -> Result<u32, LabError> {
+        let last = self.record.spec.nodes;
+        address::number(node).filter(|number| *number <= last).ok_or_else(|| LabError::NoSuchNode {
+            lab: self.name().to_owned(),
+            node: node.to_owned(),
+            last,
+        })
+    }
+
+    /// The file of the lab's user namespace, unless this process is in it already.
+    pub(crate) fn user_path(&self, node: &str) -> Result<Option<PathBuf>, LabError> {
+        let inside = self.user_namespace(node)?.is_none();
+        Ok((!inside).then(|| self.keeper_file("ns/user")))
+    }
+
+    /// A path as the keeper sees it, by a name that works outside.
+    pub(crate) fn inside(&self, path: &Path) -> PathBuf {
+        let relative = path.strip_prefix("/").unwrap_or(path);
+        self.keeper_file("root").join(relative)
+    }
+
+    fn user_namespace(&self, node: &str) -> Result<Option<Namespace>, LabError> {
+        let user = self.open_namespace(Kind::User, node, &self.keeper_file("ns/user"))?;
+        let inside = user.is_current().map_err(|source| self.enter_failed(node, source))?;
+        Ok((!inside).then_some(user))
+    }
+
+    fn keeper_file(&self, file: &str) -> PathBuf {
+        Path::new("/proc").join(self.keeper.pid.to_string()).join(file)
+    }
+
+    fn open_namespace(&self, kind: Kind, node: &str, path: &Path) -> Result<Namespace, LabError> {
+        Namespace::open(kind, path).map_err(|source| self.enter_failed(node, source))
+    }
+
+    fn enter_failed(&self, node: &str, source: std::io::Error) -> LabError {
+        LabError::Enter { lab: self.name().to_owned(), node: node.to_owned(), source }
+    }
+}
+
+/// Makes the folders and the keeper. The record goes first, so that whatever is left by a crash
+/// can be found and removed.
+fn build(state: &StateDir, folder: &Path, record: Record) -> Result<Lab, LabError> {
+    state::make_private(folder)?;
+    record.write(folder)?;
+    state::make_private(&record.roots)?;
+    let roots = record.roots.clone();
+    populate(state, folder, record).inspect_err(|_| {
+        // As above: the first error is the one worth telling.
+        let _ = state::remove(&roots);
+    })
+}
+
+fn populate(state: &StateDir, folder: &Path, mut record: Record) -> Result<Lab, LabError> {
+    for node in record.spec.node_names() {
+        state::make_private(&record.roots.join(node))?;
+    }
+    let started = keeper::start(&record.spec)?;
+    let keeper = started.keeper.clone();
+    record.keeper = Some(keeper.clone());
+    record.write(folder)?;
+    started.stay().map_err(|error| LabError::Keeper {
+        name: record.spec.name.clone(),
+        reason: format!("the keeper ended: {error}"),
+    })?;
+    Ok(Lab { state: state.clone(), record, keeper })
+}
+
+fn kill(name: &str, keeper: &Keeper) -> Result<(), LabError> {
+    let failed = |reason: String| LabError::Keeper {
+        name: name.to_owned(),
+        reason: format!("end keeper {}: {reason}", keeper.pid),
+    };
+    let handle = keeper.identity().handle().map_err(|error| failed(error.to_string()))?;
+    let Some(handle) = handle else { return Ok(()) };
+    handle.kill().map_err(|error| failed(error.to_string()))?;
+    match handle.wait(END) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(failed("it didn't end in 10 s".to_owned())),
+        Err(error) => Err(failed(error.to_string())),
+    }
+}

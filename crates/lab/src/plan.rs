@@ -1,0 +1,113 @@
+//! From a description to steps: plain values, printable, in the order they are done.
+//!
+//! Steps have no inverse. They are done in namespaces that the keeper made, so ending the keeper
+//! undoes all of them.
+
+use std::fmt;
+
+use crate::Spec;
+
+/// Where a step is done.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// The namespace of the medium, where the ports of all nodes are.
+    Switch,
+    /// A node's namespace.
+    Node(String),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Switch => out.write_str("switch"),
+            Place::Node(name) => out.write_str(name),
+        }
+    }
+}
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Make the network and UTS namespaces of a node, its host name being its own.
+    Namespace {
+        /// The node.
+        node: String,
+    },
+    /// Write a kernel setting of a namespace.
+    Sysctl {
+        /// Where.
+        place: Place,
+        /// Its name with dots, as sysctl(8) has it.
+        key: String,
+        /// What to write.
+        value: String,
+    },
+    /// A line for `ip -batch`.
+    Ip {
+        /// Where.
+        place: Place,
+        /// The line, without `ip`.
+        line: String,
+    },
+    /// A line for `tc -batch`.
+    Tc {
+        /// Where.
+        place: Place,
+        /// The line, without `tc`.
+        line: String,
+    },
+}
+
+/// As a command that does the same by hand, the switch being the namespace `switch`.
+impl fmt::Display for Step {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Namespace { node } => write!(out, "ip netns add {node}"),
+            Step::Sysctl { place, key, value } => {
+                write!(out, "ip netns exec {place} sysctl -w {key}='{value}'")
+            }
+            Step::Ip { place, line } => write!(out, "ip -n {place} {line}"),
+            Step::Tc { place, line } => write!(out, "tc -n {place} {line}"),
+        }
+    }
+}
+
+/// The steps that build what `spec` describes.
+pub fn steps(spec: &Spec) -> Vec<Step> {
+    spec.medium.steps(spec.nodes)
+}
+
+/// The name of node `number`'s port, in the medium's namespace.
+pub fn port(number: u32) -> String {
+    format!("p{number}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Medium;
+
+    fn printed(nodes: u32, rate: Option<u64>) -> String {
+        let spec =
+            Spec { name: "lab".to_owned(), nodes, medium: Medium::Switch { rate }, roots: None };
+        let lines: Vec<_> = steps(&spec).iter().map(Step::to_string).collect();
+        lines.join("\n")
+    }
+
+    #[test]
+    fn a_slow_switch() {
+        insta::assert_snapshot!(printed(2, Some(100_000_000)));
+    }
+
+    #[test]
+    fn a_fast_switch() {
+        insta::assert_snapshot!(printed(1, Some(1_000_000_000)));
+    }
+
+    #[test]
+    fn an_unshaped_switch_has_no_queue() {
+        let steps = printed(3, None);
+        assert!(!steps.contains("tc "), "{steps}");
+        assert!(steps.contains("ip -n n3 addr add 10.88.0.13/16 dev eth0"));
+    }
+}

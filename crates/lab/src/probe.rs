@@ -1,0 +1,132 @@
+//! The probe: a process of its own that measures TCP goodput between nodes. A socket belongs to the
+//! network that its thread was in when it was made, so one process can hold both ends.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use garland_sys::clock;
+use garland_sys::namespace::{Kind, Namespace};
+
+use crate::check::{Answer, FlowTask, Task};
+
+/// Bytes a write or read.
+const PIECE: usize = 256 * 1024;
+
+/// What comes in the beginning isn't counted: the bucket's first burst and TCP's slow start.
+const WARM_UP: Duration = Duration::from_millis(250);
+
+/// Nothing is waited for longer than this.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Runs the probe's part; see [`crate::hidden::main`].
+pub(crate) fn main() -> ExitCode {
+    let answer: Answer = measure().map_err(|error| error.to_string());
+    let said = serde_json::to_writer(io::stdout().lock(), &answer);
+    if said.is_ok() && answer.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn measure() -> io::Result<Vec<f64>> {
+    let task: Task = serde_json::from_reader(io::stdin().lock())?;
+    if let Some(user) = &task.user {
+        Namespace::open(Kind::User, user)?.join()?;
+    }
+    thread::scope(|scope| {
+        let flows: Vec<_> =
+            task.flows.iter().map(|flow| scope.spawn(|| run(flow, task.duration))).collect();
+        flows
+            .into_iter()
+            .map(|flow| flow.join().map_err(|_| io::Error::other("a thread failed"))?)
+            .collect()
+    })
+}
+
+/// Measures one flow: this thread receives, a second one sends.
+fn run(flow: &FlowTask, duration: Duration) -> io::Result<f64> {
+    enter(&flow.to)?;
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    let address = (flow.address, listener.local_addr()?.port());
+    thread::scope(|scope| {
+        let sender = scope.spawn(|| {
+            enter(&flow.from)?;
+            let stream = TcpStream::connect_timeout(&address.into(), PATIENCE)?;
+            send(stream, duration)
+        });
+        let received = accept(&listener).and_then(receive);
+        let sent = sender.join().map_err(|_| io::Error::other("a thread failed"))?;
+        sent.and(received)
+    })
+}
+
+fn enter(path: &Path) -> io::Result<()> {
+    Namespace::open(Kind::Net, path)?.join()
+}
+
+/// Accepts one connection, or fails when none comes.
+fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+    listener.set_nonblocking(true)?;
+    let deadline = clock::now_ns() + nanos(PATIENCE);
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false)?;
+                return Ok(stream);
+            }
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            Err(_) if clock::now_ns() > deadline => {
+                return Err(io::Error::other("no connection came"));
+            }
+            Err(_) => thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}
+
+fn send(mut stream: TcpStream, duration: Duration) -> io::Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let piece = vec![0x5a; PIECE];
+    let end = clock::now_ns() + nanos(duration);
+    while clock::now_ns() < end {
+        stream.write_all(&piece)?;
+    }
+    // What still waits in buffers is of no use; a reset spares the wire the rest.
+    garland_sys::tcp::reset_on_close(&stream)
+}
+
+/// Bits per second between the first and the last arrival that count.
+fn receive(mut stream: TcpStream) -> io::Result<f64> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut piece = vec![0; PIECE];
+    let begin = clock::now_ns() + nanos(WARM_UP);
+    let mut first = None;
+    let mut last = begin;
+    let mut bytes: u64 = 0;
+    loop {
+        let length = match stream.read(&mut piece) {
+            Ok(0) => break,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
+            other => other?,
+        };
+        let now = clock::now_ns();
+        if now < begin {
+            continue;
+        }
+        // The piece that opens the window arrived before it.
+        if first.is_some() {
+            bytes += length as u64;
+        }
+        first.get_or_insert(now);
+        last = now;
+    }
+    let window = last - first.unwrap_or(begin);
+    if bytes == 0 || window == 0 {
+        return Err(io::Error::other("nothing arrived"));
+    }
+    Ok(bytes as f64 * 8e9 / window as f64)
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,116 @@
+//! The token bucket that makes a virtual wire as slow as a real one.
+//!
+//! A full Ethernet frame carries 1448 bytes of TCP payload (with time stamps) in 1514 bytes that
+//! the kernel counts, and occupies the wire for 1538: 24 more for check sum, preamble and gap. So a
+//! real link gives TCP 1448/1538 = 94.15 % of its rate, and so must the emulated one.
+//!
+//! Slow links count exactly, frame by frame: a small burst makes tbf split the large segments that
+//! TCP hands down, and tbf itself adds the 24 bytes. On fast links splitting would cost more CPU
+//! than everything else, so large segments pass whole; the kernel counts the headers of every frame
+//! in them but would add the 24 bytes only once, so the rate is scaled by 1514/1538 instead.
+
+use std::fmt;
+
+/// Up to this rate, in bits per second, frames are counted one by one.
+const EXACT_UP_TO: u64 = 200_000_000;
+
+/// The slowest link: below, one frame takes longer than a second.
+const SLOWEST: u64 = 16_000;
+
+/// The fastest link that is shaped honestly; one processor of 2026 moves little more through veth.
+const FASTEST: u64 = 25_000_000_000;
+
+const PAYLOAD: u64 = 1448;
+const FRAME: u64 = 1514;
+const WIRE: u64 = 1538;
+
+/// The parameters of tc-tbf(8), which [`fmt::Display`] writes as `tc` wants them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tbf {
+    /// Bits per second.
+    rate: u64,
+    /// Bytes that may pass at once.
+    burst: u64,
+    /// Bytes that may wait: the port's buffer.
+    limit: u64,
+    /// Bytes added to every frame.
+    overhead: u64,
+}
+
+impl fmt::Display for Tbf {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tbf { rate, burst, limit, overhead } = self;
+        write!(out, "tbf rate {rate}bit burst {burst} limit {limit} mpu 84")?;
+        match overhead {
+            0 => Ok(()),
+            bytes => write!(out, " overhead {bytes}"),
+        }
+    }
+}
+
+/// The token bucket for a wire of `rate` bits per second.
+pub fn qdisc(rate: u64) -> Tbf {
+    let millisecond = rate / 8 / 1000;
+    if rate <= EXACT_UP_TO {
+        Tbf { rate, burst: millisecond.max(2 * WIRE), limit: 262_144, overhead: WIRE - FRAME }
+    } else {
+        let scaled = u128::from(rate) * u128::from(FRAME) / u128::from(WIRE);
+        Tbf {
+            rate: u64::try_from(scaled).expect("less than the rate it was scaled from"),
+            burst: millisecond.max(131_072),
+            limit: (4 * millisecond).max(524_288),
+            overhead: 0,
+        }
+    }
+}
+
+/// How many bytes one TCP socket may have in its own node's queue (`tcp_limit_output_bytes`): what
+/// 2 ms carry. The kernel's 4 MiB would overfill the bucket's queue, whose losses no real NIC has,
+/// and let acknowledgements wait behind data.
+pub fn socket_share(rate: u64) -> u64 {
+    (rate / 8 / 500).clamp(16_384, 4_194_304)
+}
+
+/// TCP payload, in bits per second, of one flow over a wire of `rate` bits per second.
+pub fn goodput(rate: u64) -> f64 {
+    rate as f64 * PAYLOAD as f64 / WIRE as f64
+}
+
+/// What is wrong with a rate.
+pub(crate) fn fault(rate: u64) -> Option<String> {
+    if rate < SLOWEST {
+        Some(format!("a rate of {rate} bit/s is too low: {SLOWEST} bit/s is the least"))
+    } else if rate > FASTEST {
+        Some(format!(
+            "a rate of {:.0} Gbit/s is beyond this host: {:.0} Gbit/s is the most; without a rate \
+             the wires are as fast as the machine",
+            rate as f64 / 1e9,
+            FASTEST as f64 / 1e9
+        ))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_wires_count_frames_and_fast_ones_are_scaled() {
+        assert_eq!(
+            qdisc(100_000_000).to_string(),
+            "tbf rate 100000000bit burst 12500 limit 262144 mpu 84 overhead 24"
+        );
+        assert_eq!(
+            qdisc(1_000_000_000).to_string(),
+            "tbf rate 984395318bit burst 131072 limit 524288 mpu 84"
+        );
+        assert_eq!(qdisc(10_000_000).burst, 3076);
+    }
+
+    #[test]
+    fn goodput_is_the_known_share() {
+        assert!((goodput(100_000_000) / 1e6 - 94.148).abs() < 0.001);
+    }
+}

@@ -1,0 +1,102 @@
+//! The folder where labs keep their state: `labs/NAME/lab.json` and `labs/NAME/nodes/n3/`.
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use garland_sys::namespace;
+
+use crate::spec::name_fault;
+use crate::{LabError, Record};
+
+/// Garland's state folder; labs live under `labs` in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateDir(pub PathBuf);
+
+impl StateDir {
+    /// All labs on record, whether they run or were left by a crash, by name.
+    pub fn list(&self) -> Result<Vec<Record>, LabError> {
+        let labs = self.labs();
+        let entries = match fs::read_dir(&labs) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(LabError::file("read folder", &labs)(error)),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(LabError::file("read folder", &labs))?;
+            found.extend(Record::read(&entry.path())?);
+        }
+        found.sort_by(|one, other| one.spec.name.cmp(&other.spec.name));
+        Ok(found)
+    }
+
+    /// The folder of the lab `name`; refuses what is no name of a lab.
+    pub(crate) fn lab(&self, name: &str) -> Result<PathBuf, LabError> {
+        match name_fault(name) {
+            None => Ok(self.labs().join(name)),
+            Some(reason) => {
+                Err(LabError::Spec { name: name.to_owned(), reason: reason.to_owned() })
+            }
+        }
+    }
+
+    /// Locks all labs of this folder against being started or ended by others, until the answer is
+    /// dropped. Makes the folder when it isn't there.
+    pub(crate) fn lock(&self) -> Result<File, LabError> {
+        let labs = self.labs();
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&labs)
+            .map_err(LabError::file("make folder", &labs))?;
+        let locked = || -> io::Result<File> {
+            let folder = File::open(&labs)?;
+            if folder.metadata()?.uid() != namespace::effective_ids().0 {
+                return Err(io::Error::other("it belongs to another user"));
+            }
+            folder.lock()?;
+            Ok(folder)
+        };
+        locked().map_err(LabError::file("lock folder", &labs))
+    }
+
+    fn labs(&self) -> PathBuf {
+        self.0.join("labs")
+    }
+}
+
+/// Makes a folder that must not be there yet, for its owner only.
+pub(crate) fn make_private(folder: &Path) -> Result<(), LabError> {
+    DirBuilder::new().mode(0o700).create(folder).map_err(LabError::file("make folder", folder))
+}
+
+/// Removes a folder with all that is in it; links are removed, never followed. That it is gone
+/// already is no error.
+pub(crate) fn remove(folder: &Path) -> Result<(), LabError> {
+    let removed = match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(folder).and_then(|()| fs::remove_dir_all(folder))
+        }
+        other => other,
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(LabError::file("remove folder", folder)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Gives the owner the right to empty every folder of a tree: copied trees may hold read-only ones.
+fn open_up(folder: &Path) -> io::Result<()> {
+    fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_up(&entry.path())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! Which process: telling one from a later one with the same number, and signalling and ending it
+//! surely.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+pub use rustix::process::Signal;
+use rustix::process::{Pid, PidfdFlags};
+
+use crate::process::boot_id;
+
+/// Identifies a process beyond the reuse of its number: number, start and boot together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Process number in the PID namespace of `/proc`.
+    pub pid: u32,
+    /// When it started, in clock ticks after boot (field 22 of proc_pid_stat(5)).
+    pub start: u64,
+    /// The boot it belongs to (`/proc/sys/kernel/random/boot_id`).
+    pub boot: String,
+}
+
+impl Identity {
+    /// The identity of the process that has this number now.
+    pub fn of(pid: u32) -> io::Result<Identity> {
+        Ok(Identity { pid, start: start_ticks(pid)?, boot: boot_id() })
+    }
+
+    /// The calling process, numbered as `/proc` numbers it, which inside a PID namespace differs
+    /// from what getpid(2) says.
+    pub fn own() -> io::Result<Identity> {
+        let link = fs::read_link("/proc/self")?;
+        let pid = link
+            .to_str()
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| io::Error::other("/proc/self names no process"))?;
+        Identity::of(pid)
+    }
+
+    /// Whether this very process still runs (a zombie doesn't).
+    pub fn is_alive(&self) -> bool {
+        !is_zombie(self.pid) && Identity::of(self.pid).is_ok_and(|now| now == *self)
+    }
+
+    /// Opens a handle to it, or gives `None` when it is gone.
+    pub fn handle(&self) -> io::Result<Option<Handle>> {
+        let pid = Pid::from_raw(self.pid.cast_signed())
+            .ok_or_else(|| io::Error::other("0 is no process number"))?;
+        let handle = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(descriptor) => Handle { descriptor },
+            Err(rustix::io::Errno::SRCH) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        // The number may have been given to another process before the descriptor fixed it.
+        Ok(self.is_alive().then_some(handle))
+    }
+}
+
+/// A process held by descriptor, so that no signal can reach a successor of the same number.
+#[derive(Debug)]
+pub struct Handle {
+    descriptor: OwnedFd,
+}
+
+impl Handle {
+    /// Kills it (SIGKILL). One that has ended already is no error.
+    pub fn kill(&self) -> io::Result<()> {
+        match rustix::process::pidfd_send_signal(&self.descriptor, Signal::KILL) {
+            Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits for its end; false when it still runs after `limit`.
+    pub fn wait(&self, limit: Duration) -> io::Result<bool> {
+        let mut polled = [PollFd::new(&self.descriptor, PollFlags::IN)];
+        let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
+        loop {
+            match rustix::event::poll(&mut polled, Some(&limit)) {
+                Ok(ready) => return Ok(ready > 0),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Sends a signal to a process, by its number.
+pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
+    let pid = Pid::from_raw(pid.cast_signed())
+        .ok_or_else(|| io::Error::other("0 is no process number"))?;
+    Ok(rustix::process::kill_process(pid, signal)?)
+}
+
+/// How long ago a process started, in seconds, to a hundredth.
+pub fn age(identity: &Identity) -> io::Result<f64> {
+    let text = fs::read_to_string("/proc/uptime")?;
+    let up: f64 = text
+        .split(' ')
+        .next()
+        .and_then(|word| word.parse().ok())
+        .ok_or_else(|| io::Error::other("/proc/uptime holds no number"))?;
+    let ticks = rustix::param::clock_ticks_per_second() as f64;
+    Ok((up - identity.start as f64 / ticks).max(0.0))
+}
+
+fn start_ticks(pid: u32) -> io::Result<u64> {
+    stat_field(pid, 22)?
+        .parse()
+        .map_err(|_| io::Error::other("the start time in /proc/PID/stat is no number"))
+}
+
+fn is_zombie(pid: u32) -> bool {
+    stat_field(pid, 3).is_ok_and(|state| state == "Z" || state == "X")
+}
+
+/// Field `number` (3 and above, as proc_pid_stat(5) counts) of a process. The second field, the
+/// name, may hold blanks and brackets, so counting starts after its last bracket.
+fn stat_field(pid: u32, number: usize) -> io::Result<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    text.rsplit_once(')')
+        .and_then(|(_, rest)| rest.split_whitespace().nth(number - 3))
+        .map(str::to_owned)
+        .ok_or_else(|| io::Error::other("/proc/PID/stat is too short"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_identity_is_alive_and_another_start_is_not() {
+        let own = Identity::own().expect("/proc is mounted");
+        assert!(own.is_alive());
+        let other = Identity { start: own.start + 1, ..own };
+        assert!(!other.is_alive());
+        assert!(other.handle().expect("pidfd_open works").is_none());
+    }
+
+    #[test]
+    fn a_killed_process_is_seen_to_end() {
+        let mut child =
+            std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
+        let identity = Identity::of(child.id()).expect("it runs");
+        let handle = identity.handle().expect("pidfd").expect("it runs");
+        assert!(!handle.wait(Duration::from_millis(10)).expect("poll"));
+        handle.kill().expect("kill");
+        assert!(handle.wait(Duration::from_secs(5)).expect("poll"));
+        assert!(!identity.is_alive());
+        child.wait().expect("reap");
+    }
+}
