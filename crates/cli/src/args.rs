@@ -115,6 +115,9 @@ pub struct Launch {
     /// How relays pass bytes on.
     #[arg(long, value_enum, default_value = "splice", hide = true)]
     pub relay: RelayName,
+    /// The lab that lab:.. nodes belong to.
+    #[arg(long, default_value = "lab", value_name = "NAME")]
+    pub lab: String,
     /// Where local[..] nodes have their folders [default: under Garland's state].
     #[arg(long, value_name = "DIR")]
     pub local_root: Option<PathBuf>,
@@ -171,6 +174,9 @@ pub struct Up {
 pub struct Nodes {
     /// The nodes.
     pub nodes: String,
+    /// The lab that lab:.. nodes belong to.
+    #[arg(long, default_value = "lab", value_name = "NAME")]
+    pub lab: String,
 }
 
 /// `garland status`.
@@ -178,6 +184,9 @@ pub struct Nodes {
 pub struct Status {
     /// The nodes [default: all with an agent that stays].
     pub nodes: Option<String>,
+    /// The lab that lab:.. nodes belong to.
+    #[arg(long, default_value = "lab", value_name = "NAME")]
+    pub lab: String,
 }
 
 /// `garland lab`.

@@ -6,11 +6,12 @@ use std::sync::{Mutex, PoisonError};
 
 use garland_core::cluster::Node;
 use garland_core::proto::KeyPair;
+use garland_lab::Lab;
 use garland_node::Agent;
 
 use crate::args::Launch;
 use crate::failure::Failure;
-use crate::launch::{Launched, LaunchedChild, Orders, local};
+use crate::launch::{Launched, LaunchedChild, Orders, lab, local};
 use crate::nodes;
 use crate::places::Places;
 use crate::standing::Standing;
@@ -28,6 +29,8 @@ pub struct Muster<'a> {
     pub launch: &'a Launch,
     /// Where their complaints go.
     pub logs: PathBuf,
+    /// The lab that the nodes belong to, entered before.
+    pub lab: Option<&'a Lab>,
     /// Stay for so many seconds without anything to do, beyond this command.
     pub stay: Option<u64>,
 }
@@ -100,6 +103,9 @@ impl Muster<'_> {
         if nodes::is_local(&node.name) {
             let root = local_root(self.places, self.launch.local_root.as_deref(), &node.name)?;
             return local::launch(&node.name, &root, orders, &log);
+        }
+        if let Some(lab) = self.lab {
+            return lab::launch(lab, &node.name, orders, &log);
         }
         Err("no launcher for it yet".to_owned())
     }

@@ -15,6 +15,7 @@ use super::copy_result::CopyResult;
 use crate::args::{Args, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
+use crate::launch::lab;
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::run::Run;
@@ -41,6 +42,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let places = Places::open()?;
+    let lab = lab::enter(&nodes, &places, &cp.launch.lab)?;
     let run = Run::begin(&places, "cp")?;
     run.keep("plan.json", &plan)?;
     let muster = Muster {
@@ -48,6 +50,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         places: &places,
         launch: &cp.launch,
         logs: run.folder().to_owned(),
+        lab: lab.as_ref(),
         stay: None,
     };
     let fleet = muster.assemble()?;

@@ -14,6 +14,7 @@ use super::fold_reasons;
 use crate::args::{Args, Exec};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
+use crate::launch::lab;
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::run::Run;
@@ -51,12 +52,14 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(&exec.nodes)?;
     let places = Places::open()?;
+    let lab = lab::enter(&nodes, &places, &exec.launch.lab)?;
     let run = Run::begin(&places, "exec")?;
     let muster = Muster {
         nodes: &nodes,
         places: &places,
         launch: &exec.launch,
         logs: run.folder().to_owned(),
+        lab: lab.as_ref(),
         stay: None,
     };
     let fleet = muster.assemble()?;

@@ -4,6 +4,7 @@ mod agent;
 mod copy_result;
 mod cp;
 mod exec;
+mod lab;
 mod shell;
 mod up;
 
@@ -22,6 +23,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Up(up) => up::up(args, up),
         Command::Down(nodes) => up::down(args, nodes),
         Command::Status(status) => up::status(args, status),
+        Command::Lab(lab) => lab::run(args, &lab.command),
         Command::Agent(agent) => agent::run(agent),
         Command::Completions { shell } => shell::completions(*shell),
         Command::Man => shell::manual(),

@@ -9,6 +9,7 @@ use super::fold_reasons;
 use crate::args::{Args, Nodes, Status, Up};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
+use crate::launch::lab;
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::run::Run;
@@ -35,12 +36,14 @@ pub fn up(args: &Args, up: &Up) -> Result<Exit, Failure> {
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(&up.nodes)?;
     let places = Places::open()?;
+    let lab = lab::enter(&nodes, &places, &up.launch.lab)?;
     let run = Run::begin(&places, "up")?;
     let muster = Muster {
         nodes: &nodes,
         places: &places,
         launch: &up.launch,
         logs: run.folder().to_owned(),
+        lab: lab.as_ref(),
         stay: Some(up.idle),
     };
     let fleet = muster.assemble()?;
@@ -54,6 +57,7 @@ pub fn down(args: &Args, down: &Nodes) -> Result<Exit, Failure> {
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(&down.nodes)?;
     let places = Places::open()?;
+    let _lab = lab::enter(&nodes, &places, &down.lab)?;
     let keys = places.controller_keys()?;
     let records: Vec<Option<Standing>> =
         nodes.iter().map(|node| Standing::find(&places, &node.name)).collect();
@@ -82,6 +86,7 @@ pub fn status(args: &Args, status: &Status) -> Result<Exit, Failure> {
         Some(list) => Inventory::open(args)?.nodes(list)?,
         None => Standing::all(&places)?.iter().map(|record| Node::named(&record.name)).collect(),
     };
+    let _lab = lab::enter(&nodes, &places, &status.lab)?;
     if nodes.is_empty() && !args.json {
         println!("no agents stay; start some: garland up NODES");
         return Ok(Exit::Done);

@@ -1,1 +1,48 @@
-//! Agents in the nodes of a lab.
+//! Agents in the nodes of a lab, which are named `lab:n3` so that they can't be taken for real ones.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use garland_core::cluster::Node;
+use garland_lab::{Lab, StateDir};
+
+use super::local::own_binary;
+use super::{Launched, Orders, Starting};
+use crate::failure::Failure;
+use crate::nodes::LAB_PREFIX;
+use crate::places::Places;
+
+/// Where labs are recorded.
+pub fn state(places: &Places) -> Result<StateDir, Failure> {
+    Ok(StateDir(places.folder("lab")?))
+}
+
+/// If `nodes` are a lab's, moves this process, which must have one thread, to its head's place in
+/// the lab's network.
+pub fn enter(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>, Failure> {
+    let count = nodes.iter().filter(|node| node.name.starts_with(LAB_PREFIX)).count();
+    if count == 0 {
+        return Ok(None);
+    }
+    if count < nodes.len() {
+        return Err(Failure::usage("nodes of a lab and real ones can't be in one command")
+            .hint("no wire leads out of a lab"));
+    }
+    let lab = Lab::open(&state(places)?, name).map_err(Failure::nothing)?;
+    lab.enter("n0").map_err(Failure::nothing)?;
+    Ok(Some(lab))
+}
+
+/// Starts the agent of the lab's node `name` (with its prefix), confined to the node's folder.
+pub fn launch(lab: &Lab, name: &str, orders: &Orders, log: &Path) -> Result<Launched, String> {
+    let node = name.strip_prefix(LAB_PREFIX).unwrap_or(name);
+    let root = lab.root(node).map_err(|error| error.to_string())?;
+    let address = lab.address(node).map_err(|error| error.to_string())?;
+    let binary = std::fs::read_link(own_binary()).map_err(|error| error.to_string())?;
+    let mut command = lab.command(node, binary).map_err(|error| error.to_string())?;
+    command.args(orders.arguments()).arg("--root").arg(root);
+    let starting =
+        Starting::start(command, log).map_err(|error| format!("starting {name}: {error}"))?;
+    let (ready, child) = starting.ready()?;
+    Ok(Launched { ready, addresses: vec![IpAddr::V4(address)], child: Some(child) })
+}

@@ -71,10 +71,7 @@ fn node(number: u32, rate: Option<u64>) -> Vec<Step> {
     ];
     steps.extend(rate.into_iter().flat_map(|rate| {
         [
-            sysctl(
-                "net.ipv4.tcp_limit_output_bytes",
-                &shaping::socket_share(rate).to_string(),
-            ),
+            sysctl("net.ipv4.tcp_limit_output_bytes", &shaping::socket_share(rate).to_string()),
             Step::Tc {
                 place: place.clone(),
                 line: format!("qdisc add dev eth0 root {}", shaping::qdisc(rate)),
