@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
 use garland_sys::pipe::{self, Pipe};
+use garland_sys::tcp;
 
 /// Bytes that are read and written at a time when bytes are copied.
 const SLICE: usize = 256 << 10;
@@ -36,17 +37,20 @@ pub struct Moved {
 pub struct Conduit {
     pipes: Option<(Pipe, Pipe)>,
     scratch: Vec<u8>,
+    slice: usize,
 }
 
 impl Conduit {
-    /// A way of the wanted kind, or the other one where the system hasn't it.
+    /// A way of the wanted kind, or the other one where the system hasn't it. Bytes are passed on
+    /// when `slice` of them have come in: less would wake the CPU for drops, more would make a long
+    /// chain slow to fill.
     #[must_use]
-    pub fn new(path: Path) -> Self {
+    pub fn new(path: Path, slice: usize) -> Self {
         let pipes = match path {
             Path::Splice => Pipe::new().ok().zip(Pipe::new().ok()),
             Path::Copy => None,
         };
-        Self { pipes, scratch: Vec::new() }
+        Self { pipes, scratch: Vec::new(), slice: slice.clamp(1, SLICE) }
     }
 
     /// Moves `length` bytes from `up` to `down` and into `keep`, whichever are given. If `up`
@@ -58,24 +62,28 @@ impl Conduit {
         keep: Option<&mut [u8]>,
         length: usize,
     ) -> Moved {
-        match down {
+        let moved = match down {
             Some(down) => self.relay(up, down, keep, length),
             None => self.receive(up, keep, length),
-        }
+        };
+        set_low_water(up, 1);
+        moved
     }
 
     fn receive(&mut self, mut up: &TcpStream, keep: Option<&mut [u8]>, length: usize) -> Moved {
-        let mut moved = Moved::default();
-        if let Some(keep) = keep {
-            moved.up_error = up.read_exact(&mut keep[..length]).err();
-            return moved;
-        }
         self.scratch.resize(SLICE, 0);
-        let mut left = length;
-        while left > 0 && moved.up_error.is_none() {
-            let slice = left.min(SLICE);
-            moved.up_error = up.read_exact(&mut self.scratch[..slice]).err();
-            left -= slice;
+        let mut keep = keep;
+        let mut moved = Moved::default();
+        let mut done = 0;
+        while done < length && moved.up_error.is_none() {
+            let slice = SLICE.min(length - done);
+            let buffer = match &mut keep {
+                Some(keep) => &mut keep[done..done + slice],
+                None => &mut self.scratch[..slice],
+            };
+            set_low_water(up, slice);
+            moved.up_error = up.read_exact(buffer).err();
+            done += slice;
         }
         moved
     }
@@ -89,7 +97,13 @@ impl Conduit {
     ) -> Moved {
         let mut moved = Moved::default();
         let mut done = 0;
+        let mut water = 0;
         while done < length {
+            let least = self.slice.min(length - done);
+            if least != water {
+                set_low_water(up, least);
+                water = least;
+            }
             let kept = keep.as_deref_mut().map(|keep| &mut keep[done..length]);
             let more = &mut moved.down_error;
             let slice = match &self.pipes {
@@ -118,6 +132,11 @@ impl Conduit {
         }
         moved
     }
+}
+
+/// Asks to be woken when `bytes` have come in. Without it the relay is woken more often, no more.
+fn set_low_water(up: &TcpStream, bytes: usize) {
+    let _ = tcp::set_low_water(up, u32::try_from(bytes).unwrap_or(u32::MAX));
 }
 
 /// Moves what has come in, at most `length` bytes, inside the kernel; how many.
@@ -219,7 +238,7 @@ mod tests {
             std::thread::scope(|scope| {
                 scope.spawn(|| source.write_all(&bytes).unwrap());
                 scope.spawn(|| sink.read_exact(&mut passed).unwrap());
-                let mut conduit = Conduit::new(path);
+                let mut conduit = Conduit::new(path, 64 << 10);
                 let moved = conduit.transfer(&up, Some(&down), Some(&mut kept), bytes.len());
                 assert!(moved.up_error.is_none() && moved.down_error.is_none(), "{moved:?}");
             });
@@ -234,7 +253,7 @@ mod tests {
             let (down, mut sink) = pair();
             source.write_all(b"only this").unwrap();
             drop(source);
-            let moved = Conduit::new(path).transfer(&up, Some(&down), None, 20);
+            let moved = Conduit::new(path, 64 << 10).transfer(&up, Some(&down), None, 20);
             assert!(moved.up_error.is_some() && moved.down_error.is_none(), "{path:?}: {moved:?}");
             let mut passed = [1; 20];
             sink.read_exact(&mut passed).unwrap();
@@ -252,7 +271,7 @@ mod tests {
             let mut kept = vec![0; bytes.len()];
             std::thread::scope(|scope| {
                 scope.spawn(|| source.write_all(&bytes).unwrap());
-                let mut conduit = Conduit::new(path);
+                let mut conduit = Conduit::new(path, 64 << 10);
                 let moved = conduit.transfer(&up, Some(&down), Some(&mut kept), bytes.len());
                 assert!(moved.up_error.is_none() && moved.down_error.is_some(), "{path:?}");
             });

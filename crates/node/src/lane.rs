@@ -19,6 +19,9 @@ use crate::link::{self, Hop};
 use crate::member::{LaneHandle, Mail, Member, Notice};
 use crate::writer::Arrived;
 
+/// A relay passes a block on in so many slices: a chain of N nodes takes N slices' time to fill.
+const SLICES: usize = 4;
+
 /// A lane on this node.
 pub struct Lane {
     number: u16,
@@ -65,6 +68,7 @@ impl Lane {
     pub fn new(parts: LaneParts) -> Self {
         let LaneParts { number, blocks, member, handle, feeder, writer, path } = parts;
         let relay = Relay::new(blocks, member.me == HEAD);
+        let slice = member.layout.block_size as usize / SLICES;
         Self {
             number,
             blocks,
@@ -73,7 +77,7 @@ impl Lane {
             handle,
             feeder,
             writer,
-            conduit: Conduit::new(path),
+            conduit: Conduit::new(path, slice),
             up: None,
             down: None,
             address: None,
