@@ -278,6 +278,10 @@ impl Relay {
     }
 
     fn down_lost(&mut self, lost: u32, reason: String) {
+        if matches!(self.busy, Busy::Feeding { to, .. } if to == lost) {
+            // The loss is the answer to the feed: none other comes.
+            self.busy = Busy::No;
+        }
         if let Some(down) = self.down.as_mut().filter(|down| down.epoch == lost) {
             // The place stays taken until the head says who comes next: reading on would only mean
             // sealing again what a new downstream has yet to get.
