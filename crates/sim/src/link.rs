@@ -88,6 +88,11 @@ impl Link {
         self.items.len() - usize::from(self.reading)
     }
 
+    /// Whether the far end takes nothing any more.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.far_closed || self.ended
+    }
+
     /// Lets nothing through from `now` on.
     pub(crate) fn freeze(&mut self, now: u64) {
         self.frozen = true;

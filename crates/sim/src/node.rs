@@ -43,8 +43,8 @@ pub(crate) struct Work {
     pub(crate) placed: bool,
     /// When it began to wait for a place.
     pub(crate) since: u64,
-    /// When sending began.
-    pub(crate) began: u64,
+    /// When its last byte can be on the next wire, if it is here by then.
+    pub(crate) sent: u64,
     /// When the upstream broke before all of it was here.
     pub(crate) cut_off: Option<u64>,
     /// The link that it was sent on broke meanwhile: its epoch.

@@ -81,13 +81,13 @@ impl Engine<'_> {
         self.send_head(place, FromAgent::Closed(COPY));
         self.nodes[place].closed = true;
         for lane in 0..self.nodes[place].lanes.len() {
-            self.nodes[place].lanes[lane].work = None;
             if let Some(link) = self.nodes[place].lanes[lane].down {
                 self.close_near(link);
             }
             if let Some(link) = self.nodes[place].lanes[lane].up {
                 self.close_far(link);
             }
+            self.nodes[place].lanes[lane].work = None;
         }
     }
 

@@ -264,6 +264,14 @@ impl Engine<'_> {
         }
     }
 
+    /// Lets a thread that waits for a link to take bytes look whether it does.
+    pub(super) fn wake_blocked(&mut self, place: usize, lane: usize, number: LinkId) {
+        let work = self.nodes[place].lanes[lane].work.as_ref();
+        if work.is_some_and(|work| work.to == Some(number) && work.stage == Stage::Window) {
+            self.wake(place, lane);
+        }
+    }
+
     /// Lets a busy thread look at its work again.
     pub(super) fn wake(&mut self, place: usize, lane: usize) {
         if let Some(work) = &self.nodes[place].lanes[lane].work {

@@ -86,12 +86,12 @@ impl Engine<'_> {
 
     /// What a node is just sending takes so much longer.
     fn delay(&mut self, place: usize, how_long: u64) {
-        let horizon = self.now + self.world.latency_ns;
         for lane in 0..self.nodes[place].lanes.len() {
-            let Some(work) = &self.nodes[place].lanes[lane].work else { continue };
+            let Some(work) = &mut self.nodes[place].lanes[lane].work else { continue };
             let Some(to) = work.to.filter(|_| work.stage == Stage::Moving) else { continue };
+            work.sent = work.sent.saturating_add(how_long);
             let link = &mut self.links[to as usize];
-            if let Some(item) = link.items.back_mut().filter(|item| item.last > horizon) {
+            if let Some(item) = link.items.back_mut().filter(|_| !link.far_closed && !link.ended) {
                 item.last = item.last.saturating_add(how_long);
                 link.free = link.free.saturating_add(how_long);
             }

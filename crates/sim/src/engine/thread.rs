@@ -54,8 +54,6 @@ impl Engine<'_> {
         let event = match next.map(|item| (item.kind, item.index)) {
             Some((Kind::Block, index)) => {
                 link.reading = true;
-                let near = (link.near, link.lane);
-                self.wake(near.0, near.1);
                 RelayEvent::Block(index, self.contents[index as usize])
             }
             Some((kind, index)) => {
@@ -69,6 +67,8 @@ impl Engine<'_> {
             }
             None => return false,
         };
+        let near = link.near;
+        self.wake_blocked(near, lane, number);
         let node = &mut self.nodes[place];
         node.lanes[lane].relay.handle(event, &mut node.sink);
         true

@@ -56,7 +56,7 @@ impl Engine<'_> {
             store: Store::No,
             placed: false,
             since: self.now,
-            began: self.now,
+            sent: self.now,
             cut_off: None,
             lost: None,
         }
@@ -92,7 +92,6 @@ impl Engine<'_> {
                 if self.links[to as usize].backlog() >= self.world.window {
                     return;
                 }
-                work.began = self.now;
                 self.send(place, lane, to);
             }
             if let Some(work) = self.nodes[place].lanes[lane].work.as_mut() {
@@ -125,12 +124,16 @@ impl Engine<'_> {
         let start = link.free.max(self.now);
         let first = start.saturating_add(slice + latency);
         link.free = start.saturating_add(wire);
-        let last = link.free.saturating_add(latency);
+        let sent = link.free;
+        let last = sent.saturating_add(latency);
         let number = u16::try_from(lane).expect("lanes are few");
         let vault = self.vault.as_mut().filter(|_| fed);
         let sealed = vault.map(|vault| Box::new(vault.seal(place, number, index, incarnation)));
         let item = Item { kind: Kind::Block, index, first, last, garbled: false, sealed };
         self.put(to, item);
+        if let Some(work) = self.nodes[place].lanes[lane].work.as_mut() {
+            work.sent = sent;
+        }
     }
 
     /// When all of a thread's block is here and with the kernel of the next link.
@@ -143,20 +146,25 @@ impl Engine<'_> {
                 let item = self.links[from as usize].items.front();
                 item.expect("what is being received is first").last
             }
-            (None, None) => work.began,
+            (None, None) => self.now,
         };
-        let Some(to) = work.to.filter(|_| here != NEVER) else { return here };
-        let latency = self.world.latency_ns;
+        let Some(to) = work.to else { return here };
+        let end = work.sent.max(if work.from.is_some() { here.saturating_add(slice) } else { 0 });
         let link = &mut self.links[to as usize];
-        let item = link.items.back_mut().expect("what is being sent is last");
-        if item.last == NEVER {
-            return NEVER;
+        // Into the void, until this end learns of it; or to a wire that was cut.
+        if !link.is_dead() {
+            if link.frozen {
+                return NEVER;
+            }
+            let (far, lane) = (link.far, link.lane);
+            link.free = end;
+            let item = link.items.back_mut().expect("what is being sent is last");
+            let last = end.saturating_add(self.world.latency_ns);
+            if std::mem::replace(&mut item.last, last) == NEVER && last != NEVER {
+                self.wake(far, lane);
+            }
         }
-        if work.from.is_some() {
-            item.last = item.last.max(here + slice + latency);
-            link.free = link.free.max(item.last - latency);
-        }
-        here.max((item.last - latency).saturating_sub(slice))
+        here.max(end.saturating_sub(slice))
     }
 
     /// A thread's block is done with.
@@ -191,7 +199,7 @@ impl Engine<'_> {
         } else {
             self.flip(place, &mut item);
         }
-        if let Some(to) = work.to {
+        if let Some(to) = work.to.filter(|&to| !self.links[to as usize].is_dead()) {
             let next = self.links[to as usize].items.back_mut().expect("it is being sent");
             next.garbled = item.garbled;
             next.sealed = item.sealed.clone();
