@@ -15,6 +15,10 @@ use crate::plan::{LaneBlocks, NodeId};
 /// How many blocks one node may have asked for again and not yet received.
 const ASKED_MAX: usize = 16;
 
+/// How many blocks a node that was let drop what its disk can't take has under way to it or with its
+/// writer while it fetches them; the writer has room for more.
+const CATCH_UP_MAX: usize = 4;
+
 /// How many blocks a downstream may ask for again at a time; what it asks beyond is forgotten.
 const AGAIN_MAX: usize = 64;
 
@@ -526,12 +530,15 @@ impl Relay {
             let passed = place.is_some_and(|place| place < self.cursor);
             passed && !sink.can_serve(index) && !sink.will_serve(index)
         });
-        // A node whose disk is behind asks for what it had to drop when the stream is over.
-        let now = self.up_ended || !self.detached;
-        let own = self.lacking.iter().copied().filter(|index| {
+        // A node whose disk is behind asks for what it had to drop when the stream is over, and for
+        // no more than its disk takes: it would only have to drop it again.
+        let behind = sink.flying() + self.asked.len() >= CATCH_UP_MAX;
+        let now = !self.detached || self.up_ended && !behind;
+        let lacking = now.then_some(&self.lacking).into_iter().flatten().copied();
+        let own = lacking.filter(|index| {
             let passed = self.blocks.ordinal(*index).is_some_and(|place| place < self.cursor);
             let suspect = self.unsettled.iter().any(|block| block.index == *index);
-            now && passed && !suspect
+            passed && !suspect
         });
         let index = wanted.chain(own).find(|index| !self.asked.contains(index))?;
         self.asked.insert(index);
