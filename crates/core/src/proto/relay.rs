@@ -185,6 +185,8 @@ pub struct Relay {
     /// Blocks with the writer that were cut off, or may have been.
     doubts: Vec<Unsettled>,
     detached: bool,
+    /// How many of this lane's blocks are with the writer.
+    flying: usize,
     orders: VecDeque<RelayOrder>,
 }
 
@@ -206,6 +208,7 @@ impl Relay {
             unsettled: Vec::new(),
             doubts: Vec::new(),
             detached: false,
+            flying: 0,
             orders: VecDeque::new(),
         }
     }
@@ -409,6 +412,7 @@ impl Relay {
         let down = self.down.as_mut().filter(|down| Some(down.epoch) == to);
         let forwarded = down.map(|down| down.sent(index, place)).is_some();
         let stored = stored && store != Store::No;
+        self.flying += usize::from(stored);
         self.unsettled.push(Unsettled { index, stored, forwarded, changed: false });
     }
 
@@ -456,6 +460,7 @@ impl Relay {
 
     fn landed(&mut self, index: u64, landing: Landing, sink: &mut Sink) {
         sink.landed(index, landing);
+        self.flying = self.flying.saturating_sub(1);
         let doubt = self.doubts.iter().position(|block| block.index == index);
         let doubt = doubt.map(|at| self.doubts.remove(at));
         if landing == Landing::Written {
@@ -532,7 +537,7 @@ impl Relay {
         });
         // A node whose disk is behind asks for what it had to drop when the stream is over, and for
         // no more than its disk takes: it would only have to drop it again.
-        let behind = sink.flying() + self.asked.len() >= CATCH_UP_MAX;
+        let behind = self.flying + self.asked.len() >= CATCH_UP_MAX;
         let now = !self.detached || self.up_ended && !behind;
         let lacking = now.then_some(&self.lacking).into_iter().flatten().copied();
         let own = lacking.filter(|index| {

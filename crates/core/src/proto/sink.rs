@@ -134,12 +134,6 @@ impl Sink {
         self.flying.contains(&index)
     }
 
-    /// How many blocks are with the writer.
-    #[must_use]
-    pub fn flying(&self) -> usize {
-        self.flying.len()
-    }
-
     /// Whether block `index` is held or with the writer.
     #[must_use]
     pub fn has(&self, index: u64) -> bool {
