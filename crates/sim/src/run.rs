@@ -13,7 +13,7 @@ pub struct Run {
     pub faults: Vec<Fault>,
     /// Flips that took effect: the block and the node where it arrived changed.
     pub flipped: Vec<(u64, u32)>,
-    /// Blocks that came to a node which had no use for them any more, or that came in unusable.
+    /// Blocks received that no writer could use: had already, no room for them, or changed.
     pub wasted: u64,
     /// Blocks that were sealed twice under one key and number for two plaintexts or headers
     /// (checked runs only): always empty, or the protocol is broken.

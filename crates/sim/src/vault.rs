@@ -18,12 +18,12 @@ impl Sealed {
     /// What is left of the block when its sender was cut off half way and the rest was padded.
     pub(crate) fn pad(&mut self) {
         let half = self.bytes.len() / 2;
-        self.bytes[half..].iter_mut().for_each(|byte| *byte = !*byte);
+        self.bytes[half..].fill(0x5a);
     }
 
-    /// Changes one bit.
-    pub(crate) fn flip(&mut self) {
-        self.bytes[0] ^= 1;
+    /// Changes one bit, another one at each node.
+    pub(crate) fn flip(&mut self, place: usize) {
+        self.bytes[place / 8] ^= 1 << (place % 8);
     }
 }
 

@@ -316,8 +316,9 @@ impl Relay {
                 down.ended = false;
                 down.next = index.min(self.blocks.len());
             }
-            Kind::Again if down.again.len() < AGAIN_MAX && !down.again.contains(&index) => {
-                if self.blocks.ordinal(index).is_some() {
+            Kind::Again => {
+                let room = down.again.len() < AGAIN_MAX && !down.again.contains(&index);
+                if room && self.blocks.ordinal(index).is_some() {
                     down.again.push_back(index);
                 }
             }

@@ -84,7 +84,7 @@ impl Engine<'_> {
             node.stalled_ns += self.now - work.since;
             work.stage = Stage::Window;
         }
-        if work.stage == Stage::Window {
+        if work.stage != Stage::Moving {
             if work.from.is_none() && work.to.is_none() {
                 return self.finish(place, lane);
             }
@@ -204,7 +204,7 @@ impl Engine<'_> {
             next.garbled = item.garbled;
             next.sealed = item.sealed.clone();
         }
-        self.wasted += u64::from(item.garbled || work.store == Store::No);
+        self.wasted += u64::from(item.garbled || !work.placed);
         let node = &mut self.nodes[place];
         if work.cut_off.is_some() {
             node.places -= usize::from(work.placed);
@@ -237,7 +237,7 @@ impl Engine<'_> {
                 self.flipped.push(this);
             }
             item.garbled = true;
-            item.sealed.iter_mut().for_each(|sealed| sealed.flip());
+            item.sealed.iter_mut().for_each(|sealed| sealed.flip(place));
         }
     }
 

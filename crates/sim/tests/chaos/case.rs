@@ -25,7 +25,6 @@ impl Case {
         let mut world = World::uniform(receivers as usize, rate);
         world.slice = 256 << random.below(5);
         world.window = 1 + random.below(4) as usize;
-        world.room = 1 + random.below(8) as usize;
         world.control_jitter_ns = [0, 5, 100][random.below(3) as usize] * MILLISECOND;
         world.limit_ns = 120_000 * MILLISECOND;
         for node in &mut world.nodes {
@@ -35,6 +34,8 @@ impl Case {
         }
         let length = random.below(60 * 4096);
         let lanes = 1 + u16::try_from(random.below(3)).unwrap();
+        // A lane holds a place while it waits for its downstream, so there are more than lanes.
+        world.room = usize::from(lanes) + 1 + random.below(8) as usize;
         let schedule = Schedule { seed, checked: true, mishaps: Vec::new() };
         Self { receivers, lanes, length, world, schedule }
     }
