@@ -8,11 +8,15 @@ const SECOND: u64 = 1_000_000_000;
 
 /// 64 blocks of 4 KiB to `receivers` nodes over two lanes, a quarter of a second undisturbed.
 fn copy(receivers: usize, mishaps: Vec<Mishap>) -> Run {
+    copy_at(500_000, receivers, mishaps)
+}
+
+fn copy_at(rate: u64, receivers: usize, mishaps: Vec<Mishap>) -> Run {
     let names: Vec<String> = (1..=receivers).map(|n| format!("n{n}")).collect();
     let plan = Plan::broadcast(Layout::new(64 * 4096, 4096).expect("a layout"), &names, 2);
-    let mut world = World::uniform(receivers, 500_000);
+    let mut world = World::uniform(receivers, rate);
     world.slice = 512;
-    world.limit_ns = 60 * SECOND;
+    world.limit_ns = 600 * SECOND;
     let schedule = Schedule { seed: 1, checked: true, mishaps };
     simulate(&plan.expect("a plan"), &world, &schedule)
 }
@@ -50,6 +54,19 @@ fn a_death_costs_less_than_two_seconds() {
             assert!(took < undisturbed + 2 * SECOND, "{victims:?} cost {}", took - undisturbed);
         }
     }
+}
+
+#[test]
+fn a_link_may_break_now_and_then_but_not_all_the_time() {
+    let breaks = |every: u64| -> Vec<Mishap> {
+        (1..8).map(|time| at(time * every, What::Break(0, 2))).collect()
+    };
+    // 131 s undisturbed.
+    let run = copy_at(1000, 3, breaks(12 * SECOND));
+    assert!(run.nodes.iter().all(NodeRun::is_ok), "{run:?}");
+    let run = copy_at(1000, 3, breaks(2 * SECOND));
+    assert!(matches!(run.nodes[1].verdict, Some(Verdict::Failed(_))), "{run:?}");
+    assert!(run.nodes[0].is_ok() && run.nodes[2].is_ok(), "{run:?}");
 }
 
 #[test]
