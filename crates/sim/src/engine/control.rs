@@ -39,14 +39,14 @@ impl Engine<'_> {
         self.now + self.world.control_ns + jitter
     }
 
-    pub(super) fn from_node(&mut self, place: usize) {
+    pub(super) fn hear_node(&mut self, place: usize) {
         let node = &mut self.nodes[place];
         if let Some(message) = node.outbox.pop_front().filter(|_| !node.cut) {
             self.news.push_back(HeadEvent::From(NodeId(id(place)), message));
         }
     }
 
-    pub(super) fn to_node(&mut self, place: usize) {
+    pub(super) fn reach_node(&mut self, place: usize) {
         let node = &mut self.nodes[place];
         let Some(order) = node.inbox.pop_front().filter(|_| !node.cut && !node.closed) else {
             return;

@@ -141,8 +141,8 @@ impl<'a> Engine<'a> {
             Event::Broken(link, Side::Far) => self.broken_up(link),
             Event::Done { node, lane, serial } => self.done(node as usize, lane.into(), serial),
             Event::Landed(node) => self.landed(node as usize),
-            Event::ToNode(node) => self.to_node(node as usize),
-            Event::FromNode(node) => self.from_node(node as usize),
+            Event::ToNode(node) => self.reach_node(node as usize),
+            Event::FromNode(node) => self.hear_node(node as usize),
             Event::Lost(node) => {
                 self.news.push_back(HeadEvent::Lost(NodeId(node), "it hung up".to_owned()));
             }
