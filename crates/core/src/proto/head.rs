@@ -13,6 +13,9 @@ const RETRY_NS: u64 = 300_000_000;
 /// How often a link is tried anew before its far end is given up.
 const RETRIES: u32 = 3;
 
+/// A link that held for so long after it was tried anew is as good as one that never broke.
+const FORGIVE_NS: u64 = 10_000_000_000;
+
 /// What the head may decide by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -113,6 +116,17 @@ struct Node {
     root: Option<[u8; 32]>,
 }
 
+/// A link that broke while both its ends lived.
+#[derive(Debug, Clone, Copy, Default)]
+struct Retry {
+    /// When it is tried anew, if it isn't being tried now.
+    due: Option<u64>,
+    /// How often it was tried since it last held for long.
+    tries: u32,
+    /// When it was tried last.
+    tried: u64,
+}
+
 #[derive(Debug, Default)]
 struct LaneState {
     /// As planned.
@@ -122,8 +136,8 @@ struct LaneState {
     /// The epoch of the link that ends at each node of the chain.
     epochs: BTreeMap<NodeId, u32>,
     next_epoch: u32,
-    /// Links to be tried anew: (far end, when).
-    retries: BTreeMap<NodeId, (u64, u32)>,
+    /// Links that broke, by their far end.
+    retries: BTreeMap<NodeId, Retry>,
 }
 
 /// One copy.
@@ -242,7 +256,8 @@ impl Head {
         let silence = (1..self.nodes.len())
             .filter(|&at| self.is_alive(at))
             .map(|at| self.nodes[at].last_seen + self.policy.silence_ns);
-        let retries = self.lanes.iter().flat_map(|lane| lane.retries.values().map(|&(at, _)| at));
+        let retries =
+            self.lanes.iter().flat_map(|lane| lane.retries.values().filter_map(|retry| retry.due));
         silence.chain(retries).min().filter(|_| !self.finished)
     }
 
@@ -365,9 +380,12 @@ impl Head {
             }
         };
         let Some(far) = far.filter(|far| state.epochs.get(far) == Some(&epoch)) else { return };
-        let tries = state.retries.get(&far).map_or(0, |&(_, tries)| tries);
+        let retry = state.retries.entry(far).or_default();
+        if now.saturating_sub(retry.tried) >= FORGIVE_NS {
+            retry.tries = 0;
+        }
         // A death makes itself known within moments: wait for it before trying the link anew.
-        state.retries.insert(far, (now + RETRY_NS, tries));
+        retry.due = Some(now + RETRY_NS);
     }
 
     fn tick(&mut self, now: u64) {
@@ -386,12 +404,9 @@ impl Head {
 
     fn retry_links(&mut self, now: u64, lane: usize) {
         let state = &mut self.lanes[lane];
-        let due: Vec<(NodeId, u32)> = state
-            .retries
-            .iter()
-            .filter(|(_, (at, _))| *at <= now)
-            .map(|(&far, &(_, tries))| (far, tries))
-            .collect();
+        let is_due = |retry: &Retry| retry.due.is_some_and(|due| due <= now);
+        let due = state.retries.iter().filter(|(_, retry)| is_due(retry));
+        let due: Vec<(NodeId, u32)> = due.map(|(&far, retry)| (far, retry.tries)).collect();
         for (far, tries) in due {
             if tries >= RETRIES {
                 let reason = format!("its upstream can't reach it ({RETRIES} tries)");
@@ -399,8 +414,8 @@ impl Head {
                 continue;
             }
             let state = &mut self.lanes[lane];
-            // Never due again by itself: the next loss of this link sets the time.
-            state.retries.insert(far, (u64::MAX, tries + 1));
+            // The next loss of this link says when it is due again.
+            state.retries.insert(far, Retry { due: None, tries: tries + 1, tried: now });
             let Some(place) = state.chain.iter().position(|&node| node == far) else { continue };
             let near = state.chain[place - 1];
             state.next_epoch += 1;

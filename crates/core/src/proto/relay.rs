@@ -15,6 +15,10 @@ use crate::plan::{LaneBlocks, NodeId};
 /// How many blocks one node may have asked for again and not yet received.
 const ASKED_MAX: usize = 16;
 
+/// How many blocks a node that was let drop what its disk can't take has under way to it or with its
+/// writer while it fetches them; the writer has room for more.
+const CATCH_UP_MAX: usize = 4;
+
 /// How many blocks a downstream may ask for again at a time; what it asks beyond is forgotten.
 const AGAIN_MAX: usize = 64;
 
@@ -145,6 +149,17 @@ enum Busy {
     },
 }
 
+/// A block that came from upstream, and may have been cut off on the way there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Unsettled {
+    index: u64,
+    stored: bool,
+    /// It was passed on, and the downstream has to hear if it is void.
+    forwarded: bool,
+    /// It came in changed.
+    changed: bool,
+}
+
 /// One lane on one node.
 #[derive(Debug)]
 pub struct Relay {
@@ -163,15 +178,15 @@ pub struct Relay {
     lacking: BTreeSet<u64>,
     /// Blocks asked for again, not yet received.
     asked: BTreeSet<u64>,
-    /// The block received last, while no further frame has come: a `Void` may still follow.
-    last: Option<u64>,
-    /// The block forwarded last.
-    forwarded: Option<u64>,
-    /// Blocks that came in changed and may yet turn out to be cut off.
-    suspects: BTreeSet<u64>,
-    /// A block declared void that is still with the writer.
-    void_landing: Option<u64>,
+    /// Blocks that may yet be declared void: those received since the stream last went on. (Blocks
+    /// asked for again prove nothing: a neighbour sends them while it still waits to hear whether
+    /// what it passed on was cut off.)
+    unsettled: Vec<Unsettled>,
+    /// Blocks with the writer that were cut off, or may have been.
+    doubts: Vec<Unsettled>,
     detached: bool,
+    /// How many of this lane's blocks are with the writer.
+    flying: usize,
     orders: VecDeque<RelayOrder>,
 }
 
@@ -190,11 +205,10 @@ impl Relay {
             incarnation: 0,
             lacking: BTreeSet::new(),
             asked: BTreeSet::new(),
-            last: None,
-            forwarded: None,
-            suspects: BTreeSet::new(),
-            void_landing: None,
+            unsettled: Vec::new(),
+            doubts: Vec::new(),
             detached: false,
+            flying: 0,
             orders: VecDeque::new(),
         }
     }
@@ -210,7 +224,7 @@ impl Relay {
     #[must_use]
     pub fn may_read(&self, sink: &Sink) -> bool {
         let open = matches!(self.up, Some((_, true)));
-        let settled = self.void_landing.is_none();
+        let settled = self.doubts.is_empty();
         let down_ready = self.down.as_ref().is_none_or(|down| {
             let behind = down.next < self.cursor;
             let waiting = behind && sink.will_serve(self.blocks.index(down.next));
@@ -226,7 +240,7 @@ impl Relay {
             RelayEvent::DownOpened(_) => self.incarnation += 1,
             RelayEvent::DownLost(epoch, reason) => self.down_lost(epoch, reason),
             RelayEvent::Asked(kind, index) => self.asked_by_down(kind, index),
-            RelayEvent::UpOpened(epoch) => self.up_opened(epoch),
+            RelayEvent::UpOpened(epoch) => self.up_opened(epoch, sink),
             RelayEvent::UpLost(epoch, reason) => self.up_lost(epoch, reason),
             RelayEvent::Block(index, content) => self.block(index, content, sink),
             RelayEvent::Void(index) => self.void(index, sink),
@@ -271,6 +285,9 @@ impl Relay {
                 again: VecDeque::new(),
                 ended: false,
             });
+            for block in self.unsettled.iter_mut().chain(&mut self.doubts) {
+                block.forwarded = false;
+            }
             if let Some(down) = &self.down {
                 self.orders.push_back(RelayOrder::OpenDown(down.node, down.epoch));
             }
@@ -278,6 +295,10 @@ impl Relay {
     }
 
     fn down_lost(&mut self, lost: u32, reason: String) {
+        if matches!(self.busy, Busy::Feeding { to, .. } if to == lost) {
+            // The loss is the answer to the feed: none other comes.
+            self.busy = Busy::No;
+        }
         if let Some(down) = self.down.as_mut().filter(|down| down.epoch == lost) {
             // The place stays taken until the head says who comes next: reading on would only mean
             // sealing again what a new downstream has yet to get.
@@ -295,8 +316,9 @@ impl Relay {
                 down.ended = false;
                 down.next = index.min(self.blocks.len());
             }
-            Kind::Again if down.again.len() < AGAIN_MAX && !down.again.contains(&index) => {
-                if self.blocks.ordinal(index).is_some() {
+            Kind::Again => {
+                let room = down.again.len() < AGAIN_MAX && !down.again.contains(&index);
+                if room && self.blocks.ordinal(index).is_some() {
                     down.again.push_back(index);
                 }
             }
@@ -304,7 +326,7 @@ impl Relay {
         }
     }
 
-    fn up_opened(&mut self, opened: u32) {
+    fn up_opened(&mut self, opened: u32, sink: &Sink) {
         let Some((epoch, open)) = &mut self.up else { return };
         if *epoch != opened {
             return;
@@ -312,9 +334,15 @@ impl Relay {
         *open = true;
         self.up_ended = false;
         self.asked.clear();
-        self.last = None;
-        self.suspects.clear();
         self.orders.push_back(RelayOrder::AskUp(Kind::Resume, self.cursor));
+        // The old upstream may have been cut off in these and lost before it could say so.
+        for block in std::mem::take(&mut self.unsettled) {
+            if block.stored && sink.is_flying(block.index) {
+                self.doubts.push(block);
+            } else if block.changed || !block.stored {
+                self.void_down(block);
+            }
+        }
     }
 
     fn up_lost(&mut self, lost: u32, reason: String) {
@@ -327,8 +355,10 @@ impl Relay {
     }
 
     fn block(&mut self, index: u64, content: [u8; 32], sink: &mut Sink) {
-        self.settle(None);
         let Some(place) = self.blocks.ordinal(index) else { return };
+        if place >= self.cursor {
+            self.settle();
+        }
         self.pass(place, sink);
         let streamed = place == self.cursor;
         let to = self.down.as_ref().and_then(|down| {
@@ -359,7 +389,7 @@ impl Relay {
     }
 
     fn end(&mut self, sink: &Sink) {
-        self.settle(None);
+        self.settle();
         self.pass(self.blocks.len(), sink);
         self.up_ended = true;
     }
@@ -368,8 +398,6 @@ impl Relay {
         let Busy::Receiving { index, store, to } = self.busy else { return };
         self.busy = Busy::No;
         self.asked.remove(&index);
-        self.last = Some(index);
-        self.forwarded = None;
         if store != Store::No && !stored {
             sink.untake(index);
         }
@@ -382,10 +410,11 @@ impl Relay {
         if place == self.cursor {
             self.cursor += 1;
         }
-        if let Some(down) = self.down.as_mut().filter(|down| Some(down.epoch) == to) {
-            self.forwarded = Some(index);
-            down.sent(index, place);
-        }
+        let down = self.down.as_mut().filter(|down| Some(down.epoch) == to);
+        let forwarded = down.map(|down| down.sent(index, place)).is_some();
+        let stored = stored && store != Store::No;
+        self.flying += usize::from(stored);
+        self.unsettled.push(Unsettled { index, stored, forwarded, changed: false });
     }
 
     fn cut_off(&mut self, sink: &mut Sink) {
@@ -400,50 +429,51 @@ impl Relay {
     }
 
     fn void(&mut self, index: u64, sink: &Sink) {
-        self.settle(Some(index));
         let Some(place) = self.blocks.ordinal(index) else { return };
         if place + 1 == self.cursor {
             self.cursor = place;
         }
-        if sink.is_flying(index) {
-            self.void_landing = Some(index);
-        }
-        if self.forwarded.take() == Some(index)
-            && let Some(down) = self.down.as_mut().filter(|down| down.resumed)
-        {
-            if down.next == place + 1 {
-                down.next = place;
-            }
-            self.orders.push_back(RelayOrder::SendDown(Kind::Void, index));
+        let Some(at) = self.unsettled.iter().position(|block| block.index == index) else { return };
+        let block = self.unsettled.remove(at);
+        self.void_down(block);
+        if block.stored && sink.is_flying(index) {
+            self.doubts.push(Unsettled { forwarded: false, ..block });
         }
     }
 
-    /// A further frame has come: what is suspect now was changed on the way, except what was cut
-    /// off.
-    fn settle(&mut self, void: Option<u64>) {
-        self.last = None;
-        for index in std::mem::take(&mut self.suspects) {
-            if Some(index) != void {
-                self.orders.push_back(RelayOrder::ReportBad(index));
+    /// Tells the downstream that a block which was passed on to it is void.
+    fn void_down(&mut self, block: Unsettled) {
+        let Some(place) = self.blocks.ordinal(block.index) else { return };
+        if let Some(down) = self.down.as_mut().filter(|down| block.forwarded && down.resumed) {
+            if down.next == place + 1 {
+                down.next = place;
             }
+            self.orders.push_back(RelayOrder::SendDown(Kind::Void, block.index));
+        }
+    }
+
+    /// The stream goes on: whatever came in changed before was changed on the way, not cut off.
+    fn settle(&mut self) {
+        for block in self.unsettled.drain(..).filter(|block| block.changed) {
+            self.orders.push_back(RelayOrder::ReportBad(block.index));
         }
     }
 
     fn landed(&mut self, index: u64, landing: Landing, sink: &mut Sink) {
         sink.landed(index, landing);
-        let void = self.void_landing == Some(index);
-        if void {
-            self.void_landing = None;
+        self.flying = self.flying.saturating_sub(1);
+        let doubt = self.doubts.iter().position(|block| block.index == index);
+        let doubt = doubt.map(|at| self.doubts.remove(at));
+        if landing == Landing::Written {
+            return;
         }
-        if landing == Landing::Changed {
-            self.lacking.insert(index);
-        }
-        if landing == Landing::Changed && !void {
-            if self.last == Some(index) {
-                self.suspects.insert(index);
-            } else {
-                self.orders.push_back(RelayOrder::ReportBad(index));
-            }
+        self.lacking.insert(index);
+        if let Some(block) = doubt {
+            self.void_down(block);
+        } else if let Some(block) = self.unsettled.iter_mut().find(|block| block.index == index) {
+            block.changed = true;
+        } else {
+            self.orders.push_back(RelayOrder::ReportBad(index));
         }
     }
 
@@ -475,7 +505,9 @@ impl Relay {
             // Not here: the downstream sees the gap and asks again, and then so do we.
             down.next += 1;
         }
-        let over = self.up_ended && down.next >= self.blocks.len();
+        // The end would settle what may yet be void.
+        let settled = !self.unsettled.iter().any(|block| block.forwarded);
+        let over = self.up_ended && settled && down.next >= self.blocks.len();
         if over && !down.ended {
             down.ended = true;
             return Some(RelayOrder::SendDown(Kind::End, 0));
@@ -495,7 +527,7 @@ impl Relay {
     /// over.
     fn ask_for_missing(&mut self, sink: &Sink) -> Option<RelayOrder> {
         let open = matches!(self.up, Some((_, true)));
-        if self.is_head || !open || self.asked.len() >= ASKED_MAX || self.void_landing.is_some() {
+        if self.is_head || !open || self.asked.len() >= ASKED_MAX || !self.doubts.is_empty() {
             return None;
         }
         let wanted = self.down.iter().flat_map(|down| &down.again).copied();
@@ -504,11 +536,15 @@ impl Relay {
             let passed = place.is_some_and(|place| place < self.cursor);
             passed && !sink.can_serve(index) && !sink.will_serve(index)
         });
-        // A node whose disk is behind asks for what it had to drop when the stream is over.
-        let now = self.up_ended || !self.detached;
-        let own = self.lacking.iter().copied().filter(|index| {
+        // A node whose disk is behind asks for what it had to drop when the stream is over, and for
+        // no more than its disk takes: it would only have to drop it again.
+        let behind = self.flying + self.asked.len() >= CATCH_UP_MAX;
+        let now = !self.detached || self.up_ended && !behind;
+        let lacking = now.then_some(&self.lacking).into_iter().flatten().copied();
+        let own = lacking.filter(|index| {
             let passed = self.blocks.ordinal(*index).is_some_and(|place| place < self.cursor);
-            now && passed && !self.suspects.contains(index)
+            let suspect = self.unsettled.iter().any(|block| block.index == *index);
+            passed && !suspect
         });
         let index = wanted.chain(own).find(|index| !self.asked.contains(index))?;
         self.asked.insert(index);

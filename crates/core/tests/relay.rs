@@ -1,0 +1,213 @@
+//! The relay machine, rule by rule.
+
+use std::net::SocketAddr;
+
+use garland_core::plan::{LaneBlocks, Layout, NodeId};
+use garland_core::proto::{
+    Kind, Landing, LinkSide, Relay, RelayEvent as Event, RelayOrder as Order, Route, Sink, Store,
+};
+
+const CONTENT: [u8; 32] = [4; 32];
+
+/// A relay of a lane of eight blocks, and its sink.
+struct Middle {
+    relay: Relay,
+    sink: Sink,
+}
+
+fn route(up: Option<u32>, down: Option<u32>) -> Event {
+    let address = SocketAddr::from(([127, 0, 0, 1], 1));
+    Event::Route(Route {
+        lane: 0,
+        upstream: up.map(|epoch| (NodeId(1), epoch)),
+        downstream: down.map(|epoch| (NodeId(3), epoch, address)),
+    })
+}
+
+fn stored() -> Event {
+    Event::Received { stored: true }
+}
+
+fn receive(index: u64, store: Store, forward: bool) -> Order {
+    Order::Receive { index, store, forward }
+}
+
+fn void(index: u64) -> Order {
+    Order::SendDown(Kind::Void, index)
+}
+
+fn again(index: u64) -> Order {
+    Order::AskUp(Kind::Again, index)
+}
+
+impl Middle {
+    fn new(is_head: bool) -> Self {
+        let layout = Layout::new(8 * 4096, 4096).unwrap();
+        let sink = if is_head { Sink::source(layout) } else { Sink::new(layout, true, false) };
+        Self { relay: Relay::new(LaneBlocks { first: 0, step: 1, end: 8 }, is_head), sink }
+    }
+
+    /// A relay whose upstream and downstream are open, the downstream at the lane's start.
+    fn open() -> Self {
+        let mut middle = Self::new(false);
+        assert_eq!(middle.after(route(Some(1), Some(2))), [Order::OpenDown(NodeId(3), 2)]);
+        assert_eq!(middle.after(Event::UpOpened(1)), [Order::AskUp(Kind::Resume, 0)]);
+        middle.after(Event::DownOpened(2));
+        assert!(!middle.may_read(), "nothing is read while it has nowhere to go");
+        middle.after(Event::Asked(Kind::Resume, 0));
+        assert!(middle.may_read());
+        middle
+    }
+
+    fn after(&mut self, event: Event) -> Vec<Order> {
+        self.relay.handle(event, &mut self.sink);
+        std::iter::from_fn(|| self.relay.poll(&self.sink)).collect()
+    }
+
+    fn may_read(&self) -> bool {
+        self.relay.may_read(&self.sink)
+    }
+
+    /// A block comes, is passed on and stored, and lands.
+    fn pass(&mut self, index: u64, landing: Landing) -> Vec<Order> {
+        let mut orders = self.after(Event::Block(index, CONTENT));
+        assert_eq!(orders.pop(), Some(receive(index, Store::Yes, true)));
+        orders.extend(self.after(stored()));
+        orders.extend(self.after(Event::Landed(index, landing)));
+        orders
+    }
+}
+
+#[test]
+fn blocks_are_passed_on_while_they_arrive() {
+    let mut middle = Middle::open();
+    for index in 0..8 {
+        assert_eq!(middle.pass(index, Landing::Written), []);
+        assert_eq!(middle.relay.received(), index + 1);
+    }
+    assert_eq!(middle.after(Event::End), [Order::SendDown(Kind::End, 0)]);
+    assert!(middle.sink.is_complete());
+}
+
+#[test]
+fn the_head_feeds_and_a_lost_downstream_ends_a_feed() {
+    let mut head = Middle::new(true);
+    head.after(route(None, Some(1)));
+    head.after(Event::DownOpened(1));
+    let feed = |index, incarnation| Order::Feed { index, incarnation };
+    assert_eq!(head.after(Event::Asked(Kind::Resume, 0)), [feed(0, 1)]);
+    assert_eq!(head.after(Event::Fed), [feed(1, 1)]);
+    let lost = Order::ReportLost(LinkSide::Down, 1, "gone".to_owned());
+    assert_eq!(head.after(Event::DownLost(1, "gone".to_owned())), [lost]);
+    // Another link never carries what is sealed under the first one's key.
+    let orders = head.after(route(None, Some(2)));
+    assert_eq!(orders, [Order::CloseDown, Order::OpenDown(NodeId(3), 2)]);
+    head.after(Event::DownOpened(2));
+    assert_eq!(head.after(Event::Asked(Kind::Resume, 1)), [feed(1, 2)]);
+}
+
+#[test]
+fn what_is_asked_for_again_is_sealed_anew() {
+    let mut head = Middle::new(true);
+    head.after(route(None, Some(1)));
+    head.after(Event::DownOpened(1));
+    head.after(Event::Asked(Kind::Resume, 8));
+    let orders = head.after(Event::Asked(Kind::Again, 3));
+    assert_eq!(orders, [Order::Feed { index: 3, incarnation: 2 }]);
+    assert_eq!(head.after(Event::Fed), [Order::SendDown(Kind::End, 0)], "a frame follows");
+}
+
+#[test]
+fn a_changed_block_is_reported_when_the_stream_goes_on_and_asked_for_again() {
+    let mut middle = Middle::open();
+    assert_eq!(middle.pass(0, Landing::Changed), [], "it may have been cut off");
+    let orders = middle.after(Event::Block(1, CONTENT));
+    assert_eq!(orders, [Order::ReportBad(0), receive(1, Store::Yes, true)]);
+    assert_eq!(middle.after(stored()), [again(0)]);
+    // The downstream finds the same, and asks; the block goes to it while it comes.
+    middle.after(Event::Asked(Kind::Again, 0));
+    assert_eq!(middle.after(Event::Block(0, CONTENT)), [receive(0, Store::Yes, true)]);
+}
+
+#[test]
+fn a_void_block_accuses_nobody_and_is_passed_on() {
+    let mut middle = Middle::open();
+    assert_eq!(middle.pass(0, Landing::Changed), []);
+    assert_eq!(middle.after(Event::Void(0)), [void(0)]);
+    assert_eq!(middle.relay.received(), 0, "the stream goes on with it");
+    assert_eq!(middle.pass(0, Landing::Written), []);
+}
+
+#[test]
+fn a_block_asked_for_again_doesnt_settle_what_may_be_void() {
+    let mut middle = Middle::open();
+    middle.pass(0, Landing::Changed);
+    middle.after(Event::Block(1, CONTENT));
+    middle.after(stored());
+    // 0 comes again before the upstream knows that 1 was cut off.
+    middle.after(Event::Landed(1, Landing::Changed));
+    assert_eq!(middle.after(Event::Block(0, CONTENT)), [receive(0, Store::Yes, false)]);
+    assert_eq!(middle.after(stored()), []);
+    assert_eq!(middle.after(Event::Void(1)), [void(1)]);
+}
+
+#[test]
+fn the_rest_of_a_cut_off_block_is_declared_void() {
+    let mut middle = Middle::open();
+    assert_eq!(middle.after(Event::Block(0, CONTENT)), [receive(0, Store::Yes, true)]);
+    assert_eq!(middle.after(Event::CutOff), [void(0)]);
+    assert!(middle.sink.wants(0));
+    assert_eq!(
+        middle.after(Event::UpLost(1, "gone".to_owned())),
+        [Order::ReportLost(LinkSide::Up, 1, "gone".to_owned())]
+    );
+    assert_eq!(middle.after(route(Some(5), Some(2))), []);
+    assert_eq!(middle.after(Event::UpOpened(5)), [Order::AskUp(Kind::Resume, 0)]);
+}
+
+#[test]
+fn a_lost_upstream_leaves_its_last_block_in_doubt() {
+    let mut middle = Middle::open();
+    middle.after(Event::Block(0, CONTENT));
+    middle.after(stored());
+    assert_eq!(middle.after(route(Some(5), Some(2))), [Order::CloseUp]);
+    assert_eq!(middle.after(Event::UpOpened(5)), [Order::AskUp(Kind::Resume, 1)]);
+    assert!(!middle.may_read(), "until it has landed");
+    // Nobody is accused, the downstream hears of it, and it is asked for again.
+    assert_eq!(middle.after(Event::Landed(0, Landing::Changed)), [void(0), again(0)]);
+    assert!(middle.may_read());
+}
+
+#[test]
+fn a_new_downstream_gets_what_it_lacks_from_this_nodes_sink() {
+    let mut middle = Middle::open();
+    (0..3).for_each(|index| assert_eq!(middle.pass(index, Landing::Written), []));
+    middle.after(Event::Block(3, CONTENT));
+    middle.after(stored());
+    middle.after(route(Some(1), Some(9)));
+    middle.after(Event::DownOpened(9));
+    let feed = |index| Order::Feed { index, incarnation: 2 };
+    assert_eq!(middle.after(Event::Asked(Kind::Resume, 2)), [feed(2)]);
+    assert_eq!(middle.after(Event::Fed), []);
+    assert!(!middle.may_read(), "block 3 has to land and be fed before block 4 may come");
+    assert_eq!(middle.after(Event::Landed(3, Landing::Written)), [feed(3)]);
+    assert_eq!(middle.after(Event::Fed), []);
+    assert!(middle.may_read());
+}
+
+#[test]
+fn a_detached_node_fetches_what_it_dropped_at_its_own_pace() {
+    let mut middle = Middle::new(false);
+    middle.after(route(Some(1), None));
+    middle.after(Event::UpOpened(1));
+    middle.after(Event::Detached);
+    for index in 0..8 {
+        let orders = middle.after(Event::Block(index, CONTENT));
+        assert_eq!(orders, [receive(index, Store::IfRoom, false)]);
+        assert_eq!(middle.after(Event::Received { stored: false }), [], "not while it streams");
+    }
+    assert_eq!(middle.after(Event::End), (0..4).map(again).collect::<Vec<_>>());
+    middle.after(Event::Block(0, CONTENT));
+    assert_eq!(middle.after(stored()), []);
+    assert_eq!(middle.after(Event::Landed(0, Landing::Written)), [again(4)]);
+}

@@ -1,0 +1,92 @@
+//! What is going to happen, in the order of time.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::link::{LinkId, Side};
+
+/// Something that is going to happen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// A frame's header (and first slice) has come to the far end.
+    Arrive(LinkId),
+    /// A frame has come to the near end.
+    Asked(LinkId),
+    /// A new link reaches the far end.
+    Accept(LinkId),
+    /// The far end has waited long enough for the route that a new link names.
+    Expire(LinkId),
+    /// The near end learns that the link is open.
+    Opened(LinkId),
+    /// An end learns that the link is broken.
+    Broken(LinkId, Side),
+    /// A node's work on a block may be done.
+    Done { node: u32, lane: u16, serial: u32 },
+    /// A node's writer is done with a block.
+    Landed(u32),
+    /// A control message reaches a node.
+    ToNode(u32),
+    /// A node's control message reaches the head.
+    FromNode(u32),
+    /// The head learns that a node's control connection is gone.
+    Lost(u32),
+    /// A node's heart beats.
+    Heartbeat(u32),
+    /// A node's file gets its final name.
+    Committed(u32),
+    /// The head's deadline.
+    Tick,
+    /// A mishap of the schedule.
+    Mishap(u32),
+}
+
+#[derive(Debug)]
+struct Entry {
+    at: u64,
+    serial: u64,
+    event: Event,
+}
+
+/// Events by time; those of the same time in the order they were added.
+#[derive(Debug, Default)]
+pub(crate) struct Agenda {
+    heap: BinaryHeap<Entry>,
+    serial: u64,
+}
+
+impl Agenda {
+    pub(crate) fn add(&mut self, at: u64, event: Event) {
+        self.serial += 1;
+        self.heap.push(Entry { at, serial: self.serial, event });
+    }
+
+    pub(crate) fn next(&mut self) -> Option<(u64, Event)> {
+        self.heap.pop().map(|entry| (entry.at, entry.event))
+    }
+
+    /// How many events were added so far.
+    pub(crate) fn added(&self) -> u64 {
+        self.serial
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // The heap gives the greatest first.
+        (other.at, other.serial).cmp(&(self.at, self.serial))
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Entry {}

@@ -1,0 +1,164 @@
+//! Control messages, and what a node's control thread does with them.
+
+use garland_core::plan::NodeId;
+use garland_core::proto::{FromAgent, HeadEvent, LaneReport, RelayEvent, Report, Route, ToAgent};
+
+use super::steps::{COPY, Engine};
+use crate::agenda::Event;
+use crate::node::{Order, Stage};
+
+impl Engine<'_> {
+    pub(super) fn send_node(&mut self, place: usize, order: Order) {
+        let due = self.control_due();
+        let node = &mut self.nodes[place];
+        if node.cut {
+            return;
+        }
+        node.inbox_last = due.max(node.inbox_last);
+        node.inbox.push_back(order);
+        self.agenda.add(node.inbox_last, Event::ToNode(id(place)));
+    }
+
+    pub(super) fn send_head(&mut self, place: usize, message: FromAgent) {
+        let due = self.control_due();
+        let node = &mut self.nodes[place];
+        if node.cut || node.closed {
+            return;
+        }
+        node.outbox_last = due.max(node.outbox_last);
+        node.outbox.push_back(message);
+        self.agenda.add(node.outbox_last, Event::FromNode(id(place)));
+    }
+
+    fn control_due(&mut self) -> u64 {
+        let jitter = match self.world.control_jitter_ns {
+            0 => 0,
+            // Most messages are quick, a few take as long as they may.
+            most => self.random.below(most) >> self.random.below(8),
+        };
+        self.now + self.world.control_ns + jitter
+    }
+
+    pub(super) fn hear_node(&mut self, place: usize) {
+        let node = &mut self.nodes[place];
+        if let Some(message) = node.outbox.pop_front().filter(|_| !node.cut) {
+            self.news.push_back(HeadEvent::From(NodeId(id(place)), message));
+        }
+    }
+
+    pub(super) fn reach_node(&mut self, place: usize) {
+        let node = &mut self.nodes[place];
+        let Some(order) = node.inbox.pop_front().filter(|_| !node.cut && !node.closed) else {
+            return;
+        };
+        match order {
+            Order::Begin(routes) => {
+                for route in routes {
+                    self.set_route(place, route);
+                }
+                self.send_head(place, FromAgent::Ready(COPY));
+                self.agenda.add(self.now + self.world.heartbeat_ns, Event::Heartbeat(id(place)));
+                self.check_complete(place);
+            }
+            Order::Say(ToAgent::Route(_, route)) => self.set_route(place, route),
+            Order::Say(ToAgent::Detach(_)) => {
+                for lane in 0..self.nodes[place].lanes.len() {
+                    self.happened(place, lane, RelayEvent::Detached);
+                }
+            }
+            Order::Say(ToAgent::Commit(_, root)) => {
+                let known = self.nodes[place].sink.root();
+                assert_eq!(known, Some(root), "node {place} commits something else");
+                let due = self.now + self.world.commit_ns;
+                self.agenda.add(due, Event::Committed(id(place)));
+            }
+            Order::Say(ToAgent::Close(_)) => self.close_node(place),
+            Order::Say(_) => {}
+        }
+    }
+
+    fn close_node(&mut self, place: usize) {
+        self.send_head(place, FromAgent::Closed(COPY));
+        self.nodes[place].closed = true;
+        for lane in 0..self.nodes[place].lanes.len() {
+            if let Some(link) = self.nodes[place].lanes[lane].down {
+                self.close_near(link);
+            }
+            if let Some(link) = self.nodes[place].lanes[lane].up {
+                self.close_far(link);
+            }
+            self.nodes[place].lanes[lane].work = None;
+        }
+    }
+
+    /// The control thread learns of new hops: sockets of old ones are closed at once, whatever the
+    /// lane's own thread is at.
+    pub(super) fn set_route(&mut self, place: usize, route: Route) {
+        let lane = usize::from(route.lane);
+        let thread = &mut self.nodes[place].lanes[lane];
+        let (up, down) = (thread.up, thread.down);
+        thread.route = Some(route.clone());
+        let upstream = route.upstream.map(|(_, epoch)| epoch);
+        let downstream = route.downstream.map(|(_, epoch, _)| epoch);
+        if let Some(link) = up.filter(|&up| Some(self.links[up as usize].epoch) != upstream) {
+            self.close_far(link);
+        }
+        if let Some(link) = down.filter(|&down| Some(self.links[down as usize].epoch) != downstream)
+        {
+            self.close_near(link);
+        }
+        self.happened(place, lane, RelayEvent::Route(route));
+        for link in std::mem::take(&mut self.nodes[place].lanes[lane].early) {
+            self.admit(link);
+        }
+    }
+
+    pub(super) fn heartbeat(&mut self, place: usize) {
+        if self.nodes[place].closed {
+            return;
+        }
+        self.agenda.add(self.now + self.world.heartbeat_ns, Event::Heartbeat(id(place)));
+        let report = self.report(place);
+        self.send_head(place, FromAgent::Heartbeat(Some(report)));
+    }
+
+    fn report(&self, place: usize) -> Report {
+        let node = &self.nodes[place];
+        // What still waits for room counts as well, or a very slow disk would never show.
+        let waiting = node.lanes.iter().filter_map(|lane| lane.work.as_ref());
+        let waiting = waiting.filter(|work| work.stage == Stage::Room);
+        let waiting: u64 = waiting.map(|work| self.now - work.since).sum();
+        let lane_report = |received| LaneReport { received };
+        Report {
+            lanes: node.lanes.iter().map(|lane| lane_report(lane.relay.received())).collect(),
+            held: node.sink.held(),
+            stalled_ns: node.stalled_ns + waiting,
+            ..Report::default()
+        }
+    }
+
+    pub(super) fn check_complete(&mut self, place: usize) {
+        let node = &mut self.nodes[place];
+        if place == 0 || node.complete_ns.is_some() || !node.sink.is_complete() {
+            return;
+        }
+        node.complete_ns = Some(self.now);
+        let root = node.sink.root().expect("the digest of every block held is known");
+        let report = self.report(place);
+        self.send_head(place, FromAgent::Complete(COPY, root, report));
+    }
+
+    pub(super) fn committed(&mut self, place: usize) {
+        if self.nodes[place].closed {
+            return;
+        }
+        self.nodes[place].committed_ns = Some(self.now);
+        let report = self.report(place);
+        self.send_head(place, FromAgent::Committed(COPY, report));
+    }
+}
+
+/// A place in the plan as events carry it.
+pub(super) fn id(place: usize) -> u32 {
+    u32::try_from(place).expect("a plan has fewer nodes")
+}

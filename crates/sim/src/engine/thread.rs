@@ -1,0 +1,116 @@
+//! What a lane's thread on a node does: it feeds the relay machine and obeys it.
+
+use garland_core::proto::{FromAgent, HeadEvent, Kind, LinkSide, RelayEvent, RelayOrder};
+
+use super::steps::{COPY, Engine};
+use crate::link::{LinkId, NEVER};
+
+impl Engine<'_> {
+    /// Something happened to a lane: its relay hears of it as soon as its thread is free.
+    pub(super) fn happened(&mut self, place: usize, lane: usize, event: RelayEvent) {
+        self.nodes[place].lanes[lane].events.push_back(event);
+        self.pump(place, lane);
+    }
+
+    /// A frame's header is here.
+    pub(super) fn arrived(&mut self, number: LinkId) {
+        let link = &self.links[number as usize];
+        let (far, lane) = (link.far, link.lane);
+        self.pump(far, lane);
+    }
+
+    /// Runs a thread until it is busy or has nothing to do.
+    pub(super) fn pump(&mut self, place: usize, lane: usize) {
+        loop {
+            let node = &mut self.nodes[place];
+            if node.closed || node.lanes[lane].work.is_some() {
+                return;
+            }
+            let thread = &mut node.lanes[lane];
+            if let Some(order) = thread.relay.poll(&node.sink) {
+                self.obey(place, lane, order);
+            } else if let Some(event) = thread.events.pop_front() {
+                let landed = matches!(event, RelayEvent::Landed(..));
+                thread.relay.handle(event, &mut node.sink);
+                if landed {
+                    self.check_complete(place);
+                }
+            } else if !self.read(place, lane) {
+                return;
+            }
+        }
+    }
+
+    /// Reads the next frame from upstream, if the relay may and it is here; says whether.
+    fn read(&mut self, place: usize, lane: usize) -> bool {
+        let node = &mut self.nodes[place];
+        let thread = &mut node.lanes[lane];
+        let Some(number) = thread.up.filter(|_| thread.relay.may_read(&node.sink)) else {
+            return false;
+        };
+        let link = &mut self.links[number as usize];
+        let next = link.items.front().filter(|item| item.first <= self.now);
+        let more = link.items.front().is_some_and(|item| item.first != NEVER);
+        let event = match next.map(|item| (item.kind, item.index)) {
+            Some((Kind::Block, index)) => {
+                link.reading = true;
+                RelayEvent::Block(index, self.contents[index as usize])
+            }
+            Some((kind, index)) => {
+                link.items.pop_front();
+                if kind == Kind::Void { RelayEvent::Void(index) } else { RelayEvent::End }
+            }
+            None if link.ended && !more => {
+                link.far_closed = true;
+                thread.up = None;
+                RelayEvent::UpLost(link.epoch, "it ended".to_owned())
+            }
+            None => return false,
+        };
+        let near = link.near;
+        self.wake_blocked(near, lane, number);
+        let node = &mut self.nodes[place];
+        node.lanes[lane].relay.handle(event, &mut node.sink);
+        true
+    }
+
+    fn obey(&mut self, place: usize, lane: usize, order: RelayOrder) {
+        let number = u16::try_from(lane).expect("lanes are few");
+        match order {
+            RelayOrder::OpenDown(node, epoch) => self.open(place, lane, node, epoch),
+            RelayOrder::CloseDown => {
+                if let Some(link) = self.nodes[place].lanes[lane].down {
+                    self.close_near(link);
+                }
+            }
+            RelayOrder::CloseUp => {
+                // The control thread may have taken the new upstream's link already.
+                let thread = &self.nodes[place].lanes[lane];
+                let route = thread.route.as_ref().and_then(|route| route.upstream);
+                let epoch = route.map(|(_, epoch)| epoch);
+                let old = thread.up.filter(|&up| Some(self.links[up as usize].epoch) != epoch);
+                if let Some(link) = old {
+                    self.close_far(link);
+                }
+            }
+            RelayOrder::AskUp(kind, index) => self.ask_up(place, lane, kind, index),
+            RelayOrder::SendDown(kind, index) => self.send_down(place, lane, kind, index),
+            RelayOrder::Receive { index, store, forward } => {
+                self.receive(place, lane, index, store, forward);
+            }
+            RelayOrder::Feed { index, incarnation } => self.feed(place, lane, index, incarnation),
+            RelayOrder::ReportBad(index) => self.send_head(place, FromAgent::Bad(COPY, index)),
+            RelayOrder::ReportLost(_, epoch, reason) if place == 0 => {
+                self.news.push_back(HeadEvent::LinkLost(number, epoch, reason));
+            }
+            RelayOrder::ReportLost(side, epoch, reason) => {
+                let side: LinkSide = side;
+                let lost = FromAgent::LinkLost { copy: COPY, lane: number, epoch, side, reason };
+                self.send_head(place, lost);
+            }
+            RelayOrder::Fail(error) => {
+                self.send_head(place, FromAgent::Failed(COPY, error.to_string()));
+            }
+        }
+    }
+}

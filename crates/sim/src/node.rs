@@ -1,0 +1,144 @@
+//! A node of a run: its sink, a relay a lane, a writer, and what they are at.
+
+use std::collections::VecDeque;
+
+use garland_core::plan::{Layout, Plan};
+use garland_core::proto::{FromAgent, Relay, RelayEvent, Route, Sink, Store, ToAgent};
+
+use crate::link::LinkId;
+use crate::vault::Sealed;
+use crate::world::NodeWorld;
+
+/// Whether a node does anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    Running,
+    /// Until then.
+    Paused(u64),
+    Stopped,
+    Crashed,
+}
+
+/// From the head to a node.
+#[derive(Debug)]
+pub(crate) enum Order {
+    Begin(Vec<Route>),
+    Say(ToAgent),
+}
+
+/// What a relay's thread is at.
+#[derive(Debug)]
+pub(crate) struct Work {
+    pub(crate) serial: u32,
+    pub(crate) index: u64,
+    pub(crate) stage: Stage,
+    /// The link that the block comes from; it is fed from the sink otherwise.
+    pub(crate) from: Option<LinkId>,
+    /// The link that the block is sent on.
+    pub(crate) to: Option<LinkId>,
+    /// The key that a fed block is sealed under.
+    pub(crate) incarnation: u32,
+    pub(crate) store: Store,
+    /// There is a place for it with the writer.
+    pub(crate) placed: bool,
+    /// When it began to wait for a place.
+    pub(crate) since: u64,
+    /// When its last byte can be on the next wire, if it is here by then.
+    pub(crate) sent: u64,
+    /// When the upstream broke before all of it was here.
+    pub(crate) cut_off: Option<u64>,
+    /// The link that it was sent on broke meanwhile: its epoch.
+    pub(crate) lost: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Waits for a place with the writer.
+    Room,
+    /// Waits until the downstream takes bytes.
+    Window,
+    /// Bytes move.
+    Moving,
+}
+
+/// One lane of a node: what its thread would have on its stack.
+#[derive(Debug)]
+pub(crate) struct LaneThread {
+    pub(crate) relay: Relay,
+    pub(crate) events: VecDeque<RelayEvent>,
+    pub(crate) work: Option<Work>,
+    pub(crate) up: Option<LinkId>,
+    pub(crate) down: Option<LinkId>,
+    /// As the control thread was told last.
+    pub(crate) route: Option<Route>,
+    /// Links that name a route that hasn't been told yet.
+    pub(crate) early: Vec<LinkId>,
+}
+
+/// A block with the writer.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) lane: usize,
+    pub(crate) index: u64,
+    pub(crate) garbled: bool,
+    pub(crate) sealed: Option<Box<Sealed>>,
+}
+
+/// A node.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) life: Life,
+    pub(crate) cut: bool,
+    pub(crate) world: NodeWorld,
+    pub(crate) sink: Sink,
+    pub(crate) lanes: Vec<LaneThread>,
+    pub(crate) writing: VecDeque<Written>,
+    /// Places with the writer that are taken or promised.
+    pub(crate) places: usize,
+    pub(crate) stalled_ns: u64,
+    pub(crate) inbox: VecDeque<Order>,
+    pub(crate) inbox_last: u64,
+    pub(crate) outbox: VecDeque<FromAgent>,
+    pub(crate) outbox_last: u64,
+    pub(crate) closed: bool,
+    pub(crate) first_ns: Option<u64>,
+    pub(crate) complete_ns: Option<u64>,
+    pub(crate) committed_ns: Option<u64>,
+}
+
+impl Node {
+    /// The node at `place` of a plan; the head is at 0.
+    pub(crate) fn new(plan: &Plan, place: usize, world: NodeWorld) -> Self {
+        let layout: Layout = plan.layout;
+        let is_head = place == 0;
+        let sink =
+            if is_head { Sink::source(layout) } else { Sink::new(layout, world.holder, false) };
+        let lane = |blocks| LaneThread {
+            relay: Relay::new(blocks, is_head),
+            events: VecDeque::new(),
+            work: None,
+            up: None,
+            down: None,
+            route: None,
+            early: Vec::new(),
+        };
+        Self {
+            life: Life::Running,
+            cut: false,
+            world,
+            sink,
+            lanes: plan.lanes.iter().map(|planned| lane(planned.blocks)).collect(),
+            writing: VecDeque::new(),
+            places: 0,
+            stalled_ns: 0,
+            inbox: VecDeque::new(),
+            inbox_last: 0,
+            outbox: VecDeque::new(),
+            outbox_last: 0,
+            closed: false,
+            first_ns: None,
+            complete_ns: None,
+            committed_ns: None,
+        }
+    }
+}

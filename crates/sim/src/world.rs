@@ -1,0 +1,80 @@
+//! What a simulated cluster is like.
+
+/// One receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeWorld {
+    /// Bytes a second that its disk takes.
+    pub disk_rate: u64,
+    /// Whether it can read back what it wrote; a node that drops the bytes can't.
+    pub holder: bool,
+}
+
+/// Links, disks and delays. All times are in nanoseconds, all rates in bytes a second.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct World {
+    /// What a link carries in each direction, a lane.
+    pub link_rate: u64,
+    /// From one end of a link to the other; at least 1.
+    pub latency_ns: u64,
+    /// What a relay passes on at a time, in bytes.
+    pub slice: u32,
+    /// How many whole blocks wait in a link's socket buffers before its sender has to.
+    pub window: usize,
+    /// To open a link, beside the latency.
+    pub connect_ns: u64,
+    /// How long an agent keeps a link whose route it hasn't been told yet.
+    pub accept_ns: u64,
+    /// From the head to an agent or back.
+    pub control_ns: u64,
+    /// A control message takes up to this much longer, by chance; order is kept.
+    pub control_jitter_ns: u64,
+    /// Between two heartbeats.
+    pub heartbeat_ns: u64,
+    /// How many blocks a node's writer may have before it makes receiving wait.
+    pub room: usize,
+    /// From the commit to the final name.
+    pub commit_ns: u64,
+    /// Of each receiver, in the plan's order.
+    pub nodes: Vec<NodeWorld>,
+    /// A run that hasn't ended by then is stuck.
+    pub limit_ns: u64,
+}
+
+impl World {
+    /// `receivers` equal nodes on links of `link_rate` bytes a second: 50 µs latency, slices of
+    /// 64 KiB, 0.2 ms to connect, and disks that take 2 GiB/s.
+    #[must_use]
+    pub fn uniform(receivers: usize, link_rate: u64) -> Self {
+        Self {
+            link_rate,
+            latency_ns: 50_000,
+            slice: 64 << 10,
+            window: 2,
+            connect_ns: 200_000,
+            accept_ns: 1_000_000_000,
+            control_ns: 100_000,
+            control_jitter_ns: 0,
+            heartbeat_ns: 100_000_000,
+            room: 8,
+            commit_ns: 1_000_000,
+            nodes: vec![NodeWorld { disk_rate: 2 << 30, holder: true }; receivers],
+            limit_ns: 3_600_000_000_000,
+        }
+    }
+
+    /// How long a link takes for `bytes`.
+    pub(crate) fn wire_ns(&self, bytes: u64) -> u64 {
+        nanoseconds(bytes, self.link_rate)
+    }
+
+    /// How long a link takes for a slice.
+    pub(crate) fn slice_ns(&self) -> u64 {
+        self.wire_ns(u64::from(self.slice))
+    }
+}
+
+/// How long `bytes` take at `rate` bytes a second.
+pub(crate) fn nanoseconds(bytes: u64, rate: u64) -> u64 {
+    let ns = u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1));
+    u64::try_from(ns).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,103 @@
+//! What every run must be like, whatever happened to it.
+
+use std::collections::BTreeSet;
+
+use garland_core::proto::Verdict;
+use garland_sim::{NodeRun, Run, Schedule, What, simulate};
+
+use crate::case::Case;
+
+/// What a death may cost: 2 s, and some for noticing that it was one of several.
+const DEATH_NS: u64 = 2_500_000_000;
+
+/// What a broken link may cost: 0.3 s until it is tried anew, and as long as a message may take.
+const BREAK_NS: u64 = 500_000_000;
+
+/// Runs a case and says what is wrong with the run, if anything.
+pub fn judge(case: &Case) -> Result<(), String> {
+    let run = simulate(&case.plan(), &case.world, &case.schedule);
+    let killed: BTreeSet<u32> =
+        case.schedule.mishaps.iter().filter_map(|mishap| mishap.what.kills()).collect();
+    for (number, node) in (1..).zip(&run.nodes) {
+        if killed.contains(&number) {
+            dead(node).map_err(|why| format!("dead node {number} {why}: {node:?}"))?;
+        } else {
+            healthy(node).map_err(|why| format!("healthy node {number} {why}: {node:?}"))?;
+        }
+    }
+    if !run.reused.is_empty() {
+        return Err(format!("key and nonce reused: {:?}", run.reused));
+    }
+    faults(case, &run)?;
+    let took = run.finished_ns.ok_or("the run is stuck")?;
+    let bound = bound(case);
+    if took > bound {
+        return Err(format!(
+            "it took {} ms, allowed are {} ms",
+            took / 1_000_000,
+            bound / 1_000_000
+        ));
+    }
+    Ok(())
+}
+
+fn healthy(node: &NodeRun) -> Result<(), &'static str> {
+    match (&node.verdict, node.identical) {
+        (None, _) => Err("has no verdict"),
+        (Some(Verdict::Ok), Some(true)) if node.committed_ns.is_some() => Ok(()),
+        (Some(Verdict::Ok), _) => Err("is called ok and isn't"),
+        (Some(_), _) => Err("was given up"),
+    }
+}
+
+fn dead(node: &NodeRun) -> Result<(), &'static str> {
+    match &node.verdict {
+        None => Err("has no verdict"),
+        Some(Verdict::Dead(_)) => Ok(()),
+        // It died after it had the file.
+        Some(Verdict::Ok) if node.is_ok() && node.identical == Some(true) => Ok(()),
+        Some(Verdict::Ok) => Err("is called ok and isn't"),
+        Some(Verdict::Failed(_)) => Err("is called failed"),
+    }
+}
+
+/// Every fault named must be one; and unless something else hides it, every one must be named.
+fn faults(case: &Case, run: &Run) -> Result<(), String> {
+    let real: BTreeSet<(u64, u32)> = run.flipped.iter().copied().collect();
+    let named: BTreeSet<(u64, u32)> =
+        run.faults.iter().map(|fault| (fault.index, fault.to.0)).collect();
+    // A node that has a block already passes it on unopened: then the next one finds the fault.
+    let is_real = |&&(index, to): &&(u64, u32)| real.iter().any(|r| r.0 == index && r.1 <= to);
+    if let Some(wrong) = named.iter().find(|fault| !is_real(fault)) {
+        return Err(format!("fault {wrong:?} was named, but only {real:?} happened"));
+    }
+    // A node that drops what its disk can't take doesn't open it, and finds nothing.
+    let all_open = run.nodes.iter().all(|node| !node.detached);
+    let flips = case.schedule.mishaps.iter().all(|m| matches!(m.what, What::Flip { .. }));
+    let only_flips = flips && all_open;
+    let blocks = |faults: &BTreeSet<(u64, u32)>| -> BTreeSet<u64> {
+        faults.iter().map(|&(index, _)| index).collect()
+    };
+    if only_flips && blocks(&named) != blocks(&real) {
+        return Err(format!("faults {named:?} were named, but {real:?} happened"));
+    }
+    Ok(())
+}
+
+fn bound(case: &Case) -> u64 {
+    let quiet = Schedule { mishaps: Vec::new(), ..case.schedule.clone() };
+    let undisturbed = simulate(&case.plan(), &case.world, &quiet);
+    let mut bound = undisturbed.finished_ns.unwrap_or(0);
+    for mishap in &case.schedule.mishaps {
+        bound += match mishap.what {
+            What::Crash(_) | What::Cut(_) | What::Stop(_) => DEATH_NS,
+            What::Pause(_, how_long) => how_long,
+            What::Break(..) => BREAK_NS,
+            What::Flip { .. } | What::Interrupt => BREAK_NS / 10,
+        };
+    }
+    // What happens after the end of the undisturbed copy begins its own count.
+    let late = case.schedule.mishaps.iter().map(|mishap| mishap.at).max().unwrap_or(0);
+    // Whoever comes behind a node that can't give back what it dropped takes its time.
+    bound.max(late) + bound
+}
