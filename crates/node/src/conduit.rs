@@ -4,7 +4,7 @@
 //! Two ways, the same result. `Splice` moves the bytes inside the kernel and reads only the node's
 //! own double; `Copy` reads them once and writes them on. `benches/results` says which wins where.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::TcpStream;
 
 use garland_sys::pipe::{self, Pipe};
@@ -70,22 +70,17 @@ impl Conduit {
         moved
     }
 
-    fn receive(&mut self, mut up: &TcpStream, keep: Option<&mut [u8]>, length: usize) -> Moved {
-        self.scratch.resize(SLICE, 0);
-        let mut keep = keep;
-        let mut moved = Moved::default();
+    fn receive(&mut self, up: &TcpStream, mut keep: Option<&mut [u8]>, length: usize) -> Moved {
         let mut done = 0;
-        while done < length && moved.up_error.is_none() {
-            let slice = SLICE.min(length - done);
-            let buffer = match &mut keep {
-                Some(keep) => &mut keep[done..done + slice],
-                None => &mut self.scratch[..slice],
-            };
-            set_low_water(up, slice);
-            moved.up_error = up.read_exact(buffer).err();
-            done += slice;
+        while done < length {
+            let kept = keep.as_deref_mut().map(|keep| &mut keep[done..length]);
+            set_low_water(up, SLICE.min(length - done));
+            match take_slice(&mut self.scratch, up, kept, length - done) {
+                Ok(came) => done += came.len(),
+                Err(error) => return Moved { up_error: Some(error), down_error: None },
+            }
         }
-        moved
+        Moved::default()
     }
 
     fn relay(
@@ -176,28 +171,38 @@ fn splice_slice(
 /// Moves what has come in, at most `length` bytes, through this process's memory; how many.
 fn copy_slice(
     scratch: &mut Vec<u8>,
-    mut up: &TcpStream,
+    up: &TcpStream,
     mut down: &TcpStream,
     keep: Option<&mut [u8]>,
     length: usize,
     down_error: &mut Option<io::Error>,
 ) -> io::Result<usize> {
-    scratch.resize(SLICE, 0);
-    let buffer = keep.unwrap_or(scratch);
-    let slice = length.min(SLICE).min(buffer.len());
-    let came = loop {
-        match up.read(&mut buffer[..slice]) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            result => break result?,
+    let came = take_slice(scratch, up, keep, length)?;
+    if down_error.is_none() {
+        *down_error = down.write_all(came).err();
+    }
+    Ok(came.len())
+}
+
+/// Takes what has come in, at most `length` bytes, into `keep` or else `scratch`.
+fn take_slice<'a>(
+    scratch: &'a mut Vec<u8>,
+    up: &TcpStream,
+    keep: Option<&'a mut [u8]>,
+    length: usize,
+) -> io::Result<&'a [u8]> {
+    let buffer = match keep {
+        Some(keep) => keep,
+        None => {
+            scratch.resize(SLICE, 0);
+            scratch
         }
     };
-    if came == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
+    let slice = length.min(SLICE).min(buffer.len());
+    match tcp::receive(up, &mut buffer[..slice])? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        came => Ok(&buffer[..came]),
     }
-    if down_error.is_none() {
-        *down_error = down.write_all(&buffer[..came]).err();
-    }
-    Ok(came)
 }
 
 fn pad(mut down: &TcpStream, length: usize) -> io::Result<()> {
@@ -213,6 +218,7 @@ fn pad(mut down: &TcpStream, length: usize) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::net::TcpListener;
 
     use super::*;

@@ -35,7 +35,7 @@ pub struct Lane {
     up: Option<(u32, TcpStream)>,
     down: Option<(u32, TcpStream)>,
     /// Where the downstream of the present route listens.
-    address: Option<SocketAddr>,
+    address: Option<(u32, SocketAddr)>,
     /// The epoch of the upstream link that the present route names.
     expected: Option<u32>,
     /// Links from upstreams that came before the route that names them.
@@ -92,17 +92,27 @@ impl Lane {
         self.member.tell_if_complete();
         while !self.member.is_closing() {
             self.handle.wake.lower();
+            // Every event's orders are obeyed before the next event: a block whose header has been
+            // read belongs to the link that it came by, and a letter may replace that link.
+            self.obey_all();
             while let Ok(mail) = letters.try_recv() {
                 self.read_mail(mail);
+                self.obey_all();
             }
-            while let Some(order) = self.poll() {
-                self.obey(order);
-                if self.member.is_closing() {
-                    return;
-                }
+            if self.member.is_closing() {
+                return;
             }
             if let Err(error) = self.wait() {
                 self.member.tell(Notice::Failed(format!("waiting for its links: {error}")));
+                return;
+            }
+        }
+    }
+
+    fn obey_all(&mut self) {
+        while let Some(order) = self.poll() {
+            self.obey(order);
+            if self.member.is_closing() {
                 return;
             }
         }
@@ -121,7 +131,7 @@ impl Lane {
     fn read_mail(&mut self, mail: Mail) {
         match mail {
             Mail::Event(RelayEvent::Route(route)) => {
-                self.address = route.downstream.map(|(_, _, address)| address);
+                self.address = route.downstream.map(|(_, epoch, address)| (epoch, address));
                 self.expected = route.upstream.map(|(_, epoch)| epoch);
                 self.handle(RelayEvent::Route(route));
                 let expected = self.expected;
@@ -145,6 +155,8 @@ impl Lane {
             }
             // An upstream that has been replaced since: closing the link tells it so.
             Mail::Up(..) => {}
+            // A dial that took longer than its route lasted.
+            Mail::Down(epoch, _) if self.address.is_none_or(|(of, _)| of != epoch) => {}
             Mail::Down(epoch, stream) => {
                 self.handle.note(LinkSide::Down, Some((epoch, &stream)));
                 self.down = Some((epoch, stream));
@@ -191,7 +203,7 @@ impl Lane {
     /// Connects to the downstream from a thread of its own: the lane may be told of another one
     /// meanwhile.
     fn dial(&self, epoch: u32) {
-        let Some(address) = self.address else { return };
+        let Some((_, address)) = self.address.filter(|(of, _)| *of == epoch) else { return };
         let hop = Hop { copy: self.member.copy, lane: self.number, epoch };
         let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
         std::thread::spawn(move || {

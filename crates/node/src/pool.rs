@@ -19,6 +19,8 @@ struct State {
     unmade: usize,
     closed: bool,
     waited_ns: u64,
+    /// When those who wait now began to, in monotonic nanoseconds.
+    waiting_since: Vec<u64>,
 }
 
 /// Bytes that all buffers of a copy may have together.
@@ -28,8 +30,14 @@ impl Pool {
     /// A pool of buffers of `size` bytes, as many as the budget holds.
     #[must_use]
     pub fn new(size: usize) -> Self {
-        let count = (BUDGET / size.max(1)).clamp(3, 64);
-        let state = State { free: Vec::new(), unmade: count, closed: false, waited_ns: 0 };
+        let count = (BUDGET / size.max(1)).clamp(3, 256);
+        let state = State {
+            free: Vec::new(),
+            unmade: count,
+            closed: false,
+            waited_ns: 0,
+            waiting_since: Vec::new(),
+        };
         Self { state: Mutex::new(state), returned: Condvar::new(), size }
     }
 
@@ -43,20 +51,25 @@ impl Pool {
     #[must_use]
     pub fn take(&self) -> Option<Vec<u8>> {
         let mut state = self.lock();
-        let mut since = None;
-        loop {
+        if let Some(buffer) = state.take(self.size) {
+            return Some(buffer);
+        }
+        let since = clock::now_ns();
+        state.waiting_since.push(since);
+        let buffer = loop {
             if state.closed {
-                return None;
+                break None;
             }
             if let Some(buffer) = state.take(self.size) {
-                if let Some(since) = since {
-                    state.waited_ns += clock::now_ns().saturating_sub(since);
-                }
-                return Some(buffer);
+                break Some(buffer);
             }
-            since = since.or_else(|| Some(clock::now_ns()));
             state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
+        };
+        if let Some(at) = state.waiting_since.iter().position(|&other| other == since) {
+            state.waiting_since.swap_remove(at);
         }
+        state.waited_ns += clock::now_ns().saturating_sub(since);
+        buffer
     }
 
     /// Gives a buffer back.
@@ -71,10 +84,13 @@ impl Pool {
         self.returned.notify_all();
     }
 
-    /// Nanoseconds that takers have waited, in all.
+    /// Nanoseconds that takers have waited, in all, those who still wait included.
     #[must_use]
     pub fn waited_ns(&self) -> u64 {
-        self.lock().waited_ns
+        let now = clock::now_ns();
+        let state = self.lock();
+        let waiting = state.waiting_since.iter().map(|&since| now.saturating_sub(since));
+        state.waited_ns + waiting.sum::<u64>()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::net::sockopt;
@@ -83,6 +84,27 @@ pub fn set_low_water(stream: &TcpStream, bytes: u32) -> io::Result<()> {
         )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Receives what has come in, at most `buffer`'s length, once the low-water mark is reached; 0 at
+/// the stream's end.
+///
+/// It waits by poll and then takes what is there: a receive that waits by itself takes the first
+/// bytes at once and then waits for a whole mark more, which the stream's end never brings.
+///
+/// # Errors
+/// When the connection is broken.
+pub fn receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+    use rustix::io::Errno;
+    use rustix::net::RecvFlags;
+    loop {
+        crate::event::wait_readable(&[stream.as_fd()], None)?;
+        match rustix::net::recv(stream, &mut *buffer, RecvFlags::DONTWAIT) {
+            Ok((received, _)) => return Ok(received),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Lets the kernel's keep-alive notice a peer that vanished while nothing is sent: after about
