@@ -13,6 +13,10 @@ use garland_sys::tcp;
 /// Bytes that are read and written at a time when bytes are copied.
 const SLICE: usize = 256 << 10;
 
+/// The most bytes that a relay waits for before it passes them on. Larger slices cost more than
+/// the wake-ups they save: the bytes have left the processor's cache when they are taken.
+const SLICE_MAX: usize = 64 << 10;
+
 /// Which way bytes take through a relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Path {
@@ -50,7 +54,7 @@ impl Conduit {
             Path::Splice => Pipe::new().ok().zip(Pipe::new().ok()),
             Path::Copy => None,
         };
-        Self { pipes, scratch: Vec::new(), slice: slice.clamp(1, SLICE) }
+        Self { pipes, scratch: Vec::new(), slice: slice.clamp(1, SLICE_MAX) }
     }
 
     /// Moves `length` bytes from `up` to `down` and into `keep`, whichever are given. If `up`
@@ -74,7 +78,7 @@ impl Conduit {
         let mut done = 0;
         while done < length {
             let kept = keep.as_deref_mut().map(|keep| &mut keep[done..length]);
-            set_low_water(up, SLICE.min(length - done));
+            set_low_water(up, self.slice.min(length - done));
             match take_slice(&mut self.scratch, up, kept, length - done) {
                 Ok(came) => done += came.len(),
                 Err(error) => return Moved { up_error: Some(error), down_error: None },
