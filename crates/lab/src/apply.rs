@@ -71,11 +71,15 @@ fn write_settings(place: &Place, steps: &[Step]) -> Result<(), LabError> {
 fn write_setting(key: &str, value: &str) -> io::Result<()> {
     let path = format!("/proc/sys/{}", key.replace('.', "/"));
     match std::fs::write(&path, value) {
-        // A kernel without IPv6 has no switch to turn it off with.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && key.contains(".ipv6.") => Ok(()),
+        // A kernel without IPv6, or without firewalls for bridges, has no switch to turn it off.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && may_lack(key) => Ok(()),
         Err(error) => Err(io::Error::new(error.kind(), format!("{path}: {error}"))),
         Ok(()) => Ok(()),
     }
+}
+
+fn may_lack(key: &str) -> bool {
+    key.starts_with("net.ipv6.") || key.starts_with("net.bridge.")
 }
 
 fn batch(tool: Tool, place: &Place, steps: &[Step]) -> Result<(), LabError> {

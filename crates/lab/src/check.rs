@@ -81,12 +81,17 @@ impl Lab {
         let rate = self.spec().medium.rate();
         let slow = rate.map_or(0.0, |rate| (10e6 / rate as f64).min(10.0));
         let answer = self.probe(flows, Duration::from_secs_f64(1.25 + slow))?;
-        let measured = flows.iter().zip(answer).map(|((from, to), goodput)| Measured {
-            from: (*from).to_owned(),
-            to: (*to).to_owned(),
+        let medium = &self.spec().medium;
+        let measured = flows.iter().zip(answer).map(|(&(from, to), goodput)| Measured {
+            from: from.to_owned(),
+            to: to.to_owned(),
             at_once: flows.len(),
             goodput,
-            theory: self.spec().medium.goodput(),
+            theory: if flows.contains(&(to, from)) {
+                medium.goodput_both_ways()
+            } else {
+                medium.goodput()
+            },
         });
         Ok(measured.collect())
     }

@@ -22,7 +22,7 @@ pub enum Way {
 /// Cuts a node's wire, both ways and silently: its NIC still has a carrier, and what it sends or
 /// should receive vanishes at the switch's port.
 pub fn cut(lab: &Lab, node: &str) -> Result<(), LabError> {
-    port_state(lab, node, PORT_DISABLED)
+    port_state(lab, node, PORT_LISTENING)
 }
 
 /// Mends a wire that [`cut`] has cut.
@@ -65,8 +65,10 @@ pub fn resume(lab: &Lab, node: &str) -> Result<usize, LabError> {
     signal(lab, node, Signal::CONT)
 }
 
-/// States of a bridge's port, from linux/if_bridge.h.
-const PORT_DISABLED: u8 = 0;
+/// States of a bridge's port, from linux/if_bridge.h. A port that listens carries nothing; one that
+/// was "disabled" or "blocking" instead is set forwarding again by the kernel itself, as long as it
+/// has a carrier and no spanning tree forbids it.
+const PORT_LISTENING: u8 = 1;
 const PORT_FORWARDING: u8 = 3;
 
 fn port_state(lab: &Lab, node: &str, state: u8) -> Result<(), LabError> {

@@ -76,6 +76,14 @@ pub fn goodput(rate: u64) -> f64 {
     rate as f64 * PAYLOAD as f64 / WIRE as f64
 }
 
+/// The same when a flow of the other way shares the wire, whose acknowledgements take their part: on
+/// exact wires one of 66 bytes (90 on the wire) for every second frame. On fast ones a whole segment
+/// of up to 64 KiB is acknowledged at once, which takes next to nothing.
+pub fn goodput_both_ways(rate: u64) -> f64 {
+    let acknowledgement = if rate <= EXACT_UP_TO { 45 } else { 0 };
+    rate as f64 * PAYLOAD as f64 / (WIRE + acknowledgement) as f64
+}
+
 /// What is wrong with a rate.
 pub(crate) fn fault(rate: u64) -> Option<String> {
     if rate < SLOWEST {

@@ -34,6 +34,13 @@ impl Medium {
         }
     }
 
+    /// The same for each of two flows that run against each other.
+    pub fn goodput_both_ways(&self) -> Option<f64> {
+        match self {
+            Medium::Switch { rate } => rate.map(shaping::goodput_both_ways),
+        }
+    }
+
     pub(crate) fn steps(&self, nodes: u32) -> Vec<Step> {
         match self {
             Medium::Switch { rate } => switch::steps(nodes, *rate),

@@ -24,12 +24,16 @@ pub(super) fn steps(nodes: u32, rate: Option<u64>) -> Vec<Step> {
 /// node asked for. Bridged frames pass no firewall, whatever the host's default is.
 fn bridge() -> Vec<Step> {
     let switch = |line: &str| Step::Ip { place: Place::Switch, line: line.to_owned() };
+    let setting = |key: &str, value: &str| Step::Sysctl {
+        place: Place::Switch,
+        key: key.to_owned(),
+        value: value.to_owned(),
+    };
     vec![
-        Step::Sysctl {
-            place: Place::Switch,
-            key: "net.ipv6.conf.default.disable_ipv6".to_owned(),
-            value: "1".to_owned(),
-        },
+        setting("net.ipv6.conf.default.disable_ipv6", "1"),
+        setting("net.bridge.bridge-nf-call-iptables", "0"),
+        setting("net.bridge.bridge-nf-call-ip6tables", "0"),
+        setting("net.bridge.bridge-nf-call-arptables", "0"),
         switch("link set lo up"),
         switch(
             "link add br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0 \

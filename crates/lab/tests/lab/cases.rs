@@ -1,0 +1,265 @@
+//! The cases; each gets a state folder of its own that isn't there yet.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use garland_lab::fault::{self, Way};
+use garland_lab::{Lab, LabError, Medium, Spec, StateDir};
+use garland_sys::clock::now_ns;
+use garland_sys::identity::{Identity, Signal, signal};
+
+type Case = fn(&StateDir);
+
+/// All of them.
+pub const ALL: [(&str, Case); 11] = [
+    ("up_exec_down", up_exec_down),
+    ("exit_and_signals_pass_through", exit_and_signals_pass_through),
+    ("rate_100mbit", |state| rate_holds(state, 100_000_000)),
+    ("rate_1gbit", |state| rate_holds(state, 1_000_000_000)),
+    ("two_labs", two_labs),
+    ("killed_keeper_leaves_nothing", killed_keeper_leaves_nothing),
+    ("keeper_ends_with_its_starter", keeper_ends_with_its_starter),
+    ("down_stays_inside", down_stays_inside),
+    ("enter_the_head", enter_the_head),
+    ("flips_one_byte", flips_one_byte),
+    ("cuts_silently", cuts_silently),
+];
+
+fn spec(name: &str, nodes: u32, rate: Option<u64>) -> Spec {
+    let name = name.to_owned();
+    Spec { name, nodes, medium: Medium::Switch { rate }, roots: None }
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout.clone()).unwrap().trim().to_owned()
+}
+
+fn up_exec_down(state: &StateDir) {
+    let lab = Lab::up(state, spec("lab", 3, Some(100_000_000))).unwrap();
+    assert_eq!(lab.nodes().collect::<Vec<_>>(), ["n0", "n1", "n2", "n3"]);
+    for node in lab.nodes() {
+        assert_eq!(text(&lab.command(&node, "hostname").unwrap().output().unwrap()), node);
+        let root = fs::metadata(lab.root(&node).unwrap()).unwrap();
+        assert_eq!(root.permissions().mode() & 0o777, 0o700);
+    }
+    let ip = lab.command("n3", "/sbin/ip").unwrap().args(["-br", "addr"]).output().unwrap();
+    assert!(text(&ip).contains(" 10.88.0.13/16"), "{ip:?}");
+    assert!(matches!(lab.command("n4", "true"), Err(LabError::NoSuchNode { .. })));
+    let again = Lab::up(state, spec("lab", 1, None));
+    assert!(matches!(again, Err(LabError::Running { .. })), "{again:?}");
+    let status = lab.status().unwrap();
+    assert_eq!(status.nodes.len(), 4);
+    assert_eq!(state.list().unwrap().len(), 1);
+    lab.down().unwrap();
+    assert!(matches!(Lab::open(state, "lab"), Err(LabError::NotRunning { .. })));
+    assert!(!Lab::end(state, "lab").unwrap());
+    assert_eq!(fs::read_dir(state.0.join("labs")).unwrap().count(), 0);
+}
+
+fn exit_and_signals_pass_through(state: &StateDir) {
+    let lab = Lab::up(state, spec("lab", 1, None)).unwrap();
+    let shell = |script: &str| {
+        let mut command = lab.command("n1", "sh").unwrap();
+        command.args(["-c", script]);
+        command
+    };
+    assert_eq!(shell("exit 7").status().unwrap().code(), Some(7));
+    assert_eq!(shell("kill -9 $$").status().unwrap().signal(), Some(9));
+    assert!(lab.command("n1", "no-such-program").unwrap().status().is_err());
+    let mut waits = lab.command("n1", "sleep").unwrap().arg("60").spawn().unwrap();
+    signal(waits.id(), Signal::TERM).unwrap();
+    assert_eq!(waits.wait().unwrap().signal(), Some(15));
+    let mut killed = lab.command("n1", "sleep").unwrap().arg("60").spawn().unwrap();
+    assert_eq!(lab.processes("n1").unwrap().len(), 1);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    eventually("the program dies with its proxy", || lab.processes("n1").unwrap().is_empty());
+    let mut stopped = lab.command("n1", "sleep").unwrap().arg("60").spawn().unwrap();
+    assert_eq!(fault::stop(&lab, "n1").unwrap(), 1);
+    assert_eq!(fault::resume(&lab, "n1").unwrap(), 1);
+    assert_eq!(fault::kill(&lab, "n1").unwrap(), 1);
+    assert_eq!(stopped.wait().unwrap().signal(), Some(9));
+}
+
+fn rate_holds(state: &StateDir, rate: u64) {
+    let lab = Lab::up(state, spec("lab", 2, Some(rate))).unwrap();
+    let measured = lab.check().unwrap();
+    assert_eq!(measured.len(), 4);
+    for flow in measured {
+        assert!(flow.holds(), "{flow:?}: {:?} of theory", flow.ratio());
+    }
+}
+
+fn two_labs(state: &StateDir) {
+    let one = Lab::up(state, spec("one", 2, None)).unwrap();
+    let roots = state.0.join("elsewhere");
+    fs::create_dir(&roots).unwrap();
+    let two = Spec { roots: Some(roots.clone()), ..spec("two", 64, Some(1_000_000_000)) };
+    let started = now_ns();
+    let two = Lab::up(state, two).unwrap();
+    assert!(now_ns() - started < 3_000_000_000, "64 nodes in under 3 s");
+    assert!(two.root("n64").unwrap().starts_with(&roots));
+    let network = |lab: &Lab| {
+        let link = lab.command("n1", "readlink").unwrap().arg("/proc/self/ns/net").output();
+        text(&link.unwrap())
+    };
+    assert_ne!(network(&one), network(&two));
+    let started = now_ns();
+    two.down().unwrap();
+    assert!(now_ns() - started < 2_000_000_000, "down in under 2 s");
+    assert_eq!(fs::read_dir(&roots).unwrap().count(), 0);
+    assert_eq!(text(&one.command("n2", "hostname").unwrap().output().unwrap()), "n2");
+}
+
+fn killed_keeper_leaves_nothing(state: &StateDir) {
+    let before = (processes(), networks_on_record());
+    let lab = Lab::up(state, spec("lab", 2, Some(1_000_000_000))).unwrap();
+    let mut asleep = lab.command("n1", "sleep").unwrap().arg("60").spawn().unwrap();
+    signal(lab.keeper().pid, Signal::KILL).unwrap();
+    assert_eq!(asleep.wait().unwrap().signal(), Some(9));
+    eventually("nothing is left", || (processes(), networks_on_record()) == before);
+    assert!(matches!(Lab::open(state, "lab"), Err(LabError::NotRunning { .. })));
+    fs::write(lab.root("n1").unwrap().join("old"), "").unwrap();
+    let lab = Lab::up(state, spec("lab", 1, None)).unwrap();
+    assert_eq!(fs::read_dir(lab.root("n1").unwrap()).unwrap().count(), 0);
+    signal(lab.keeper().pid, Signal::KILL).unwrap();
+    eventually("the keeper ends", || Lab::open(state, "lab").is_err());
+    assert!(!Lab::end(state, "lab").unwrap());
+    assert_eq!(fs::read_dir(state.0.join("labs")).unwrap().count(), 0);
+}
+
+fn keeper_ends_with_its_starter(_: &StateDir) {
+    let before = processes();
+    let mut keeper = Command::new("/proc/self/exe")
+        .args(["lab-keeper", "orphan"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = keeper.stdin.take().unwrap();
+    writeln!(input, "{}", serde_json::to_string(&spec("orphan", 1, None)).unwrap()).unwrap();
+    let answer = first_line(&mut keeper);
+    assert!(answer.contains("Ready"), "{answer}");
+    keeper.wait().unwrap();
+    assert_eq!(processes(), before + 1);
+    drop(input);
+    eventually("the keeper ends", || processes() == before);
+}
+
+fn down_stays_inside(state: &StateDir) {
+    let lab = Lab::up(state, spec("lab", 1, None)).unwrap();
+    let precious = state.0.join("precious");
+    fs::create_dir(&precious).unwrap();
+    fs::write(precious.join("file"), "kept").unwrap();
+    let root = lab.root("n1").unwrap();
+    symlink(&precious, root.join("way-out")).unwrap();
+    fs::create_dir(root.join("closed")).unwrap();
+    fs::write(root.join("closed/file"), "").unwrap();
+    fs::set_permissions(root.join("closed"), PermissionsExt::from_mode(0o500)).unwrap();
+    lab.down().unwrap();
+    assert!(!root.exists());
+    assert_eq!(fs::read_to_string(precious.join("file")).unwrap(), "kept");
+}
+
+fn enter_the_head(state: &StateDir) {
+    let _lab = Lab::up(state, spec("lab", 1, None)).unwrap();
+    let mut part = Command::new("/proc/self/exe");
+    part.args(["part", "enter"]).arg(&state.0).arg("lab");
+    assert_eq!(text(&part.output().unwrap()), "n0 n1");
+}
+
+fn flips_one_byte(state: &StateDir) {
+    let lab = Lab::up(state, spec("lab", 2, Some(1_000_000_000))).unwrap();
+    assert_eq!(transfer(&lab), format!("{} bytes, 0 differ", super::parts::BYTES));
+    for (node, way) in [("n2", Way::In), ("n1", Way::Out)] {
+        fault::flip(&lab, node, way, 20).unwrap();
+        assert_eq!(transfer(&lab), format!("{} bytes, 1 differ", super::parts::BYTES));
+    }
+    assert_eq!(transfer(&lab), format!("{} bytes, 0 differ", super::parts::BYTES));
+    fault::flip(&lab, "n2", Way::In, 20).unwrap();
+    fault::clear_flips(&lab).unwrap();
+    assert_eq!(transfer(&lab), format!("{} bytes, 0 differ", super::parts::BYTES));
+}
+
+fn cuts_silently(state: &StateDir) {
+    let lab = Lab::up(state, spec("lab", 2, None)).unwrap();
+    let carrier = || {
+        let ip = lab.command("n2", "/sbin/ip").unwrap().args(["-br", "link"]).output();
+        text(&ip.unwrap()).contains("LOWER_UP>")
+    };
+    let reached = || {
+        let mut receiver = listen(&lab);
+        let address = lab.address("n2").unwrap().to_string();
+        let send = lab_send(&lab, &address).output().unwrap();
+        receiver.kill().unwrap();
+        receiver.wait().unwrap();
+        send.status.success()
+    };
+    assert!(reached());
+    fault::cut(&lab, "n2").unwrap();
+    assert!(carrier());
+    assert!(!reached());
+    fault::restore(&lab, "n2").unwrap();
+    assert!(reached());
+}
+
+/// Sends from n1 to n2; gives up after a second.
+fn lab_send(lab: &Lab, address: &str) -> Command {
+    let mut command = lab.command("n1", "timeout").unwrap();
+    command.arg("1").arg(super::own_path()).args(["part", "send", address]);
+    command
+}
+
+fn transfer(lab: &Lab) -> String {
+    let mut receiver = listen(lab);
+    let address = lab.address("n2").unwrap().to_string();
+    let mut sender = lab.command("n1", super::own_path()).unwrap();
+    assert!(sender.args(["part", "send", &address]).status().unwrap().success());
+    let line = first_line(&mut receiver);
+    receiver.wait().unwrap();
+    line.trim().to_owned()
+}
+
+/// A receiver on n2 that listens already.
+fn listen(lab: &Lab) -> Child {
+    let mut receiver = lab.command("n2", super::own_path()).unwrap();
+    let mut receiver = receiver.args(["part", "receive"]).stdout(Stdio::piped()).spawn().unwrap();
+    assert_eq!(first_line(&mut receiver).trim(), "listening");
+    receiver
+}
+
+/// Reads one line byte by byte, so that the next call finds the next.
+fn first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    let output = child.stdout.as_mut().unwrap();
+    BufReader::with_capacity(1, output).read_line(&mut line).unwrap();
+    line
+}
+
+/// How many processes there are in this run's PID namespace.
+fn processes() -> usize {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| Identity::of(*pid).is_ok_and(|process| process.is_alive())).count()
+}
+
+/// How many mounts of namespaces any process here can see.
+fn networks_on_record() -> usize {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let tables =
+        entries.filter_map(|entry| fs::read_to_string(entry.path().join("mountinfo")).ok());
+    tables.map(|table| table.matches(" nsfs ").count()).sum()
+}
+
+fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let patience = now_ns() + 5_000_000_000;
+    while !holds() {
+        assert!(now_ns() < patience, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
