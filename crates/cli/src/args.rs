@@ -255,10 +255,13 @@ pub struct Scenario {
 pub enum ScenarioCommand {
     /// The scenarios and their questions
     List,
-    /// Run one and print published beside emulated
+    /// Run one, by name or file, and print published beside emulated
     Run {
         /// Its name.
         name: String,
+        /// The file's length as a share of the published one.
+        #[arg(long, default_value_t = 1.0)]
+        scale: f64,
     },
 }
 

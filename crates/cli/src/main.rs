@@ -8,6 +8,7 @@ mod launch;
 mod nodes;
 mod places;
 mod run;
+mod scenario;
 mod standing;
 mod ui;
 

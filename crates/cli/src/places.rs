@@ -30,8 +30,12 @@ impl Places {
             Failure::usage("there is no place for Garland's state")
                 .hint("set HOME or GARLAND_STATE")
         })?;
-        let base = std::path::absolute(&base).unwrap_or(base);
-        private_folder(&base)?;
+        Self::at(&std::path::absolute(&base).unwrap_or(base))
+    }
+
+    /// Opens the state folder under `base`, whose owner must be this user.
+    pub fn at(base: &Path) -> Result<Self, Failure> {
+        private_folder(base)?;
         let state = base.join(process::host_name().replace('/', "_"));
         private_folder(&state)?;
         Ok(Self { state })

@@ -16,6 +16,22 @@ fn status_kib(field: &str) -> u64 {
     line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
+/// Bytes of memory that this machine can still give, as the kernel estimates it; 0 where it doesn't.
+#[must_use]
+pub fn available_memory() -> u64 {
+    let Ok(info) = std::fs::read_to_string("/proc/meminfo") else { return 0 };
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+/// Bytes that this user can still write under `folder`; `None` where the system doesn't say.
+#[must_use]
+pub fn free_space(folder: &std::path::Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(folder).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
 /// The permission bits that this process takes off new files. Read from /proc where it says, since
 /// asking the kernel means changing it for a moment.
 #[must_use]

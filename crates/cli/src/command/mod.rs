@@ -3,8 +3,10 @@
 mod agent;
 mod copy_result;
 mod cp;
+mod demo;
 mod exec;
 mod lab;
+mod scenario;
 mod shell;
 mod up;
 
@@ -24,10 +26,11 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Down(nodes) => up::down(args, nodes),
         Command::Status(status) => up::status(args, status),
         Command::Lab(lab) => lab::run(args, &lab.command),
+        Command::Scenario(scenario) => scenario::run(args, &scenario.command),
+        Command::Demo(demo) => demo::run(demo),
         Command::Agent(agent) => agent::run(agent),
         Command::Completions { shell } => shell::completions(*shell),
         Command::Man => shell::manual(),
-        _ => Err(Failure::usage("not built yet")),
     }
 }
 

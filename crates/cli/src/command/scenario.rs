@@ -1,0 +1,102 @@
+//! `garland scenario`: the experiments that Garland reproduces.
+
+use garland_lab::Medium;
+use garland_sys::clock;
+
+use crate::args::{Args, ScenarioCommand};
+use crate::failure::{Exit, Failure, OrFailure};
+use crate::places::Places;
+use crate::run::Run;
+use crate::scenario::{self, Bench, Row, Scenario, ScenarioResult, Tool};
+
+/// The name of the file on the nodes.
+const NAME: &str = "copy";
+
+/// Lists scenarios, or runs one.
+pub fn run(args: &Args, command: &ScenarioCommand) -> Result<Exit, Failure> {
+    match command {
+        ScenarioCommand::List => {
+            for scenario in scenario::all()? {
+                println!("{:<14}{}", scenario.name, scenario.question);
+            }
+            Ok(Exit::Done)
+        }
+        ScenarioCommand::Run { name, scale } => {
+            if !(*scale > 0.0 && *scale <= 100.0) {
+                return Err(Failure::usage("--scale is above 0 and at most 100"));
+            }
+            rerun(args, &scenario::find(name)?, *scale)
+        }
+    }
+}
+
+fn rerun(args: &Args, scenario: &Scenario, scale: f64) -> Result<Exit, Failure> {
+    let places = Places::open()?;
+    let run = Run::begin(&places, "scenario")?;
+    let length = scenario.length(scale)?;
+    let rate = scenario.rate()?.bits_per_second();
+    let nodes = scenario.topology.nodes;
+    let bench = Bench::build(&run, nodes, rate, length * (u64::from(nodes) + 1))?;
+    let source = bench.random_file("source", length)?;
+    let mut rows = Vec::new();
+    for &tool in &scenario.job.steps {
+        for &receivers in &scenario.job.receivers {
+            eprintln!("{} to {receivers} ...", tool.name());
+            let (whole_ns, stream_ns) = copy(&bench, tool, &source, receivers)?;
+            let mut equal = true;
+            for at in 1..=receivers {
+                equal &= bench.verify(&format!("n{at}"), NAME, &source)?;
+            }
+            let (whole_s, stream_s) = (whole_ns as f64 / 1e9, stream_ns as f64 / 1e9);
+            rows.push(Row { tool, receivers, whole_s, stream_s, equal });
+        }
+    }
+    bench.end()?;
+    let goodput = Medium::Switch { rate: Some(rate) }.goodput().unwrap_or(f64::MAX) / 8.0;
+    let result = ScenarioResult::new(run.name(), scenario, scale, length, goodput, rows);
+    run.keep("result.json", &result)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&result).or_nothing("writing the result")?);
+    } else {
+        print!("{result}");
+    }
+    Ok(if result.reproduced() { Exit::Done } else { Exit::Fault })
+}
+
+/// Copies by one tool; nanoseconds of the whole command and of the stream.
+fn copy(
+    bench: &Bench,
+    tool: Tool,
+    source: &std::path::Path,
+    receivers: u32,
+) -> Result<(u64, u64), Failure> {
+    let nodes = format!("lab:n[1-{receivers}]");
+    let file = source.to_string_lossy();
+    let target = format!("{nodes}:/{NAME}");
+    let cp = ["cp", &file, &target, "--no-fsync", "--json"];
+    match tool {
+        Tool::Pipes => scenario::copy_by_pipes(bench, source, NAME, receivers),
+        Tool::Cold => measure(bench, &cp),
+        Tool::Up => {
+            bench.garland(&["up", &nodes])?;
+            let measured = measure(bench, &cp);
+            bench.garland(&["down", &nodes])?;
+            measured
+        }
+    }
+}
+
+fn measure(bench: &Bench, cp: &[&str]) -> Result<(u64, u64), Failure> {
+    let before = clock::now_ns();
+    let output = bench.garland(cp)?;
+    // As its user sees it: from before the program is started until it has ended.
+    let whole = clock::now_ns() - before;
+    let result: serde_json::Value =
+        serde_json::from_slice(&output).or_nothing("reading the copy's result")?;
+    let phases = result["phases"].as_array().into_iter().flatten();
+    let stream = phases
+        .filter(|phase| matches!(phase["name"].as_str(), Some("first byte" | "stream" | "drain")))
+        .filter_map(|phase| phase["ns"].as_u64())
+        .sum();
+    Ok((whole, stream))
+}

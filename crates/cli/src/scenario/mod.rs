@@ -1,0 +1,11 @@
+//! Scenarios: experiments as data, rerun on this machine and printed beside what was published.
+
+mod bench;
+mod file;
+mod pipes;
+mod table;
+
+pub use bench::Bench;
+pub use file::{Scenario, Tool, all, find};
+pub use pipes::copy_by_pipes;
+pub use table::{Row, ScenarioResult};

@@ -1,0 +1,87 @@
+//! The script of 2005, written anew: a chain of named pipes, tee and netcat.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use garland_lab::Lab;
+use garland_sys::clock;
+
+use super::Bench;
+use crate::failure::{Failure, OrFailure};
+
+/// The script itself; the benchmarks run the same.
+const SCRIPT: &str = include_str!("../../../../benches/peers/pipes.sh");
+
+const PORT: &str = "7002";
+
+/// How long the chain may take, in nanoseconds: a script that lost a byte would wait for ever.
+const PATIENCE_NS: u64 = 300_000_000_000;
+
+/// Copies `source` to the first `receivers` nodes under `name`; nanoseconds of the whole command
+/// and of the transfer alone.
+pub fn copy_by_pipes(
+    bench: &Bench,
+    source: &Path,
+    name: &str,
+    receivers: u32,
+) -> Result<(u64, u64), Failure> {
+    let lab = bench.lab()?;
+    let started = clock::now_ns();
+    let mut nodes = Vec::new();
+    for at in 1..=receivers {
+        let next = if at == receivers { "-".to_owned() } else { address(lab, at + 1)? };
+        let file = lab.root(&format!("n{at}")).map_err(Failure::nothing)?.join(name);
+        nodes.push(start(lab, at, "node", &file, &next)?);
+    }
+    for at in 1..=receivers {
+        await_listener(lab, at)?;
+    }
+    let stream = clock::now_ns();
+    nodes.push(start(lab, 0, "head", source, &address(lab, 1)?)?);
+    let deadline = stream + PATIENCE_NS;
+    for mut child in nodes {
+        loop {
+            match child.try_wait().or_nothing("waiting for the pipe script")? {
+                Some(status) if status.success() => break,
+                Some(status) => return Err(Failure::nothing(format!("the pipe script: {status}"))),
+                None if clock::now_ns() > deadline => {
+                    // It hangs; what matters is told below.
+                    let _ = child.kill();
+                    return Err(Failure::nothing("the pipe script hangs"));
+                }
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+    let ended = clock::now_ns();
+    Ok((ended - started, ended - stream))
+}
+
+fn address(lab: &Lab, node: u32) -> Result<String, Failure> {
+    Ok(lab.address(&format!("n{node}")).map_err(Failure::nothing)?.to_string())
+}
+
+fn start(lab: &Lab, node: u32, role: &str, file: &Path, next: &str) -> Result<Child, Failure> {
+    let mut command: Command =
+        lab.command(&format!("n{node}"), "/bin/bash").map_err(Failure::nothing)?;
+    command.args(["-c", SCRIPT, "pipes.sh", role]).arg(file).args([next, PORT]);
+    command.stdin(Stdio::null());
+    command.spawn().or_nothing("starting the pipe script")
+}
+
+/// Waits until a node's netcat listens: the script has no other way to know.
+fn await_listener(lab: &Lab, node: u32) -> Result<(), Failure> {
+    let deadline = clock::now_ns() + 10_000_000_000;
+    let pattern = format!("sport = :{PORT}");
+    while clock::now_ns() < deadline {
+        let mut look = lab.command(&format!("n{node}"), "ss").map_err(Failure::nothing)?;
+        let output = look.args(["-Htln", &pattern]).output().or_nothing("starting ss")?;
+        if !output.stdout.is_empty() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Err(Failure::nothing(format!("netcat on n{node} does not listen"))
+        .hint("the pipe script needs netcat: apt-get install netcat-openbsd"))
+}
