@@ -68,8 +68,9 @@ fn preserve_keeps_mode_and_time() {
     let scratch = Scratch::new("preserve");
     let from = source(&scratch, 5);
     std::fs::set_permissions(&from, PermissionsExt::from_mode(0o6751)).expect("it is ours");
-    let touched = Command::new("touch").args(["-d", "2005-02-03T04:05:06.789012345"]).arg(&from);
-    assert!({ touched }.status().expect("touch is there").success());
+    let time = "2005-02-03T04:05:06.789012345";
+    let touched = Command::new("touch").args(["-d", time]).arg(&from).status();
+    assert!(touched.expect("touch is there").success());
     let _ = garland(&scratch).cp(&["-p", "source.bin", "local[1-2]:/x"]).with_code(0);
     let wanted = from.metadata().expect("it is there");
     for node in locals(2) {
