@@ -54,8 +54,14 @@ impl Starting {
                     let _ = tell.send(std::mem::take(&mut line));
                     if ready {
                         drop(tell);
-                        // A reader that is gone ends the copy by itself: the agent fails to write.
-                        let _ = io::copy(&mut output, &mut io::stdout().lock());
+                        // Most agents say no more. Only one that does may keep the others' readers
+                        // from standard output: with it kept by one that is silent and hangs, no
+                        // other agent's end could be waited for.
+                        if !matches!(output.fill_buf(), Ok([]) | Err(_)) {
+                            // A reader that is gone ends the copy by itself: the agent fails to
+                            // write.
+                            let _ = io::copy(&mut output, &mut io::stdout().lock());
+                        }
                         return;
                     }
                 }
