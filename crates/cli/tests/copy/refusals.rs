@@ -20,47 +20,72 @@ fn refused(name: &str, code: i32, arguments: &[&str]) -> Said {
 #[test]
 fn a_missing_source() {
     let said = refused("missing", 3, &["nosuch", "local[1-2]:/x"]);
-    insta::assert_snapshot!(said.err, @"error: opening nosuch: no such file or folder");
+    insta::assert_snapshot!(said.err, @"error: opening nosuch: no such file or directory");
 }
 
 #[test]
 fn a_folder_as_source() {
     let said = refused("folder", 3, &["folder", "local[1-2]:/x"]);
-    insta::assert_snapshot!(said.err, @"");
+    insta::assert_snapshot!(said.err, @r"
+    error: folder is a folder, and only files can be copied so far
+    hint: folders come with `-r` in a later release; until then: tar
+    ");
 }
 
 #[test]
 fn a_device_as_source() {
     let said = refused("device", 3, &["/dev/zero", "local[1-2]:/x"]);
-    insta::assert_snapshot!(said.err, @"");
+    insta::assert_snapshot!(said.err, @r"
+    error: /dev/zero is a device or a pipe, and only files can be copied so far
+    hint: folders come with `-r` in a later release; until then: tar
+    ");
 }
 
 #[test]
 fn an_unknown_node() {
     let said = refused("unknown", 2, &["--cluster", "c.toml", "source.bin", "n[2-4]:/x"]);
-    insta::assert_snapshot!(said.err, @"");
+    insta::assert_snapshot!(said.err, @r"
+    error: n4 is not in the cluster file
+    hint: add it there, or name another file by --cluster
+    ");
 }
 
 #[test]
 fn an_unknown_group() {
     let said = refused("group", 2, &["--cluster", "c.toml", "source.bin", "@gpus:/x"]);
-    insta::assert_snapshot!(said.err, @"");
+    insta::assert_snapshot!(said.err, @r"
+    error: node list `@gpus`, column 1: no group is called gpus
+    @gpus
+    ^^^^^
+    ");
     let said = refused("no-group", 2, &["source.bin", "@gpus:/x"]);
-    insta::assert_snapshot!(said.err, @"");
+    insta::assert_snapshot!(said.err, @r"
+    error: node list `@gpus`, column 1: can't read @gpus: groups stand in the cluster file, and there is none
+    @gpus
+    ^^^^^
+    ");
 }
 
 #[test]
 fn a_node_named_twice() {
     let said = refused("twice", 2, &["source.bin", "local[1-3],local2:/x"]);
-    insta::assert_snapshot!(said.err, @"");
+    insta::assert_snapshot!(said.err, @r"
+    error: node list `local[1-3],local2`, column 12: local2 is named twice
+    local[1-3],local2
+               ^^^^^^
+    ");
 }
 
 #[test]
 fn a_broken_node_list() {
     let said = refused("list", 2, &["source.bin", "local[3-1]:/x"]);
-    insta::assert_snapshot!(said.err, @"");
+    insta::assert_snapshot!(said.err, @r"
+    error: node list `local[3-1]`, column 7: the range 3-1 runs backwards
+    local[3-1]
+          ^^^
+    ");
     let said = refused("list-open", 2, &["source.bin", "local[1-3:/x"]);
-    insta::assert_snapshot!(said.err, @"");
+    insta::assert_snapshot!(said.err, @r#"error: the `[` in "local[1-3:/x" is never closed; for a file of that name write "./local[1-3:/x""#);
 }
 
 #[test]
@@ -71,25 +96,28 @@ fn a_cluster_file_that_is_wrong_says_where() {
     std::fs::write(scratch.path("c.toml"), text).expect("it can be written");
     let arguments = ["--cluster", "c.toml", "source.bin", "n1:/x"];
     let said = garland(&scratch).cp(&arguments).with_code(2);
-    insta::assert_snapshot!(said.err, @"");
+    insta::assert_snapshot!(said.err, @"error: c.toml:5:1: unknown key `rakc` in [[nodes]] (did you mean rack?); allowed: names, address, rails, rack, port");
 }
 
 #[test]
 fn a_destination_that_is_no_node_s() {
     let said = refused("no-node", 2, &["source.bin", "/tmp/x"]);
-    insta::assert_snapshot!(said.err, @"");
+    insta::assert_snapshot!(said.err, @r"
+    error: /tmp/x is on this machine, and a destination is NODES:PATH
+    hint: garland cp FILE 'n[01-20]:/path'
+    ");
     let said = refused("no-path", 2, &["source.bin", "local[1-3]:"]);
-    insta::assert_snapshot!(said.err, @"");
+    insta::assert_snapshot!(said.err, @r#"error: "local[1-3]:" names no path behind its nodes: write `n1:/path`; for a file of that name write "./local[1-3]:""#);
 }
 
 #[test]
 fn lanes_blocks_and_orders_that_cannot_be() {
     let said = refused("rails", 2, &["--rails", "0", "source.bin", "local1:/x"]);
-    insta::assert_snapshot!(said.err, @"");
+    insta::assert_snapshot!(said.err, @"error: 0 lanes: allowed are 1 to 64");
     let said = refused("block", 2, &["--block-size", "1GiB", "source.bin", "local1:/x"]);
-    insta::assert_snapshot!(said.err, @"");
+    insta::assert_snapshot!(said.err, @"error: block size of 1073741824 bytes: allowed are 4096 to 4194304");
     let said = refused("order", 2, &["--order", "local1", "source.bin", "local[1-2]:/x"]);
-    insta::assert_snapshot!(said.err, @"");
+    insta::assert_snapshot!(said.err, @"error: the order names local2 0 times; every destination node belongs in it once");
 }
 
 #[test]
@@ -117,7 +145,7 @@ fn a_missing_folder_fails_that_node_alone() {
     let said = garland(&scratch).cp(&["--json", "source.bin", "local[1-2]:/d/x"]).with_code(1);
     let result = json(&said);
     assert_eq!(verdict(&result, "local1"), ("ok", ""));
-    let reason = "opening the folder /d: no such file or folder";
+    let reason = "opening the folder /d: no such file or directory";
     assert_eq!(verdict(&result, "local2"), ("failed", reason));
     assert_eq!(names_in(&scratch, "local1", "d"), ["x"]);
     scratch.assert_nothing_left();
@@ -144,7 +172,7 @@ fn with_no_node_left_nothing_is_done() {
     let scratch = Scratch::new("nobody");
     let _ = source(&scratch, 10);
     let said = garland(&scratch).cp(&["source.bin", "local[1-3]:/nosuch/x"]).with_code(3);
-    let failed = "failed  local[1-3]: opening the folder /nosuch: no such file or folder\n";
+    let failed = "failed  local[1-3]: opening the folder /nosuch: no such file or directory\n";
     assert!(said.out.contains(failed), "{}", said.out);
     scratch.assert_nothing_left();
 }
