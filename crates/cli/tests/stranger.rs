@@ -1,6 +1,9 @@
 //! Peers that aren't the agent's: they get nothing, cost bounded memory, and are logged.
 
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
 
 use garland_core::proto::{KeyPair, PREAMBLE_LEN, Preamble, Purpose};
 use garland_node::{ConnectionError, ReadyLine, connect_agent};
@@ -145,6 +148,49 @@ fn dolly_7_a_peer_without_the_key_commands_nothing() {
     assert!(matches!(refused, Err(ConnectionError::WrongKey(_))), "{refused:?}");
     let _ = agent.hand.await_log("the peer doesn't hold the right key");
     agent.assert_unharmed();
+}
+
+#[test]
+fn a_greeting_that_is_sent_again_opens_nothing_and_ends_nothing() {
+    let scratch = Scratch::new("again");
+    let agent = Agent::start(&scratch);
+    let (address, heard) = listening_relay(agent.hand.port());
+    let key = agent.ready().key;
+    let session = connect_agent(address, &agent.controller, &key, DEADLINE);
+    let session = session.expect("the controller is served");
+    let mut stranger = agent.peer();
+    stranger.say(&heard.recv().expect("the controller greeted"));
+    stranger.hush();
+    let _ = stranger.hear_all();
+    let _ = agent.hand.await_log("the peer doesn't hold the right key");
+    drop(session);
+    assert_eq!(agent.hand.end(), Some(0));
+}
+
+/// Listens on the way to `port`; what the first one who connects says first is sent to the test.
+fn listening_relay(port: u16) -> (SocketAddr, Receiver<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = listener.local_addr().expect("it has an address");
+    let (tell, heard) = channel();
+    std::thread::spawn(move || {
+        let (mut near, _) = listener.accept().expect("somebody connects");
+        let mut far = TcpStream::connect(("127.0.0.1", port)).expect("the agent listens");
+        let mut greeting = vec![0; PREAMBLE_LEN + 32 + 2];
+        near.read_exact(&mut greeting).expect("it greets");
+        let length = usize::from(greeting[PREAMBLE_LEN + 32]);
+        greeting.resize(greeting.len() + length, 0);
+        let rest = greeting.len() - length;
+        near.read_exact(&mut greeting[rest..]).expect("it greets");
+        far.write_all(&greeting).expect("the agent reads");
+        tell.send(greeting).expect("the test waits");
+        let (mut back, mut forth) =
+            (far.try_clone().expect("it can"), near.try_clone().expect("it can"));
+        std::thread::spawn(move || std::io::copy(&mut back, &mut forth));
+        // It ends with the test's session.
+        let _ = std::io::copy(&mut near, &mut far);
+        let _ = far.shutdown(Shutdown::Both);
+    });
+    (address, heard)
 }
 
 #[test]
