@@ -99,10 +99,12 @@ fn open_source(cp: &Cp) -> Result<Source, Failure> {
     Source::open(&cp.source).map_err(|error| {
         let failure = Failure::nothing(&error);
         match error {
-            garland_node::SourceError::NotAFile { .. } => {
+            garland_node::SourceError::NotAFile { is: "a folder", .. } => {
                 failure.hint("folders come with `-r` in a later release; until then: tar")
             }
-            garland_node::SourceError::Io { .. } => failure,
+            garland_node::SourceError::NotAFile { .. } | garland_node::SourceError::Io { .. } => {
+                failure
+            }
         }
     })
 }
