@@ -239,7 +239,7 @@ fn a_copy_of_nothing() {
     random_file(&scratch.path("f"), 0, 1);
     insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local1:/x"])), @r"
     0 B to 1 of 1 nodes in TIME
-    rate    RATE (RATE) whole command, RATE (RATE) stream
+    rate    - whole command, - stream
     time    set-up TIME · first byte TIME · stream TIME · drain TIME · fsync TIME · teardown TIME
     ok      local1
     run     RUN
