@@ -84,80 +84,40 @@ fn help() {
 #[test]
 fn help_of_cp() {
     let scratch = Scratch::new("help-cp");
-    insta::assert_snapshot!(shown(&garland(&scratch).run(&["cp", "--help"])), @r"
+    insta::assert_snapshot!(shown(&garland(&scratch).run(&["cp", "-h"])), @r"
     Copy a file to every node: garland cp FILE 'n[01-20]:/path'
 
     Usage: garland cp [OPTIONS] <SOURCE> <DESTINATION>
 
     Arguments:
-      <SOURCE>
-              The file to copy
-
-      <DESTINATION>
-              Where to: NODES:PATH. A path that ends in / is a folder, and is made if it isn't there;
-              /dev/null checks and drops the bytes; - is the command's standard output
+      <SOURCE>       The file to copy
+      <DESTINATION>  Where to: NODES:PATH. A path that ends in / is a folder, and is made if it isn't
+                     there; /dev/null checks and drops the bytes; - is the command's standard output
 
     Options:
-      -p, --preserve
-              Keep the file's mode and modification time
-
-          --no-fsync
-              Don't wait until the file is on stable storage
-
-          --clear
-              Don't seal blocks, only checksum them: for trusted networks
-
-          --dry-run
-              Print the plan and stop
-
-          --save-plan <FILE>
-              Save the plan as JSON
-
-          --order <ORDER>
-              The chain's order: list (as the node list names them), rack, or a node list
-              
-              [default: list]
-
-          --rails <K>
-              How many lanes, each over its own address of every node [default: all that every node has]
-
-          --block-size <SIZE>
-              Bytes of a block, such as 1MiB [default: by the file's size]
-
-          --congestion <NAME>
-              The congestion control to ask for on data links [default: cubic, else reno]
-
-          --min-ok <N>
-              Exit with 0 when at least N nodes have the file
-
-      -q, --quiet
-              No progress
-
-          --cluster <FILE>
-              The cluster file: nodes, groups, racks, rails, ssh options [default: ./cluster.toml, then
-              ~/.config/garland/cluster.toml, if there]
-
-          --launcher <LAUNCHER>
-              How to start agents on nodes [default: the cluster file's, else ssh]
-
-              Possible values:
-              - ssh:   The system's ssh
-              - slurm: srun, inside an allocation
-              - local: Processes of this machine
-
-          --json
-              One JSON object on standard output instead of tables
-
-          --lab <NAME>
-              The lab that lab:.. nodes belong to
-              
-              [default: lab]
-
-          --local-root <DIR>
-              Where local[..] nodes have their folders [default: under Garland's state]
-
-      -h, --help
-              Print help (see a summary with '-h')
+      -p, --preserve             Keep the file's mode and modification time
+          --no-fsync             Don't wait until the file is on stable storage
+          --clear                Don't seal blocks, only checksum them: for trusted networks
+          --dry-run     RUN
+          --save-plan <FILE>     Save the plan as JSON
+          --order <ORDER>        The chain's order: list (as the node list names them), rack, or a node
+                                 list [default: list]
+          --rails <K>            How many lanes, each over its own address of every node [default: all
+                                 that every node has]
+          --block-size <SIZE>    Bytes of a block, such as 1MiB [default: by the file's size]
+          --congestion <NAME>    The congestion control to ask for on data links [default: cubic, else
+                                 reno]
+          --min-ok <N>           Exit with 0 when at least N nodes have the file
+      -q, --quiet                No progress
+          --cluster <FILE>       The cluster file: nodes, groups, racks, rails, ssh options [default:
+                                 ./cluster.toml, then ~/.config/garland/cluster.toml, if there]
+          --launcher <LAUNCHER>  How to start agents on nodes [default: the cluster file's, else ssh]
+                                 [possible values: ssh, slurm, local]
+          --json                 One JSON object on standard output instead of tables
+          --lab <NAME>           The lab that lab:.. nodes belong to [default: lab]
+          --local-root <DIR>     Where local[..] nodes have their folders [default: under Garland's
+                                 state]
+      -h, --help                 Print help (see more with '--help')
     [exit 0]
     ");
 }
