@@ -84,7 +84,7 @@ impl ReadyLine {
         let port = words.next()?.parse().ok()?;
         let hex = words.next()?;
         let mut key = [0; 32];
-        if hex.len() != 64 || !hex.is_ascii() {
+        if hex.len() != 64 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
         }
         for (at, byte) in key.iter_mut().enumerate() {

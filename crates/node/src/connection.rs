@@ -79,7 +79,11 @@ pub fn connect_agent(
     let channel = shake.into_channel().map_err(refused)?;
     stream.set_nonblocking(true)?;
     tcp::keep_alive(&stream)?;
-    Ok(Connection { stream, channel, received: Vec::new(), unsent: Vec::new() })
+    let (received, unsent) = (Vec::new(), Vec::new());
+    let mut connection = Connection { stream, channel, received, unsent };
+    // The agent believes nobody before this: it proves that the greeting isn't an old one.
+    connection.send(&ToAgent::Ping)?;
+    Ok(connection)
 }
 
 impl Connection {

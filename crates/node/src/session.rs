@@ -43,16 +43,28 @@ impl Session {
         link::put_message(&mut answer, &shake.write(&[])?);
         stream.write_all(&answer)?;
         let channel = shake.into_channel()?;
-        stream.set_read_timeout(None)?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
         tcp::keep_alive(&stream)?;
         let receiving = stream.try_clone()?;
-        Ok(Self {
+        let session = Self {
             channel: Mutex::new(channel),
             sending: Mutex::new(stream),
             receiving: Mutex::new((receiving, Vec::new())),
-        })
+        };
+        session.await_proof()?;
+        Ok(session)
+    }
+
+    /// The first message of this handshake may be an old one, sent again by someone who listened
+    /// on the way. Only who made it can answer the agent's part of it.
+    fn await_proof(&self) -> Result<(), LinkError> {
+        let refused = |_| LinkError::Channel(ChannelError::Refused);
+        if !matches!(self.receive().map_err(refused)?, ToAgent::Ping) {
+            return Err(LinkError::Channel(ChannelError::Refused));
+        }
+        let receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(receiving.0.set_read_timeout(None)?)
     }
 
     /// Sends a message. A head that is gone is noticed by `receive`.

@@ -1,1 +1,25 @@
-//! Skeleton.
+//! Fixtures for tests that run the built `garland`: scratch folders, files of random bytes, agents
+//! started by hand, hostile peers, slow wires, and the proof that nothing of a test is left.
+//!
+//! Everything here panics with a reason when the system doesn't do what a test needs: a test never
+//! skips.
+
+mod bytes;
+mod garland;
+mod hand_agent;
+mod peer;
+mod processes;
+mod running;
+mod scratch;
+mod waiting;
+mod wire;
+
+pub use bytes::{random_bytes, random_file};
+pub use garland::{Garland, Said};
+pub use hand_agent::HandAgent;
+pub use peer::Peer;
+pub use processes::{Process, processes_with};
+pub use running::Running;
+pub use scratch::Scratch;
+pub use waiting::{DEADLINE, await_some, until};
+pub use wire::Wire;

@@ -68,7 +68,7 @@ fn detach(log: &Path) -> Result<Exit, Failure> {
 
 fn parse_key(text: &str) -> Option<[u8; 32]> {
     let mut key = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
+    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
     for (at, byte) in key.iter_mut().enumerate() {

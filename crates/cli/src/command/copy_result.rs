@@ -94,7 +94,10 @@ impl CopyResult {
         });
         let elapsed_ns = last - started;
         let bytes = plan.layout.length;
-        let over = |ns| Rate::from_bytes_over(bytes, Nanos(ns)).map(whole_bytes);
+        // What reached nobody had no rate, and nothing has none.
+        let arrived = bytes > 0 && outcome.nodes.iter().any(|node| node.verdict == Verdict::Ok);
+        let over =
+            |ns| Rate::from_bytes_over(bytes, Nanos(ns)).filter(|_| arrived).map(whole_bytes);
         let name = |id: garland_core::plan::NodeId| plan.nodes[id.index()].name.clone();
         Self {
             schema: "garland.cp/1",

@@ -19,6 +19,7 @@ use crate::launch::lab;
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::run::Run;
+use crate::ui::output;
 use crate::ui::progress::Bars;
 
 /// Copies a file to every node.
@@ -35,9 +36,10 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     }
     if cp.dry_run {
         if args.json {
-            println!("{}", serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?);
+            let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
+            output::print(format_args!("{text}\n"))?;
         } else {
-            print!("{plan}");
+            output::print(&plan)?;
         }
         return Ok(Exit::Done);
     }
@@ -73,9 +75,10 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let result = CopyResult::new(&run, &plan, &outcome, started_ns, clock::now_ns());
     run.keep("result.json", &result)?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&result).or_nothing("writing the result")?);
+        let text = serde_json::to_string_pretty(&result).or_nothing("writing the result")?;
+        output::print(format_args!("{text}\n"))?;
     } else {
-        print!("{result}");
+        output::print(&result)?;
     }
     Ok(result.exit(cp.min_ok))
 }
@@ -99,10 +102,12 @@ fn open_source(cp: &Cp) -> Result<Source, Failure> {
     Source::open(&cp.source).map_err(|error| {
         let failure = Failure::nothing(&error);
         match error {
-            garland_node::SourceError::NotAFile { .. } => {
+            garland_node::SourceError::NotAFile { is: "a folder", .. } => {
                 failure.hint("folders come with `-r` in a later release; until then: tar")
             }
-            garland_node::SourceError::Io { .. } => failure,
+            garland_node::SourceError::NotAFile { .. } | garland_node::SourceError::Io { .. } => {
+                failure
+            }
         }
     })
 }

@@ -1,12 +1,11 @@
 //! A process on this machine that an agent hangs on: its ready line, its complaints, its end.
 
-use std::fs::OpenOptions;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,34 +17,41 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a process may take to end after its input has.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// Lines of complaint that are kept for an error message.
+/// Lines of complaint, the last ones, that an error message has.
 const COMPLAINTS: usize = 5;
+
+/// Bytes of complaint that are looked at for it.
+const COMPLAINTS_MAX: u64 = 64 << 10;
 
 /// A process that has been started and has yet to say that it is ready.
 pub struct Starting {
     child: Child,
     lines: Receiver<String>,
-    complaints: Arc<Mutex<Vec<String>>>,
-    readers: Vec<JoinHandle<()>>,
+    /// Where its complaints go, read from where they begin.
+    complaints: File,
+    reader: Option<JoinHandle<()>>,
 }
 
 /// A process that an agent hangs on. Dropping it ends the agent: its input ends.
 pub struct LaunchedChild {
     child: Child,
     input: Option<ChildStdin>,
-    readers: Vec<JoinHandle<()>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Starting {
-    /// Starts `command`; its complaints go to the file `log`, too.
+    /// Starts `command`. Its complaints go straight to the file `log`, not through this process,
+    /// so that what an agent says of its head's death is kept.
     pub fn start(mut command: Command, log: &Path) -> io::Result<Self> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let errors = OpenOptions::new().append(true).create(true).mode(0o600).open(log)?;
+        // Opened anew, since a duplicate would move on with every line that is written.
+        let mut complaints = File::open(log)?;
+        complaints.seek(SeekFrom::End(0))?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         let mut child = command.spawn()?;
-        let complaints = Arc::new(Mutex::new(Vec::new()));
         let (tell, lines) = channel();
-        let mut readers = Vec::new();
-        if let Some(output) = child.stdout.take() {
-            readers.push(std::thread::spawn(move || {
+        let reader = child.stdout.take().map(|output| {
+            std::thread::spawn(move || {
                 let mut output = BufReader::new(output);
                 let mut line = String::new();
                 // What comes after the ready line is the bytes of a copy to standard output.
@@ -54,19 +60,20 @@ impl Starting {
                     let _ = tell.send(std::mem::take(&mut line));
                     if ready {
                         drop(tell);
-                        // A reader that is gone ends the copy by itself: the agent fails to write.
-                        let _ = io::copy(&mut output, &mut io::stdout().lock());
+                        // Most agents say no more. Only one that does may keep the others' readers
+                        // from standard output: with it kept by one that is silent and hangs, no
+                        // other agent's end could be waited for.
+                        if !matches!(output.fill_buf(), Ok([]) | Err(_)) {
+                            // A reader that is gone ends the copy by itself: the agent fails to
+                            // write.
+                            let _ = io::copy(&mut output, &mut io::stdout().lock());
+                        }
                         return;
                     }
                 }
-            }));
-        }
-        if let Some(errors) = child.stderr.take() {
-            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(log).ok();
-            let kept = Arc::clone(&complaints);
-            readers.push(std::thread::spawn(move || note_complaints(errors, file, &kept)));
-        }
-        Ok(Self { child, lines, complaints, readers })
+            })
+        });
+        Ok(Self { child, lines, complaints, reader })
     }
 
     /// The process's input, for launchers that speak to it first.
@@ -99,7 +106,7 @@ impl Starting {
             };
             if let Some(ready) = ReadyLine::parse(&line) {
                 let input = self.child.stdin.take();
-                let child = LaunchedChild { child: self.child, input, readers: self.readers };
+                let child = LaunchedChild { child: self.child, input, reader: self.reader };
                 return Ok((ready, child));
             }
         }
@@ -107,12 +114,13 @@ impl Starting {
 
     fn reason(&mut self) -> String {
         let status = self.child.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
-        // Its last words may still be on their way.
-        for reader in self.readers.drain(..) {
-            let _ = reader.join();
-        }
-        let complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
-        if complaints.is_empty() { status } else { complaints.join("; ") }
+        let mut bytes = Vec::new();
+        // Without complaints the status must do.
+        let _ = (&self.complaints).take(COMPLAINTS_MAX).read_to_end(&mut bytes);
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        let last = &lines[lines.len().saturating_sub(COMPLAINTS)..];
+        if last.is_empty() { status } else { last.join("; ") }
     }
 }
 
@@ -128,23 +136,9 @@ impl Drop for LaunchedChild {
         // One that hangs is ended; one that has ended can't be, and needn't.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        for reader in self.readers.drain(..) {
+        if let Some(reader) = self.reader.take() {
+            // Its panic has been printed; there is nothing more to say about it here.
             let _ = reader.join();
         }
-    }
-}
-
-fn note_complaints(errors: impl Read, mut file: Option<std::fs::File>, kept: &Mutex<Vec<String>>) {
-    for line in BufReader::new(errors).split(b'\n').map_while(Result::ok) {
-        let line = String::from_utf8_lossy(&line).trim_end().to_owned();
-        if let Some(file) = &mut file {
-            // The log is for people who look for more; the copy doesn't hang on it.
-            let _ = writeln!(file, "{line}");
-        }
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() == COMPLAINTS {
-            kept.remove(0);
-        }
-        kept.push(line);
     }
 }

@@ -1,3 +1,4 @@
 //! What people see while a command runs.
 
+pub mod output;
 pub mod progress;

@@ -189,6 +189,8 @@ fn builder<'a>(pattern: &str, prologue: &'a [u8]) -> Builder<'a> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn shake(mut one: Handshake, mut two: Handshake) -> Result<(Channel, Channel), ChannelError> {
@@ -237,5 +239,29 @@ mod tests {
         let (mut one, _) = shake(one, two).unwrap();
         assert!(one.seal(&vec![0; MAX_MESSAGE + 1], &mut Vec::new()).is_err());
         assert!(one.seal(&vec![0; MAX_MESSAGE], &mut Vec::new()).is_ok());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn what_the_peer_did_not_seal_is_refused(message in proptest::collection::vec(any::<u8>(), 0..300), garbage in proptest::collection::vec(any::<u8>(), 2..300), cut: prop::sample::Index) {
+            let one = Handshake::link(Role::Initiator, &Secret([1; 32]), b"").unwrap();
+            let two = Handshake::link(Role::Responder, &Secret([1; 32]), b"").unwrap();
+            let mut wire = Vec::new();
+            let (mut one, mut two) = {
+                let (mut one, mut two) = (one, two);
+                two.read(&one.write(b"").unwrap()).unwrap();
+                one.read(&two.write(b"").unwrap()).unwrap();
+                (one.into_channel().unwrap(), two.into_channel().unwrap())
+            };
+            one.seal(&message, &mut wire).unwrap();
+            let cut = cut.index(wire.len());
+            let mut received = wire[..cut].to_vec();
+            prop_assert!(two.open(&mut received).unwrap().is_none());
+            received.extend(&wire[cut..]);
+            received.extend(&garbage);
+            prop_assert_eq!(two.open(&mut received).unwrap(), Some(message));
+            prop_assert!(!matches!(two.open(&mut received), Ok(Some(_))));
+        }
     }
 }

@@ -203,3 +203,32 @@ impl ToAgent {
         postcard::from_bytes(bytes).ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_length_that_is_not_there_costs_nothing() {
+        // `Exec` with 2^62 words, of which none follows.
+        let bytes = [6, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40];
+        assert!(ToAgent::parse(&bytes).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..16_u8) {
+            for bytes in [bytes.clone(), [&[kind], &bytes[..]].concat()] {
+                if let Some(message) = ToAgent::parse(&bytes) {
+                    let again = message.to_bytes();
+                    prop_assert_eq!(ToAgent::parse(&again).map(|m| m.to_bytes()), Some(again));
+                }
+                if let Some(message) = FromAgent::parse(&bytes) {
+                    prop_assert_eq!(FromAgent::parse(&message.to_bytes()), Some(message));
+                }
+            }
+        }
+    }
+}

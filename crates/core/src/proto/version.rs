@@ -105,6 +105,8 @@ impl Preamble {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -125,5 +127,19 @@ mod tests {
         let mut http = [b' '; PREAMBLE_LEN];
         http[..14].copy_from_slice(b"GET / HTTP/1.1");
         assert_eq!(Preamble::parse(&http), Err(VersionError::Stranger));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_fit_or_say_why_in_words_for_a_terminal(bytes in proptest::array::uniform32(any::<u8>()), ours: bool) {
+            let mut bytes = bytes;
+            if ours {
+                bytes[..8].copy_from_slice(MAGIC);
+            }
+            match Preamble::parse(&bytes) {
+                Ok(preamble) => prop_assert_eq!(Preamble::parse(&preamble.to_bytes()), Ok(preamble)),
+                Err(error) => prop_assert!(!error.to_string().contains(char::is_control)),
+            }
+        }
     }
 }

@@ -1,0 +1,86 @@
+//! Copies that end before they are over: by the user's will, or because the head dies.
+
+use std::process::Command;
+
+use garland_testkit::{Garland, Running, Scratch, Wire};
+
+use crate::{assert_copied, await_middle, garland, json, locals, names_in, source, verdict};
+
+const LENGTH: u64 = 40 << 20;
+
+fn slow(scratch: &Scratch) -> Garland<'_> {
+    garland(scratch).over(Wire::slow(200))
+}
+
+#[test]
+fn an_interrupt_ends_cleanly() {
+    let scratch = Scratch::new("interrupt");
+    let from = source(&scratch, LENGTH);
+    let garland = slow(&scratch);
+    let copy = garland.start_cp(&["--json", "source.bin", "local[1-4]:/x"]);
+    await_middle(&scratch, "local4", &from, 0);
+    copy.process().interrupt();
+    let result = json(&copy.end().with_code(130));
+    assert_eq!(result["interrupted"], true);
+    for node in locals(4) {
+        assert_eq!(verdict(&result, &node), ("failed", "interrupted"));
+        assert_eq!(names_in(&scratch, &node, ""), Vec::<String>::new());
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn an_interrupt_keeps_the_old_file() {
+    let scratch = Scratch::new("interrupt-old");
+    let from = source(&scratch, LENGTH);
+    for node in locals(2) {
+        std::fs::create_dir_all(scratch.root(&node)).expect("it can be made");
+        std::fs::write(scratch.root(&node).join("x"), b"old").expect("it can be written");
+    }
+    let copy = slow(&scratch).start_cp(&["source.bin", "local[1-2]:/x"]);
+    await_middle(&scratch, "local2", &from, 0);
+    copy.process().interrupt();
+    let said = copy.end().with_code(130);
+    assert!(said.out.contains("failed  local[1-2]: interrupted\n"), "{}", said.out);
+    for node in locals(2) {
+        assert_eq!(names_in(&scratch, &node, ""), ["x"]);
+        assert_eq!(std::fs::read(scratch.root(&node).join("x")).expect("it is there"), b"old");
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_head_that_is_killed_leaves_no_agent_no_file_and_a_word_in_the_logs() {
+    let scratch = Scratch::new("head-killed");
+    let from = source(&scratch, LENGTH);
+    let garland = slow(&scratch);
+    let copy = garland.start_cp(&["source.bin", "local[1-4]:/x"]);
+    await_middle(&scratch, "local4", &from, 0);
+    copy.process().kill();
+    let _ = copy.end().with_code(128 + 9);
+    scratch.assert_nothing_left();
+    for node in locals(4) {
+        assert_eq!(names_in(&scratch, &node, ""), Vec::<String>::new());
+        let log = garland.runs()[0].join(format!("{node}.log"));
+        let log = std::fs::read_to_string(log).expect("its agent has a log");
+        assert!(log.contains("the head is gone"), "{log:?}");
+    }
+}
+
+#[test]
+fn a_reader_of_its_output_that_is_gone_costs_nothing() {
+    let scratch = Scratch::new("no-reader");
+    let from = source(&scratch, 100_000);
+    let inner = garland(&scratch).command(&["cp", "--local-root", "roots", "source.bin"]);
+    let mut shell = Command::new("sh");
+    // The pipe's reader is gone long before there is anything to read.
+    let script = "{ \"$0\" \"$@\" 2> errors; echo $? > code; } | true";
+    shell.args(["-c", script]).arg(inner.get_program()).args(inner.get_args());
+    shell.arg("local[1-2]:/x").current_dir(scratch.folder());
+    shell.env("GARLAND_STATE", scratch.state());
+    let _ = Running::start(shell).end().with_code(0);
+    let read = |name| std::fs::read_to_string(scratch.path(name)).expect("the shell wrote it");
+    assert_eq!((read("code").as_str(), read("errors").as_str()), ("0\n", ""));
+    assert_copied(&scratch, locals(2), "x", &from);
+    scratch.assert_nothing_left();
+}

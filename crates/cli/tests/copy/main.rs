@@ -1,0 +1,97 @@
+//! `garland cp` end to end, to agents that are processes of this machine.
+
+mod deaths;
+mod destinations;
+mod dolly;
+mod endings;
+mod full_disk;
+mod plans;
+mod refusals;
+mod result;
+mod sizes;
+mod sources;
+mod ways;
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use garland_testkit::{Garland, Said, Scratch, random_file, until};
+use serde_json::Value;
+
+/// The built binary in `scratch`.
+fn garland(scratch: &Scratch) -> Garland<'_> {
+    Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
+}
+
+/// A source of `length` bytes, `source.bin`.
+fn source(scratch: &Scratch, length: u64) -> PathBuf {
+    let path = scratch.path("source.bin");
+    random_file(&path, length, length + 1);
+    path
+}
+
+/// The names `local1` to `localN`.
+fn locals(count: usize) -> impl Iterator<Item = String> {
+    (1..=count).map(|number| format!("local{number}"))
+}
+
+/// Every one of `nodes` has `source` under the path `name`.
+#[track_caller]
+fn assert_copied(
+    scratch: &Scratch,
+    nodes: impl Iterator<Item = String>,
+    name: &str,
+    source: &Path,
+) {
+    let wanted = std::fs::read(source).expect("the source is there");
+    for node in nodes {
+        let path = scratch.root(&node).join(name);
+        let got =
+            std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        // Not assert_eq: nobody wants to see the bytes.
+        assert!(got == wanted, "{} of {} bytes differs", path.display(), got.len());
+    }
+}
+
+/// The names in a folder of the node `node`, sorted.
+fn names_in(scratch: &Scratch, node: &str, folder: &str) -> Vec<String> {
+    let path = scratch.root(node).join(folder);
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// The result object that `--json` printed.
+#[track_caller]
+fn json(said: &Said) -> Value {
+    serde_json::from_str(&said.out)
+        .unwrap_or_else(|error| panic!("{error} in\n{}\n{}", said.out, said.err))
+}
+
+/// The verdict of a node and its reason.
+#[track_caller]
+fn verdict<'a>(result: &'a Value, node: &str) -> (&'a str, &'a str) {
+    let nodes = result["nodes"].as_array().expect("a result has nodes");
+    let found = nodes.iter().find(|entry| entry["name"] == node);
+    let found = found.unwrap_or_else(|| panic!("{node} is not in {result}"));
+    (found["verdict"].as_str().unwrap_or(""), found["reason"].as_str().unwrap_or(""))
+}
+
+/// Waits until the partial file in the folder of `node` has the source's bytes at `offset`: the
+/// copy is in its middle.
+#[track_caller]
+fn await_middle(scratch: &Scratch, node: &str, source: &Path, offset: u64) {
+    let source = File::open(source).expect("the source is there");
+    let mut wanted = [0; 64];
+    source.read_exact_at(&mut wanted, offset).expect("the source is longer");
+    until(&format!("the bytes at {offset} at {node}"), || {
+        let mut partial = names_in(scratch, node, "").into_iter();
+        let Some(name) = partial.find(|name| name.ends_with(".garland-part")) else { return false };
+        let mut got = [0; 64];
+        let file = File::open(scratch.root(node).join(name));
+        file.is_ok_and(|file| file.read_exact_at(&mut got, offset).is_ok()) && got == wanted
+    });
+}

@@ -1,0 +1,175 @@
+//! Input that can't be: an error that names operation, object, node, reason and a hint, and nothing
+//! done.
+
+use garland_testkit::{Said, Scratch, Wire};
+
+use crate::{garland, json, names_in, source, verdict};
+
+#[track_caller]
+fn refused(name: &str, code: i32, arguments: &[&str]) -> Said {
+    let scratch = Scratch::new(name);
+    let _ = source(&scratch, 10);
+    std::fs::create_dir(scratch.path("folder")).expect("it can be made");
+    let cluster = "version = 1\nnodes = \"n[1-3]\"\n";
+    std::fs::write(scratch.path("c.toml"), cluster).expect("it can be written");
+    let said = garland(&scratch).cp(arguments).with_code(code);
+    scratch.assert_nothing_left();
+    said
+}
+
+#[test]
+fn a_missing_source() {
+    let said = refused("missing", 3, &["nosuch", "local[1-2]:/x"]);
+    insta::assert_snapshot!(said.err, @"error: opening nosuch: no such file or directory");
+}
+
+#[test]
+fn a_folder_as_source() {
+    let said = refused("folder", 3, &["folder", "local[1-2]:/x"]);
+    insta::assert_snapshot!(said.err, @r"
+    error: folder is a folder, and only files can be copied so far
+    hint: folders come with `-r` in a later release; until then: tar
+    ");
+}
+
+#[test]
+fn a_device_as_source() {
+    let said = refused("device", 3, &["/dev/zero", "local[1-2]:/x"]);
+    insta::assert_snapshot!(said.err, @"error: /dev/zero is a device or a pipe, and only files can be copied so far");
+}
+
+#[test]
+fn an_unknown_node() {
+    let said = refused("unknown", 2, &["--cluster", "c.toml", "source.bin", "n[2-4]:/x"]);
+    insta::assert_snapshot!(said.err, @r"
+    error: n4 is not in the cluster file
+    hint: add it there, or name another file by --cluster
+    ");
+}
+
+#[test]
+fn an_unknown_group() {
+    let said = refused("group", 2, &["--cluster", "c.toml", "source.bin", "@gpus:/x"]);
+    insta::assert_snapshot!(said.err, @r"
+    error: node list `@gpus`, column 1: no group is called gpus
+    @gpus
+    ^^^^^
+    ");
+    let said = refused("no-group", 2, &["source.bin", "@gpus:/x"]);
+    insta::assert_snapshot!(said.err, @r"
+    error: node list `@gpus`, column 1: can't read @gpus: groups stand in the cluster file, and there is none
+    @gpus
+    ^^^^^
+    ");
+}
+
+#[test]
+fn a_node_named_twice() {
+    let said = refused("twice", 2, &["source.bin", "local[1-3],local2:/x"]);
+    insta::assert_snapshot!(said.err, @r"
+    error: node list `local[1-3],local2`, column 12: local2 is named twice
+    local[1-3],local2
+               ^^^^^^
+    ");
+}
+
+#[test]
+fn a_broken_node_list() {
+    let said = refused("list", 2, &["source.bin", "local[3-1]:/x"]);
+    insta::assert_snapshot!(said.err, @r"
+    error: node list `local[3-1]`, column 7: the range 3-1 runs backwards
+    local[3-1]
+          ^^^
+    ");
+    let said = refused("list-open", 2, &["source.bin", "local[1-3:/x"]);
+    insta::assert_snapshot!(said.err, @r#"error: the `[` in "local[1-3:/x" is never closed; for a file of that name write "./local[1-3:/x""#);
+}
+
+#[test]
+fn a_cluster_file_that_is_wrong_says_where() {
+    let scratch = Scratch::new("cluster");
+    let _ = source(&scratch, 10);
+    let text = "version = 1\n\n[[nodes]]\nnames = \"n[1-3]\"\nrakc = \"r1\"\n";
+    std::fs::write(scratch.path("c.toml"), text).expect("it can be written");
+    let arguments = ["--cluster", "c.toml", "source.bin", "n1:/x"];
+    let said = garland(&scratch).cp(&arguments).with_code(2);
+    insta::assert_snapshot!(said.err, @"error: c.toml:5:1: unknown key `rakc` in [[nodes]] (did you mean rack?); allowed: names, address, rails, rack, port");
+}
+
+#[test]
+fn a_destination_that_is_no_node_s() {
+    let said = refused("no-node", 2, &["source.bin", "/tmp/x"]);
+    insta::assert_snapshot!(said.err, @r"
+    error: /tmp/x is on this machine, and a destination is NODES:PATH
+    hint: garland cp FILE 'n[01-20]:/path'
+    ");
+    let said = refused("no-path", 2, &["source.bin", "local[1-3]:"]);
+    insta::assert_snapshot!(said.err, @r#"error: "local[1-3]:" names no path behind its nodes: write `n1:/path`; for a file of that name write "./local[1-3]:""#);
+}
+
+#[test]
+fn lanes_blocks_and_orders_that_cannot_be() {
+    let said = refused("rails", 2, &["--rails", "0", "source.bin", "local1:/x"]);
+    insta::assert_snapshot!(said.err, @"error: 0 lanes: allowed are 1 to 64");
+    let said = refused("block", 2, &["--block-size", "1GiB", "source.bin", "local1:/x"]);
+    insta::assert_snapshot!(said.err, @"error: block size of 1073741824 bytes: allowed are 4096 to 4194304");
+    let said = refused("order", 2, &["--order", "local1", "source.bin", "local[1-2]:/x"]);
+    insta::assert_snapshot!(said.err, @"error: the order names local2 0 times; every destination node belongs in it once");
+}
+
+#[test]
+fn a_folder_where_the_file_should_be_fails_that_node_alone() {
+    let scratch = Scratch::new("is-folder");
+    let _ = source(&scratch, 100_000);
+    for node in ["local1", "local3"] {
+        std::fs::create_dir_all(scratch.root(node).join("d")).expect("it can be made");
+    }
+    std::fs::create_dir_all(scratch.root("local2").join("d/source.bin")).expect("it can be made");
+    let said = garland(&scratch).cp(&["--json", "source.bin", "local[1-3]:/d"]).with_code(1);
+    let result = json(&said);
+    assert_eq!(verdict(&result, "local1"), ("ok", ""));
+    assert_eq!(verdict(&result, "local3"), ("ok", ""));
+    let reason = "replacing /d/source.bin: it is a folder";
+    assert_eq!(verdict(&result, "local2"), ("failed", reason));
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_missing_folder_fails_that_node_alone() {
+    let scratch = Scratch::new("no-folder");
+    let _ = source(&scratch, 10);
+    std::fs::create_dir_all(scratch.root("local1").join("d")).expect("it can be made");
+    let said = garland(&scratch).cp(&["--json", "source.bin", "local[1-2]:/d/x"]).with_code(1);
+    let result = json(&said);
+    assert_eq!(verdict(&result, "local1"), ("ok", ""));
+    let reason = "opening the folder /d: no such file or directory";
+    assert_eq!(verdict(&result, "local2"), ("failed", reason));
+    assert_eq!(names_in(&scratch, "local1", "d"), ["x"]);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_read_only_destination_fails_that_node_alone() {
+    let scratch = Scratch::new("read-only");
+    let _ = source(&scratch, 100_000);
+    let root = scratch.root("local2");
+    std::fs::create_dir_all(&root).expect("it can be made");
+    let wire = Wire::quick().and(&format!("mount -t tmpfs -o ro none '{}'", root.display()));
+    let garland = garland(&scratch).over(wire);
+    let result = json(&garland.cp(&["--json", "source.bin", "local[1-3]:/x"]).with_code(1));
+    assert_eq!(verdict(&result, "local1"), ("ok", ""));
+    let reason = "creating /x: read-only file system";
+    assert_eq!(verdict(&result, "local2"), ("failed", reason));
+    assert_eq!(verdict(&result, "local3"), ("ok", ""));
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn with_no_node_left_nothing_is_done() {
+    let scratch = Scratch::new("nobody");
+    let _ = source(&scratch, 10);
+    let said = garland(&scratch).cp(&["source.bin", "local[1-3]:/nosuch/x"]).with_code(3);
+    let failed = "failed  local[1-3]: opening the folder /nosuch: no such file or directory\n";
+    assert!(said.out.contains(failed), "{}", said.out);
+    scratch.assert_nothing_left();
+}

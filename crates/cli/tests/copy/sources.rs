@@ -1,0 +1,83 @@
+//! Sources that don't stay as they are while they are read.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Command;
+
+use garland_testkit::{Scratch, Wire};
+
+use crate::{await_middle, garland, json, locals, names_in, source, verdict};
+
+const LENGTH: u64 = 40 << 20;
+
+/// A copy whose source is changed by `change` in its middle.
+#[track_caller]
+fn fails_when_changed(name: &str, change: impl FnOnce(&Path)) {
+    let scratch = Scratch::new(name);
+    let from = source(&scratch, LENGTH);
+    let garland = garland(&scratch).over(Wire::slow(200));
+    let copy = garland.start_cp(&["--json", "source.bin", "local[1-2]:/x"]);
+    await_middle(&scratch, "local2", &from, 0);
+    change(&from);
+    let result = json(&copy.end().with_code(3));
+    for node in locals(2) {
+        let (verdict, reason) = verdict(&result, &node);
+        assert_eq!(verdict, "failed", "{reason}");
+        assert!(reason.contains("changed while it was copied"), "{reason}");
+        assert_eq!(names_in(&scratch, &node, ""), Vec::<String>::new());
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn one_that_grows() {
+    fails_when_changed("grows", |from| {
+        let mut file = OpenOptions::new().append(true).open(from).expect("it is there");
+        file.write_all(b"more").expect("it can grow");
+    });
+}
+
+#[test]
+fn one_that_shrinks() {
+    fails_when_changed("shrinks", |from| {
+        let file = OpenOptions::new().write(true).open(from).expect("it is there");
+        file.set_len(LENGTH / 2).expect("it can shrink");
+    });
+}
+
+#[test]
+fn one_that_changes_and_hides_it_by_its_old_time() {
+    fails_when_changed("changes", |from| {
+        let before = File::open(from).expect("it is there");
+        let time = before.metadata().and_then(|stat| stat.modified()).expect("it has a time");
+        let file = OpenOptions::new().write(true).open(from).expect("it is there");
+        file.write_all_at(b"other bytes", 5).expect("it can change");
+        file.set_modified(time).expect("it is ours");
+    });
+}
+
+#[test]
+fn one_that_is_replaced_by_another_file_is_copied_as_it_was() {
+    let scratch = Scratch::new("replaced");
+    let from = source(&scratch, LENGTH);
+    let kept = scratch.path("kept");
+    std::fs::copy(&from, &kept).expect("there is room");
+    let garland = garland(&scratch).over(Wire::slow(200));
+    let copy = garland.start_cp(&["source.bin", "local[1-2]:/x"]);
+    await_middle(&scratch, "local2", &from, 0);
+    std::fs::write(scratch.path("new"), b"new").expect("there is room");
+    let moved = Command::new("mv").arg(scratch.path("new")).arg(&from).status();
+    assert!(moved.expect("mv is there").success());
+    let said = copy.end();
+    if said.code == 0 {
+        crate::assert_copied(&scratch, locals(2), "x", &kept);
+    } else {
+        // The rename changes the old file's link count and so its ctime.
+        assert!(said.out.contains("changed while it was copied"), "{}", said.out);
+        assert_eq!(said.code, 3);
+        assert_eq!(names_in(&scratch, "local1", ""), Vec::<String>::new());
+    }
+    scratch.assert_nothing_left();
+}

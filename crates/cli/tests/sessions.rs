@@ -1,0 +1,236 @@
+//! What people see: help, errors with hints, tables. Times and rates are replaced by signs.
+
+use garland_testkit::{Garland, Said, Scratch, random_file};
+
+fn garland(scratch: &Scratch) -> Garland<'_> {
+    Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
+}
+
+/// What was said, with its code, and with figures that differ from run to run replaced.
+fn shown(said: &Said) -> String {
+    let mut text = format!("{}{}", said.out, said.err);
+    if let Some(start) = text.find("run     ") {
+        let end = text[start..].find('\n').map_or(text.len(), |end| start + end);
+        text.replace_range(start..end, "run     RUN");
+    }
+    let lines: Vec<String> = text.lines().map(without_figures).collect();
+    format!("{}\n[exit {}]", lines.join("\n"), said.code)
+}
+
+/// The lines that tell times and rates, with a sign for each figure and its unit.
+fn without_figures(line: &str) -> String {
+    const UNITS: [&str; 13] = [
+        "ns", "µs", "ms", "s", "min", "B/s", "kB/s", "MB/s", "GB/s", "bit/s", "kbit/s", "Mbit/s",
+        "Gbit/s",
+    ];
+    let words: Vec<&str> = line.split(' ').collect();
+    let mut shown: Vec<String> = Vec::new();
+    for word in words {
+        let bare = word.trim_matches(['(', ')', ',']);
+        let number = shown.last().map(|last| last.trim_start_matches('(').to_owned());
+        let is_figure = number.is_some_and(|number| number.parse::<f64>().is_ok());
+        if is_figure && UNITS.contains(&bare) {
+            let last = shown.pop().unwrap_or_default();
+            let open = if last.starts_with('(') { "(" } else { "" };
+            let unit = if bare.ends_with("/s") { "RATE" } else { "TIME" };
+            let close = if word.ends_with(')') { ")" } else { "" };
+            shown.push(format!("{open}{unit}{close}"));
+        } else {
+            shown.push(word.to_owned());
+        }
+    }
+    shown.join(" ")
+}
+
+#[test]
+fn help() {
+    let scratch = Scratch::new("help");
+    insta::assert_snapshot!(shown(&garland(&scratch).run(&["--help"])), @r"
+    Moves files through a cluster at the speed of its slowest wire, and accounts for every millisecond
+    it could not
+
+    Usage: garland [OPTIONS] <COMMAND>
+
+    Commands:
+      cp           Copy a file to every node: garland cp FILE 'n[01-20]:/path'
+      exec         Run a command on every node; equal output is folded: garland exec 'n[01-20]' --
+                   uptime
+      up           Start agents that stay, so that copies need no set-up
+      down         End the agents that stay
+      status       Show the agents that stay
+      lab          An emulated cluster on this machine, without root
+      scenario     The experiments that Garland reproduces
+      demo         The tour: a small cluster emulated on this machine and a real copy to all of it
+      completions  Print a completion script for a shell
+      man          Print the manual page, in troff
+      help         Print this message or the help of the given subcommand(s)
+
+    Options:
+          --cluster <FILE>  The cluster file: nodes, groups, racks, rails, ssh options [default:
+                            ./cluster.toml, then ~/.config/garland/cluster.toml, if there]
+          --json            One JSON object on standard output instead of tables
+      -h, --help            Print help
+      -V, --version         Print version
+
+    NODES:  n[01-20,30]   ranges, several brackets, zero padding   a,b   a list   n[1-9]!n3   without
+            ^FILE   names in a file   @GROUP   of the cluster file   @slurm   this allocation
+            local[1-8]   agents on this machine, a folder each   lab:n[1-20]   an emulated cluster
+    Exit codes: 0 all done, 1 some nodes failed, 2 wrong usage, 3 nothing done, 4 a check found a fault,
+    130 interrupted.
+    [exit 0]
+    ");
+}
+
+#[test]
+fn help_of_cp() {
+    let scratch = Scratch::new("help-cp");
+    insta::assert_snapshot!(shown(&garland(&scratch).run(&["cp", "-h"])), @r"
+    Copy a file to every node: garland cp FILE 'n[01-20]:/path'
+
+    Usage: garland cp [OPTIONS] <SOURCE> <DESTINATION>
+
+    Arguments:
+      <SOURCE>       The file to copy
+      <DESTINATION>  Where to: NODES:PATH. A path that ends in / is a folder, and is made if it isn't
+                     there; /dev/null checks and drops the bytes; - is the command's standard output
+
+    Options:
+      -p, --preserve             Keep the file's mode and modification time
+          --no-fsync             Don't wait until the file is on stable storage
+          --clear                Don't seal blocks, only checksum them: for trusted networks
+          --dry-run     RUN
+          --save-plan <FILE>     Save the plan as JSON
+          --order <ORDER>        The chain's order: list (as the node list names them), rack, or a node
+                                 list [default: list]
+          --rails <K>            How many lanes, each over its own address of every node [default: all
+                                 that every node has]
+          --block-size <SIZE>    Bytes of a block, such as 1MiB [default: by the file's size]
+          --congestion <NAME>    The congestion control to ask for on data links [default: cubic, else
+                                 reno]
+          --min-ok <N>           Exit with 0 when at least N nodes have the file
+      -q, --quiet                No progress
+          --cluster <FILE>       The cluster file: nodes, groups, racks, rails, ssh options [default:
+                                 ./cluster.toml, then ~/.config/garland/cluster.toml, if there]
+          --launcher <LAUNCHER>  How to start agents on nodes [default: the cluster file's, else ssh]
+                                 [possible values: ssh, slurm, local]
+          --json                 One JSON object on standard output instead of tables
+          --lab <NAME>           The lab that lab:.. nodes belong to [default: lab]
+          --local-root <DIR>     Where local[..] nodes have their folders [default: under Garland's
+                                 state]
+      -h, --help                 Print help (see more with '--help')
+    [exit 0]
+    ");
+}
+
+#[test]
+fn nothing_to_do_is_wrong_usage() {
+    let scratch = Scratch::new("nothing");
+    assert_eq!(garland(&scratch).run::<&str>(&[]).code, 2);
+    insta::assert_snapshot!(shown(&garland(&scratch).run(&["copy"])), @r"
+    error: unrecognized subcommand 'copy'
+
+      tip: a similar subcommand exists: 'cp'
+
+    Usage: garland [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    [exit 2]
+    ");
+    insta::assert_snapshot!(shown(&garland(&scratch).run(&["cp", "x"])), @r"
+    error: the following required arguments were not provided:
+      <DESTINATION>
+
+    Usage: garland cp <SOURCE> <DESTINATION>
+
+    For more information, try '--help'.
+    [exit 2]
+    ");
+}
+
+#[test]
+fn a_copy() {
+    let scratch = Scratch::new("copy");
+    random_file(&scratch.path("f"), 100_000, 1);
+    insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local[1-3]:/data/"])), @r"
+    97.66 KiB to 3 of 3 nodes in TIME
+    rate    RATE (RATE) whole command, RATE (RATE) stream
+    time    set-up TIME · first byte TIME · stream TIME · drain TIME · fsync TIME · teardown TIME
+    ok      local[1-3]
+    run     RUN
+    [exit 0]
+    ");
+}
+
+#[test]
+fn a_copy_that_some_nodes_could_not_take() {
+    let scratch = Scratch::new("some");
+    random_file(&scratch.path("f"), 100_000, 1);
+    for node in ["local2", "local3", "local5"] {
+        std::fs::create_dir_all(scratch.root(node).join("x/f")).expect("it can be made");
+    }
+    insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local[1-5]:/x"])), @r"
+    97.66 KiB to 2 of 5 nodes in TIME
+    rate    RATE (RATE) whole command, RATE (RATE) stream
+    time    set-up TIME · first byte TIME · stream TIME · drain TIME · fsync TIME · teardown TIME
+    ok      local[1,4]
+    failed  local[2-3,5]: replacing /x/f: it is a folder
+    run     RUN
+    [exit 1]
+    ");
+}
+
+#[test]
+fn a_copy_that_no_node_could_take() {
+    let scratch = Scratch::new("none");
+    random_file(&scratch.path("f"), 100_000, 1);
+    insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local[1-3]:/no/such"])), @r"
+    97.66 KiB to 0 of 3 nodes in TIME
+    rate    - whole command, - stream
+    time    set-up TIME · first byte TIME · stream TIME · drain TIME · fsync TIME · teardown TIME
+    failed  local[1-3]: opening the folder /no: no such file or directory
+    run     RUN
+    [exit 3]
+    ");
+}
+
+#[test]
+fn a_copy_of_nothing() {
+    let scratch = Scratch::new("empty");
+    random_file(&scratch.path("f"), 0, 1);
+    insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local1:/x"])), @r"
+    0 B to 1 of 1 nodes in TIME
+    rate    - whole command, - stream
+    time    set-up TIME · first byte TIME · stream TIME · drain TIME · fsync TIME · teardown TIME
+    ok      local1
+    run     RUN
+    [exit 0]
+    ");
+}
+
+#[test]
+fn a_state_folder_that_cannot_be() {
+    let scratch = Scratch::new("state");
+    std::fs::write(scratch.state(), b"a file").expect("it can be written");
+    random_file(&scratch.path("f"), 10, 1);
+    let said = garland(&scratch).cp(&["f", "local1:/x"]).with_code(3);
+    let folder = scratch.folder().display().to_string();
+    insta::assert_snapshot!(shown(&said).replace(&folder, "SCRATCH"), @r"
+    error: making SCRATCH/state: File exists (os error 17)
+    [exit 3]
+    ");
+}
+
+#[test]
+fn the_manual_and_the_completions_name_every_command() {
+    let scratch = Scratch::new("manual");
+    let garland = garland(&scratch);
+    let manual = garland.run(&["man"]).with_code(0).out;
+    let completions = garland.run(&["completions", "bash"]).with_code(0).out;
+    for command in ["cp", "exec", "up", "down", "status", "lab", "scenario", "demo"] {
+        assert!(manual.contains(&format!("garland\\-{command}(1)")), "{command} in the manual");
+        assert!(
+            completions.contains(&format!("garland__subcmd__{command}\"")),
+            "{command} in completions"
+        );
+    }
+}

@@ -1,0 +1,279 @@
+//! Peers that aren't the agent's: they get nothing, cost bounded memory, and are logged.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+
+use garland_core::proto::{KeyPair, PREAMBLE_LEN, Preamble, Purpose};
+use garland_node::{ConnectionError, ReadyLine, connect_agent};
+use garland_testkit::{DEADLINE, Garland, HandAgent, Peer, Scratch, random_bytes, until};
+
+/// An agent of a test, and the keys of the one who may command it.
+struct Agent {
+    hand: HandAgent,
+    controller: KeyPair,
+    root: PathBuf,
+}
+
+impl Agent {
+    fn start(scratch: &Scratch) -> Self {
+        let controller = KeyPair::generate();
+        let root = scratch.path("root");
+        std::fs::create_dir(&root).expect("it can be made");
+        let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
+        let hand = HandAgent::start(&garland, &hex(&controller.public), &root, &[]);
+        Self { hand, controller, root }
+    }
+
+    fn peer(&self) -> Peer {
+        Peer::connect(self.hand.port())
+    }
+
+    fn ready(&self) -> ReadyLine {
+        ReadyLine::parse(self.hand.ready_line()).expect("its line is a ready line")
+    }
+
+    fn connect(&self, keys: &KeyPair, theirs: &[u8; 32]) -> Result<(), ConnectionError> {
+        let address = ([127, 0, 0, 1], self.hand.port()).into();
+        connect_agent(address, keys, theirs, DEADLINE).map(drop)
+    }
+
+    /// After all that was done to it the agent still serves its controller, and nothing was written.
+    fn assert_unharmed(&self) {
+        self.connect(&self.controller, &self.ready().key).expect("the controller is served");
+        let entries = std::fs::read_dir(&self.root).expect("the root is there").count();
+        assert_eq!(entries, 0, "a stranger wrote something");
+    }
+}
+
+fn hex(key: &[u8]) -> String {
+    key.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn preamble(purpose: Purpose) -> [u8; PREAMBLE_LEN] {
+    Preamble::ours(purpose).to_bytes()
+}
+
+#[test]
+fn garbage_gets_nothing_and_is_logged() {
+    let scratch = Scratch::new("garbage");
+    let agent = Agent::start(&scratch);
+    let garbage = [
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n".to_vec(),
+        b"SSH-2.0-OpenSSH_9.6\r\nand more than thirty-two bytes".to_vec(),
+        vec![0; 4096],
+        vec![0xff; 4096],
+        random_bytes(1 << 20, 5),
+    ];
+    for bytes in &garbage {
+        let mut peer = agent.peer();
+        peer.say(bytes);
+        assert_eq!(peer.hear_all(), b"", "a stranger was answered");
+    }
+    until("a line for each stranger", || agent.hand.log().len() >= garbage.len());
+    let strange = "the peer doesn't speak Garland's protocol";
+    assert!(agent.hand.log().iter().all(|line| line.starts_with("turned away ")
+        && line.contains("127.0.0.1")
+        && line.ends_with(strange)));
+    agent.assert_unharmed();
+}
+
+#[test]
+fn a_greeting_that_ends_early_is_turned_away() {
+    let scratch = Scratch::new("early");
+    let agent = Agent::start(&scratch);
+    for purpose in [Purpose::Control, Purpose::Link] {
+        let whole = [&preamble(purpose)[..], &[7; 200]].concat();
+        for length in [0, 1, 31, 32, 33, 48, 50, 64, 66, 100] {
+            let mut peer = agent.peer();
+            peer.say(&whole[..length]);
+            peer.hush();
+            assert_eq!(peer.hear_all(), b"", "{length} bytes were answered");
+        }
+    }
+    agent.assert_unharmed();
+}
+
+#[test]
+fn a_length_beyond_all_greetings_is_refused_before_it_is_believed() {
+    let scratch = Scratch::new("length");
+    let agent = Agent::start(&scratch);
+    let before = agent.hand.process().memory();
+    let key = agent.controller.public;
+    let control = [&preamble(Purpose::Control)[..], &key, &[0xff, 0xff]].concat();
+    let link = [&preamble(Purpose::Link)[..], &[9; 16], &[0xff, 0xff]].concat();
+    for hello in [&control, &link] {
+        let mut peer = agent.peer();
+        peer.say(hello);
+        assert_eq!(peer.hear_all(), b"");
+    }
+    let _ = agent.hand.await_log("a message of 65535 bytes is longer");
+    agent.assert_unharmed();
+    assert!(agent.hand.process().memory() < before + (8 << 20));
+}
+
+#[test]
+fn hundreds_of_half_open_connections_cost_little_and_are_dropped() {
+    const PEERS: usize = 600;
+    let scratch = Scratch::new("half-open");
+    let agent = Agent::start(&scratch);
+    let before = agent.hand.process().memory();
+    let mut peers: Vec<Peer> = (0..PEERS).map(|_| agent.peer()).collect();
+    let hello = preamble(Purpose::Control);
+    for (at, peer) in peers.iter_mut().enumerate() {
+        peer.say(&hello[..at % PREAMBLE_LEN]);
+    }
+    let _ = agent.hand.await_log("too many peers are greeting at once");
+    let during = agent.hand.process().memory();
+    assert!(during < before + (32 << 20), "{before} bytes before, {during} now");
+    for peer in &mut peers {
+        assert_eq!(peer.hear_all(), b"");
+    }
+    let _ = agent.hand.await_log("they are no longer listed");
+    assert!(agent.hand.log().len() <= 110, "the log grows with the strangers");
+    agent.assert_unharmed();
+}
+
+#[test]
+fn dolly_7_a_peer_without_the_key_commands_nothing() {
+    let scratch = Scratch::new("key");
+    let agent = Agent::start(&scratch);
+    let stranger = KeyPair::generate();
+    let refused = agent.connect(&stranger, &agent.ready().key);
+    assert!(matches!(refused, Err(ConnectionError::WrongKey(_))), "{refused:?}");
+    // Who names the controller's public key, which is no secret, must prove that it is his.
+    let pretender = KeyPair { private: stranger.private, public: agent.controller.public };
+    let refused = agent.connect(&pretender, &agent.ready().key);
+    assert!(matches!(refused, Err(ConnectionError::WrongKey(_))), "{refused:?}");
+    let _ = agent.hand.await_log("the peer doesn't hold the right key");
+    agent.assert_unharmed();
+}
+
+#[test]
+fn a_greeting_that_is_sent_again_opens_nothing_and_ends_nothing() {
+    let scratch = Scratch::new("again");
+    let agent = Agent::start(&scratch);
+    let (address, heard) = listening_relay(agent.hand.port());
+    let key = agent.ready().key;
+    let session = connect_agent(address, &agent.controller, &key, DEADLINE);
+    let session = session.expect("the controller is served");
+    let mut stranger = agent.peer();
+    stranger.say(&heard.recv().expect("the controller greeted"));
+    stranger.hush();
+    let _ = stranger.hear_all();
+    let _ = agent.hand.await_log("the peer doesn't hold the right key");
+    drop(session);
+    assert_eq!(agent.hand.end(), Some(0));
+}
+
+/// Listens on the way to `port`; what the first one who connects says first is sent to the test.
+fn listening_relay(port: u16) -> (SocketAddr, Receiver<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = listener.local_addr().expect("it has an address");
+    let (tell, heard) = channel();
+    std::thread::spawn(move || {
+        let (mut near, _) = listener.accept().expect("somebody connects");
+        let mut far = TcpStream::connect(("127.0.0.1", port)).expect("the agent listens");
+        let mut greeting = vec![0; PREAMBLE_LEN + 32 + 2];
+        near.read_exact(&mut greeting).expect("it greets");
+        let length = usize::from(greeting[PREAMBLE_LEN + 32]);
+        greeting.resize(greeting.len() + length, 0);
+        let rest = greeting.len() - length;
+        near.read_exact(&mut greeting[rest..]).expect("it greets");
+        far.write_all(&greeting).expect("the agent reads");
+        tell.send(greeting).expect("the test waits");
+        let (mut back, mut forth) =
+            (far.try_clone().expect("it can"), near.try_clone().expect("it can"));
+        std::thread::spawn(move || std::io::copy(&mut back, &mut forth));
+        // It ends with the test's session.
+        let _ = std::io::copy(&mut near, &mut far);
+        let _ = far.shutdown(Shutdown::Both);
+    });
+    (address, heard)
+}
+
+#[test]
+fn a_controller_refuses_an_agent_that_is_not_the_one_it_launched() {
+    let scratch = Scratch::new("agent-key");
+    let agent = Agent::start(&scratch);
+    let other = KeyPair::generate();
+    let refused = agent.connect(&agent.controller, &other.public).expect_err("it is another");
+    assert!(refused.to_string().contains("doesn't hold the key that it was launched with"));
+    agent.assert_unharmed();
+}
+
+#[test]
+fn dolly_6_another_version_is_told_which_one_this_is() {
+    let scratch = Scratch::new("version");
+    let agent = Agent::start(&scratch);
+    let mut other = Preamble::ours(Purpose::Control);
+    (other.protocol, other.release) = (999, "9.9.9".to_owned());
+    let mut peer = agent.peer();
+    peer.say(&other.to_bytes());
+    let answer = peer.hear_all();
+    let answer = answer.first_chunk().expect("the other version hears a whole preamble");
+    let ours = Preamble::parse(answer).expect("it is this version's");
+    assert_eq!(ours.release, env!("CARGO_PKG_VERSION"));
+    let line = agent.hand.await_log("protocol 999");
+    assert!(line.ends_with("use the same garland on both sides"), "{line}");
+    assert!(line.contains("the peer is garland 9.9.9"), "{line}");
+    agent.assert_unharmed();
+}
+
+#[test]
+fn a_link_to_a_copy_that_nobody_makes_is_refused() {
+    let scratch = Scratch::new("link");
+    let agent = Agent::start(&scratch);
+    let mut peer = agent.peer();
+    let message = [&[64, 0][..], &[3; 64]].concat();
+    peer.say(&[&preamble(Purpose::Link)[..], &[9; 16], &message].concat());
+    assert_eq!(peer.hear_all(), b"");
+    let _ = agent.hand.await_log("turned away");
+    agent.assert_unharmed();
+}
+
+#[test]
+fn garbage_behind_a_true_greeting_ends_the_channel() {
+    let scratch = Scratch::new("behind");
+    let agent = Agent::start(&scratch);
+    let mut peer = agent.peer();
+    let first = [&preamble(Purpose::Control)[..], &agent.controller.public].concat();
+    peer.say(&[&first[..], &[96, 0], &random_bytes(96, 1)].concat());
+    peer.say(&random_bytes(1 << 20, 2));
+    assert_eq!(peer.hear_all(), b"");
+    agent.assert_unharmed();
+}
+
+#[test]
+fn a_port_in_use_is_said_plainly() {
+    let scratch = Scratch::new("port");
+    let agent = Agent::start(&scratch);
+    let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
+    let port = agent.hand.port().to_string();
+    let arguments = ["agent", "--controller", &hex(&[1; 32]), "--port", &port];
+    let said = garland.run(&arguments).with_code(3);
+    let wanted = format!("error: listening on port {port}: address already in use\n");
+    assert_eq!(said.err.to_lowercase().replace(" (os error 98)", ""), wanted);
+    agent.assert_unharmed();
+}
+
+#[test]
+fn an_agent_ends_with_its_launcher() {
+    let scratch = Scratch::new("launcher");
+    let agent = Agent::start(&scratch);
+    assert_eq!(agent.hand.end(), Some(0));
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn an_agent_refuses_a_key_that_is_none_and_a_root_that_is_not_there() {
+    let scratch = Scratch::new("arguments");
+    let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
+    let said = garland.run(&["agent", "--controller", "xyz"]).with_code(2);
+    assert_eq!(said.err, "error: a key has 64 hex digits\n");
+    let key = hex(&[1; 32]);
+    let said = garland.run(&["agent", "--controller", &key, "--root", "/nosuch"]).with_code(3);
+    assert!(said.err.starts_with("error: opening the agent's root /nosuch: "), "{}", said.err);
+    scratch.assert_nothing_left();
+}

@@ -1,0 +1,149 @@
+//! The built `garland` in a scratch folder.
+
+use std::ffi::OsStr;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use crate::processes::Process;
+use crate::running::Running;
+use crate::scratch::Scratch;
+use crate::waiting::await_some;
+use crate::wire::Wire;
+
+/// The built binary, with its state, its local nodes' folders and its working folder in a scratch
+/// folder, and nothing of the user's environment.
+#[derive(Debug)]
+pub struct Garland<'a> {
+    binary: PathBuf,
+    scratch: &'a Scratch,
+    wire: Option<Wire>,
+}
+
+/// What a command said and how it ended.
+#[derive(Clone, Debug)]
+pub struct Said {
+    /// Its exit code; 128 and the signal's number when one killed it.
+    pub code: i32,
+    /// Its standard output.
+    pub out: String,
+    /// Its standard output, as it came.
+    pub bytes: Vec<u8>,
+    /// Its standard error.
+    pub err: String,
+}
+
+impl<'a> Garland<'a> {
+    /// The binary at `binary`, in `scratch`.
+    #[must_use]
+    pub fn new(binary: impl Into<PathBuf>, scratch: &'a Scratch) -> Self {
+        Self { binary: binary.into(), scratch, wire: None }
+    }
+
+    /// Over a slow wire: in a network namespace of its own.
+    #[must_use]
+    pub fn over(mut self, wire: Wire) -> Self {
+        self.wire = Some(wire);
+        self
+    }
+
+    /// The command `garland ARGUMENTS`.
+    #[must_use]
+    pub fn command<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Command {
+        let mut command = match &self.wire {
+            Some(wire) => wire.command(&self.binary),
+            None => Command::new(&self.binary),
+        };
+        command
+            .args(arguments)
+            .current_dir(self.scratch.folder())
+            .env_clear()
+            .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+            .env("HOME", self.scratch.folder())
+            .env("GARLAND_STATE", self.scratch.state());
+        for kept in ["TMPDIR", "GARLAND_TEST_RUN"] {
+            if let Some(value) = std::env::var_os(kept) {
+                command.env(kept, value);
+            }
+        }
+        command
+    }
+
+    /// Starts `garland ARGUMENTS`.
+    #[must_use]
+    pub fn start<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Running {
+        Running::start(self.command(arguments))
+    }
+
+    /// Runs `garland ARGUMENTS` to its end.
+    #[must_use]
+    pub fn run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Said {
+        self.start(arguments).end()
+    }
+
+    /// Starts `garland cp ARGUMENTS` with the local nodes' folders in the scratch folder.
+    #[must_use]
+    pub fn start_cp<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Running {
+        let roots = self.scratch.path("roots");
+        let first = [OsStr::new("cp"), OsStr::new("--local-root"), roots.as_os_str()];
+        let arguments = arguments.iter().map(AsRef::as_ref);
+        self.start(&first.into_iter().chain(arguments).collect::<Vec<_>>())
+    }
+
+    /// Runs `garland cp ARGUMENTS` to its end.
+    #[must_use]
+    pub fn cp<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Said {
+        self.start_cp(arguments).end()
+    }
+
+    /// Waits for the agent of the local node `name`.
+    #[must_use]
+    pub fn agent(&self, name: &str) -> Process {
+        let root = self.scratch.root(name);
+        await_some(&format!("the agent of {name}"), || {
+            self.scratch.processes().into_iter().find(|process| process.is_agent(Some(&root)))
+        })
+    }
+
+    /// Where it keeps this host's runs.
+    ///
+    /// # Panics
+    /// When it hasn't kept any.
+    #[must_use]
+    pub fn runs(&self) -> Vec<PathBuf> {
+        let mut runs: Vec<PathBuf> = entries(&self.scratch.state())
+            .iter()
+            .flat_map(|host| entries(&host.join("runs")))
+            .collect();
+        runs.sort();
+        runs
+    }
+}
+
+impl Said {
+    pub(crate) fn new(status: ExitStatus, out: Vec<u8>, err: &[u8]) -> Self {
+        let signal = status.signal().map(|signal| 128 + signal);
+        Self {
+            code: status.code().or(signal).unwrap_or(-1),
+            out: String::from_utf8_lossy(&out).into_owned(),
+            err: String::from_utf8_lossy(err).into_owned(),
+            bytes: out,
+        }
+    }
+
+    /// Itself, if it ended with `code`.
+    ///
+    /// # Panics
+    /// When it ended otherwise; shows all that it said.
+    #[must_use]
+    #[track_caller]
+    pub fn with_code(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "\n--- out\n{}--- err\n{}", self.out, self.err);
+        self
+    }
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}

@@ -1,0 +1,104 @@
+//! An agent started by hand, as a launcher would.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::garland::Garland;
+use crate::processes::Process;
+use crate::waiting::await_some;
+
+/// A running agent; it ends with this value.
+#[derive(Debug)]
+pub struct HandAgent {
+    child: Child,
+    input: Option<ChildStdin>,
+    ready: String,
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+impl HandAgent {
+    /// Starts an agent for the controller with the public key `key` (hexadecimal), confined to
+    /// `root`, with `more` arguments.
+    ///
+    /// # Panics
+    /// When it doesn't say that it is ready.
+    #[must_use]
+    pub fn start(garland: &Garland<'_>, key: &str, root: &Path, more: &[&str]) -> Self {
+        let mut command = garland.command(&["agent", "--controller", key, "--root"]);
+        command.arg(root).args(more);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("garland can be started");
+        let input = child.stdin.take();
+        let mut ready = String::new();
+        let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
+        output.read_line(&mut ready).expect("the agent's output can be read");
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let (errors, lines) = (child.stderr.take().expect("it is piped"), Arc::clone(&log));
+        std::thread::spawn(move || {
+            for line in BufReader::new(errors).lines().map_while(Result::ok) {
+                lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            }
+        });
+        assert!(ready.starts_with("garland-agent "), "no ready line: {ready:?}");
+        Self { child, input, ready, log }
+    }
+
+    /// The process.
+    #[must_use]
+    pub fn process(&self) -> Process {
+        Process { pid: self.child.id(), command: "garland agent".to_owned() }
+    }
+
+    /// Its ready line.
+    #[must_use]
+    pub fn ready_line(&self) -> &str {
+        self.ready.trim_end()
+    }
+
+    /// The port it listens on.
+    ///
+    /// # Panics
+    /// When its ready line names none.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        let word = self.ready.split_whitespace().nth(2);
+        word.and_then(|word| word.parse().ok()).expect("the ready line names a port")
+    }
+
+    /// What it has complained about so far.
+    #[must_use]
+    pub fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until it has complained of something that contains `text`; the line.
+    #[must_use]
+    pub fn await_log(&self, text: &str) -> String {
+        await_some(&format!("`{text}` in the agent's log"), || {
+            self.log().into_iter().find(|line| line.contains(text))
+        })
+    }
+
+    /// Ends its input, as a launcher that is gone does, and waits for its end; its exit code.
+    ///
+    /// # Panics
+    /// When it stays.
+    #[must_use]
+    pub fn end(mut self) -> Option<i32> {
+        drop(self.input.take());
+        let status = await_some("the agent's end", || {
+            self.child.try_wait().expect("a child can be waited for")
+        });
+        status.code()
+    }
+}
+
+impl Drop for HandAgent {
+    fn drop(&mut self) {
+        // One that has ended can't be killed, and needn't.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,53 @@
+//! A hostile peer: bytes as they are over TCP.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use crate::waiting::DEADLINE;
+
+/// A connection to a port of this machine.
+#[derive(Debug)]
+pub struct Peer {
+    stream: TcpStream,
+}
+
+impl Peer {
+    /// Connects to `port`.
+    ///
+    /// # Panics
+    /// When nobody listens there.
+    #[must_use]
+    pub fn connect(port: u16) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", port))
+            .unwrap_or_else(|error| panic!("connecting to port {port}: {error}"));
+        stream.set_read_timeout(Some(DEADLINE)).expect("a timeout can be set");
+        stream.set_write_timeout(Some(Duration::from_secs(5))).expect("a timeout can be set");
+        Self { stream }
+    }
+
+    /// Sends bytes. The other side may have hung up, which is its right.
+    pub fn say(&mut self, bytes: &[u8]) {
+        let _ = self.stream.write_all(bytes);
+    }
+
+    /// Says that nothing more comes.
+    pub fn hush(&self) {
+        // The other side may have hung up.
+        let _ = self.stream.shutdown(Shutdown::Write);
+    }
+
+    /// All bytes until the other side hangs up.
+    ///
+    /// # Panics
+    /// When it doesn't before the deadline.
+    #[must_use]
+    pub fn hear_all(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if let Err(error) = self.stream.read_to_end(&mut bytes) {
+            let kind = error.kind();
+            assert!(kind == std::io::ErrorKind::ConnectionReset, "still connected: {error}");
+        }
+        bytes
+    }
+}

@@ -1,0 +1,84 @@
+//! Processes of a test, as /proc tells of them.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A running process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// Its arguments, joined by spaces.
+    pub command: String,
+}
+
+/// The processes that carry the path `mark` in their environment or their arguments. This process
+/// and those that are only waited for (zombies) aren't among them.
+#[must_use]
+pub fn processes_with(mark: &Path) -> Vec<Process> {
+    let mark = mark.as_os_str().as_bytes();
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        let Some(pid) = pid.filter(|&pid| pid != std::process::id()) else { continue };
+        let arguments = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        let has_mark = |bytes: &[u8]| bytes.windows(mark.len().max(1)).any(|window| window == mark);
+        // A zombie has no arguments any more.
+        if !arguments.is_empty() && (has_mark(&arguments) || has_mark(&environment)) {
+            let command = String::from_utf8_lossy(&arguments).trim_end_matches('\0').to_owned();
+            found.push(Process { pid, command: command.replace('\0', " ") });
+        }
+    }
+    found
+}
+
+impl Process {
+    /// Whether it is a node's agent, of `root` if that is given.
+    #[must_use]
+    pub fn is_agent(&self, root: Option<&Path>) -> bool {
+        let mut words = self.command.split(' ').skip(1);
+        let is_agent = words.next() == Some("agent");
+        let end = root.map(|root| format!("--root {}", root.display())).unwrap_or_default();
+        is_agent && self.command.ends_with(&end)
+    }
+
+    /// Kills it; one that has ended needs no killing.
+    pub fn kill(&self) {
+        self.send(Signal::KILL);
+    }
+
+    /// Stops it, as if its machine hung.
+    pub fn stop(&self) {
+        self.send(Signal::STOP);
+    }
+
+    /// Lets it go on.
+    pub fn go_on(&self) {
+        self.send(Signal::CONT);
+    }
+
+    /// What Ctrl-C sends.
+    pub fn interrupt(&self) {
+        self.send(Signal::INT);
+    }
+
+    /// Its resident memory in bytes; 0 when it is gone.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+        kib.unwrap_or(0) * 1024
+    }
+
+    fn send(&self, signal: Signal) {
+        if let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) {
+            // It may have ended meanwhile.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}

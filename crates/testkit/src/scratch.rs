@@ -1,0 +1,165 @@
+//! A folder for one test that removes itself, and what tests killed before this one have left.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::processes::{self, Process};
+use crate::waiting::until;
+
+/// What scratch folders' names begin with; their test's process follows.
+const START: &str = "garland-scratch-";
+
+/// A scratch folder. Dropping it proves that nothing of its test runs on, and removes it.
+#[derive(Debug)]
+pub struct Scratch {
+    folder: PathBuf,
+}
+
+impl Scratch {
+    /// Makes a folder for the test `name`, and removes those of tests that were killed.
+    ///
+    /// # Panics
+    /// When it can't be made.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        remove_orphans();
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let own = format!("{START}{}-{number}-{name}", std::process::id());
+        let folder = std::env::temp_dir().join(own);
+        fs::create_dir(&folder)
+            .unwrap_or_else(|error| panic!("making {}: {error}", folder.display()));
+        Self { folder }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A path in the folder.
+    #[must_use]
+    pub fn path(&self, name: impl AsRef<OsStr>) -> PathBuf {
+        self.folder.join(Path::new(name.as_ref()))
+    }
+
+    /// Where Garland keeps its state in this test.
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.path("state")
+    }
+
+    /// The folder of the local node `name`.
+    #[must_use]
+    pub fn root(&self, name: &str) -> PathBuf {
+        self.path("roots").join(name)
+    }
+
+    /// Garland's processes of this test.
+    #[must_use]
+    pub fn processes(&self) -> Vec<Process> {
+        processes::processes_with(&self.folder)
+    }
+
+    /// Partial files in any folder below, relative to it.
+    #[must_use]
+    pub fn partial_files(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        walk(&self.folder, &mut |path| {
+            if path.file_name().is_some_and(is_partial) {
+                found.push(path.strip_prefix(&self.folder).unwrap_or(path).to_owned());
+            }
+        });
+        found
+    }
+
+    /// Waits until no process of this test is left, and looks that it left no partial file.
+    ///
+    /// # Panics
+    /// When a process still runs after the deadline, or there is a partial file.
+    #[track_caller]
+    pub fn assert_nothing_left(&self) {
+        self.assert_nobody_left();
+        assert_eq!(self.partial_files(), Vec::<PathBuf>::new(), "partial files are left");
+    }
+
+    /// Waits until no process of this test is left.
+    ///
+    /// # Panics
+    /// When one still runs after the deadline.
+    #[track_caller]
+    pub fn assert_nobody_left(&self) {
+        let mut left = Vec::new();
+        until(&format!("the end of all processes of {}", self.folder.display()), || {
+            let now = self.processes();
+            if now != left {
+                eprintln!("still running: {now:?}");
+                left = now;
+            }
+            left.is_empty()
+        });
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A test that fails leaves processes behind; one that passes proves that it doesn't.
+        if std::thread::panicking() {
+            self.processes().iter().for_each(Process::kill);
+        } else {
+            let left = self.processes();
+            left.iter().for_each(Process::kill);
+            assert!(left.is_empty(), "still running: {left:?}");
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn is_partial(name: &OsStr) -> bool {
+    name.as_encoded_bytes().ends_with(b".garland-part")
+}
+
+fn walk(folder: &Path, visit: &mut dyn FnMut(&Path)) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        visit(&path);
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            walk(&path, visit);
+        }
+    }
+}
+
+fn remove_orphans() {
+    for entry in fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(START)) else { continue };
+        let pid = rest.split('-').next().unwrap_or_default();
+        let is_alive = Path::new("/proc").join(pid).exists();
+        if !pid.is_empty() && !is_alive {
+            processes::processes_with(&entry.path()).iter().for_each(Process::kill);
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_removes_itself_and_what_a_killed_test_left() {
+        let orphan = std::env::temp_dir().join(format!("{START}4194999-0-orphan"));
+        fs::create_dir_all(&orphan).expect("the temporary folder can be written");
+        let scratch = Scratch::new("own");
+        assert!(!orphan.exists());
+        fs::create_dir(scratch.path("d")).expect("it can be written");
+        fs::write(scratch.path("d/.x.1.garland-part"), b"").expect("it can be written");
+        assert_eq!(scratch.partial_files(), [PathBuf::from("d/.x.1.garland-part")]);
+        let folder = scratch.folder().to_owned();
+        drop(scratch);
+        assert!(!folder.exists());
+    }
+}

@@ -1,0 +1,33 @@
+//! Waiting for something to become true, with a deadline that only a hang can reach.
+
+use std::time::Duration;
+
+use garland_sys::clock;
+
+/// So long may anything take on a slow and busy machine; whoever reaches it hangs.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Waits until `look` finds something.
+///
+/// # Panics
+/// When it hasn't within [`DEADLINE`]; says `what` was waited for.
+pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let end = clock::now_ns() + DEADLINE.as_nanos() as u64;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(clock::now_ns() < end, "waited {} s for {what}", DEADLINE.as_secs());
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Waits until `is_so`.
+///
+/// # Panics
+/// When it isn't within [`DEADLINE`]; says `what` was waited for.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    await_some(what, || is_so().then_some(()));
+}
