@@ -29,12 +29,11 @@ pub fn copy_by_pipes(
     let lab = bench.lab()?;
     let started = clock::now_ns();
     let mut nodes = Vec::new();
-    for at in 1..=receivers {
+    // From the tail on: netcat connects as soon as it starts, and somebody must listen then.
+    for at in (1..=receivers).rev() {
         let next = if at == receivers { "-".to_owned() } else { address(lab, at + 1)? };
         let file = lab.root(&format!("n{at}")).map_err(Failure::nothing)?.join(name);
         nodes.push(start(lab, at, "node", &file, &next)?);
-    }
-    for at in 1..=receivers {
         await_listener(lab, at)?;
     }
     let stream = clock::now_ns();
