@@ -35,6 +35,9 @@ pub struct Muster<'a> {
     pub stay: Option<u64>,
 }
 
+/// An agent and what it hangs on, or why there is none.
+type Enlisted = Result<(Agent, Option<LaunchedChild>), String>;
+
 /// Agents that can be commanded, or why not, in the nodes' order.
 pub struct Fleet {
     /// The agents.
@@ -43,12 +46,17 @@ pub struct Fleet {
     pub children: Vec<LaunchedChild>,
 }
 
+/// Lets agents end, all at once.
+pub fn dismiss(mut children: Vec<LaunchedChild>) {
+    children.iter_mut().for_each(LaunchedChild::dismiss);
+}
+
 impl Muster<'_> {
     /// Starts an agent on every node that hasn't one, and connects to all.
     pub fn assemble(&self) -> Result<Fleet, Failure> {
         let keys = self.places.controller_keys()?;
         let orders = Orders { controller: keys.public, relay: self.launch.relay, stay: self.stay };
-        let results: Vec<Mutex<Option<Result<(Agent, Option<LaunchedChild>), String>>>> =
+        let results: Vec<Mutex<Option<Enlisted>>> =
             self.nodes.iter().map(|_| Mutex::new(None)).collect();
         let next = AtomicUsize::new(0);
         std::thread::scope(|scope| {
@@ -76,12 +84,7 @@ impl Muster<'_> {
         Ok(fleet)
     }
 
-    fn enlist(
-        &self,
-        node: &Node,
-        orders: &Orders,
-        keys: &KeyPair,
-    ) -> Result<(Agent, Option<LaunchedChild>), String> {
+    fn enlist(&self, node: &Node, orders: &Orders, keys: &KeyPair) -> Enlisted {
         if let Some(standing) = Standing::find(self.places, &node.name) {
             match standing.connect(keys) {
                 Ok(agent) => return Ok((agent, None)),

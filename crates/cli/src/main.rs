@@ -5,6 +5,7 @@ mod command;
 mod failure;
 mod fleet;
 mod launch;
+mod limit;
 mod nodes;
 mod places;
 mod run;

@@ -155,12 +155,12 @@ impl Connection {
         }
     }
 
-    /// The agent's address, as this host reaches it.
+    /// This host's own address on the way to the agent.
     ///
     /// # Errors
     /// When the connection broke.
-    pub fn peer(&self) -> io::Result<SocketAddr> {
-        self.stream.peer_addr()
+    pub fn own_address(&self) -> io::Result<SocketAddr> {
+        self.stream.local_addr()
     }
 }
 

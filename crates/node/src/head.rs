@@ -27,6 +27,9 @@ use crate::switchboard::{Call, Switchboard};
 /// How often progress is shown at least.
 const SHOW: Duration = Duration::from_millis(100);
 
+/// A loop that hasn't turned for so long was held up itself, in nanoseconds.
+const STANDSTILL_NS: u64 = 500_000_000;
+
 /// How long agents may take to clean up when a copy is over.
 const GOODBYE: Duration = Duration::from_secs(5);
 
@@ -144,6 +147,8 @@ struct Driver {
     moments: Times,
     finished: bool,
     interrupted: bool,
+    /// When the loop turned last.
+    turned_ns: u64,
 }
 
 #[derive(Default)]
@@ -167,6 +172,7 @@ impl Driver {
             secret: secret.clone(),
             sealed: job.sealed,
             sink: Sink::source(job.plan.layout),
+            lane_count: job.plan.lanes.len(),
             store: Box::new(store::NoStore),
             congestion: job.congestion.clone(),
             notices: Box::new(move |notice| {
@@ -212,6 +218,7 @@ impl Driver {
             moments: Times::default(),
             finished: false,
             interrupted: false,
+            turned_ns: clock::now_ns(),
         };
         driver.start_lanes(job.plan)?;
         driver.begin(job, &secret);
@@ -290,6 +297,12 @@ impl Driver {
 
     fn turn(&mut self) {
         self.wake.lower();
+        let now = clock::now_ns();
+        let gap = now.saturating_sub(std::mem::replace(&mut self.turned_ns, now));
+        if gap > STANDSTILL_NS {
+            // It was this loop that stood still, not the nodes that were silent.
+            self.head.forgive(gap);
+        }
         while let Ok(notice) = self.notices.try_recv() {
             self.notice(notice);
         }

@@ -78,6 +78,8 @@ pub struct Member {
     pub opening_ns: AtomicU64,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
+    /// CPU nanoseconds that the agent had used before this copy.
+    cpu_before_ns: u64,
     sink: Mutex<Sink>,
     notices: Box<dyn Fn(Notice) + Send + Sync>,
     closing: AtomicBool,
@@ -97,6 +99,8 @@ pub struct Membership {
     pub sealed: bool,
     /// What is held at the start.
     pub sink: Sink,
+    /// How many lanes there will be.
+    pub lane_count: usize,
     /// Where the bytes go.
     pub store: Box<dyn Store>,
     /// Congestion controls to ask for, best first.
@@ -109,7 +113,8 @@ impl Member {
     /// A node's part in a copy, with no lane yet.
     #[must_use]
     pub fn new(parts: Membership) -> Self {
-        let Membership { copy, me, secret, sealed, sink, store, congestion, notices } = parts;
+        let Membership { copy, me, secret, sealed, sink, lane_count, store, congestion, notices } =
+            parts;
         let layout = sink.layout();
         let room = layout.block_size as usize + garland_core::proto::TAG_LEN;
         Self {
@@ -120,10 +125,11 @@ impl Member {
             sealed,
             layout,
             store,
-            pool: Pool::new(room),
+            pool: Pool::new(room, lane_count),
             lanes: OnceLock::new(),
             opening_ns: AtomicU64::new(0),
             congestion,
+            cpu_before_ns: clock::cpu_ns(),
             sink: Mutex::new(sink),
             notices,
             closing: AtomicBool::new(false),
@@ -205,7 +211,7 @@ impl Member {
             held: self.sink().held(),
             stalled_ns: self.pool.waited_ns(),
             memory: process::peak_memory(),
-            cpu_ns: clock::cpu_ns(),
+            cpu_ns: clock::cpu_ns().saturating_sub(self.cpu_before_ns),
             opening_ns: self.opening_ns.load(Ordering::Relaxed),
         }
     }

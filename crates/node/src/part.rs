@@ -24,6 +24,7 @@ pub struct Part {
 impl Part {
     /// Opens the destination and starts the lanes; says why it can't.
     pub fn begin(agent: &Agent, session: &Arc<Session>, begin: Begin) -> Result<Self, String> {
+        begin.check().map_err(|reason| format!("the head's plan: {reason}"))?;
         let tag: String = begin.copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
         let store = store::open(&begin.destination, agent.root(), begin.layout, &tag)
             .map_err(|error| error.to_string())?;
@@ -38,6 +39,7 @@ impl Part {
                 secret: begin.secret.clone(),
                 sealed: begin.sealed,
                 sink,
+                lane_count: begin.lanes.len(),
                 store,
                 congestion: begin.congestion.clone(),
                 notices: Box::new(move |notice| teller.send(&to_message(copy, notice, &report))),

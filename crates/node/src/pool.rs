@@ -27,10 +27,11 @@ struct State {
 const BUDGET: usize = 24 << 20;
 
 impl Pool {
-    /// A pool of buffers of `size` bytes, as many as the budget holds.
+    /// A pool of buffers of `size` bytes, as many as the budget holds; more than there are lanes,
+    /// since each may hold one while its downstream is stopped.
     #[must_use]
-    pub fn new(size: usize) -> Self {
-        let count = (BUDGET / size.max(1)).clamp(3, 256);
+    pub fn new(size: usize, lanes: usize) -> Self {
+        let count = (BUDGET / size.max(1)).clamp(3, 256).max(lanes + 2);
         let state = State {
             free: Vec::new(),
             unmade: count,
@@ -113,7 +114,7 @@ mod tests {
 
     #[test]
     fn buffers_are_bounded_and_come_back() {
-        let pool = Pool::new(8 << 20);
+        let pool = Pool::new(8 << 20, 1);
         let held: Vec<_> = std::iter::from_fn(|| pool.try_take()).collect();
         assert_eq!(held.len(), 3);
         std::thread::scope(|scope| {

@@ -8,6 +8,7 @@ pub mod event;
 pub mod identity;
 pub mod init;
 pub mod namespace;
+pub mod nic;
 pub mod pipe;
 pub mod process;
 pub mod proxy;

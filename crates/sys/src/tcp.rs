@@ -65,6 +65,15 @@ pub fn choose_congestion(stream: &TcpStream, wanted: &[&str]) -> io::Result<Stri
     Ok(sockopt::tcp_congestion(stream)?)
 }
 
+/// The congestion control that `choose_congestion` would put in force on this host.
+///
+/// # Errors
+/// When the host has no network.
+pub fn congestion_in_force(wanted: &[&str]) -> io::Result<String> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+    choose_congestion(&socket.into(), wanted)
+}
+
 /// Wakes a reader of `stream` only when `bytes` have come in (or the stream ends), to save the
 /// CPU's time on wires that bring bytes in drops.
 ///

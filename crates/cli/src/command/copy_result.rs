@@ -11,6 +11,7 @@ use garland_node::Outcome;
 use serde::Serialize;
 
 use crate::failure::Exit;
+use crate::limit::Known;
 use crate::run::Run;
 
 /// The result object `garland.cp/1`.
@@ -29,6 +30,8 @@ pub struct CopyResult {
     /// Bytes per second from the first byte to the last one held.
     stream_rate: Option<u64>,
     limit: Option<Limit>,
+    /// The congestion control of this host's data links.
+    congestion: Option<String>,
     nodes: Vec<NodeResult>,
     faults: Vec<FaultResult>,
     interrupted: bool,
@@ -43,13 +46,13 @@ struct Phase {
 
 /// The best that the wires allow.
 #[derive(Clone, Debug, Serialize)]
-pub struct Limit {
+struct Limit {
     /// Bytes per second.
-    pub rate: u64,
+    rate: u64,
     /// Where the figure comes from.
-    pub source: String,
+    source: String,
     /// The whole command's rate over the limit.
-    pub achieved: Option<f64>,
+    achieved: Option<f64>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -109,6 +112,7 @@ impl CopyResult {
             rate: over(elapsed_ns),
             stream_rate: over(moments.held.saturating_sub(moments.ready)),
             limit: None,
+            congestion: None,
             nodes: outcome
                 .nodes
                 .iter()
@@ -127,10 +131,18 @@ impl CopyResult {
         }
     }
 
-    /// With the limit that the wires set.
-    pub fn with_limit(mut self, rate: u64, source: String) -> Self {
-        let achieved = self.rate.map(|own| own as f64 / rate as f64);
-        self.limit = Some(Limit { rate, source, achieved });
+    /// With the limit that the wires set, if it is known.
+    pub fn with_limit(mut self, known: Option<Known>) -> Self {
+        self.limit = known.map(|Known { rate, source }| {
+            let achieved = self.rate.map(|own| own as f64 / rate as f64);
+            Limit { rate, source, achieved }
+        });
+        self
+    }
+
+    /// With the congestion control of this host's data links.
+    pub fn with_congestion(mut self, name: Option<String>) -> Self {
+        self.congestion = name;
         self
     }
 

@@ -14,8 +14,9 @@ use garland_sys::{clock, process, signal::Interrupts, tcp};
 use super::copy_result::CopyResult;
 use crate::args::{Args, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
-use crate::fleet::Muster;
+use crate::fleet::{self, Muster};
 use crate::launch::lab;
+use crate::limit;
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::run::Run;
@@ -56,23 +57,28 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         stay: None,
     };
     let fleet = muster.assemble()?;
+    let limit = limit::known(lab.as_ref(), &fleet.agents);
+    let congestion = match &cp.congestion {
+        Some(name) => vec![name.clone()],
+        None => tcp::PREFERRED.map(str::to_owned).to_vec(),
+    };
     let job = CopyJob {
         plan: &plan,
         source: Arc::clone(&source),
         destination: sink(cp, &source, &path)?,
         sealed: !cp.clear,
-        congestion: match &cp.congestion {
-            Some(name) => vec![name.clone()],
-            None => tcp::PREFERRED.map(str::to_owned).to_vec(),
-        },
+        congestion: congestion.clone(),
         policy: Policy::for_nodes(nodes.len()),
     };
     let mut bars = Bars::new(&plan, cp.quiet || args.json);
     let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(now));
     bars.clear();
     let outcome = copied.or_nothing("copying")?;
-    drop(fleet.children);
-    let result = CopyResult::new(&run, &plan, &outcome, started_ns, clock::now_ns());
+    fleet::dismiss(fleet.children);
+    let names: Vec<&str> = congestion.iter().map(String::as_str).collect();
+    let result = CopyResult::new(&run, &plan, &outcome, started_ns, clock::now_ns())
+        .with_congestion(tcp::congestion_in_force(&names).ok())
+        .with_limit(limit);
     run.keep("result.json", &result)?;
     if args.json {
         let text = serde_json::to_string_pretty(&result).or_nothing("writing the result")?;
@@ -86,7 +92,15 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
 fn destination(inventory: &Inventory, cp: &Cp) -> Result<(Vec<Node>, Vec<u8>), Failure> {
     match target::parse(&cp.destination).map_err(Failure::usage)? {
         Target::Nodes { nodes, path } => {
-            Ok((inventory.nodes(&nodes)?, path.as_os_str().as_bytes().to_vec()))
+            let nodes = inventory.nodes(&nodes)?;
+            if path.as_os_str() == "-" && nodes.len() > 1 {
+                return Err(Failure::usage(format!(
+                    "{} nodes can't all write to one standard output",
+                    nodes.len()
+                ))
+                .hint("name one node"));
+            }
+            Ok((nodes, path.as_os_str().as_bytes().to_vec()))
         }
         Target::Local(path) => Err(Failure::usage(format!(
             "{} is on this machine, and a destination is NODES:PATH",

@@ -124,9 +124,16 @@ impl Starting {
     }
 }
 
+impl LaunchedChild {
+    /// Tells the agent to end, without waiting for it.
+    pub fn dismiss(&mut self) {
+        drop(self.input.take());
+    }
+}
+
 impl Drop for LaunchedChild {
     fn drop(&mut self) {
-        drop(self.input.take());
+        self.dismiss();
         const LOOK: Duration = Duration::from_millis(2);
         let mut waited = Duration::ZERO;
         while matches!(self.child.try_wait(), Ok(None)) && waited < FAREWELL {

@@ -111,6 +111,8 @@ struct Node {
     /// The report and time that the next judgement of its disk is measured from.
     mark: (u64, u64),
     detached: bool,
+    /// Its disk held the others up for more than half of the last second.
+    held_up: bool,
     /// It is off every chain, and no word from it is waited for.
     left: bool,
     root: Option<[u8; 32]>,
@@ -171,6 +173,7 @@ impl Head {
             report: Report::default(),
             mark: (now, 0),
             detached: false,
+            held_up: false,
             left: false,
             root: None,
         };
@@ -261,6 +264,13 @@ impl Head {
         silence.chain(retries).min().filter(|_| !self.finished)
     }
 
+    /// Moves every node's last word by `gap_ns`: the head itself stood still so long.
+    pub fn forgive(&mut self, gap_ns: u64) {
+        for node in &mut self.nodes {
+            node.last_seen = node.last_seen.saturating_add(gap_ns);
+        }
+    }
+
     /// Takes note of what happened at `now` (nanoseconds of a clock that only goes forward).
     pub fn handle(&mut self, now: u64, event: HeadEvent) {
         match event {
@@ -344,16 +354,21 @@ impl Head {
         }
     }
 
-    /// Detaches a node whose disk held the others up for more than half of the last second.
+    /// Detaches a node whose disk held the others up for more than half of the last second, unless
+    /// most disks do: then the disks are the limit, and dropping blocks would only double the work.
     fn judge_disk(&mut self, now: u64, id: NodeId, report: Report) {
         const WINDOW_NS: u64 = 1_000_000_000;
         let detached = self.nodes.iter().filter(|node| node.detached).count();
-        let may = detached < self.policy.detached_max && self.nodes.len() > 2;
+        let slow = self.nodes.iter().filter(|node| node.held_up).count();
+        let alone = slow * 2 < self.nodes.len();
+        let may = detached < self.policy.detached_max && self.nodes.len() > 2 && alone;
         let node = &mut self.nodes[id.index()];
         let (since, stalled) = node.mark;
         if now.saturating_sub(since) >= WINDOW_NS {
             let share = report.stalled_ns.saturating_sub(stalled);
-            if may && !node.detached && share * 2 > now - since {
+            let held_up_before = std::mem::replace(&mut node.held_up, share * 2 > now - since);
+            // Twice in a row: one second may be a disk's hiccup.
+            if may && !node.detached && node.held_up && held_up_before {
                 node.detached = true;
                 self.orders.push_back(HeadOrder::Send(id, ToAgent::Detach(self.copy)));
             }

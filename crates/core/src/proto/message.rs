@@ -117,7 +117,7 @@ pub struct Report {
     pub stalled_ns: u64,
     /// The agent's largest resident memory so far, in bytes.
     pub memory: u64,
-    /// CPU nanoseconds that the agent has used, in all.
+    /// CPU nanoseconds that the agent has used since the copy began.
     pub cpu_ns: u64,
     /// CPU nanoseconds of these that opening blocks took.
     pub opening_ns: u64,
@@ -168,6 +168,38 @@ pub enum FromAgent {
     Exited(i32),
     /// The command couldn't be started.
     ExecFailed(String),
+}
+
+/// The most lanes a copy may have.
+const LANES_MAX: usize = 64;
+
+/// The most blocks a copy may have: their digests take 32 bytes each on every node.
+const BLOCKS_MAX: u64 = 1 << 24;
+
+impl Begin {
+    /// Whether an agent can take part without harm: every number from the wire is bounded before
+    /// it is used.
+    ///
+    /// # Errors
+    /// What is out of bounds, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let Layout { length, block_size } = self.layout;
+        Layout::new(length, block_size).map_err(|error| error.to_string())?;
+        let blocks = self.layout.blocks();
+        if blocks > BLOCKS_MAX {
+            return Err(format!("{blocks} blocks: allowed are {BLOCKS_MAX}; take larger blocks"));
+        }
+        if !(1..=LANES_MAX).contains(&self.lanes.len()) {
+            return Err(format!("{} lanes: allowed are 1 to {LANES_MAX}", self.lanes.len()));
+        }
+        if self.lanes.iter().any(|lane| lane.step == 0 || lane.end > blocks) {
+            return Err("a lane has blocks that the source hasn't".to_owned());
+        }
+        if self.routes.iter().any(|route| usize::from(route.lane) >= self.lanes.len()) {
+            return Err("a route is for a lane that isn't there".to_owned());
+        }
+        Ok(())
+    }
 }
 
 impl FromAgent {

@@ -213,8 +213,8 @@ mod tests {
         frame.length = 3;
         frame.check = content_check(b"abc");
         let header = frame.to_bytes(&keys);
-        assert!(keys.open(&frame, &header, &mut *b"abc".to_vec()).is_ok());
-        assert!(keys.open(&frame, &header, &mut *b"abd".to_vec()).is_err());
-        assert!(keys.open(&frame, &header, &mut *b"ab".to_vec()).is_err());
+        assert!(keys.open(&frame, &header, &mut b"abc".to_vec()).is_ok());
+        assert!(keys.open(&frame, &header, &mut b"abd".to_vec()).is_err());
+        assert!(keys.open(&frame, &header, &mut b"ab".to_vec()).is_err());
     }
 }
