@@ -182,7 +182,7 @@ fn add(node: usize, rate: Option<u64>) -> Result<()> {
         ["-n", "switch", "link", "set", &port, "master", "br0", "up"].as_slice(),
         &["-n", &name, "link", "set", "lo", "up"],
         &["-n", &name, "link", "set", "eth0", "up"],
-        &["-n", &name, "address", "add", &address, "dev", "eth0"],
+        &["-n", &name, "address", "add", &address, "broadcast", "+", "dev", "eth0"],
         &["-n", &name, "route", "add", "224.0.0.0/4", "dev", "eth0"],
     ] {
         command(&[&["ip"], words].concat())?;

@@ -31,7 +31,10 @@ pub(crate) fn enter(
     }
     before(args)?;
     let program = std::env::current_exe().context("find this program")?;
-    let status = Command::new("unshare")
+    // `unshare` shrugs off the signals that end this process, so it is tied to its life, as the
+    // sandbox's first process is to that of `unshare`.
+    let status = Command::new("setpriv")
+        .args(["--pdeathsig", "KILL", "unshare"])
         .args(["--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"])
         .args(["--propagation", "private"])
         .arg(program)
@@ -39,7 +42,7 @@ pub(crate) fn enter(
         .args(args)
         .stdin(Stdio::null())
         .status()
-        .context("start `unshare`")?;
+        .context("start `setpriv unshare`")?;
     cpu::remove_all();
     if !status.success() {
         bail!("the benchmark ended with {status}");
