@@ -29,6 +29,16 @@ impl Group {
         self.dir.join("cgroup.procs")
     }
 
+    /// Moves a process in, with all its threads; one that has just ended is no error.
+    pub(crate) fn take(&self, pid: &str) -> Result<()> {
+        match fs::write(self.entry(), pid) {
+            Err(error) if error.raw_os_error() != Some(rustix::io::Errno::SRCH.raw_os_error()) => {
+                Err(error).with_context(|| format!("move {pid} to {}", self.dir.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// CPU time of all processes so far, ended ones too.
     pub(crate) fn used(&self) -> Result<Duration> {
         let old = self.dir.join("cpuacct.usage");

@@ -1,76 +1,81 @@
-//! The emulated cluster that peers run on: a head `n0` and nodes `n1..nN` on one switch.
+//! The emulated cluster that peers run on: a lab with a head `n0` and nodes `n1..nN` on one switch.
 //!
 //! Everything that knows how nodes are made and entered is in this file.
 
 use std::fs;
-use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use garland_lab::{Lab, Medium, Spec, StateDir};
 
 use super::cpu::Group;
-use super::sandbox::command;
+use super::processes::alone;
 
 /// Where all files of a run are: a tmpfs of the sandbox.
 pub(crate) const DIR: &str = "/tmp/garland-bench";
+/// Garland's own state in a run, which its commands find by `GARLAND_STATE`.
+pub(crate) const STATE: &str = "/tmp/garland-bench/state";
+/// The lab's name.
+pub(crate) const LAB: &str = "bench";
 
 /// The cluster while it is up.
 pub(crate) struct Field {
     /// Receiving nodes; node 0 is the head.
     pub(crate) receivers: usize,
+    lab: Option<Lab>,
     groups: Vec<Group>,
 }
 
 impl Field {
     /// Brings up a head and `receivers` nodes with links of `rate` bit/s.
     pub(crate) fn up(receivers: usize, rate: Option<u64>, congestion: &str) -> Result<Self> {
-        command(&["ip", "netns", "add", "switch"])?;
-        let bridge = ["type", "bridge", "mcast_snooping", "0", "forward_delay", "0"];
-        let mut words = vec!["ip", "-n", "switch", "link", "add", "br0"];
-        words.extend(bridge);
-        command(&words)?;
-        command(&["ip", "-n", "switch", "link", "set", "br0", "up"])?;
-        let mut groups = Vec::new();
+        let spec = Spec {
+            name: LAB.to_owned(),
+            nodes: u32::try_from(receivers).context("too many nodes")?,
+            medium: Medium::Switch { rate },
+            roots: Some(PathBuf::from(DIR)),
+        };
+        let lab = Lab::up(&state()?, spec).context("start the lab")?;
+        let groups = (0..=receivers).map(|node| Group::new(&name(node)));
+        let field = Self { receivers, groups: groups.collect::<Result<_>>()?, lab: Some(lab) };
         for node in 0..=receivers {
-            groups.push(Group::new(&name(node))?);
-            add(node, rate).with_context(|| format!("set up {}", name(node)))?;
-            let set = format!("net.ipv4.tcp_congestion_control={congestion}");
-            command(&["nsenter", &entrance(node), "sysctl", "-q", "-w", &set])?;
+            field.suit(node, congestion).with_context(|| format!("set up {}", name(node)))?;
         }
-        let field = Self { receivers, groups };
         field.write_shell()?;
         Ok(field)
     }
 
     /// A command that will run on `node`, be counted there, and write to a log.
     pub(crate) fn command(&self, node: usize, program: &str) -> Result<Command> {
-        let log = log(node);
-        let log = fs::File::options()
-            .create(true)
-            .append(true)
-            .open(&log)
-            .with_context(|| format!("open {}", log.display()))?;
+        let mut command = self.lab()?.command(&name(node), "sh")?;
+        self.count(node, &mut command)?;
+        command.arg(program).current_dir(self.dir(node));
+        Ok(command)
+    }
+
+    /// A command that will run outside of the lab, but be counted on the head.
+    pub(crate) fn outside(&self, program: &str) -> Result<Command> {
         let mut command = Command::new("sh");
-        command
-            .args(["-c", "echo 0 >\"$1\"; shift; exec \"$@\"", "sh"])
-            .arg(self.groups[node].entry())
-            .args(["nsenter", &entrance(node), program])
-            .current_dir(self.dir(node))
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().context("share a log")?)
-            .stderr(log);
+        self.count(0, &mut command)?;
+        command.arg(program).current_dir(DIR).env("GARLAND_STATE", STATE);
         Ok(command)
     }
 
     /// The address of `node`.
-    pub(crate) fn address(&self, node: usize) -> String {
-        address(node).to_string()
+    pub(crate) fn address(&self, node: usize) -> Result<String> {
+        Ok(self.lab()?.address(&name(node))?.to_string())
     }
 
     /// The directory of `node`, where the copy goes.
     pub(crate) fn dir(&self, node: usize) -> PathBuf {
-        PathBuf::from(DIR).join(name(node))
+        self.roots().join(name(node))
+    }
+
+    /// The directory that holds those of all nodes.
+    pub(crate) fn roots(&self) -> PathBuf {
+        PathBuf::from(DIR).join(format!("garland-lab-{LAB}"))
     }
 
     /// A program that runs its words on the node whose address is its first, as rsh does.
@@ -97,20 +102,74 @@ impl Field {
         }
     }
 
+    /// Counts processes that live in a node's network, whoever started them, on that node from now
+    /// on.
+    pub(crate) fn adopt(&self) -> Result<()> {
+        for node in 1..=self.receivers {
+            let network = self.network(node)?;
+            for entry in fs::read_dir("/proc").context("list processes")?.flatten() {
+                let there = fs::read_link(entry.path().join("ns/net"));
+                if there.is_ok_and(|there| there == Path::new(&network)) {
+                    let pid = entry.file_name();
+                    self.group(node).take(&pid.to_string_lossy())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What identifies a node's network, as the links of `/proc/PID/ns/net` show it.
+    fn network(&self, node: usize) -> Result<String> {
+        let mut command = self.lab()?.command(&name(node), "readlink")?;
+        let output = command.arg("/proc/self/ns/net").output().context("start readlink")?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    /// What some peers expect of a network: multicast, a broadcast address; and the congestion
+    /// control that was asked for.
+    fn suit(&self, node: usize, congestion: &str) -> Result<()> {
+        let address = self.address(node)?;
+        let script = format!(
+            "sysctl -q -w net.ipv4.tcp_congestion_control={congestion} && \
+             ip address change $(ip -4 -o address show dev eth0 | grep -o '{address}/[0-9]*') \
+             broadcast + dev eth0 && ip route add 224.0.0.0/4 dev eth0"
+        );
+        let mut command = self.command(node, "sh")?;
+        command.args(["-c", &script]);
+        alone(self, node, command)
+    }
+
+    /// Makes `command`, which runs `sh`, join the node's group before it becomes the words that
+    /// follow.
+    fn count(&self, node: usize, command: &mut Command) -> Result<()> {
+        let log = log(node);
+        let log = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .with_context(|| format!("open {}", log.display()))?;
+        command
+            .args(["-c", "echo 0 >\"$1\"; shift; exec \"$@\"", "sh"])
+            .arg(self.groups[node].entry())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().context("share a log")?)
+            .stderr(log);
+        Ok(())
+    }
+
+    fn lab(&self) -> Result<&Lab> {
+        self.lab.as_ref().context("the lab is down")
+    }
+
     fn write_shell(&self) -> Result<()> {
         use std::os::unix::fs::PermissionsExt;
 
+        let own = std::env::current_exe().context("find this program")?;
         let mut script = "#!/bin/sh\nhost=$1; shift\ncase $host in\n".to_owned();
-        for (node, group) in self.groups.iter().enumerate() {
-            let (address, name) = (address(node), name(node));
-            let (procs, net) = (group.entry(), entrance(node));
-            script += &format!(
-                "{address}) echo 0 >{}; exec unshare --uts nsenter {net} \
-                 sh -c \"hostname {name}; $*\" ;;\n",
-                procs.display()
-            );
+        for node in 0..=self.receivers {
+            script += &format!("{}) node={node} ;;\n", self.address(node)?);
         }
-        script += "esac\necho \"no node has the address $host\" >&2; exit 255\n";
+        script += &format!("esac\nexec {} bench {SHELL} $node \"$*\"\n", own.display());
         fs::write(self.shell(), script).context("write the shell")?;
         let executable = fs::Permissions::from_mode(0o755);
         fs::set_permissions(self.shell(), executable).context("make the shell executable")
@@ -120,13 +179,46 @@ impl Field {
 impl Drop for Field {
     fn drop(&mut self) {
         self.kill();
-        let nodes = (0..=self.receivers).map(name);
-        for name in nodes.chain(["switch".to_owned()]) {
-            if let Err(error) = command(&["ip", "netns", "del", &name]) {
-                eprintln!("{error:#}");
-            }
+        let down = self.lab.take().map(Lab::down);
+        if let Some(Err(error)) = down {
+            eprintln!("end the lab: {error}");
         }
     }
+}
+
+/// The hidden word for [`shell`].
+pub(crate) const SHELL: &str = "node-shell";
+
+/// Runs a line of shell on a node of the lab that is up, given the node's number and the line: what
+/// the program at [`Field::shell`] comes down to.
+///
+/// # Errors
+/// When there is no such lab or node, or the line failed.
+pub(crate) fn shell(args: &[String]) -> Result<()> {
+    let [node, line] = args else { bail!("a node's number and a line of shell") };
+    let number = node.parse().with_context(|| format!("`{node}` is no node's number"))?;
+    let lab = Lab::open(&state()?, LAB)?;
+    let mut command = lab.command(&name(number), "sh")?;
+    let group = Group::new(&name(number))?;
+    let status = command
+        .args(["-c", "echo 0 >\"$1\"; exec sh -c \"$2\"", "sh"])
+        .arg(group.entry())
+        .arg(line)
+        .status()
+        .context("start sh")?;
+    if !status.success() {
+        bail!("{}: `{line}`: {status}", name(number));
+    }
+    Ok(())
+}
+
+/// Where Garland's commands look for labs.
+fn state() -> Result<StateDir> {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").context("read the host's name")?;
+    let dir = Path::new(STATE).join(host.trim()).join("lab");
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+    made.with_context(|| format!("make {}", dir.display()))?;
+    Ok(StateDir(dir))
 }
 
 /// Waits until process `child` on its node listens on `port`.
@@ -158,43 +250,6 @@ pub(crate) fn name(node: usize) -> String {
     format!("n{node}")
 }
 
-fn address(node: usize) -> Ipv4Addr {
-    Ipv4Addr::new(10, 87, 0, u8::try_from(node + 1).unwrap_or(u8::MAX))
-}
-
-fn entrance(node: usize) -> String {
-    format!("--net=/run/netns/{}", name(node))
-}
-
 fn log(node: usize) -> PathBuf {
     PathBuf::from(DIR).join(format!("{}.log", name(node)))
-}
-
-fn add(node: usize, rate: Option<u64>) -> Result<()> {
-    let (name, port) = (name(node), format!("p{node}"));
-    let address = format!("{}/24", address(node));
-    fs::create_dir_all(PathBuf::from(DIR).join(&name)).context("make its directory")?;
-    command(&["ip", "netns", "add", &name])?;
-    let mut words = vec!["ip", "-n", "switch", "link", "add", &port, "type", "veth"];
-    words.extend(["peer", "name", "eth0", "netns", &name]);
-    command(&words)?;
-    for words in [
-        ["-n", "switch", "link", "set", &port, "master", "br0", "up"].as_slice(),
-        &["-n", &name, "link", "set", "lo", "up"],
-        &["-n", &name, "link", "set", "eth0", "up"],
-        &["-n", &name, "address", "add", &address, "broadcast", "+", "dev", "eth0"],
-        &["-n", &name, "route", "add", "224.0.0.0/4", "dev", "eth0"],
-    ] {
-        command(&[&["ip"], words].concat())?;
-    }
-    if let Some(rate) = rate {
-        let (rate, burst) = (rate.to_string(), (rate / 8_000).max(20_000).to_string());
-        for (namespace, device) in [("switch", port.as_str()), (name.as_str(), "eth0")] {
-            let mut words = vec!["tc", "-n", namespace, "qdisc", "add", "dev", device, "root"];
-            words.extend(["tbf", "rate", &rate, "burst", &burst, "limit", "2000000"]);
-            words.extend(["mpu", "84", "overhead", "24"]);
-            command(&words)?;
-        }
-    }
-    Ok(())
 }

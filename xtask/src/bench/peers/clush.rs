@@ -90,7 +90,8 @@ impl Peer for Clush {
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
-        let addresses: Vec<_> = (1..=job.receivers).map(|n| field.address(n)).collect();
+        let addresses: Vec<String> =
+            (1..=job.receivers).map(|n| field.address(n)).collect::<Result<_>>()?;
         let mut command = field.command(0, "clush")?;
         command
             .args(["-f", "64", "-S", "-o", &format!("-F {DIR}/ssh/config")])

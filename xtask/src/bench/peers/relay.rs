@@ -72,7 +72,7 @@ pub(super) fn chain(
     let port_text = port.to_string();
     let watch = Watch::start();
     for node in (1..=job.receivers).rev() {
-        let next = if node == job.receivers { "-".to_owned() } else { field.address(node + 1) };
+        let next = if node == job.receivers { "-".to_owned() } else { field.address(node + 1)? };
         let mut command = field.command(node, program)?;
         command.args(["node", Job::COPY, &next, &port_text]);
         let child = processes.start(node, command)?;
@@ -84,7 +84,7 @@ pub(super) fn chain(
     let start = watch.read();
     let mut command = field.command(0, program)?;
     command.arg("head").arg(&job.source);
-    command.args([&field.address(1), &port_text]);
+    command.args([&field.address(1)?, &port_text]);
     processes.start(0, command)?;
     processes.finish(field)?;
     Ok(Timing { start, transfer: watch.read() - start })

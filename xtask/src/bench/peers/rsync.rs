@@ -54,7 +54,7 @@ impl Peer for Rsync {
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
         let name = job.source.file_name().unwrap_or_default().to_string_lossy();
-        let from = format!("rsync://{}/bench/{name}", field.address(0));
+        let from = format!("rsync://{}/bench/{name}", field.address(0)?);
         let mut processes = Processes::default();
         let watch = Watch::start();
         for node in 1..=job.receivers {
