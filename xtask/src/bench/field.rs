@@ -130,9 +130,10 @@ impl Field {
     fn suit(&self, node: usize, congestion: &str) -> Result<()> {
         let address = self.address(node)?;
         let script = format!(
-            "sysctl -q -w net.ipv4.tcp_congestion_control={congestion} && \
-             ip address change $(ip -4 -o address show dev eth0 | grep -o '{address}/[0-9]*') \
-             broadcast + dev eth0 && ip route add 224.0.0.0/4 dev eth0"
+            "set -e; sysctl -q -w net.ipv4.tcp_congestion_control={congestion}; \
+             prefix=$(ip -4 -o address show dev eth0 | grep -o '{address}/[0-9]*'); \
+             ip address del $prefix dev eth0; ip address add $prefix broadcast + dev eth0; \
+             ip route add 224.0.0.0/4 dev eth0"
         );
         let mut command = self.command(node, "sh")?;
         command.args(["-c", &script]);
@@ -169,7 +170,11 @@ impl Field {
         for node in 0..=self.receivers {
             script += &format!("{}) node={node} ;;\n", self.address(node)?);
         }
-        script += &format!("esac\nexec {} bench {SHELL} $node \"$*\"\n", own.display());
+        script += &format!(
+            "esac\nexec {} bench {SHELL} {} $node \"$*\"\n",
+            own.display(),
+            state()?.0.display()
+        );
         fs::write(self.shell(), script).context("write the shell")?;
         let executable = fs::Permissions::from_mode(0o755);
         fs::set_permissions(self.shell(), executable).context("make the shell executable")
@@ -189,15 +194,15 @@ impl Drop for Field {
 /// The hidden word for [`shell`].
 pub(crate) const SHELL: &str = "node-shell";
 
-/// Runs a line of shell on a node of the lab that is up, given the node's number and the line: what
-/// the program at [`Field::shell`] comes down to.
+/// Runs a line of shell on a node of the lab that is up, given where labs are recorded, the node's
+/// number, and the line: what the program at [`Field::shell`] comes down to.
 ///
 /// # Errors
 /// When there is no such lab or node, or the line failed.
 pub(crate) fn shell(args: &[String]) -> Result<()> {
-    let [node, line] = args else { bail!("a node's number and a line of shell") };
+    let [state, node, line] = args else { bail!("a folder, a node's number, a line of shell") };
     let number = node.parse().with_context(|| format!("`{node}` is no node's number"))?;
-    let lab = Lab::open(&state()?, LAB)?;
+    let lab = Lab::open(&StateDir(PathBuf::from(state)), LAB)?;
     let mut command = lab.command(&name(number), "sh")?;
     let group = Group::new(&name(number))?;
     let status = command

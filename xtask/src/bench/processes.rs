@@ -80,7 +80,7 @@ impl Processes {
             });
             failed?;
             if self.0.len() == before {
-                // An orphan ended; the sandbox's first process inherits those.
+                // Another child has ended, a daemon that whoever uses it will miss.
                 thread::sleep(Duration::from_millis(1));
             }
         }

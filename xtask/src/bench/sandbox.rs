@@ -37,6 +37,8 @@ pub(crate) fn enter(
         .args(["--pdeathsig", "KILL", "unshare"])
         .args(["--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"])
         .args(["--propagation", "private"])
+        // The shell is the first process, and as such the one that buries orphans.
+        .args(["sh", "-c", "\"$@\"; exit $?", "sh"])
         .arg(program)
         .args(["bench", "chain", INSIDE])
         .args(args)
