@@ -41,7 +41,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
             }
             Ok(())
         },
-        |args| measure(root, args),
+        |run, args| measure(root, run, args),
     )
 }
 
@@ -73,7 +73,7 @@ fn chosen(options: &Options) -> Result<Vec<Box<dyn Peer>>> {
     Ok(peers)
 }
 
-fn measure(root: &Path, args: &[String]) -> Result<()> {
+fn measure(root: &Path, run: u32, args: &[String]) -> Result<()> {
     let options = Options::parse(args)?;
     let mut peers = chosen(&options)?;
     sandbox::mount()?;
@@ -104,7 +104,7 @@ fn measure(root: &Path, args: &[String]) -> Result<()> {
     let options = report.options.clone();
     for &rate in &options.rates {
         for &receivers in &options.receivers {
-            let field = Field::up(receivers, rate, &options.congestion);
+            let field = Field::up(run, receivers, rate, &options.congestion);
             let field = field.context("set up the emulated cluster")?;
             let goodput = link::goodput(&field).context("measure the link")?;
             report.links.push(Link { rate, receivers, goodput });

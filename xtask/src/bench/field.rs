@@ -14,9 +14,9 @@ use super::cpu::Group;
 use super::processes::alone;
 
 /// Where all files of a run are: a tmpfs of the sandbox.
-pub(crate) const DIR: &str = "/tmp/garland-bench";
+pub(crate) const DIR: &str = "/run/garland-bench";
 /// Garland's own state in a run, which its commands find by `GARLAND_STATE`.
-pub(crate) const STATE: &str = "/tmp/garland-bench/state";
+pub(crate) const STATE: &str = "/run/garland-bench/state";
 /// The lab's name.
 pub(crate) const LAB: &str = "bench";
 
@@ -29,8 +29,13 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Brings up a head and `receivers` nodes with links of `rate` bit/s.
-    pub(crate) fn up(receivers: usize, rate: Option<u64>, congestion: &str) -> Result<Self> {
+    /// Brings up, for the benchmark `run`, a head and `receivers` nodes with links of `rate` bit/s.
+    pub(crate) fn up(
+        run: u32,
+        receivers: usize,
+        rate: Option<u64>,
+        congestion: &str,
+    ) -> Result<Self> {
         let spec = Spec {
             name: LAB.to_owned(),
             nodes: u32::try_from(receivers).context("too many nodes")?,
@@ -38,7 +43,7 @@ impl Field {
             roots: Some(PathBuf::from(DIR)),
         };
         let lab = Lab::up(&state()?, spec).context("start the lab")?;
-        let groups = (0..=receivers).map(|node| Group::new(&name(node)));
+        let groups = (0..=receivers).map(|node| Group::new(run, &name(node)));
         let field = Self { receivers, groups: groups.collect::<Result<_>>()?, lab: Some(lab) };
         for node in 0..=receivers {
             field.suit(node, congestion).with_context(|| format!("set up {}", name(node)))?;
@@ -166,15 +171,14 @@ impl Field {
         use std::os::unix::fs::PermissionsExt;
 
         let own = std::env::current_exe().context("find this program")?;
+        let (own, state) = (own.display(), state()?.0);
         let mut script = "#!/bin/sh\nhost=$1; shift\ncase $host in\n".to_owned();
-        for node in 0..=self.receivers {
-            script += &format!("{}) node={node} ;;\n", self.address(node)?);
+        for (node, group) in self.groups.iter().enumerate() {
+            let (address, procs) = (self.address(node)?, group.entry());
+            script += &format!("{address}) node={} procs={} ;;\n", name(node), procs.display());
         }
-        script += &format!(
-            "esac\nexec {} bench {SHELL} {} $node \"$*\"\n",
-            own.display(),
-            state()?.0.display()
-        );
+        script +=
+            &format!("esac\nexec {own} bench {SHELL} {} $node $procs \"$*\"\n", state.display());
         fs::write(self.shell(), script).context("write the shell")?;
         let executable = fs::Permissions::from_mode(0o755);
         fs::set_permissions(self.shell(), executable).context("make the shell executable")
@@ -194,25 +198,22 @@ impl Drop for Field {
 /// The hidden word for [`shell`].
 pub(crate) const SHELL: &str = "node-shell";
 
-/// Runs a line of shell on a node of the lab that is up, given where labs are recorded, the node's
-/// number, and the line: what the program at [`Field::shell`] comes down to.
+/// Runs a line of shell on a node of the lab that is up: what the program at [`Field::shell`] comes
+/// down to. The words are where labs are recorded, the node's name, the file through which to join
+/// its control group, and the line.
 ///
 /// # Errors
 /// When there is no such lab or node, or the line failed.
 pub(crate) fn shell(args: &[String]) -> Result<()> {
-    let [state, node, line] = args else { bail!("a folder, a node's number, a line of shell") };
-    let number = node.parse().with_context(|| format!("`{node}` is no node's number"))?;
+    let [state, node, procs, line] = args else { bail!("folder, node, control group, line") };
     let lab = Lab::open(&StateDir(PathBuf::from(state)), LAB)?;
-    let mut command = lab.command(&name(number), "sh")?;
-    let group = Group::new(&name(number))?;
+    let mut command = lab.command(node, "sh")?;
     let status = command
-        .args(["-c", "echo 0 >\"$1\"; exec sh -c \"$2\"", "sh"])
-        .arg(group.entry())
-        .arg(line)
+        .args(["-c", "echo 0 >\"$1\"; exec sh -c \"$2\"", "sh", procs, line])
         .status()
         .context("start sh")?;
     if !status.success() {
-        bail!("{}: `{line}`: {status}", name(number));
+        bail!("{node}: `{line}`: {status}");
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::field::{Field, name};
@@ -99,10 +99,8 @@ impl Drop for Processes {
 }
 
 /// Runs `command` of `node` alone to its end.
-pub(crate) fn alone(field: &Field, node: usize, mut command: Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("start on {}", name(node)))?;
-    if !status.success() {
-        bail!("{}: {status}: {}", name(node), field.said(node));
-    }
-    Ok(())
+pub(crate) fn alone(field: &Field, node: usize, command: Command) -> Result<()> {
+    let mut processes = Processes::default();
+    processes.start(node, command)?;
+    processes.finish(field)
 }
