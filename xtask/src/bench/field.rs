@@ -239,16 +239,21 @@ pub(crate) fn wait_listening(child: &mut Child, protocol: &str, port: u16) -> Re
         }
         let inside = fs::read_link(&network).is_ok_and(|network| network != own);
         let text = fs::read_to_string(&table).unwrap_or_default();
-        let listens = text.lines().skip(1).any(|line| {
-            let mut fields = line.split_whitespace().skip(1);
-            fields.next().is_some_and(|address| address.ends_with(&local))
-        });
-        if inside && listens {
+        if inside && listens(&text, &local) {
             return Ok(());
         }
         std::thread::sleep(std::time::Duration::from_micros(500));
     }
     bail!("it didn't listen on {protocol} port {port} within 10 s");
+}
+
+/// Whether a socket listens on the address that ends with `local`, in a table of sockets as
+/// proc_pid_net(5) shows them: state 0A is a listening TCP socket, 07 a UDP socket without a peer.
+fn listens(table: &str, local: &str) -> bool {
+    table.lines().skip(1).any(|line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        matches!(fields[..], [_, address, _, "0A" | "07", ..] if address.ends_with(local))
+    })
 }
 
 /// The name of `node`.
@@ -258,4 +263,18 @@ pub(crate) fn name(node: usize) -> String {
 
 fn log(node: usize) -> PathBuf {
     PathBuf::from(DIR).join(format!("{}.log", name(node)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_listening_sockets_listen() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue\n\
+                     \x20  0: 0A00580A:0369 0B00580A:C350 06 00000000:00000000\n";
+        assert!(!listens(table, ":0369"));
+        assert!(listens(&table.replace(" 06 ", " 0A "), ":0369"));
+        assert!(!listens(&table.replace(" 06 ", " 0A "), ":0370"));
+    }
 }

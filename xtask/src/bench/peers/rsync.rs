@@ -42,7 +42,9 @@ impl Peer for Rsync {
 
     fn prepare(&mut self, _root: &Path, field: &Field, _job: &Job) -> Result<()> {
         let configuration = format!("{DIR}/rsyncd.conf");
-        let text = format!("use chroot = no\nuid = root\ngid = root\n[bench]\npath = {DIR}\n");
+        let text = format!(
+            "use chroot = no\nuid = root\ngid = root\nlisten backlog = 128\n[bench]\npath = {DIR}\n"
+        );
         std::fs::write(&configuration, text).context("write rsyncd.conf")?;
         let mut command = field.command(0, "rsync")?;
         command.args(["--daemon", "--no-detach", "--config", &configuration]);
