@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -31,17 +32,35 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
         |args| {
             let options = Options::parse(args)?;
             install(NEEDS)?;
-            for peer in chosen(&options)? {
+            let peers = chosen(&options)?;
+            for peer in &peers {
                 install(peer.needs())?;
+            }
+            if peers.iter().any(|peer| peer.name().starts_with("garland")) {
+                build(root)?;
             }
             Ok(())
         },
-        |args| measure(root, args),
+        |run, args| measure(root, run, args),
     )
 }
 
+/// Builds what is measured, as it would be shipped.
+fn build(root: &Path) -> Result<()> {
+    let status = Command::new(env!("CARGO"))
+        .current_dir(root)
+        .args(["build", "--quiet", "--release", "--locked", "--package", "garland"])
+        .status()
+        .context("start cargo")?;
+    let program = peers::garland_program()?;
+    if !status.success() || !Path::new(&program).exists() {
+        bail!("cargo gave no {program}: {status}");
+    }
+    Ok(())
+}
+
 fn chosen(options: &Options) -> Result<Vec<Box<dyn Peer>>> {
-    let mut peers = peers::all();
+    let mut peers = peers::all(&options.congestion);
     for name in &options.peers {
         if !peers.iter().any(|peer| peer.name() == name) {
             let names: Vec<_> = peers.iter().map(|peer| peer.name()).collect();
@@ -54,7 +73,7 @@ fn chosen(options: &Options) -> Result<Vec<Box<dyn Peer>>> {
     Ok(peers)
 }
 
-fn measure(root: &Path, args: &[String]) -> Result<()> {
+fn measure(root: &Path, run: u32, args: &[String]) -> Result<()> {
     let options = Options::parse(args)?;
     let mut peers = chosen(&options)?;
     sandbox::mount()?;
@@ -85,7 +104,7 @@ fn measure(root: &Path, args: &[String]) -> Result<()> {
     let options = report.options.clone();
     for &rate in &options.rates {
         for &receivers in &options.receivers {
-            let field = Field::up(receivers, rate, &options.congestion);
+            let field = Field::up(run, receivers, rate, &options.congestion);
             let field = field.context("set up the emulated cluster")?;
             let goodput = link::goodput(&field).context("measure the link")?;
             report.links.push(Link { rate, receivers, goodput });
@@ -207,13 +226,18 @@ fn sample(field: &Field, job: &Job, peer: &mut dyn Peer, repeaters: usize) -> Re
     let given_back = memory::given_back();
     let before = used(field)?;
     let timing = peer.copy(field, job)?;
-    let cpu: Vec<f64> = used(field)?
+    let mut cpu: Vec<f64> = used(field)?
         .iter()
         .zip(before)
         .map(|(after, before)| (*after - before).as_secs_f64())
         .collect();
     let given_back_kib = memory::given_back().zip(given_back).map(|(after, before)| after - before);
     let extra = peer.extra(field, job)?;
+    if let Some(own) = &extra.cpu {
+        // They were counted on the head, which started them.
+        cpu[0] -= own.iter().sum::<f64>();
+        cpu.splice(1..=own.len(), own.iter().copied());
+    }
     source::verify(&job.source, &copies)?;
     let relays = if repeaters == 0 { job.receivers } else { repeaters };
     Ok(Sample {

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-const GROUP: &str = "garland-bench";
+/// The names of all groups begin with this, followed by the outer process of their benchmark.
+const PREFIX: &str = "garland-bench-";
 
 /// The control group of one node.
 pub(crate) struct Group {
@@ -17,9 +18,9 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Makes the group of `node`.
-    pub(crate) fn new(node: &str) -> Result<Self> {
-        let dir = base().join(node);
+    /// Makes the group of `node` in the benchmark `run`, so that two at once don't mix.
+    pub(crate) fn new(run: u32, node: &str) -> Result<Self> {
+        let dir = base().join(format!("{PREFIX}{run}")).join(node);
         fs::create_dir_all(&dir).with_context(|| format!("make {}", dir.display()))?;
         Ok(Self { dir })
     }
@@ -27,6 +28,16 @@ impl Group {
     /// A process that writes 0 here joins the group.
     pub(crate) fn entry(&self) -> PathBuf {
         self.dir.join("cgroup.procs")
+    }
+
+    /// Moves a process in, with all its threads; one that has just ended is no error.
+    pub(crate) fn take(&self, pid: &str) -> Result<()> {
+        match fs::write(self.entry(), pid) {
+            Err(error) if error.raw_os_error() != Some(rustix::io::Errno::SRCH.raw_os_error()) => {
+                Err(error).with_context(|| format!("move {pid} to {}", self.dir.display()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// CPU time of all processes so far, ended ones too.
@@ -67,19 +78,25 @@ impl Group {
     }
 }
 
-/// Removes the groups, those of an earlier run that was killed too.
-pub(crate) fn remove_all() {
-    let nodes = fs::read_dir(base()).into_iter().flatten().flatten();
-    for node in nodes {
-        if node.path().is_dir() {
-            let _ = fs::remove_dir(node.path());
+/// Removes the groups of `run`, and those of benchmarks that were killed.
+pub(crate) fn remove(run: u32) {
+    for entry in fs::read_dir(base()).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(owner) = name.strip_prefix(PREFIX) else { continue };
+        let alive = Path::new("/proc").join(owner).exists();
+        if !alive || owner == run.to_string() {
+            let nodes = fs::read_dir(entry.path()).into_iter().flatten().flatten();
+            for node in nodes.filter(|node| node.path().is_dir()) {
+                // One with a process in it can't be removed, and the next benchmark tries again.
+                let _ = fs::remove_dir(node.path());
+            }
+            let _ = fs::remove_dir(entry.path());
         }
     }
-    let _ = fs::remove_dir(base());
 }
 
+/// Where CPU time is counted: a hierarchy of its own, or the only one.
 fn base() -> PathBuf {
     let old = Path::new("/sys/fs/cgroup/cpuacct");
-    let root = if old.is_dir() { old } else { Path::new("/sys/fs/cgroup") };
-    root.join(GROUP)
+    if old.is_dir() { old.to_owned() } else { PathBuf::from("/sys/fs/cgroup") }
 }

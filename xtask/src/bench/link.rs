@@ -16,7 +16,7 @@ pub(crate) fn goodput(field: &Field) -> Result<f64> {
     wait_listening(server.start(1, command)?, "tcp6", PORT).context("start iperf3")?;
     let out = field.dir(0).join("iperf3.json");
     let mut command = field.command(0, "iperf3")?;
-    command.args(["-c", &field.address(1), "-t", "4", "-O", "1", "-J"]);
+    command.args(["-c", &field.address(1)?, "-t", "4", "-O", "1", "-J"]);
     command.arg("--logfile").arg(&out);
     alone(field, 0, command)?;
     server.finish(field)?;

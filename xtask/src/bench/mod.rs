@@ -29,6 +29,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
             println!("{}", options::USAGE);
             Ok(())
         }
+        Some((name, rest)) if name == field::SHELL => field::shell(rest),
         Some((name, rest)) if name == "chain" => chain::run(root, rest),
         _ => bail!("which benchmark? there is: chain\n\n{}", options::USAGE),
     }

@@ -40,6 +40,15 @@ pub(crate) struct Extra {
     /// Largest resident memory of a node's process, in KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resident_kib: Option<u64>,
+    /// The tool's own account of the whole command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) elapsed_ns: Option<u64>,
+    /// Seconds that each receiver spent on opening sealed blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) opening: Option<Vec<f64>>,
+    /// CPU seconds of each receiver, where the tool knows and its control group doesn't.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpu: Option<Vec<f64>>,
     /// The tool's own account: phases and nanoseconds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) phases: Vec<(String, u64)>,

@@ -5,7 +5,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::field::{Field, name};
 
@@ -47,22 +48,43 @@ impl Processes {
                     groups.for_each(|node| field.group(node).kill());
                 }
             });
-            for (node, child) in &mut self.0 {
-                let status = child.wait().context("wait for a child");
-                let failed = match status {
-                    Ok(status) if status.success() => continue,
-                    Ok(status) => format!("{}: {status}: {}", name(*node), field.said(*node)),
-                    Err(error) => format!("{}: {error:#}", name(*node)),
-                };
-                if outcome.is_ok() {
-                    outcome = Err(anyhow::anyhow!(failed));
-                    field.kill();
-                }
+            outcome = self.wait(field);
+            if outcome.is_err() {
+                field.kill();
             }
             drop(done);
         });
-        self.0.clear();
         outcome
+    }
+
+    /// Waits until all have ended well or one hasn't, whichever ends first.
+    fn wait(&mut self, field: &Field) -> Result<()> {
+        while !self.0.is_empty() {
+            // Asleep until some child has ended: polling would cost the time that is measured.
+            waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+                .context("wait for a child")?;
+            let before = self.0.len();
+            let mut failed = Ok(());
+            self.0.retain_mut(|(node, child)| match child.try_wait() {
+                Ok(None) => true,
+                Ok(Some(status)) if status.success() => false,
+                Ok(Some(status)) => {
+                    let said = field.said(*node);
+                    failed = Err(anyhow!("{}: {status}: {said}", name(*node)));
+                    false
+                }
+                Err(error) => {
+                    failed = Err(anyhow!("{}: {error}", name(*node)));
+                    false
+                }
+            });
+            failed?;
+            if self.0.len() == before {
+                // Another child has ended, a daemon that whoever uses it will miss.
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -77,10 +99,8 @@ impl Drop for Processes {
 }
 
 /// Runs `command` of `node` alone to its end.
-pub(crate) fn alone(field: &Field, node: usize, mut command: Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("start on {}", name(node)))?;
-    if !status.success() {
-        bail!("{}: {status}: {}", name(node), field.said(node));
-    }
-    Ok(())
+pub(crate) fn alone(field: &Field, node: usize, command: Command) -> Result<()> {
+    let mut processes = Processes::default();
+    processes.start(node, command)?;
+    processes.finish(field)
 }

@@ -124,9 +124,14 @@ impl Row {
         self.spread(|sample| sample.start + sample.transfer)
     }
 
+    /// How many nodes the CPU seconds of relays are of.
+    pub(crate) fn relays(&self) -> usize {
+        if self.repeaters == 0 { self.receivers } else { self.repeaters }
+    }
+
     /// CPU seconds of one relay for one GiB (of one receiver where no one relays).
     pub(crate) fn cpu_per_gib(&self) -> Option<Spread> {
-        let relays = if self.repeaters == 0 { self.receivers } else { self.repeaters };
+        let relays = self.relays();
         let gib = self.bytes as f64 / (1_u64 << 30) as f64;
         self.spread(|sample| sample.cpu_relays / relays as f64 / gib)
     }

@@ -15,45 +15,53 @@ use super::{cpu, field};
 const INSIDE: &str = "--inside-sandbox";
 
 /// Calls `inside` with the words in the sandbox; outside, calls `before` and then runs this program
-/// again in one.
+/// again in one. A benchmark is known by the process outside, whose number `inside` gets.
 pub(crate) fn enter(
     args: &[String],
     before: impl FnOnce(&[String]) -> Result<()>,
-    inside: impl FnOnce(&[String]) -> Result<()>,
+    inside: impl FnOnce(u32, &[String]) -> Result<()>,
 ) -> Result<()> {
-    if let Some((first, rest)) = args.split_first()
+    if let [first, run, rest @ ..] = args
         && first == INSIDE
     {
-        return inside(rest);
+        return inside(run.parse().context("the benchmark's number")?, rest);
     }
     if !rustix::process::geteuid().is_root() {
         bail!("this benchmark makes namespaces, mounts and control groups: run it as root");
     }
     before(args)?;
+    let run = std::process::id();
+    cpu::remove(run);
     let program = std::env::current_exe().context("find this program")?;
-    let status = Command::new("unshare")
+    // `unshare` shrugs off the signals that end this process, so it is tied to its life, as the
+    // sandbox's first process is to that of `unshare`.
+    let status = Command::new("setpriv")
+        .args(["--pdeathsig", "KILL", "unshare"])
         .args(["--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"])
         .args(["--propagation", "private"])
+        // The shell is the first process, and as such the one that buries orphans.
+        .args(["sh", "-c", "\"$@\"; exit $?", "sh"])
         .arg(program)
-        .args(["bench", "chain", INSIDE])
+        .args(["bench", "chain", INSIDE, &run.to_string()])
         .args(args)
         .stdin(Stdio::null())
         .status()
-        .context("start `unshare`")?;
-    cpu::remove_all();
+        .context("start `setpriv unshare`")?;
+    cpu::remove(run);
     if !status.success() {
         bail!("the benchmark ended with {status}");
     }
     Ok(())
 }
 
-/// Mounts a private `/run` and a private tmpfs for all files.
+/// Mounts a private `/run`, and in it a tmpfs for all files.
 pub(crate) fn mount() -> Result<()> {
-    std::fs::create_dir_all(field::DIR).with_context(|| format!("make {}", field::DIR))?;
-    for (dir, options) in [("/run", "mode=755"), (field::DIR, "mode=755,size=100%,huge=always")] {
-        command(&["mount", "-t", "tmpfs", "-o", options, "garland-bench", dir])?;
+    let tmpfs = |dir, options| command(&["mount", "-t", "tmpfs", "-o", options, "bench", dir]);
+    tmpfs("/run", "mode=755")?;
+    for dir in [field::DIR, "/run/sshd"] {
+        std::fs::create_dir(dir).with_context(|| format!("make {dir}"))?;
     }
-    std::fs::create_dir_all("/run/sshd").context("make /run/sshd")?;
+    tmpfs(field::DIR, "mode=755,size=100%,huge=always")?;
     Ok(())
 }
 

@@ -125,20 +125,34 @@ fn foot(text: &mut String, report: &Report) -> std::fmt::Result {
     for tool in &report.tools {
         writeln!(text, "- **{}** ({}): {}", tool.name, tool.version, tool.about)?;
     }
-    let extras = report.rows.iter().filter_map(|row| {
-        let extra = &row.samples.last()?.extra;
-        Some((row, extra)).filter(|_| extra.resident_kib.is_some() || !extra.phases.is_empty())
-    });
-    for (row, extra) in extras {
-        let (rate, size) = (rate_text(row.rate), size_text(row.bytes));
-        write!(text, "\n{} {size} at {rate} to {}:", row.peer, row.receivers)?;
-        if let Some(kib) = extra.resident_kib {
-            write!(text, " largest agent {:.1} MiB resident;", kib as f64 / 1024.0)?;
-        }
-        for (phase, ns) in &extra.phases {
-            write!(text, " {phase} {:.1} ms", *ns as f64 / 1e6)?;
-        }
-        writeln!(text)?;
+    for row in &report.rows {
+        own_account(text, row)?;
     }
     Ok(())
+}
+
+/// What a tool told about itself, of its run with the median time.
+fn own_account(text: &mut String, row: &Row) -> std::fmt::Result {
+    let mut samples: Vec<_> = row.samples.iter().collect();
+    samples.sort_by(|a, b| (a.start + a.transfer).total_cmp(&(b.start + b.transfer)));
+    let Some(sample) = samples.get(samples.len() / 2) else { return Ok(()) };
+    let extra = &sample.extra;
+    let Some(elapsed) = extra.elapsed_ns else { return Ok(()) };
+    let (rate, size) = (rate_text(row.rate), size_text(row.bytes));
+    write!(text, "\n{} {size} at {rate} to {}: ", row.peer, row.receivers)?;
+    write!(text, "by its own account {:.1} ms", elapsed as f64 / 1e6)?;
+    for (phase, ns) in &extra.phases {
+        write!(text, ", {phase} {:.1}", *ns as f64 / 1e6)?;
+    }
+    if let Some(kib) = extra.resident_kib {
+        write!(text, "; largest agent {:.1} MiB resident", kib as f64 / 1024.0)?;
+    }
+    if let Some(opening) = &extra.opening {
+        let relays = row.relays();
+        let gib = row.bytes as f64 / (1_u64 << 30) as f64;
+        let opening = opening.iter().take(relays).sum::<f64>() / relays as f64 / gib;
+        let all = sample.cpu_relays / relays as f64 / gib;
+        write!(text, "; CPU s/GiB/relay {all:.3}, without opening blocks {:.3}", all - opening)?;
+    }
+    writeln!(text)
 }

@@ -101,6 +101,9 @@ fn entries(dir: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::process::Stdio;
+
     use super::*;
 
     #[test]
@@ -112,14 +115,16 @@ mod tests {
         };
         fs::create_dir(&watchman.temporary).unwrap();
         fs::write(watchman.temporary.join("forgotten"), "").unwrap();
-        let mut sleeper = Command::new("sleep");
-        sleeper.arg("60");
-        watchman.mark(&mut sleeper);
-        let mut sleeper = sleeper.spawn().unwrap();
+        let mut cat = Command::new("cat");
+        watchman.mark(&mut cat);
+        let mut cat = cat.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // The kernel shows the environment a moment after `spawn` returns; an echo is late enough.
+        cat.stdin.as_mut().unwrap().write_all(b"!").unwrap();
+        cat.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let said = watchman.look().unwrap_err().to_string();
-        sleeper.kill().unwrap();
-        sleeper.wait().unwrap();
-        assert!(said.contains(&format!("process {} sleep", sleeper.id())), "{said}");
+        cat.kill().unwrap();
+        cat.wait().unwrap();
+        assert!(said.contains(&format!("process {} cat", cat.id())), "{said}");
         assert!(said.contains("forgotten"), "{said}");
     }
 }

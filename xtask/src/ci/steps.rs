@@ -35,7 +35,7 @@ pub(super) fn tests(root: &Path, more: &[&str], variables: &[(&str, String)]) ->
     let mut command = Command::new(env!("CARGO"));
     command
         .current_dir(root)
-        .args(["test", "--quiet", "--workspace", "--locked"])
+        .args(["test", "--quiet", "--workspace", "--locked", "--no-fail-fast"])
         .args(more)
         .envs(variables.iter().map(|(name, value)| (name, value)));
     watchman.mark(&mut command);

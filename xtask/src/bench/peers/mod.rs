@@ -1,6 +1,7 @@
 //! The tools in the table, one a file.
 
 mod clush;
+mod garland;
 mod mpi;
 mod pipes;
 mod relay;
@@ -10,9 +11,11 @@ mod uftp;
 
 use super::peer::Peer;
 
-/// All of them, the floor first.
-pub(crate) fn all() -> Vec<Box<dyn Peer>> {
-    vec![
+pub(crate) use garland::program as garland_program;
+
+/// All of them, the floor first, ours last.
+pub(crate) fn all(congestion: &str) -> Vec<Box<dyn Peer>> {
+    let mut peers: Vec<Box<dyn Peer>> = vec![
         Box::new(relay::Relay::default()),
         Box::new(pipes::Pipes::default()),
         Box::new(mpi::Mpi::default()),
@@ -20,5 +23,9 @@ pub(crate) fn all() -> Vec<Box<dyn Peer>> {
         Box::new(uftp::Uftp::default()),
         Box::new(rsync::Rsync::default()),
         Box::new(clush::Clush::default()),
-    ]
+    ];
+    for way in garland::Garland::ways(congestion) {
+        peers.push(Box::new(way));
+    }
+    peers
 }

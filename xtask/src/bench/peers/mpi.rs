@@ -45,11 +45,11 @@ impl Peer for Mpi {
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
-        let hosts: Vec<_> = (0..=job.receivers).map(|n| field.address(n)).collect();
+        let hosts: Vec<String> =
+            (0..=job.receivers).map(|n| field.address(n)).collect::<Result<_>>()?;
         let mut processes = Processes::default();
-        let mut command = field.command(0, "unshare")?;
+        let mut command = field.command(0, "mpirun")?;
         command
-            .args(["--uts", "sh", "-c", "hostname n0; exec \"$@\"", "sh", "mpirun"])
             .args(["--allow-run-as-root", "--bind-to", "none", "--map-by", "ppr:1:node"])
             .args(["--mca", "plm_rsh_agent", &field.shell()])
             .args(["--mca", "plm_rsh_no_tree_spawn", "1"])
@@ -60,7 +60,7 @@ impl Peer for Mpi {
             .args(["--host", &hosts.join(",")])
             .arg(&self.program)
             .arg(&job.source)
-            .arg(DIR)
+            .arg(field.roots())
             .env("TMPDIR", DIR);
         let watch = Watch::start();
         processes.start(0, command)?;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use super::super::field::Field;
 use super::super::peer::{Job, Peer, Timing};
-use super::relay::chain;
+use super::relay::{Order, chain};
 use crate::ci::Need;
 
 const PORT: u16 = 7002;
@@ -24,7 +24,7 @@ impl Peer for Pipes {
 
     fn about(&self) -> &'static str {
         "the script of 2005 (pdist_file) written anew: a chain of named pipes, tee and netcat; \
-         started for every copy, straight in the nodes without a remote shell"
+         started one by one for every copy, straight in the nodes without a remote shell"
     }
 
     fn needs(&self) -> &'static [Need] {
@@ -47,6 +47,6 @@ impl Peer for Pipes {
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
-        chain(field, job, &self.program, PORT)
+        chain(field, job, &self.program, PORT, Order::OneByOne)
     }
 }

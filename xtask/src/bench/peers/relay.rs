@@ -47,26 +47,44 @@ impl Peer for Relay {
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
-        chain(field, job, &self.program, PORT)
+        chain(field, job, &self.program, PORT, Order::AtOnce)
     }
 }
 
+/// Whether a node may start before the next one listens.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Order {
+    /// It tries again until the next one does.
+    AtOnce,
+    /// It must not.
+    OneByOne,
+}
+
 /// Starts `program node FILE NEXT PORT` on every node from the last, then `program head ...`.
-pub(super) fn chain(field: &Field, job: &Job, program: &str, port: u16) -> Result<Timing> {
+pub(super) fn chain(
+    field: &Field,
+    job: &Job,
+    program: &str,
+    port: u16,
+    order: Order,
+) -> Result<Timing> {
     let mut processes = Processes::default();
     let port_text = port.to_string();
     let watch = Watch::start();
     for node in (1..=job.receivers).rev() {
-        let next = if node == job.receivers { "-".to_owned() } else { field.address(node + 1) };
+        let next = if node == job.receivers { "-".to_owned() } else { field.address(node + 1)? };
         let mut command = field.command(node, program)?;
         command.args(["node", Job::COPY, &next, &port_text]);
-        processes.start(node, command)?;
+        let child = processes.start(node, command)?;
+        if order == Order::OneByOne {
+            wait_listening(child, "tcp", port)?;
+        }
     }
     processes.each(|child| wait_listening(child, "tcp", port))?;
     let start = watch.read();
     let mut command = field.command(0, program)?;
     command.arg("head").arg(&job.source);
-    command.args([&field.address(1), &port_text]);
+    command.args([&field.address(1)?, &port_text]);
     processes.start(0, command)?;
     processes.finish(field)?;
     Ok(Timing { start, transfer: watch.read() - start })

@@ -42,7 +42,9 @@ impl Peer for Rsync {
 
     fn prepare(&mut self, _root: &Path, field: &Field, _job: &Job) -> Result<()> {
         let configuration = format!("{DIR}/rsyncd.conf");
-        let text = format!("use chroot = no\nuid = root\ngid = root\n[bench]\npath = {DIR}\n");
+        let text = format!(
+            "use chroot = no\nuid = root\ngid = root\nlisten backlog = 128\n[bench]\npath = {DIR}\n"
+        );
         std::fs::write(&configuration, text).context("write rsyncd.conf")?;
         let mut command = field.command(0, "rsync")?;
         command.args(["--daemon", "--no-detach", "--config", &configuration]);
@@ -54,7 +56,7 @@ impl Peer for Rsync {
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
         let name = job.source.file_name().unwrap_or_default().to_string_lossy();
-        let from = format!("rsync://{}/bench/{name}", field.address(0));
+        let from = format!("rsync://{}/bench/{name}", field.address(0)?);
         let mut processes = Processes::default();
         let watch = Watch::start();
         for node in 1..=job.receivers {
