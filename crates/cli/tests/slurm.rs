@@ -20,7 +20,7 @@ fn cluster(nodes: u8) -> Slurm {
 fn run(slurm: &Slurm, before: &[&str], arguments: &[&str]) -> Output {
     let mut command = slurm.machines.command(0, "env");
     command
-        .args(["HOME=/root", "GARLAND_STATE=/mnt/head/state"])
+        .args(["HOME=/mnt/home", "GARLAND_STATE=/mnt/head/state"])
         .arg(format!("SLURM_CONF={}", Slurm::CONF))
         .args(before)
         .args(["timeout", "--signal=KILL", "20", GARLAND])
@@ -38,22 +38,22 @@ fn assert_whole(slurm: &Slurm, node: u8, path: &str) {
 fn an_allocations_nodes_get_the_file() {
     let slurm = cluster(3);
     let salloc = ["salloc", "--quiet", "--nodes=3"];
-    for path in ["/root/copy", "/root/again"] {
+    for path in ["/mnt/home/copy", "/mnt/home/again"] {
         let output = run(&slurm, &salloc, &["cp", "/mnt/head/source", &format!("@slurm:{path}")]);
         assert!(output.status.success(), "{}", said(&output));
         assert!(said(&output).contains("to 3 of 3 nodes"), "{}", said(&output));
         for node in 1..=3 {
             assert_whole(&slurm, node, path);
-            let kept = fs::read_dir(slurm.machines.seen(node, "/root/.cache/garland"));
+            let kept = fs::read_dir(slurm.machines.seen(node, "/mnt/home/.cache/garland"));
             assert_eq!(kept.expect("the binary's place").count(), 1);
         }
     }
     // Two of its three nodes, in another order than Slurm's.
-    let output = run(&slurm, &salloc, &["cp", "/mnt/head/source", "n3,n1:/root/two"]);
+    let output = run(&slurm, &salloc, &["cp", "/mnt/head/source", "n3,n1:/mnt/home/two"]);
     assert!(output.status.success(), "{}", said(&output));
-    assert_whole(&slurm, 1, "/root/two");
-    assert_whole(&slurm, 3, "/root/two");
-    assert!(!slurm.machines.seen(2, "/root/two").exists());
+    assert_whole(&slurm, 1, "/mnt/home/two");
+    assert_whole(&slurm, 3, "/mnt/home/two");
+    assert!(!slurm.machines.seen(2, "/mnt/home/two").exists());
     let left = slurm.machines.processes().expect("ps");
     assert!(!left.iter().any(|line| line.contains("agent --controller")), "{left:#?}");
 }
@@ -61,8 +61,11 @@ fn an_allocations_nodes_get_the_file() {
 #[test]
 fn outside_of_an_allocation_it_says_so() {
     let slurm = cluster(1);
-    let output =
-        run(&slurm, &["env"], &["cp", "/mnt/head/source", "n1:/root/copy", "--launcher", "slurm"]);
+    let output = run(
+        &slurm,
+        &["env"],
+        &["cp", "/mnt/head/source", "n1:/mnt/home/copy", "--launcher", "slurm"],
+    );
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
     assert!(
         said(&output).contains("failed  n1: not inside a Slurm allocation"),

@@ -44,7 +44,7 @@ fn assert_whole(field: &Sshd, node: u8, path: &str) {
 
 /// The binaries that a node keeps, in its home folder.
 fn cached(field: &Sshd, node: u8) -> Vec<PathBuf> {
-    let base = field.machines.seen(node, "/root/.cache/garland");
+    let base = field.machines.seen(node, "/mnt/home/.cache/garland");
     let folders = fs::read_dir(base).into_iter().flatten().flatten();
     folders
         .flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten())
@@ -70,11 +70,11 @@ fn assert_nothing_left(field: &Sshd) {
 #[test]
 fn four_nodes_get_the_file_and_keep_the_binary() {
     let field = field(4);
-    let first = run(&field, &["cp", "/mnt/head/source", "n[1-4]:/root/copy"]);
+    let first = run(&field, &["cp", "/mnt/head/source", "n[1-4]:/mnt/home/copy"]);
     assert!(first.status.success(), "{}", said(&first));
     let mut binaries = Vec::new();
     for node in 1..=4 {
-        assert_whole(&field, node, "/root/copy");
+        assert_whole(&field, node, "/mnt/home/copy");
         let kept = cached(&field, node);
         assert_eq!(kept.len(), 1, "{kept:?}");
         let file = fs::metadata(&kept[0]).expect("it was listed");
@@ -83,11 +83,11 @@ fn four_nodes_get_the_file_and_keep_the_binary() {
         binaries.push((file.ino(), file.mtime_nsec()));
     }
     assert_nothing_left(&field);
-    let second = run(&field, &["cp", "/mnt/head/source", "n[1-4]:/root/again"]);
+    let second = run(&field, &["cp", "/mnt/head/source", "n[1-4]:/mnt/home/again"]);
     assert!(second.status.success(), "{}", said(&second));
     for node in 1..=4 {
-        assert_whole(&field, node, "/root/again");
-        let copy = fs::metadata(field.machines.seen(node, "/root/again")).expect("there");
+        assert_whole(&field, node, "/mnt/home/again");
+        let copy = fs::metadata(field.machines.seen(node, "/mnt/home/again")).expect("there");
         assert_eq!(copy.mode() & 0o777, 0o644, "the launcher's umask isn't the file's");
         let file = fs::metadata(&cached(&field, node)[0]).expect("still there");
         assert_eq!((file.ino(), file.mtime_nsec()), binaries[usize::from(node) - 1]);
@@ -103,12 +103,12 @@ fn a_node_that_fails_at_launch_is_named_and_the_others_finish() {
         .machines
         .shell(0, "ip addr add 10.99.0.4/32 dev lo; echo 10.99.0.4 n4 >>/mnt/hosts")
         .expect("set");
-    let output = run(&field, &["cp", "/mnt/head/source", "n[1-4]:/root/copy"]);
+    let output = run(&field, &["cp", "/mnt/head/source", "n[1-4]:/mnt/home/copy"]);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     let text = said(&output);
     assert!(text.contains("failed  n4: ssh: no sshd listens there"), "{text}");
     for node in 1..=3 {
-        assert_whole(&field, node, "/root/copy");
+        assert_whole(&field, node, "/mnt/home/copy");
     }
     assert_nothing_left(&field);
 }
@@ -116,7 +116,7 @@ fn a_node_that_fails_at_launch_is_named_and_the_others_finish() {
 #[test]
 fn refusals_say_why_and_what_helps() {
     let field = field(2);
-    let copy = ["cp", "/mnt/head/source", "n[1-2]:/root/copy"];
+    let copy = ["cp", "/mnt/head/source", "n[1-2]:/mnt/home/copy"];
     field.cluster_file("\"-oUserKnownHostsFile=/dev/null\"").expect("written");
     let output = run(&field, &copy);
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
@@ -142,7 +142,7 @@ fn refusals_say_why_and_what_helps() {
     assert!(text.contains("failed  n[1-2]: ssh: the login is refused (publickey"), "{text}");
     assert!(text.contains("ssh-copy-id NODE"), "{text}");
     for node in 1..=2 {
-        assert_eq!(read(&field, node, "/root/copy"), None);
+        assert_eq!(read(&field, node, "/mnt/home/copy"), None);
         assert!(cached(&field, node).is_empty());
     }
     assert_nothing_left(&field);
@@ -151,18 +151,18 @@ fn refusals_say_why_and_what_helps() {
 #[test]
 fn a_home_that_runs_nothing_has_a_substitute() {
     let field = field(1);
-    field.machines.shell(1, "mount -o remount,bind,noexec /root").expect("remounted");
-    let output = run(&field, &["cp", "/mnt/head/source", "n1:/root/copy"]);
+    field.machines.shell(1, "mount -o remount,bind,noexec /mnt/home").expect("remounted");
+    let output = run(&field, &["cp", "/mnt/head/source", "n1:/mnt/home/copy"]);
     assert!(output.status.success(), "{}", said(&output));
-    assert_whole(&field, 1, "/root/copy");
+    assert_whole(&field, 1, "/mnt/home/copy");
     assert!(cached(&field, 1).is_empty(), "{:?}", cached(&field, 1));
     let shared = field.machines.seen(1, "/dev/shm/garland-root");
     assert_eq!(fs::metadata(shared).expect("made").mode() & 0o777, 0o700);
     field.machines.shell(1, "rm -rf /dev/shm/garland-root; mount -o remount,noexec /dev/shm; mount -o remount,noexec /tmp").expect("remounted");
-    let output = run(&field, &["cp", "/mnt/head/source", "n1:/root/again"]);
+    let output = run(&field, &["cp", "/mnt/head/source", "n1:/mnt/home/again"]);
     let text = said(&output);
     assert!(
-        text.contains("no place on the node takes the binary: /root/.cache/garland/n1-"),
+        text.contains("no place on the node takes the binary: /mnt/home/.cache/garland/n1-"),
         "{text}"
     );
     assert!(text.contains("Permission denied"), "{text}");
@@ -175,17 +175,17 @@ fn the_binary_may_have_a_place_of_the_users_choice() {
     let text = fs::read_to_string(&cluster).expect("it was written");
     fs::write(&cluster, format!("{text}binary = \"~/my tools/garland\"\n")).expect("written");
     for _ in 0..2 {
-        let output = run(&field, &["cp", "/mnt/head/source", "n1:/root/copy"]);
+        let output = run(&field, &["cp", "/mnt/head/source", "n1:/mnt/home/copy"]);
         assert!(output.status.success(), "{}", said(&output));
     }
-    assert!(read(&field, 1, "/root/my tools/garland").is_some());
+    assert!(read(&field, 1, "/mnt/home/my tools/garland").is_some());
     assert!(cached(&field, 1).is_empty());
     // What stands there and isn't garland is told, not replaced.
     field
         .machines
-        .shell(1, "printf '#!/bin/sh\\nexit 7\\n' >'/root/my tools/garland'")
+        .shell(1, "printf '#!/bin/sh\\nexit 7\\n' >'/mnt/home/my tools/garland'")
         .expect("written");
-    let output = run(&field, &["cp", "/mnt/head/source", "n1:/root/copy"]);
+    let output = run(&field, &["cp", "/mnt/head/source", "n1:/mnt/home/copy"]);
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
 }
 
@@ -197,7 +197,7 @@ fn a_killed_ssh_leaves_neither_agents_nor_halves() {
         .machines
         .shell(0, "tc qdisc add dev v1 root tbf rate 20mbit burst 20000 limit 200000")
         .expect("tc");
-    let mut first = garland(&field, &["cp", "/mnt/head/source", "n[1-2]:/root/copy"]);
+    let mut first = garland(&field, &["cp", "/mnt/head/source", "n[1-2]:/mnt/home/copy"]);
     let first =
         first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("garland starts");
     wait_for(|| !half_binaries(&field).is_empty());
@@ -206,7 +206,7 @@ fn a_killed_ssh_leaves_neither_agents_nor_halves() {
     let text = said(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("failed  n1: ssh: signal: 9"), "{text}");
-    assert_whole(&field, 2, "/root/copy");
+    assert_whole(&field, 2, "/mnt/home/copy");
     wait_for(|| cached(&field, 1).is_empty());
     assert_nothing_left(&field);
 }

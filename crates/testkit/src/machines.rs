@@ -30,7 +30,7 @@ struct Holder {
 
 impl Machines {
     /// Starts a head, 10.99.0.254, and nodes n1, n2 and so on, 10.99.0.1 and up. A node doesn't see
-    /// the folder `hidden`, has a home folder `/root` of its own, and `/dev/shm` and `/tmp`.
+    /// the folder `hidden`, has a home folder `/mnt/home` of its own, and `/dev/shm` and `/tmp`.
     ///
     /// # Errors
     /// When this isn't root, or a program is missing.
@@ -79,8 +79,10 @@ impl Machines {
             node,
             &format!(
                 "hostname n{node}; ip link set lo up; ip link set eth0 up; \
-                 ip addr add 10.99.0.{node}/24 dev eth0; mkdir -p /mnt/n{node}; \
-                 mount --bind /mnt/n{node} /root; mount -t tmpfs none '{}'; \
+                 ip addr add 10.99.0.{node}/24 dev eth0; mkdir -p /mnt/home /mnt/n{node}; \
+                 mount --bind /mnt/n{node} /mnt/home; \
+                 sed 's,^root:.*,root:x:0:0:root:/mnt/home:/bin/sh,' /etc/passwd >/mnt/passwd; \
+                 mount --bind /mnt/passwd /etc/passwd; mount -t tmpfs none '{}'; \
                  mount -t tmpfs none /dev/shm; mount -t tmpfs none /tmp",
                 hidden.display()
             ),
