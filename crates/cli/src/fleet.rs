@@ -4,25 +4,24 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use garland_core::cluster::Node;
+use garland_core::cluster::{Cluster, Node};
 use garland_core::proto::KeyPair;
 use garland_lab::Lab;
 use garland_node::Agent;
 
 use crate::args::Launch;
 use crate::failure::Failure;
-use crate::launch::{Launched, LaunchedChild, Orders, lab, local};
+use crate::launch::{Launched, LaunchedChild, Orders, Ways, lab, local};
 use crate::nodes;
 use crate::places::Places;
 use crate::standing::Standing;
-
-/// How many agents are started at a time.
-const FANOUT: usize = 64;
 
 /// What agents are started for.
 pub struct Muster<'a> {
     /// The nodes.
     pub nodes: &'a [Node],
+    /// The cluster file's cluster, which says how nodes are reached.
+    pub cluster: Option<&'a Cluster>,
     /// Where state is kept.
     pub places: &'a Places,
     /// How agents are started.
@@ -56,15 +55,18 @@ impl Muster<'_> {
     pub fn assemble(&self) -> Result<Fleet, Failure> {
         let keys = self.places.controller_keys()?;
         let orders = Orders { controller: keys.public, relay: self.launch.relay, stay: self.stay };
+        let allocation = std::env::var("SLURM_JOB_NODELIST").ok();
+        let asked = self.launch.launcher;
+        let ways = Ways::new(self.nodes, self.cluster, asked, allocation.as_deref());
         let results: Vec<Mutex<Option<Enlisted>>> =
             self.nodes.iter().map(|_| Mutex::new(None)).collect();
         let next = AtomicUsize::new(0);
         std::thread::scope(|scope| {
-            for _ in 0..FANOUT.min(self.nodes.len()) {
+            for _ in 0..ways.fanout().min(self.nodes.len()) {
                 scope.spawn(|| {
                     while let Some(node) = self.nodes.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let at = self.nodes.iter().position(|other| other.name == node.name);
-                        let result = self.enlist(node, &orders, &keys);
+                        let result = self.enlist(node, &orders, &keys, &ways);
                         if let Some(slot) = at.and_then(|at| results.get(at)) {
                             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
                         }
@@ -81,10 +83,11 @@ impl Muster<'_> {
                 agent
             }));
         }
+        fleet.children.extend(ways.into_child());
         Ok(fleet)
     }
 
-    fn enlist(&self, node: &Node, orders: &Orders, keys: &KeyPair) -> Enlisted {
+    fn enlist(&self, node: &Node, orders: &Orders, keys: &KeyPair, ways: &Ways<'_>) -> Enlisted {
         if let Some(standing) = Standing::find(self.places, &node.name) {
             match standing.connect(keys) {
                 Ok(agent) => return Ok((agent, None)),
@@ -92,7 +95,7 @@ impl Muster<'_> {
                 Err(_) => standing.forget(self.places),
             }
         }
-        let launched = self.start(node, orders)?;
+        let launched = self.start(node, orders, ways)?;
         let standing = Standing::of(&node.name, &launched);
         let agent = standing.connect(keys)?;
         if self.stay.is_some() {
@@ -101,7 +104,7 @@ impl Muster<'_> {
         Ok((agent, launched.child))
     }
 
-    fn start(&self, node: &Node, orders: &Orders) -> Result<Launched, String> {
+    fn start(&self, node: &Node, orders: &Orders, ways: &Ways<'_>) -> Result<Launched, String> {
         let log = self.logs.join(format!("{}.log", node.name.replace(['/', ':'], "_")));
         if nodes::is_local(&node.name) {
             let root = local_root(self.places, self.launch.local_root.as_deref(), &node.name)?;
@@ -110,7 +113,7 @@ impl Muster<'_> {
         if let Some(lab) = self.lab {
             return lab::launch(lab, &node.name, orders, &log);
         }
-        Err("no launcher for it yet".to_owned())
+        ways.start(node, orders, &log)
     }
 }
 

@@ -253,7 +253,9 @@ impl Driver {
 
     /// Tells every node of the copy, and of its hops as they stand after those who never came.
     fn begin(&mut self, job: &CopyJob<'_>, secret: &Secret) {
-        while self.head.poll().is_some() {}
+        while let Some(order) = self.head.poll() {
+            self.finished |= matches!(order, HeadOrder::Finished);
+        }
         for id in self.board.ids() {
             let begin = Begin {
                 copy: self.copy,

@@ -7,19 +7,25 @@
 mod bytes;
 mod garland;
 mod hand_agent;
+mod machines;
 mod peer;
 mod processes;
 mod running;
 mod scratch;
+mod slurm;
+mod sshd;
 mod waiting;
 mod wire;
 
 pub use bytes::{random_bytes, random_file};
 pub use garland::{Garland, Said};
 pub use hand_agent::HandAgent;
+pub use machines::{Machines, said};
 pub use peer::Peer;
 pub use processes::{Process, processes_with};
 pub use running::Running;
 pub use scratch::Scratch;
+pub use slurm::Slurm;
+pub use sshd::Sshd;
 pub use waiting::{DEADLINE, await_some, until};
 pub use wire::Wire;

@@ -50,6 +50,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     run.keep("plan.json", &plan)?;
     let muster = Muster {
         nodes: &nodes,
+        cluster: inventory.cluster(),
         places: &places,
         launch: &cp.launch,
         logs: run.folder().to_owned(),

@@ -56,6 +56,7 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
     let run = Run::begin(&places, "exec")?;
     let muster = Muster {
         nodes: &nodes,
+        cluster: inventory.cluster(),
         places: &places,
         launch: &exec.launch,
         logs: run.folder().to_owned(),

@@ -40,6 +40,7 @@ pub fn up(args: &Args, up: &Up) -> Result<Exit, Failure> {
     let run = Run::begin(&places, "up")?;
     let muster = Muster {
         nodes: &nodes,
+        cluster: inventory.cluster(),
         places: &places,
         launch: &up.launch,
         logs: run.folder().to_owned(),

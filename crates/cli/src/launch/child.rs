@@ -93,23 +93,41 @@ impl Starting {
     }
 
     /// Waits for the agent's ready line.
-    pub fn ready(mut self) -> Result<(ReadyLine, LaunchedChild), String> {
+    pub fn ready(self) -> Result<(ReadyLine, LaunchedChild), String> {
+        self.ready_after(|_, _| Ok(()))
+    }
+
+    /// Waits for the agent's ready line; `answer` is told every line before it, and may write to the
+    /// process or give up.
+    pub fn ready_after(
+        mut self,
+        mut answer: impl FnMut(&str, &mut ChildStdin) -> Result<(), String>,
+    ) -> Result<(ReadyLine, LaunchedChild), String> {
         loop {
-            let line = match self.next_line() {
-                Ok(line) => line,
+            let next = self.next_line().and_then(|line| {
+                let ready = ReadyLine::parse(&line);
+                if let (None, Some(input)) = (&ready, &mut self.child.stdin) {
+                    answer(&line, input)?;
+                }
+                Ok(ready)
+            });
+            match next {
+                Ok(None) => {}
+                Ok(Some(ready)) => return Ok((ready, self.keep())),
                 Err(reason) => {
                     // It is of no use any more.
                     let _ = self.child.kill();
                     let _ = self.child.wait();
                     return Err(reason);
                 }
-            };
-            if let Some(ready) = ReadyLine::parse(&line) {
-                let input = self.child.stdin.take();
-                let child = LaunchedChild { child: self.child, input, reader: self.reader };
-                return Ok((ready, child));
             }
         }
+    }
+
+    /// Keeps the process whatever it says.
+    pub fn keep(mut self) -> LaunchedChild {
+        let input = self.child.stdin.take();
+        LaunchedChild { child: self.child, input, reader: self.reader }
     }
 
     fn reason(&mut self) -> String {

@@ -1,15 +1,21 @@
 //! Starting agents: on this machine, in a lab, over ssh, in a Slurm allocation.
 
+mod binary;
+mod bootstrap;
 mod child;
 pub mod lab;
 pub mod local;
-pub mod ssh;
+mod resolve;
+mod slurm;
+mod ssh;
+mod ways;
 
 use std::net::IpAddr;
 
 use garland_node::ReadyLine;
 
 pub use child::{LaunchedChild, Starting};
+pub use ways::Ways;
 
 use crate::args::RelayName;
 

@@ -1,0 +1,162 @@
+//! The running binary as nodes get it: without what only debuggers read, and known by its digest.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use garland_sys::process;
+
+use super::local::own_binary;
+
+/// The running binary, ready to be sent.
+pub struct Binary {
+    /// What nodes store.
+    pub bytes: Vec<u8>,
+    /// The SHA-256 of `bytes`, in hexadecimal: every Linux has a tool that checks it.
+    pub digest: String,
+    /// The processor it is for, as `uname -m` says it.
+    pub machine: String,
+    /// Where this machine has it, for nodes that share the file system.
+    pub stamp: Option<Stamp>,
+}
+
+/// A file that is the same on machines that share its file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Its absolute path.
+    pub path: PathBuf,
+    /// Its length and the seconds of its last change, as `stat -c %s.%Y` prints them.
+    pub length_and_time: String,
+}
+
+impl Binary {
+    /// Reads the running binary.
+    ///
+    /// # Errors
+    /// When the system doesn't let it be read.
+    pub fn running() -> io::Result<Self> {
+        let mut file = File::open(own_binary())?;
+        let meta = file.metadata()?;
+        let mut bytes = Vec::new();
+        // Debug sections may be most of the file, and stand behind all that is loaded.
+        match Elf::read(&mut file)? {
+            Some(elf) => {
+                bytes.extend(elf.head);
+                let rest = elf.loaded.saturating_sub(bytes.len() as u64);
+                file.take(rest).read_to_end(&mut bytes)?;
+                forget_sections(&mut bytes);
+            }
+            None => {
+                bytes.resize(usize::try_from(meta.len()).unwrap_or(usize::MAX), 0);
+                std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, 0)?;
+            }
+        }
+        let digest = hexadecimal(digest(&SHA256, &bytes).as_ref());
+        let path = std::fs::read_link(own_binary()).ok();
+        // A binary that was replaced since has a path that leads to another file.
+        let same = |path: &PathBuf| {
+            let found = std::fs::metadata(path);
+            found.is_ok_and(|found| (found.dev(), found.ino()) == (meta.dev(), meta.ino()))
+        };
+        let stamp = path.filter(same).map(|path| Stamp {
+            path,
+            length_and_time: format!("{}.{}", meta.len(), meta.mtime()),
+        });
+        Ok(Self { bytes, digest, machine: process::machine(), stamp })
+    }
+}
+
+impl fmt::Debug for Binary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Binary({} bytes, {})", self.bytes.len(), self.digest)
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Bytes of a 64-bit ELF header (System V ABI, chapter 4).
+const HEADER: usize = 64;
+/// Bytes of a program header.
+const PROGRAM_HEADER: usize = 56;
+
+/// What is told by the beginning of a 64-bit, little-endian ELF file.
+struct Elf {
+    /// The file header and the program headers.
+    head: Vec<u8>,
+    /// Where the last loaded byte ends.
+    loaded: u64,
+}
+
+impl Elf {
+    /// Reads the beginning of `file`; `None` when it is in another format.
+    fn read(file: &mut File) -> io::Result<Option<Self>> {
+        let mut head = vec![0; HEADER];
+        file.read_exact(&mut head)?;
+        let count = usize::from(u16::from_le_bytes([head[56], head[57]]));
+        let usual = head.starts_with(b"\x7fELF\x02\x01")
+            && long(&head, 32) == HEADER as u64
+            && usize::from(u16::from_le_bytes([head[54], head[55]])) == PROGRAM_HEADER;
+        if !usual || count == 0 {
+            return Ok(None);
+        }
+        head.resize(HEADER + count * PROGRAM_HEADER, 0);
+        file.read_exact(&mut head[HEADER..])?;
+        let ends = head[HEADER..].chunks_exact(PROGRAM_HEADER);
+        let loaded = ends.map(|part| long(part, 8).saturating_add(long(part, 32))).max();
+        Ok(loaded.map(|loaded| Self { head, loaded }))
+    }
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}
+
+/// The section table was behind the loaded part: a header that names it would be wrong.
+fn forget_sections(bytes: &mut [u8]) {
+    bytes[40..48].fill(0);
+    bytes[60..64].fill(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn what_nodes_get_is_shorter_and_runs() {
+        let binary = Binary::running().expect("this test can be read");
+        let whole = std::fs::metadata(own_binary()).expect("there").len();
+        assert!((binary.bytes.len() as u64) < whole, "{binary:?} of {whole}");
+        let path = std::env::temp_dir().join(format!("garland-binary-{}", std::process::id()));
+        let mut options = std::fs::OpenOptions::new();
+        let mut file =
+            options.write(true).create_new(true).mode(0o700).open(&path).expect("a new file");
+        file.write_all(&binary.bytes).expect("room for it");
+        drop(file);
+        // Another test's child may hold the file open for writing for a moment, between its fork and
+        // its exec.
+        let ran = (0..50).find_map(|_| match Command::new(&path).arg("--list").output() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                None
+            }
+            result => Some(result),
+        });
+        let sum = Command::new("sha256sum").arg(&path).output();
+        std::fs::remove_file(&path).expect("it was made above");
+        let listed = ran.expect("not busy for long").expect("it runs");
+        assert!(String::from_utf8_lossy(&listed.stdout).contains("what_nodes_get_is_shorter"));
+        let sum = String::from_utf8_lossy(&sum.expect("it ran").stdout).into_owned();
+        assert!(sum.starts_with(&binary.digest), "{sum}");
+    }
+}

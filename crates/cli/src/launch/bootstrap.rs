@@ -1,0 +1,141 @@
+//! What is run on a node to become its agent, and what it says meanwhile: one script for every
+//! launcher that reaches a shell there.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use super::binary::Binary;
+
+/// The script, readable.
+const SCRIPT: &str = include_str!("bootstrap.sh");
+
+/// A line of the script's output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It runs; Slurm's name of the node, and the address that an ssh came in at.
+    At(Option<String>, Option<IpAddr>),
+    /// The node hasn't got the binary and reads it from the input; its processor is told.
+    Need(String),
+    /// No place takes the binary, and why.
+    Refused(String),
+    /// The agent ended with this status.
+    Ended(String),
+    /// Something that a login shell said, or the agent.
+    Other,
+}
+
+impl Said {
+    /// Understands a line.
+    pub fn parse(line: &str) -> Self {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let mut words = rest.split_whitespace();
+        match word {
+            "AT" => {
+                let node = words.next().filter(|node| *node != "-").map(str::to_owned);
+                Self::At(node, words.nth(2).and_then(|address| address.parse().ok()))
+            }
+            "NEED" => Self::Need(rest.trim().to_owned()),
+            "REFUSED" => Self::Refused(rest.trim().to_owned()),
+            "ENDED" => Self::Ended(rest.trim().to_owned()),
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The script in one line, without comments: nothing in it means anything to a shell that finds it
+/// in single quotes.
+pub fn script() -> String {
+    let lines = SCRIPT.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+/// What the script is given before the agent's arguments. `path` is where the user wants the binary
+/// to be.
+pub fn arguments(binary: &Binary, path: Option<&str>) -> Vec<String> {
+    let shared = binary.stamp.as_ref().and_then(|stamp| Some((utf8(&stamp.path)?, stamp)));
+    let (shared, stamp) = match shared {
+        Some((path, stamp)) => (path, stamp.length_and_time.clone()),
+        None => ("-".to_owned(), "-".to_owned()),
+    };
+    // A login begins in the home folder, so what is under it needs no other name.
+    let path = path.map_or("-", |path| path.strip_prefix("~/").unwrap_or(path)).to_owned();
+    vec![binary.digest.clone(), binary.bytes.len().to_string(), path, shared, stamp]
+}
+
+fn utf8(path: &Path) -> Option<String> {
+    path.to_str().filter(|path| quote(path).is_ok()).map(str::to_owned)
+}
+
+/// A word for the login shell of a node, whichever it is.
+pub fn quote(word: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return Ok(word.to_owned());
+    }
+    // What some shell takes for something else even in single quotes.
+    match word.chars().find(|c| "'!\\".contains(*c) || c.is_control()) {
+        None => Ok(format!("'{word}'")),
+        Some(c) => Err(format!("{word:?} can't be passed through every login shell: it has {c:?}")),
+    }
+}
+
+/// Says why a node with another processor can't run this binary.
+pub fn fits(binary: &Binary, machine: &str) -> Result<(), String> {
+    if machine == binary.machine {
+        return Ok(());
+    }
+    Err(format!(
+        "the node is {machine}, this binary is for {}: install garland there and name its path by \
+         `binary` under [ssh] in the cluster file",
+        binary.machine
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_passes_through_any_login_shell() {
+        let script = script();
+        assert!(quote(&script).is_ok_and(|quoted| quoted.starts_with('\'')), "{script}");
+        assert!(script.len() < 8 << 10);
+        let checked = std::process::Command::new("sh").args(["-n", "-c", &script]).output();
+        let checked = checked.expect("a shell");
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    }
+
+    #[test]
+    fn words_are_quoted_only_where_they_must_be() {
+        assert_eq!(quote("/opt/garland-0.1/bin"), Ok("/opt/garland-0.1/bin".to_owned()));
+        assert_eq!(quote("/opt/my tools/$x"), Ok("'/opt/my tools/$x'".to_owned()));
+        assert_eq!(quote(""), Ok("''".to_owned()));
+        for bad in ["it's", "wow!", "a\\b", "a\nb"] {
+            assert!(quote(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn lines_are_understood() {
+        let address = "10.0.0.2".parse().ok();
+        assert_eq!(Said::parse("AT - 10.0.0.1 50000 10.0.0.2 22"), Said::At(None, address));
+        assert_eq!(Said::parse("AT n7 -"), Said::At(Some("n7".to_owned()), None));
+        assert_eq!(Said::parse("NEED aarch64"), Said::Need("aarch64".to_owned()));
+        assert_eq!(Said::parse("REFUSED /tmp: full"), Said::Refused("/tmp: full".to_owned()));
+        assert_eq!(Said::parse("Welcome to n7!"), Said::Other);
+    }
+
+    #[test]
+    fn another_processor_is_refused_with_a_way_out() {
+        let binary = Binary {
+            bytes: vec![0; 3],
+            digest: "00".to_owned(),
+            machine: "x86_64".to_owned(),
+            stamp: None,
+        };
+        assert_eq!(fits(&binary, "x86_64"), Ok(()));
+        let error = fits(&binary, "aarch64").expect_err("it can't run");
+        assert!(error.starts_with("the node is aarch64, this binary is for x86_64"), "{error}");
+        assert_eq!(arguments(&binary, Some("~/bin/garland")), ["00", "3", "bin/garland", "-", "-"]);
+    }
+}

@@ -1,0 +1,105 @@
+//! One ssh a node, which stays as the agent's launching channel: the agent ends with its input.
+
+use std::io::Write;
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::{ChildStdin, Command};
+use std::sync::Arc;
+
+use garland_core::cluster::{Node, Ssh};
+
+use super::complaint;
+use crate::launch::binary::Binary;
+use crate::launch::bootstrap::{self, Said};
+use crate::launch::resolve::Lookup;
+use crate::launch::{Launched, Orders, Starting};
+
+/// What is asked of every ssh, unless the user's options say otherwise: never to ask, to give up in
+/// time, and to do nothing of what a person's login may do besides.
+const OPTIONS: &[&str] = &[
+    "-oBatchMode=yes",
+    "-oConnectTimeout=10",
+    "-oServerAliveInterval=15",
+    "-oServerAliveCountMax=3",
+    "-oLogLevel=ERROR",
+    "-oClearAllForwardings=yes",
+    "-oControlMaster=no",
+    "-T",
+    "-a",
+    "-x",
+];
+
+/// Logs in to nodes.
+pub struct Logins {
+    ssh: Ssh,
+    binary: Arc<Binary>,
+}
+
+impl Logins {
+    /// With the options of the cluster file.
+    pub fn new(ssh: Ssh, binary: Arc<Binary>) -> Self {
+        Self { ssh, binary }
+    }
+
+    /// Starts the agent of `node`; puts the binary there first if need be.
+    pub fn launch(&self, node: &Node, orders: &Orders, log: &Path) -> Result<Launched, String> {
+        let lookups: Vec<Lookup> = node.addresses.iter().map(|name| Lookup::begin(name)).collect();
+        let command = self.command(node, orders)?;
+        let starting = Starting::start(command, log)
+            .map_err(|error| format!("starting ssh: {error}; is it installed here?"))?;
+        let mut came_in_at = None;
+        // Reasons that are known here are told as they are; others are ssh's own words.
+        let mut known = None;
+        let started = starting.ready_after(|line, input| {
+            let answered = match Said::parse(line) {
+                Said::At(_, address) => {
+                    came_in_at = address;
+                    Ok(())
+                }
+                Said::Need(machine) => self.send(&machine, input),
+                Said::Refused(why) => Err(format!("no place on the node takes the binary: {why}")),
+                Said::Ended(_) | Said::Other => Ok(()),
+            };
+            answered.inspect_err(|reason| known = Some(reason.clone()))
+        });
+        let (ready, child) =
+            started.map_err(|words| known.unwrap_or_else(|| complaint::reason(&words)))?;
+        let alone = node.addresses.len() == 1;
+        let found = lookups.into_iter().map(|lookup| match (lookup.finish(), came_in_at) {
+            // Names of the user's ssh configuration are known to ssh alone.
+            (Err(_), Some(address)) if alone => Ok(address),
+            (found, _) => found,
+        });
+        let addresses = found.collect::<Result<Vec<IpAddr>, String>>()?;
+        Ok(Launched { ready, addresses, child: Some(child) })
+    }
+
+    fn command(&self, node: &Node, orders: &Orders) -> Result<Command, String> {
+        let mut arguments = bootstrap::arguments(&self.binary, self.ssh.binary.as_deref());
+        arguments.extend(orders.arguments());
+        if let Some(port) = node.port {
+            arguments.extend(["--port".to_owned(), port.to_string()]);
+        }
+        let mut words = vec!["exec".to_owned(), "/bin/sh".to_owned(), "-c".to_owned()];
+        words.push(bootstrap::quote(&bootstrap::script())?);
+        words.push("garland".to_owned());
+        for argument in &arguments {
+            words.push(bootstrap::quote(argument)?);
+        }
+        let mut command = Command::new("ssh");
+        // The first value given counts, so the user's options go first.
+        command.args(&self.ssh.options).args(OPTIONS);
+        if let Some(user) = self.ssh.user.as_ref().filter(|_| !node.host.contains('@')) {
+            command.args(["-l", user]);
+        }
+        command.args(["--", &node.host, &words.join(" ")]);
+        Ok(command)
+    }
+
+    fn send(&self, machine: &str, input: &mut ChildStdin) -> Result<(), String> {
+        bootstrap::fits(&self.binary, machine)?;
+        // A connection that breaks is told by ssh itself, in better words.
+        let _ = input.write_all(&self.binary.bytes).and_then(|()| input.flush());
+        Ok(())
+    }
+}

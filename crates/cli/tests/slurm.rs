@@ -1,0 +1,75 @@
+//! Copies inside a Slurm allocation of real daemons.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use garland_testkit::{Slurm, said};
+
+const GARLAND: &str = env!("CARGO_BIN_EXE_garland");
+
+fn cluster(nodes: u8) -> Slurm {
+    let folder = Path::new(GARLAND).parent().expect("a binary lies in a folder");
+    let slurm = Slurm::start(nodes, folder).expect("a Slurm cluster");
+    let bytes: Vec<u8> =
+        (0..3_000_001_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    fs::write(slurm.machines.seen(0, "/mnt/head/source"), bytes).expect("room for the source");
+    slurm
+}
+
+fn run(slurm: &Slurm, before: &[&str], arguments: &[&str]) -> Output {
+    let mut command = slurm.machines.command(0, "env");
+    command
+        .args(["HOME=/mnt/home", "GARLAND_STATE=/mnt/head/state"])
+        .arg(format!("SLURM_CONF={}", Slurm::CONF))
+        .args(before)
+        .args(["timeout", "--signal=KILL", "20", GARLAND])
+        .args(arguments);
+    command.output().expect("it starts")
+}
+
+fn assert_whole(slurm: &Slurm, node: u8, path: &str) {
+    let source = fs::read(slurm.machines.seen(0, "/mnt/head/source")).expect("the source");
+    let copy = fs::read(slurm.machines.seen(node, path)).unwrap_or_default();
+    assert!(copy == source, "n{node}:{path} isn't the source");
+}
+
+#[test]
+fn an_allocations_nodes_get_the_file() {
+    let slurm = cluster(3);
+    let salloc = ["salloc", "--quiet", "--nodes=3"];
+    for path in ["/mnt/home/copy", "/mnt/home/again"] {
+        let output = run(&slurm, &salloc, &["cp", "/mnt/head/source", &format!("@slurm:{path}")]);
+        assert!(output.status.success(), "{}", said(&output));
+        assert!(said(&output).contains("to 3 of 3 nodes"), "{}", said(&output));
+        for node in 1..=3 {
+            assert_whole(&slurm, node, path);
+            let kept = fs::read_dir(slurm.machines.seen(node, "/mnt/home/.cache/garland"));
+            assert_eq!(kept.expect("the binary's place").count(), 1);
+        }
+    }
+    // Two of its three nodes, in another order than Slurm's.
+    let output = run(&slurm, &salloc, &["cp", "/mnt/head/source", "n3,n1:/mnt/home/two"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_whole(&slurm, 1, "/mnt/home/two");
+    assert_whole(&slurm, 3, "/mnt/home/two");
+    assert!(!slurm.machines.seen(2, "/mnt/home/two").exists());
+    let left = slurm.machines.processes().expect("ps");
+    assert!(!left.iter().any(|line| line.contains("agent --controller")), "{left:#?}");
+}
+
+#[test]
+fn outside_of_an_allocation_it_says_so() {
+    let slurm = cluster(1);
+    let output = run(
+        &slurm,
+        &["env"],
+        &["cp", "/mnt/head/source", "n1:/mnt/home/copy", "--launcher", "slurm"],
+    );
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    assert!(
+        said(&output).contains("failed  n1: not inside a Slurm allocation"),
+        "{}",
+        said(&output)
+    );
+}

@@ -1,0 +1,230 @@
+//! Machines for tests: a head and nodes, each with a network, a name and files of its own.
+//!
+//! All of it hangs on one process whose input is a pipe from the test: when the test ends, killed or
+//! not, the pipe closes, that process ends, and since it is the first of a process namespace the
+//! kernel ends all others. Networks, mounts and files are held by these processes and go with them.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// Where the machines' files are, as they see them: a file system in memory.
+pub const FILES: &str = "/mnt";
+
+/// A head and its nodes on one switch.
+#[derive(Debug)]
+pub struct Machines {
+    head: u32,
+    nodes: Vec<u32>,
+    _holder: Holder,
+}
+
+/// The process that everything hangs on.
+#[derive(Debug)]
+struct Holder {
+    child: Child,
+    input: Option<ChildStdin>,
+}
+
+impl Machines {
+    /// Starts a head, 10.99.0.254, and nodes n1, n2 and so on, 10.99.0.1 and up. A node doesn't see
+    /// the folder `hidden`, has a home folder `/mnt/home` of its own, and `/dev/shm` and `/tmp`.
+    ///
+    /// # Errors
+    /// When this isn't root, or a program is missing.
+    pub fn start(nodes: u8, hidden: &Path) -> Result<Self> {
+        let me = Command::new("id").arg("-u").output().context("start `id`")?;
+        ensure!(me.stdout == b"0\n", "this test makes namespaces: run it as root");
+        let holder = Holder::start()?;
+        let head = holder.first_process()?;
+        let mut machines = Self { head, nodes: Vec::new(), _holder: holder };
+        let hosts: String = (1..=nodes).map(|n| format!("10.99.0.{n} n{n}\n")).collect();
+        std::fs::write(machines.seen(0, "/mnt/hosts"), format!("127.0.0.1 localhost\n{hosts}"))
+            .context("write the hosts file")?;
+        machines.shell(
+            0,
+            "mount --bind /mnt/hosts /etc/hosts; mkdir -p /mnt/head /run/sshd; \
+             ip link set lo up; ip link add br0 type bridge forward_delay 0; \
+             ip addr add 10.99.0.254/24 dev br0; ip link set br0 up",
+        )?;
+        for node in 1..=nodes {
+            machines.add(node, hidden)?;
+        }
+        Ok(machines)
+    }
+
+    fn add(&mut self, node: u8, hidden: &Path) -> Result<()> {
+        let mut command = self.command(0, "unshare");
+        command.args(["--mount", "--uts", "--net", "sh", "-c", "echo up; exec sleep infinity"]);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let output = child.stdout.take().context("its output is a pipe")?;
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line)?;
+        ensure!(line == "up\n", "node {node} didn't start");
+        // nsenter forks into the process namespace: the node is its child.
+        let pid = only_child(child.id())?;
+        std::thread::spawn(move || child.wait());
+        self.nodes.push(pid);
+        let inner = self.inner(pid)?;
+        self.shell(
+            0,
+            &format!(
+                "ip link add v{node} type veth peer name eth0 netns {inner}; \
+                 ip link set v{node} master br0 up"
+            ),
+        )?;
+        self.shell(
+            node,
+            &format!(
+                "hostname n{node}; ip link set lo up; ip link set eth0 up; \
+                 ip addr add 10.99.0.{node}/24 dev eth0; mkdir -p /mnt/home /mnt/n{node}; \
+                 mount --bind /mnt/n{node} /mnt/home; \
+                 sed 's,^root:.*,root:x:0:0:root:/mnt/home:/bin/sh,' /etc/passwd >/mnt/passwd; \
+                 mount --bind /mnt/passwd /etc/passwd; mount -t tmpfs none '{}'; \
+                 mount -t tmpfs none /dev/shm; mount -t tmpfs none /tmp",
+                hidden.display()
+            ),
+        )
+    }
+
+    /// The number that the head's process namespace knows a process by.
+    fn inner(&self, pid: u32) -> Result<u32> {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        let last = line.and_then(|numbers| numbers.split_whitespace().last());
+        last.and_then(|number| number.parse().ok()).context("no NSpid in /proc")
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn nodes(&self) -> u8 {
+        u8::try_from(self.nodes.len()).unwrap_or(u8::MAX)
+    }
+
+    fn pid(&self, machine: u8) -> u32 {
+        match machine {
+            0 => self.head,
+            node => self.nodes[usize::from(node) - 1],
+        }
+    }
+
+    /// A command on a machine: 0 is the head.
+    #[must_use]
+    pub fn command(&self, machine: u8, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let target = self.pid(machine).to_string();
+        let mut command = Command::new("nsenter");
+        command
+            .args(["--target", &target, "--net", "--uts", "--mount", "--pid", "--wd=/mnt", "--"])
+            .arg(program)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a script on a machine to its end.
+    ///
+    /// # Errors
+    /// With what it said, when a command of it fails.
+    pub fn shell(&self, machine: u8, script: &str) -> Result<()> {
+        let output = self.command(machine, "sh").args(["-e", "-c", script]).output()?;
+        ensure!(output.status.success(), "`{script}` on machine {machine}: {}", said(&output));
+        Ok(())
+    }
+
+    /// A machine's file, as the test sees it.
+    #[must_use]
+    pub fn seen(&self, machine: u8, path: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root{path}", self.pid(machine)))
+    }
+
+    /// Starts a daemon on a machine, and waits until its error output has a line with `sign`.
+    ///
+    /// # Errors
+    /// With what it said, when it ends before.
+    pub fn daemon(&self, machine: u8, words: &[&str], sign: &str) -> Result<()> {
+        let mut child = self
+            .command(machine, words[0])
+            .args(&words[1..])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("start {}", words[0]))?;
+        let mut errors = BufReader::new(child.stderr.take().context("a pipe")?);
+        let mut heard = String::new();
+        while !heard.contains(sign) {
+            if errors.read_line(&mut heard)? == 0 {
+                bail!("{} on machine {machine} ended: {heard}", words[0]);
+            }
+        }
+        std::thread::spawn(move || {
+            // It would block with a full pipe.
+            let mut rest = Vec::new();
+            let _ = errors.read_to_end(&mut rest);
+            child.wait()
+        });
+        Ok(())
+    }
+
+    /// The command lines of all processes that run on the machines.
+    ///
+    /// # Errors
+    /// When `ps` is missing.
+    pub fn processes(&self) -> Result<Vec<String>> {
+        let output = self.command(0, "ps").args(["-eo", "args="]).output()?;
+        Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+    }
+}
+
+impl Holder {
+    fn start() -> Result<Self> {
+        let script = format!("mount -t tmpfs none {FILES} && mount -t tmpfs none /run && read end");
+        let mut child = Command::new("unshare")
+            .args(["--mount", "--pid", "--net", "--uts", "--fork", "--mount-proc"])
+            .args(["--propagation", "private", "sh", "-c", &script])
+            .stdin(Stdio::piped())
+            .spawn()
+            .context("start `unshare`")?;
+        let input = child.stdin.take();
+        Ok(Self { child, input })
+    }
+
+    /// The shell, once it has made the place ready.
+    fn first_process(&self) -> Result<u32> {
+        const LOOK: std::time::Duration = std::time::Duration::from_millis(10);
+        for _ in 0..500 {
+            if let Ok(pid) = only_child(self.child.id()) {
+                let mounts = std::fs::read_to_string(format!("/proc/{pid}/mounts"));
+                if mounts.is_ok_and(|mounts| mounts.contains("none /run tmpfs")) {
+                    return Ok(pid);
+                }
+            }
+            std::thread::sleep(LOOK);
+        }
+        bail!("the machines' first process didn't start")
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        // It ends when the last process of its namespace has.
+        let _ = self.child.wait();
+    }
+}
+
+/// What a program said.
+#[must_use]
+pub fn said(output: &Output) -> String {
+    format!(
+        "{}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+fn only_child(pid: u32) -> Result<u32> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;
+    children.split_whitespace().next().and_then(|pid| pid.parse().ok()).context("it has no child")
+}

@@ -1,0 +1,95 @@
+//! A Slurm cluster: its controller on the head, and its nodes.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::machines::{Machines, said};
+
+/// Machines that are a Slurm cluster.
+#[derive(Debug)]
+pub struct Slurm {
+    /// The machines; the environment variable `SLURM_CONF` must be [`Slurm::CONF`] on them.
+    pub machines: Machines,
+}
+
+impl Slurm {
+    /// The configuration's path on every machine.
+    pub const CONF: &str = "/mnt/slurm/slurm.conf";
+
+    /// Starts `nodes` nodes; see [`Machines::start`].
+    ///
+    /// # Errors
+    /// When this isn't root, or Slurm or munge is missing.
+    pub fn start(nodes: u8, hidden: &Path) -> Result<Self> {
+        let machines = Machines::start(nodes, hidden)?;
+        machines.shell(
+            0,
+            "hostname head; echo 10.99.0.254 head >>/mnt/hosts; \
+             mkdir -p /mnt/slurm/state /run/munge /mnt/munge; chmod 755 /mnt /run /run/munge; \
+             chmod 700 /mnt/munge; dd if=/dev/urandom of=/mnt/munge/key bs=128 count=1 2>/dev/null; \
+             chmod 600 /mnt/munge/key",
+        )?;
+        fs::write(machines.seen(0, Self::CONF), conf(nodes)).context("slurm.conf")?;
+        let slurm = Self { machines };
+        slurm.machines.shell(
+            0,
+            "munged --key-file=/mnt/munge/key --seed-file=/mnt/munge/seed \
+             --log-file=/mnt/munge/log --pid-file=/mnt/munge/pid",
+        )?;
+        slurm.detached(0, "/usr/sbin/slurmctld")?;
+        for node in 1..=nodes {
+            slurm.machines.shell(node, &format!("mkdir -p /mnt/slurm/spool.n{node}"))?;
+            slurm.detached(node, "/usr/sbin/slurmd")?;
+        }
+        slurm.wait_idle(nodes)?;
+        Ok(slurm)
+    }
+
+    fn detached(&self, machine: u8, daemon: &str) -> Result<()> {
+        let conf = Self::CONF;
+        let script = format!("SLURM_CONF={conf} {daemon} -D >/dev/null 2>&1 </dev/null &");
+        self.machines.shell(machine, &script)
+    }
+
+    fn wait_idle(&self, nodes: u8) -> Result<()> {
+        const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
+        let conf = format!("SLURM_CONF={}", Self::CONF);
+        let mut last = String::new();
+        for _ in 0..300 {
+            let mut command = self.machines.command(0, "env");
+            let output = command.args([&conf, "sinfo", "-h", "-t", "idle", "-o", "%D"]).output()?;
+            if String::from_utf8_lossy(&output.stdout).trim() == nodes.to_string() {
+                return Ok(());
+            }
+            last = said(&output);
+            std::thread::sleep(LOOK);
+        }
+        let log = fs::read_to_string(self.machines.seen(0, "/mnt/slurm/slurmctld.log"));
+        bail!("Slurm's nodes didn't come up: {last}\n{}", log.unwrap_or_default())
+    }
+}
+
+fn conf(nodes: u8) -> String {
+    let mut conf = String::from(
+        "ClusterName=test\nSlurmctldHost=head(10.99.0.254)\nSlurmUser=root\nSlurmdUser=root\n\
+         AuthType=auth/munge\nCredType=cred/munge\nMpiDefault=none\n\
+         ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
+         JobAcctGatherType=jobacct_gather/none\n\
+         AccountingStorageType=accounting_storage/none\nSelectType=select/cons_tres\n\
+         SelectTypeParameters=CR_CPU\nSwitchType=switch/none\nSlurmdParameters=config_overrides\n\
+         SlurmctldPidFile=/mnt/slurm/slurmctld.pid\nSlurmdPidFile=/mnt/slurm/slurmd.%n.pid\n\
+         StateSaveLocation=/mnt/slurm/state\nSlurmdSpoolDir=/mnt/slurm/spool.%n\n\
+         SlurmctldLogFile=/mnt/slurm/slurmctld.log\nSlurmdLogFile=/mnt/slurm/slurmd.%n.log\n\
+         ReturnToService=2\nTreeWidth=65533\nMessageTimeout=10\nKillWait=2\n\
+         SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,defer=0\n\
+         PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n",
+    );
+    for node in 1..=nodes {
+        writeln!(conf, "NodeName=n{node} NodeAddr=10.99.0.{node} CPUs=2 State=UNKNOWN")
+            .expect("a string takes text");
+    }
+    conf
+}
