@@ -2,6 +2,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// SIGINT, SIGTERM and SIGHUP, held back from this process and readable here.
 #[derive(Debug)]
@@ -46,12 +48,16 @@ impl AsFd for Interrupts {
     }
 }
 
-/// Lets all signals through again in this process: a child that starts by exec inherits the mask.
-pub fn release() {
-    let set = empty_set();
-    // SAFETY: `set` is an initialised signal set; the old mask isn't asked for.
+/// Lets all signals through in the process that `command` starts, which would otherwise inherit
+/// what this one holds back, and could neither be interrupted nor ended politely.
+pub fn release_in(command: &mut Command) {
+    // SAFETY: between fork and exec only the signal mask is set, by a call that may be made there.
     unsafe {
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
+        command.pre_exec(|| {
+            let set = empty_set();
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
+            Ok(())
+        });
     }
 }
 

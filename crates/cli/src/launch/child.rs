@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_node::ReadyLine;
+use garland_sys::signal;
 
 /// How long an agent may take to say that it is ready.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -48,6 +49,7 @@ impl Starting {
         let mut complaints = File::open(log)?;
         complaints.seek(SeekFrom::End(0))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
+        signal::release_in(&mut command);
         let mut child = command.spawn()?;
         let (tell, lines) = channel();
         let reader = child.stdout.take().map(|output| {

@@ -111,7 +111,7 @@ struct Node {
     /// The report and time that the next judgement of its disk is measured from.
     mark: (u64, u64),
     detached: bool,
-    /// Its disk held the others up for more than half of the last second.
+    /// Its disk held the others up for more than half of the last window.
     held_up: bool,
     /// It is off every chain, and no word from it is waited for.
     left: bool,
@@ -357,7 +357,7 @@ impl Head {
     /// Detaches a node whose disk held the others up for more than half of the last second, unless
     /// most disks do: then the disks are the limit, and dropping blocks would only double the work.
     fn judge_disk(&mut self, now: u64, id: NodeId, report: Report) {
-        const WINDOW_NS: u64 = 1_000_000_000;
+        const WINDOW_NS: u64 = 500_000_000;
         let detached = self.nodes.iter().filter(|node| node.detached).count();
         let slow = self.nodes.iter().filter(|node| node.held_up).count();
         let alone = slow * 2 < self.nodes.len();
@@ -367,7 +367,7 @@ impl Head {
         if now.saturating_sub(since) >= WINDOW_NS {
             let share = report.stalled_ns.saturating_sub(stalled);
             let held_up_before = std::mem::replace(&mut node.held_up, share * 2 > now - since);
-            // Twice in a row: one second may be a disk's hiccup.
+            // Twice in a row: once may be a disk's hiccup.
             if may && !node.detached && node.held_up && held_up_before {
                 node.detached = true;
                 self.orders.push_back(HeadOrder::Send(id, ToAgent::Detach(self.copy)));
