@@ -67,6 +67,10 @@ pub struct Cp {
     pub source: PathBuf,
     /// Where to: NODES:PATH. A path that ends in / is a folder, and is made if it isn't there; /dev/null checks and drops
     /// the bytes; - is the command's standard output.
+    ///
+    /// A relative path begins in the login's home folder over ssh; local and lab nodes have a root
+    /// folder of their own, where both kinds of path begin. Quote NODES: the shell knows brackets
+    /// too.
     pub destination: OsString,
     /// Keep the file's mode and modification time.
     #[arg(short = 'p', long)]
@@ -268,7 +272,7 @@ pub enum ScenarioCommand {
 /// `garland demo`.
 #[derive(Debug, ClapArgs)]
 pub struct Demo {
-    /// How many nodes to emulate.
+    /// How many nodes to emulate; each gets the file, and so needs room for it.
     #[arg(long, default_value_t = 8)]
     pub nodes: u32,
     /// Bytes of the file.
