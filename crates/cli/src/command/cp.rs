@@ -6,7 +6,7 @@ use std::sync::Arc;
 use garland_core::cluster::target::{self, Target};
 use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::{Layout, Order, Plan, chain_order};
-use garland_core::proto::{Destination, Policy};
+use garland_core::proto::{Destination, Policy, Verdict};
 use garland_core::units::bytes;
 use garland_node::{CopyJob, Source, run_copy};
 use garland_sys::{clock, process, signal::Interrupts, tcp};
@@ -71,7 +71,8 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(now));
     bars.clear();
     let outcome = copied.or_nothing("copying")?;
-    drop(fleet.children);
+    let is_dead = |at: usize| matches!(outcome.nodes[at].verdict, Verdict::Dead(_));
+    fleet.children.end(is_dead);
     let result = CopyResult::new(&run, &plan, &outcome, started_ns, clock::now_ns());
     run.keep("result.json", &result)?;
     if args.json {

@@ -75,7 +75,7 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
             }
         })
         .or_nothing("running the command")?;
-    drop(fleet.children);
+    fleet.children.end(|_| false);
     if args.json {
         let result = ExecResult {
             schema: "garland.exec/1",

@@ -22,7 +22,8 @@ fn finds(test: &str, more: &[&str]) {
         eprintln!("{test}: {node} {way:?} {after}: {faults:?}");
         let [fault] = &faults[..] else { panic!("one byte changed, one fault: {faults:?}") };
         let hop = (fault["from"].as_str().unwrap_or(""), fault["to"].as_str().unwrap_or(""));
-        let name = |node: &str| if node == "n0" { "head".to_owned() } else { format!("lab:{node}") };
+        let name =
+            |node: &str| if node == "n0" { "head".to_owned() } else { format!("lab:{node}") };
         assert_eq!(hop.1, name(to), "{fault}");
         assert!(hop.0 == name(from) || from == "n0", "{fault}");
         stage.assert_whole(stage.nodes());

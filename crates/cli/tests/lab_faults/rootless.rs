@@ -37,9 +37,9 @@ fn a_lab_a_copy_and_commands_need_no_root() {
     let run = |arguments: &[&str]| garland(&scratch, &binary, arguments).end().with_code(0);
     let _ = run(&["lab", "up", "--nodes", "3", "--rate", "500mbit"]);
     let _ = run(&["up", "lab:n[1-2]"]);
-    let _ = run(&["cp", "source.bin", "lab:n[1-3]:/d/x"]);
+    let _ = run(&["cp", "source.bin", "lab:n[1-3]:/d/"]);
     let source = scratch.path("source.bin");
-    let _ = run(&["exec", "lab:n[1-3]", "--", "cmp", "d/x", &source.to_string_lossy()]);
+    let _ = run(&["exec", "lab:n[1-3]", "--", "cmp", "d/source.bin", &source.to_string_lossy()]);
     let said = run(&["exec", "lab:n[1-3]", "--", "hostname"]);
     assert!(said.out.contains("lab:n[1-3]"), "{}", said.out);
     let _ = run(&["down", "lab:n[1-3]"]);
