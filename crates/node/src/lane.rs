@@ -15,7 +15,7 @@ use garland_sys::event;
 
 use crate::conduit::{Conduit, Path};
 use crate::feed::Feeder;
-use crate::link::{self, Hop};
+use crate::link::{self, Hop, LinkError};
 use crate::member::{LaneHandle, Mail, Member, Notice};
 use crate::store::reason;
 use crate::writer::Arrived;
@@ -340,7 +340,10 @@ impl Lane {
         let Some((_, stream)) = &self.down else { return };
         match link::read_frame(stream, &self.member.keys) {
             Ok((frame, _)) => self.handle(RelayEvent::Asked(frame.kind, frame.index)),
-            Err(error) => self.lose_down(error.to_string()),
+            Err(error) => {
+                self.tell_if_changed(LinkSide::Down, &error);
+                self.lose_down(error.to_string());
+            }
         }
     }
 
@@ -348,7 +351,22 @@ impl Lane {
         let Some((_, stream)) = &self.up else { return };
         match link::read_frame(stream, &self.member.keys) {
             Ok((frame, header)) => self.take_frame(frame, header),
-            Err(error) => self.lose_up(error.to_string()),
+            Err(error) => {
+                self.tell_if_changed(LinkSide::Up, &error);
+                self.lose_up(error.to_string());
+            }
+        }
+    }
+
+    /// Tells of a frame that isn't what was sent. Told before the link's loss: the head forgets
+    /// links that were replaced.
+    fn tell_if_changed(&self, side: LinkSide, error: &LinkError) {
+        let link = match side {
+            LinkSide::Up => &self.up,
+            LinkSide::Down => &self.down,
+        };
+        if let (LinkError::Frame(_), Some((epoch, _))) = (error, link) {
+            self.member.tell(Notice::BadFrame(self.number, *epoch, side));
         }
     }
 
