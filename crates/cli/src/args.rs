@@ -301,7 +301,10 @@ pub struct Agent {
     /// How bytes are passed on.
     #[arg(long, value_enum, default_value = "splice")]
     pub relay: RelayName,
-    /// Leave whoever started it behind, and write complaints to this file.
-    #[arg(long, value_name = "LOG")]
-    pub detach: Option<PathBuf>,
+    /// Leave whoever started it behind, and write complaints to a file.
+    #[arg(long)]
+    pub detach: bool,
+    /// That file [default: one under Garland's state on this node].
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
 }

@@ -41,13 +41,27 @@ type Enlisted = Result<(Agent, Option<LaunchedChild>), String>;
 pub struct Fleet {
     /// The agents.
     pub agents: Vec<Result<Agent, String>>,
-    /// What they hang on; dropped when they may end.
-    pub children: Vec<LaunchedChild>,
+    /// What they hang on.
+    pub children: Children,
 }
 
-/// Lets agents end, all at once.
-pub fn dismiss(mut children: Vec<LaunchedChild>) {
-    children.iter_mut().for_each(LaunchedChild::dismiss);
+/// The processes that agents hang on, in the nodes' order; none for an agent that was found
+/// standing. Dropping them ends those agents.
+#[derive(Default)]
+pub struct Children(Vec<Option<LaunchedChild>>);
+
+impl Children {
+    /// Ends all agents at once; those of nodes that are dead, by their place, without waiting.
+    pub fn end(mut self, is_dead: impl Fn(usize) -> bool) {
+        for (at, child) in self.0.iter_mut().enumerate() {
+            if let Some(child) = child {
+                child.dismiss();
+                if is_dead(at) {
+                    child.kill();
+                }
+            }
+        }
+    }
 }
 
 impl Muster<'_> {
@@ -64,26 +78,29 @@ impl Muster<'_> {
         std::thread::scope(|scope| {
             for _ in 0..ways.fanout().min(self.nodes.len()) {
                 scope.spawn(|| {
-                    while let Some(node) = self.nodes.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let at = self.nodes.iter().position(|other| other.name == node.name);
+                    loop {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        let (Some(node), Some(slot)) = (self.nodes.get(at), results.get(at)) else {
+                            return;
+                        };
                         let result = self.enlist(node, &orders, &keys, &ways);
-                        if let Some(slot) = at.and_then(|at| results.get(at)) {
-                            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-                        }
+                        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
                     }
                 });
             }
         });
-        let mut fleet = Fleet { agents: Vec::new(), children: Vec::new() };
+        let mut fleet = Fleet { agents: Vec::new(), children: Children::default() };
         for slot in results {
             let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
             let result = result.unwrap_or_else(|| Err("its agent was never started".to_owned()));
-            fleet.agents.push(result.map(|(agent, child)| {
-                fleet.children.extend(child);
-                agent
-            }));
+            let (agent, child) = match result {
+                Ok((agent, child)) => (Ok(agent), child),
+                Err(reason) => (Err(reason), None),
+            };
+            fleet.agents.push(agent);
+            fleet.children.0.push(child);
         }
-        fleet.children.extend(ways.into_child());
+        fleet.children.0.push(ways.into_child());
         Ok(fleet)
     }
 
@@ -105,7 +122,12 @@ impl Muster<'_> {
     }
 
     fn start(&self, node: &Node, orders: &Orders, ways: &Ways<'_>) -> Result<Launched, String> {
-        let log = self.logs.join(format!("{}.log", node.name.replace(['/', ':'], "_")));
+        // A run's folder goes before an agent that stays.
+        let folder = match self.stay {
+            Some(_) => self.places.folder("agents").map_err(|failure| failure.to_string())?,
+            None => self.logs.clone(),
+        };
+        let log = folder.join(format!("{}.log", node.name.replace(['/', ':'], "_")));
         if nodes::is_local(&node.name) {
             let root = local_root(self.places, self.launch.local_root.as_deref(), &node.name)?;
             return local::launch(&node.name, &root, orders, &log);

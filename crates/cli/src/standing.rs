@@ -29,6 +29,9 @@ pub struct Standing {
     pub port: u16,
     /// Its public key.
     pub key: [u8; 32],
+    /// Its log, a file on its host.
+    #[serde(default)]
+    pub log: Option<PathBuf>,
 }
 
 const SCHEMA: &str = "garland.standing/1";
@@ -42,6 +45,7 @@ impl Standing {
             addresses: launched.addresses.clone(),
             port: launched.ready.port,
             key: launched.ready.key,
+            log: launched.ready.log.clone(),
         }
     }
 

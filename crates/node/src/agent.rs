@@ -17,6 +17,7 @@ use thiserror::Error;
 use crate::conduit::Path as RelayPath;
 use crate::exec;
 use crate::listener;
+use crate::log::log;
 use crate::member::Member;
 use crate::part::Part;
 use crate::session::Session;
@@ -68,6 +69,8 @@ pub struct ReadyLine {
     pub key: PublicKey,
     /// Its release.
     pub release: String,
+    /// The file on its host that it writes its complaints to, if it stays; written in UTF-8.
+    pub log: Option<PathBuf>,
 }
 
 impl ReadyLine {
@@ -90,14 +93,18 @@ impl ReadyLine {
         for (at, byte) in key.iter_mut().enumerate() {
             *byte = u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).ok()?;
         }
-        Some(Self { port, key, release })
+        // The rest of the line: a path may have spaces.
+        let rest = line.trim_end().split_once(hex).map_or("", |(_, rest)| rest.trim_start());
+        let log = Some(rest).filter(|path| path.starts_with('/')).map(PathBuf::from);
+        Some(Self { port, key, release, log })
     }
 }
 
 impl std::fmt::Display for ReadyLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {} {} ", Self::WORD, self.release, self.port)?;
-        self.key.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        self.key.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        self.log.iter().try_for_each(|log| write!(f, " {}", log.display()))
     }
 }
 
@@ -145,6 +152,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
         port: port.port(),
         key: agent.keys.public,
         release: env!("CARGO_PKG_VERSION").to_owned(),
+        log: None,
     };
     let mut output = io::stdout().lock();
     writeln!(output, "{line}").and_then(|()| output.flush()).map_err(AgentError::Ready)?;
@@ -305,11 +313,6 @@ impl Agent {
             }
         }
     }
-}
-
-/// Writes a line to the agent's log. Whoever reads it may be gone, which is no reason to stop.
-fn log(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
 }
 
 type Parts = Arc<Mutex<Vec<Part>>>;

@@ -13,12 +13,13 @@ use garland_sys::tcp;
 use thiserror::Error;
 
 use crate::link::{self, LinkError};
+use crate::store::reason;
 
 /// Why an agent can't be spoken to.
 #[derive(Debug, Error)]
 pub enum ConnectionError {
     /// Nobody answers there.
-    #[error("connecting to its agent at {0}: {1} (is a firewall between?)")]
+    #[error("connecting to its agent at {0}: {reason} (is a firewall between?)", reason = reason(.1))]
     Connect(SocketAddr, io::Error),
     /// It is another version.
     #[error("{0}")]
@@ -27,7 +28,7 @@ pub enum ConnectionError {
     #[error("the agent at {0} doesn't hold the key that it was launched with")]
     WrongKey(SocketAddr),
     /// The connection broke.
-    #[error("the connection to its agent broke: {0}")]
+    #[error("the connection to its agent broke: {reason}", reason = reason(.0))]
     Io(#[from] io::Error),
     /// The agent closed the connection.
     #[error("its agent is gone")]

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use garland_core::plan::{HEAD, NodeId, Plan};
 use garland_core::proto::{
-    Begin, Copy, Destination, Fault, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Policy,
-    Report, Secret, Sink, ToAgent, Verdict,
+    BadFrame, Begin, Copy, Destination, Fault, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress,
+    Policy, Report, Secret, Sink, ToAgent, Verdict,
 };
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
@@ -107,6 +107,8 @@ pub struct Outcome {
     pub moments: Moments,
     /// Changed blocks and the hop where each was found.
     pub faults: Vec<Fault>,
+    /// The hops where frames came in changed.
+    pub bad_frames: Vec<BadFrame>,
     /// The user gave up.
     pub interrupted: bool,
 }
@@ -328,6 +330,7 @@ impl Driver {
                 }
             }
             Notice::LinkLost(lane, epoch, _, reason) => HeadEvent::LinkLost(lane, epoch, reason),
+            Notice::BadFrame(lane, epoch, _) => HeadEvent::BadFrame(lane, epoch),
             Notice::Failed(reason) => HeadEvent::SourceFailed(reason),
             Notice::First | Notice::Bad(_) | Notice::Complete(_) => return,
         };
@@ -406,6 +409,7 @@ impl Driver {
             nodes: nodes.collect(),
             moments: self.moments.settle(clock::now_ns()),
             faults: self.head.faults(),
+            bad_frames: self.head.bad_frames().to_vec(),
             interrupted: self.interrupted,
         }
     }

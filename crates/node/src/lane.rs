@@ -15,8 +15,9 @@ use garland_sys::event;
 
 use crate::conduit::{Conduit, Path};
 use crate::feed::Feeder;
-use crate::link::{self, Hop};
+use crate::link::{self, Hop, LinkError};
 use crate::member::{LaneHandle, Mail, Member, Notice};
+use crate::store::reason;
 use crate::writer::Arrived;
 
 /// A relay passes a block on in so many slices: a chain of N nodes takes N slices' time to fill.
@@ -232,13 +233,13 @@ impl Lane {
 
     fn after_up(&mut self, result: io::Result<()>) {
         if let Err(error) = result {
-            self.lose_up(error.to_string());
+            self.lose_up(reason(&error));
         }
     }
 
     fn after_down(&mut self, result: io::Result<()>) {
         if let Err(error) = result {
-            self.lose_down(error.to_string());
+            self.lose_down(reason(&error));
         }
     }
 
@@ -297,12 +298,12 @@ impl Lane {
         let moved = self.conduit.transfer(up, onward, keep, length);
         down_error = down_error.or(moved.down_error);
         if let Some(error) = down_error {
-            self.lose_down(error.to_string());
+            self.lose_down(reason(&error));
         }
         if let Some(error) = moved.up_error {
             buffer.into_iter().for_each(|buffer| self.member.pool.give(buffer));
             self.handle(RelayEvent::CutOff);
-            self.lose_up(error.to_string());
+            self.lose_up(reason(&error));
             return;
         }
         let stored = buffer.is_some();
@@ -339,7 +340,10 @@ impl Lane {
         let Some((_, stream)) = &self.down else { return };
         match link::read_frame(stream, &self.member.keys) {
             Ok((frame, _)) => self.handle(RelayEvent::Asked(frame.kind, frame.index)),
-            Err(error) => self.lose_down(error.to_string()),
+            Err(error) => {
+                self.tell_if_changed(LinkSide::Down, &error);
+                self.lose_down(error.to_string());
+            }
         }
     }
 
@@ -347,7 +351,22 @@ impl Lane {
         let Some((_, stream)) = &self.up else { return };
         match link::read_frame(stream, &self.member.keys) {
             Ok((frame, header)) => self.take_frame(frame, header),
-            Err(error) => self.lose_up(error.to_string()),
+            Err(error) => {
+                self.tell_if_changed(LinkSide::Up, &error);
+                self.lose_up(error.to_string());
+            }
+        }
+    }
+
+    /// Tells of a frame that isn't what was sent. Told before the link's loss: the head forgets
+    /// links that were replaced.
+    fn tell_if_changed(&self, side: LinkSide, error: &LinkError) {
+        let link = match side {
+            LinkSide::Up => &self.up,
+            LinkSide::Down => &self.down,
+        };
+        if let (LinkError::Frame(_), Some((epoch, _))) = (error, link) {
+            self.member.tell(Notice::BadFrame(self.number, *epoch, side));
         }
     }
 

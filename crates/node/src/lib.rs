@@ -14,6 +14,7 @@ mod head;
 mod lane;
 mod link;
 mod listener;
+mod log;
 mod member;
 mod part;
 mod pool;

@@ -12,6 +12,8 @@ use garland_core::proto::{
 use garland_sys::tcp;
 use thiserror::Error;
 
+use crate::store::reason;
+
 /// How long a greeting may take.
 const GREETING: Duration = Duration::from_secs(2);
 
@@ -22,7 +24,7 @@ const GREETING_MAX: usize = 256;
 #[derive(Debug, Error)]
 pub enum LinkError {
     /// The connection couldn't be made or broke.
-    #[error("{0}")]
+    #[error("{reason}", reason = reason(.0))]
     Io(#[from] io::Error),
     /// The peer is of another version.
     #[error("{0}")]

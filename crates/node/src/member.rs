@@ -24,6 +24,8 @@ pub enum Notice {
     LinkLost(u16, u32, LinkSide, String),
     /// A block came in changed.
     Bad(u64),
+    /// A frame came in changed: lane, epoch, side.
+    BadFrame(u16, u32, LinkSide),
     /// Every block is held and this is their digest.
     Complete([u8; 32]),
     /// The source's blocks have all been read and have this digest.

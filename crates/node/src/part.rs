@@ -147,6 +147,7 @@ fn to_message(
             FromAgent::LinkLost { copy, lane, epoch, side, reason }
         }
         Notice::Bad(index) => FromAgent::Bad(copy, index),
+        Notice::BadFrame(lane, epoch, side) => FromAgent::BadFrame { copy, lane, epoch, side },
         Notice::Complete(root) | Notice::Read(root) => FromAgent::Complete(copy, root, report()),
         Notice::Failed(reason) => FromAgent::Failed(copy, reason),
     }

@@ -27,8 +27,14 @@ fn a_key_with_signs_is_no_key() {
 
 proptest! {
     #[test]
-    fn a_line_survives(port: u16, key in proptest::array::uniform32(any::<u8>()), release in "[0-9a-z.+-]{1,20}") {
-        let line = ReadyLine { port, key, release };
+    fn a_line_survives(
+        port: u16,
+        key in proptest::array::uniform32(any::<u8>()),
+        release in "[0-9a-z.+-]{1,20}",
+        log in proptest::option::of("/[a-z /]{0,20}[a-z]"),
+    ) {
+        let log = log.map(std::path::PathBuf::from);
+        let line = ReadyLine { port, key, release, log: log.clone() };
         prop_assert_eq!(ReadyLine::parse(&format!("{line}\n")), Some(line));
     }
 

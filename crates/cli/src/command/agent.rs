@@ -1,22 +1,24 @@
 //! `garland agent`: hidden; the launchers start it.
 
-use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use garland_node::{AgentConfig, RelayPath, run_agent};
+use garland_node::{AgentConfig, ReadyLine, RelayPath, run_agent};
+use garland_sys::random;
 
 use crate::args::{Agent, RelayName};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::launch::local::own_binary;
+use crate::places::Places;
 
 /// Runs an agent until it has nothing more to do.
 pub fn run(agent: &Agent) -> Result<Exit, Failure> {
-    if let Some(log) = &agent.detach {
-        return detach(log);
+    if agent.detach {
+        return detach(agent);
     }
     // The terminal's Ctrl-C is for the command that started this agent, which then says goodbye
     // properly. A process that leads a session already can't leave it, and needn't.
@@ -42,13 +44,15 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
 
 /// Starts the same agent in a process that nobody waits for, passes its ready line on, and ends: a
 /// launching ssh ends with it.
-fn detach(log: &Path) -> Result<Exit, Failure> {
-    let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if let Some(at) = arguments.iter().position(|argument| argument == "--detach") {
-        arguments.drain(at..(at + 2).min(arguments.len()));
-    }
-    let log =
-        OpenOptions::new().create(true).append(true).open(log).or_nothing("opening the log")?;
+fn detach(agent: &Agent) -> Result<Exit, Failure> {
+    let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--detach");
+    let path = match &agent.log {
+        Some(path) => path.clone(),
+        None => own_log()?,
+    };
+    // Readable too: an agent keeps the end of a log that has grown too long.
+    let log = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(&path);
+    let log = log.or_nothing(format!("opening the agent's log {}", path.display()))?;
     let mut child = Command::new(own_binary())
         .args(arguments)
         .stdin(Stdio::null())
@@ -59,11 +63,32 @@ fn detach(log: &Path) -> Result<Exit, Failure> {
     let mut line = String::new();
     let output = child.stdout.take().ok_or_else(|| Failure::nothing("the agent is mute"))?;
     BufReader::new(output).read_line(&mut line).or_nothing("reading the agent's ready line")?;
-    if line.is_empty() {
-        return Err(Failure::nothing("the agent ended before it was ready"));
-    }
-    print!("{line}");
+    let Some(mut ready) = ReadyLine::parse(&line) else {
+        let log = path.display();
+        return Err(Failure::nothing(format!("the agent ended before it was ready, see {log}")));
+    };
+    ready.log = Some(path);
+    println!("{ready}");
     Ok(Exit::Done)
+}
+
+/// A new log under Garland's state on this host, which keeps those of the last agents.
+fn own_log() -> Result<PathBuf, Failure> {
+    const KEPT: usize = 50;
+    let folder = Places::open()?.folder("agents")?;
+    let mut old: Vec<(SystemTime, PathBuf)> = std::fs::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    old.sort();
+    for (_, path) in &old[..old.len().saturating_sub(KEPT)] {
+        // A log that can't be removed is only untidy.
+        let _ = std::fs::remove_file(path);
+    }
+    let name: String = random::bytes::<4>().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(folder.join(format!("{name}.log")))
 }
 
 fn parse_key(text: &str) -> Option<[u8; 32]> {

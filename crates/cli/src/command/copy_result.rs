@@ -71,7 +71,8 @@ struct NodeResult {
 
 #[derive(Clone, Debug, Serialize)]
 struct FaultResult {
-    block: u64,
+    /// The block; none when what changed was a frame between blocks.
+    block: Option<u64>,
     from: String,
     to: String,
 }
@@ -122,10 +123,15 @@ impl CopyResult {
                 .faults
                 .iter()
                 .map(|fault| FaultResult {
-                    block: fault.index,
+                    block: Some(fault.index),
                     from: name(fault.from),
                     to: name(fault.to),
                 })
+                .chain(outcome.bad_frames.iter().map(|frame| FaultResult {
+                    block: None,
+                    from: name(frame.from),
+                    to: name(frame.to),
+                }))
                 .collect(),
             interrupted: outcome.interrupted,
         }
@@ -230,7 +236,11 @@ impl fmt::Display for CopyResult {
         self.write_verdicts(f)?;
         for fault in &self.faults {
             let FaultResult { block, from, to } = fault;
-            writeln!(f, "fault   block {block} changed between {from} and {to}; sent again")?;
+            let what = match block {
+                Some(block) => format!("block {block}"),
+                None => "a frame".to_owned(),
+            };
+            writeln!(f, "fault   {what} changed between {from} and {to}; sent again")?;
         }
         writeln!(f, "run     {}", self.run)
     }

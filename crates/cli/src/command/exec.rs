@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::fold_reasons;
 use crate::args::{Args, Exec};
 use crate::failure::{Exit, Failure, OrFailure};
-use crate::fleet::{self, Muster};
+use crate::fleet::Muster;
 use crate::launch::lab;
 use crate::nodes::Inventory;
 use crate::places::Places;
@@ -76,7 +76,7 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
             }
         })
         .or_nothing("running the command")?;
-    fleet::dismiss(fleet.children);
+    fleet.children.end(|_| false);
     if args.json {
         let result = ExecResult {
             schema: "garland.exec/1",

@@ -1,5 +1,8 @@
 //! `garland up`, `down`, `status`: agents that stay.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
 use garland_core::cluster::{Node, nodelist};
 use garland_node::shut_down;
 use garland_sys::clock;
@@ -28,6 +31,8 @@ struct NodeState {
     name: String,
     verdict: &'static str,
     reason: Option<String>,
+    /// Where its agent writes what no head is there to hear, a file on the node's host.
+    log: Option<PathBuf>,
 }
 
 /// Starts agents that stay.
@@ -49,7 +54,7 @@ pub fn up(args: &Args, up: &Up) -> Result<Exit, Failure> {
     };
     let fleet = muster.assemble()?;
     let reasons = fleet.agents.iter().map(|agent| agent.as_ref().err().cloned());
-    tell(args, "up", &nodes, reasons.collect(), started)
+    tell(args, "up", &nodes, reasons.collect(), &logs(&nodes, &places), started)
 }
 
 /// Ends agents that stay.
@@ -75,7 +80,7 @@ pub fn down(args: &Args, down: &Nodes) -> Result<Exit, Failure> {
     }
     let ended = records.iter().zip(&reasons).filter(|(_, reason)| reason.is_none());
     ended.for_each(|(record, _)| record.iter().for_each(|record| record.forget(&places)));
-    tell(args, "down", &nodes, reasons, started)
+    tell(args, "down", &nodes, reasons, &vec![None; nodes.len()], started)
 }
 
 /// Shows agents that stay.
@@ -96,7 +101,20 @@ pub fn status(args: &Args, status: &Status) -> Result<Exit, Failure> {
         None => Some("no agent stays there".to_owned()),
         Some(record) => record.connect(&keys).err(),
     };
-    tell(args, "up", &nodes, nodes.iter().map(reason).collect(), started)
+    let reasons = nodes.iter().map(reason).collect();
+    let logs = logs(&nodes, &places);
+    if !args.json {
+        let folders = logs.iter().flatten().filter_map(|log| log.parent());
+        for folder in folders.collect::<BTreeSet<_>>() {
+            println!("logs    in {}", folder.display());
+        }
+    }
+    tell(args, "up", &nodes, reasons, &logs, started)
+}
+
+/// The agents' logs, in the nodes' order.
+fn logs(nodes: &[Node], places: &Places) -> Vec<Option<PathBuf>> {
+    nodes.iter().map(|node| Standing::find(places, &node.name)?.log).collect()
 }
 
 fn tell(
@@ -104,16 +122,19 @@ fn tell(
     done: &'static str,
     nodes: &[Node],
     reasons: Vec<Option<String>>,
+    logs: &[Option<PathBuf>],
     started: u64,
 ) -> Result<Exit, Failure> {
     let failed = reasons.iter().flatten().count();
-    let state = |(node, reason): (&Node, &Option<String>)| NodeState {
+    type Entry<'a> = ((&'a Node, &'a Option<String>), &'a Option<PathBuf>);
+    let state = |((node, reason), log): Entry<'_>| NodeState {
         name: node.name.clone(),
         verdict: if reason.is_none() { done } else { "failed" },
         reason: reason.clone(),
+        log: log.clone(),
     };
     if args.json {
-        let nodes = nodes.iter().zip(&reasons).map(state).collect();
+        let nodes = nodes.iter().zip(&reasons).zip(logs).map(state).collect();
         let elapsed_ns = clock::now_ns() - started;
         let result = UpResult { schema: "garland.up/1", elapsed_ns, nodes };
         println!("{}", serde_json::to_string_pretty(&result).or_nothing("writing the result")?);

@@ -145,9 +145,16 @@ impl Starting {
 }
 
 impl LaunchedChild {
-    /// Tells the agent to end, without waiting for it.
+    /// Lets the agent end, without waiting for it: many do so at once.
     pub fn dismiss(&mut self) {
         drop(self.input.take());
+    }
+
+    /// Ends the process. An agent that is dead to the rest of the world doesn't notice that its
+    /// input has ended, and isn't waited for.
+    pub fn kill(&mut self) {
+        // One that has ended can't be killed, and needn't.
+        let _ = self.child.kill();
     }
 }
 

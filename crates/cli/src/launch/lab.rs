@@ -41,6 +41,9 @@ pub fn launch(lab: &Lab, name: &str, orders: &Orders, log: &Path) -> Result<Laun
     let binary = std::fs::read_link(own_binary()).map_err(|error| error.to_string())?;
     let mut command = lab.command(node, binary).map_err(|error| error.to_string())?;
     command.args(orders.arguments()).arg("--root").arg(root);
+    if orders.stay.is_some() {
+        command.arg("--log").arg(log);
+    }
     let starting =
         Starting::start(command, log).map_err(|error| format!("starting {name}: {error}"))?;
     let (ready, child) = starting.ready()?;

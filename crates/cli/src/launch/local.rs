@@ -12,6 +12,9 @@ pub fn launch(name: &str, root: &Path, orders: &Orders, log: &Path) -> Result<La
         .map_err(|error| format!("making its folder {}: {error}", root.display()))?;
     let mut command = Command::new(own_binary());
     command.args(orders.arguments()).arg("--root").arg(root);
+    if orders.stay.is_some() {
+        command.arg("--log").arg(log);
+    }
     let starting =
         Starting::start(command, log).map_err(|error| format!("starting {name}: {error}"))?;
     let (ready, child) = starting.ready()?;

@@ -52,7 +52,7 @@ impl Orders {
             ["agent", "--controller", &key, "--relay", relay].map(str::to_owned).to_vec();
         if let Some(seconds) = self.stay {
             arguments.extend(["--stay".to_owned(), seconds.to_string()]);
-            arguments.extend(["--detach".to_owned(), "/dev/null".to_owned()]);
+            arguments.push("--detach".to_owned());
         }
         arguments
     }

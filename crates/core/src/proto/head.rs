@@ -75,6 +75,8 @@ pub enum HeadEvent {
     SourceFailed(String),
     /// The head's own first link broke.
     LinkLost(u16, u32, String),
+    /// A frame came in changed over the head's own first link.
+    BadFrame(u16, u32),
     /// The user gave up.
     Interrupted,
     /// Time went by.
@@ -98,6 +100,15 @@ pub struct Fault {
     /// The block.
     pub index: u64,
     /// The node that sent it, as far as the head knows the chain.
+    pub from: NodeId,
+    /// The node where it arrived changed.
+    pub to: NodeId,
+}
+
+/// A hop where a frame came in changed: which block it spoke of isn't known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadFrame {
+    /// The node that sent it.
     pub from: NodeId,
     /// The node where it arrived changed.
     pub to: NodeId,
@@ -153,6 +164,7 @@ pub struct Head {
     lanes: Vec<LaneState>,
     root: Option<[u8; 32]>,
     faults: BTreeMap<u64, Vec<NodeId>>,
+    bad_frames: Vec<BadFrame>,
     finished: bool,
     orders: VecDeque<HeadOrder>,
 }
@@ -186,6 +198,7 @@ impl Head {
             lanes: Vec::new(),
             root: None,
             faults: BTreeMap::new(),
+            bad_frames: Vec::new(),
             finished: false,
             orders: VecDeque::new(),
         };
@@ -253,6 +266,12 @@ impl Head {
         faults
     }
 
+    /// The hops where frames came in changed, in the order of their reports.
+    #[must_use]
+    pub fn bad_frames(&self) -> &[BadFrame] {
+        &self.bad_frames
+    }
+
     /// When time itself becomes an event, in nanoseconds; `None` when it never does.
     #[must_use]
     pub fn deadline(&self) -> Option<u64> {
@@ -289,6 +308,7 @@ impl Head {
             HeadEvent::LinkLost(lane, epoch, reason) => {
                 self.link_lost(now, HEAD, lane, epoch, LinkSide::Down, &reason);
             }
+            HeadEvent::BadFrame(lane, epoch) => self.bad_frame(HEAD, lane, epoch, LinkSide::Down),
             HeadEvent::Interrupted => self.give_up("interrupted"),
             HeadEvent::Tick => self.tick(now),
         }
@@ -319,6 +339,9 @@ impl Head {
                 if !seen.contains(&id) {
                     seen.push(id);
                 }
+            }
+            FromAgent::BadFrame { copy: of, lane, epoch, side } if of == copy => {
+                self.bad_frame(id, lane, epoch, side);
             }
             FromAgent::Complete(of, root, report) if of == copy => {
                 self.nodes[at].root = Some(root);
@@ -386,21 +409,42 @@ impl Head {
         side: LinkSide,
         _reason: &str,
     ) {
-        let Some(state) = self.lanes.get_mut(usize::from(lane)) else { return };
-        let far = match side {
-            LinkSide::Up => Some(by),
-            LinkSide::Down => {
-                let place = state.chain.iter().position(|&node| node == by);
-                place.and_then(|place| state.chain.get(place + 1).copied())
-            }
-        };
-        let Some(far) = far.filter(|far| state.epochs.get(far) == Some(&epoch)) else { return };
-        let retry = state.retries.entry(far).or_default();
+        let Some((_, far)) = self.ends_of(by, lane, epoch, side) else { return };
+        let retry = self.lanes[usize::from(lane)].retries.entry(far).or_default();
         if now.saturating_sub(retry.tried) >= FORGIVE_NS {
             retry.tries = 0;
         }
         // A death makes itself known within moments: wait for it before trying the link anew.
         retry.due = Some(now + RETRY_NS);
+    }
+
+    /// The near and far end of the link of `epoch` on that side of a node; `None` when the chain
+    /// has changed since.
+    fn ends_of(
+        &self,
+        by: NodeId,
+        lane: u16,
+        epoch: u32,
+        side: LinkSide,
+    ) -> Option<(NodeId, NodeId)> {
+        let state = self.lanes.get(usize::from(lane))?;
+        let place = state.chain.iter().position(|&node| node == by)?;
+        let near = match side {
+            LinkSide::Up => place.checked_sub(1)?,
+            LinkSide::Down => place,
+        };
+        let far = *state.chain.get(near + 1)?;
+        (state.epochs.get(&far) == Some(&epoch)).then_some((state.chain[near], far))
+    }
+
+    fn bad_frame(&mut self, by: NodeId, lane: u16, epoch: u32, side: LinkSide) {
+        if let Some((near, far)) = self.ends_of(by, lane, epoch, side) {
+            let (from, to) = match side {
+                LinkSide::Up => (near, far),
+                LinkSide::Down => (far, near),
+            };
+            self.bad_frames.push(BadFrame { from, to });
+        }
     }
 
     fn tick(&mut self, now: u64) {

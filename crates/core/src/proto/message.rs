@@ -154,6 +154,17 @@ pub enum FromAgent {
     },
     /// A block came in changed.
     Bad(Copy, u64),
+    /// A frame came in changed; its link is given up.
+    BadFrame {
+        /// The copy.
+        copy: Copy,
+        /// The lane's number.
+        lane: u16,
+        /// The link's epoch.
+        epoch: u32,
+        /// Which of the node's links.
+        side: LinkSide,
+    },
     /// Every block is held; this is their digest.
     Complete(Copy, [u8; 32], Report),
     /// The file has its final name, on stable storage if that was asked for.

@@ -15,7 +15,7 @@ pub use channel::{
     Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
 };
 pub use frame::{Copy, FRAME_LEN, Frame, FrameError, Kind};
-pub use head::{Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Verdict};
+pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Verdict};
 pub use message::{
     Begin, Destination, FromAgent, LaneReport, LinkSide, NodeAddress, Report, Route, ToAgent,
 };

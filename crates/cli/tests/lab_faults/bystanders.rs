@@ -1,0 +1,29 @@
+//! `garland exec` on the nodes of a lab.
+
+use garland_lab::fault;
+use garland_testkit::Scratch;
+
+use crate::stage::{Stage, json, verdict};
+
+#[test]
+fn commands_fold_and_a_killed_node_is_named() {
+    let scratch = Scratch::new("exec");
+    let stage = Stage::new(&scratch);
+    let list = stage.list();
+    let said = stage.garland.run(&["exec", &list, "--", "hostname"]).with_code(0);
+    assert!(said.out.contains(&list), "{}", said.out);
+    assert_eq!(said.out.lines().count(), 1, "{}", said.out);
+    let on_one = "test $(hostname) != n2";
+    let said = stage.garland.run(&["exec", &list, "--", "sh", "-c", on_one]).with_code(1);
+    assert!(format!("{}{}", said.out, said.err).contains("lab:n2: exit code 1"), "{said:?}");
+    let sleep = stage.garland.start(&["exec", "--json", &list, "--", "sleep", "3"]);
+    garland_testkit::until("the command on n3", || stage.agent("n3").len() == 2);
+    assert_eq!(fault::kill(&stage.lab, "n3").expect("it can be killed"), 2);
+    let result = json(&sleep.end().with_code(1));
+    for node in stage.nodes() {
+        let wanted = if node == "n3" { "failed" } else { "ok" };
+        assert_eq!(verdict(&result, &node).0, wanted, "{result}");
+    }
+    assert!(!verdict(&result, "n3").1.is_empty());
+    stage.end();
+}

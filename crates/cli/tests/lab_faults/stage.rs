@@ -1,0 +1,197 @@
+//! A lab of the test's own with a source, and the proof that nothing of either is left.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use garland_lab::{Lab, StateDir};
+use garland_testkit::{Garland, Process, Running, Said, Scratch, random_file, until};
+use serde_json::Value;
+
+use crate::scale::Scale;
+
+/// One lab at a time: they share the processors, and a test of one would tell of the others.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A lab and a source to copy in it.
+pub struct Stage<'a> {
+    /// The scratch folder of the test.
+    pub scratch: &'a Scratch,
+    /// The built binary.
+    pub garland: Garland<'a>,
+    /// The lab, from the outside.
+    pub lab: Lab,
+    /// The source.
+    pub source: PathBuf,
+    /// How large all of it is.
+    pub scale: Scale,
+    roots: PathBuf,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl<'a> Stage<'a> {
+    /// Builds the lab, starts agents that stay, and makes the source.
+    #[track_caller]
+    pub fn new(scratch: &'a Scratch) -> Self {
+        let stage = Self::without_agents(scratch);
+        let _ = stage.garland.run(&["up", &stage.list()]).with_code(0);
+        stage
+    }
+
+    /// Builds the lab and makes the source.
+    #[track_caller]
+    pub fn without_agents(scratch: &'a Scratch) -> Self {
+        let alone = alone();
+        assert_eq!(garland_sys::process::user_id(), 0, "these tests cut wires, which needs root");
+        let scale = Scale::wanted();
+        let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
+        let roots = scale.roots(scratch);
+        fs::create_dir_all(&roots).unwrap_or_else(|e| panic!("making {}: {e}", roots.display()));
+        let (nodes, rate) = (scale.nodes.to_string(), format!("{}mbit", scale.mbit));
+        let lab = ["lab", "up", "--nodes", &nodes, "--rate", &rate, "--roots"].map(Path::new);
+        let _ = garland.run(&[&lab[..], &[roots.as_path()]].concat()).with_code(0);
+        let lab = Lab::open(&StateDir(state(scratch)), "lab").expect("it has just been started");
+        let source = scratch.path("source.bin");
+        random_file(&source, scale.length, 1);
+        Self { scratch, garland, lab, source, scale, roots, _alone: alone }
+    }
+
+    /// All nodes as a list.
+    pub fn list(&self) -> String {
+        format!("lab:n[1-{}]", self.scale.nodes)
+    }
+
+    /// All nodes' names in the lab.
+    pub fn nodes(&self) -> impl Iterator<Item = String> + use<> {
+        (1..=self.scale.nodes).map(|number| format!("n{number}"))
+    }
+
+    /// Starts a copy to all nodes, under `/x`, with `more` arguments.
+    pub fn start(&self, more: &[&str]) -> Running {
+        let target = format!("{}:/x", self.list());
+        self.garland.start(&[&["cp", "--json", "source.bin", &target], more].concat())
+    }
+
+    /// Copies to all nodes; nothing is done to it and it must succeed. The seconds it took.
+    #[track_caller]
+    pub fn copy_in_peace(&self) -> f64 {
+        let said = self.start(&[]).end().with_code(0);
+        self.assert_whole(self.nodes());
+        seconds(&json(&said))
+    }
+
+    /// Waits until the first block has reached every node, and `ms` milliseconds more.
+    #[track_caller]
+    pub fn await_moment(&self, ms: u64) {
+        for node in self.nodes() {
+            until(&format!("a block at {node}"), || {
+                let partial = names(&self.root(&node)).into_iter();
+                let mut partial = partial.filter(|name| name.ends_with(".garland-part"));
+                partial.any(|name| starts(&self.root(&node).join(name)))
+            });
+        }
+        std::thread::sleep(Duration::from_millis(ms));
+    }
+
+    /// A node's folder.
+    pub fn root(&self, node: &str) -> PathBuf {
+        self.lab.root(node).expect("it is a node of the lab")
+    }
+
+    /// The agent of a node.
+    pub fn agent(&self, node: &str) -> Vec<Process> {
+        let pids = self.lab.processes(node).expect("the lab is up");
+        pids.into_iter().map(|pid| Process { pid, command: "garland agent".to_owned() }).collect()
+    }
+
+    /// Each of `nodes` has the source's bytes under the final name, which are removed then, and no
+    /// partial file.
+    #[track_caller]
+    pub fn assert_whole(&self, nodes: impl Iterator<Item = String>) {
+        for node in nodes {
+            assert_eq!(names(&self.root(&node)), ["x"], "in the folder of {node}");
+            let path = self.root(&node).join("x");
+            let same = Command::new("cmp").arg(&self.source).arg(&path).status();
+            assert!(same.expect("cmp can be started").success(), "{node} has other bytes");
+            fs::remove_file(&path).expect("it was there");
+        }
+    }
+
+    /// None of `nodes` has anything under the final name, or a partial file, once the agents have
+    /// cleaned up.
+    #[track_caller]
+    pub fn await_empty(&self, nodes: impl Iterator<Item = String>) {
+        for node in nodes {
+            let left = || names(&self.root(&node));
+            until(&format!("an empty folder of {node}, which has {:?}", left()), || {
+                left().is_empty()
+            });
+        }
+    }
+
+    /// Ends everything, and looks that nothing is left of it.
+    #[track_caller]
+    pub fn end(self) {
+        let _ = self.garland.run(&["lab", "down"]).with_code(0);
+        self.scratch.assert_nothing_left();
+        assert_eq!(names(&self.roots), Vec::<String>::new(), "folders of nodes are left");
+    }
+}
+
+impl Drop for Stage<'_> {
+    fn drop(&mut self) {
+        // After a failed test; after one that passed the lab is gone.
+        let _ = Lab::end(&StateDir(state(self.scratch)), "lab");
+        let _ = fs::remove_dir_all(&self.roots);
+    }
+}
+
+/// Waits for all other labs of these tests to end.
+pub fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where the binary in `scratch` keeps its labs.
+pub fn state(scratch: &Scratch) -> PathBuf {
+    scratch.state().join(garland_sys::process::host_name()).join("lab")
+}
+
+/// The result object that `--json` printed.
+#[track_caller]
+pub fn json(said: &Said) -> Value {
+    serde_json::from_str(&said.out)
+        .unwrap_or_else(|error| panic!("{error} in\n{}\n{}", said.out, said.err))
+}
+
+/// How long the command took, in seconds.
+pub fn seconds(result: &Value) -> f64 {
+    result["elapsed_ns"].as_u64().expect("a result has its time") as f64 / 1e9
+}
+
+/// The verdict of the lab's node `node` and its reason.
+#[track_caller]
+pub fn verdict<'a>(result: &'a Value, node: &str) -> (&'a str, &'a str) {
+    let nodes = result["nodes"].as_array().expect("a result has nodes");
+    let found = nodes.iter().find(|entry| entry["name"] == format!("lab:{node}"));
+    let found = found.unwrap_or_else(|| panic!("{node} is not in {result}"));
+    (found["verdict"].as_str().unwrap_or(""), found["reason"].as_str().unwrap_or(""))
+}
+
+/// The names in a folder, sorted.
+pub fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Whether a file's first bytes have been written: sources have no zeros there for long.
+fn starts(path: &Path) -> bool {
+    let mut first = [0; 64];
+    let file = fs::File::open(path);
+    let read = file.and_then(|mut file| std::io::Read::read_exact(&mut file, &mut first));
+    read.is_ok() && first.iter().any(|&byte| byte != 0)
+}

@@ -1,0 +1,60 @@
+//! What an agent has to say that no head is there to hear: lines on its standard error, which is a
+//! file for an agent that stays.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, PoisonError};
+
+/// A log longer than this, in bytes, is cut.
+const MAX: u64 = 256 << 10;
+
+/// Bytes of its end that are kept then.
+const KEPT: usize = 64 << 10;
+
+/// Writes a line to the agent's log. Whoever reads it may be gone, which is no reason to stop.
+pub fn log(line: &str) {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _ = writeln!(io::stderr(), "{line}");
+    if let Ok(fd) = io::stderr().as_fd().try_clone_to_owned() {
+        // A log that can't be cut, such as a pipe, is somebody else's to bound.
+        let _ = cut(&File::from(fd));
+    }
+}
+
+/// Keeps the end of a file that has grown too long and is written by appending.
+fn cut(log: &File) -> io::Result<()> {
+    let stat = log.metadata()?;
+    if !stat.is_file() || stat.len() <= MAX {
+        return Ok(());
+    }
+    let mut end = vec![0; KEPT];
+    log.read_exact_at(&mut end, stat.len() - KEPT as u64)?;
+    let line = end.iter().position(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    log.set_len(0)?;
+    let mut log = log;
+    log.write_all(&end[line..])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+
+    use super::*;
+
+    #[test]
+    fn a_long_log_keeps_its_end() {
+        let path = std::env::temp_dir().join(format!("garland-log-{}", std::process::id()));
+        let mut log = OpenOptions::new().create(true).read(true).append(true).open(&path).unwrap();
+        for number in 0..40_000 {
+            writeln!(log, "line {number}").unwrap();
+            cut(&log).unwrap();
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(text.len() as u64 <= MAX, "{} bytes", text.len());
+        assert!(text.starts_with("line ") && text.ends_with("line 39998\nline 39999\n"));
+    }
+}
