@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::launch::{Launched, LaunchedChild, Orders, Ways, lab, local};
 use crate::nodes;
 use crate::places::Places;
-use crate::standing::Standing;
+use crate::standing::{Shelf, Standing};
 
 /// What agents are started for.
 pub struct Muster<'a> {
@@ -32,6 +32,14 @@ pub struct Muster<'a> {
     pub lab: Option<&'a Lab>,
     /// Stay for so many seconds without anything to do, beyond this command.
     pub stay: Option<u64>,
+}
+
+/// What every node's enlisting needs.
+struct Recruiter<'a> {
+    keys: &'a KeyPair,
+    orders: &'a Orders,
+    ways: &'a Ways<'a>,
+    shelf: &'a Shelf,
 }
 
 /// An agent and what it hangs on, or why there is none.
@@ -74,6 +82,8 @@ impl Muster<'_> {
         let ways = Ways::new(self.nodes, self.cluster, asked, allocation.as_deref());
         let results: Vec<Mutex<Option<Enlisted>>> =
             self.nodes.iter().map(|_| Mutex::new(None)).collect();
+        let shelf = Shelf::open(self.places, self.lab.map(Lab::name))?;
+        let recruiter = Recruiter { keys: &keys, orders: &orders, ways: &ways, shelf: &shelf };
         let next = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..ways.fanout().min(self.nodes.len()) {
@@ -83,7 +93,7 @@ impl Muster<'_> {
                         let (Some(node), Some(slot)) = (self.nodes.get(at), results.get(at)) else {
                             return;
                         };
-                        let result = self.enlist(node, &orders, &keys, &ways);
+                        let result = self.enlist(node, &recruiter);
                         *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
                     }
                 });
@@ -104,19 +114,20 @@ impl Muster<'_> {
         Ok(fleet)
     }
 
-    fn enlist(&self, node: &Node, orders: &Orders, keys: &KeyPair, ways: &Ways<'_>) -> Enlisted {
-        if let Some(standing) = Standing::find(self.places, &node.name) {
+    fn enlist(&self, node: &Node, recruiter: &Recruiter<'_>) -> Enlisted {
+        let Recruiter { keys, orders, ways, shelf } = *recruiter;
+        if let Some(standing) = Standing::find(shelf, &node.name) {
             match standing.connect(keys) {
                 Ok(agent) => return Ok((agent, None)),
                 // Its time was over, or its machine was started anew.
-                Err(_) => standing.forget(self.places),
+                Err(_) => standing.forget(shelf),
             }
         }
         let launched = self.start(node, orders, ways)?;
         let standing = Standing::of(&node.name, &launched);
         let agent = standing.connect(keys)?;
         if self.stay.is_some() {
-            standing.keep(self.places)?;
+            standing.keep(shelf)?;
         }
         Ok((agent, launched.child))
     }

@@ -50,36 +50,33 @@ impl Standing {
     }
 
     /// The record of `name`, if it has an agent that stays.
-    pub fn find(places: &Places, name: &str) -> Option<Self> {
-        let text = std::fs::read(path(places, name).ok()?).ok()?;
+    pub fn find(shelf: &Shelf, name: &str) -> Option<Self> {
+        let text = std::fs::read(shelf.path(name)).ok()?;
         serde_json::from_slice::<Self>(&text).ok().filter(|record| record.schema == SCHEMA)
     }
 
     /// All records, by name.
-    pub fn all(places: &Places) -> Result<Vec<Self>, Failure> {
-        let folder = places.folder("standing")?;
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    pub fn all(shelf: &Shelf) -> Vec<Self> {
+        let entries = std::fs::read_dir(&shelf.folder).into_iter().flatten().flatten();
         let mut records: Vec<Self> = entries
             .filter_map(|entry| serde_json::from_slice(&std::fs::read(entry.path()).ok()?).ok())
             .filter(|record: &Self| record.schema == SCHEMA)
             .collect();
         records.sort_by(|one, two| one.name.cmp(&two.name));
-        Ok(records)
+        records
     }
 
     /// Keeps the record.
-    pub fn keep(&self, places: &Places) -> Result<(), String> {
+    pub fn keep(&self, shelf: &Shelf) -> Result<(), String> {
         let text = serde_json::to_vec_pretty(self).map_err(|error| error.to_string())?;
-        let path = path(places, &self.name)?;
+        let path = shelf.path(&self.name);
         write_private(&path, &text).map_err(|error| format!("writing {}: {error}", path.display()))
     }
 
     /// Forgets the record.
-    pub fn forget(&self, places: &Places) {
-        if let Ok(path) = path(places, &self.name) {
-            // It may be gone already.
-            let _ = std::fs::remove_file(path);
-        }
+    pub fn forget(&self, shelf: &Shelf) {
+        // It may be gone already.
+        let _ = std::fs::remove_file(shelf.path(&self.name));
     }
 
     /// Connects to the agent.
@@ -93,7 +90,26 @@ impl Standing {
     }
 }
 
-fn path(places: &Places, name: &str) -> Result<PathBuf, String> {
-    let folder = places.folder("standing").map_err(|failure| failure.to_string())?;
-    Ok(folder.join(format!("{name}.json")))
+/// Where records stand: one folder for real nodes, and one for each lab, whose nodes have the same
+/// names as another's.
+pub struct Shelf {
+    folder: PathBuf,
+}
+
+impl Shelf {
+    /// The shelf of real nodes, or of a lab's.
+    pub fn open(places: &Places, lab: Option<&str>) -> Result<Self, Failure> {
+        let name = lab.map_or_else(|| "standing".to_owned(), |lab| format!("standing-lab-{lab}"));
+        Ok(Self { folder: places.folder(&name)? })
+    }
+
+    /// Forgets all of its records: the lab is down.
+    pub fn clear(self) {
+        // What can't be removed is found stale when it is used next.
+        let _ = std::fs::remove_dir_all(self.folder);
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.json"))
+    }
 }

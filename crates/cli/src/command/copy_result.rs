@@ -262,7 +262,11 @@ impl CopyResult {
         let late: Vec<&str> =
             self.nodes.iter().filter(|node| node.detached).map(|node| node.name.as_str()).collect();
         if !late.is_empty() {
-            writeln!(f, "slow    {}: fed on the side, its disk was behind", nodelist::fold(&late))?;
+            writeln!(
+                f,
+                "slow    {}: fed on the side, its writing was behind",
+                nodelist::fold(&late)
+            )?;
         }
         Ok(())
     }

@@ -88,6 +88,9 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     if args.json {
         let text = serde_json::to_string_pretty(&result).or_nothing("writing the result")?;
         output::print(format_args!("{text}\n"))?;
+    } else if path == b"-" {
+        // Standard output has the bytes themselves.
+        eprint!("{result}");
     } else {
         output::print(&result)?;
     }

@@ -11,6 +11,7 @@ use crate::args::{Args, LabCommand};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::launch::lab::state;
 use crate::places::Places;
+use crate::standing::Shelf;
 
 /// Does what the user asked of a lab.
 pub fn run(args: &Args, command: &LabCommand) -> Result<Exit, Failure> {
@@ -34,7 +35,9 @@ pub fn run(args: &Args, command: &LabCommand) -> Result<Exit, Failure> {
             Ok(Exit::Code(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)))
         }
         LabCommand::Down { name } => {
-            let running = Lab::end(&state(&Places::open()?)?, name).map_err(Failure::nothing)?;
+            let places = Places::open()?;
+            let running = Lab::end(&state(&places)?, name).map_err(Failure::nothing)?;
+            Shelf::open(&places, Some(name))?.clear();
             println!("{name} {}", if running { "is down" } else { "was not up" });
             Ok(Exit::Done)
         }

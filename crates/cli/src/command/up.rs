@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use garland_core::cluster::{Node, nodelist};
+use garland_lab::Lab;
 use garland_node::shut_down;
 use garland_sys::clock;
 use serde::Serialize;
@@ -16,7 +17,7 @@ use crate::launch::lab;
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::run::Run;
-use crate::standing::Standing;
+use crate::standing::{Shelf, Standing};
 
 /// The result object `garland.up/1`.
 #[derive(Serialize)]
@@ -54,7 +55,8 @@ pub fn up(args: &Args, up: &Up) -> Result<Exit, Failure> {
     };
     let fleet = muster.assemble()?;
     let reasons = fleet.agents.iter().map(|agent| agent.as_ref().err().cloned());
-    tell(args, "up", &nodes, reasons.collect(), &logs(&nodes, &places), started)
+    let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
+    tell(args, "up", &nodes, reasons.collect(), &logs(&nodes, &shelf), started)
 }
 
 /// Ends agents that stay.
@@ -63,10 +65,11 @@ pub fn down(args: &Args, down: &Nodes) -> Result<Exit, Failure> {
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(&down.nodes)?;
     let places = Places::open()?;
-    let _lab = lab::enter(&nodes, &places, &down.lab)?;
+    let lab = lab::enter(&nodes, &places, &down.lab)?;
+    let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
     let keys = places.controller_keys()?;
     let records: Vec<Option<Standing>> =
-        nodes.iter().map(|node| Standing::find(&places, &node.name)).collect();
+        nodes.iter().map(|node| Standing::find(&shelf, &node.name)).collect();
     let agents = records.iter().map(|record| match record {
         Some(record) => record.connect(&keys),
         None => Err(String::new()),
@@ -79,7 +82,7 @@ pub fn down(args: &Args, down: &Nodes) -> Result<Exit, Failure> {
         reasons[id.index() - 1] = Some(reason).filter(|_| there);
     }
     let ended = records.iter().zip(&reasons).filter(|(_, reason)| reason.is_none());
-    ended.for_each(|(record, _)| record.iter().for_each(|record| record.forget(&places)));
+    ended.for_each(|(record, _)| record.iter().for_each(|record| record.forget(&shelf)));
     tell(args, "down", &nodes, reasons, &vec![None; nodes.len()], started)
 }
 
@@ -90,19 +93,20 @@ pub fn status(args: &Args, status: &Status) -> Result<Exit, Failure> {
     let keys = places.controller_keys()?;
     let nodes = match &status.nodes {
         Some(list) => Inventory::open(args)?.nodes(list)?,
-        None => Standing::all(&places)?.iter().map(|record| Node::named(&record.name)).collect(),
+        None => standing_nodes(&places, &status.lab)?,
     };
-    let _lab = lab::enter(&nodes, &places, &status.lab)?;
+    let lab = lab::enter(&nodes, &places, &status.lab)?;
+    let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
     if nodes.is_empty() && !args.json {
         println!("no agents stay; start some: garland up NODES");
         return Ok(Exit::Done);
     }
-    let reason = |node: &Node| match Standing::find(&places, &node.name) {
+    let reason = |node: &Node| match Standing::find(&shelf, &node.name) {
         None => Some("no agent stays there".to_owned()),
         Some(record) => record.connect(&keys).err(),
     };
     let reasons = nodes.iter().map(reason).collect();
-    let logs = logs(&nodes, &places);
+    let logs = logs(&nodes, &shelf);
     if !args.json {
         let folders = logs.iter().flatten().filter_map(|log| log.parent());
         for folder in folders.collect::<BTreeSet<_>>() {
@@ -112,9 +116,21 @@ pub fn status(args: &Args, status: &Status) -> Result<Exit, Failure> {
     tell(args, "up", &nodes, reasons, &logs, started)
 }
 
+/// The real nodes with an agent that stays; a lab's where there are none.
+fn standing_nodes(places: &Places, lab: &str) -> Result<Vec<Node>, Failure> {
+    let named = |shelf: &Shelf| -> Vec<Node> {
+        Standing::all(shelf).iter().map(|record| Node::named(&record.name)).collect()
+    };
+    let real = named(&Shelf::open(places, None)?);
+    if !real.is_empty() || !lab::runs(places, lab) {
+        return Ok(real);
+    }
+    Ok(named(&Shelf::open(places, Some(lab))?))
+}
+
 /// The agents' logs, in the nodes' order.
-fn logs(nodes: &[Node], places: &Places) -> Vec<Option<PathBuf>> {
-    nodes.iter().map(|node| Standing::find(places, &node.name)?.log).collect()
+fn logs(nodes: &[Node], shelf: &Shelf) -> Vec<Option<PathBuf>> {
+    nodes.iter().map(|node| Standing::find(shelf, &node.name)?.log).collect()
 }
 
 fn tell(

@@ -17,6 +17,11 @@ pub fn state(places: &Places) -> Result<StateDir, Failure> {
     Ok(StateDir(places.folder("lab")?))
 }
 
+/// Whether a lab is up.
+pub fn runs(places: &Places, name: &str) -> bool {
+    state(places).is_ok_and(|state| Lab::open(&state, name).is_ok())
+}
+
 /// If `nodes` are a lab's, moves this process, which must have one thread, to its head's place in
 /// the lab's network.
 pub fn enter(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>, Failure> {
