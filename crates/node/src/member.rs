@@ -12,7 +12,7 @@ use garland_core::proto::{
 use garland_sys::event::Wake;
 use garland_sys::{clock, process};
 
-use crate::pool::Pool;
+use crate::pool::{self, Pool};
 use crate::store::Store;
 
 /// What a node's threads tell whoever speaks for the node.
@@ -113,7 +113,7 @@ impl Member {
     pub fn new(parts: Membership) -> Self {
         let Membership { copy, me, secret, sealed, sink, store, congestion, notices } = parts;
         let layout = sink.layout();
-        let room = layout.block_size as usize + garland_core::proto::TAG_LEN;
+        let (room, count) = Self::buffers(layout);
         Self {
             copy,
             me,
@@ -122,7 +122,7 @@ impl Member {
             sealed,
             layout,
             store,
-            pool: Pool::new(room),
+            pool: Pool::new(room, count),
             lanes: OnceLock::new(),
             opening_ns: AtomicU64::new(0),
             congestion,
@@ -132,6 +132,19 @@ impl Member {
             first: AtomicBool::new(false),
             completed: AtomicBool::new(false),
         }
+    }
+
+    /// The size of its buffers in bytes and how many there may be.
+    fn buffers(layout: Layout) -> (usize, usize) {
+        let room = layout.block_size as usize + garland_core::proto::TAG_LEN;
+        (room, pool::count(room, layout.blocks()))
+    }
+
+    /// Bytes of memory that a part in a copy of `layout` may take for its buffers.
+    #[must_use]
+    pub fn memory(layout: Layout) -> usize {
+        let (room, count) = Self::buffers(layout);
+        room * count
     }
 
     /// What this node holds.
