@@ -27,6 +27,9 @@ use crate::switchboard::{Call, Switchboard};
 /// How often progress is shown at least.
 const SHOW: Duration = Duration::from_millis(100);
 
+/// The loop comes round every [`SHOW`] at least; one that took longer than this didn't run.
+const SLEEP_NS: u64 = 500_000_000;
+
 /// How long agents may take to clean up when a copy is over.
 const GOODBYE: Duration = Duration::from_secs(5);
 
@@ -144,6 +147,8 @@ struct Driver {
     held_ns: Vec<Option<u64>>,
     closed: Vec<bool>,
     moments: Times,
+    /// When the loop came round last.
+    turned_ns: u64,
     finished: bool,
     interrupted: bool,
 }
@@ -212,6 +217,7 @@ impl Driver {
             held_ns: vec![None; nodes],
             closed: vec![false; nodes],
             moments: Times::default(),
+            turned_ns: clock::now_ns(),
             finished: false,
             interrupted: false,
         };
@@ -292,6 +298,11 @@ impl Driver {
 
     fn turn(&mut self) {
         self.wake.lower();
+        let now = clock::now_ns();
+        let slept = now.saturating_sub(std::mem::replace(&mut self.turned_ns, now));
+        if slept > SLEEP_NS {
+            self.head.handle(now, HeadEvent::Slept(slept));
+        }
         while let Ok(notice) = self.notices.try_recv() {
             self.notice(notice);
         }
