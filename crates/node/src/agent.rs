@@ -14,6 +14,7 @@ use garland_sys::confine::Root;
 use garland_sys::{clock, tcp};
 use thiserror::Error;
 
+use crate::budget::Budget;
 use crate::conduit::Path as RelayPath;
 use crate::exec;
 use crate::listener;
@@ -120,6 +121,7 @@ pub struct Agent {
     members: Mutex<HashMap<Copy, Arc<Member>>>,
     joined: Condvar,
     strangers: AtomicUsize,
+    budget: Arc<Budget>,
 }
 
 /// Runs an agent until it has nothing more to do; says its ready line first.
@@ -147,6 +149,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
         members: Mutex::new(HashMap::new()),
         joined: Condvar::new(),
         strangers: AtomicUsize::new(0),
+        budget: Arc::default(),
     });
     let line = ReadyLine {
         port: port.port(),
@@ -181,6 +184,11 @@ impl Agent {
     /// Where paths begin.
     pub fn root(&self) -> &Root {
         &self.root
+    }
+
+    /// The memory that its copies share.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
     }
 
     /// How bytes go through this node.

@@ -27,8 +27,8 @@ use crate::switchboard::{Call, Switchboard};
 /// How often progress is shown at least.
 const SHOW: Duration = Duration::from_millis(100);
 
-/// A loop that hasn't turned for so long was held up itself, in nanoseconds.
-const STANDSTILL_NS: u64 = 500_000_000;
+/// The loop comes round every [`SHOW`] at least; one that took longer than this didn't run.
+const SLEEP_NS: u64 = 500_000_000;
 
 /// How long agents may take to clean up when a copy is over.
 const GOODBYE: Duration = Duration::from_secs(5);
@@ -147,10 +147,10 @@ struct Driver {
     held_ns: Vec<Option<u64>>,
     closed: Vec<bool>,
     moments: Times,
+    /// When the loop came round last.
+    turned_ns: u64,
     finished: bool,
     interrupted: bool,
-    /// When the loop turned last.
-    turned_ns: u64,
 }
 
 #[derive(Default)]
@@ -218,9 +218,9 @@ impl Driver {
             held_ns: vec![None; nodes],
             closed: vec![false; nodes],
             moments: Times::default(),
+            turned_ns: clock::now_ns(),
             finished: false,
             interrupted: false,
-            turned_ns: clock::now_ns(),
         };
         driver.start_lanes(job.plan)?;
         driver.begin(job, &secret);
@@ -302,10 +302,9 @@ impl Driver {
     fn turn(&mut self) {
         self.wake.lower();
         let now = clock::now_ns();
-        let gap = now.saturating_sub(std::mem::replace(&mut self.turned_ns, now));
-        if gap > STANDSTILL_NS {
-            // It was this loop that stood still, not the nodes that were silent.
-            self.head.forgive(gap);
+        let slept = now.saturating_sub(std::mem::replace(&mut self.turned_ns, now));
+        if slept > SLEEP_NS {
+            self.head.handle(now, HeadEvent::Slept(slept));
         }
         while let Ok(notice) = self.notices.try_recv() {
             self.notice(notice);

@@ -5,6 +5,7 @@
 //! a node.
 
 mod agent;
+mod budget;
 mod command;
 mod conduit;
 mod connection;

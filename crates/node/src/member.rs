@@ -12,7 +12,7 @@ use garland_core::proto::{
 use garland_sys::event::Wake;
 use garland_sys::{clock, process};
 
-use crate::pool::Pool;
+use crate::pool::{self, Pool};
 use crate::store::Store;
 
 /// What a node's threads tell whoever speaks for the node.
@@ -118,7 +118,7 @@ impl Member {
         let Membership { copy, me, secret, sealed, sink, lane_count, store, congestion, notices } =
             parts;
         let layout = sink.layout();
-        let room = layout.block_size as usize + garland_core::proto::TAG_LEN;
+        let (room, count) = Self::buffers(layout);
         Self {
             copy,
             me,
@@ -127,7 +127,7 @@ impl Member {
             sealed,
             layout,
             store,
-            pool: Pool::new(room, lane_count),
+            pool: Pool::new(room, count.max(lane_count + 2)),
             lanes: OnceLock::new(),
             opening_ns: AtomicU64::new(0),
             congestion,
@@ -138,6 +138,19 @@ impl Member {
             first: AtomicBool::new(false),
             completed: AtomicBool::new(false),
         }
+    }
+
+    /// The size of its buffers in bytes and how many there may be.
+    fn buffers(layout: Layout) -> (usize, usize) {
+        let room = layout.block_size as usize + garland_core::proto::TAG_LEN;
+        (room, pool::count(room, layout.blocks()))
+    }
+
+    /// Bytes of memory that a part in a copy of `layout` may take for its buffers.
+    #[must_use]
+    pub fn memory(layout: Layout) -> usize {
+        let (room, count) = Self::buffers(layout);
+        room * count
     }
 
     /// What this node holds.

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use garland_core::proto::{Begin, Copy, FromAgent, RelayEvent, Sink};
 
 use crate::agent::Agent;
+use crate::budget::Share;
 use crate::feed::StoreFeeder;
 use crate::lane::{Lane, LaneParts};
 use crate::member::{LaneHandle, Mail, Member, Membership, Notice};
@@ -19,6 +20,8 @@ pub struct Part {
     member: Arc<Member>,
     threads: Vec<JoinHandle<()>>,
     finishing: Mutex<Option<JoinHandle<()>>>,
+    /// Given back when the part is over.
+    _share: Share,
 }
 
 impl Part {
@@ -26,6 +29,8 @@ impl Part {
     pub fn begin(agent: &Agent, session: &Arc<Session>, begin: Begin) -> Result<Self, String> {
         begin.check().map_err(|reason| format!("the head's plan: {reason}"))?;
         let tag: String = begin.copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+        let share =
+            agent.budget().take(Member::memory(begin.layout)).map_err(|busy| busy.to_string())?;
         let store = store::open(&begin.destination, agent.root(), begin.layout, &tag)
             .map_err(|error| error.to_string())?;
         let sink = Sink::new(begin.layout, store.is_holder(), store.is_ordered());
@@ -49,7 +54,7 @@ impl Part {
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
         agent.join(&member);
         begin.routes.into_iter().for_each(|route| member.route(route));
-        Ok(Self { member, threads, finishing: Mutex::new(None) })
+        Ok(Self { member, threads, finishing: Mutex::new(None), _share: share })
     }
 
     /// What the part's threads share.

@@ -26,12 +26,21 @@ struct State {
 /// Bytes that all buffers of a copy may have together.
 const BUDGET: usize = 24 << 20;
 
+/// The fewest buffers that a copy goes on with.
+const FEWEST: usize = 3;
+
+/// How many buffers of `size` bytes a copy of `blocks` blocks may have: no more than the budget
+/// holds, and than there are blocks.
+#[must_use]
+pub fn count(size: usize, blocks: u64) -> usize {
+    let most = (BUDGET / size.max(1)).clamp(FEWEST, 256);
+    most.min(usize::try_from(blocks).unwrap_or(most).max(FEWEST))
+}
+
 impl Pool {
-    /// A pool of buffers of `size` bytes, as many as the budget holds; more than there are lanes,
-    /// since each may hold one while its downstream is stopped.
+    /// A pool of at most `count` buffers of `size` bytes.
     #[must_use]
-    pub fn new(size: usize, lanes: usize) -> Self {
-        let count = (BUDGET / size.max(1)).clamp(3, 256).max(lanes + 2);
+    pub fn new(size: usize, count: usize) -> Self {
         let state = State {
             free: Vec::new(),
             unmade: count,
@@ -113,8 +122,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_small_copy_needs_few_buffers_and_none_more_than_the_budget() {
+        assert_eq!(count(1 << 20, 1000), 24);
+        assert_eq!(count(1 << 20, 5), 5);
+        assert_eq!((count(1 << 20, 0), count(64 << 20, 1000)), (3, 3));
+    }
+
+    #[test]
     fn buffers_are_bounded_and_come_back() {
-        let pool = Pool::new(8 << 20, 1);
+        let pool = Pool::new(8 << 20, count(8 << 20, 1000));
         let held: Vec<_> = std::iter::from_fn(|| pool.try_take()).collect();
         assert_eq!(held.len(), 3);
         std::thread::scope(|scope| {

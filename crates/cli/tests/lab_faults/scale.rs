@@ -22,12 +22,12 @@ const LARGE: Scale = Scale { nodes: 20, mbit: 1000, length: 1 << 30 };
 const SHARE: f64 = 0.6;
 
 impl Scale {
-    /// What this run of the tests wants.
-    pub fn wanted() -> Self {
+    /// What this run of the tests wants of a test that leaves `copies` files on every node.
+    pub fn wanted(copies: u64) -> Self {
         if round().is_none() {
             return SMALL;
         }
-        let files = u64::from(LARGE.nodes) + 1;
+        let files = u64::from(LARGE.nodes) * copies + 1;
         let room = (available_memory() as f64 * SHARE) as u64 / files;
         Self { length: LARGE.length.min(room), ..LARGE }
     }

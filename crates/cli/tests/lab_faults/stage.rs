@@ -35,7 +35,13 @@ impl<'a> Stage<'a> {
     /// Builds the lab, starts agents that stay, and makes the source.
     #[track_caller]
     pub fn new(scratch: &'a Scratch) -> Self {
-        let stage = Self::without_agents(scratch);
+        Self::for_copies(scratch, 1)
+    }
+
+    /// The same for a test that leaves `copies` files on every node.
+    #[track_caller]
+    pub fn for_copies(scratch: &'a Scratch, copies: u64) -> Self {
+        let stage = Self::build(scratch, Scale::wanted(copies));
         let _ = stage.garland.run(&["up", &stage.list()]).with_code(0);
         stage
     }
@@ -43,9 +49,12 @@ impl<'a> Stage<'a> {
     /// Builds the lab and makes the source.
     #[track_caller]
     pub fn without_agents(scratch: &'a Scratch) -> Self {
+        Self::build(scratch, Scale::wanted(1))
+    }
+
+    fn build(scratch: &'a Scratch, scale: Scale) -> Self {
         let alone = alone();
         assert_eq!(garland_sys::process::user_id(), 0, "these tests cut wires, which needs root");
-        let scale = Scale::wanted();
         let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
         let roots = scale.roots(scratch);
         fs::create_dir_all(&roots).unwrap_or_else(|e| panic!("making {}: {e}", roots.display()));

@@ -1,7 +1,7 @@
 //! The head machine: one copy as its head sees it. It decides who is alive, who feeds whom, who is
 //! done and why not. Control is a star: every agent reports here, and no verdict waits for the chain.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::frame::Copy;
 use super::message::{FromAgent, LinkSide, NodeAddress, Report, Route, ToAgent};
@@ -79,6 +79,8 @@ pub enum HeadEvent {
     BadFrame(u16, u32),
     /// The user gave up.
     Interrupted,
+    /// For so many nanoseconds the head itself couldn't listen: it was stopped, or its machine was.
+    Slept(u64),
     /// Time went by.
     Tick,
 }
@@ -151,6 +153,8 @@ struct LaneState {
     next_epoch: u32,
     /// Links that broke, by their far end.
     retries: BTreeMap<NodeId, Retry>,
+    /// Nodes that couldn't reach the node behind them, which was failed for it.
+    unreached: BTreeSet<NodeId>,
 }
 
 /// One copy.
@@ -283,13 +287,6 @@ impl Head {
         silence.chain(retries).min().filter(|_| !self.finished)
     }
 
-    /// Moves every node's last word by `gap_ns`: the head itself stood still so long.
-    pub fn forgive(&mut self, gap_ns: u64) {
-        for node in &mut self.nodes {
-            node.last_seen = node.last_seen.saturating_add(gap_ns);
-        }
-    }
-
     /// Takes note of what happened at `now` (nanoseconds of a clock that only goes forward).
     pub fn handle(&mut self, now: u64, event: HeadEvent) {
         match event {
@@ -310,6 +307,8 @@ impl Head {
             }
             HeadEvent::BadFrame(lane, epoch) => self.bad_frame(HEAD, lane, epoch, LinkSide::Down),
             HeadEvent::Interrupted => self.give_up("interrupted"),
+            // Who was silent then may have spoken: nobody is dead because the head was.
+            HeadEvent::Slept(ns) => self.nodes.iter_mut().for_each(|node| node.last_seen += ns),
             HeadEvent::Tick => self.tick(now),
         }
         self.finish();
@@ -468,8 +467,7 @@ impl Head {
         let due: Vec<(NodeId, u32)> = due.map(|(&far, retry)| (far, retry.tries)).collect();
         for (far, tries) in due {
             if tries >= RETRIES {
-                let reason = format!("its upstream can't reach it ({RETRIES} tries)");
-                self.gone(far, NodeState::Failed(reason));
+                self.give_up_link(lane, far);
                 continue;
             }
             let state = &mut self.lanes[lane];
@@ -482,6 +480,22 @@ impl Head {
             self.send_route(lane, near);
             self.send_route(lane, far);
         }
+    }
+
+    /// Fails one end of a link that can't be had: the far one, unless the near one couldn't reach
+    /// another before, for then everyone behind it would be failed in its stead.
+    fn give_up_link(&mut self, lane: usize, far: NodeId) {
+        let state = &mut self.lanes[lane];
+        let place = state.chain.iter().position(|&node| node == far);
+        let near = place.and_then(|place| state.chain.get(place.checked_sub(1)?).copied());
+        if let Some(near) = near.filter(|&near| near != HEAD)
+            && !state.unreached.insert(near)
+        {
+            let reason = "it reaches none of the nodes behind it (is a firewall between?)";
+            return self.gone(near, NodeState::Failed(reason.to_owned()));
+        }
+        let reason = format!("its upstream can't reach it ({RETRIES} tries)");
+        self.gone(far, NodeState::Failed(reason));
     }
 
     /// Takes a node off every chain. What it had committed stays committed.
