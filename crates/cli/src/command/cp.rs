@@ -36,13 +36,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))?;
     }
     if cp.dry_run {
-        if args.json {
-            let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
-            output::print(format_args!("{text}\n"))?;
-        } else {
-            output::print(&plan)?;
-        }
-        return Ok(Exit::Done);
+        return tell_plan(args, &plan);
     }
     let places = Places::open()?;
     let lab = lab::enter(&nodes, &places, &cp.launch.lab)?;
@@ -95,6 +89,16 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         output::print(&result)?;
     }
     Ok(result.exit(cp.min_ok))
+}
+
+fn tell_plan(args: &Args, plan: &Plan) -> Result<Exit, Failure> {
+    if args.json {
+        let text = serde_json::to_string_pretty(plan).or_nothing("writing the plan")?;
+        output::print(format_args!("{text}\n"))?;
+    } else {
+        output::print(plan)?;
+    }
+    Ok(Exit::Done)
 }
 
 fn destination(inventory: &Inventory, cp: &Cp) -> Result<(Vec<Node>, Vec<u8>), Failure> {
