@@ -117,7 +117,7 @@ pub struct Launch {
     #[arg(long, value_enum)]
     pub launcher: Option<LauncherName>,
     /// How relays pass bytes on.
-    #[arg(long, value_enum, default_value = "splice", hide = true)]
+    #[arg(long, value_enum, default_value = "copy", hide = true)]
     pub relay: RelayName,
     /// The lab that lab:.. nodes belong to.
     #[arg(long, default_value = "lab", value_name = "NAME")]
@@ -299,7 +299,7 @@ pub struct Agent {
     #[arg(long)]
     pub stay: Option<u64>,
     /// How bytes are passed on.
-    #[arg(long, value_enum, default_value = "splice")]
+    #[arg(long, value_enum, default_value = "copy")]
     pub relay: RelayName,
     /// Leave whoever started it behind, and write complaints to a file.
     #[arg(long)]

@@ -2,7 +2,10 @@
 //! slice while they still arrive.
 //!
 //! Two ways, the same result. `Splice` moves the bytes inside the kernel and reads only the node's
-//! own double; `Copy` reads them once and writes them on. `benches/results` says which wins where.
+//! own double; `Copy` reads them once and writes them on. A node that keeps the file must read every
+//! byte anyway, and then the fresh bytes are cheaper to send from its cache than to send from pages
+//! and read from them later: measured over unshaped wires to 5 nodes, `Copy` took 0.70-0.83 CPU
+//! seconds a GiB and node, `Splice` 0.86-0.94; over shaped ones to 20 nodes they were equal.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -21,9 +24,9 @@ const SLICE_MAX: usize = 64 << 10;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Path {
     /// Inside the kernel; falls back to `Copy` where a socket can't be spliced.
-    #[default]
     Splice,
     /// Through this process's memory.
+    #[default]
     Copy,
 }
 
