@@ -88,7 +88,7 @@ impl Lab {
             at_once: flows.len(),
             goodput,
             theory: if flows.contains(&(to, from)) {
-                medium.goodput_both_ways()
+                medium.goodput_both_ways(self.spec().nodes)
             } else {
                 medium.goodput()
             },

@@ -35,9 +35,11 @@ impl Medium {
     }
 
     /// The same for each of two flows that run against each other.
-    pub fn goodput_both_ways(&self) -> Option<f64> {
+    pub fn goodput_both_ways(&self, nodes: u32) -> Option<f64> {
         match self {
-            Medium::Switch { rate } => rate.map(shaping::goodput_both_ways),
+            Medium::Switch { rate } => {
+                rate.map(|rate| shaping::goodput_both_ways(rate, shaping::is_exact(rate, nodes)))
+            }
         }
     }
 

@@ -10,13 +10,14 @@ pub(super) fn steps(nodes: u32, rate: Option<u64>) -> Vec<Step> {
     steps.extend(numbers().map(|number| Step::Namespace { node: name(number) }));
     steps.extend(numbers().flat_map(attach));
     steps.extend(rate.into_iter().flat_map(|rate| {
-        let shape = shaping::qdisc(rate);
+        let shape = shaping::qdisc(rate, shaping::is_exact(rate, nodes));
         numbers().map(move |number| Step::Tc {
             place: Place::Switch,
             line: format!("qdisc add dev {} root {shape}", port(number)),
         })
     }));
-    steps.extend(numbers().flat_map(|number| node(number, rate)));
+    let exact = rate.is_some_and(|rate| shaping::is_exact(rate, nodes));
+    steps.extend(numbers().flat_map(|number| node(number, rate, exact)));
     steps
 }
 
@@ -56,7 +57,7 @@ fn attach(number: u32) -> [Step; 2] {
     ]
 }
 
-fn node(number: u32, rate: Option<u64>) -> Vec<Step> {
+fn node(number: u32, rate: Option<u64>, exact: bool) -> Vec<Step> {
     let place = Place::Node(name(number));
     let ip = |line: String| Step::Ip { place: place.clone(), line };
     let sysctl = |key: &str, value: &str| Step::Sysctl {
@@ -78,7 +79,7 @@ fn node(number: u32, rate: Option<u64>) -> Vec<Step> {
             sysctl("net.ipv4.tcp_limit_output_bytes", &shaping::socket_share(rate).to_string()),
             Step::Tc {
                 place: place.clone(),
-                line: format!("qdisc add dev eth0 root {}", shaping::qdisc(rate)),
+                line: format!("qdisc add dev eth0 root {}", shaping::qdisc(rate, exact)),
             },
         ]
     }));
