@@ -7,7 +7,7 @@ use garland_core::cluster::Node;
 use garland_lab::{Lab, StateDir};
 
 use super::local::own_binary;
-use super::{Launched, Orders, Starting};
+use super::{Launched, Orders, start_confined};
 use crate::failure::Failure;
 use crate::nodes::LAB_PREFIX;
 use crate::places::Places;
@@ -44,13 +44,7 @@ pub fn launch(lab: &Lab, name: &str, orders: &Orders, log: &Path) -> Result<Laun
     let root = lab.root(node).map_err(|error| error.to_string())?;
     let address = lab.address(node).map_err(|error| error.to_string())?;
     let binary = std::fs::read_link(own_binary()).map_err(|error| error.to_string())?;
-    let mut command = lab.command(node, binary).map_err(|error| error.to_string())?;
-    command.args(orders.arguments()).arg("--root").arg(root);
-    if orders.stay.is_some() {
-        command.arg("--log").arg(log);
-    }
-    let starting =
-        Starting::start(command, log).map_err(|error| format!("starting {name}: {error}"))?;
-    let (ready, child) = starting.ready()?;
+    let command = lab.command(node, binary).map_err(|error| error.to_string())?;
+    let (ready, child) = start_confined(command, name, &root, orders, log)?;
     Ok(Launched { ready, addresses: vec![IpAddr::V4(address)], child: Some(child) })
 }

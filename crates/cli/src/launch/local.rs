@@ -4,20 +4,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Launched, Orders, Starting};
+use super::{Launched, Orders, start_confined};
 
 /// Starts the agent of the local node `name`, whose folder is `root`.
 pub fn launch(name: &str, root: &Path, orders: &Orders, log: &Path) -> Result<Launched, String> {
     std::fs::create_dir_all(root)
         .map_err(|error| format!("making its folder {}: {error}", root.display()))?;
-    let mut command = Command::new(own_binary());
-    command.args(orders.arguments()).arg("--root").arg(root);
-    if orders.stay.is_some() {
-        command.arg("--log").arg(log);
-    }
-    let starting =
-        Starting::start(command, log).map_err(|error| format!("starting {name}: {error}"))?;
-    let (ready, child) = starting.ready()?;
+    let command = Command::new(own_binary());
+    let (ready, child) = start_confined(command, name, root, orders, log)?;
     let addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
     Ok(Launched { ready, addresses, child: Some(child) })
 }

@@ -11,6 +11,8 @@ mod ssh;
 mod ways;
 
 use std::net::IpAddr;
+use std::path::Path;
+use std::process::Command;
 
 use garland_node::ReadyLine;
 
@@ -56,4 +58,22 @@ impl Orders {
         }
         arguments
     }
+}
+
+/// Starts the agent of the node `name` by `command`, a process of this machine, confined to the
+/// folder `root`; waits until it is ready.
+fn start_confined(
+    mut command: Command,
+    name: &str,
+    root: &Path,
+    orders: &Orders,
+    log: &Path,
+) -> Result<(ReadyLine, LaunchedChild), String> {
+    command.args(orders.arguments()).arg("--root").arg(root);
+    if orders.stay.is_some() {
+        command.arg("--log").arg(log);
+    }
+    let starting =
+        Starting::start(command, log).map_err(|error| format!("starting {name}: {error}"))?;
+    starting.ready()
 }

@@ -302,8 +302,8 @@ impl Head {
                 (1..self.nodes.len()).for_each(|at| self.commit(at));
             }
             HeadEvent::SourceFailed(reason) => self.give_up(&reason),
-            HeadEvent::LinkLost(lane, epoch, reason) => {
-                self.link_lost(now, HEAD, lane, epoch, LinkSide::Down, &reason);
+            HeadEvent::LinkLost(lane, epoch, _) => {
+                self.link_lost(now, HEAD, lane, epoch, LinkSide::Down);
             }
             HeadEvent::BadFrame(lane, epoch) => self.bad_frame(HEAD, lane, epoch, LinkSide::Down),
             HeadEvent::Interrupted => self.give_up("interrupted"),
@@ -330,8 +330,8 @@ impl Head {
             FromAgent::Ready(of) if of == copy && self.nodes[at].state == NodeState::Joining => {
                 self.nodes[at].state = NodeState::Ready;
             }
-            FromAgent::LinkLost { copy: of, lane, epoch, side, reason } if of == copy => {
-                self.link_lost(now, id, lane, epoch, side, &reason);
+            FromAgent::LinkLost { copy: of, lane, epoch, side, .. } if of == copy => {
+                self.link_lost(now, id, lane, epoch, side);
             }
             FromAgent::Bad(of, index) if of == copy => {
                 let seen = self.faults.entry(index).or_default();
@@ -399,15 +399,7 @@ impl Head {
         node.report = report;
     }
 
-    fn link_lost(
-        &mut self,
-        now: u64,
-        by: NodeId,
-        lane: u16,
-        epoch: u32,
-        side: LinkSide,
-        _reason: &str,
-    ) {
+    fn link_lost(&mut self, now: u64, by: NodeId, lane: u16, epoch: u32, side: LinkSide) {
         let Some((_, far)) = self.ends_of(by, lane, epoch, side) else { return };
         let retry = self.lanes[usize::from(lane)].retries.entry(far).or_default();
         if now.saturating_sub(retry.tried) >= FORGIVE_NS {
