@@ -6,6 +6,11 @@
 //!
 //! Indices ([`NodeId`], [`NicId`], [`MediumId`]) are places in the vectors of one [`Topology`].
 
+pub mod shapes;
+mod subnet;
+
+pub use subnet::Subnet;
+
 use std::fmt;
 use std::net::Ipv4Addr;
 
@@ -172,7 +177,8 @@ pub enum Selector {
     Subflow,
 }
 
-/// A route of a node.
+/// A route of a node. What it sends has [`Node::address`] as its source, whatever the NIC; replies may
+/// come by another NIC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     /// Whose route it is.
