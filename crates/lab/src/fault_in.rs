@@ -5,8 +5,10 @@ use std::collections::HashSet;
 use garland_core::cluster::topology::{MediumKind, Topology};
 
 use crate::medium::ports;
-use crate::{address, shaping};
+use crate::shaping;
 
+/// The most nodes beside the head: as many as a bridge has ports, and some room.
+const MOST_NODES: usize = 1000;
 /// The longest name of a device, from linux/if.h, without its end.
 const LONGEST_DEVICE: usize = 15;
 /// The longest host name, from sethostname(2).
@@ -24,10 +26,9 @@ fn nodes(topology: &Topology) -> Option<String> {
     if count < 2 {
         return Some("a lab needs one node at least beside its head".to_owned());
     }
-    if count > address::MOST_NODES as usize + 1 {
-        let most = address::MOST_NODES;
+    if count > MOST_NODES + 1 {
         return Some(format!(
-            "{} nodes are too many: {most} beside the head are the most",
+            "{} nodes are too many: {MOST_NODES} beside the head are the most",
             count - 1
         ));
     }

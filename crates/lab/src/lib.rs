@@ -9,7 +9,6 @@
 //! A program that calls [`Lab::up`] or [`Lab::check`] is started again as the keeper or the probe,
 //! so its `main` begins with [`hidden::main`], before it makes a thread.
 
-pub mod address;
 mod apply;
 pub mod check;
 mod counters;

@@ -51,7 +51,7 @@ impl<'b> Draft<'b> {
     pub(super) fn medium(&mut self, name: String, kind: MediumKind) -> MediumId {
         let cable = match kind {
             MediumKind::Wire => "crossed",
-            MediumKind::Hub | MediumKind::Switch { .. } => "direct",
+            MediumKind::Hub { .. } | MediumKind::Switch { .. } => "direct",
         };
         self.topology.media.push(Medium {
             name,
