@@ -18,6 +18,7 @@ use garland_sys::init::{self, Forked};
 use garland_sys::namespace::{self, Kind};
 use serde::{Deserialize, Serialize};
 
+use crate::medium::collisions;
 use crate::record::Keeper;
 use crate::{LabError, Spec, apply, hidden, plan};
 
@@ -34,19 +35,41 @@ enum Reply {
 
 /// Runs the keeper's part; see [`hidden::main`].
 pub fn main() -> ExitCode {
-    let reply = match read_spec() {
-        Ok(spec) => match isolate() {
-            Ok((Forked::Parent, _)) => return ExitCode::SUCCESS,
-            Ok((Forked::Child, rootless)) => build(&spec, rootless),
-            Err(error) => Reply::Refused { reason: error.to_string(), hint: hint() },
-        },
-        Err(error) => Reply::Failed(format!("read the description: {error}")),
+    let spec = match read_spec() {
+        Ok(spec) => spec,
+        Err(error) => return refuse(&Reply::Failed(format!("read the description: {error}"))),
     };
-    let stays = matches!(reply, Reply::Ready(_));
-    if say(&reply).is_ok() && stays && told_to_stay() && init::silence().is_ok() {
-        init::reap_for_ever();
+    let reply = match isolate() {
+        Ok((Forked::Parent, _)) => return ExitCode::SUCCESS,
+        Ok((Forked::Child, rootless)) => build(&spec, rootless),
+        Err(error) => Reply::Refused { reason: error.to_string(), hint: hint() },
+    };
+    if !matches!(reply, Reply::Ready(_)) {
+        return refuse(&reply);
+    }
+    if say(&reply).is_ok() && told_to_stay() && init::silence().is_ok() {
+        return serve(&spec);
     }
     ExitCode::FAILURE
+}
+
+fn refuse(reply: &Reply) -> ExitCode {
+    // Whoever started it and doesn't listen any more has gone away.
+    let _ = say(reply);
+    ExitCode::FAILURE
+}
+
+/// What the keeper does while the lab stands: it reaps. A second process keeps the rates of hubs
+/// with collisions, and ends with the first as all of the lab.
+fn serve(spec: &Spec) -> ExitCode {
+    if collisions::are_wanted(&spec.topology) {
+        match init::fork() {
+            Ok(Forked::Child) => collisions::keep(&spec.topology),
+            Ok(Forked::Parent) => {}
+            Err(_) => return ExitCode::FAILURE,
+        }
+    }
+    init::reap_for_ever()
 }
 
 /// A keeper whose lab stands and that still ends unless [`Started::stay`] is called.

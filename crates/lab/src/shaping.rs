@@ -104,7 +104,8 @@ const SLOWEST: u64 = 16_000;
 const FASTEST: u64 = 25_000_000_000;
 
 const PAYLOAD: u64 = 1448;
-const FRAME: u64 = 1514;
+/// Bytes of a full frame that the kernel counts.
+pub(crate) const FRAME: u64 = 1514;
 /// Bytes that a full frame occupies the wire for.
 pub(crate) const WIRE: u64 = 1538;
 /// Bytes of wire that acknowledgements take for each full frame: one of 66 bytes (90 on the wire)

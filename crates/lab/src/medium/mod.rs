@@ -5,6 +5,7 @@
 //! gives frames back only where it lives.
 
 mod bridge;
+pub mod collisions;
 mod hub;
 mod port;
 mod queue;
