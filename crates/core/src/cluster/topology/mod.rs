@@ -6,9 +6,15 @@
 //!
 //! Indices ([`NodeId`], [`NicId`], [`MediumId`]) are places in the vectors of one [`Topology`].
 
+pub mod bounds;
+mod crossing;
+mod next_hop;
+pub mod paths;
+mod resource;
 pub mod shapes;
 mod subnet;
 
+pub use resource::Resource;
 pub use subnet::Subnet;
 
 use std::fmt;
