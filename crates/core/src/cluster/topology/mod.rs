@@ -12,6 +12,7 @@ mod next_hop;
 pub mod paths;
 mod resource;
 pub mod shapes;
+pub mod sizing;
 mod subnet;
 
 pub use resource::Resource;
