@@ -28,7 +28,7 @@ pub(super) fn crossings(topology: &Topology, from: NicId, to: NicId) -> Vec<Vec<
 }
 
 /// Uplinks to each medium from `from`; `None` for those that aren't joined to it.
-pub(super) fn distances(topology: &Topology, from: MediumId) -> Vec<Option<u32>> {
+fn distances(topology: &Topology, from: MediumId) -> Vec<Option<u32>> {
     let mut distances = vec![None; topology.media.len()];
     distances[from] = Some(0);
     let mut queue = VecDeque::from([(from, 0)]);

@@ -7,14 +7,17 @@
 //! Indices ([`NodeId`], [`NicId`], [`MediumId`]) are places in the vectors of one [`Topology`].
 
 pub mod bounds;
+mod check;
 mod crossing;
-mod next_hop;
+mod forwarding;
 pub mod paths;
 mod resource;
 pub mod shapes;
 pub mod sizing;
 mod subnet;
 
+pub use check::{LONGEST_DEVICE, MOST_NODES, TopologyFault};
+pub use forwarding::Forwarding;
 pub use resource::Resource;
 pub use subnet::Subnet;
 
@@ -253,5 +256,22 @@ impl Topology {
     /// The NICs plugged into a medium, in order.
     pub fn stations(&self, medium: MediumId) -> impl Iterator<Item = (NicId, &Nic)> {
         self.nics.iter().enumerate().filter(move |(_, nic)| nic.medium == medium)
+    }
+
+    /// For each medium the first one of those that uplinks join it to, itself included: media with
+    /// the same are one broadcast domain.
+    pub fn segments(&self) -> Vec<MediumId> {
+        let mut first: Vec<MediumId> = (0..self.media.len()).collect();
+        let root = |first: &[MediumId], mut medium: MediumId| {
+            while first[medium] != medium {
+                medium = first[medium];
+            }
+            medium
+        };
+        for uplink in &self.uplinks {
+            let (a, b) = (root(&first, uplink.from), root(&first, uplink.to));
+            first[a.max(b)] = a.min(b);
+        }
+        (0..self.media.len()).map(|medium| root(&first, medium)).collect()
     }
 }

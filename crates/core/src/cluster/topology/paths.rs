@@ -5,8 +5,7 @@ use std::net::Ipv4Addr;
 use serde::Serialize;
 
 use super::crossing::crossings;
-use super::next_hop::{hops, station};
-use super::{NodeId, Resource, Selector, Topology};
+use super::{Forwarding, NextHop, NodeId, Resource, Selector, Topology};
 
 /// The most choices that are told apart where flows choose again and again on their way.
 const MOST_CHOICES: usize = 256;
@@ -50,48 +49,63 @@ pub struct Stream {
     pub back: Vec<Choice>,
 }
 
-/// The streams of a connection from a node to another one's address: one, or with
-/// [`Selector::Subflow`] at both ends one for each of the receiver's NICs.
+/// The streams of a connection from a node to another one's address: see [`Ways::between`].
 pub fn paths(topology: &Topology, from: NodeId, to: NodeId) -> Vec<Stream> {
-    let subflows = |node: NodeId| {
-        let bonds = topology.bonds.iter().filter(move |bond| bond.node == node);
-        bonds.into_iter().find(|bond| bond.selector == Selector::Subflow)
-    };
-    match (subflows(from), subflows(to)) {
-        (Some(ours), Some(theirs)) if from != to => {
-            let ends = ours.nics.iter().zip(&theirs.nics);
-            let addresses = |nic: usize| topology.nics[nic].address;
-            ends.filter_map(|(&ours, &theirs)| addresses(ours).zip(addresses(theirs)))
-                .map(|(ours, theirs)| stream(topology, (from, ours), (to, theirs)))
-                .collect()
+    Ways::of(topology).between(from, to)
+}
+
+/// All ways of a topology.
+pub struct Ways<'t> {
+    topology: &'t Topology,
+    forwarding: Forwarding<'t>,
+}
+
+impl<'t> Ways<'t> {
+    /// Those of this topology, whose indices must be good, as [`Topology::check`] makes sure.
+    pub fn of(topology: &'t Topology) -> Self {
+        Self { topology, forwarding: Forwarding::of(topology) }
+    }
+
+    /// The streams of a connection from a node to another one's address: one, or with
+    /// [`Selector::Subflow`] at both ends one for each NIC of their bonds.
+    pub fn between(&self, from: NodeId, to: NodeId) -> Vec<Stream> {
+        let subflows = |node: NodeId| {
+            let mut bonds = self.topology.bonds.iter().filter(|bond| bond.node == node);
+            bonds.find(|bond| bond.selector == Selector::Subflow)
+        };
+        match (subflows(from), subflows(to)) {
+            (Some(ours), Some(theirs)) if from != to => {
+                let address = |nic: usize| self.topology.nics[nic].address;
+                let ends = ours.nics.iter().zip(&theirs.nics);
+                let ends = ends.filter_map(|(&ours, &theirs)| address(ours).zip(address(theirs)));
+                ends.map(|(ours, theirs)| self.stream((from, ours), (to, theirs))).collect()
+            }
+            _ => vec![self.to_address(from, to, self.topology.nodes[to].address)],
         }
-        _ => vec![paths_to(topology, from, to, topology.nodes[to].address)],
+    }
+
+    /// The stream from a node to a certain address of another one: that of a rail.
+    pub fn to_address(&self, from: NodeId, to: NodeId, address: Ipv4Addr) -> Stream {
+        let topology = self.topology;
+        // On a rail a connection has the address of the sender's NIC on it.
+        let rail = (address != topology.nodes[to].address)
+            .then(|| topology.nics_of(to).position(|(_, nic)| nic.address == Some(address)))
+            .flatten();
+        let ours = rail.and_then(|rail| topology.nics_of(from).nth(rail)?.1.address);
+        self.stream((from, ours.unwrap_or(topology.nodes[from].address)), (to, address))
+    }
+
+    fn stream(&self, from: (NodeId, Ipv4Addr), to: (NodeId, Ipv4Addr)) -> Stream {
+        let ahead = |from: NodeId, (to, address)| {
+            Walk { ways: self, to, address }.ahead(from, &mut Vec::new())
+        };
+        Stream { there: ahead(from.0, to), back: ahead(to.0, from) }
     }
 }
 
-/// The stream from a node to a certain address of another one: that of a rail.
-pub fn paths_to(topology: &Topology, from: NodeId, to: NodeId, address: Ipv4Addr) -> Stream {
-    let there = ways(topology, from, to, address);
-    // A connection has the address of the NIC it leaves by, unless the node has one of its own.
-    let rail = topology
-        .nics_of(to)
-        .position(|(_, nic)| nic.address == Some(address) && address != topology.nodes[to].address);
-    let ours = rail.and_then(|rail| topology.nics_of(from).nth(rail)?.1.address);
-    let back = ways(topology, to, from, ours.unwrap_or(topology.nodes[from].address));
-    Stream { there, back }
-}
-
-fn stream(topology: &Topology, from: (NodeId, Ipv4Addr), to: (NodeId, Ipv4Addr)) -> Stream {
-    Stream { there: ways(topology, from.0, to.0, to.1), back: ways(topology, to.0, from.0, from.1) }
-}
-
-/// The choices a connection has from a node to an address of another.
-fn ways(topology: &Topology, from: NodeId, to: NodeId, address: Ipv4Addr) -> Vec<Choice> {
-    Walk { topology, to, address }.ahead(from, &mut Vec::new())
-}
-
+/// On the way to an address of a node.
 struct Walk<'a> {
-    topology: &'a Topology,
+    ways: &'a Ways<'a>,
     to: NodeId,
     address: Ipv4Addr,
 }
@@ -103,11 +117,11 @@ impl Walk<'_> {
             let path = Path { nodes: vec![at], resources: Vec::new(), mtu: u16::MAX };
             return vec![Choice { chance: 1.0, legs: vec![Leg { share: 1.0, path }] }];
         }
-        let forwards = seen.is_empty() || self.topology.nodes[at].forwards;
+        let forwards = seen.is_empty() || self.ways.topology.nodes[at].forwards;
         if !forwards || seen.contains(&at) {
             return vec![Choice::LOST];
         }
-        let (selector, hops) = hops(self.topology, at, self.address);
+        let (selector, hops) = self.ways.forwarding.hops(at, self.address);
         seen.push(at);
         let each = hops.iter().map(|hop| self.hop(at, hop, seen)).collect::<Vec<_>>();
         seen.pop();
@@ -119,9 +133,9 @@ impl Walk<'_> {
     }
 
     /// The choices through one hop.
-    fn hop(&self, at: NodeId, hop: &super::NextHop, seen: &mut Vec<NodeId>) -> Vec<Choice> {
-        let topology = self.topology;
-        let Some(station) = station(topology, hop.nic, hop.via.unwrap_or(self.address)) else {
+    fn hop(&self, at: NodeId, hop: &NextHop, seen: &mut Vec<NodeId>) -> Vec<Choice> {
+        let Ways { topology, forwarding } = self.ways;
+        let Some(station) = forwarding.station(hop.nic, hop.via.unwrap_or(self.address)) else {
             return vec![Choice::LOST];
         };
         let next = &topology.nics[station];

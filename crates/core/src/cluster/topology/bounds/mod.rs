@@ -17,7 +17,7 @@ pub use loads::{Load, loads};
 
 use std::collections::HashMap;
 
-use super::paths::{Choice, Leg, Stream, paths};
+use super::paths::{Choice, Leg, Stream, Ways};
 use super::{NodeId, Resource, Topology};
 
 /// Bytes on the wire beside a packet.
@@ -88,7 +88,8 @@ pub fn by_hash(topology: &Topology, flows: &[(NodeId, NodeId)]) -> bool {
 }
 
 fn streams(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<Vec<Stream>> {
-    flows.iter().map(|&(from, to)| paths(topology, from, to)).collect()
+    let ways = Ways::of(topology);
+    flows.iter().map(|&(from, to)| ways.between(from, to)).collect()
 }
 
 /// The streams' rates as those of their connections.

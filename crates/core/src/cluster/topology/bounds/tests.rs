@@ -1,3 +1,4 @@
+use super::super::paths::paths;
 use super::super::shapes::{
     Basis, Between, Joined, Mesh, Segment, bonded, hub, mesh, star, switch,
 };

@@ -1,7 +1,7 @@
 //! The usual shapes: a few numbers become a resolved [`Topology`](super::Topology).
 //!
 //! They always give one; whether it can be (a hub without a rate, one node, two nodes of one name)
-//! is said by `Topology::check`.
+//! is said by [`Topology::check`](super::Topology::check).
 //!
 //! ```
 //! use garland_core::cluster::topology::shapes::{Basis, Between, star};
