@@ -10,6 +10,7 @@ pub mod bounds;
 mod check;
 mod crossing;
 mod forwarding;
+mod inventory;
 pub mod paths;
 mod resource;
 pub mod shapes;
@@ -18,6 +19,7 @@ mod subnet;
 
 pub use check::{LONGEST_DEVICE, MOST_NODES, TopologyFault};
 pub use forwarding::Forwarding;
+pub use inventory::Inventory;
 pub use resource::Resource;
 pub use subnet::Subnet;
 
@@ -232,6 +234,13 @@ impl fmt::Display for Ethernet {
 )]
 #[serde(transparent)]
 pub struct Price(pub u64);
+
+/// `15.00`.
+impl fmt::Display for Price {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}.{:02}", self.0 / 100, self.0 % 100))
+    }
+}
 
 /// The cables of a medium.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

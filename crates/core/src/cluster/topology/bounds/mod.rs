@@ -18,7 +18,7 @@ pub use loads::{Load, loads};
 use std::collections::HashMap;
 
 use super::paths::{Choice, Leg, Stream, Ways};
-use super::{NodeId, Resource, Topology};
+use super::{NodeId, Reach, Resource, Topology};
 
 /// Bytes on the wire beside a packet.
 const FRAME: f64 = 38.0;
@@ -48,6 +48,31 @@ pub fn max_min_of(topology: &Topology, connections: &[Vec<Stream>]) -> Vec<f64> 
     let all: Vec<&Stream> = connections.iter().flatten().collect();
     let picks = spread(topology, &all);
     sums(connections, &fill(topology, &all, &picks))
+}
+
+/// The same over all rails: a connection is one lane for each NIC of its receiver.
+pub fn max_min_over_rails(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<f64> {
+    let ways = Ways::of(topology);
+    let lanes = |&(from, to): &(NodeId, NodeId)| {
+        let addresses = topology.nics_of(to).filter_map(|(_, nic)| nic.address);
+        addresses.map(|address| ways.to_address(from, to, address)).collect()
+    };
+    max_min_of(topology, &flows.iter().map(lanes).collect::<Vec<_>>())
+}
+
+/// How many rails there are: every node has a NIC with an address of its own on each, and nothing
+/// binds them together. One where there are none.
+pub fn rails(topology: &Topology) -> usize {
+    let head: Vec<_> = topology.nics_of(0).filter_map(|(_, nic)| nic.address).collect();
+    let own = (0..topology.nodes.len()).all(|node| {
+        let addresses = topology.nics_of(node).filter(|(_, nic)| match nic.reach {
+            Reach::Subnet(_) => nic.address.is_some(),
+            Reach::Peer(_) | Reach::Nobody => false,
+        });
+        addresses.count() == head.len()
+    });
+    let bound = !topology.bonds.is_empty() || !topology.routes.is_empty();
+    if own && !bound { head.len().max(1) } else { 1 }
 }
 
 /// What each connection gets on average when every hash is as likely as any other: the mean over

@@ -259,3 +259,26 @@ fn a_lost_half_of_a_bond_is_no_connection() {
     topology.nics[3].medium = 0;
     assert_eq!(max_min(&topology, &[(0, 1)]), [0.0]);
 }
+
+#[test]
+fn rails_are_used_by_lanes() {
+    // Subflows without a bond are rails: a network and an address each.
+    let mut topology = bonded(&basis(3, 10), 3, Segment::Switch, Selector::Subflow);
+    assert_eq!(rails(&topology), 1);
+    topology.bonds.clear();
+    assert_eq!(rails(&topology), 3);
+    close(max_min(&topology, &[(0, 1)])[0], 10.0 * WIRE);
+    close(max_min_over_rails(&topology, &[(0, 1)])[0], 30.0 * WIRE);
+    let stream = paths(&topology, 2, 1).remove(0);
+    assert_eq!(stream.there[0].legs[0].path.resources, [Resource::Out(6), Resource::In(3)]);
+    let third = paths_to_third(&topology);
+    assert_eq!(third.there[0].legs[0].path.resources, [Resource::Out(8), Resource::In(5)]);
+    assert_eq!(third.back[0].legs[0].path.resources, [Resource::Out(5), Resource::In(8)]);
+    assert_eq!(rails(&star(&basis(3, 10), Between::Forwarded)), 1);
+    assert_eq!(rails(&switch(&basis(3, 10), None)), 1);
+}
+
+fn paths_to_third(topology: &Topology) -> Stream {
+    let address = topology.nics[5].address.unwrap();
+    Ways::of(topology).to_address(2, 1, address)
+}
