@@ -203,7 +203,7 @@ pub struct Route {
 /// The next hop of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextHop {
-    /// Through which NIC.
+    /// Through which NIC; any one of a bond that works below IP stands for the bond.
     pub nic: NicId,
     /// To which station of its medium; none when the destination itself is one.
     pub via: Option<Ipv4Addr>,

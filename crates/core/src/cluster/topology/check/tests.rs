@@ -45,6 +45,17 @@ fn every_shape_can_be() {
                 }
             }
         }
+        shapes.extend([ring(&basis), full_mesh(&basis), rail(&basis, 3)]);
+        for (leaves, spines) in [(1, 1), (2, 1), (4, 3)] {
+            shapes.push(leaf_spine(&basis, &LeafSpine { leaves, spines, uplink: None }));
+        }
+        for wires in [1, 2] {
+            for first in [1, 2, 9] {
+                let selector = Selector::Flow;
+                let measures = JoinedStars { first, trunk: basis.rate, wires, selector };
+                shapes.push(joined_stars(&basis, &measures));
+            }
+        }
         for shape in shapes {
             assert_eq!(shape.check(), Ok(()), "{shape:?}");
         }
