@@ -132,7 +132,12 @@ pub struct Medium {
 #[serde(rename_all = "lowercase")]
 pub enum MediumKind {
     /// One shared half-duplex medium for all stations, as a coaxial bus or a repeater.
-    Hub,
+    Hub {
+        /// Whether stations that want to send at once lose time to collisions, as on Ethernet: up
+        /// to 7 % of the rate with full frames (Metcalfe and Boggs, 1976). Without them the medium
+        /// is shared fairly and loses nothing, which is what the bounds assume.
+        collisions: bool,
+    },
     /// Full duplex ports, store and forward.
     Switch {
         /// What all ports together can pass on; without limit when none is given.
