@@ -6,9 +6,21 @@
 //!
 //! Indices ([`NodeId`], [`NicId`], [`MediumId`]) are places in the vectors of one [`Topology`].
 
+pub mod bounds;
+mod check;
+mod crossing;
+mod forwarding;
+mod inventory;
+pub mod paths;
+mod resource;
 pub mod shapes;
+pub mod sizing;
 mod subnet;
 
+pub use check::{LONGEST_DEVICE, MOST_NODES, TopologyFault};
+pub use forwarding::Forwarding;
+pub use inventory::Inventory;
+pub use resource::Resource;
 pub use subnet::Subnet;
 
 use std::fmt;
@@ -196,7 +208,7 @@ pub struct Route {
 /// The next hop of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextHop {
-    /// Through which NIC.
+    /// Through which NIC; any one of a bond that works below IP stands for the bond.
     pub nic: NicId,
     /// To which station of its medium; none when the destination itself is one.
     pub via: Option<Ipv4Addr>,
@@ -228,6 +240,13 @@ impl fmt::Display for Ethernet {
 #[serde(transparent)]
 pub struct Price(pub u64);
 
+/// `15.00`.
+impl fmt::Display for Price {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}.{:02}", self.0 / 100, self.0 % 100))
+    }
+}
+
 /// The cables of a medium.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cable {
@@ -251,5 +270,22 @@ impl Topology {
     /// The NICs plugged into a medium, in order.
     pub fn stations(&self, medium: MediumId) -> impl Iterator<Item = (NicId, &Nic)> {
         self.nics.iter().enumerate().filter(move |(_, nic)| nic.medium == medium)
+    }
+
+    /// For each medium the first one of those that uplinks join it to, itself included: media with
+    /// the same are one broadcast domain.
+    pub fn segments(&self) -> Vec<MediumId> {
+        let mut first: Vec<MediumId> = (0..self.media.len()).collect();
+        let root = |first: &[MediumId], mut medium: MediumId| {
+            while first[medium] != medium {
+                medium = first[medium];
+            }
+            medium
+        };
+        for uplink in &self.uplinks {
+            let (a, b) = (root(&first, uplink.from), root(&first, uplink.to));
+            first[a.max(b)] = a.min(b);
+        }
+        (0..self.media.len()).map(|medium| root(&first, medium)).collect()
     }
 }
