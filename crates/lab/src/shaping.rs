@@ -111,6 +111,8 @@ pub(crate) const WIRE: u64 = 1538;
 /// Bytes of wire that acknowledgements take for each full frame: one of 66 bytes (90 on the wire)
 /// for every second frame.
 const ACKNOWLEDGEMENT: u64 = 45;
+/// The mean length of a flow's frames on the wire: two full ones and an acknowledgement.
+pub(crate) const MEAN_FRAME: f64 = (2 * (WIRE + ACKNOWLEDGEMENT)) as f64 / 3.0;
 
 /// The parameters of tc-tbf(8), which [`fmt::Display`] writes as `tc` wants them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use std::os::unix::process::ExitStatusExt;
 
 use garland_core::cluster::topology::MediumKind;
 use garland_core::units::{Nanos, Rate, bytes};
-use garland_lab::check::Measured;
 use garland_lab::{Lab, MediumStatus, NicStatus, Spec, Status, plan};
 use garland_sys::clock;
 
@@ -60,23 +59,8 @@ fn up(spec: Spec, check: bool, dry_run: bool) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let report = lab.check().map_err(Failure::nothing)?;
-    report.iter().for_each(print_measured);
-    Ok(if report.iter().all(Measured::holds) { Exit::Done } else { Exit::Fault })
-}
-
-fn print_measured(measured: &Measured) {
-    let Measured { from, to, at_once, goodput, theory } = measured;
-    let mbits = |bits: f64| bits / 1e6;
-    let beside = match theory {
-        Some(theory) => format!(
-            "of {:.1} Mbit/s: {:.2} %",
-            mbits(*theory),
-            measured.ratio().unwrap_or(0.0) * 100.0
-        ),
-        None => "unshaped".to_owned(),
-    };
-    let verdict = if measured.holds() { "ok" } else { "off" };
-    println!("{verdict:<4}{from} -> {to}, {at_once} at once: {:.1} {beside}", mbits(*goodput));
+    print!("{report}");
+    Ok(if report.holds() { Exit::Done } else { Exit::Fault })
 }
 
 fn open(name: &str) -> Result<Lab, Failure> {
