@@ -31,3 +31,4 @@ pub use conduit::Path as RelayPath;
 pub use connection::{Connection, ConnectionError, connect_agent};
 pub use head::{Agent, CopyJob, Moments, NodeOutcome, Outcome, Progress, run_copy};
 pub use source::{Source, SourceError};
+pub use store::reason;
