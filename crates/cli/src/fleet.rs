@@ -79,7 +79,7 @@ impl Muster<'_> {
         let orders = Orders { controller: keys.public, relay: self.launch.relay, stay: self.stay };
         let allocation = std::env::var("SLURM_JOB_NODELIST").ok();
         let asked = self.launch.launcher;
-        let ways = Ways::new(self.nodes, self.cluster, asked, allocation.as_deref());
+        let ways = Ways::new(self.nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
         let results: Vec<Mutex<Option<Enlisted>>> =
             self.nodes.iter().map(|_| Mutex::new(None)).collect();
         let shelf = Shelf::open(self.places, self.lab.map(Lab::name))?;
@@ -93,7 +93,10 @@ impl Muster<'_> {
                         let (Some(node), Some(slot)) = (self.nodes.get(at), results.get(at)) else {
                             return;
                         };
-                        let result = self.enlist(node, &recruiter);
+                        let mut result = self.enlist(node, &recruiter);
+                        if self.lab.is_none() && !nodes::is_local(&node.name) {
+                            ways.settle(node, result.as_mut().ok().map(|(agent, _)| agent));
+                        }
                         *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
                     }
                 });

@@ -7,6 +7,7 @@ pub mod lab;
 pub mod local;
 mod resolve;
 mod slurm;
+mod spread;
 mod ssh;
 mod ways;
 
