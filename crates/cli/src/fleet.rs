@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use garland_core::cluster::{Cluster, Node};
 use garland_core::proto::KeyPair;
 use garland_lab::Lab;
 use garland_node::Agent;
+use garland_sys::clock;
 
 use crate::args::Launch;
 use crate::failure::Failure;
@@ -59,16 +61,20 @@ pub struct Fleet {
 pub struct Children(Vec<Option<LaunchedChild>>);
 
 impl Children {
-    /// Ends all agents at once; those of nodes that are dead, by their place, without waiting.
-    pub fn end(mut self, is_dead: impl Fn(usize) -> bool) {
+    /// Ends all agents at once, and waits for at most `patience`, all of it together; those of nodes
+    /// that are silent, by their place, are not waited for.
+    pub fn end(mut self, patience: Duration, is_silent: impl Fn(usize) -> bool) {
+        let deadline_ns =
+            clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX >> 1);
         for (at, child) in self.0.iter_mut().enumerate() {
             if let Some(child) = child {
                 child.dismiss();
-                if is_dead(at) {
+                if is_silent(at) {
                     child.kill();
                 }
             }
         }
+        self.0.iter_mut().flatten().for_each(|child| child.end(deadline_ns));
     }
 }
 

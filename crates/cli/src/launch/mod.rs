@@ -17,7 +17,7 @@ use std::process::Command;
 
 use garland_node::ReadyLine;
 
-pub use child::{LaunchedChild, Starting};
+pub use child::{FAREWELL, HURRY, LaunchedChild, Starting};
 pub use ways::Ways;
 
 use crate::args::RelayName;
