@@ -6,6 +6,7 @@
 //!
 //! Indices ([`NodeId`], [`NicId`], [`MediumId`]) are places in the vectors of one [`Topology`].
 
+pub mod config;
 pub mod shapes;
 mod subnet;
 
@@ -206,6 +207,12 @@ impl Ethernet {
     pub fn of(nic: NicId) -> Self {
         let [.., b2, b1, b0] = (nic as u64).to_be_bytes();
         Self([0x02, 0x88, 0x00, b2, b1, b0])
+    }
+
+    /// Whether it is one that topologies and labs make up (`02:88:..`), which no real NIC has.
+    #[must_use]
+    pub fn is_made_up(self) -> bool {
+        self.0[..2] == [0x02, 0x88]
     }
 }
 
