@@ -6,10 +6,14 @@
 //!
 //! Indices ([`NodeId`], [`NicId`], [`MediumId`]) are places in the vectors of one [`Topology`].
 
+mod check;
 pub mod config;
+mod forwarding;
 pub mod shapes;
 mod subnet;
 
+pub use check::{LONGEST_DEVICE, MOST_NODES, TopologyFault};
+pub use forwarding::Forwarding;
 pub use subnet::Subnet;
 
 use std::fmt;
@@ -192,7 +196,7 @@ pub struct Route {
 /// The next hop of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextHop {
-    /// Through which NIC.
+    /// Through which NIC; any one of a bond that works below IP stands for the bond.
     pub nic: NicId,
     /// To which station of its medium; none when the destination itself is one.
     pub via: Option<Ipv4Addr>,
@@ -253,5 +257,22 @@ impl Topology {
     /// The NICs plugged into a medium, in order.
     pub fn stations(&self, medium: MediumId) -> impl Iterator<Item = (NicId, &Nic)> {
         self.nics.iter().enumerate().filter(move |(_, nic)| nic.medium == medium)
+    }
+
+    /// For each medium the first one of those that uplinks join it to, itself included: media with
+    /// the same are one broadcast domain.
+    pub fn segments(&self) -> Vec<MediumId> {
+        let mut first: Vec<MediumId> = (0..self.media.len()).collect();
+        let root = |first: &[MediumId], mut medium: MediumId| {
+            while first[medium] != medium {
+                medium = first[medium];
+            }
+            medium
+        };
+        for uplink in &self.uplinks {
+            let (a, b) = (root(&first, uplink.from), root(&first, uplink.to));
+            first[a.max(b)] = a.min(b);
+        }
+        (0..self.media.len()).map(|medium| root(&first, medium)).collect()
     }
 }

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use super::{
-    ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfig, NodeRoute, sysctl, title,
+    ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfig, NodeRoute, title,
 };
 
 /// Where the script goes. Nothing runs it at boot by itself.
@@ -111,7 +111,7 @@ fn up(text: &mut String, device: &Device, mtu: u16, own: InterfaceAddress) {
 }
 
 fn settings(text: &mut String, config: &NodeConfig) {
-    let settings = sysctl::settings(config);
+    let settings = config.settings();
     if !settings.is_empty() {
         text.push('\n');
     }

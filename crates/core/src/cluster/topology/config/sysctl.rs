@@ -8,15 +8,23 @@ use super::{ConfigFile, NodeConfig, title};
 /// Where the settings go.
 const PATH: &str = "/etc/sysctl.d/60-garland.conf";
 
-/// The settings as `key value`, in the order they are made. `rp_filter` is for the device that is
-/// named, or for all where a device's name isn't known.
-pub(super) fn settings(config: &NodeConfig) -> Vec<(String, &'static str)> {
+impl NodeConfig {
+    /// The kernel settings that the node needs, as sysctl(8) has their keys: a dot for a slash and a
+    /// slash for a dot.
+    #[must_use]
+    pub fn settings(&self) -> Vec<(String, &'static str)> {
+        settings(self)
+    }
+}
+
+fn settings(config: &NodeConfig) -> Vec<(String, &'static str)> {
     let mut settings = Vec::new();
     if config.forwards {
         settings.push(("net.ipv4.ip_forward".to_owned(), "1"));
     }
     // A packet may come in by another NIC than the one that answers leave by: the source must be
-    // reachable, but through any of them (2, RFC 3704 loose).
+    // reachable, but through any of them (2, RFC 3704 loose). Where a device's name isn't known, all
+    // devices get it.
     let devices = config.addressed();
     if devices.len() > 1 {
         if devices.iter().all(|device| device.ethernet.is_none()) {
@@ -46,7 +54,7 @@ fn slashed(device: &str) -> String {
 
 /// The file; none when there is nothing to set.
 pub(super) fn file(config: &NodeConfig) -> Option<ConfigFile> {
-    let settings = settings(config);
+    let settings = config.settings();
     if settings.is_empty() {
         return None;
     }
