@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use garland_core::cluster::{Cluster, Node};
 use garland_core::proto::KeyPair;
 use garland_lab::Lab;
 use garland_node::Agent;
+use garland_sys::clock;
 
 use crate::args::Launch;
 use crate::at_once::at_once;
@@ -62,16 +64,20 @@ pub struct Fleet {
 pub struct Children(Vec<Option<LaunchedChild>>);
 
 impl Children {
-    /// Ends all agents at once; those of nodes that are dead, by their place, without waiting.
-    pub fn end(mut self, is_dead: impl Fn(usize) -> bool) {
+    /// Ends all agents at once, and waits for at most `patience`, all of it together; those of nodes
+    /// that are silent, by their place, are not waited for.
+    pub fn end(mut self, patience: Duration, is_silent: impl Fn(usize) -> bool) {
+        let deadline_ns =
+            clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX >> 1);
         for (at, child) in self.0.iter_mut().enumerate() {
             if let Some(child) = child {
                 child.dismiss();
-                if is_dead(at) {
+                if is_silent(at) {
                     child.kill();
                 }
             }
         }
+        self.0.iter_mut().flatten().for_each(|child| child.end(deadline_ns));
     }
 }
 
@@ -82,12 +88,19 @@ impl Muster<'_> {
         let orders = Orders { controller: keys.public, relay: self.launch.relay, stay: self.stay };
         let allocation = std::env::var("SLURM_JOB_NODELIST").ok();
         let asked = self.launch.launcher;
-        let ways = Ways::new(self.nodes, self.cluster, asked, allocation.as_deref());
+        let ways = Ways::new(self.nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
         let shelf = Shelf::open(self.places, self.lab.map(Lab::name))?;
         let recruiter = Recruiter { keys: &keys, orders: &orders, ways: &ways, shelf: &shelf };
+        let enlist = |node: &Node| {
+            let mut result = self.enlist(node, &recruiter);
+            if self.lab.is_none() && !nodes::is_local(&node.name) {
+                ways.settle(node, result.as_mut().ok().map(|(agent, _)| agent));
+            }
+            result
+        };
         let results = starting::watch(self.quiet, self.nodes.len(), |ready| {
             at_once(self.nodes, ways.fanout(), |node| {
-                let enlisted = self.enlist(node, &recruiter);
+                let enlisted = enlist(node);
                 ready.fetch_add(1, Ordering::Relaxed);
                 enlisted
             })

@@ -30,7 +30,7 @@ impl Limit {
 /// says.
 pub fn known(lab: Option<&Lab>, agents: &[Result<Agent, String>]) -> Option<Limit> {
     if let Some(lab) = lab {
-        let bits = lab.spec().medium.goodput()?;
+        let bits = lab.spec().goodput()?;
         return Some(Limit::new(bits, "TCP payload of one lab wire".to_owned()));
     }
     let agent = agents.iter().flatten().next()?;

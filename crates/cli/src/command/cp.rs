@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::{Layout, Order, Plan, chain_order};
-use garland_core::proto::{Destination, Policy, Verdict};
+use garland_core::proto::{Destination, Policy};
 use garland_core::units::bytes;
 use garland_node::{CopyJob, Source, run_copy};
 use garland_sys::{signal::Interrupts, tcp};
@@ -15,7 +15,7 @@ use super::ends;
 use crate::args::{Args, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
-use crate::launch::lab;
+use crate::launch::{FAREWELL, HURRY, lab};
 use crate::limit;
 use crate::nodes::Inventory;
 use crate::places::Places;
@@ -71,11 +71,8 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(now));
     bars.clear();
     let outcome = copied.or_nothing("copying")?;
-    let is_dead = |at: usize| {
-        let node = outcome.nodes.get(at);
-        node.is_some_and(|node| matches!(node.verdict, Verdict::Dead(_)))
-    };
-    fleet.children.end(is_dead);
+    let patience = if outcome.interrupted { HURRY } else { FAREWELL };
+    fleet.children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
     let names: Vec<&str> = congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, &plan, &outcome, phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())

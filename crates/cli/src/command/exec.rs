@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::args::{Args, Exec};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
-use crate::launch::lab;
+use crate::launch::{FAREWELL, HURRY, lab};
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::result::{Head, Phases, print_json};
@@ -77,7 +77,8 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
         })
         .or_nothing("running the command")?;
     phases.end("command");
-    fleet.children.end(|_| false);
+    let interrupted = ends.contains(&CommandEnd::Interrupted);
+    fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
     phases.end("teardown");
     if args.json {
         let result = ExecResult {
@@ -93,7 +94,7 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
         let verdicts = failures.map(|(name, reason)| ("failed", reason.as_deref(), name.as_str()));
         eprint!("{}", folded(verdicts));
     }
-    Ok(exit(&ends))
+    Ok(if interrupted { Exit::Interrupted } else { exit(&ends) })
 }
 
 fn exit(ends: &[CommandEnd]) -> Exit {
@@ -112,6 +113,7 @@ fn reason(end: &CommandEnd) -> Option<String> {
         CommandEnd::Exited(code @ 1..) => Some(format!("exit code {code}")),
         CommandEnd::Exited(signal) => Some(format!("killed by signal {}", -signal)),
         CommandEnd::Failed(reason) => Some(reason.clone()),
+        CommandEnd::Interrupted => Some("interrupted".to_owned()),
     }
 }
 
@@ -122,7 +124,7 @@ fn node_result(((name, end), output): ((&String, &CommandEnd), &[Vec<u8>; 2])) -
         reason: reason(end),
         exit_code: match end {
             CommandEnd::Exited(code) => Some(*code),
-            CommandEnd::Failed(_) => None,
+            CommandEnd::Failed(_) | CommandEnd::Interrupted => None,
         },
         stdout: String::from_utf8_lossy(&output[0]).into_owned(),
         stderr: String::from_utf8_lossy(&output[1]).into_owned(),

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 
 use garland_core::units::{Nanos, Rate};
 use garland_lab::check::Measured;
-use garland_lab::{Lab, Medium, Spec, plan};
+use garland_lab::{Lab, Spec, plan};
 
 use super::lab_result::{DownResult, StatusResult, UpResult};
 use crate::args::{Args, LabCommand};
@@ -23,8 +23,7 @@ pub fn run(args: &Args, command: &LabCommand) -> Result<Exit, Failure> {
         LabCommand::Up { nodes, rate, lab, roots, check, dry_run } => {
             let rate = rate.as_deref().map(str::parse::<Rate>).transpose();
             let rate = rate.map_err(Failure::usage)?.map(|rate| rate.bits_per_second());
-            let medium = Medium::Switch { rate };
-            let spec = Spec { name: lab.clone(), nodes: *nodes, medium, roots: roots.clone() };
+            let spec = Spec { roots: roots.clone(), ..Spec::switch(lab, *nodes, rate) };
             spec.validate().map_err(Failure::usage)?;
             if *dry_run {
                 let steps: String =
@@ -43,16 +42,12 @@ pub fn run(args: &Args, command: &LabCommand) -> Result<Exit, Failure> {
 fn up(args: &Args, spec: Spec, check: bool) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    if let Some(caution) = spec.caution(cpus) {
-        eprintln!("caution: {caution}");
-    }
+    spec.cautions(cpus).iter().for_each(|caution| eprintln!("caution: {caution}"));
     let lab = Lab::up(&state(&Places::open()?)?, spec).map_err(Failure::nothing)?;
     let took = phases.end("build");
     if !args.json {
-        let (name, last) = (lab.name(), lab.spec().nodes);
-        let list = if last == 1 { "n1".to_owned() } else { format!("n[1-{last}]") };
-        let took = Nanos(took);
-        output::print(format_args!("{name} is up in {took}: the head n0 and lab:{list}\n"))?;
+        let (name, head, others, took) = (lab.name(), lab.head(), lab.others(), Nanos(took));
+        output::print(format_args!("{name} is up in {took}: the head {head} and lab:{others}\n"))?;
     }
     let mut measured = Vec::new();
     if check {

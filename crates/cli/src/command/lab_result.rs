@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use garland_core::cluster::topology::MediumKind;
 use garland_core::units::{Rate, bytes};
-use garland_lab::Status;
 use garland_lab::check::Measured;
+use garland_lab::{MediumStatus, NicStatus, NodeStatus, Status};
 use serde::Serialize;
 
 use crate::result::Head;
@@ -59,27 +60,58 @@ impl fmt::Display for StatusResult {
 }
 
 fn write_lab(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {
-    let rate = lab.spec.medium.rate().map(|bits| Rate::from_bits_per_second(bits).to_string());
-    let rate = rate.unwrap_or_else(|| "unshaped".to_owned());
     let root = if lab.rootless { "without root" } else { "as root" };
-    writeln!(f, "{}: switch, {rate}, up for {:.0} s, {root}", lab.spec.name, lab.age)?;
+    let shape = &lab.spec.topology.name;
+    writeln!(f, "{}: {shape}, up for {:.0} s, {root}", lab.spec.name, lab.age)?;
+    write_media(f, lab)?;
+    lab.nodes.iter().enumerate().try_for_each(|(place, node)| write_node(f, place == 0, node))
+}
+
+fn write_media(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {
     writeln!(
         f,
-        "{:<7} {:<14} {:>11} {:>11} {:>6}  folder",
-        "node", "address", "sent", "received", "lost"
+        "  {:<11} {:<7} {:<27} {:>8} {:>11} {:>6}",
+        "medium", "kind", "rate", "stations", "carried", "lost"
     )?;
-    for node in &lab.nodes {
-        let link = node.link;
-        let (name, address) = (&node.name, node.address.to_string());
-        let (sent, received) = (bytes::format(link.sent), bytes::format(link.received));
-        let root = node.root.display();
-        writeln!(
-            f,
-            "{name:<7} {address:<14} {sent:>11} {received:>11} {:>6}  {root}",
-            link.dropped
-        )?;
+    for (now, medium) in lab.media.iter().zip(&lab.spec.topology.media) {
+        let rate = medium.rate.map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
+        let (kind, carried) = (kind(medium.kind), bytes::format(now.carried));
+        let MediumStatus { name, stations, lost, .. } = now;
+        writeln!(f, "  {name:<11} {kind:<7} {rate:<27} {stations:>8} {carried:>11} {lost:>6}")?;
     }
     Ok(())
+}
+
+/// A line a NIC; what is the node's own stands at its first one.
+fn write_node(f: &mut fmt::Formatter<'_>, first: bool, node: &NodeStatus) -> fmt::Result {
+    if first {
+        writeln!(
+            f,
+            "  {:<11} {:<14} {:<5} {:<11} {:>11} {:>11} {:>6}  folder",
+            "node", "address", "NIC", "medium", "sent", "received", "lost"
+        )?;
+    }
+    let (mut name, mut address) = (node.name.as_str(), node.address.to_string());
+    let mut root = node.root.display().to_string();
+    for nic in &node.nics {
+        let NicStatus { name: device, medium, port } = nic;
+        let (sent, received) = (bytes::format(port.sent), bytes::format(port.received));
+        let line = format!(
+            "  {name:<11} {address:<14} {device:<5} {medium:<11} {sent:>11} {received:>11} {:>6}  {root}",
+            port.lost
+        );
+        writeln!(f, "{}", line.trim_end())?;
+        (name, address, root) = ("", String::new(), String::new());
+    }
+    Ok(())
+}
+
+fn kind(kind: MediumKind) -> &'static str {
+    match kind {
+        MediumKind::Hub { .. } => "hub",
+        MediumKind::Switch { .. } => "switch",
+        MediumKind::Wire => "wire",
+    }
 }
 
 /// The result object `garland.lab-down/1`.

@@ -1,6 +1,6 @@
 //! `garland scenario`: the experiments that Garland reproduces.
 
-use garland_lab::Medium;
+use garland_lab::shaping;
 use garland_sys::clock;
 use serde::Serialize;
 
@@ -76,7 +76,7 @@ fn rerun(args: &Args, scenario: &Scenario, scale: f64) -> Result<Exit, Failure> 
     phases.end("copies");
     bench.end()?;
     phases.end("teardown");
-    let goodput = Medium::Switch { rate: Some(rate) }.goodput().unwrap_or(f64::MAX) / 8.0;
+    let goodput = shaping::goodput(rate) / 8.0;
     let head = Head::new("garland.scenario/1", Some(&run), phases);
     let result = ScenarioResult::new(head, scenario, scale, length, goodput, rows);
     run.keep("result.json", &result)?;

@@ -6,9 +6,22 @@
 //!
 //! Indices ([`NodeId`], [`NicId`], [`MediumId`]) are places in the vectors of one [`Topology`].
 
+pub mod bounds;
+mod check;
+pub mod config;
+mod crossing;
+mod forwarding;
+mod inventory;
+pub mod paths;
+mod resource;
 pub mod shapes;
+pub mod sizing;
 mod subnet;
 
+pub use check::{LONGEST_DEVICE, MOST_NODES, TopologyFault};
+pub use forwarding::Forwarding;
+pub use inventory::Inventory;
+pub use resource::Resource;
 pub use subnet::Subnet;
 
 use std::fmt;
@@ -120,7 +133,12 @@ pub struct Medium {
 #[serde(rename_all = "lowercase")]
 pub enum MediumKind {
     /// One shared half-duplex medium for all stations, as a coaxial bus or a repeater.
-    Hub,
+    Hub {
+        /// Whether stations that want to send at once lose time to collisions, as on Ethernet: up
+        /// to 7 % of the rate with full frames (Metcalfe and Boggs, 1976). Without them the medium
+        /// is shared fairly and loses nothing, which is what the bounds assume.
+        collisions: bool,
+    },
     /// Full duplex ports, store and forward.
     Switch {
         /// What all ports together can pass on; without limit when none is given.
@@ -191,7 +209,7 @@ pub struct Route {
 /// The next hop of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextHop {
-    /// Through which NIC.
+    /// Through which NIC; any one of a bond that works below IP stands for the bond.
     pub nic: NicId,
     /// To which station of its medium; none when the destination itself is one.
     pub via: Option<Ipv4Addr>,
@@ -206,6 +224,12 @@ impl Ethernet {
     pub fn of(nic: NicId) -> Self {
         let [.., b2, b1, b0] = (nic as u64).to_be_bytes();
         Self([0x02, 0x88, 0x00, b2, b1, b0])
+    }
+
+    /// Whether it is one that topologies and labs make up (`02:88:..`), which no real NIC has.
+    #[must_use]
+    pub fn is_made_up(self) -> bool {
+        self.0[..2] == [0x02, 0x88]
     }
 }
 
@@ -222,6 +246,13 @@ impl fmt::Display for Ethernet {
 )]
 #[serde(transparent)]
 pub struct Price(pub u64);
+
+/// `15.00`.
+impl fmt::Display for Price {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}.{:02}", self.0 / 100, self.0 % 100))
+    }
+}
 
 /// The cables of a medium.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -246,5 +277,22 @@ impl Topology {
     /// The NICs plugged into a medium, in order.
     pub fn stations(&self, medium: MediumId) -> impl Iterator<Item = (NicId, &Nic)> {
         self.nics.iter().enumerate().filter(move |(_, nic)| nic.medium == medium)
+    }
+
+    /// For each medium the first one of those that uplinks join it to, itself included: media with
+    /// the same are one broadcast domain.
+    pub fn segments(&self) -> Vec<MediumId> {
+        let mut first: Vec<MediumId> = (0..self.media.len()).collect();
+        let root = |first: &[MediumId], mut medium: MediumId| {
+            while first[medium] != medium {
+                medium = first[medium];
+            }
+            medium
+        };
+        for uplink in &self.uplinks {
+            let (a, b) = (root(&first, uplink.from), root(&first, uplink.to));
+            first[a.max(b)] = a.min(b);
+        }
+        (0..self.media.len()).map(|medium| root(&first, medium)).collect()
     }
 }

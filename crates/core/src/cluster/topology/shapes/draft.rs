@@ -47,16 +47,37 @@ impl<'b> Draft<'b> {
         self.topology.nodes[node].address
     }
 
+    /// Where addresses are taken from.
+    pub(super) fn subnet(&self) -> Subnet {
+        self.basis.subnet
+    }
+
+    /// Gives a node this number in another network.
+    pub(super) fn number(&mut self, node: NodeId, subnet: Subnet, number: usize) {
+        self.topology.nodes[node].address =
+            subnet.address(u32::try_from(number).unwrap_or(u32::MAX));
+    }
+
     /// A medium of the basis' rate.
     pub(super) fn medium(&mut self, name: String, kind: MediumKind) -> MediumId {
+        self.medium_at(name, kind, None)
+    }
+
+    /// A medium of a rate of its own, or of the basis'.
+    pub(super) fn medium_at(
+        &mut self,
+        name: String,
+        kind: MediumKind,
+        rate: Option<Rate>,
+    ) -> MediumId {
         let cable = match kind {
             MediumKind::Wire => "crossed",
-            MediumKind::Hub | MediumKind::Switch { .. } => "direct",
+            MediumKind::Hub { .. } | MediumKind::Switch { .. } => "direct",
         };
         self.topology.media.push(Medium {
             name,
             kind,
-            rate: self.basis.rate,
+            rate: rate.or(self.basis.rate),
             latency: Nanos::ZERO,
             buffer: None,
             price: Price::default(),

@@ -1,7 +1,7 @@
 //! The usual shapes: a few numbers become a resolved [`Topology`](super::Topology).
 //!
 //! They always give one; whether it can be (a hub without a rate, one node, two nodes of one name)
-//! is said by `Topology::check`.
+//! is said by [`Topology::check`](super::Topology::check).
 //!
 //! ```
 //! use garland_core::cluster::topology::shapes::{Basis, Between, star};
@@ -13,14 +13,24 @@
 
 mod bonded;
 mod draft;
+mod full_mesh;
+mod joined;
+mod leaf_spine;
 mod mesh;
+mod rail;
+mod ring;
 mod single;
 mod star;
 #[cfg(test)]
 mod tests;
 
 pub use bonded::bonded;
+pub use full_mesh::full_mesh;
+pub use joined::{JoinedStars, joined_stars};
+pub use leaf_spine::{LeafSpine, leaf_spine};
 pub use mesh::{Joined, Mesh, mesh};
+pub use rail::rail;
+pub use ring::ring;
 pub use single::{hub, switch};
 pub use star::{Between, star};
 
@@ -74,7 +84,7 @@ pub enum Segment {
 impl Segment {
     fn kind(self) -> MediumKind {
         match self {
-            Self::Hub => MediumKind::Hub,
+            Self::Hub => MediumKind::Hub { collisions: false },
             Self::Switch => MediumKind::Switch { backplane: None },
         }
     }

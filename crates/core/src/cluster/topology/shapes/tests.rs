@@ -82,7 +82,7 @@ fn four_by_four(joined: Joined, both: Option<Selector>) -> Topology {
 fn a_routed_mesh_goes_by_its_corners() {
     let one = four_by_four(Joined::Routed, None);
     assert_eq!((one.media.len(), one.nics.len(), one.routes.len()), (8, 32, 240));
-    assert!(one.media.iter().all(|medium| medium.kind == MediumKind::Hub));
+    assert!(one.media.iter().all(|medium| matches!(medium.kind, MediumKind::Hub { .. })));
     assert!((0..8).all(|bus| one.stations(bus).count() == 4));
     assert!(one.nodes.iter().all(|node| node.forwards));
     // From row 1, column 1 to its row, its column, and a remote node.
@@ -124,6 +124,69 @@ fn any_number_of_nodes_gives_a_topology() {
             }
         }
         assert_eq!(star(&basis, Between::Forwarded).nodes.len(), nodes);
+        for first in 0..14 {
+            let measures = JoinedStars { first, trunk: None, wires: 0, selector: Selector::Flow };
+            assert_eq!(joined_stars(&basis, &measures).nodes.len(), nodes);
+        }
+        assert_eq!(ring(&basis).nodes.len(), nodes);
+        assert_eq!(full_mesh(&basis).nodes.len(), nodes);
+        let measures = LeafSpine { leaves: 20, spines: 0, uplink: None };
+        assert_eq!(leaf_spine(&basis, &measures).nics.len(), nodes);
         assert_eq!(bonded(&basis, 0, Segment::Hub, Selector::Flow).nics.len(), 0);
     }
+}
+
+#[test]
+fn two_joined_stars_have_a_trunk() {
+    let measures = |wires| JoinedStars {
+        first: 4,
+        trunk: Some(Rate::from_bits_per_second(1_000_000_000)),
+        wires,
+        selector: Selector::Packet,
+    };
+    let one = joined_stars(&basis(7), &measures(1));
+    assert_eq!((one.media.len(), one.nics.len(), one.bonds.len()), (7, 14, 0));
+    assert_eq!(one.media[6].rate, measures(1).trunk);
+    assert_eq!(one.nodes[4].address, Ipv4Addr::new(10, 89, 0, 10));
+    assert_eq!(routes(&one, 0), ["10.89.0.0/16 eth3 via 10.89.0.10"]);
+    assert_eq!(
+        routes(&one, 7),
+        ["10.88.0.0/16 eth0 via 10.89.0.10", "10.89.0.0/16 eth0 via 10.89.0.10"]
+    );
+    let two = joined_stars(&basis(7), &measures(2));
+    assert_eq!((two.media.len(), two.nics.len(), two.bonds.len()), (8, 16, 2));
+    assert_eq!(routes(&two, 4), ["10.88.0.0/16 eth3 via 10.90.0.10"]);
+}
+
+#[test]
+fn a_ring_goes_the_shorter_way() {
+    let topology = ring(&basis(4));
+    assert_eq!((topology.media.len(), topology.nics.len()), (5, 10));
+    assert_eq!(
+        routes(&topology, 0),
+        ["10.88.0.12/32 eth0 via 10.88.0.11", "10.88.0.13/32 eth1 via 10.88.0.14"]
+    );
+    assert_eq!(ring(&basis(1)).media.len(), 1);
+}
+
+#[test]
+fn a_full_mesh_has_a_wire_a_pair() {
+    let topology = full_mesh(&basis(4));
+    assert_eq!((topology.media.len(), topology.nics.len(), topology.routes.len()), (10, 20, 0));
+    for (wire, medium) in topology.media.iter().enumerate() {
+        let ends: Vec<String> =
+            topology.stations(wire).map(|(_, nic)| nic.node.to_string()).collect();
+        assert_eq!(medium.name, format!("wire{}", ends.join("-")));
+    }
+}
+
+#[test]
+fn leaves_have_as_many_nodes_each_and_rails_all() {
+    let measures = LeafSpine { leaves: 4, spines: 2, uplink: Some(Rate::from_bits_per_second(1)) };
+    let topology = leaf_spine(&basis(15), &measures);
+    assert_eq!((topology.media.len(), topology.uplinks.len()), (6, 8));
+    assert!((0..4).all(|leaf| topology.stations(leaf).count() == 4));
+    let topology = rail(&basis(3), 2);
+    assert_eq!((topology.media.len(), topology.nics.len(), topology.bonds.len()), (2, 8, 0));
+    assert_eq!(topology.nics[7].address, Some(Ipv4Addr::new(10, 89, 0, 13)));
 }
