@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::medium::collisions;
 use crate::record::Keeper;
-use crate::{LabError, Spec, apply, hidden, plan};
+use crate::{LabError, Spec, apply, feature, hidden, plan};
 
 /// What the keeper answers.
 #[derive(Debug, Serialize, Deserialize)]
@@ -29,6 +29,8 @@ enum Reply {
     Ready(Keeper),
     /// The kernel refused the namespaces.
     Refused { reason: String, hint: String },
+    /// The kernel lacks something.
+    Lacking { features: String, works: String },
     /// A step failed.
     Failed(String),
 }
@@ -102,6 +104,9 @@ pub(crate) fn start(spec: &Spec) -> Result<Started, LabError> {
     match reply {
         Reply::Ready(keeper) => Ok(Started { input, keeper }),
         Reply::Failed(reason) => Err(failed(reason)),
+        Reply::Lacking { features, works } => {
+            Err(LabError::Kernel { name: spec.name.clone(), features, works })
+        }
         Reply::Refused { reason, hint } => {
             Err(LabError::Namespaces { name: spec.name.clone(), reason, hint })
         }
@@ -165,13 +170,24 @@ fn isolate() -> io::Result<(Forked, bool)> {
 }
 
 fn build(spec: &Spec, rootless: bool) -> Reply {
-    let built = namespace::set_host_name("media")
-        .map_err(|error| error.to_string())
-        .and_then(|()| apply::apply(&plan::steps(spec)).map_err(|error| error.to_string()))
-        .and_then(|()| Identity::own().map_err(|error| error.to_string()));
-    match built {
+    let failed = |error: LabError| Reply::Failed(error.to_string());
+    match feature::missing(&feature::needed(&spec.topology)) {
+        Ok(missing) if missing.is_empty() => {}
+        Ok(missing) => {
+            let (features, works) = feature::explain(&missing);
+            return Reply::Lacking { features, works: works.to_owned() };
+        }
+        Err(error) => return failed(error),
+    }
+    if let Err(error) = namespace::set_host_name("media") {
+        return Reply::Failed(format!("set the host name: {error}"));
+    }
+    if let Err(error) = apply::apply(&plan::steps(spec)) {
+        return failed(error);
+    }
+    match Identity::own() {
         Ok(identity) => Reply::Ready(Keeper::new(identity, rootless)),
-        Err(reason) => Reply::Failed(reason),
+        Err(error) => Reply::Failed(format!("look at the keeper itself: {error}")),
     }
 }
 
