@@ -5,12 +5,13 @@ use std::fmt;
 use serde::Serialize;
 
 use super::{Scenario, Tool};
+use crate::result::Head;
 
 /// The result object `garland.scenario/1`.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScenarioResult {
-    schema: &'static str,
-    run: String,
+    #[serde(flatten)]
+    head: Head,
     scenario: Scenario,
     /// The file's length as a share of the scenario's.
     scale: f64,
@@ -40,7 +41,7 @@ pub struct Row {
 impl ScenarioResult {
     /// The result of `rows`, over wires that give `goodput` bytes per second.
     pub fn new(
-        run: &str,
+        head: Head,
         scenario: &Scenario,
         scale: f64,
         bytes: u64,
@@ -48,19 +49,26 @@ impl ScenarioResult {
         rows: Vec<Row>,
     ) -> Self {
         let limit_s = bytes as f64 / goodput;
-        let most = scenario.tolerance.up_over_limit;
-        let fits = |row: &Row| row.tool != Tool::Up || row.whole_s <= limit_s * most;
-        let reproduced = rows.iter().all(|row| row.equal && fits(row));
-        Self {
-            schema: "garland.scenario/1",
-            run: run.to_owned(),
-            scenario: scenario.clone(),
-            scale,
-            bytes,
-            limit_s,
-            rows,
-            reproduced,
-        }
+        let scenario = scenario.clone();
+        let reproduced = false;
+        let mut result = Self { head, scenario, scale, bytes, limit_s, rows, reproduced };
+        result.reproduced = result.miss().is_none();
+        result
+    }
+
+    /// The first row that isn't as it should be, and why.
+    fn miss(&self) -> Option<String> {
+        let most = self.scenario.tolerance.up_over_limit;
+        self.rows.iter().find_map(|row| {
+            let (tool, receivers) = (row.tool.name(), row.receivers);
+            let share = row.whole_s / self.limit_s;
+            if !row.equal {
+                return Some(format!("{tool} to {receivers}: a file differs from its source"));
+            }
+            (row.tool == Tool::Up && share > most).then(|| {
+                format!("{tool} to {receivers} takes {share:.2} times what the wire alone takes, above {most}")
+            })
+        })
     }
 
     /// Whether every row is within the scenario's tolerance.
@@ -101,8 +109,11 @@ impl fmt::Display for ScenarioResult {
             self.write_row(f, row)?;
         }
         writeln!(f, "\n{}", answer.trim())?;
-        let verdict = if self.reproduced { "reproduced" } else { "NOT reproduced" };
-        writeln!(f, "\n{verdict}; run {}", self.run)
+        let verdict = match self.miss() {
+            None => "reproduced".to_owned(),
+            Some(miss) => format!("NOT reproduced: {miss}"),
+        };
+        writeln!(f, "\n{verdict}; run {}", self.head.run.as_deref().unwrap_or_default())
     }
 }
 

@@ -1,4 +1,7 @@
-//! What people see while a command runs.
+//! What people see while a command runs, and when it is over.
 
 pub mod output;
 pub mod progress;
+mod screen;
+pub mod starting;
+pub mod verdicts;

@@ -6,14 +6,23 @@
 //!
 //! Indices ([`NodeId`], [`NicId`], [`MediumId`]) are places in the vectors of one [`Topology`].
 
+pub mod bounds;
 mod check;
+pub mod config;
+mod crossing;
 pub mod file;
 mod forwarding;
+mod inventory;
+pub mod paths;
+mod resource;
 pub mod shapes;
+pub mod sizing;
 mod subnet;
 
 pub use check::{LONGEST_DEVICE, MOST_NODES, TopologyFault};
 pub use forwarding::Forwarding;
+pub use inventory::Inventory;
+pub use resource::Resource;
 pub use subnet::Subnet;
 
 use std::fmt;
@@ -126,7 +135,12 @@ pub struct Medium {
 #[serde(rename_all = "lowercase")]
 pub enum MediumKind {
     /// One shared half-duplex medium for all stations, as a coaxial bus or a repeater.
-    Hub,
+    Hub {
+        /// Whether stations that want to send at once lose time to collisions, as on Ethernet: up
+        /// to 7 % of the rate with full frames (Metcalfe and Boggs, 1976). Without them the medium
+        /// is shared fairly and loses nothing, which is what the bounds assume.
+        collisions: bool,
+    },
     /// Full duplex ports, store and forward.
     Switch {
         /// What all ports together can pass on; without limit when none is given.
@@ -213,6 +227,12 @@ impl Ethernet {
         let [.., b2, b1, b0] = (nic as u64).to_be_bytes();
         Self([0x02, 0x88, 0x00, b2, b1, b0])
     }
+
+    /// Whether it is one that topologies and labs make up (`02:88:..`), which no real NIC has.
+    #[must_use]
+    pub fn is_made_up(self) -> bool {
+        self.0[..2] == [0x02, 0x88]
+    }
 }
 
 impl fmt::Display for Ethernet {
@@ -242,6 +262,13 @@ impl FromStr for Ethernet {
 )]
 #[serde(transparent)]
 pub struct Price(pub u64);
+
+/// `15.00`.
+impl fmt::Display for Price {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}.{:02}", self.0 / 100, self.0 % 100))
+    }
+}
 
 /// The cables of a medium.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -59,7 +59,7 @@ fn media(section: &Section<'_>, basis: &Basis) -> Result<Vec<Medium>, Fault> {
         let name = entry.needed_text("name", "`name = \"lan\"`")?;
         let backplane = rate(&entry, "backplane")?;
         let kinds = [
-            ("hub", MediumKind::Hub),
+            ("hub", MediumKind::Hub { collisions: false }),
             ("switch", MediumKind::Switch { backplane }),
             ("wire", MediumKind::Wire),
         ];

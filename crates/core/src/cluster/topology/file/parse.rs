@@ -7,7 +7,7 @@ use super::error::{Fault, TopologyFileError, TopologyFileProblem};
 use super::{overrides, price, shape};
 use crate::cluster::form::{Alone, Section, document, expand_text, wrong_kind};
 use crate::cluster::topology::shapes::Basis;
-use crate::cluster::topology::{MOST_NODES, Subnet, Topology, TopologyFault};
+use crate::cluster::topology::{MOST_NODES, Medium, MediumKind, Subnet, Topology, TopologyFault};
 use crate::units::{Nanos, Rate, bytes};
 
 /// What a topology file says.
@@ -39,8 +39,18 @@ const KEYS: [&str; 9] = [
 ];
 
 /// The keys of `[topology]` whatever the shape.
-pub(super) const TOPOLOGY_KEYS: [&str; 11] = [
-    "shape", "nodes", "rate", "subnet", "mtu", "latency", "buffer", "cable", "price", "node",
+pub(super) const TOPOLOGY_KEYS: [&str; 12] = [
+    "shape",
+    "nodes",
+    "rate",
+    "subnet",
+    "mtu",
+    "latency",
+    "buffer",
+    "collisions",
+    "cable",
+    "price",
+    "node",
     "medium",
 ];
 
@@ -160,6 +170,12 @@ impl Reader<'_> {
         let latency = section.read("latency", str::parse::<Nanos>)?;
         let buffer = section.read("buffer", bytes::parse)?;
         let cable = section.text("cable")?;
+        let collisions = section.boolean("collisions")?;
+        if let Some(collisions) = collisions
+            && !set_collisions(&mut topology.media, collisions)
+        {
+            return Err(no_hub(section));
+        }
         for medium in &mut topology.media {
             medium.latency = latency.unwrap_or(medium.latency);
             medium.buffer = buffer.or(medium.buffer);
@@ -181,4 +197,21 @@ pub(super) fn rate(section: &Section<'_>, key: &'static str) -> Result<Option<Ra
 pub(super) fn mtu(section: &Section<'_>) -> Result<Option<u16>, Fault> {
     let mtu = section.integer("mtu", 576..=65535)?;
     Ok(mtu.and_then(|mtu| u16::try_from(mtu).ok()))
+}
+
+/// Says of all hubs among these media whether stations collide; whether there is a hub.
+pub(super) fn set_collisions(media: &mut [Medium], wanted: bool) -> bool {
+    let mut found = false;
+    for medium in media {
+        if let MediumKind::Hub { collisions } = &mut medium.kind {
+            (*collisions, found) = (wanted, true);
+        }
+    }
+    found
+}
+
+/// Collisions where nothing can collide.
+pub(super) fn no_hub(section: &Section<'_>) -> Fault {
+    let (key, reason) = ("collisions", "only hubs have them; drop it");
+    Fault::new(section.span_of(key), TopologyFileProblem::OutOfPlace { key, reason })
 }
