@@ -13,6 +13,7 @@ mod result;
 mod run;
 mod scenario;
 mod standing;
+mod topology;
 mod ui;
 
 use std::process::ExitCode;
