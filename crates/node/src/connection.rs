@@ -74,8 +74,8 @@ pub fn connect_agent(
     first.extend(ours.public);
     link::put_message(&mut first, &shake.write(&[]).map_err(refused)?);
     stream.write_all(&first)?;
-    link::read_preamble(&mut stream).map_err(wrong)?;
-    let answer = link::read_message(&mut stream).map_err(wrong)?;
+    link::read_preamble(&stream).map_err(wrong)?;
+    let answer = link::read_message(&stream).map_err(wrong)?;
     shake.read(&answer).map_err(refused)?;
     let channel = shake.into_channel().map_err(refused)?;
     stream.set_nonblocking(true)?;

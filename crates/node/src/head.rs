@@ -177,6 +177,8 @@ impl Driver {
             lane_count: job.plan.lanes.len(),
             store: Box::new(store::NoStore),
             congestion: job.congestion.clone(),
+            // Its links end with its command.
+            parking: None,
             notices: Box::new(move |notice| {
                 // The loop may have ended before a late thread.
                 let _ = tell.send(notice);

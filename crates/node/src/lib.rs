@@ -6,6 +6,7 @@
 
 mod agent;
 mod budget;
+mod chain;
 mod command;
 mod conduit;
 mod connection;
@@ -17,6 +18,7 @@ mod link;
 mod listener;
 mod log;
 mod member;
+mod parking;
 mod part;
 mod pool;
 mod session;
@@ -26,6 +28,7 @@ mod switchboard;
 mod writer;
 
 pub use agent::{AgentConfig, AgentError, ReadyLine, run_agent};
+pub use chain::{Links, count_links, stand_chain};
 pub use command::{CommandEnd, run_command, shut_down};
 pub use conduit::Path as RelayPath;
 pub use connection::{Connection, ConnectionError, connect_agent};

@@ -12,6 +12,7 @@ use garland_core::proto::{
 use garland_sys::event::Wake;
 use garland_sys::{clock, process};
 
+use crate::parking::Parking;
 use crate::pool::{self, Pool};
 use crate::store::Store;
 
@@ -54,6 +55,8 @@ pub struct LaneHandle {
     down: Mutex<Option<(u32, TcpStream)>>,
     /// Blocks received.
     pub received: AtomicU64,
+    /// The thread waits, and nothing is under way on its links or will be: they needn't be cut.
+    pub at_rest: AtomicBool,
 }
 
 /// One node's part in one copy.
@@ -80,6 +83,8 @@ pub struct Member {
     pub opening_ns: AtomicU64,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
+    /// Where links come from and go to that outlive the copy; the head has none.
+    pub parking: Option<Arc<Parking>>,
     /// CPU nanoseconds that the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
@@ -107,6 +112,8 @@ pub struct Membership {
     pub store: Box<dyn Store>,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
+    /// Where links come from and go to that outlive the copy.
+    pub parking: Option<Arc<Parking>>,
     /// Who is told.
     pub notices: Box<dyn Fn(Notice) + Send + Sync>,
 }
@@ -115,8 +122,7 @@ impl Member {
     /// A node's part in a copy, with no lane yet.
     #[must_use]
     pub fn new(parts: Membership) -> Self {
-        let Membership { copy, me, secret, sealed, sink, lane_count, store, congestion, notices } =
-            parts;
+        let Membership { copy, me, secret, sealed, sink, lane_count, store, .. } = parts;
         let layout = sink.layout();
         let (room, count) = Self::buffers(layout);
         Self {
@@ -130,10 +136,11 @@ impl Member {
             pool: Pool::new(room, count.max(lane_count + 2)),
             lanes: OnceLock::new(),
             opening_ns: AtomicU64::new(0),
-            congestion,
+            congestion: parts.congestion,
+            parking: parts.parking,
             cpu_before_ns: clock::cpu_ns(),
             sink: Mutex::new(sink),
-            notices,
+            notices: parts.notices,
             closing: AtomicBool::new(false),
             first: AtomicBool::new(false),
             completed: AtomicBool::new(false),
@@ -189,15 +196,19 @@ impl Member {
     /// Whether the copy is over here.
     #[must_use]
     pub fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::Acquire)
+        self.closing.load(Ordering::SeqCst)
     }
 
     /// Ends the copy here: no thread waits for anything any more.
     pub fn close(&self) {
-        self.closing.store(true, Ordering::Release);
+        // A lane that goes to work has said so before it looks whether the copy is over: it sees
+        // this, or is seen at work here.
+        self.closing.store(true, Ordering::SeqCst);
         self.pool.close();
         for lane in self.lanes.get().into_iter().flatten() {
-            lane.cut_all();
+            if !lane.at_rest.load(Ordering::SeqCst) {
+                lane.cut_all();
+            }
             lane.wake.raise();
         }
     }
@@ -242,7 +253,8 @@ impl LaneHandle {
         let wake = Wake::new()?;
         let (up, down) = (Mutex::new(None), Mutex::new(None));
         let received = AtomicU64::new(0);
-        Ok((Arc::new(Self { mail, wake, up, down, received }), letters))
+        let at_rest = AtomicBool::new(false);
+        Ok((Arc::new(Self { mail, wake, up, down, received, at_rest }), letters))
     }
 
     /// Tells the lane's thread; a thread that has ended needs no telling.

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use garland_core::proto::{Begin, Copy, FromAgent, RelayEvent, Sink};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Expected};
 use crate::budget::Share;
 use crate::feed::StoreFeeder;
 use crate::lane::{Lane, LaneParts};
@@ -47,12 +47,13 @@ impl Part {
                 lane_count: begin.lanes.len(),
                 store,
                 congestion: begin.congestion.clone(),
+                parking: agent.parking().cloned(),
                 notices: Box::new(move |notice| teller.send(&to_message(copy, notice, &report))),
             })
         });
         let threads = start_lanes(agent, &member, &begin)
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
-        agent.join(&member);
+        agent.expect(copy, Expected::Member(Arc::clone(&member)));
         begin.routes.into_iter().for_each(|route| member.route(route));
         Ok(Self { member, threads, finishing: Mutex::new(None), _share: share })
     }

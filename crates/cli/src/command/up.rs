@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use garland_core::cluster::{Node, nodelist};
 use garland_lab::Lab;
-use garland_node::shut_down;
+use garland_node::{count_links, shut_down, stand_chain};
 use garland_sys::clock;
 use serde::Serialize;
 
@@ -34,6 +34,19 @@ struct NodeState {
     reason: Option<String>,
     /// Where its agent writes what no head is there to hear, a file on the node's host.
     log: Option<PathBuf>,
+    /// Connections that it keeps to nodes behind it, for copies to come.
+    links: Option<u32>,
+    /// Nodes behind it that it can't reach, and why.
+    unlinked: Vec<String>,
+}
+
+/// What is known of a node's agent.
+#[derive(Default)]
+struct Known {
+    reason: Option<String>,
+    log: Option<PathBuf>,
+    links: Option<u32>,
+    unlinked: Vec<String>,
 }
 
 /// Starts agents that stay.
@@ -54,9 +67,19 @@ pub fn up(args: &Args, up: &Up) -> Result<Exit, Failure> {
         stay: Some(up.idle),
     };
     let fleet = muster.assemble()?;
-    let reasons = fleet.agents.iter().map(|agent| agent.as_ref().err().cloned());
     let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
-    tell(args, "up", &nodes, reasons.collect(), &logs(&nodes, &shelf), started)
+    let mut known: Vec<Known> = Vec::new();
+    for (agent, log) in fleet.agents.iter().zip(logs(&nodes, &shelf)) {
+        known.push(Known { reason: agent.as_ref().err().cloned(), log, ..Known::default() });
+    }
+    // The chain in the nodes' order is what the next copy takes, unless it asks for another.
+    let agents = fleet.agents.into_iter().map(Result::ok).collect();
+    let links = stand_chain(agents).or_nothing("linking the nodes")?;
+    for (known, links) in known.iter_mut().zip(links) {
+        known.links = Some(links.count).filter(|_| known.reason.is_none());
+        known.unlinked = links.failed;
+    }
+    tell(args, "up", &nodes, known, started)
 }
 
 /// Ends agents that stay.
@@ -83,7 +106,8 @@ pub fn down(args: &Args, down: &Nodes) -> Result<Exit, Failure> {
     }
     let ended = records.iter().zip(&reasons).filter(|(_, reason)| reason.is_none());
     ended.for_each(|(record, _)| record.iter().for_each(|record| record.forget(&shelf)));
-    tell(args, "down", &nodes, reasons, &vec![None; nodes.len()], started)
+    let known = reasons.into_iter().map(|reason| Known { reason, ..Known::default() });
+    tell(args, "down", &nodes, known.collect(), started)
 }
 
 /// Shows agents that stay.
@@ -101,19 +125,24 @@ pub fn status(args: &Args, status: &Status) -> Result<Exit, Failure> {
         println!("no agents stay; start some: garland up NODES");
         return Ok(Exit::Done);
     }
-    let reason = |node: &Node| match Standing::find(&shelf, &node.name) {
-        None => Some("no agent stays there".to_owned()),
-        Some(record) => record.connect(&keys).err(),
-    };
-    let reasons = nodes.iter().map(reason).collect();
-    let logs = logs(&nodes, &shelf);
+    let mut agents = Vec::new();
+    let mut known: Vec<Known> = Vec::new();
+    for (node, log) in nodes.iter().zip(logs(&nodes, &shelf)) {
+        let found = Standing::find(&shelf, &node.name);
+        let agent = found.ok_or_else(|| "no agent stays there".to_owned());
+        let agent = agent.and_then(|record| record.connect(&keys));
+        known.push(Known { reason: agent.as_ref().err().cloned(), log, ..Known::default() });
+        agents.push(agent.ok());
+    }
+    let links = count_links(agents).or_nothing("asking the agents")?;
+    known.iter_mut().zip(links).for_each(|(known, links)| known.links = links);
     if !args.json {
-        let folders = logs.iter().flatten().filter_map(|log| log.parent());
+        let folders = known.iter().filter_map(|known| known.log.as_ref()?.parent());
         for folder in folders.collect::<BTreeSet<_>>() {
             println!("logs    in {}", folder.display());
         }
     }
-    tell(args, "up", &nodes, reasons, &logs, started)
+    tell(args, "up", &nodes, known, started)
 }
 
 /// The real nodes with an agent that stays; a lab's where there are none.
@@ -137,31 +166,39 @@ fn tell(
     args: &Args,
     done: &'static str,
     nodes: &[Node],
-    reasons: Vec<Option<String>>,
-    logs: &[Option<PathBuf>],
+    known: Vec<Known>,
     started: u64,
 ) -> Result<Exit, Failure> {
-    let failed = reasons.iter().flatten().count();
-    type Entry<'a> = ((&'a Node, &'a Option<String>), &'a Option<PathBuf>);
-    let state = |((node, reason), log): Entry<'_>| NodeState {
+    let failed = known.iter().filter(|known| known.reason.is_some()).count();
+    let state = |(node, known): (&Node, Known)| NodeState {
         name: node.name.clone(),
-        verdict: if reason.is_none() { done } else { "failed" },
-        reason: reason.clone(),
-        log: log.clone(),
+        verdict: if known.reason.is_none() { done } else { "failed" },
+        reason: known.reason,
+        log: known.log,
+        links: known.links,
+        unlinked: known.unlinked,
     };
     if args.json {
-        let nodes = nodes.iter().zip(&reasons).zip(logs).map(state).collect();
+        let nodes = nodes.iter().zip(known).map(state).collect();
         let elapsed_ns = clock::now_ns() - started;
         let result = UpResult { schema: "garland.up/1", elapsed_ns, nodes };
         println!("{}", serde_json::to_string_pretty(&result).or_nothing("writing the result")?);
     } else {
-        let fine = nodes.iter().zip(&reasons).filter(|(_, reason)| reason.is_none());
+        let fine = nodes.iter().zip(&known).filter(|(_, known)| known.reason.is_none());
         let names: Vec<&str> = fine.map(|(node, _)| node.name.as_str()).collect();
         if !names.is_empty() {
             println!("{done:<7} {}", nodelist::fold(&names));
         }
-        let pairs = nodes.iter().zip(reasons);
-        fold_reasons(pairs.filter_map(|(node, reason)| Some((node.name.clone(), reason?))));
+        let links: u32 = known.iter().filter_map(|known| known.links).sum();
+        if links > 0 {
+            println!("links   {links} between neighbours");
+        }
+        for (node, known) in nodes.iter().zip(&known) {
+            known.unlinked.iter().for_each(|why| eprintln!("no link from {}: {why}", node.name));
+        }
+        let pairs = nodes.iter().zip(known);
+        let reason = |(node, known): (&Node, Known)| Some((node.name.clone(), known.reason?));
+        fold_reasons(pairs.filter_map(reason));
     }
     Ok(match failed {
         0 => Exit::Done,
