@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use garland_core::proto::{Copy, FromAgent, KeyPair, Keys, PublicKey, Secret, ToAgent};
+use garland_core::proto::{Begin, Copy, FromAgent, KeyPair, Keys, PublicKey, Secret, ToAgent};
 use garland_sys::confine::Root;
 use garland_sys::{clock, tcp};
 use thiserror::Error;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Share};
 use crate::chain;
 use crate::conduit::Path as RelayPath;
 use crate::exec;
@@ -22,7 +22,8 @@ use crate::listener;
 use crate::log::log;
 use crate::member::Member;
 use crate::parking::Parking;
-use crate::part::Part;
+use crate::part::{Part, Refusal};
+use crate::seat::Seat;
 use crate::session::Session;
 
 /// How often an agent says that it is alive.
@@ -271,6 +272,7 @@ impl Agent {
         session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links });
         let parts: Parts = Arc::default();
         let heart = Heart::start(Arc::clone(session), Arc::clone(&parts));
+        let mut seat = None;
         let mut commands = Vec::new();
         let mut stands = Vec::new();
         let shutdown = loop {
@@ -285,11 +287,28 @@ impl Agent {
                     session.send(&FromAgent::Stands(order, failed));
                 }
                 Ok(ToAgent::Shutdown) => break true,
-                Ok(message) => self.take_part(session, &parts, message),
+                Ok(ToAgent::Queue(copy, bytes)) => seat = Some(self.queue(session, copy, bytes)),
+                Ok(ToAgent::Begin(begin)) => {
+                    let share = seat.take().and_then(Seat::share);
+                    self.begin(session, &parts, *begin, share);
+                }
+                Ok(ToAgent::Close(copy)) => {
+                    seat = None;
+                    self.close(&parts, copy);
+                    session.send(&FromAgent::Closed(copy));
+                }
+                Ok(ToAgent::Route(copy, route)) => {
+                    of(&parts, copy, |part| part.member().route(route));
+                }
+                Ok(ToAgent::Detach(copy)) => of(&parts, copy, Part::detach),
+                Ok(ToAgent::Commit(copy, root)) => {
+                    of(&parts, copy, |part| part.commit(session, root));
+                }
                 Err(_) => break false,
             }
         };
         heart.stop();
+        drop(seat);
         stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);
         for part in std::mem::take(&mut *lock(&parts)) {
@@ -303,34 +322,31 @@ impl Agent {
         }
     }
 
-    fn take_part(self: &Arc<Self>, session: &Arc<Session>, parts: &Parts, message: ToAgent) {
-        match message {
-            ToAgent::Begin(begin) => {
-                let copy = begin.copy;
-                match Part::begin(self, session, *begin) {
-                    Ok(part) => {
-                        lock(parts).push(part);
-                        session.send(&FromAgent::Ready(copy));
-                    }
-                    Err(reason) => session.send(&FromAgent::Failed(copy, reason)),
-                }
+    fn queue(&self, session: &Arc<Session>, copy: Copy, bytes: u64) -> Seat {
+        let session = Arc::clone(session);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        Seat::take(&self.budget, bytes, move || session.send(&FromAgent::Admitted(copy)))
+    }
+
+    fn begin(&self, session: &Arc<Session>, parts: &Parts, begin: Begin, share: Option<Share>) {
+        let copy = begin.copy;
+        session.send(&match Part::begin(self, session, begin, share) {
+            Ok(part) => {
+                lock(parts).push(part);
+                FromAgent::Ready(copy)
             }
-            ToAgent::Route(copy, route) => {
-                of(parts, copy, |part| part.member().route(route));
-            }
-            ToAgent::Detach(copy) => of(parts, copy, Part::detach),
-            ToAgent::Commit(copy, root) => of(parts, copy, |part| part.commit(session, root)),
-            ToAgent::Close(copy) => {
-                let part = {
-                    let mut parts = lock(parts);
-                    let at = parts.iter().position(|part| part.member().copy == copy);
-                    at.map(|at| parts.swap_remove(at))
-                };
-                part.into_iter().for_each(|part| part.end(self));
-                session.send(&FromAgent::Closed(copy));
-            }
-            ToAgent::Ping | ToAgent::Exec(_) | ToAgent::Stand(..) | ToAgent::Shutdown => {}
-        }
+            Err(Refusal::Busy(busy)) => FromAgent::Busy(copy, busy.copies),
+            Err(Refusal::Failed(reason)) => FromAgent::Failed(copy, reason),
+        });
+    }
+
+    fn close(&self, parts: &Parts, copy: Copy) {
+        let part = {
+            let mut parts = lock(parts);
+            let at = parts.iter().position(|part| part.member().copy == copy);
+            at.map(|at| parts.swap_remove(at))
+        };
+        part.into_iter().for_each(|part| part.end(self));
     }
 
     /// A launcher that dies takes its agent with it: its end of the agent's input closes.

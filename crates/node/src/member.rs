@@ -124,7 +124,7 @@ impl Member {
     pub fn new(parts: Membership) -> Self {
         let Membership { copy, me, secret, sealed, sink, lane_count, store, .. } = parts;
         let layout = sink.layout();
-        let (room, count) = Self::buffers(layout);
+        let (room, count) = Self::buffers(layout, lane_count);
         Self {
             copy,
             me,
@@ -133,7 +133,7 @@ impl Member {
             sealed,
             layout,
             store,
-            pool: Pool::new(room, count.max(lane_count + 2)),
+            pool: Pool::new(room, count),
             lanes: OnceLock::new(),
             opening_ns: AtomicU64::new(0),
             congestion: parts.congestion,
@@ -148,16 +148,21 @@ impl Member {
     }
 
     /// The size of its buffers in bytes and how many there may be.
-    fn buffers(layout: Layout) -> (usize, usize) {
+    fn buffers(layout: Layout, lanes: usize) -> (usize, usize) {
         let room = layout.block_size as usize + garland_core::proto::TAG_LEN;
-        (room, pool::count(room, layout.blocks()))
+        (room, pool::count(room, layout.blocks()).max(lanes + 2))
     }
 
-    /// Bytes of memory that a part in a copy of `layout` may take for its buffers.
+    /// Bytes of memory that a part in a copy of `layout` over so many lanes may take: its buffers,
+    /// what each lane feeds from and reads into, the blocks' digests, and its threads.
     #[must_use]
-    pub fn memory(layout: Layout) -> usize {
-        let (room, count) = Self::buffers(layout);
-        room * count
+    pub fn memory(layout: Layout, lanes: usize) -> usize {
+        const DIGEST: u64 = 40;
+        const THREADS: usize = 1 << 20;
+        const LANE: usize = 512 << 10;
+        let (room, count) = Self::buffers(layout, lanes);
+        let digests = usize::try_from(layout.blocks().saturating_mul(DIGEST)).unwrap_or(usize::MAX);
+        (room * count + (room + LANE) * lanes + THREADS).saturating_add(digests)
     }
 
     /// What this node holds.

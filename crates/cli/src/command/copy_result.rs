@@ -81,8 +81,12 @@ impl CopyResult {
     /// The result of a command that ran from `started` to `ended` (monotonic nanoseconds).
     pub fn new(run: &Run, plan: &Plan, outcome: &Outcome, started: u64, ended: u64) -> Self {
         let moments = outcome.moments;
+        let ready = match moments.waited {
+            // Its places were ready before: to open its files is part of the first byte then.
+            Some((since, until)) => vec![("set-up", since), ("waiting", until)],
+            None => vec![("set-up", moments.ready)],
+        };
         let ends = [
-            ("set-up", moments.ready),
             ("first byte", moments.first),
             ("stream", moments.sent),
             ("drain", moments.held),
@@ -90,12 +94,13 @@ impl CopyResult {
             ("teardown", ended),
         ];
         let mut last = started;
-        let phases = ends.map(|(name, end)| {
+        let phase = |(name, end): (_, u64)| {
             let end = end.clamp(last, ended.max(last));
             let ns = end - last;
             last = end;
             Phase { name, ns }
-        });
+        };
+        let phases = ready.into_iter().chain(ends).map(phase).collect();
         let elapsed_ns = last - started;
         let bytes = plan.layout.length;
         // What reached nobody had no rate, and nothing has none.
@@ -108,7 +113,7 @@ impl CopyResult {
             run: run.name().to_owned(),
             command: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
             elapsed_ns,
-            phases: phases.to_vec(),
+            phases,
             bytes,
             rate: over(elapsed_ns),
             stream_rate: over(moments.held.saturating_sub(moments.ready)),

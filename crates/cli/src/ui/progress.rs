@@ -1,6 +1,7 @@
 //! Progress on standard error: one line a node up to a screenful, one line for all above it; hidden
 //! when it isn't a terminal.
 
+use garland_core::cluster::nodelist;
 use garland_core::plan::{NodeId, Plan};
 use garland_core::proto::NodeState;
 use garland_core::units::{Nanos, Rate};
@@ -26,6 +27,10 @@ pub struct Bars {
     names: Vec<String>,
     since: Option<u64>,
     drawn: u64,
+    /// Where there are no bars, it is still said who is waited for.
+    tells: bool,
+    /// The line that says who is waited for, while there is one.
+    waiting: Option<ProgressBar>,
 }
 
 impl Bars {
@@ -45,11 +50,25 @@ impl Bars {
             names,
             since: None,
             drawn: 0,
+            tells: true,
+            waiting: None,
         }
+    }
+
+    /// The same, and not a word if `silent`.
+    pub fn silent(mut self, silent: bool) -> Self {
+        self.tells = !silent;
+        self
     }
 
     /// Shows how far the copy is.
     pub fn show(&mut self, progress: &Progress<'_>) {
+        if !progress.waiting.is_empty() {
+            return self.show_waiting(&progress.waiting);
+        }
+        if let Some(line) = self.waiting.take() {
+            line.finish_and_clear();
+        }
         let now = progress.now_ns;
         let since = *self.since.get_or_insert(now);
         if self.screen.is_hidden() || now < since + QUIET_NS || now < self.drawn + EVERY_NS {
@@ -82,6 +101,24 @@ impl Bars {
         self.all.set_message(rate.map(|rate| rate.to_string()).unwrap_or_default());
     }
 
+    /// Says who is waited for: once where nobody watches, else as it changes.
+    fn show_waiting(&mut self, nodes: &[NodeId]) {
+        let names = nodes.iter().filter_map(|id| self.names.get(id.index()).map(String::as_str));
+        let names: Vec<&str> = names.collect();
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        let text = format!("{} {verb} busy with other copies", nodelist::fold(&names));
+        let line = self.waiting.get_or_insert_with(|| {
+            if self.screen.is_hidden() && self.tells {
+                eprintln!("waiting: {text}");
+            }
+            let line = self.screen.add(ProgressBar::new_spinner());
+            line.set_style(style("waiting {elapsed}: {msg}"));
+            line
+        });
+        line.set_message(text);
+        line.tick();
+    }
+
     /// Takes the bars off the screen.
     pub fn clear(&self) {
         // A terminal that is gone needs no clearing.
@@ -89,11 +126,6 @@ impl Bars {
     }
 
     fn make_bars(&mut self) {
-        let style = |template: &str| {
-            ProgressStyle::with_template(template)
-                .unwrap_or_else(|_| ProgressStyle::default_bar())
-                .progress_chars("=> ")
-        };
         if self.names.len() - 1 <= SCREEN {
             for (at, name) in self.names.iter().enumerate().skip(1) {
                 let bar = self.screen.add(ProgressBar::new(self.length));
@@ -106,6 +138,12 @@ impl Bars {
         self.all.set_style(style("{prefix:>12} [{bar:30}] {bytes:>10} {msg} {eta} left"));
         self.all.set_prefix("every node");
     }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("=> ")
 }
 
 fn word(state: &NodeState) -> &'static str {

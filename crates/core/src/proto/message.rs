@@ -76,6 +76,9 @@ pub enum ToAgent {
     Ping,
     /// Take part in a copy.
     Begin(Box<Begin>),
+    /// Keep so many bytes of memory for this copy, as soon as they are free: it begins when it has
+    /// them everywhere.
+    Queue(Copy, u64),
     /// A lane's hops have changed.
     Route(Copy, Route),
     /// Your disk holds the others up: drop what it can't take, and fetch it afterwards.
@@ -141,6 +144,10 @@ pub enum FromAgent {
     },
     /// Every so often, from a thread that no disk can block.
     Heartbeat(Option<Report>),
+    /// Begin it later: so many other copies have taken the agent's memory. The way is `Queue`.
+    Busy(Copy, u32),
+    /// The memory that was queued for is there, and the copy's.
+    Admitted(Copy),
     /// The destination is open.
     Ready(Copy),
     /// The first block has come in.
@@ -264,7 +271,7 @@ mod tests {
     #[test]
     fn a_length_that_is_not_there_costs_nothing() {
         // `Exec` with 2^62 words, of which none follows.
-        let bytes = [7, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40];
+        let bytes = [8, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40];
         assert!(ToAgent::parse(&bytes).is_none());
     }
 
