@@ -88,7 +88,7 @@ fn many_copies_in_all_orders_wait_for_each_other_and_all_succeed() {
     let count = stage.scale.nodes;
     let orders = (0..7).map(|copy: u32| {
         let turned = (0..count).map(|at| (at + copy) % count + 1);
-        let numbers: Vec<u32> = if copy % 2 == 0 {
+        let numbers: Vec<u32> = if copy.is_multiple_of(2) {
             turned.collect()
         } else {
             turned.collect::<Vec<_>>().into_iter().rev().collect()
@@ -116,7 +116,8 @@ fn waiting_heads_that_are_killed_or_interrupted_free_their_places() {
     let holders = Holders::take_all(&stage, &stage.list(), || stage.nodes().collect());
     let killed = start(&stage, "killed", &stage.list());
     let interrupted = start(&stage, "interrupted", &stage.list());
-    [&killed, &interrupted].map(await_waiting);
+    await_waiting(&killed);
+    await_waiting(&interrupted);
     let last = start(&stage, "z", &stage.list());
     await_waiting(&last);
     killed.process().kill();
