@@ -18,6 +18,7 @@ use crate::budget::{Budget, Share};
 use crate::chain;
 use crate::conduit::Path as RelayPath;
 use crate::exec;
+use crate::giving::Tickets;
 use crate::listener;
 use crate::log::log;
 use crate::member::Member;
@@ -128,6 +129,7 @@ pub struct Agent {
     joined: Condvar,
     strangers: AtomicUsize,
     budget: Arc<Budget>,
+    tickets: Tickets,
     /// Links that outlive their copy, if the agent does.
     parking: Option<Arc<Parking>>,
 }
@@ -168,6 +170,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
         joined: Condvar::new(),
         strangers: AtomicUsize::new(0),
         budget: Arc::default(),
+        tickets: Tickets::default(),
         parking: parking.map(Arc::new),
     });
     let line = ReadyLine {
@@ -217,6 +220,11 @@ impl Agent {
     /// Links that outlive their copy; `None` for an agent that ends with its first controller.
     pub fn parking(&self) -> Option<&Arc<Parking>> {
         self.parking.as_ref()
+    }
+
+    /// Who may have its program.
+    pub fn tickets(&self) -> &Tickets {
+        &self.tickets
     }
 
     /// How bytes go through this node.
@@ -285,6 +293,9 @@ impl Agent {
                     stands.push(order);
                     let failed = chain::stand(self, order, &secret, &neighbours);
                     session.send(&FromAgent::Stands(order, failed));
+                }
+                Ok(ToAgent::ServeBinary(tickets, seconds)) => {
+                    self.tickets.add(session, tickets, seconds);
                 }
                 Ok(ToAgent::Shutdown) => break true,
                 Ok(ToAgent::Queue(copy, bytes)) => seat = Some(self.queue(session, copy, bytes)),

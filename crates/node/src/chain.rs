@@ -101,22 +101,20 @@ pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
     Ok(links)
 }
 
-/// How many links each of `agents` keeps to those behind it; `None` for those that don't say.
-///
-/// # Errors
-/// When this host can't wait for them.
-pub fn count_links(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Option<u32>>> {
-    let mut counts = vec![None; agents.len()];
-    let connections = agents.into_iter().map(|agent| agent.map(|agent| agent.connection));
-    ask(&mut Switchboard::new(connections), |id, call| match call {
+/// How many links an agent keeps to those behind it; `None` when it doesn't say.
+#[must_use]
+pub fn count_links(agent: Agent) -> Option<u32> {
+    let mut count = None;
+    let mut board = Switchboard::new(std::iter::once(Some(agent.connection)));
+    let asked = ask(&mut board, |_, call| match call {
         Call::Message(FromAgent::Welcome { links, .. }) => {
-            counts[id.index() - 1] = Some(links);
+            count = Some(links);
             true
         }
         Call::Message(_) => false,
         Call::Lost(_) => true,
-    })?;
-    Ok(counts)
+    });
+    asked.ok().and(count)
 }
 
 /// Hears everyone until `hear` has said for each that it has what it wants, or for as long as is

@@ -35,6 +35,10 @@ const SLEEP_NS: u64 = 500_000_000;
 /// How long agents may take to clean up when a copy is over.
 const GOODBYE: Duration = Duration::from_secs(5);
 
+/// An agent that hasn't said a word for so long while goodbyes are said, though it should every
+/// 100 ms, hangs, and isn't waited for.
+const QUIET_NS: u64 = 800_000_000;
+
 /// A node's agent, ready to take orders.
 pub struct Agent {
     /// Its control channel.
@@ -124,6 +128,8 @@ struct Driver<'a> {
     firsts: Vec<bool>,
     held_ns: Vec<Option<u64>>,
     closed: Vec<bool>,
+    /// When each said something last.
+    heard_ns: Vec<u64>,
     moments: Times,
     /// When the loop came round last.
     turned_ns: u64,
@@ -190,6 +196,7 @@ impl<'a> Driver<'a> {
             firsts: vec![false; nodes],
             held_ns: vec![None; nodes],
             closed: vec![false; nodes],
+            heard_ns: vec![clock::now_ns(); nodes],
             moments: Times::default(),
             turned_ns: clock::now_ns(),
             finished: false,
@@ -266,8 +273,13 @@ impl<'a> Driver<'a> {
             return Ok(self);
         }
         for id in self.board.ids().filter(|id| self.is_owing_goodbye(*id)).collect::<Vec<_>>() {
-            let reason = format!("no word from it for {} s", GOODBYE.as_secs());
-            self.head.handle(clock::now_ns(), HeadEvent::Lost(id, reason));
+            let event = if self.is_silent(id) {
+                HeadEvent::Lost(id, format!("no word from it for {} ms", QUIET_NS / 1_000_000))
+            } else {
+                let reason = "its agent didn't give its place back".to_owned();
+                HeadEvent::From(id, FromAgent::Failed(self.copy, reason))
+            };
+            self.head.handle(clock::now_ns(), event);
         }
         let ended: Vec<_> = self.job.plan.receivers().map(|(id, _)| self.outcome_of(id)).collect();
         let places = self.board.ids().filter(|id| ended[id.index() - 1].is_none());
@@ -379,6 +391,7 @@ impl<'a> Driver<'a> {
 
     fn message(&mut self, id: NodeId, message: FromAgent) {
         let now = clock::now_ns();
+        self.heard_ns[id.index()] = now;
         match &message {
             FromAgent::First(_) => self.firsts[id.index()] = true,
             FromAgent::Complete(..) => self.held_ns[id.index()] = Some(now),
@@ -428,8 +441,12 @@ impl<'a> Driver<'a> {
         let copy = self.copy;
         self.board.ids().for_each(|id| self.board.send(id, &ToAgent::Close(copy)));
         self.member.close();
-        let deadline = clock::now_ns() + u64::try_from(GOODBYE.as_nanos()).unwrap_or(u64::MAX);
-        while self.is_awaiting_goodbyes() && clock::now_ns() < deadline {
+        let began = clock::now_ns();
+        // What was silent before is asked once more: this process itself may have stood still.
+        self.heard_ns.iter_mut().for_each(|heard| *heard = began);
+        let deadline = began + u64::try_from(GOODBYE.as_nanos()).unwrap_or(u64::MAX);
+        while self.board.ids().any(|id| self.is_awaiting_goodbye(id)) && clock::now_ns() < deadline
+        {
             if self.wait(interrupts).is_err() {
                 break;
             }
@@ -468,15 +485,21 @@ impl<'a> Driver<'a> {
             report: self.head.report(id).clone(),
             detached: self.head.is_detached(id),
             held_ns: self.held_ns[id.index()],
+            silent: self.is_silent(id),
         })
     }
 
-    fn is_awaiting_goodbyes(&self) -> bool {
-        self.board.ids().any(|id| self.is_owing_goodbye(id))
+    fn is_awaiting_goodbye(&self, id: NodeId) -> bool {
+        self.is_owing_goodbye(id) && !self.is_silent(id)
     }
 
     fn is_owing_goodbye(&self, id: NodeId) -> bool {
-        let silent = matches!(self.head.verdict(id), Some(Verdict::Dead(_)));
-        self.board.has(id) && self.started[id.index()] && !self.closed[id.index()] && !silent
+        self.board.has(id) && self.started[id.index()] && !self.closed[id.index()]
+    }
+
+    fn is_silent(&self, id: NodeId) -> bool {
+        let quiet = clock::now_ns().saturating_sub(self.heard_ns[id.index()]) > QUIET_NS;
+        let hangs = quiet && self.board.has(id) && !self.closed[id.index()];
+        hangs || matches!(self.head.verdict(id), Some(Verdict::Dead(_)))
     }
 }

@@ -1,6 +1,7 @@
-//! The agent's one port: tells controllers, neighbours and strangers apart, and spends little on
-//! strangers.
+//! The agent's one port: tells controllers, neighbours, nodes that lack the program and strangers
+//! apart, and spends little on strangers.
 
+use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,9 +10,12 @@ use std::time::Duration;
 use garland_core::proto::{ChannelError, Copy, Keys, Preamble, Purpose, Secret, VersionError};
 
 use crate::agent::{Agent, Expected};
+use crate::giving::{self, Leave, TICKET_LEN};
 use crate::link::{self, LinkError};
+use crate::log::log;
 use crate::member::{Mail, Member};
 use crate::session::Session;
+use crate::store::reason;
 
 /// How long a peer may take to greet.
 const GREETING: Duration = Duration::from_secs(5);
@@ -62,8 +66,8 @@ pub fn attend_parked(agent: &Arc<Agent>) {
 
 fn let_in(
     agent: &Arc<Agent>,
-    greeted: Result<Peer, LinkError>,
-    stream: TcpStream,
+    greeted: Result<Peer<'_>, LinkError>,
+    mut stream: TcpStream,
     peer: SocketAddr,
 ) {
     match greeted {
@@ -78,18 +82,24 @@ fn let_in(
                 parking.park(stream, None);
             }
         }
+        Ok(Peer::Newcomer(leave)) => match giving::give(&mut stream, &leave) {
+            Ok(()) => log(&format!("gave its program to {peer}")),
+            Err(error) => log(&format!("giving its program to {peer}: {}", reason(&error))),
+        },
         Err(error) => agent.log_stranger(peer, &error.to_string()),
     }
 }
 
-enum Peer {
+enum Peer<'a> {
     Controller(Arc<Session>),
     Neighbour(Arc<Member>, link::Hop),
     /// A neighbour that wants nothing yet.
     Standing,
+    /// A node that lacks the program and was told to fetch it here.
+    Newcomer(Leave<'a>),
 }
 
-fn meet(agent: &Arc<Agent>, mut stream: &TcpStream) -> Result<Peer, LinkError> {
+fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, LinkError> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(GREETING))?;
     stream.set_write_timeout(Some(GREETING))?;
@@ -116,6 +126,12 @@ fn meet(agent: &Arc<Agent>, mut stream: &TcpStream) -> Result<Peer, LinkError> {
                 Expected::Member(member) => Ok(Peer::Neighbour(member, hop)),
                 Expected::Link(..) => Ok(Peer::Standing),
             }
+        }
+        Purpose::Binary => {
+            let mut ticket = [0; TICKET_LEN];
+            stream.read_exact(&mut ticket)?;
+            let leave = agent.tickets().redeem(&ticket);
+            leave.map(Peer::Newcomer).ok_or(LinkError::Channel(ChannelError::Refused))
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct NodeOutcome {
     pub detached: bool,
     /// When it held every block, in monotonic nanoseconds.
     pub held_ns: Option<u64>,
+    /// It has died or hangs: what it hangs on isn't worth waiting for.
+    pub silent: bool,
 }
 
 /// How a copy ended.
@@ -94,6 +96,7 @@ impl NodeOutcome {
             report: Report::default(),
             detached: false,
             held_ns: None,
+            silent: false,
         }
     }
 

@@ -1,5 +1,5 @@
 //! What the head and the agents say to each other over the control channel (postcard, one message a
-//! Noise frame). `PROTOCOL` changes whenever a type here does.
+//! Noise frame). From the first release on, `PROTOCOL` grows whenever a type here changes.
 
 use std::net::SocketAddr;
 
@@ -95,6 +95,9 @@ pub enum ToAgent {
     Exec(Vec<Vec<u8>>),
     /// End.
     Shutdown,
+    /// Give your own program to whoever presents one of these tickets, each good once, for so many
+    /// seconds at most, and no longer than this channel is open.
+    ServeBinary(Vec<Secret>, u16),
 }
 
 /// Which side of a node a link is on.
