@@ -15,4 +15,5 @@ pub mod proxy;
 pub mod random;
 pub mod signal;
 pub mod tcp;
+pub mod terminal;
 pub mod watch;
