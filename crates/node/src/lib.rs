@@ -24,6 +24,7 @@ mod source;
 mod store;
 mod switchboard;
 mod writer;
+mod writing;
 
 pub use agent::{AgentConfig, AgentError, ReadyLine, run_agent};
 pub use command::{CommandEnd, run_command, shut_down};

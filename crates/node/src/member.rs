@@ -14,6 +14,7 @@ use garland_sys::{clock, process};
 
 use crate::pool::{self, Pool};
 use crate::store::Store;
+use crate::writing::Writing;
 
 /// What a node's threads tell whoever speaks for the node.
 #[derive(Clone, Debug)]
@@ -76,6 +77,8 @@ pub struct Member {
     pub pool: Pool,
     /// The lanes, set once.
     pub lanes: OnceLock<Vec<Arc<LaneHandle>>>,
+    /// What the writer's writes take.
+    pub writing: Writing,
     /// Nanoseconds of CPU that opening blocks took.
     pub opening_ns: AtomicU64,
     /// Congestion controls to ask for, best first.
@@ -129,6 +132,7 @@ impl Member {
             store,
             pool: Pool::new(room, count.max(lane_count + 2)),
             lanes: OnceLock::new(),
+            writing: Writing::default(),
             opening_ns: AtomicU64::new(0),
             congestion,
             cpu_before_ns: clock::cpu_ns(),
@@ -225,6 +229,7 @@ impl Member {
             lanes: self.lanes.get().into_iter().flatten().map(received).collect(),
             held: self.sink().held(),
             stalled_ns: self.pool.waited_ns(),
+            blocked_ns: self.writing.blocked_ns(),
             memory: process::peak_memory(),
             cpu_ns: clock::cpu_ns().saturating_sub(self.cpu_before_ns),
             opening_ns: self.opening_ns.load(Ordering::Relaxed),

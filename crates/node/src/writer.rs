@@ -24,6 +24,7 @@ pub struct Arrived {
 
 /// Writes what arrives until nobody sends any more, or the store fails.
 pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
+    member.writing.begin();
     let mut keys = Keys::new(&member.secret, member.copy);
     for mut arrived in arrivals {
         let Arrived { frame, header, buffer, length } = &mut arrived;
@@ -34,8 +35,9 @@ pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
         let landing = match opened {
             Ok(()) => {
                 let bytes = &buffer[..frame.length as usize];
-                if let Err(error) = member.store.write_at(member.layout.offset(frame.index), bytes)
-                {
+                let offset = member.layout.offset(frame.index);
+                let written = member.writing.measure(|| member.store.write_at(offset, bytes));
+                if let Err(error) = written {
                     let reason = format!("writing {}: {}", member.store.name(), reason(&error));
                     member.tell(Notice::Failed(reason));
                     return;

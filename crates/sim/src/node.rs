@@ -96,6 +96,10 @@ pub(crate) struct Node {
     /// Places with the writer that are taken or promised.
     pub(crate) places: usize,
     pub(crate) stalled_ns: u64,
+    /// When its disk began to take the present block, and will have taken it.
+    pub(crate) disk: Option<(u64, u64)>,
+    /// How long its writer has slept while its disk took blocks that it has taken.
+    pub(crate) blocked_ns: u64,
     pub(crate) inbox: VecDeque<Order>,
     pub(crate) inbox_last: u64,
     pub(crate) outbox: VecDeque<FromAgent>,
@@ -131,6 +135,8 @@ impl Node {
             writing: VecDeque::new(),
             places: 0,
             stalled_ns: 0,
+            disk: None,
+            blocked_ns: 0,
             inbox: VecDeque::new(),
             inbox_last: 0,
             outbox: VecDeque::new(),
@@ -140,5 +146,10 @@ impl Node {
             complete_ns: None,
             committed_ns: None,
         }
+    }
+
+    /// How long the writer has slept by `now` while the disk takes the present block.
+    pub(crate) fn asleep(&self, now: u64) -> u64 {
+        self.disk.map_or(0, |(begin, due)| now.min(due).saturating_sub(begin))
     }
 }

@@ -5,6 +5,8 @@
 pub struct NodeWorld {
     /// Bytes a second that its disk takes.
     pub disk_rate: u64,
+    /// Bytes a second for which its writer gets a CPU, to open and write them.
+    pub cpu_rate: u64,
     /// Whether it can read back what it wrote; a node that drops the bytes can't.
     pub holder: bool,
 }
@@ -42,7 +44,7 @@ pub struct World {
 
 impl World {
     /// `receivers` equal nodes on links of `link_rate` bytes a second: 50 µs latency, slices of
-    /// 64 KiB, 0.2 ms to connect, and disks that take 2 GiB/s.
+    /// 64 KiB, 0.2 ms to connect, disks that take 2 GiB/s, and CPUs to spare.
     #[must_use]
     pub fn uniform(receivers: usize, link_rate: u64) -> Self {
         Self {
@@ -57,7 +59,10 @@ impl World {
             heartbeat_ns: 100_000_000,
             room: 8,
             commit_ns: 1_000_000,
-            nodes: vec![NodeWorld { disk_rate: 2 << 30, holder: true }; receivers],
+            nodes: vec![
+                NodeWorld { disk_rate: 2 << 30, cpu_rate: u64::MAX, holder: true };
+                receivers
+            ],
             limit_ns: 3_600_000_000_000,
         }
     }

@@ -13,5 +13,6 @@ pub mod pipe;
 pub mod process;
 pub mod proxy;
 pub mod random;
+pub mod schedule;
 pub mod signal;
 pub mod tcp;

@@ -81,7 +81,7 @@ impl<'a> Engine<'a> {
             }
         };
         let contents = (0..plan.layout.blocks()).map(content).collect();
-        let source = NodeWorld { disk_rate: 0, holder: true };
+        let source = NodeWorld { disk_rate: 0, cpu_rate: 0, holder: true };
         let worlds = std::iter::once(&source).chain(&world.nodes);
         Self {
             plan,

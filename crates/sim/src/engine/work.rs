@@ -243,10 +243,12 @@ impl Engine<'_> {
 
     /// Starts writing the next block.
     fn write(&mut self, place: usize) {
-        let node = &self.nodes[place];
+        let node = &mut self.nodes[place];
         if let Some(block) = node.writing.front() {
-            let bytes = self.plan.layout.block_length(block.index);
-            let due = self.now + nanoseconds(bytes.into(), node.world.disk_rate);
+            let bytes = self.plan.layout.block_length(block.index).into();
+            let begin = self.now + nanoseconds(bytes, node.world.cpu_rate);
+            let due = begin + nanoseconds(bytes, node.world.disk_rate);
+            node.disk = Some((begin, due));
             self.agenda.add(due, Event::Landed(id(place)));
         }
     }
@@ -255,6 +257,8 @@ impl Engine<'_> {
     pub(super) fn landed(&mut self, place: usize) {
         let node = &mut self.nodes[place];
         let Some(block) = node.writing.pop_front() else { return };
+        node.blocked_ns += node.asleep(self.now);
+        node.disk = None;
         node.places -= 1;
         let whole = match (block.sealed, self.vault.as_mut()) {
             (Some(mut sealed), Some(vault)) => vault.open(place, &mut sealed),
