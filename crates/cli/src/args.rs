@@ -207,7 +207,7 @@ pub enum LabCommand {
     /// Build a lab: nodes n1.. and a head n0 on one switch
     Up {
         /// How many nodes, beside the head.
-        #[arg(long)]
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
         nodes: u32,
         /// The rate of every wire, such as 1gbit; unshaped without it.
         #[arg(long)]

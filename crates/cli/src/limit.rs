@@ -20,7 +20,7 @@ pub struct Known {
 /// says.
 pub fn known(lab: Option<&Lab>, agents: &[Result<Agent, String>]) -> Option<Known> {
     if let Some(lab) = lab {
-        let bits = lab.spec().medium.goodput()?;
+        let bits = lab.spec().goodput()?;
         let source = "TCP payload of one lab wire".to_owned();
         return Some(Known { rate: (bits / 8.0) as u64, source });
     }

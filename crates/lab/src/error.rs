@@ -30,14 +30,24 @@ pub enum LabError {
         name: String,
     },
     /// The lab has no such node.
-    #[error("lab {lab} has no node {node}: its nodes are n0 to n{last}")]
+    #[error("lab {lab} has no node {node}: its nodes are {nodes}")]
     NoSuchNode {
         /// The lab's name.
         lab: String,
         /// The node as given.
         node: String,
-        /// Number of its last node.
-        last: u32,
+        /// Its nodes, as a node list.
+        nodes: String,
+    },
+    /// The node has no such NIC.
+    #[error("node {node} of lab {lab} has no NIC {nic}")]
+    NoSuchNic {
+        /// The lab's name.
+        lab: String,
+        /// The node.
+        node: String,
+        /// The NIC as given.
+        nic: String,
     },
     /// The kernel refused to make the namespaces.
     #[error("make the namespaces of lab {name}: {reason}; {hint}")]
@@ -62,7 +72,7 @@ pub enum LabError {
     Tool {
         /// The tool.
         tool: &'static str,
-        /// The node or switch it worked on.
+        /// The node it worked on, or `_media`.
         place: String,
         /// Its own words.
         reason: String,

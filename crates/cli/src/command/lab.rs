@@ -2,9 +2,10 @@
 
 use std::os::unix::process::ExitStatusExt;
 
+use garland_core::cluster::topology::MediumKind;
 use garland_core::units::{Nanos, Rate, bytes};
 use garland_lab::check::Measured;
-use garland_lab::{Lab, Medium, Spec, Status, plan};
+use garland_lab::{Lab, MediumStatus, NicStatus, Spec, Status, plan};
 use garland_sys::clock;
 
 use crate::args::{Args, LabCommand};
@@ -19,9 +20,8 @@ pub fn run(args: &Args, command: &LabCommand) -> Result<Exit, Failure> {
         LabCommand::Up { nodes, rate, name, roots, check, dry_run } => {
             let rate = rate.as_deref().map(str::parse::<Rate>).transpose();
             let rate = rate.map_err(Failure::usage)?.map(|rate| rate.bits_per_second());
-            let medium = Medium::Switch { rate };
-            let (name, roots) = (name.clone(), roots.clone());
-            up(Spec { name, nodes: *nodes, medium, roots }, *check, *dry_run)
+            let roots = roots.clone();
+            up(Spec { roots, ..Spec::switch(name, *nodes, rate) }, *check, *dry_run)
         }
         LabCommand::Status => status(args),
         LabCommand::Exec { name, node, command } => {
@@ -51,14 +51,11 @@ fn up(spec: Spec, check: bool, dry_run: bool) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    if let Some(caution) = spec.caution(cpus) {
-        eprintln!("caution: {caution}");
-    }
+    spec.cautions(cpus).iter().for_each(|caution| eprintln!("caution: {caution}"));
     let started = clock::now_ns();
     let lab = Lab::up(&state(&Places::open()?)?, spec).map_err(Failure::nothing)?;
     let took = Nanos(clock::now_ns() - started);
-    let last = lab.spec().nodes;
-    println!("{} is up in {took}: the head n0 and lab:n[1-{last}]", lab.name());
+    println!("{} is up in {took}: the head {} and lab:{}", lab.name(), lab.head(), lab.others());
     if !check {
         return Ok(Exit::Done);
     }
@@ -105,16 +102,44 @@ fn status(args: &Args) -> Result<Exit, Failure> {
 }
 
 fn print_status(status: &Status) {
-    let rate = status.spec.medium.rate().map(|bits| Rate::from_bits_per_second(bits).to_string());
-    let rate = rate.unwrap_or_else(|| "unshaped".to_owned());
+    let topology = &status.spec.topology;
     let root = if status.rootless { "without root" } else { "as root" };
-    println!("{}: switch, {rate}, up for {:.0} s, {root}", status.spec.name, status.age);
-    println!("{:<8}{:<16}{:>16}{:>16}{:>9}  root", "node", "address", "sent", "received", "lost");
+    println!("{}: {}, up for {:.0} s, {root}", status.spec.name, topology.name, status.age);
+    println!(
+        "  {:<12}{:<8}{:<28}{:>9}{:>16}{:>9}",
+        "medium", "kind", "rate", "stations", "carried", "lost"
+    );
+    for (now, medium) in status.media.iter().zip(&topology.media) {
+        let rate = medium.rate.map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
+        let (kind, carried) = (kind(medium.kind), bytes::format(now.carried));
+        let MediumStatus { name, stations, lost, .. } = now;
+        println!("  {name:<12}{kind:<8}{rate:<28}{stations:>9}{carried:>16}{lost:>9}");
+    }
+    println!(
+        "  {:<12}{:<16}{:<6}{:<12}{:>16}{:>16}{:>9}  root",
+        "node", "address", "NIC", "medium", "sent", "received", "lost"
+    );
     for node in &status.nodes {
-        let link = node.link;
-        let (name, address) = (&node.name, node.address.to_string());
-        let (sent, received) = (bytes::format(link.sent), bytes::format(link.received));
-        let root = node.root.display();
-        println!("{name:<8}{address:<16}{sent:>16}{received:>16}{:>9}  {root}", link.dropped);
+        let (mut name, mut address) = (node.name.as_str(), node.address.to_string());
+        let mut root = node.root.display().to_string();
+        for nic in &node.nics {
+            let NicStatus { name: device, medium, port } = nic;
+            let (sent, received) = (bytes::format(port.sent), bytes::format(port.received));
+            let line = format!(
+                "  {name:<12}{address:<16}{device:<6}{medium:<12}{sent:>16}{received:>16}{:>9}  {root}",
+                port.lost
+            );
+            println!("{}", line.trim_end());
+            // What is the node's stands once, at its first NIC.
+            (name, address, root) = ("", String::new(), String::new());
+        }
+    }
+}
+
+fn kind(kind: MediumKind) -> &'static str {
+    match kind {
+        MediumKind::Hub { .. } => "hub",
+        MediumKind::Switch { .. } => "switch",
+        MediumKind::Wire => "wire",
     }
 }

@@ -1,6 +1,6 @@
 //! `garland scenario`: the experiments that Garland reproduces.
 
-use garland_lab::Medium;
+use garland_lab::shaping;
 use garland_sys::clock;
 
 use crate::args::{Args, ScenarioCommand};
@@ -52,7 +52,7 @@ fn rerun(args: &Args, scenario: &Scenario, scale: f64) -> Result<Exit, Failure> 
         }
     }
     bench.end()?;
-    let goodput = Medium::Switch { rate: Some(rate) }.goodput().unwrap_or(f64::MAX) / 8.0;
+    let goodput = shaping::goodput(rate) / 8.0;
     let result = ScenarioResult::new(run.name(), scenario, scale, length, goodput, rows);
     run.keep("result.json", &result)?;
     if args.json {
