@@ -15,7 +15,7 @@ pub enum LabError {
     },
     /// A lab of this name runs already.
     #[error(
-        "start lab {name}: a lab of this name is running (keeper {keeper}); use another --name, or `garland lab down --name {name}` first"
+        "start lab {name}: a lab of this name is running (keeper {keeper}); use another --lab, or `garland lab down --lab {name}` first"
     )]
     Running {
         /// The lab's name.
@@ -24,7 +24,7 @@ pub enum LabError {
         keeper: u32,
     },
     /// No lab of this name runs.
-    #[error("lab {name} isn't running; `garland lab up --name {name}` starts one")]
+    #[error("lab {name} isn't running; `garland lab up --lab {name}` starts one")]
     NotRunning {
         /// The lab's name.
         name: String,
