@@ -121,7 +121,8 @@ impl Member {
         let Membership { copy, me, secret, sealed, sink, lane_count, store, congestion, notices } =
             parts;
         let layout = sink.layout();
-        let (room, count) = Self::buffers(layout);
+        let (room, _) = Self::buffers(layout);
+        let count = Self::buffer_count(layout, lane_count);
         Self {
             copy,
             me,
@@ -130,7 +131,7 @@ impl Member {
             sealed,
             layout,
             store,
-            pool: Pool::new(room, count.max(lane_count + 2)),
+            pool: Pool::new(room, count),
             lanes: OnceLock::new(),
             writing: Writing::default(),
             opening_ns: AtomicU64::new(0),
@@ -148,6 +149,13 @@ impl Member {
     fn buffers(layout: Layout) -> (usize, usize) {
         let room = layout.block_size as usize + garland_core::proto::TAG_LEN;
         (room, pool::count(room, layout.blocks()))
+    }
+
+    /// How many blocks the writer of a copy of `layout` over so many lanes may have: more than
+    /// there are lanes, since a lane holds a buffer while it waits for its downstream.
+    #[must_use]
+    pub fn buffer_count(layout: Layout, lane_count: usize) -> usize {
+        Self::buffers(layout).1.max(lane_count + 2)
     }
 
     /// Bytes of memory that a part in a copy of `layout` may take for its buffers.
@@ -210,6 +218,12 @@ impl Member {
     #[must_use]
     pub fn lane(&self, number: u16) -> Option<&Arc<LaneHandle>> {
         self.lanes.get()?.get(usize::from(number))
+    }
+
+    /// Lets all lanes but one look again whether they may go on.
+    pub fn wake_others(&self, number: u16) {
+        let lanes = (0..).zip(self.lanes.get().into_iter().flatten());
+        lanes.filter(|(other, _)| *other != number).for_each(|(_, lane)| lane.wake.raise());
     }
 
     /// Gives a lane its new hops; ends at once what hangs in the old ones.

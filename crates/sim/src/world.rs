@@ -1,5 +1,16 @@
 //! What a simulated cluster is like.
 
+/// What a receiver does with the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SinkKind {
+    /// It writes them, and can read them back.
+    File,
+    /// It drops them.
+    Null,
+    /// It passes them on in their order.
+    Stream,
+}
+
 /// One receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeWorld {
@@ -7,8 +18,8 @@ pub struct NodeWorld {
     pub disk_rate: u64,
     /// Bytes a second for which its writer gets a CPU, to open and write them.
     pub cpu_rate: u64,
-    /// Whether it can read back what it wrote; a node that drops the bytes can't.
-    pub holder: bool,
+    /// What it does with the bytes.
+    pub sink: SinkKind,
 }
 
 /// Links, disks and delays. All times are in nanoseconds, all rates in bytes a second.
@@ -60,7 +71,7 @@ impl World {
             room: 8,
             commit_ns: 1_000_000,
             nodes: vec![
-                NodeWorld { disk_rate: 2 << 30, cpu_rate: u64::MAX, holder: true };
+                NodeWorld { disk_rate: 2 << 30, cpu_rate: u64::MAX, sink: SinkKind::File };
                 receivers
             ],
             limit_ns: 3_600_000_000_000,
