@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
 
 use garland_core::plan::{HEAD, LaneBlocks};
 use garland_core::proto::{
@@ -102,28 +103,32 @@ impl Lane {
             self.handle.wake.lower();
             // Every event's orders are obeyed before the next event: a block whose header has been
             // read belongs to the link that it came by, and a letter may replace that link.
-            self.obey_all();
+            let mut more = self.obey_all();
             while let Ok(mail) = letters.try_recv() {
                 self.read_mail(mail);
-                self.obey_all();
+                more = self.obey_all();
             }
             if self.member.is_closing() {
                 return;
             }
-            if let Err(error) = self.wait() {
+            if let Err(error) = self.wait(more) {
                 self.member.tell(Notice::Failed(format!("waiting for its links: {error}")));
                 return;
             }
         }
     }
 
-    fn obey_all(&mut self) {
+    /// Obeys until there is nothing to do, or a block was fed: what the downstream asks must not
+    /// wait until there is nothing more to feed. Says whether there may be more to do.
+    fn obey_all(&mut self) -> bool {
         while let Some(order) = self.poll() {
+            let feeds = matches!(order, RelayOrder::Feed { .. });
             self.obey(order);
-            if self.member.is_closing() {
-                return;
+            if self.member.is_closing() || feeds {
+                return feeds;
             }
         }
+        false
     }
 
     fn poll(&mut self) -> Option<RelayOrder> {
@@ -132,8 +137,15 @@ impl Lane {
     }
 
     fn handle(&mut self, event: RelayEvent) {
-        let mut sink = self.member.sink();
-        self.relay.handle(event, &mut sink);
+        let front_moved = {
+            let mut sink = self.member.sink();
+            let before = sink.front();
+            self.relay.handle(event, &mut sink);
+            before != sink.front()
+        };
+        if front_moved {
+            self.member.wake_others(self.number);
+        }
     }
 
     fn read_mail(&mut self, mail: Mail) {
@@ -324,20 +336,26 @@ impl Lane {
         }
     }
 
-    /// Waits for a letter, a frame from upstream if one may be read, or what the downstream asks.
-    fn wait(&mut self) -> io::Result<()> {
-        let (may_read, up_over) = {
+    /// Waits for a letter, a frame from upstream if one may be read, or what the downstream asks;
+    /// while there is `more` to feed, only looks whether it has asked.
+    fn wait(&mut self, more: bool) -> io::Result<()> {
+        let (may_read, held, up_over) = {
             let sink = self.member.sink();
-            (self.relay.may_read(&sink), self.relay.is_up_over(&sink))
+            let may_read = !more && self.relay.may_read(&sink);
+            (may_read, !more && self.relay.is_held(&sink), self.relay.is_up_over(&sink))
         };
-        let at_rest =
-            (self.up.is_none() || up_over) && (self.down.is_none() || self.relay.is_down_over());
+        let at_rest = !more
+            && (self.up.is_none() || up_over)
+            && (self.down.is_none() || self.relay.is_down_over());
         self.handle.at_rest.store(at_rest, Ordering::SeqCst);
         let up = self.up.as_ref().filter(|_| may_read).map(|(_, stream)| stream.as_fd());
         let down = self.down.as_ref().map(|(_, stream)| stream.as_fd());
         let fds: Vec<_> = std::iter::once(self.handle.wake.as_fd()).chain(up).chain(down).collect();
         let (has_up, has_down) = (up.is_some(), down.is_some());
-        let ready = event::wait_readable(&fds, None);
+        // Waiting for the node's own stream is waiting for its writer, as waiting for a buffer is.
+        let since = held.then(|| self.member.pool.begin_waiting());
+        let ready = event::wait_readable(&fds, more.then_some(Duration::ZERO));
+        since.into_iter().for_each(|since| self.member.pool.end_waiting(since));
         self.handle.at_rest.store(false, Ordering::SeqCst);
         let ready = ready?;
         if self.member.is_closing() {

@@ -31,6 +31,7 @@ mod source;
 mod store;
 mod switchboard;
 mod writer;
+mod writing;
 
 pub use agent::{AgentConfig, AgentError, ReadyLine, run_agent};
 pub use chain::{Links, count_links, stand_chain};

@@ -15,6 +15,7 @@ use garland_sys::{clock, process};
 use crate::parking::Parking;
 use crate::pool::{self, Pool};
 use crate::store::Store;
+use crate::writing::Writing;
 
 /// What a node's threads tell whoever speaks for the node.
 #[derive(Clone, Debug)]
@@ -79,6 +80,8 @@ pub struct Member {
     pub pool: Pool,
     /// The lanes, set once.
     pub lanes: OnceLock<Vec<Arc<LaneHandle>>>,
+    /// What the writer's writes take.
+    pub writing: Writing,
     /// Nanoseconds of CPU that opening blocks took.
     pub opening_ns: AtomicU64,
     /// Congestion controls to ask for, best first.
@@ -135,6 +138,7 @@ impl Member {
             store,
             pool: Pool::new(room, count),
             lanes: OnceLock::new(),
+            writing: Writing::default(),
             opening_ns: AtomicU64::new(0),
             congestion: parts.congestion,
             parking: parts.parking,
@@ -151,6 +155,13 @@ impl Member {
     fn buffers(layout: Layout, lanes: usize) -> (usize, usize) {
         let room = layout.block_size as usize + garland_core::proto::TAG_LEN;
         (room, pool::count(room, layout.blocks()).max(lanes + 2))
+    }
+
+    /// How many blocks the writer of a copy of `layout` over so many lanes may have: more than
+    /// there are lanes, since a lane holds a buffer while it waits for its downstream.
+    #[must_use]
+    pub fn buffer_count(layout: Layout, lanes: usize) -> usize {
+        Self::buffers(layout, lanes).1
     }
 
     /// Bytes of memory that a part in a copy of `layout` over so many lanes may take: its buffers,
@@ -224,6 +235,12 @@ impl Member {
         self.lanes.get()?.get(usize::from(number))
     }
 
+    /// Lets all lanes but one look again whether they may go on.
+    pub fn wake_others(&self, number: u16) {
+        let lanes = (0..).zip(self.lanes.get().into_iter().flatten());
+        lanes.filter(|(other, _)| *other != number).for_each(|(_, lane)| lane.wake.raise());
+    }
+
     /// Gives a lane its new hops; ends at once what hangs in the old ones.
     pub fn route(&self, route: Route) {
         if let Some(lane) = self.lane(route.lane) {
@@ -241,6 +258,7 @@ impl Member {
             lanes: self.lanes.get().into_iter().flatten().map(received).collect(),
             held: self.sink().held(),
             stalled_ns: self.pool.waited_ns(),
+            blocked_ns: self.writing.blocked_ns(),
             memory: process::peak_memory(),
             cpu_ns: clock::cpu_ns().saturating_sub(self.cpu_before_ns),
             opening_ns: self.opening_ns.load(Ordering::Relaxed),

@@ -56,7 +56,11 @@ impl Part {
         };
         let store = store::open(&begin.destination, agent.root(), begin.layout, &tag)
             .map_err(|error| error.to_string())?;
-        let sink = Sink::new(begin.layout, store.is_holder(), store.is_ordered());
+        let sink = if store.is_ordered() {
+            Sink::in_order(begin.layout, Member::buffer_count(begin.layout, begin.lanes.len()))
+        } else {
+            Sink::new(begin.layout, store.is_holder())
+        };
         let (copy, teller) = (begin.copy, Arc::clone(session));
         let member = Arc::new_cyclic(|member: &std::sync::Weak<Member>| {
             let member = member.clone();

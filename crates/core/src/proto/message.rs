@@ -123,8 +123,10 @@ pub struct Report {
     pub lanes: Vec<LaneReport>,
     /// Blocks opened and written.
     pub held: u64,
-    /// Nanoseconds that receiving waited for the node's own disk, in all.
+    /// Nanoseconds that receiving waited for the node's own writer, in all.
     pub stalled_ns: u64,
+    /// Nanoseconds that the writer slept in its writes, in all: its disk's doing, not the CPU's.
+    pub blocked_ns: u64,
     /// The agent's largest resident memory so far, in bytes.
     pub memory: u64,
     /// CPU nanoseconds that the agent has used since the copy began.

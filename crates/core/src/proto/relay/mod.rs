@@ -49,8 +49,6 @@ pub struct Relay {
     down: Option<Down>,
     busy: Busy,
     incarnation: u32,
-    /// Blocks that went by and are neither held nor with the writer.
-    lacking: BTreeSet<u64>,
     /// Blocks asked for again, not yet received.
     asked: BTreeSet<u64>,
     /// Blocks that may yet be declared void: those received since the stream last went on. (Blocks
@@ -78,7 +76,6 @@ impl Relay {
             down: None,
             busy: Busy::No,
             incarnation: 0,
-            lacking: BTreeSet::new(),
             asked: BTreeSet::new(),
             unsettled: Vec::new(),
             doubts: Vec::new(),
@@ -122,7 +119,15 @@ impl Relay {
             let waiting = behind && sink.will_serve(self.blocks.index(down.next));
             down.resumed && !waiting
         });
-        open && self.busy == Busy::No && settled && down_ready
+        open && self.busy == Busy::No && settled && down_ready && !self.is_held(sink)
+    }
+
+    /// Whether the next block from upstream has to wait for the node's own stream (a pipe), which
+    /// isn't that far: it waits for its reader, or for other lanes.
+    #[must_use]
+    pub fn is_held(&self, sink: &Sink) -> bool {
+        let more = self.cursor < self.blocks.len();
+        more && !self.detached && sink.is_ahead(self.blocks.index(self.cursor))
     }
 
     /// Takes note of what happened.
