@@ -2,6 +2,7 @@
 
 mod args;
 mod command;
+mod drawing;
 mod failure;
 mod fleet;
 mod launch;

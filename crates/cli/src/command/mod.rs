@@ -6,6 +6,7 @@ mod cp;
 mod demo;
 mod exec;
 mod lab;
+mod net;
 mod scenario;
 mod shell;
 mod up;
@@ -26,6 +27,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Down(nodes) => up::down(args, nodes),
         Command::Status(status) => up::status(args, status),
         Command::Lab(lab) => lab::run(args, &lab.command),
+        Command::Net(net) => net::run(args, &net.command),
         Command::Scenario(scenario) => scenario::run(args, &scenario.command),
         Command::Demo(demo) => demo::run(demo),
         Command::Agent(agent) => agent::run(agent),
