@@ -1,15 +1,16 @@
 //! A fleet: an agent on each of the nodes, started or found standing, and spoken to.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use garland_core::cluster::{Cluster, Node};
 use garland_core::proto::KeyPair;
 use garland_lab::Lab;
 use garland_node::Agent;
+use garland_sys::clock;
 
 use crate::args::Launch;
+use crate::at_once::at_once;
 use crate::failure::Failure;
 use crate::launch::{Launched, LaunchedChild, Orders, Ways, lab, local};
 use crate::nodes;
@@ -59,16 +60,20 @@ pub struct Fleet {
 pub struct Children(Vec<Option<LaunchedChild>>);
 
 impl Children {
-    /// Ends all agents at once; those of nodes that are dead, by their place, without waiting.
-    pub fn end(mut self, is_dead: impl Fn(usize) -> bool) {
+    /// Ends all agents at once, and waits for at most `patience`, all of it together; those of nodes
+    /// that are silent, by their place, are not waited for.
+    pub fn end(mut self, patience: Duration, is_silent: impl Fn(usize) -> bool) {
+        let deadline_ns =
+            clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX >> 1);
         for (at, child) in self.0.iter_mut().enumerate() {
             if let Some(child) = child {
                 child.dismiss();
-                if is_dead(at) {
+                if is_silent(at) {
                     child.kill();
                 }
             }
         }
+        self.0.iter_mut().flatten().for_each(|child| child.end(deadline_ns));
     }
 }
 
@@ -79,30 +84,19 @@ impl Muster<'_> {
         let orders = Orders { controller: keys.public, relay: self.launch.relay, stay: self.stay };
         let allocation = std::env::var("SLURM_JOB_NODELIST").ok();
         let asked = self.launch.launcher;
-        let ways = Ways::new(self.nodes, self.cluster, asked, allocation.as_deref());
-        let results: Vec<Mutex<Option<Enlisted>>> =
-            self.nodes.iter().map(|_| Mutex::new(None)).collect();
+        let ways = Ways::new(self.nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
         let shelf = Shelf::open(self.places, self.lab.map(Lab::name))?;
         let recruiter = Recruiter { keys: &keys, orders: &orders, ways: &ways, shelf: &shelf };
-        let next = AtomicUsize::new(0);
-        std::thread::scope(|scope| {
-            for _ in 0..ways.fanout().min(self.nodes.len()) {
-                scope.spawn(|| {
-                    loop {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        let (Some(node), Some(slot)) = (self.nodes.get(at), results.get(at)) else {
-                            return;
-                        };
-                        let result = self.enlist(node, &recruiter);
-                        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-                    }
-                });
+        let enlist = |node: &Node| {
+            let mut result = self.enlist(node, &recruiter);
+            if self.lab.is_none() && !nodes::is_local(&node.name) {
+                ways.settle(node, result.as_mut().ok().map(|(agent, _)| agent));
             }
-        });
+            result
+        };
+        let results = at_once(self.nodes, ways.fanout(), enlist);
         let mut fleet = Fleet { agents: Vec::new(), children: Children::default() };
-        for slot in results {
-            let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
-            let result = result.unwrap_or_else(|| Err("its agent was never started".to_owned()));
+        for result in results {
             let (agent, child) = match result {
                 Ok((agent, child)) => (Ok(agent), child),
                 Err(reason) => (Err(reason), None),

@@ -1,6 +1,7 @@
 //! `garland`: one file on every node at the speed of one wire.
 
 mod args;
+mod at_once;
 mod command;
 mod drawing;
 mod failure;
@@ -9,6 +10,7 @@ mod launch;
 mod limit;
 mod nodes;
 mod places;
+mod result;
 mod run;
 mod scenario;
 mod standing;

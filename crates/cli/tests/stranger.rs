@@ -5,8 +5,8 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 
-use garland_core::proto::{KeyPair, PREAMBLE_LEN, Preamble, Purpose};
-use garland_node::{ConnectionError, ReadyLine, connect_agent};
+use garland_core::proto::{KeyPair, PREAMBLE_LEN, Preamble, Purpose, Secret, ToAgent};
+use garland_node::{Connection, ConnectionError, ReadyLine, connect_agent};
 use garland_testkit::{DEADLINE, Garland, HandAgent, Peer, Scratch, random_bytes, until};
 
 /// An agent of a test, and the keys of the one who may command it.
@@ -34,14 +34,22 @@ impl Agent {
         ReadyLine::parse(self.hand.ready_line()).expect("its line is a ready line")
     }
 
-    fn connect(&self, keys: &KeyPair, theirs: &[u8; 32]) -> Result<(), ConnectionError> {
+    fn connect(&self, keys: &KeyPair, theirs: &[u8; 32]) -> Result<Connection, ConnectionError> {
         let address = ([127, 0, 0, 1], self.hand.port()).into();
-        connect_agent(address, keys, theirs, DEADLINE).map(drop)
+        connect_agent(address, keys, theirs, DEADLINE)
+    }
+
+    /// What a peer gets that asks for the program with the ticket `said`.
+    fn program(&self, said: &str) -> Vec<u8> {
+        let mut peer = self.peer();
+        peer.say(&[&preamble(Purpose::Binary)[..], said.as_bytes()].concat());
+        peer.hush();
+        peer.hear_all()
     }
 
     /// After all that was done to it the agent still serves its controller, and nothing was written.
     fn assert_unharmed(&self) {
-        self.connect(&self.controller, &self.ready().key).expect("the controller is served");
+        drop(self.connect(&self.controller, &self.ready().key).expect("the controller is served"));
         let entries = std::fs::read_dir(&self.root).expect("the root is there").count();
         assert_eq!(entries, 0, "a stranger wrote something");
     }
@@ -83,7 +91,7 @@ fn garbage_gets_nothing_and_is_logged() {
 fn a_greeting_that_ends_early_is_turned_away() {
     let scratch = Scratch::new("early");
     let agent = Agent::start(&scratch);
-    for purpose in [Purpose::Control, Purpose::Link] {
+    for purpose in [Purpose::Control, Purpose::Link, Purpose::Binary] {
         let whole = [&preamble(purpose)[..], &[7; 200]].concat();
         for length in [0, 1, 31, 32, 33, 48, 50, 64, 66, 100] {
             let mut peer = agent.peer();
@@ -140,11 +148,11 @@ fn dolly_7_a_peer_without_the_key_commands_nothing() {
     let scratch = Scratch::new("key");
     let agent = Agent::start(&scratch);
     let stranger = KeyPair::generate();
-    let refused = agent.connect(&stranger, &agent.ready().key);
+    let refused = agent.connect(&stranger, &agent.ready().key).map(drop);
     assert!(matches!(refused, Err(ConnectionError::WrongKey(_))), "{refused:?}");
     // Who names the controller's public key, which is no secret, must prove that it is his.
     let pretender = KeyPair { private: stranger.private, public: agent.controller.public };
-    let refused = agent.connect(&pretender, &agent.ready().key);
+    let refused = agent.connect(&pretender, &agent.ready().key).map(drop);
     assert!(matches!(refused, Err(ConnectionError::WrongKey(_))), "{refused:?}");
     let _ = agent.hand.await_log("the peer doesn't hold the right key");
     agent.assert_unharmed();
@@ -198,7 +206,8 @@ fn a_controller_refuses_an_agent_that_is_not_the_one_it_launched() {
     let scratch = Scratch::new("agent-key");
     let agent = Agent::start(&scratch);
     let other = KeyPair::generate();
-    let refused = agent.connect(&agent.controller, &other.public).expect_err("it is another");
+    let refused = agent.connect(&agent.controller, &other.public).map(drop);
+    let refused = refused.expect_err("it is another");
     assert!(refused.to_string().contains("doesn't hold the key that it was launched with"));
     agent.assert_unharmed();
 }
@@ -231,6 +240,31 @@ fn a_link_to_a_copy_that_nobody_makes_is_refused() {
     assert_eq!(peer.hear_all(), b"");
     let _ = agent.hand.await_log("turned away");
     agent.assert_unharmed();
+}
+
+#[test]
+fn the_program_is_given_for_a_ticket_and_once() {
+    let scratch = Scratch::new("ticket");
+    let agent = Agent::start(&scratch);
+    assert_eq!(agent.program(&"1".repeat(64)), b"", "nobody gave out a ticket");
+    let controller = agent.connect(&agent.controller, &agent.ready().key);
+    let mut controller = controller.expect("the controller is served");
+    let order = |secrets: &[[u8; 32]], seconds| {
+        ToAgent::ServeBinary(secrets.iter().map(|secret| Secret(*secret)).collect(), seconds)
+    };
+    controller.send(&order(&[[0x22; 32], [0x33; 32]], 60)).expect("the agent listens");
+    controller.send(&order(&[[0x44; 32]], 0)).expect("the agent listens");
+    for wrong in [&"1".repeat(64), &"2".repeat(63), "", &"x".repeat(64), &"4".repeat(64)] {
+        assert_eq!(agent.program(wrong), b"", "{wrong} is no ticket");
+    }
+    let given = agent.program(&"2".repeat(64));
+    assert!(given.starts_with(b"\x7fELF") && given.len() > 1 << 20, "{} bytes", given.len());
+    assert_eq!(agent.program(&"2".repeat(64)), b"", "it is good once");
+    assert!(agent.program(&"3".repeat(64)) == given, "another ticket, the same program");
+    let _ = agent.hand.await_log("gave its program to ");
+    let _ = agent.hand.await_log("turned away ");
+    drop(controller);
+    assert_eq!(agent.hand.end(), Some(0));
 }
 
 #[test]

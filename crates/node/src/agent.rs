@@ -17,6 +17,7 @@ use thiserror::Error;
 use crate::budget::Budget;
 use crate::conduit::Path as RelayPath;
 use crate::exec;
+use crate::giving::Tickets;
 use crate::listener;
 use crate::log::log;
 use crate::member::Member;
@@ -122,6 +123,7 @@ pub struct Agent {
     joined: Condvar,
     strangers: AtomicUsize,
     budget: Arc<Budget>,
+    tickets: Tickets,
 }
 
 /// Runs an agent until it has nothing more to do; says its ready line first.
@@ -150,6 +152,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
         joined: Condvar::new(),
         strangers: AtomicUsize::new(0),
         budget: Arc::default(),
+        tickets: Tickets::default(),
     });
     let line = ReadyLine {
         port: port.port(),
@@ -189,6 +192,11 @@ impl Agent {
     /// The memory that its copies share.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
+    }
+
+    /// Who may have its program.
+    pub fn tickets(&self) -> &Tickets {
+        &self.tickets
     }
 
     /// How bytes go through this node.
@@ -249,6 +257,9 @@ impl Agent {
                 Ok(ToAgent::Exec(command)) => {
                     commands.push(exec::start(self, Arc::clone(session), command));
                 }
+                Ok(ToAgent::ServeBinary(tickets, seconds)) => {
+                    self.tickets.add(session, tickets, seconds);
+                }
                 Ok(ToAgent::Shutdown) => break true,
                 Ok(message) => self.take_part(session, &parts, message),
                 Err(_) => break false,
@@ -293,7 +304,7 @@ impl Agent {
                 part.into_iter().for_each(|part| part.end(self));
                 session.send(&FromAgent::Closed(copy));
             }
-            ToAgent::Ping | ToAgent::Exec(_) | ToAgent::Shutdown => {}
+            ToAgent::Ping | ToAgent::Exec(_) | ToAgent::Shutdown | ToAgent::ServeBinary(..) => {}
         }
     }
 

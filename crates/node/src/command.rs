@@ -21,6 +21,8 @@ pub enum CommandEnd {
     Exited(i32),
     /// It couldn't be run, or what became of it isn't known.
     Failed(String),
+    /// The user gave up before it ended.
+    Interrupted,
 }
 
 /// Runs `command` on all `agents`; `output` gets (node's place, is it standard error, bytes) as
@@ -69,7 +71,7 @@ pub fn run_command(
         give_up_silent(&mut ends, &heard);
         if interrupts.is_some_and(Interrupts::pending) {
             for end in ends.iter_mut().filter(|end| end.is_none()) {
-                *end = Some(CommandEnd::Failed("interrupted".to_owned()));
+                *end = Some(CommandEnd::Interrupted);
             }
         }
     }

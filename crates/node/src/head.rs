@@ -33,6 +33,10 @@ const SLEEP_NS: u64 = 500_000_000;
 /// How long agents may take to clean up when a copy is over.
 const GOODBYE: Duration = Duration::from_secs(5);
 
+/// An agent that hasn't said a word for so long while goodbyes are said, though it should every
+/// 100 ms, hangs, and isn't waited for.
+const QUIET_NS: u64 = 800_000_000;
+
 /// A node's agent, ready to take orders.
 pub struct Agent {
     /// Its control channel.
@@ -96,6 +100,8 @@ pub struct NodeOutcome {
     pub detached: bool,
     /// When it held every block, in monotonic nanoseconds.
     pub held_ns: Option<u64>,
+    /// It has died or hangs: what it hangs on isn't worth waiting for.
+    pub silent: bool,
 }
 
 /// How a copy ended.
@@ -146,6 +152,8 @@ struct Driver {
     firsts: Vec<bool>,
     held_ns: Vec<Option<u64>>,
     closed: Vec<bool>,
+    /// When each said something last.
+    heard_ns: Vec<u64>,
     moments: Times,
     /// When the loop came round last.
     turned_ns: u64,
@@ -217,6 +225,7 @@ impl Driver {
             firsts: vec![false; nodes],
             held_ns: vec![None; nodes],
             closed: vec![false; nodes],
+            heard_ns: vec![clock::now_ns(); nodes],
             moments: Times::default(),
             turned_ns: clock::now_ns(),
             finished: false,
@@ -338,6 +347,7 @@ impl Driver {
 
     fn message(&mut self, id: NodeId, message: FromAgent) {
         let now = clock::now_ns();
+        self.heard_ns[id.index()] = now;
         match &message {
             FromAgent::First(_) => self.firsts[id.index()] = true,
             FromAgent::Complete(..) => self.held_ns[id.index()] = Some(now),
@@ -383,8 +393,12 @@ impl Driver {
         let copy = self.copy;
         self.board.ids().for_each(|id| self.board.send(id, &ToAgent::Close(copy)));
         self.member.close();
-        let deadline = clock::now_ns() + u64::try_from(GOODBYE.as_nanos()).unwrap_or(u64::MAX);
-        while self.is_awaiting_goodbyes() && clock::now_ns() < deadline {
+        let began = clock::now_ns();
+        // What was silent before is asked once more: this process itself may have stood still.
+        self.heard_ns.iter_mut().for_each(|heard| *heard = began);
+        let deadline = began + u64::try_from(GOODBYE.as_nanos()).unwrap_or(u64::MAX);
+        while self.board.ids().any(|id| self.is_awaiting_goodbye(id)) && clock::now_ns() < deadline
+        {
             if self.wait(None).is_err() {
                 break;
             }
@@ -403,6 +417,7 @@ impl Driver {
             report: self.head.report(id).clone(),
             detached: self.head.is_detached(id),
             held_ns: self.held_ns[id.index()],
+            silent: self.is_silent(id),
         });
         Outcome {
             nodes: nodes.collect(),
@@ -413,11 +428,15 @@ impl Driver {
         }
     }
 
-    fn is_awaiting_goodbyes(&self) -> bool {
-        self.board.ids().any(|id| {
-            let silent = matches!(self.head.verdict(id), Some(Verdict::Dead(_)));
-            self.board.has(id) && self.started[id.index()] && !self.closed[id.index()] && !silent
-        })
+    fn is_awaiting_goodbye(&self, id: NodeId) -> bool {
+        let talks = self.board.has(id) && self.started[id.index()] && !self.closed[id.index()];
+        talks && !self.is_silent(id)
+    }
+
+    fn is_silent(&self, id: NodeId) -> bool {
+        let quiet = clock::now_ns().saturating_sub(self.heard_ns[id.index()]) > QUIET_NS;
+        let hangs = quiet && self.board.has(id) && !self.closed[id.index()];
+        hangs || matches!(self.head.verdict(id), Some(Verdict::Dead(_)))
     }
 }
 

@@ -1,6 +1,7 @@
-//! The agent's one port: tells controllers, neighbours and strangers apart, and spends little on
-//! strangers.
+//! The agent's one port: tells controllers, neighbours, nodes that lack the program and strangers
+//! apart, and spends little on strangers.
 
+use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,9 +10,12 @@ use std::time::Duration;
 use garland_core::proto::{ChannelError, Copy, Keys, Preamble, Purpose, Secret, VersionError};
 
 use crate::agent::Agent;
+use crate::giving::{self, Leave, TICKET_LEN};
 use crate::link::{self, LinkError};
+use crate::log::log;
 use crate::member::{Mail, Member};
 use crate::session::Session;
+use crate::store::reason;
 
 /// How long a peer may take to greet.
 const GREETING: Duration = Duration::from_secs(5);
@@ -51,16 +55,22 @@ fn greet(agent: &Arc<Agent>, mut stream: TcpStream, peer: SocketAddr, greeting: 
                 lane.post(Mail::Up(hop.epoch, stream));
             }
         }
+        Ok(Peer::Newcomer(leave)) => match giving::give(&mut stream, &leave) {
+            Ok(()) => log(&format!("gave its program to {peer}")),
+            Err(error) => log(&format!("giving its program to {peer}: {}", reason(&error))),
+        },
         Err(error) => agent.log_stranger(peer, &error.to_string()),
     }
 }
 
-enum Peer {
+enum Peer<'a> {
     Controller(Arc<Session>),
     Neighbour(Arc<Member>, link::Hop),
+    /// A node that lacks the program and was told to fetch it here.
+    Newcomer(Leave<'a>),
 }
 
-fn meet(agent: &Arc<Agent>, stream: &mut TcpStream) -> Result<Peer, LinkError> {
+fn meet<'a>(agent: &'a Arc<Agent>, stream: &mut TcpStream) -> Result<Peer<'a>, LinkError> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(GREETING))?;
     stream.set_write_timeout(Some(GREETING))?;
@@ -85,6 +95,12 @@ fn meet(agent: &Arc<Agent>, stream: &mut TcpStream) -> Result<Peer, LinkError> {
             stream.set_write_timeout(None)?;
             let member = found.ok_or(LinkError::Channel(ChannelError::Refused))?;
             Ok(Peer::Neighbour(member, hop))
+        }
+        Purpose::Binary => {
+            let mut ticket = [0; TICKET_LEN];
+            stream.read_exact(&mut ticket)?;
+            let leave = agent.tickets().redeem(&ticket);
+            leave.map(Peer::Newcomer).ok_or(LinkError::Channel(ChannelError::Refused))
         }
     }
 }

@@ -1,44 +1,21 @@
-//! `garland up`, `down`, `status`: agents that stay.
+//! `garland up`: starts agents that stay.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-
-use garland_core::cluster::{Node, nodelist};
 use garland_lab::Lab;
-use garland_node::shut_down;
-use garland_sys::clock;
-use serde::Serialize;
 
-use super::fold_reasons;
-use crate::args::{Args, Nodes, Status, Up};
-use crate::failure::{Exit, Failure, OrFailure};
+use super::standing_result::{NodeState, StandingResult};
+use crate::args::{Args, Up};
+use crate::failure::{Exit, Failure};
 use crate::fleet::Muster;
 use crate::launch::lab;
 use crate::nodes::Inventory;
 use crate::places::Places;
+use crate::result::{Head, Phases};
 use crate::run::Run;
 use crate::standing::{Shelf, Standing};
 
-/// The result object `garland.up/1`.
-#[derive(Serialize)]
-struct UpResult {
-    schema: &'static str,
-    elapsed_ns: u64,
-    nodes: Vec<NodeState>,
-}
-
-#[derive(Serialize)]
-struct NodeState {
-    name: String,
-    verdict: &'static str,
-    reason: Option<String>,
-    /// Where its agent writes what no head is there to hear, a file on the node's host.
-    log: Option<PathBuf>,
-}
-
-/// Starts agents that stay.
-pub fn up(args: &Args, up: &Up) -> Result<Exit, Failure> {
-    let started = clock::now_ns();
+/// Starts agents that stay, where there are none yet.
+pub fn run(args: &Args, up: &Up) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(&up.nodes)?;
     let places = Places::open()?;
@@ -53,119 +30,20 @@ pub fn up(args: &Args, up: &Up) -> Result<Exit, Failure> {
         lab: lab.as_ref(),
         stay: Some(up.idle),
     };
+    phases.end("set-up");
     let fleet = muster.assemble()?;
-    let reasons = fleet.agents.iter().map(|agent| agent.as_ref().err().cloned());
+    phases.end("start");
     let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
-    tell(args, "up", &nodes, reasons.collect(), &logs(&nodes, &shelf), started)
-}
-
-/// Ends agents that stay.
-pub fn down(args: &Args, down: &Nodes) -> Result<Exit, Failure> {
-    let started = clock::now_ns();
-    let inventory = Inventory::open(args)?;
-    let nodes = inventory.nodes(&down.nodes)?;
-    let places = Places::open()?;
-    let lab = lab::enter(&nodes, &places, &down.lab)?;
-    let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
-    let keys = places.controller_keys()?;
-    let records: Vec<Option<Standing>> =
-        nodes.iter().map(|node| Standing::find(&shelf, &node.name)).collect();
-    let agents = records.iter().map(|record| match record {
-        Some(record) => record.connect(&keys),
-        None => Err(String::new()),
+    let states = nodes.iter().zip(&fleet.agents).map(|(node, agent)| match agent {
+        Ok(_) => {
+            let log = Standing::find(&shelf, &node.name).and_then(|record| record.log);
+            NodeState::ok(node, "up").with_log(log)
+        }
+        Err(reason) => NodeState::but(node, "failed", reason),
     });
-    let failed = shut_down(agents.collect()).or_nothing("ending the agents")?;
-    let mut reasons: Vec<Option<String>> = vec![None; nodes.len()];
-    for (id, reason) in failed {
-        // No record, or nobody there: the agent is down, which is what was asked for.
-        let there = records[id.index() - 1].as_ref().is_some_and(|r| r.connect(&keys).is_ok());
-        reasons[id.index() - 1] = Some(reason).filter(|_| there);
-    }
-    let ended = records.iter().zip(&reasons).filter(|(_, reason)| reason.is_none());
-    ended.for_each(|(record, _)| record.iter().for_each(|record| record.forget(&shelf)));
-    tell(args, "down", &nodes, reasons, &vec![None; nodes.len()], started)
-}
-
-/// Shows agents that stay.
-pub fn status(args: &Args, status: &Status) -> Result<Exit, Failure> {
-    let started = clock::now_ns();
-    let places = Places::open()?;
-    let keys = places.controller_keys()?;
-    let nodes = match &status.nodes {
-        Some(list) => Inventory::open(args)?.nodes(list)?,
-        None => standing_nodes(&places, &status.lab)?,
-    };
-    let lab = lab::enter(&nodes, &places, &status.lab)?;
-    let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
-    if nodes.is_empty() && !args.json {
-        println!("no agents stay; start some: garland up NODES");
-        return Ok(Exit::Done);
-    }
-    let reason = |node: &Node| match Standing::find(&shelf, &node.name) {
-        None => Some("no agent stays there".to_owned()),
-        Some(record) => record.connect(&keys).err(),
-    };
-    let reasons = nodes.iter().map(reason).collect();
-    let logs = logs(&nodes, &shelf);
-    if !args.json {
-        let folders = logs.iter().flatten().filter_map(|log| log.parent());
-        for folder in folders.collect::<BTreeSet<_>>() {
-            println!("logs    in {}", folder.display());
-        }
-    }
-    tell(args, "up", &nodes, reasons, &logs, started)
-}
-
-/// The real nodes with an agent that stays; a lab's where there are none.
-fn standing_nodes(places: &Places, lab: &str) -> Result<Vec<Node>, Failure> {
-    let named = |shelf: &Shelf| -> Vec<Node> {
-        Standing::all(shelf).iter().map(|record| Node::named(&record.name)).collect()
-    };
-    let real = named(&Shelf::open(places, None)?);
-    if !real.is_empty() || !lab::runs(places, lab) {
-        return Ok(real);
-    }
-    Ok(named(&Shelf::open(places, Some(lab))?))
-}
-
-/// The agents' logs, in the nodes' order.
-fn logs(nodes: &[Node], shelf: &Shelf) -> Vec<Option<PathBuf>> {
-    nodes.iter().map(|node| Standing::find(shelf, &node.name)?.log).collect()
-}
-
-fn tell(
-    args: &Args,
-    done: &'static str,
-    nodes: &[Node],
-    reasons: Vec<Option<String>>,
-    logs: &[Option<PathBuf>],
-    started: u64,
-) -> Result<Exit, Failure> {
-    let failed = reasons.iter().flatten().count();
-    type Entry<'a> = ((&'a Node, &'a Option<String>), &'a Option<PathBuf>);
-    let state = |((node, reason), log): Entry<'_>| NodeState {
-        name: node.name.clone(),
-        verdict: if reason.is_none() { done } else { "failed" },
-        reason: reason.clone(),
-        log: log.clone(),
-    };
-    if args.json {
-        let nodes = nodes.iter().zip(&reasons).zip(logs).map(state).collect();
-        let elapsed_ns = clock::now_ns() - started;
-        let result = UpResult { schema: "garland.up/1", elapsed_ns, nodes };
-        println!("{}", serde_json::to_string_pretty(&result).or_nothing("writing the result")?);
-    } else {
-        let fine = nodes.iter().zip(&reasons).filter(|(_, reason)| reason.is_none());
-        let names: Vec<&str> = fine.map(|(node, _)| node.name.as_str()).collect();
-        if !names.is_empty() {
-            println!("{done:<7} {}", nodelist::fold(&names));
-        }
-        let pairs = nodes.iter().zip(reasons);
-        fold_reasons(pairs.filter_map(|(node, reason)| Some((node.name.clone(), reason?))));
-    }
-    Ok(match failed {
-        0 => Exit::Done,
-        all if all == nodes.len() => Exit::Nothing,
-        _ => Exit::SomeFailed,
-    })
+    let nodes = states.collect();
+    let result = StandingResult { head: Head::new("garland.up/1", Some(&run), phases), nodes };
+    run.keep("result.json", &result)?;
+    result.print(args.json)?;
+    Ok(result.exit(|node| node.is("ok")))
 }

@@ -10,6 +10,10 @@ use super::{Bar, Cable, Layout, Line};
 const STEP: f64 = 120.0;
 /// From a node's middle to its row and column.
 const ASIDE: f64 = 38.0;
+/// Where rows and columns begin.
+const BEFORE: f64 = -1.6 * ASIDE;
+/// From a bar's end to its caption.
+const BESIDE: f64 = 8.0;
 
 /// The rows and columns of a grid, and who stands where.
 pub(super) struct Places {
@@ -68,11 +72,13 @@ pub(super) fn layout(topology: &Topology, places: &Places) -> Layout {
     let mut layout = Layout { nodes, ..Layout::default() };
     for (row, &medium) in places.rows.iter().enumerate() {
         let y = y(row) + ASIDE;
-        layout.bars.push(Bar { medium, from: (-ASIDE * 1.6, y), to: (right, y) });
+        let (from, to) = ((BEFORE, y), (right, y));
+        layout.bars.push(Bar { medium, from, to, caption: (right + BESIDE, y) });
     }
     for (column, &medium) in places.columns.iter().enumerate() {
         let x = x(column) - ASIDE;
-        layout.bars.push(Bar { medium, from: (x, -ASIDE * 1.6), to: (x, bottom) });
+        let (from, to) = ((x, BEFORE), (x, bottom));
+        layout.bars.push(Bar { medium, from, to, caption: (x + BESIDE, BEFORE) });
     }
     for (node, &(x, y)) in layout.nodes.iter().enumerate() {
         let ports = topology.nics_of(node).map(|(nic, _)| Cable::Port(nic));
@@ -95,10 +101,10 @@ fn join(topology: &Topology, places: &Places, layout: &mut Layout, corner: (f64,
         let of_rows = ports.iter().all(|(_, uplink)| places.rows.contains(&uplink.to));
         let (from, to) = if of_rows {
             left -= ASIDE;
-            ((left, 0.0), (left, corner.1))
+            ((left, BEFORE), (left, corner.1))
         } else {
             top -= ASIDE;
-            ((0.0, top), (corner.0, top))
+            ((BEFORE, top), (corner.0, top))
         };
         for (id, uplink) in ports {
             let bar = layout.bars.iter().find(|bar| bar.medium == uplink.to);
@@ -106,6 +112,7 @@ fn join(topology: &Topology, places: &Places, layout: &mut Layout, corner: (f64,
             let start = if of_rows { (left, end.1) } else { (end.0, top) };
             layout.lines.push(Line { what: Cable::Uplink(id), from: start, to: end });
         }
-        layout.bars.push(Bar { medium, from, to });
+        let end = if of_rows { from } else { to };
+        layout.bars.push(Bar { medium, from, to, caption: (end.0 + BESIDE, end.1) });
     }
 }

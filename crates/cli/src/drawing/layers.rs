@@ -10,6 +10,10 @@ const STEP: f64 = 90.0;
 const LAYER: f64 = 60.0;
 /// How far a bar goes beyond its outermost nodes.
 const BEYOND: f64 = 35.0;
+/// From a bar up to its caption.
+const ABOVE: f64 = 12.0;
+/// Between lines that would lie on each other.
+const APART: f64 = 12.0;
 
 /// Bars that would overlap lie in layers above each other, those without NICs on top.
 pub(super) fn layout(topology: &Topology) -> Layout {
@@ -37,7 +41,7 @@ pub(super) fn layout(topology: &Topology) -> Layout {
         layers.resize(layers.len().max(layer + 1), Vec::new());
         layers[layer].push((left, right));
         let y = -LAYER * (layer + 1) as f64;
-        bars.push(Bar { medium, from: (left, y), to: (right, y) });
+        bars.push(Bar { medium, from: (left, y), to: (right, y), caption: (left, y - ABOVE) });
     }
     let lines = lines(topology, &nodes, &bars);
     Layout { nodes, bars, lines }
@@ -73,7 +77,7 @@ fn lines(topology: &Topology, nodes: &[(f64, f64)], bars: &[Bar]) -> Vec<Line> {
             .collect();
         for (place, &(nic, y)) in ports.iter().enumerate() {
             // Several lines of a node stand side by side.
-            let aside = 12.0 * (place as f64 - (ports.len() - 1) as f64 / 2.0);
+            let aside = APART * (place as f64 - (ports.len() - 1) as f64 / 2.0);
             let x = middle + aside;
             lines.push(Line { what: Cable::Port(nic), from: (x, below), to: (x, y) });
         }
@@ -87,7 +91,11 @@ fn lines(topology: &Topology, nodes: &[(f64, f64)], bars: &[Bar]) -> Vec<Line> {
             } else {
                 (to, from)
             };
-            let (start, y) = (middle(from), to.from.1);
+            let (mut start, y) = (middle(from), to.from.1);
+            let before =
+                topology.uplinks[..id].iter().filter(|up| [up.from, up.to].contains(&from.medium));
+            // Beside those that are drawn already.
+            start.0 += 2.0 * APART * before.count() as f64;
             let end = (start.0.clamp(to.from.0, to.to.0), y);
             lines.push(Line { what: Cable::Uplink(id), from: start, to: end });
         }

@@ -32,6 +32,8 @@ struct Bar {
     medium: MediumId,
     from: Point,
     to: Point,
+    /// Where its name begins.
+    caption: Point,
 }
 
 /// A cable.
@@ -69,7 +71,7 @@ impl Layout {
 /// What a medium is and how fast: `hub, 10 Mbit/s`.
 fn caption(medium: &Medium) -> String {
     let kind = match medium.kind {
-        MediumKind::Hub => "hub",
+        MediumKind::Hub { .. } => "hub",
         MediumKind::Switch { .. } => "switch",
         MediumKind::Wire => "wire",
     };

@@ -93,8 +93,7 @@ fn draw_bars(svg: &mut String, topology: &Topology, layout: &Layout) -> std::fmt
              <title>{name}: {}</title></line>",
             escape(&what)
         )?;
-        let flat = (y1 - y2).abs() < 1.0;
-        let (x, y) = if flat { (x2 + 8.0, y2) } else { (x1 - 14.0, y1 - 10.0) };
+        let ((x, y), flat) = (bar.caption, (y1 - y2).abs() < 1.0);
         let text = if flat { format!("{name}, {}", escape(&what)) } else { name };
         writeln!(svg, "<text class=\"medium\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>")?;
     }

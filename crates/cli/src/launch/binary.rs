@@ -1,12 +1,12 @@
 //! The running binary as nodes get it: without what only debuggers read, and known by its digest.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use aws_lc_rs::digest::{SHA256, digest};
+use garland_node::Image;
 use garland_sys::process;
 
 use super::local::own_binary;
@@ -38,22 +38,9 @@ impl Binary {
     /// # Errors
     /// When the system doesn't let it be read.
     pub fn running() -> io::Result<Self> {
-        let mut file = File::open(own_binary())?;
-        let meta = file.metadata()?;
+        let meta = std::fs::metadata(own_binary())?;
         let mut bytes = Vec::new();
-        // Debug sections may be most of the file, and stand behind all that is loaded.
-        match Elf::read(&mut file)? {
-            Some(elf) => {
-                bytes.extend(elf.head);
-                let rest = elf.loaded.saturating_sub(bytes.len() as u64);
-                file.take(rest).read_to_end(&mut bytes)?;
-                forget_sections(&mut bytes);
-            }
-            None => {
-                bytes.resize(usize::try_from(meta.len()).unwrap_or(usize::MAX), 0);
-                std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, 0)?;
-            }
-        }
+        Image::running()?.read_to_end(&mut bytes)?;
         let digest = hexadecimal(digest(&SHA256, &bytes).as_ref());
         let path = std::fs::read_link(own_binary()).ok();
         // A binary that was replaced since has a path that leads to another file.
@@ -75,53 +62,9 @@ impl fmt::Debug for Binary {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+/// Bytes as shells say them.
+pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Bytes of a 64-bit ELF header (System V ABI, chapter 4).
-const HEADER: usize = 64;
-/// Bytes of a program header.
-const PROGRAM_HEADER: usize = 56;
-
-/// What is told by the beginning of a 64-bit, little-endian ELF file.
-struct Elf {
-    /// The file header and the program headers.
-    head: Vec<u8>,
-    /// Where the last loaded byte ends.
-    loaded: u64,
-}
-
-impl Elf {
-    /// Reads the beginning of `file`; `None` when it is in another format.
-    fn read(file: &mut File) -> io::Result<Option<Self>> {
-        let mut head = vec![0; HEADER];
-        file.read_exact(&mut head)?;
-        let count = usize::from(u16::from_le_bytes([head[56], head[57]]));
-        let usual = head.starts_with(b"\x7fELF\x02\x01")
-            && long(&head, 32) == HEADER as u64
-            && usize::from(u16::from_le_bytes([head[54], head[55]])) == PROGRAM_HEADER;
-        if !usual || count == 0 {
-            return Ok(None);
-        }
-        head.resize(HEADER + count * PROGRAM_HEADER, 0);
-        file.read_exact(&mut head[HEADER..])?;
-        let ends = head[HEADER..].chunks_exact(PROGRAM_HEADER);
-        let loaded = ends.map(|part| long(part, 8).saturating_add(long(part, 32))).max();
-        Ok(loaded.map(|loaded| Self { head, loaded }))
-    }
-}
-
-fn long(bytes: &[u8], at: usize) -> u64 {
-    let mut word = [0; 8];
-    word.copy_from_slice(&bytes[at..at + 8]);
-    u64::from_le_bytes(word)
-}
-
-/// The section table was behind the loaded part: a header that names it would be wrong.
-fn forget_sections(bytes: &mut [u8]) {
-    bytes[40..48].fill(0);
-    bytes[60..64].fill(0);
 }
 
 #[cfg(test)]

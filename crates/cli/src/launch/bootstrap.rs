@@ -1,10 +1,13 @@
 //! What is run on a node to become its agent, and what it says meanwhile: one script for every
 //! launcher that reaches a shell there.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::time::Duration;
 
-use super::binary::Binary;
+use garland_core::proto::{Preamble, Purpose, Secret};
+
+use super::binary::{Binary, hexadecimal};
 
 /// The script, readable.
 const SCRIPT: &str = include_str!("bootstrap.sh");
@@ -14,8 +17,15 @@ const SCRIPT: &str = include_str!("bootstrap.sh");
 pub enum Said {
     /// It runs; Slurm's name of the node, and the address that an ssh came in at.
     At(Option<String>, Option<IpAddr>),
-    /// The node hasn't got the binary and reads it from the input; its processor is told.
-    Need(String),
+    /// The node hasn't got the binary and reads from the input where it comes from.
+    Need {
+        /// The node's processor.
+        machine: String,
+        /// The programs that it lacks to fetch the binary from another node.
+        lacking: Option<String>,
+    },
+    /// The node that was told of didn't give the binary, and why.
+    Unserved(String),
     /// No place takes the binary, and why.
     Refused(String),
     /// The agent ended with this status.
@@ -34,7 +44,11 @@ impl Said {
                 let node = words.next().filter(|node| *node != "-").map(str::to_owned);
                 Self::At(node, words.nth(2).and_then(|address| address.parse().ok()))
             }
-            "NEED" => Self::Need(rest.trim().to_owned()),
+            "NEED" => Self::Need {
+                machine: words.next().unwrap_or_default().to_owned(),
+                lacking: words.next().filter(|programs| *programs != "-").map(str::to_owned),
+            },
+            "UNSERVED" => Self::Unserved(rest.trim().to_owned()),
             "REFUSED" => Self::Refused(rest.trim().to_owned()),
             "ENDED" => Self::Ended(rest.trim().to_owned()),
             _ => Self::Other,
@@ -79,6 +93,27 @@ pub fn quote(word: &str) -> Result<String, String> {
     }
 }
 
+/// What goes before the binary itself, when the launcher sends it.
+pub const SEND: &[u8] = b"SEND\n";
+
+/// What the script is told for fetching the binary from the agent at `giver`: the ticket goes to
+/// bash's input, where no other user of the node sees it.
+pub fn fetch(giver: SocketAddr, ticket: &Secret, patience: Duration) -> String {
+    let preamble: String = Preamble::ours(Purpose::Binary)
+        .to_bytes()
+        .iter()
+        .map(|byte| format!("\\{byte:03o}"))
+        .collect();
+    format!(
+        "PEER {}\nread -r y; exec 3<>/dev/tcp/{}/{} && printf \"{preamble}\" >&3 && \
+         printf %s \"$y\" >&3 && exec cat <&3\n{}\n",
+        patience.as_secs(),
+        giver.ip(),
+        giver.port(),
+        hexadecimal(&ticket.0),
+    )
+}
+
 /// Says why a node with another processor can't run this binary.
 pub fn fits(binary: &Binary, machine: &str) -> Result<(), String> {
     if machine == binary.machine {
@@ -120,9 +155,32 @@ mod tests {
         let address = "10.0.0.2".parse().ok();
         assert_eq!(Said::parse("AT - 10.0.0.1 50000 10.0.0.2 22"), Said::At(None, address));
         assert_eq!(Said::parse("AT n7 -"), Said::At(Some("n7".to_owned()), None));
-        assert_eq!(Said::parse("NEED aarch64"), Said::Need("aarch64".to_owned()));
+        let need = |lacking: Option<&str>| Said::Need {
+            machine: "aarch64".to_owned(),
+            lacking: lacking.map(str::to_owned),
+        };
+        assert_eq!(Said::parse("NEED aarch64 -"), need(None));
+        assert_eq!(Said::parse("NEED aarch64 bash,timeout"), need(Some("bash,timeout")));
+        let unserved = Said::Unserved("0 of 9 bytes came".to_owned());
+        assert_eq!(Said::parse("UNSERVED 0 of 9 bytes came"), unserved);
         assert_eq!(Said::parse("REFUSED /tmp: full"), Said::Refused("/tmp: full".to_owned()));
         assert_eq!(Said::parse("Welcome to n7!"), Said::Other);
+    }
+
+    #[test]
+    fn bash_says_the_preamble_and_the_ticket_and_nobody_sees_the_ticket() {
+        let giver = "[fd00::3]:4000".parse().expect("an address");
+        let told = fetch(giver, &Secret([0xab; 32]), Duration::from_secs(9));
+        let lines: Vec<&str> = told.lines().collect();
+        assert_eq!(lines.len(), 3, "{told}");
+        assert_eq!((lines[0], lines[2]), ("PEER 9", &*"ab".repeat(32)));
+        let program = lines[1].replace("exec 3<>/dev/tcp/fd00::3/4000", "exec 3>&1");
+        let program = program.replace("exec cat <&3", "true");
+        assert!(!program.contains("abab"));
+        let line = format!("echo {} | bash -c '{program}'", lines[2]);
+        let said = std::process::Command::new("bash").args(["-c", &line]).output().expect("bash");
+        let hello = [&Preamble::ours(Purpose::Binary).to_bytes()[..], lines[2].as_bytes()].concat();
+        assert_eq!(said.stdout, hello, "{}", String::from_utf8_lossy(&said.stderr));
     }
 
     #[test]

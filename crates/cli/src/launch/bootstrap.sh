@@ -1,4 +1,5 @@
 # What a node runs first: it finds the binary, or asks for it and stores it, and becomes the agent.
+# The launcher sends it, or tells of a node that gives it and must give the right bytes.
 # $1 digest, $2 bytes, $3 the path to use or -, $4 a path that may be shared or -, $5 its length and
 # time; then the arguments of the agent. It is sent as one line without these comments, and passes
 # through whatever login shell there is: no single quote, backslash or exclamation mark.
@@ -33,11 +34,24 @@ m=$(uname -m); v=$(umask); umask 077; t=; f=;
 tidy() { if [ "$t" ]; then rm -f "$t"; fi; };
 trap tidy 0;
 trap "exit 1" 1 2 13 15;
+# What is lacking here to fetch it from another node.
+l=; for o in bash timeout sha256sum; do command -v "$o" >/dev/null || l=$l,$o; done; l=${l#,};
 fetch() {
   t=$1/.new.$k.$$;
   if true 2>/dev/null >"$t"; then :; else f="$f; $1: nothing can be written there"; t=; return 1; fi;
-  echo "NEED $m";
-  head -c "$n" | { cat >"$t"; cat >/dev/null; };
+  echo "NEED $m ${l:--}";
+  while read -r w q || exit 1; do
+    if [ "$w" = SEND ]; then head -c "$n" | { cat >"$t"; cat >/dev/null; }; break; fi;
+    # PEER, the seconds it may take; then what bash does there, and the ticket, which only its input
+    # may have.
+    read -r x && read -r y || exit 1;
+    echo "$y" | timeout "$q" bash -c "$x" | head -c "$n" >"$t";
+    o=$(sha256sum <"$t");
+    if [ "${o%% *}" = "$k" ]; then break; fi;
+    g=$(wc -c <"$t"); o="other bytes came";
+    if [ "$g" -ne "$n" ]; then o="$g of $n bytes came"; fi;
+    echo "UNSERVED $o";
+  done;
   g=$(wc -c <"$t");
   if [ "$g" -ne "$n" ]; then f="$f; $1: only $g of $n bytes could be written"; tidy; t=; return 1; fi;
   chmod 700 "$t";

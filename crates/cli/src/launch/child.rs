@@ -10,13 +10,16 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_node::ReadyLine;
-use garland_sys::signal;
+use garland_sys::{clock, signal};
 
 /// How long an agent may take to say that it is ready.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long a process may take to end after its input has.
-const FAREWELL: Duration = Duration::from_secs(3);
+/// How long processes may take to end after their input has.
+pub const FAREWELL: Duration = Duration::from_secs(3);
+
+/// The same for a user who gave up: what hangs is left behind.
+pub const HURRY: Duration = Duration::from_secs(1);
 
 /// Lines of complaint, the last ones, that an error message has.
 const COMPLAINTS: usize = 5;
@@ -158,14 +161,13 @@ impl LaunchedChild {
     }
 }
 
-impl Drop for LaunchedChild {
-    fn drop(&mut self) {
+impl LaunchedChild {
+    /// Waits for the process until `deadline_ns`, then ends it.
+    pub fn end(&mut self, deadline_ns: u64) {
         self.dismiss();
         const LOOK: Duration = Duration::from_millis(2);
-        let mut waited = Duration::ZERO;
-        while matches!(self.child.try_wait(), Ok(None)) && waited < FAREWELL {
+        while matches!(self.child.try_wait(), Ok(None)) && clock::now_ns() < deadline_ns {
             std::thread::sleep(LOOK);
-            waited += LOOK;
         }
         // One that hangs is ended; one that has ended can't be, and needn't.
         let _ = self.child.kill();
@@ -174,5 +176,11 @@ impl Drop for LaunchedChild {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = reader.join();
         }
+    }
+}
+
+impl Drop for LaunchedChild {
+    fn drop(&mut self) {
+        self.end(clock::now_ns() + u64::try_from(FAREWELL.as_nanos()).unwrap_or(u64::MAX >> 1));
     }
 }

@@ -7,6 +7,7 @@ pub mod lab;
 pub mod local;
 mod resolve;
 mod slurm;
+mod spread;
 mod ssh;
 mod ways;
 
@@ -16,7 +17,7 @@ use std::process::Command;
 
 use garland_node::ReadyLine;
 
-pub use child::{LaunchedChild, Starting};
+pub use child::{FAREWELL, HURRY, LaunchedChild, Starting};
 pub use ways::Ways;
 
 use crate::args::RelayName;

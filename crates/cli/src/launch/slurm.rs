@@ -78,7 +78,9 @@ impl Squad {
             if step.waits_for_binary() {
                 step.sent();
                 // An srun that is gone is told by the next line that isn't there.
-                let _ = starting.input().map(|input| input.write_all(&binary.bytes));
+                let _ = starting.input().map(|input| {
+                    input.write_all(bootstrap::SEND).and_then(|()| input.write_all(&binary.bytes))
+                });
                 continue;
             }
             match starting.next_line() {
@@ -130,7 +132,7 @@ impl Step {
         let task = self.names.get(&label).and_then(|name| self.tasks.get_mut(name));
         let Some(task) = task else { return };
         match said {
-            Said::Need(machine) => {
+            Said::Need { machine, .. } => {
                 *task = match bootstrap::fits(binary, &machine) {
                     Ok(()) => Task::Needing,
                     Err(reason) => Task::Settled(Err(reason)),
@@ -143,7 +145,7 @@ impl Step {
                 *task =
                     Task::Settled(Err(format!("its agent ended at once, with status {status}")));
             }
-            Said::At(..) => {}
+            Said::At(..) | Said::Unserved(_) => {}
             Said::Other => {
                 if let Some(ready) = ReadyLine::parse(text) {
                     *task = Task::Settled(Ok(ready));

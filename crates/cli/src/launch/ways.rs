@@ -6,9 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 use garland_core::cluster::nodelist::{self, Sources};
 use garland_core::cluster::{Cluster, Launcher, Node};
+use garland_node::Agent;
 
 use super::binary::Binary;
 use super::slurm::Squad;
+use super::spread::Spread;
 use super::ssh::Logins;
 use super::{Launched, LaunchedChild, Orders};
 use crate::args::LauncherName;
@@ -20,16 +22,19 @@ pub struct Ways<'a> {
     launcher: Launcher,
     squad: OnceLock<Result<Squad, String>>,
     logins: OnceLock<Result<Logins, String>>,
+    spread: Spread,
 }
 
 impl<'a> Ways<'a> {
     /// By what the user asks for, else by the cluster file; else Slurm starts agents on nodes of
-    /// `allocation`, and ssh on others.
+    /// `allocation`, and ssh on others. What is to be kept of the launching goes to the folder
+    /// `logs`.
     pub fn new(
         nodes: &'a [Node],
         cluster: Option<&'a Cluster>,
         asked: Option<LauncherName>,
         allocation: Option<&str>,
+        logs: &Path,
     ) -> Self {
         let launcher = match asked {
             Some(LauncherName::Ssh) => Launcher::Ssh,
@@ -42,7 +47,9 @@ impl<'a> Ways<'a> {
                 launcher => launcher,
             },
         };
-        Self { nodes, cluster, launcher, squad: OnceLock::new(), logins: OnceLock::new() }
+        let spread = Spread::new(&logs.join("binary.log"));
+        let (squad, logins) = (OnceLock::new(), OnceLock::new());
+        Self { nodes, cluster, launcher, squad, logins, spread }
     }
 
     /// How many nodes are started at once.
@@ -54,12 +61,20 @@ impl<'a> Ways<'a> {
     /// Starts the agent of `node`; its complaints go to the file `log`, too.
     pub fn start(&self, node: &Node, orders: &Orders, log: &Path) -> Result<Launched, String> {
         match self.launcher {
-            Launcher::Ssh => self.logins()?.launch(node, orders, log),
+            Launcher::Ssh => self.logins()?.launch(node, orders, log, &self.spread),
             Launcher::Slurm => self.squad(orders, log)?.take(node),
             Launcher::Local => Err(format!(
                 "{} is no node of this machine; those are local1, local2 and so on",
                 node.name
             )),
+        }
+    }
+
+    /// `node` is settled: `agent` can be commanded, or there is none. Other nodes may wait for this.
+    pub fn settle(&self, node: &Node, agent: Option<&mut Agent>) {
+        // Only logins are one by one, so that one node can wait for another.
+        if self.launcher == Launcher::Ssh && self.nodes.len() > 1 {
+            self.spread.settle(&node.name, agent);
         }
     }
 
@@ -123,7 +138,8 @@ mod tests {
     #[test]
     fn slurm_starts_agents_where_it_may() {
         let nodes = ["n2", "n3"].map(Node::named);
-        let way = |asked, allocation| Ways::new(&nodes, None, asked, allocation).launcher;
+        let logs = Path::new("/nosuch");
+        let way = |asked, allocation| Ways::new(&nodes, None, asked, allocation, logs).launcher;
         assert_eq!(way(None, None), Launcher::Ssh);
         assert_eq!(way(None, Some("n[1-3]")), Launcher::Slurm);
         assert_eq!(way(None, Some("n[3-4]")), Launcher::Ssh);

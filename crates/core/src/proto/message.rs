@@ -88,6 +88,9 @@ pub enum ToAgent {
     Exec(Vec<Vec<u8>>),
     /// End.
     Shutdown,
+    /// Give your own program to whoever presents one of these tickets, each good once, for so many
+    /// seconds at most, and no longer than this channel is open.
+    ServeBinary(Vec<Secret>, u16),
 }
 
 /// Which side of a node a link is on.

@@ -22,6 +22,8 @@ pub enum Purpose {
     Control,
     /// A hop of a lane.
     Link,
+    /// A node that lacks the program asks for it.
+    Binary,
 }
 
 /// The first bytes of each side.
@@ -61,8 +63,8 @@ impl Preamble {
         Self { protocol: PROTOCOL, purpose, release: env!("CARGO_PKG_VERSION").to_owned() }
     }
 
-    /// The bytes on the wire: `GARLAND\n`, the protocol (little endian), the purpose (`C`, `L`),
-    /// and the release padded with zeros.
+    /// The bytes on the wire: `GARLAND\n`, the protocol (little endian), the purpose (`C`, `L`,
+    /// `B`), and the release padded with zeros.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; PREAMBLE_LEN] {
         let mut bytes = [0; PREAMBLE_LEN];
@@ -71,6 +73,7 @@ impl Preamble {
         bytes[10] = match self.purpose {
             Purpose::Control => b'C',
             Purpose::Link => b'L',
+            Purpose::Binary => b'B',
         };
         let release = self.release.as_bytes();
         let length = release.len().min(RELEASE_LEN);
@@ -99,6 +102,7 @@ impl Preamble {
         let purpose = match bytes[10] {
             b'C' => Purpose::Control,
             b'L' => Purpose::Link,
+            b'B' => Purpose::Binary,
             _ => return Err(VersionError::Stranger),
         };
         Ok(Self { protocol, purpose, release })
@@ -113,8 +117,10 @@ mod tests {
 
     #[test]
     fn a_preamble_survives_the_wire() {
-        let ours = Preamble::ours(Purpose::Link);
-        assert_eq!(Preamble::parse(&ours.to_bytes()), Ok(ours));
+        for purpose in [Purpose::Control, Purpose::Link, Purpose::Binary] {
+            let ours = Preamble::ours(purpose);
+            assert_eq!(Preamble::parse(&ours.to_bytes()), Ok(ours));
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 
-use garland_core::cluster::topology::{Inventory, Topology};
+use garland_core::cluster::topology::{Inventory, Price, Topology};
 use serde::Serialize;
 
 use super::bounds::{Bound, bounds};
@@ -11,38 +11,39 @@ use super::{read, tables};
 use crate::args::{Args, NetShow};
 use crate::drawing;
 use crate::failure::{Exit, Failure};
+use crate::result::{Head, Phases, print_json};
 use crate::ui::output;
 
-/// What `--json` prints.
+/// The result object `garland.net-show/1`.
 #[derive(Serialize)]
-struct Shown<'a> {
-    schema: &'static str,
-    topology: &'a Topology,
+struct ShowResult {
+    #[serde(flatten)]
+    head: Head,
     inventory: Inventory,
-    price: garland_core::cluster::topology::Price,
+    price: Price,
     bounds: Vec<Bound>,
+    topology: Topology,
 }
 
 /// Shows a topology, and draws it into a file if that is asked for.
 pub fn run(args: &Args, show: &NetShow) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
     let topology = read(&show.topology)?;
+    phases.end("read");
     if let Some(file) = &show.svg {
         fs::write(file, drawing::svg(&topology)).map_err(|error| {
             Failure::nothing(format!("writing the drawing {}: {error}", file.display()))
         })?;
     }
-    if args.json {
-        let inventory = Inventory::of(&topology);
-        let price = inventory.price();
-        let bounds = bounds(&topology);
-        let shown =
-            Shown { schema: "garland.net/1", topology: &topology, inventory, price, bounds };
-        let text = serde_json::to_string_pretty(&shown)
-            .map_err(|error| Failure::nothing(format!("writing the topology: {error}")))?;
-        output::print(format!("{text}\n"))?;
-    } else {
+    if !args.json {
         output::print(page(&topology, show.all))?;
+        return Ok(Exit::Done);
     }
+    let inventory = Inventory::of(&topology);
+    let (price, bounds) = (inventory.price(), bounds(&topology));
+    phases.end("compute");
+    let head = Head::new("garland.net-show/1", None, phases);
+    print_json(&ShowResult { head, inventory, price, bounds, topology })?;
     Ok(Exit::Done)
 }
 
@@ -72,11 +73,11 @@ fn page(topology: &Topology, all: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use garland_core::cluster::topology::Selector;
     use garland_core::cluster::topology::shapes::{
         Basis, Between, Joined, JoinedStars, LeafSpine, Mesh, Segment, bonded, full_mesh, hub,
         joined_stars, leaf_spine, mesh, rail, ring, star, switch,
     };
-    use garland_core::cluster::topology::{Price, Selector};
     use garland_core::units::Rate;
 
     use super::*;

@@ -8,7 +8,19 @@ use serde::Serialize;
 
 use crate::args::{Args, NetSize};
 use crate::failure::{Exit, Failure};
+use crate::result::{Head, Phases, print_json};
 use crate::ui::output;
+
+/// The result object `garland.net-size/1`.
+#[derive(Serialize)]
+struct SizeResult {
+    #[serde(flatten)]
+    head: Head,
+    server: Server,
+    ports: u64,
+    prices: Prices,
+    clusters: Vec<Row>,
+}
 
 /// A row: how the stars are joined, and what that takes.
 #[derive(Serialize)]
@@ -20,6 +32,7 @@ struct Row {
 
 /// Prints sizes of one star and of two that are joined in the usual ways.
 pub fn run(args: &Args, size: &NetSize) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
     let server = Server { slots: size.slots, ports: size.ports, onboard: size.onboard };
     let prices = Prices {
         card: price("--card-price", size.card_price)?,
@@ -27,18 +40,17 @@ pub fn run(args: &Args, size: &NetSize) -> Result<Exit, Failure> {
         cable: price("--cable-price", size.cable_price)?,
         faster: price("--faster-price", size.faster_price)?,
     };
-    if server.all_ports() == 0 {
+    let ports = server.all_ports();
+    if ports == 0 {
         return Err(Failure::usage("a server without ports has no star").hint("--onboard 1"));
     }
-    let rows = rows(&server, &prices, size.nodes).map_err(Failure::usage)?;
+    let clusters = rows(&server, &prices, size.nodes).map_err(Failure::usage)?;
+    phases.end("compute");
     if args.json {
-        let value = serde_json::json!({
-            "schema": "garland.net-size/1", "server": server, "ports": server.all_ports(),
-            "prices": prices, "clusters": rows,
-        });
-        output::print(format!("{value:#}\n"))?;
+        let head = Head::new("garland.net-size/1", None, phases);
+        print_json(&SizeResult { head, server, ports, prices, clusters })?;
     } else {
-        output::print(table(&server, &rows))?;
+        output::print(table(&server, &clusters))?;
     }
     Ok(Exit::Done)
 }
@@ -71,18 +83,18 @@ fn table(server: &Server, rows: &[Row]) -> String {
     let priced = rows.iter().any(|row| row.size.price != Price::default());
     let price = if priced { "price" } else { "" };
     // Writing to a string can't fail.
-    let _ = writeln!(
-        text,
+    let mut line = |line: String| writeln!(text, "{}", line.trim_end());
+    let _ = line(format!(
         "{:<30}{:>6}{:>7}{:>6}{:>8}{:>16}{price:>11}",
         "", "nodes", "cards", "NICs", "cables", "nodes a trunk"
-    );
+    ));
     for Row { cluster, size } in rows {
         let Size { nodes, cards, nics, cables, nodes_per_join: per, .. } = size;
         let per = if *per > 0.0 { per.to_string() } else { "-".to_owned() };
         let price = if priced { size.price.to_string() } else { String::new() };
-        let line =
-            format!("{cluster:<30}{nodes:>6}{cards:>7}{nics:>6}{cables:>8}{per:>16}{price:>11}");
-        let _ = writeln!(text, "{}", line.trim_end());
+        let _ = line(format!(
+            "{cluster:<30}{nodes:>6}{cards:>7}{nics:>6}{cables:>8}{per:>16}{price:>11}"
+        ));
     }
     text
 }

@@ -12,6 +12,7 @@ use super::complaint;
 use crate::launch::binary::Binary;
 use crate::launch::bootstrap::{self, Said};
 use crate::launch::resolve::Lookup;
+use crate::launch::spread::{From, Spread};
 use crate::launch::{Launched, Orders, Starting};
 
 /// What is asked of every ssh, unless the user's options say otherwise: never to ask, to give up in
@@ -41,8 +42,14 @@ impl Logins {
         Self { ssh, binary }
     }
 
-    /// Starts the agent of `node`; puts the binary there first if need be.
-    pub fn launch(&self, node: &Node, orders: &Orders, log: &Path) -> Result<Launched, String> {
+    /// Starts the agent of `node`; has the binary put there first if need be, as `spread` says.
+    pub fn launch(
+        &self,
+        node: &Node,
+        orders: &Orders,
+        log: &Path,
+        spread: &Spread,
+    ) -> Result<Launched, String> {
         let lookups: Vec<Lookup> = node.addresses.iter().map(|name| Lookup::begin(name)).collect();
         let command = self.command(node, orders)?;
         let starting = Starting::start(command, log)
@@ -56,7 +63,17 @@ impl Logins {
                     came_in_at = address;
                     Ok(())
                 }
-                Said::Need(machine) => self.send(&machine, input),
+                Said::Need { machine, lacking } => {
+                    let why_not = lacking.map(|programs| format!("the node has no {programs}"));
+                    bootstrap::fits(&self.binary, &machine).map(|()| {
+                        self.supply(spread.turn(&node.name, why_not.as_deref()), input);
+                    })
+                }
+                Said::Unserved(why) => {
+                    let why = spread.unserved(&node.name, &why);
+                    self.supply(spread.turn(&node.name, Some(&why)), input);
+                    Ok(())
+                }
                 Said::Refused(why) => Err(format!("no place on the node takes the binary: {why}")),
                 Said::Ended(_) | Said::Other => Ok(()),
             };
@@ -96,10 +113,17 @@ impl Logins {
         Ok(command)
     }
 
-    fn send(&self, machine: &str, input: &mut ChildStdin) -> Result<(), String> {
-        bootstrap::fits(&self.binary, machine)?;
+    /// Sends the binary, or what the node needs to fetch it.
+    fn supply(&self, from: From, input: &mut ChildStdin) {
+        let bytes = &self.binary.bytes;
+        let sent = match from {
+            From::Head => input.write_all(bootstrap::SEND).and_then(|()| input.write_all(bytes)),
+            From::Node { at, ticket, .. } => {
+                let patience = Spread::patience(bytes.len());
+                input.write_all(bootstrap::fetch(at, &ticket, patience).as_bytes())
+            }
+        };
         // A connection that breaks is told by ssh itself, in better words.
-        let _ = input.write_all(&self.binary.bytes).and_then(|()| input.flush());
-        Ok(())
+        let _ = sent.and_then(|()| input.flush());
     }
 }

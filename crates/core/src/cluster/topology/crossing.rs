@@ -59,7 +59,7 @@ fn uplinks_of(
 fn enter(topology: &Topology, nic: NicId) -> Vec<Resource> {
     let medium = topology.nics[nic].medium;
     match topology.media[medium].kind {
-        MediumKind::Hub => vec![Resource::Hub(medium)],
+        MediumKind::Hub { .. } => vec![Resource::Hub(medium)],
         MediumKind::Wire => vec![Resource::Out(nic)],
         MediumKind::Switch { .. } => {
             [Some(Resource::Out(nic)), through(topology, medium)].into_iter().flatten().collect()
@@ -70,7 +70,7 @@ fn enter(topology: &Topology, nic: NicId) -> Vec<Resource> {
 /// What passing a medium takes, besides its ports.
 fn through(topology: &Topology, medium: MediumId) -> Option<Resource> {
     match topology.media[medium].kind {
-        MediumKind::Hub => Some(Resource::Hub(medium)),
+        MediumKind::Hub { .. } => Some(Resource::Hub(medium)),
         MediumKind::Switch { backplane } => backplane.map(|_| Resource::Backplane(medium)),
         MediumKind::Wire => None,
     }

@@ -48,7 +48,7 @@ impl Inventory {
             let uplinks = topology.uplinks.iter().filter(|uplink| uplink.from == id).count();
             match medium.kind {
                 MediumKind::Wire => inventory.add_cables(medium, 1),
-                MediumKind::Hub => {
+                MediumKind::Hub { .. } => {
                     inventory.hubs += 1;
                     inventory.ports += stations;
                     inventory.add_cables(medium, stations + uplinks);

@@ -8,6 +8,7 @@
 
 pub mod bounds;
 mod check;
+pub mod config;
 mod crossing;
 mod forwarding;
 mod inventory;
@@ -132,7 +133,12 @@ pub struct Medium {
 #[serde(rename_all = "lowercase")]
 pub enum MediumKind {
     /// One shared half-duplex medium for all stations, as a coaxial bus or a repeater.
-    Hub,
+    Hub {
+        /// Whether stations that want to send at once lose time to collisions, as on Ethernet: up
+        /// to 7 % of the rate with full frames (Metcalfe and Boggs, 1976). Without them the medium
+        /// is shared fairly and loses nothing, which is what the bounds assume.
+        collisions: bool,
+    },
     /// Full duplex ports, store and forward.
     Switch {
         /// What all ports together can pass on; without limit when none is given.
@@ -218,6 +224,12 @@ impl Ethernet {
     pub fn of(nic: NicId) -> Self {
         let [.., b2, b1, b0] = (nic as u64).to_be_bytes();
         Self([0x02, 0x88, 0x00, b2, b1, b0])
+    }
+
+    /// Whether it is one that topologies and labs make up (`02:88:..`), which no real NIC has.
+    #[must_use]
+    pub fn is_made_up(self) -> bool {
+        self.0[..2] == [0x02, 0x88]
     }
 }
 

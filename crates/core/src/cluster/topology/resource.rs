@@ -36,7 +36,7 @@ impl Resource {
             }
             Self::Backplane(medium) => match topology.media[medium].kind {
                 MediumKind::Switch { backplane } => backplane,
-                MediumKind::Hub | MediumKind::Wire => None,
+                MediumKind::Hub { .. } | MediumKind::Wire => None,
             },
         };
         rate.map_or(f64::INFINITY, |rate| rate.bits_per_second() as f64)

@@ -1,6 +1,6 @@
 //! Who feeds whom: the chain of each lane as it stands, and its links' epochs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::retries::Retry;
 use super::{Head, HeadOrder};
@@ -18,8 +18,8 @@ pub(super) struct LaneState {
     pub(super) next_epoch: u32,
     /// Links that broke, by their far end.
     pub(super) retries: BTreeMap<NodeId, Retry>,
-    /// Nodes that couldn't reach the node behind them, which was failed for it.
-    pub(super) unreached: BTreeSet<NodeId>,
+    /// Nodes that couldn't reach the node behind them, and that one, which was failed for it.
+    pub(super) unreached: BTreeMap<NodeId, NodeId>,
 }
 
 impl Head {
@@ -46,6 +46,13 @@ impl Head {
         };
         let far = *state.chain.get(near + 1)?;
         (state.epochs.get(&far) == Some(&epoch)).then_some((state.chain[near], far))
+    }
+
+    /// Who feeds a node of a lane; `None` when it isn't on it any more.
+    pub(super) fn upstream_of(&self, lane: usize, node: NodeId) -> Option<NodeId> {
+        let chain = &self.lanes[lane].chain;
+        let place = chain.iter().position(|&other| other == node)?;
+        chain.get(place.checked_sub(1)?).copied()
     }
 
     pub(super) fn splice(&mut self, lane: usize, id: NodeId) {

@@ -27,6 +27,8 @@ use crate::plan::{HEAD, NodeId, Plan};
 pub struct Head {
     copy: Copy,
     policy: Policy,
+    /// For messages, by `NodeId`.
+    names: Vec<String>,
     nodes: Vec<Node>,
     addresses: Vec<NodeAddress>,
     rails: Vec<u16>,
@@ -61,6 +63,7 @@ impl Head {
         let mut head = Self {
             copy,
             policy,
+            names: plan.nodes.iter().map(|node| node.name.clone()).collect(),
             nodes: plan.nodes.iter().map(|_| node()).collect(),
             addresses,
             rails: plan.lanes.iter().map(|lane| lane.rail).collect(),
@@ -129,8 +132,8 @@ impl Head {
                 (1..self.nodes.len()).for_each(|at| self.commit(at));
             }
             HeadEvent::SourceFailed(reason) => self.give_up(&reason),
-            HeadEvent::LinkLost(lane, epoch, _) => {
-                self.link_lost(now, HEAD, lane, epoch, LinkSide::Down);
+            HeadEvent::LinkLost(lane, epoch, reason) => {
+                self.link_lost(now, HEAD, (lane, epoch, LinkSide::Down), reason);
             }
             HeadEvent::BadFrame(lane, epoch) => self.bad_frame(HEAD, lane, epoch, LinkSide::Down),
             HeadEvent::Interrupted => self.give_up("interrupted"),
@@ -157,8 +160,8 @@ impl Head {
             FromAgent::Ready(of) if of == copy && self.nodes[at].state == NodeState::Joining => {
                 self.nodes[at].state = NodeState::Ready;
             }
-            FromAgent::LinkLost { copy: of, lane, epoch, side, .. } if of == copy => {
-                self.link_lost(now, id, lane, epoch, side);
+            FromAgent::LinkLost { copy: of, lane, epoch, side, reason } if of == copy => {
+                self.link_lost(now, id, (lane, epoch, side), reason);
             }
             FromAgent::Bad(of, index) if of == copy => {
                 let seen = self.faults.entry(index).or_default();
@@ -188,12 +191,20 @@ impl Head {
         }
     }
 
+    /// A node's name, as messages say it.
+    fn name(&self, id: NodeId) -> &str {
+        if id == HEAD { "the head" } else { &self.names[id.index()] }
+    }
+
     fn tick(&mut self, now: u64) {
         for at in 1..self.nodes.len() {
             let silent = now.saturating_sub(self.nodes[at].last_seen);
             if self.is_alive(at) && silent >= self.policy.silence_ns {
                 let id = NodeId(u32::try_from(at).expect("a plan has fewer nodes"));
-                let reason = format!("no word from it for {} ms", silent / 1_000_000);
+                let mut reason = format!("no word from it for {} ms", silent / 1_000_000);
+                if let Some(word) = self.neighbours_word(id) {
+                    reason = format!("{reason}; {word}");
+                }
                 self.gone(id, NodeState::Dead(reason));
             }
         }

@@ -19,10 +19,10 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
         let name = || medium.name.clone();
         let backplane = match medium.kind {
             MediumKind::Switch { backplane } => backplane,
-            MediumKind::Hub if medium.rate.is_none() => {
+            MediumKind::Hub { .. } if medium.rate.is_none() => {
                 return Err(TopologyFault::HubWithoutRate(name()));
             }
-            MediumKind::Hub => None,
+            MediumKind::Hub { .. } => None,
             MediumKind::Wire => match stations[id][..] {
                 [a, b] if a == b => {
                     let node = topology.nodes[a].name.clone();

@@ -72,7 +72,7 @@ impl<'b> Draft<'b> {
     ) -> MediumId {
         let cable = match kind {
             MediumKind::Wire => "crossed",
-            MediumKind::Hub | MediumKind::Switch { .. } => "direct",
+            MediumKind::Hub { .. } | MediumKind::Switch { .. } => "direct",
         };
         self.topology.media.push(Medium {
             name,

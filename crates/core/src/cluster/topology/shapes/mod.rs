@@ -84,7 +84,7 @@ pub enum Segment {
 impl Segment {
     fn kind(self) -> MediumKind {
         match self {
-            Self::Hub => MediumKind::Hub,
+            Self::Hub => MediumKind::Hub { collisions: false },
             Self::Switch => MediumKind::Switch { backplane: None },
         }
     }

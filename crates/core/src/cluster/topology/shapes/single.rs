@@ -7,7 +7,7 @@ use crate::units::Rate;
 
 /// All nodes on one hub: a NIC a node, one network.
 pub fn hub(basis: &Basis) -> Topology {
-    single(basis, "hub", MediumKind::Hub)
+    single(basis, "hub", MediumKind::Hub { collisions: false })
 }
 
 /// All nodes on one switch: a NIC a node, one network. `backplane` is what all ports together can

@@ -82,7 +82,7 @@ fn four_by_four(joined: Joined, both: Option<Selector>) -> Topology {
 fn a_routed_mesh_goes_by_its_corners() {
     let one = four_by_four(Joined::Routed, None);
     assert_eq!((one.media.len(), one.nics.len(), one.routes.len()), (8, 32, 240));
-    assert!(one.media.iter().all(|medium| medium.kind == MediumKind::Hub));
+    assert!(one.media.iter().all(|medium| matches!(medium.kind, MediumKind::Hub { .. })));
     assert!((0..8).all(|bus| one.stations(bus).count() == 4));
     assert!(one.nodes.iter().all(|node| node.forwards));
     // From row 1, column 1 to its row, its column, and a remote node.

@@ -1,71 +1,14 @@
-//! Copies over a real sshd to nodes with networks and files of their own.
+//! Logging in: what is found there, what is refused, and what is left.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
-use garland_testkit::{Sshd, said};
+use garland_testkit::said;
 
-const GARLAND: &str = env!("CARGO_BIN_EXE_garland");
-
-fn field(nodes: u8) -> Sshd {
-    let folder = Path::new(GARLAND).parent().expect("a binary lies in a folder");
-    let field = Sshd::start(nodes, folder).expect("an sshd on every node");
-    let bytes: Vec<u8> =
-        (0..3_000_001_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    fs::write(field.machines.seen(0, "/mnt/head/source"), bytes).expect("room for the source");
-    field
-}
-
-fn garland(field: &Sshd, arguments: &[&str]) -> Command {
-    let mut command = field.machines.command(0, "timeout");
-    command
-        .args(["--signal=KILL", "30", "env"])
-        .args(["HOME=/mnt/head", "GARLAND_STATE=/mnt/head/state", "LC_ALL=C", GARLAND])
-        .args(["--cluster", "/mnt/head/cluster.toml"])
-        .args(arguments);
-    command
-}
-
-fn run(field: &Sshd, arguments: &[&str]) -> Output {
-    garland(field, arguments).output().expect("garland starts")
-}
-
-/// The bytes of `path` on a node, if it is there.
-fn read(field: &Sshd, node: u8, path: &str) -> Option<Vec<u8>> {
-    fs::read(field.machines.seen(node, path)).ok()
-}
-
-fn assert_whole(field: &Sshd, node: u8, path: &str) {
-    let source = read(field, 0, "/mnt/head/source").expect("the source");
-    assert!(read(field, node, path) == Some(source), "n{node}:{path} isn't the source");
-}
-
-/// The binaries that a node keeps, in its home folder.
-fn cached(field: &Sshd, node: u8) -> Vec<PathBuf> {
-    let base = field.machines.seen(node, "/mnt/home/.cache/garland");
-    let folders = fs::read_dir(base).into_iter().flatten().flatten();
-    folders
-        .flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten())
-        .map(|file| file.path())
-        .collect()
-}
-
-/// Agents and logins end with the command: within moments there is none.
-fn assert_nothing_left(field: &Sshd) {
-    const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
-    let mut left = Vec::new();
-    for _ in 0..60 {
-        left = field.machines.processes().expect("ps");
-        left.retain(|line| line.contains("agent --controller") || line.starts_with("ssh "));
-        if left.is_empty() {
-            return;
-        }
-        std::thread::sleep(LOOK);
-    }
-    panic!("left behind: {left:#?}");
-}
+use crate::{
+    assert_nothing_left, assert_whole, cached, field, garland, half_binaries, read, run, wait_for,
+};
 
 #[test]
 fn four_nodes_get_the_file_and_keep_the_binary() {
@@ -200,7 +143,7 @@ fn a_killed_ssh_leaves_neither_agents_nor_halves() {
     let mut first = garland(&field, &["cp", "/mnt/head/source", "n[1-2]:/mnt/home/copy"]);
     let first =
         first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("garland starts");
-    wait_for(|| !half_binaries(&field).is_empty());
+    wait_for(|| !half_binaries(&field, 1).is_empty());
     field.machines.shell(0, "kill -9 $(pgrep -f '^ssh .* -- n1 ')").expect("it runs");
     let output = first.wait_with_output().expect("it ends");
     let text = said(&output);
@@ -209,22 +152,4 @@ fn a_killed_ssh_leaves_neither_agents_nor_halves() {
     assert_whole(&field, 2, "/mnt/home/copy");
     wait_for(|| cached(&field, 1).is_empty());
     assert_nothing_left(&field);
-}
-
-fn half_binaries(field: &Sshd) -> Vec<PathBuf> {
-    let mut files = cached(field, 1);
-    files.retain(|file| file.to_string_lossy().contains("/.new."));
-    files
-}
-
-fn wait_for(condition: impl Fn() -> bool) {
-    const LOOK: std::time::Duration = std::time::Duration::from_millis(10);
-    let met = (0..1000).any(|_| {
-        let met = condition();
-        if !met {
-            std::thread::sleep(LOOK);
-        }
-        met
-    });
-    assert!(met, "it didn't happen within 10 s");
 }

@@ -1,0 +1,139 @@
+//! The binary on its way to nodes that lack it, through nodes that have it.
+
+use std::fs;
+use std::process::Stdio;
+
+use garland_testkit::{Sshd, said};
+
+use crate::{
+    assert_nothing_left, assert_whole, cached, field, garland, half_binaries, run, wait_for,
+};
+
+/// Who got the binary from whom in the last run of `command`.
+fn ways(field: &Sshd, command: &str) -> Vec<String> {
+    let script =
+        format!("cat $(ls -td /mnt/head/state/*/runs/*-{command}-* | head -n 1)/binary.log");
+    let output = field.machines.command(0, "sh").args(["-c", &script]).output().expect("it runs");
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+fn from_the_head(ways: &[String]) -> usize {
+    ways.iter().filter(|line| line.contains(": from the head")).count()
+}
+
+fn digest(path: &std::path::Path) -> String {
+    let sum = std::process::Command::new("sha256sum").arg(path).output().expect("it runs");
+    String::from_utf8_lossy(&sum.stdout).chars().take(64).collect()
+}
+
+#[test]
+fn eight_nodes_cost_the_head_two_uploads() {
+    let field = field(8);
+    let output = run(&field, &["cp", "/mnt/head/source", "n[1-8]:/mnt/home/copy"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let ways = ways(&field, "cp");
+    assert_eq!((ways.len(), from_the_head(&ways)), (8, 2), "{ways:#?}");
+    for node in 1..=8 {
+        assert_whole(&field, node, "/mnt/home/copy");
+        let kept = cached(&field, node);
+        assert_eq!(kept.len(), 1, "{kept:?}");
+        let name = kept[0].file_name().expect("a name").to_string_lossy().into_owned();
+        assert_eq!(digest(&kept[0]), name, "it is known by its digest");
+    }
+    assert_nothing_left(&field);
+}
+
+#[test]
+fn a_standing_agent_gives_it_and_the_head_needs_not() {
+    let field = field(3);
+    let up = run(&field, &["up", "n1"]);
+    assert!(up.status.success(), "{}", said(&up));
+    let output = run(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(ways(&field, "up"), ["n1: from the head"]);
+    let mut ways = ways(&field, "cp");
+    ways.sort();
+    assert_eq!(ways, ["n2: from n1", "n3: from n1"]);
+    let down = run(&field, &["down", "n1"]);
+    assert!(down.status.success(), "{}", said(&down));
+    assert_nothing_left(&field);
+}
+
+#[test]
+fn a_node_without_bash_gets_it_from_the_head() {
+    let field = field(4);
+    field.machines.shell(4, "mount --bind /dev/null /usr/bin/bash").expect("mounted");
+    let output = run(&field, &["cp", "/mnt/head/source", "n[1-4]:/mnt/home/copy"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_whole(&field, 4, "/mnt/home/copy");
+    let ways = ways(&field, "cp");
+    let line = "n4: from the head, since the node has no bash".to_owned();
+    assert!(ways.contains(&line), "{ways:#?}");
+}
+
+#[test]
+fn a_node_that_gives_other_bytes_is_asked_once_and_the_head_sends_the_right_ones() {
+    let field = field(2);
+    let first = run(&field, &["cp", "/mnt/head/source", "n1:/mnt/home/copy"]);
+    assert!(first.status.success(), "{}", said(&first));
+    // Still a program, but not the same one.
+    let kept = cached(&field, 1).pop().expect("n1 has it");
+    let mut bytes = fs::read(&kept).expect("it can be read");
+    let words = b"no agent stays there";
+    let at = bytes.windows(words.len()).position(|part| part == words).expect("it is in it");
+    bytes[at] = b'N';
+    fs::write(&kept, &bytes).expect("nobody runs it");
+    let up = run(&field, &["up", "n1"]);
+    assert!(up.status.success(), "{}", said(&up));
+    let output = run(&field, &["cp", "/mnt/head/source", "n[1-2]:/mnt/home/again"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let last = "n2: from the head, since n1 didn't give it: other bytes came";
+    assert_eq!(ways(&field, "cp").last().map(String::as_str), Some(last));
+    let kept = cached(&field, 2).pop().expect("n2 has it");
+    assert!(kept.ends_with(digest(&kept)), "{kept:?}");
+    assert!(run(&field, &["down", "n1"]).status.success());
+}
+
+#[test]
+fn a_node_that_dies_while_it_gives_is_replaced_by_the_head() {
+    let field = field(2);
+    let up = run(&field, &["up", "n1"]);
+    assert!(up.status.success(), "{}", said(&up));
+    field
+        .machines
+        .shell(1, "tc qdisc add dev eth0 root tbf rate 20mbit burst 20000 limit 200000")
+        .expect("tc");
+    let mut copy = garland(&field, &["cp", "/mnt/head/source", "n[1-2]:/mnt/home/copy"]);
+    let copy = copy.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    wait_for(|| {
+        let halves = half_binaries(&field, 2);
+        halves.iter().any(|half| fs::metadata(half).is_ok_and(|meta| meta.len() > 100_000))
+    });
+    field.machines.shell(0, "kill -9 $(pgrep -f '^/proc/self/exe agent ')").expect("it runs");
+    let output = copy.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_whole(&field, 2, "/mnt/home/copy");
+    let ways = ways(&field, "cp");
+    let last = ways.last().expect("it is noted");
+    assert!(last.starts_with("n2: from the head, since n1 didn't give it: "), "{last}");
+    assert!(last.ends_with(" bytes came"), "{last}");
+    assert_nothing_left(&field);
+}
+
+#[test]
+fn a_node_with_another_processor_is_refused_and_the_others_finish() {
+    let field = field(3);
+    field
+        .machines
+        .shell(2, "printf '#!/bin/sh\necho aarch64\n' >/tmp/uname; chmod 755 /tmp/uname; mount --bind /tmp/uname /usr/bin/uname")
+        .expect("mounted");
+    let output = run(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let text = said(&output);
+    let reason =
+        "failed  n2: the node is aarch64, this binary is for x86_64: install garland there";
+    assert!(text.contains(reason), "{text}");
+    assert!(cached(&field, 2).is_empty());
+    assert_whole(&field, 1, "/mnt/home/copy");
+    assert_whole(&field, 3, "/mnt/home/copy");
+}
