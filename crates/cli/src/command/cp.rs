@@ -51,6 +51,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         logs: run.folder().to_owned(),
         lab: lab.as_ref(),
         stay: None,
+        quiet: cp.quiet || args.json,
     };
     let fleet = muster.assemble()?;
     let limit = limit::known(lab.as_ref(), &fleet.agents);
