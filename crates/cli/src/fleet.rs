@@ -1,6 +1,7 @@
 //! A fleet: an agent on each of the nodes, started or found standing, and spoken to.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use garland_core::cluster::{Cluster, Node};
@@ -16,6 +17,7 @@ use crate::launch::{Launched, LaunchedChild, Orders, Ways, lab, local};
 use crate::nodes;
 use crate::places::Places;
 use crate::standing::{Shelf, Standing};
+use crate::ui::starting;
 
 /// What agents are started for.
 pub struct Muster<'a> {
@@ -33,6 +35,8 @@ pub struct Muster<'a> {
     pub lab: Option<&'a Lab>,
     /// Stay for so many seconds without anything to do, beyond this command.
     pub stay: Option<u64>,
+    /// Without a word on the terminal.
+    pub quiet: bool,
 }
 
 /// What every node's enlisting needs.
@@ -94,7 +98,13 @@ impl Muster<'_> {
             }
             result
         };
-        let results = at_once(self.nodes, ways.fanout(), enlist);
+        let results = starting::watch(self.quiet, self.nodes.len(), |ready| {
+            at_once(self.nodes, ways.fanout(), |node| {
+                let enlisted = enlist(node);
+                ready.fetch_add(1, Ordering::Relaxed);
+                enlisted
+            })
+        });
         let mut fleet = Fleet { agents: Vec::new(), children: Children::default() };
         for result in results {
             let (agent, child) = match result {

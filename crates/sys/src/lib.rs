@@ -16,3 +16,5 @@ pub mod random;
 pub mod schedule;
 pub mod signal;
 pub mod tcp;
+pub mod terminal;
+pub mod watch;

@@ -60,6 +60,7 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
         logs: run.folder().to_owned(),
         lab: lab.as_ref(),
         stay: None,
+        quiet: args.json,
     };
     let fleet = muster.assemble()?;
     phases.end("set-up");

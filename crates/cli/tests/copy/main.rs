@@ -1,5 +1,6 @@
 //! `garland cp` end to end, to agents that are processes of this machine.
 
+mod chain;
 mod deaths;
 mod destinations;
 mod dolly;
@@ -10,6 +11,7 @@ mod refusals;
 mod result;
 mod sizes;
 mod sources;
+mod terminal;
 mod ways;
 
 use std::fs::File;

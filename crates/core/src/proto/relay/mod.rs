@@ -91,6 +91,23 @@ impl Relay {
         self.cursor
     }
 
+    /// Whether nothing more of this copy comes from upstream: the lane's last block has come, and
+    /// this node, which holds the whole source, has nothing to ask for.
+    #[must_use]
+    pub fn is_up_over(&self, sink: &Sink) -> bool {
+        let open = matches!(self.up, Some((_, true)));
+        let quiet = self.busy == Busy::No && self.asked.is_empty() && self.doubts.is_empty();
+        open && self.up_ended && quiet && sink.is_complete()
+    }
+
+    /// Whether this node has nothing more to send downstream: it has sent the lane's end, and was
+    /// asked for nothing since.
+    #[must_use]
+    pub fn is_down_over(&self) -> bool {
+        let over = |down: &Down| down.resumed && down.ended && down.again.is_empty();
+        self.busy == Busy::No && self.down.as_ref().is_some_and(over)
+    }
+
     /// Whether the next frame from upstream may be read. A relay leaves it in the socket while it
     /// would have nowhere to go: that is the chain's back-pressure.
     #[must_use]
