@@ -1,12 +1,13 @@
 //! A fleet: an agent on each of the nodes, started or found standing, and spoken to.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use garland_core::cluster::{Cluster, Node};
-use garland_core::proto::KeyPair;
+use garland_core::proto::{KeyPair, ToAgent};
 use garland_lab::Lab;
 use garland_node::Agent;
 use garland_sys::clock;
@@ -16,6 +17,7 @@ use crate::failure::Failure;
 use crate::launch::{Launched, LaunchedChild, Orders, Ways, lab, local};
 use crate::nodes;
 use crate::places::Places;
+use crate::reach;
 use crate::standing::{Shelf, Standing};
 
 /// What agents are started for.
@@ -100,7 +102,7 @@ impl Muster<'_> {
                             return;
                         };
                         let mut result = self.enlist(node, &recruiter);
-                        if self.lab.is_none() && !nodes::is_local(&node.name) {
+                        if self.is_real(node) {
                             ways.settle(node, result.as_mut().ok().map(|(agent, _)| agent));
                         }
                         *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
@@ -120,7 +122,37 @@ impl Muster<'_> {
             fleet.children.0.push(child);
         }
         fleet.children.0.push(ways.into_child());
+        self.turn_down_loopbacks(&mut fleet, &shelf);
         Ok(fleet)
+    }
+
+    /// Whether it is a machine of the network.
+    fn is_real(&self, node: &Node) -> bool {
+        self.lab.is_none() && !nodes::is_local(&node.name)
+    }
+
+    /// A node whose name leads to a loopback address is found by the head, which it is itself, and
+    /// by no other node.
+    fn turn_down_loopbacks(&self, fleet: &mut Fleet, shelf: &Shelf) {
+        let is_loopback = |agent: &Agent| agent.addresses.iter().any(|at| at.ip().is_loopback());
+        let others = self.nodes.iter().zip(&fleet.agents);
+        let mut others = others.filter(|(node, _)| self.is_real(node));
+        if !others.any(|(_, agent)| agent.as_ref().is_ok_and(|agent| !is_loopback(agent))) {
+            return;
+        }
+        for (node, slot) in self.nodes.iter().zip(&mut fleet.agents) {
+            let Ok(agent) = slot else { continue };
+            let own = agent.addresses.iter().find(|at| at.ip().is_loopback()).map(SocketAddr::ip);
+            if let Some(address) = own.filter(|_| self.is_real(node)) {
+                // One that stays would be found again, and be of as little use; one that doesn't
+                // hear this ends with its channel, or when it is idle.
+                let _ = agent.connection.send(&ToAgent::Shutdown);
+                if let Some(standing) = Standing::find(shelf, &node.name) {
+                    standing.forget(shelf);
+                }
+                *slot = Err(reach::own_address(address));
+            }
+        }
     }
 
     fn enlist(&self, node: &Node, recruiter: &Recruiter<'_>) -> Enlisted {
@@ -134,7 +166,10 @@ impl Muster<'_> {
         }
         let launched = self.start(node, orders, ways)?;
         let standing = Standing::of(&node.name, &launched);
-        let agent = standing.connect(keys)?;
+        let agent = standing.connect(keys).map_err(|error| match self.is_real(node) {
+            true => error.after_login(),
+            false => error.to_string(),
+        })?;
         if self.stay.is_some() {
             standing.keep(shelf)?;
         }

@@ -8,6 +8,7 @@ mod launch;
 mod limit;
 mod nodes;
 mod places;
+mod reach;
 mod run;
 mod scenario;
 mod standing;

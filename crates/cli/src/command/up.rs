@@ -1,6 +1,6 @@
 //! `garland up`, `down`, `status`: agents that stay.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use garland_core::cluster::{Node, nodelist};
@@ -36,6 +36,35 @@ struct NodeState {
     log: Option<PathBuf>,
 }
 
+/// How it is with one node.
+#[derive(Clone, PartialEq, Eq)]
+enum End {
+    /// As was asked for: `up` or `down`.
+    Done(&'static str),
+    /// There was nothing to do, and why.
+    Skipped(&'static str),
+    /// Not as was asked for, and why.
+    Failed(String),
+}
+
+impl End {
+    fn verdict(&self) -> &'static str {
+        match self {
+            Self::Done(verdict) => verdict,
+            Self::Skipped(_) => "skipped",
+            Self::Failed(_) => "failed",
+        }
+    }
+
+    fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Done(_) => None,
+            Self::Skipped(reason) => Some(reason),
+            Self::Failed(reason) => Some(reason),
+        }
+    }
+}
+
 /// Starts agents that stay.
 pub fn up(args: &Args, up: &Up) -> Result<Exit, Failure> {
     let started = clock::now_ns();
@@ -54,9 +83,12 @@ pub fn up(args: &Args, up: &Up) -> Result<Exit, Failure> {
         stay: Some(up.idle),
     };
     let fleet = muster.assemble()?;
-    let reasons = fleet.agents.iter().map(|agent| agent.as_ref().err().cloned());
+    let ends = fleet.agents.iter().map(|agent| match agent {
+        Ok(_) => End::Done("up"),
+        Err(reason) => End::Failed(reason.clone()),
+    });
     let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
-    tell(args, "up", &nodes, reasons.collect(), &logs(&nodes, &shelf), started)
+    tell(args, &nodes, &ends.collect::<Vec<_>>(), &logs(&nodes, &shelf), started)
 }
 
 /// Ends agents that stay.
@@ -70,20 +102,30 @@ pub fn down(args: &Args, down: &Nodes) -> Result<Exit, Failure> {
     let keys = places.controller_keys()?;
     let records: Vec<Option<Standing>> =
         nodes.iter().map(|node| Standing::find(&shelf, &node.name)).collect();
-    let agents = records.iter().map(|record| match record {
-        Some(record) => record.connect(&keys),
-        None => Err(String::new()),
-    });
-    let failed = shut_down(agents.collect()).or_nothing("ending the agents")?;
-    let mut reasons: Vec<Option<String>> = vec![None; nodes.len()];
-    for (id, reason) in failed {
-        // No record, or nobody there: the agent is down, which is what was asked for.
-        let there = records[id.index() - 1].as_ref().is_some_and(|r| r.connect(&keys).is_ok());
-        reasons[id.index() - 1] = Some(reason).filter(|_| there);
+    let mut ends = vec![End::Skipped("no agent was up"); nodes.len()];
+    let mut agents = Vec::new();
+    for (record, end) in records.iter().zip(&mut ends) {
+        agents.push(match record.as_ref().map(|record| record.connect(&keys)) {
+            Some(Ok(agent)) => {
+                *end = End::Done("down");
+                Ok(agent)
+            }
+            Some(Err(error)) if !error.is_nobody() => {
+                *end = End::Failed(error.to_string());
+                Err(error.to_string())
+            }
+            Some(Err(_)) | None => Err(String::new()),
+        });
     }
-    let ended = records.iter().zip(&reasons).filter(|(_, reason)| reason.is_none());
-    ended.for_each(|(record, _)| record.iter().for_each(|record| record.forget(&shelf)));
-    tell(args, "down", &nodes, reasons, &vec![None; nodes.len()], started)
+    for (id, reason) in shut_down(agents).or_nothing("ending the agents")? {
+        let end = &mut ends[id.index() - 1];
+        if *end == End::Done("down") {
+            *end = End::Failed(reason);
+        }
+    }
+    let over = records.iter().zip(&ends).filter(|(_, end)| !matches!(end, End::Failed(_)));
+    over.for_each(|(record, _)| record.iter().for_each(|record| record.forget(&shelf)));
+    tell(args, &nodes, &ends, &vec![None; nodes.len()], started)
 }
 
 /// Shows agents that stay.
@@ -101,11 +143,14 @@ pub fn status(args: &Args, status: &Status) -> Result<Exit, Failure> {
         println!("no agents stay; start some: garland up NODES");
         return Ok(Exit::Done);
     }
-    let reason = |node: &Node| match Standing::find(&shelf, &node.name) {
-        None => Some("no agent stays there".to_owned()),
-        Some(record) => record.connect(&keys).err(),
+    let end = |node: &Node| match Standing::find(&shelf, &node.name) {
+        None => End::Failed("no agent stays there".to_owned()),
+        Some(record) => match record.connect(&keys) {
+            Ok(_) => End::Done("up"),
+            Err(error) => End::Failed(error.to_string()),
+        },
     };
-    let reasons = nodes.iter().map(reason).collect();
+    let ends: Vec<End> = nodes.iter().map(end).collect();
     let logs = logs(&nodes, &shelf);
     if !args.json {
         let folders = logs.iter().flatten().filter_map(|log| log.parent());
@@ -113,7 +158,7 @@ pub fn status(args: &Args, status: &Status) -> Result<Exit, Failure> {
             println!("logs    in {}", folder.display());
         }
     }
-    tell(args, "up", &nodes, reasons, &logs, started)
+    tell(args, &nodes, &ends, &logs, started)
 }
 
 /// The real nodes with an agent that stays; a lab's where there are none.
@@ -135,34 +180,39 @@ fn logs(nodes: &[Node], shelf: &Shelf) -> Vec<Option<PathBuf>> {
 
 fn tell(
     args: &Args,
-    done: &'static str,
     nodes: &[Node],
-    reasons: Vec<Option<String>>,
+    ends: &[End],
     logs: &[Option<PathBuf>],
     started: u64,
 ) -> Result<Exit, Failure> {
-    let failed = reasons.iter().flatten().count();
-    type Entry<'a> = ((&'a Node, &'a Option<String>), &'a Option<PathBuf>);
-    let state = |((node, reason), log): Entry<'_>| NodeState {
-        name: node.name.clone(),
-        verdict: if reason.is_none() { done } else { "failed" },
-        reason: reason.clone(),
-        log: log.clone(),
-    };
     if args.json {
-        let nodes = nodes.iter().zip(&reasons).zip(logs).map(state).collect();
+        let states = nodes.iter().zip(ends).zip(logs);
+        let states = states.map(|((node, end), log)| NodeState {
+            name: node.name.clone(),
+            verdict: end.verdict(),
+            reason: end.reason().map(str::to_owned),
+            log: log.clone(),
+        });
         let elapsed_ns = clock::now_ns() - started;
-        let result = UpResult { schema: "garland.up/1", elapsed_ns, nodes };
+        let result = UpResult { schema: "garland.up/1", elapsed_ns, nodes: states.collect() };
         println!("{}", serde_json::to_string_pretty(&result).or_nothing("writing the result")?);
     } else {
-        let fine = nodes.iter().zip(&reasons).filter(|(_, reason)| reason.is_none());
-        let names: Vec<&str> = fine.map(|(node, _)| node.name.as_str()).collect();
-        if !names.is_empty() {
-            println!("{done:<7} {}", nodelist::fold(&names));
+        let named = || nodes.iter().map(|node| node.name.as_str()).zip(ends);
+        let mut fine: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+        for (name, end) in named().filter(|(_, end)| !matches!(end, End::Failed(_))) {
+            let group = (end.verdict(), end.reason().unwrap_or_default());
+            fine.entry(group).or_default().push(name);
         }
-        let pairs = nodes.iter().zip(reasons);
-        fold_reasons(pairs.filter_map(|(node, reason)| Some((node.name.clone(), reason?))));
+        for ((verdict, reason), names) in fine {
+            let colon = if reason.is_empty() { "" } else { ": " };
+            println!("{verdict:<7} {}{colon}{reason}", nodelist::fold(&names));
+        }
+        fold_reasons(named().filter_map(|(name, end)| match end {
+            End::Failed(reason) => Some((name.to_owned(), reason.clone())),
+            End::Done(_) | End::Skipped(_) => None,
+        }));
     }
+    let failed = ends.iter().filter(|end| matches!(end, End::Failed(_))).count();
     Ok(match failed {
         0 => Exit::Done,
         all if all == nodes.len() => Exit::Nothing,

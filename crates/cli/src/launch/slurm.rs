@@ -121,10 +121,12 @@ impl Step {
         Self { names: BTreeMap::new(), tasks }
     }
 
-    /// Takes note of a labelled line, such as `3: NEED x86_64`.
+    /// Takes note of a line: of the only task, or labelled, such as `3: NEED x86_64 -`.
     fn hear(&mut self, line: &str, binary: &Binary) {
-        let Some((label, text)) = line.split_once(": ") else { return };
-        let Ok(label) = label.trim().parse::<usize>() else { return };
+        let alone = self.tasks.len() == 1;
+        let Some((label, text)) = (if alone { Some((0, line)) } else { labelled(line) }) else {
+            return;
+        };
         let said = Said::parse(text);
         if let Said::At(Some(node), _) = &said {
             self.names.insert(label, node.clone());
@@ -172,6 +174,12 @@ impl Step {
     }
 }
 
+/// The task's number and what it said.
+fn labelled(line: &str) -> Option<(usize, &str)> {
+    let (label, text) = line.split_once(": ")?;
+    Some((label.trim().parse().ok()?, text))
+}
+
 fn command(nodes: &[Node], binary: &Binary, orders: &Orders) -> Command {
     let count = nodes.len().to_string();
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
@@ -180,8 +188,13 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders) -> Command {
         .args(["--nodes", &count, "--ntasks", &count, "--ntasks-per-node=1"])
         .args(["--nodelist", &names.join(",")])
         // Beside what the job runs, and one task's end is not the others'.
-        .args(["--overlap", "--label", "--kill-on-bad-exit=0", "--no-kill", "--wait=0"])
-        .args(["--cpu-bind=none", "--mpi=none", "--chdir=/", "--job-name=garland"])
+        .args(["--overlap", "--kill-on-bad-exit=0", "--no-kill", "--wait=0"])
+        .args(["--cpu-bind=none", "--mpi=none", "--chdir=/", "--job-name=garland"]);
+    // What the agent of an only node writes may be a copy to standard output.
+    if nodes.len() > 1 {
+        command.arg("--label");
+    }
+    command
         .args(["/bin/sh", "-c", &bootstrap::script(), "garland"])
         .args(bootstrap::arguments(binary, None))
         .args(orders.arguments());
@@ -191,6 +204,7 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::RelayName;
 
     fn binary() -> Binary {
         let (digest, machine) = ("00".to_owned(), "x86_64".to_owned());
@@ -216,5 +230,20 @@ mod tests {
         assert!(step.settled());
         let wrong = step.tasks.remove("n3");
         assert!(matches!(wrong, Some(Task::Settled(Err(reason))) if reason.contains("aarch64")));
+    }
+
+    #[test]
+    fn an_only_task_has_no_label() {
+        let nodes = [Node::named("n1")];
+        let arguments = |nodes: &[Node]| {
+            let orders = Orders { controller: [0; 32], relay: RelayName::Copy, stay: None };
+            let command = command(nodes, &binary(), &orders);
+            command.get_args().any(|argument| argument == "--label")
+        };
+        assert!(!arguments(&nodes) && arguments(&["n1", "n2"].map(Node::named)));
+        let mut step = Step::new(&nodes);
+        step.hear("AT n1 -", &binary());
+        step.hear("NEED x86_64 -", &binary());
+        assert!(step.waits_for_binary());
     }
 }
