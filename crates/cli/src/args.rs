@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
+
+/// The lab that is meant where none is named.
+pub const DEFAULT_LAB: &str = "lab";
 
 /// Moves files through a cluster at the speed of its slowest wire, and accounts for every
 /// millisecond it could not.
@@ -23,11 +26,23 @@ pub struct Args {
 }
 
 const NODES_HELP: &str = "\
-NODES:  n[01-20,30]   ranges, several brackets, zero padding   a,b   a list   n[1-9]!n3   without
-        ^FILE   names in a file   @GROUP   of the cluster file   @slurm   this allocation
-        local[1-8]   agents on this machine, a folder each   lab:n[1-20]   an emulated cluster
-Exit codes: 0 all done, 1 some nodes failed, 2 wrong usage, 3 nothing done, 4 a check found a fault,
-130 interrupted.";
+NODES is a node list; quote it, or the shell takes the brackets:
+  n[01-20,30]   ranges, zero padding, several brackets: r[1-4]n[01-16]
+  a,b           a list
+  n[1-9]!n3     without
+  ^FILE         the names in a file
+  @GROUP, @all  of the cluster file
+  @slurm        this allocation
+  local[1-8]    agents on this machine, a folder each
+  lab:n[1-20]   nodes of an emulated cluster
+
+Exit codes:
+  0    all done
+  1    some nodes failed
+  2    wrong usage or configuration
+  3    nothing done
+  4    a check found a fault
+  130  interrupted";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -53,8 +68,8 @@ pub enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, in troff
-    Man,
+    /// Print a manual page, or write them all to a folder
+    Man(Man),
     /// Take part in copies on this node (started by the other commands)
     #[command(hide = true)]
     Agent(Agent),
@@ -120,7 +135,7 @@ pub struct Launch {
     #[arg(long, value_enum, default_value = "copy", hide = true)]
     pub relay: RelayName,
     /// The lab that lab:.. nodes belong to.
-    #[arg(long, default_value = "lab", value_name = "NAME")]
+    #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
     pub lab: String,
     /// Where local[..] nodes have their folders [default: under Garland's state].
     #[arg(long, value_name = "DIR")]
@@ -150,7 +165,7 @@ pub enum RelayName {
 /// `garland exec`.
 #[derive(Debug, ClapArgs)]
 pub struct Exec {
-    /// The nodes.
+    /// The nodes, such as 'n[01-20]'.
     pub nodes: String,
     /// The command and its arguments.
     #[arg(last = true, required = true)]
@@ -163,9 +178,9 @@ pub struct Exec {
 /// `garland up`.
 #[derive(Debug, ClapArgs)]
 pub struct Up {
-    /// The nodes.
+    /// The nodes, such as 'n[01-20]'.
     pub nodes: String,
-    /// End an agent after so many seconds without anything to do.
+    /// An agent ends after so many seconds without anything to do.
     #[arg(long, default_value_t = 3600, value_name = "SECONDS")]
     pub idle: u64,
     /// How agents are started.
@@ -176,10 +191,10 @@ pub struct Up {
 /// Nodes and nothing else.
 #[derive(Debug, ClapArgs)]
 pub struct Nodes {
-    /// The nodes.
+    /// The nodes, such as 'n[01-20]'.
     pub nodes: String,
     /// The lab that lab:.. nodes belong to.
-    #[arg(long, default_value = "lab", value_name = "NAME")]
+    #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
     pub lab: String,
 }
 
@@ -188,9 +203,9 @@ pub struct Nodes {
 pub struct Status {
     /// The nodes [default: all with an agent that stays].
     pub nodes: Option<String>,
-    /// The lab that lab:.. nodes belong to.
-    #[arg(long, default_value = "lab", value_name = "NAME")]
-    pub lab: String,
+    /// The lab that lab:.. nodes belong to [default: lab].
+    #[arg(long, value_name = "NAME")]
+    pub lab: Option<String>,
 }
 
 /// `garland lab`.
@@ -207,14 +222,14 @@ pub enum LabCommand {
     /// Build a lab: nodes n1.. and a head n0 on one switch
     Up {
         /// How many nodes, beside the head.
-        #[arg(long)]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
         nodes: u32,
         /// The rate of every wire, such as 1gbit; unshaped without it.
         #[arg(long)]
         rate: Option<String>,
         /// The lab's name.
-        #[arg(long, default_value = "lab")]
-        name: String,
+        #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
+        lab: String,
         /// Where the nodes' folders go.
         #[arg(long, value_name = "DIR")]
         roots: Option<PathBuf>,
@@ -230,9 +245,9 @@ pub enum LabCommand {
     /// Run a command in a node of a lab
     Exec {
         /// The lab's name.
-        #[arg(long, default_value = "lab")]
-        name: String,
-        /// The node.
+        #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
+        lab: String,
+        /// The node: n1, or the head n0.
         node: String,
         /// The command and its arguments.
         #[arg(last = true, required = true)]
@@ -241,8 +256,8 @@ pub enum LabCommand {
     /// Tear a lab down
     Down {
         /// The lab's name.
-        #[arg(long, default_value = "lab")]
-        name: String,
+        #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
+        lab: String,
     },
 }
 
@@ -273,7 +288,7 @@ pub enum ScenarioCommand {
 #[derive(Debug, ClapArgs)]
 pub struct Demo {
     /// How many nodes to emulate; each gets the file, and so needs room for it.
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value_t = 8, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub nodes: u32,
     /// Bytes of the file.
     #[arg(long, default_value = "1GiB")]
@@ -281,6 +296,16 @@ pub struct Demo {
     /// The rate of every wire.
     #[arg(long, default_value = "1gbit")]
     pub rate: String,
+}
+
+/// `garland man`.
+#[derive(Debug, ClapArgs)]
+pub struct Man {
+    /// The command: none for garland itself, `cp`, `lab up` and so on.
+    pub command: Vec<String>,
+    /// Write the pages of all commands to this folder, a file each.
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub folder: Option<PathBuf>,
 }
 
 /// `garland agent`.

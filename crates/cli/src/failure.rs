@@ -1,7 +1,10 @@
 //! How commands end: one table of exit codes, and errors that say what to do.
 
 use std::fmt;
+use std::io;
 use std::process::ExitCode;
+
+use garland_node::reason;
 
 /// The exit codes, a promise to scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +91,30 @@ pub trait OrFailure<T> {
 
 impl<T, E: fmt::Display> OrFailure<T> for Result<T, E> {
     fn or_nothing(self, operation: impl fmt::Display) -> Result<T, Failure> {
-        self.map_err(|error| Failure::nothing(format!("{operation}: {error}")))
+        self.map_err(|error| Failure::nothing(format!("{operation}: {}", in_words(&error))))
+    }
+}
+
+/// An error's text; the system's own without their number, and small as the middle of a sentence.
+fn in_words(error: &impl fmt::Display) -> String {
+    let text = error.to_string();
+    let number = text.rsplit_once("(os error ").and_then(|(_, rest)| rest.strip_suffix(')'));
+    let system = number.and_then(|n| n.parse().ok()).map(io::Error::from_raw_os_error);
+    match system {
+        Some(system) if system.to_string() == text => reason(&system),
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_are_told_in_words() {
+        let missing = io::Error::from_raw_os_error(2);
+        assert_eq!(in_words(&missing), "no such file or directory");
+        let own = "Reading X: No such file or directory (os error 2)";
+        assert_eq!(in_words(&own), own);
     }
 }

@@ -2,8 +2,6 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use garland_core::cluster::{Cluster, Node};
@@ -13,6 +11,7 @@ use garland_node::Agent;
 use garland_sys::clock;
 
 use crate::args::Launch;
+use crate::at_once::at_once;
 use crate::failure::Failure;
 use crate::launch::{Launched, LaunchedChild, Orders, Ways, lab, local};
 use crate::nodes;
@@ -88,32 +87,18 @@ impl Muster<'_> {
         let allocation = std::env::var("SLURM_JOB_NODELIST").ok();
         let asked = self.launch.launcher;
         let ways = Ways::new(self.nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
-        let results: Vec<Mutex<Option<Enlisted>>> =
-            self.nodes.iter().map(|_| Mutex::new(None)).collect();
         let shelf = Shelf::open(self.places, self.lab.map(Lab::name))?;
         let recruiter = Recruiter { keys: &keys, orders: &orders, ways: &ways, shelf: &shelf };
-        let next = AtomicUsize::new(0);
-        std::thread::scope(|scope| {
-            for _ in 0..ways.fanout().min(self.nodes.len()) {
-                scope.spawn(|| {
-                    loop {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        let (Some(node), Some(slot)) = (self.nodes.get(at), results.get(at)) else {
-                            return;
-                        };
-                        let mut result = self.enlist(node, &recruiter);
-                        if self.is_real(node) {
-                            ways.settle(node, result.as_mut().ok().map(|(agent, _)| agent));
-                        }
-                        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-                    }
-                });
+        let enlist = |node: &Node| {
+            let mut result = self.enlist(node, &recruiter);
+            if self.is_real(node) {
+                ways.settle(node, result.as_mut().ok().map(|(agent, _)| agent));
             }
-        });
+            result
+        };
+        let results = at_once(self.nodes, ways.fanout(), enlist);
         let mut fleet = Fleet { agents: Vec::new(), children: Children::default() };
-        for slot in results {
-            let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
-            let result = result.unwrap_or_else(|| Err("its agent was never started".to_owned()));
+        for result in results {
             let (agent, child) = match result {
                 Ok((agent, child)) => (Ok(agent), child),
                 Err(reason) => (Err(reason), None),

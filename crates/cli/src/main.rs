@@ -1,6 +1,7 @@
 //! `garland`: one file on every node at the speed of one wire.
 
 mod args;
+mod at_once;
 mod command;
 mod failure;
 mod fleet;
@@ -9,6 +10,7 @@ mod limit;
 mod nodes;
 mod places;
 mod reach;
+mod result;
 mod run;
 mod scenario;
 mod standing;

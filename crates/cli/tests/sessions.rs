@@ -9,12 +9,17 @@ fn garland(scratch: &Scratch) -> Garland<'_> {
 /// What was said, with its code, and with figures that differ from run to run replaced.
 fn shown(said: &Said) -> String {
     let mut text = format!("{}{}", said.out, said.err);
-    if let Some(start) = text.find("run     ") {
-        let end = text[start..].find('\n').map_or(text.len(), |end| start + end);
-        text.replace_range(start..end, "run     RUN");
+    if let Some(start) = text.find("\nrun     ") {
+        let end = text[start + 1..].find('\n').map_or(text.len(), |end| start + 1 + end);
+        text.replace_range(start..end, "\nrun     RUN");
     }
-    let lines: Vec<String> = text.lines().map(without_figures).collect();
+    let lines: Vec<String> = text.lines().map(without_phases).map(without_figures).collect();
     format!("{}\n[exit {}]", lines.join("\n"), said.code)
+}
+
+/// Phases without length aren't shown, and which these are differs.
+fn without_phases(line: &str) -> &str {
+    if line.starts_with("time    set-up ") { "time    PHASES" } else { line }
 }
 
 /// The lines that tell times and rates, with a sign for each figure and its unit.
@@ -62,7 +67,7 @@ fn help() {
       scenario     The experiments that Garland reproduces
       demo         The tour: a small cluster emulated on this machine and a real copy to all of it
       completions  Print a completion script for a shell
-      man          Print the manual page, in troff
+      man          Print a manual page, or write them all to a folder
       help         Print this message or the help of the given subcommand(s)
 
     Options:
@@ -72,11 +77,23 @@ fn help() {
       -h, --help            Print help
       -V, --version         Print version
 
-    NODES:  n[01-20,30]   ranges, several brackets, zero padding   a,b   a list   n[1-9]!n3   without
-            ^FILE   names in a file   @GROUP   of the cluster file   @slurm   this allocation
-            local[1-8]   agents on this machine, a folder each   lab:n[1-20]   an emulated cluster
-    Exit codes: 0 all done, 1 some nodes failed, 2 wrong usage, 3 nothing done, 4 a check found a fault,
-    130 interrupted.
+    NODES is a node list; quote it, or the shell takes the brackets:
+      n[01-20,30]   ranges, zero padding, several brackets: r[1-4]n[01-16]
+      a,b           a list
+      n[1-9]!n3     without
+      ^FILE         the names in a file
+      @GROUP, @all  of the cluster file
+      @slurm        this allocation
+      local[1-8]    agents on this machine, a folder each
+      lab:n[1-20]   nodes of an emulated cluster
+
+    Exit codes:
+      0    all done
+      1    some nodes failed
+      2    wrong usage or configuration
+      3    nothing done
+      4    a check found a fault
+      130  interrupted
     [exit 0]
     ");
 }
@@ -98,7 +115,7 @@ fn help_of_cp() {
       -p, --preserve             Keep the file's mode and modification time
           --no-fsync             Don't wait until the file is on stable storage
           --clear                Don't seal blocks, only checksum them: for trusted networks
-          --dry-run     RUN
+          --dry-run              Print the plan and stop
           --save-plan <FILE>     Save the plan as JSON
           --order <ORDER>        The chain's order: list (as the node list names them), rack, or a node
                                  list [default: list]
@@ -154,7 +171,7 @@ fn a_copy() {
     insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local[1-3]:/data/"])), @r"
     97.66 KiB to 3 of 3 nodes in TIME
     rate    RATE (RATE) whole command, RATE (RATE) stream
-    time    set-up TIME · first byte TIME · stream TIME · drain TIME · fsync TIME · teardown TIME
+    time    PHASES
     ok      local[1-3]
     run     RUN
     [exit 0]
@@ -171,7 +188,7 @@ fn a_copy_that_some_nodes_could_not_take() {
     insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local[1-5]:/x"])), @r"
     97.66 KiB to 2 of 5 nodes in TIME
     rate    RATE (RATE) whole command, RATE (RATE) stream
-    time    set-up TIME · first byte TIME · stream TIME · drain TIME · fsync TIME · teardown TIME
+    time    PHASES
     ok      local[1,4]
     failed  local[2-3,5]: replacing /x/f: it is a folder
     run     RUN
@@ -185,8 +202,7 @@ fn a_copy_that_no_node_could_take() {
     random_file(&scratch.path("f"), 100_000, 1);
     insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local[1-3]:/no/such"])), @r"
     97.66 KiB to 0 of 3 nodes in TIME
-    rate    - whole command, - stream
-    time    set-up TIME · first byte TIME · stream TIME · drain TIME · fsync TIME · teardown TIME
+    time    PHASES
     failed  local[1-3]: opening the folder /no: no such file or directory
     run     RUN
     [exit 3]
@@ -199,8 +215,7 @@ fn a_copy_of_nothing() {
     random_file(&scratch.path("f"), 0, 1);
     insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local1:/x"])), @r"
     0 B to 1 of 1 nodes in TIME
-    rate    - whole command, - stream
-    time    set-up TIME · first byte TIME · stream TIME · drain TIME · fsync TIME · teardown TIME
+    time    PHASES
     ok      local1
     run     RUN
     [exit 0]
@@ -215,7 +230,7 @@ fn a_state_folder_that_cannot_be() {
     let said = garland(&scratch).cp(&["f", "local1:/x"]).with_code(3);
     let folder = scratch.folder().display().to_string();
     insta::assert_snapshot!(shown(&said).replace(&folder, "SCRATCH"), @r"
-    error: making SCRATCH/state: File exists (os error 17)
+    error: making SCRATCH/state: file exists
     [exit 3]
     ");
 }
@@ -228,9 +243,83 @@ fn the_manual_and_the_completions_name_every_command() {
     let completions = garland.run(&["completions", "bash"]).with_code(0).out;
     for command in ["cp", "exec", "up", "down", "status", "lab", "scenario", "demo"] {
         assert!(manual.contains(&format!("garland\\-{command}(1)")), "{command} in the manual");
+        let page = garland.run(&["man", command]).with_code(0).out;
+        assert!(page.contains(&format!(".TH garland-{command} 1")), "{page}");
         assert!(
             completions.contains(&format!("garland__subcmd__{command}\"")),
             "{command} in completions"
         );
     }
+    let _ = garland.run(&["man", "--folder", "pages"]).with_code(0);
+    for page in ["garland.1", "garland-cp.1", "garland-lab-up.1", "garland-scenario-run.1"] {
+        assert!(scratch.path("pages").join(page).exists(), "{page}");
+    }
+    insta::assert_snapshot!(shown(&garland.run(&["man", "lab", "upp"])), @r"
+    error: there is no command garland lab upp
+    hint: garland lab --help lists what there is
+    [exit 2]
+    ");
+}
+
+#[test]
+fn agents_that_stay() {
+    let scratch = Scratch::new("stay");
+    let garland = garland(&scratch);
+    let say = |arguments: &[&str]| {
+        let folder = scratch.folder().display().to_string();
+        let text = shown(&garland.run(arguments)).replace(&folder, "SCRATCH");
+        text.lines().filter(|line| !line.starts_with("logs")).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(say(&["status"]), @r"
+    no agents stay; start some: garland up NODES
+    [exit 0]
+    ");
+    insta::assert_snapshot!(say(&["up", "local[1-3]"]), @r"
+    up      local[1-3]
+    [exit 0]
+    ");
+    insta::assert_snapshot!(say(&["status"]), @r"
+    up      local[1-3]
+    [exit 0]
+    ");
+    insta::assert_snapshot!(say(&["status", "local[3-4]"]), @r"
+    up      local3
+    skipped local4: no agent stays there
+    [exit 1]
+    ");
+    insta::assert_snapshot!(say(&["down", "local[1-4]"]), @r"
+    down    local[1-3]
+    skipped local4: no agent was up
+    [exit 0]
+    ");
+    insta::assert_snapshot!(say(&["status", "local1"]), @r"
+    skipped local1: no agent stays there
+    [exit 3]
+    ");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn an_agent_that_stays_and_is_killed() {
+    let scratch = Scratch::new("stay-killed");
+    let garland = garland(&scratch);
+    let _ = garland.run(&["up", "local[1-2]"]).with_code(0);
+    let killed = scratch.processes().into_iter().find(|process| process.command.contains("local2"));
+    killed.expect("its agent runs").kill();
+    let said = garland.run(&["status", "--json"]).with_code(1);
+    let result: serde_json::Value = serde_json::from_str(&said.out).expect("it is JSON");
+    assert_eq!(result["nodes"][0]["verdict"], "ok");
+    assert_eq!(result["nodes"][1]["verdict"], "dead");
+    assert_eq!(garland.run(&["down", "local[1-2]"]).with_code(0).out, "down    local[1-2]\n");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_command_without_a_result_object() {
+    let scratch = Scratch::new("no-object");
+    insta::assert_snapshot!(shown(&garland(&scratch).run(&["demo", "--json"])), @r"
+    error: this command has no result object
+    hint: leave --json out; those that have one are in docs/results.md
+    [exit 2]
+    ");
 }

@@ -1,5 +1,6 @@
 //! The head machine, rule by rule.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use garland_core::plan::{HEAD, Layout, NodeId, Plan};
@@ -37,32 +38,98 @@ fn nobody_is_dead_because_the_head_slept() {
     assert!(matches!(head.verdict(NodeId(2)), Some(Verdict::Dead(_))));
 }
 
-#[test]
-fn a_node_that_reaches_nobody_takes_one_with_it_and_not_all_behind_it() {
-    const NODES: u32 = 5;
-    let mut head = head(NODES as usize);
-    let (mut now, mut told) = (0, 0);
-    // Node 2 can't connect to anybody; all others could.
-    for _ in 0..60 {
-        now += SECOND / 5;
-        hear_all(&mut head, now, NODES);
+/// The links of a node, with their epochs.
+fn links(head: &Head, node: NodeId) -> Vec<(LinkSide, u32)> {
+    let routes = head.routes(node).into_iter();
+    let links = routes.flat_map(|route| {
+        let up = route.upstream.map(|(_, epoch)| (LinkSide::Up, epoch));
+        up.into_iter().chain(route.downstream.map(|(_, epoch, _)| (LinkSide::Down, epoch)))
+    });
+    links.collect()
+}
+
+/// Twelve seconds of a copy to `nodes` nodes that all send heartbeats. Every link that is opened
+/// breaks within a fifth of a second if `lost` says so of one of its ends: why, as that end sees it.
+fn breaking(nodes: u32, lost: impl Fn(NodeId, LinkSide) -> Option<&'static str>) -> Head {
+    let mut head = head(nodes as usize);
+    let mut told = BTreeSet::new();
+    for step in 1..60 {
+        let now = step * SECOND / 5;
+        hear_all(&mut head, now, nodes);
         head.handle(now, Event::Tick);
         while head.poll().is_some() {}
-        for route in head.routes(NodeId(2)) {
-            let Some((_, epoch, _)) = route.downstream.filter(|(_, epoch, _)| *epoch > told) else {
-                continue;
-            };
-            told = epoch;
-            let reason = "no route to host".to_owned();
-            let (copy, side) = (COPY, LinkSide::Down);
-            let lost = FromAgent::LinkLost { copy, lane: 0, epoch, side, reason };
-            head.handle(now, Event::From(NodeId(2), lost));
+        for node in (1..=nodes).map(NodeId) {
+            for (side, epoch) in links(&head, node) {
+                let Some(reason) = lost(node, side).filter(|_| told.insert((node, epoch))) else {
+                    continue;
+                };
+                let (copy, reason) = (COPY, reason.to_owned());
+                let lost = FromAgent::LinkLost { copy, lane: 0, epoch, side, reason };
+                head.handle(now, Event::From(node, lost));
+            }
         }
     }
-    let failed: Vec<u32> = (1..=NODES).filter(|&n| head.verdict(NodeId(n)).is_some()).collect();
-    assert_eq!(failed, [2, 3]);
-    let Some(Verdict::Failed(reason)) = head.verdict(NodeId(2)) else { panic!("it is failed") };
-    assert!(reason.contains("reaches none of the nodes behind it"), "{reason}");
+    head
+}
+
+fn failures(head: &Head, nodes: u32) -> Vec<(u32, String)> {
+    let failed = |node| match head.verdict(NodeId(node)) {
+        Some(Verdict::Failed(reason)) => Some((node, reason)),
+        None => None,
+        Some(other) => panic!("node {node} is {other:?}"),
+    };
+    (1..=nodes).filter_map(failed).collect()
+}
+
+#[test]
+fn a_link_given_up_names_both_its_ends_and_the_last_reason() {
+    let head = breaking(4, |node, side| match (node, side) {
+        (NodeId(4), LinkSide::Up) => Some("its other end closed it"),
+        (NodeId(3), LinkSide::Down) => Some("linking to 10.0.0.4:7000: connection refused"),
+        _ => None,
+    });
+    let reason = "n3 gave up the link to n4 after 3 tries: linking to 10.0.0.4:7000: connection \
+                  refused (both are alive: is a firewall between?)";
+    assert_eq!(failures(&head, 4), [(4, reason.to_owned())]);
+}
+
+#[test]
+fn a_node_that_loses_the_links_on_both_its_sides_fails_alone() {
+    let head = breaking(5, |node, _| (node == NodeId(2)).then_some("network is down"));
+    let failed = failures(&head, 5);
+    assert_eq!(failed.iter().map(|(node, _)| *node).collect::<Vec<_>>(), [2], "{failed:?}");
+    assert!(failed[0].1.contains("n1 gave up the link to n2"), "{failed:?}");
+}
+
+#[test]
+fn a_silent_node_is_dead_with_its_neighbours_word() {
+    let mut head = head(3);
+    hear_all(&mut head, SECOND, 3);
+    let (_, epoch, _) = head.routes(NodeId(1))[0].downstream.expect("it has a downstream");
+    let reason = "connection reset by peer".to_owned();
+    let lost = FromAgent::LinkLost { copy: COPY, lane: 0, epoch, side: LinkSide::Down, reason };
+    for quarter in 5..10 {
+        let now = quarter * SECOND / 4;
+        hear_all(&mut head, now, 1);
+        head.handle(now, Event::From(NodeId(3), FromAgent::Heartbeat(None)));
+        if quarter == 8 {
+            head.handle(now, Event::From(NodeId(1), lost.clone()));
+        }
+        head.handle(now, Event::Tick);
+    }
+    let Some(Verdict::Dead(reason)) = head.verdict(NodeId(2)) else { panic!("it is dead") };
+    assert!(reason.ends_with("n1 lost its link to it: connection reset by peer"), "{reason}");
+}
+
+#[test]
+fn a_node_that_reaches_nobody_takes_one_with_it_and_not_all_behind_it() {
+    let head = breaking(5, |node, side| {
+        (node == NodeId(2) && side == LinkSide::Down).then_some("no route to host")
+    });
+    let failed = failures(&head, 5);
+    assert_eq!(failed.iter().map(|(node, _)| *node).collect::<Vec<_>>(), [2, 3]);
+    assert!(failed[0].1.starts_with("it reaches neither n3 nor n4, which are alive"), "{failed:?}");
+    assert!(failed[0].1.contains("after 3 tries: no route to host"), "{failed:?}");
 }
 
 #[test]

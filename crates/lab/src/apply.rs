@@ -20,7 +20,7 @@ pub(crate) fn path(kind: Kind, node: &str) -> PathBuf {
     Path::new(folder).join(node)
 }
 
-/// Does all steps. The caller's namespaces are the switch's.
+/// Does all steps. The caller's namespaces are the media's.
 pub(crate) fn apply(steps: &[Step]) -> Result<(), LabError> {
     for folder in [NETWORKS, HOST_NAMES] {
         std::fs::create_dir_all(folder)
@@ -32,6 +32,7 @@ pub(crate) fn apply(steps: &[Step]) -> Result<(), LabError> {
             Step::Sysctl { place, .. } => write_settings(place, group)?,
             Step::Ip { place, .. } => batch(Tool::Ip, place, group)?,
             Step::Tc { place, .. } => batch(Tool::Tc, place, group)?,
+            Step::Nft { place, .. } => batch(Tool::Nft, place, group)?,
         }
     }
     Ok(())
@@ -42,6 +43,7 @@ fn same_batch(one: &Step, other: &Step) -> bool {
     match (one, other) {
         (Step::Ip { place: a, .. }, Step::Ip { place: b, .. })
         | (Step::Tc { place: a, .. }, Step::Tc { place: b, .. })
+        | (Step::Nft { place: a, .. }, Step::Nft { place: b, .. })
         | (Step::Sysctl { place: a, .. }, Step::Sysctl { place: b, .. }) => a == b,
         _ => false,
     }
@@ -92,6 +94,7 @@ fn batch(tool: Tool, place: &Place, steps: &[Step]) -> Result<(), LabError> {
         .iter()
         .filter_map(|step| match step {
             Step::Ip { line, .. } | Step::Tc { line, .. } => Some(format!("{line}\n")),
+            Step::Nft { rules, .. } => Some(rules.clone()),
             _ => None,
         })
         .collect();

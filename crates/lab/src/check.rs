@@ -63,34 +63,35 @@ pub(crate) struct FlowTask {
 pub(crate) type Answer = Result<Vec<f64>, String>;
 
 impl Lab {
-    /// The self-check: one flow from the head to `n1`, the same both ways at once, and between the
-    /// first node and the last where they differ. Takes about a second for each.
+    /// The self-check: one flow from the head to the next node, the same both ways at once, and
+    /// between that and the last where they differ. Takes about a second for each.
     pub fn check(&self) -> Result<Vec<Measured>, LabError> {
-        let last = self.nodes().last().expect("a lab has its head at least");
-        let mut measured = self.measure(&[("n0", "n1")])?;
-        measured.extend(self.measure(&[("n0", "n1"), ("n1", "n0")])?);
-        if last != "n1" {
-            measured.extend(self.measure(&[("n1", &last)])?);
-        }
+        let nodes: Vec<&str> = self.nodes().collect();
+        let [head, first, .., last] = nodes[..] else {
+            return self.measure(&[(nodes[0], nodes[1])]);
+        };
+        let mut measured = self.measure(&[(head, first)])?;
+        measured.extend(self.measure(&[(head, first), (first, head)])?);
+        measured.extend(self.measure(&[(first, last)])?);
         Ok(measured)
     }
 
     /// Measures flows between nodes, all at once, for about a second; longer on slow wires, which
     /// take longer to show their rate.
     pub fn measure(&self, flows: &[(&str, &str)]) -> Result<Vec<Measured>, LabError> {
-        let rate = self.spec().medium.rate();
+        let rate = self.spec().topology.media[0].rate.map(|rate| rate.bits_per_second());
         let slow = rate.map_or(0.0, |rate| (10e6 / rate as f64).min(10.0));
         let answer = self.probe(flows, Duration::from_secs_f64(1.25 + slow))?;
-        let medium = &self.spec().medium;
+        let exact = crate::shaping::Shaping::of(&self.spec().topology).exact(0);
         let measured = flows.iter().zip(answer).map(|(&(from, to), goodput)| Measured {
             from: from.to_owned(),
             to: to.to_owned(),
             at_once: flows.len(),
             goodput,
             theory: if flows.contains(&(to, from)) {
-                medium.goodput_both_ways(self.spec().nodes)
+                rate.map(|rate| crate::shaping::goodput_both_ways(rate, exact))
             } else {
-                medium.goodput()
+                self.spec().goodput()
             },
         });
         Ok(measured.collect())
@@ -100,11 +101,11 @@ impl Lab {
         let failed = |reason: String| LabError::Probe { lab: self.name().to_owned(), reason };
         let flow = |(from, to): &(&str, &str)| {
             let net =
-                |node: &str| self.number(node).map(|_| self.inside(&apply::path(Kind::Net, node)));
+                |node: &str| self.id(node).map(|_| self.inside(&apply::path(Kind::Net, node)));
             Ok(FlowTask { from: net(from)?, to: net(to)?, address: self.address(to)? })
         };
         let task = Task {
-            user: self.user_path("n0")?,
+            user: self.user_path(self.head())?,
             flows: flows.iter().map(flow).collect::<Result<_, LabError>>()?,
             duration,
         };

@@ -15,7 +15,7 @@ pub enum LabError {
     },
     /// A lab of this name runs already.
     #[error(
-        "start lab {name}: a lab of this name is running (keeper {keeper}); use another --name, or `garland lab down --name {name}` first"
+        "start lab {name}: a lab of this name is running (keeper {keeper}); use another --lab, or `garland lab down --lab {name}` first"
     )]
     Running {
         /// The lab's name.
@@ -24,20 +24,30 @@ pub enum LabError {
         keeper: u32,
     },
     /// No lab of this name runs.
-    #[error("lab {name} isn't running; `garland lab up --name {name}` starts one")]
+    #[error("lab {name} isn't running; `garland lab up --lab {name}` starts one")]
     NotRunning {
         /// The lab's name.
         name: String,
     },
     /// The lab has no such node.
-    #[error("lab {lab} has no node {node}: its nodes are n0 to n{last}")]
+    #[error("lab {lab} has no node {node}: its nodes are {nodes}")]
     NoSuchNode {
         /// The lab's name.
         lab: String,
         /// The node as given.
         node: String,
-        /// Number of its last node.
-        last: u32,
+        /// Its nodes, as a node list.
+        nodes: String,
+    },
+    /// The node has no such NIC.
+    #[error("node {node} of lab {lab} has no NIC {nic}")]
+    NoSuchNic {
+        /// The lab's name.
+        lab: String,
+        /// The node.
+        node: String,
+        /// The NIC as given.
+        nic: String,
     },
     /// The kernel refused to make the namespaces.
     #[error("make the namespaces of lab {name}: {reason}; {hint}")]
@@ -62,7 +72,7 @@ pub enum LabError {
     Tool {
         /// The tool.
         tool: &'static str,
-        /// The node or switch it worked on.
+        /// The node it worked on, or `_media`.
         place: String,
         /// Its own words.
         reason: String,

@@ -142,7 +142,7 @@ fn isolate() -> io::Result<(Forked, bool)> {
 }
 
 fn build(spec: &Spec, rootless: bool) -> Reply {
-    let built = namespace::set_host_name("switch")
+    let built = namespace::set_host_name("media")
         .map_err(|error| error.to_string())
         .and_then(|()| apply::apply(&plan::steps(spec)).map_err(|error| error.to_string()))
         .and_then(|()| Identity::own().map_err(|error| error.to_string()));

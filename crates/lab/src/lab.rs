@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use garland_core::cluster::nodelist::fold;
+use garland_core::cluster::topology::NodeId;
 use garland_sys::namespace::{Entry, Kind, Namespace};
 
 use crate::record::Keeper;
 use crate::state::{self, StateDir};
 use crate::tool::Tool;
-use crate::{LabError, Record, Spec, address, apply, keeper};
+use crate::{LabError, Record, Spec, apply, keeper};
 
 /// How long a killed keeper may take to go with all processes of its lab.
 const END: Duration = Duration::from_secs(10);
@@ -108,19 +110,29 @@ impl Lab {
         &self.keeper
     }
 
-    /// All node names: the head `n0`, then `n1` and up.
-    pub fn nodes(&self) -> impl Iterator<Item = String> + use<> {
+    /// All node names, the head first.
+    pub fn nodes(&self) -> impl Iterator<Item = &str> {
         self.record.spec.node_names()
     }
 
-    /// The address of a node on the lab's network.
+    /// The head's name.
+    pub fn head(&self) -> &str {
+        self.record.spec.head()
+    }
+
+    /// The nodes but the head, as a node list without `lab:`.
+    pub fn others(&self) -> String {
+        fold(&self.nodes().skip(1).collect::<Vec<_>>())
+    }
+
+    /// The address that others reach a node by.
     pub fn address(&self, node: &str) -> Result<Ipv4Addr, LabError> {
-        self.number(node).map(address::address)
+        Ok(self.record.spec.topology.nodes[self.id(node)?].address)
     }
 
     /// The root folder of a node, on the host.
     pub fn root(&self, node: &str) -> Result<PathBuf, LabError> {
-        self.number(node)?;
+        self.id(node)?;
         Ok(self.record.roots.join(node))
     }
 
@@ -149,7 +161,7 @@ impl Lab {
 
     /// The user, UTS and network namespaces of a node.
     pub(crate) fn entry(&self, node: &str) -> Result<Entry, LabError> {
-        self.number(node)?;
+        self.id(node)?;
         let named = |kind| self.open_namespace(kind, node, &self.inside(&apply::path(kind, node)));
         Ok(Entry {
             user: self.user_namespace(node)?,
@@ -159,19 +171,18 @@ impl Lab {
         })
     }
 
-    /// The namespaces of the medium, where the ports are.
-    pub(crate) fn switch_entry(&self) -> Result<Entry, LabError> {
-        let net = self.open_namespace(Kind::Net, "switch", &self.keeper_file("ns/net"))?;
-        Ok(Entry { user: self.user_namespace("switch")?, net: Some(net), ..Entry::default() })
+    /// The namespaces of the media, where the ports are.
+    pub(crate) fn media_entry(&self) -> Result<Entry, LabError> {
+        let net = self.open_namespace(Kind::Net, "_media", &self.keeper_file("ns/net"))?;
+        Ok(Entry { user: self.user_namespace("_media")?, net: Some(net), ..Entry::default() })
     }
 
-    /// The number of a node of this lab.
-    pub(crate) fn number(&self, node: &str) -> Result<u32, LabError> {
-        let last = self.record.spec.nodes;
-        address::number(node).filter(|number| *number <= last).ok_or_else(|| LabError::NoSuchNode {
+    /// The place of a node in the topology.
+    pub(crate) fn id(&self, node: &str) -> Result<NodeId, LabError> {
+        self.record.spec.topology.node(node).ok_or_else(|| LabError::NoSuchNode {
             lab: self.name().to_owned(),
             node: node.to_owned(),
-            last,
+            nodes: fold(&self.nodes().collect::<Vec<_>>()),
         })
     }
 

@@ -1,4 +1,4 @@
-//! An emulated cluster on this machine: network namespaces joined by an emulated medium, without
+//! An emulated cluster on this machine: network namespaces joined by emulated media, without
 //! daemon, without Docker, and without root where the kernel lets users make namespaces.
 //!
 //! A [`Spec`] says what is wanted; [`plan::steps`] turns it into steps that can be printed; a
@@ -9,28 +9,33 @@
 //! A program that calls [`Lab::up`] or [`Lab::check`] is started again as the keeper or the probe,
 //! so its `main` begins with [`hidden::main`], before it makes a thread.
 
-pub mod address;
 mod apply;
 pub mod check;
+mod counters;
+pub mod device;
 mod error;
 pub mod fault;
+mod fault_in;
 pub mod hidden;
 pub mod keeper;
 mod lab;
 pub mod medium;
+mod node;
 pub mod plan;
 mod probe;
 mod record;
+mod route;
+mod shape;
 pub mod shaping;
 mod spec;
 mod state;
 mod status;
 mod tool;
 
+pub use counters::PortCounters;
 pub use error::LabError;
 pub use lab::Lab;
-pub use medium::Medium;
 pub use record::Record;
 pub use spec::Spec;
 pub use state::StateDir;
-pub use status::{NodeStatus, PortCounters, Status};
+pub use status::{MediumStatus, NicStatus, NodeStatus, Status};

@@ -5,13 +5,14 @@
 
 use std::fmt;
 
-use crate::Spec;
+use crate::shaping::Shaping;
+use crate::{Spec, medium, node};
 
 /// Where a step is done.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// The namespace of the medium, where the ports of all nodes are.
-    Switch,
+    /// The namespace of the media, where the ports of all nodes are.
+    Media,
     /// A node's namespace.
     Node(String),
 }
@@ -19,7 +20,8 @@ pub enum Place {
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Switch => out.write_str("switch"),
+            // No host is called so: host names have no underscore.
+            Place::Media => out.write_str("_media"),
             Place::Node(name) => out.write_str(name),
         }
     }
@@ -56,9 +58,16 @@ pub enum Step {
         /// The line, without `tc`.
         line: String,
     },
+    /// Rules for `nft -f`.
+    Nft {
+        /// Where.
+        place: Place,
+        /// The rules, of any number of lines.
+        rules: String,
+    },
 }
 
-/// As a command that does the same by hand, the switch being the namespace `switch`.
+/// As a command that does the same by hand, the media's namespace being `_media`.
 impl fmt::Display for Step {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -68,28 +77,32 @@ impl fmt::Display for Step {
             }
             Step::Ip { place, line } => write!(out, "ip -n {place} {line}"),
             Step::Tc { place, line } => write!(out, "tc -n {place} {line}"),
+            Step::Nft { place, rules } => {
+                write!(out, "ip netns exec {place} nft '{}'", rules.trim_end())
+            }
         }
     }
 }
 
-/// The steps that build what `spec` describes.
+/// The steps that build what `spec` describes: the media first, then the nodes and their cables,
+/// then what slows the media, then what each node knows of its network.
 pub fn steps(spec: &Spec) -> Vec<Step> {
-    spec.medium.steps(spec.nodes)
-}
-
-/// The name of node `number`'s port, in the medium's namespace.
-pub fn port(number: u32) -> String {
-    format!("p{number}")
+    let topology = &spec.topology;
+    let shaping = Shaping::of(topology);
+    let mut steps = medium::bridges(topology);
+    steps.extend(topology.nodes.iter().map(|node| Step::Namespace { node: node.name.clone() }));
+    steps.extend(medium::cables(topology));
+    steps.extend(medium::queues(topology, &shaping));
+    steps.extend((0..topology.nodes.len()).flat_map(|id| node::steps(topology, &shaping, id)));
+    steps
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Medium;
 
     fn printed(nodes: u32, rate: Option<u64>) -> String {
-        let spec =
-            Spec { name: "lab".to_owned(), nodes, medium: Medium::Switch { rate }, roots: None };
+        let spec = Spec::switch("lab", nodes, rate);
         let lines: Vec<_> = steps(&spec).iter().map(Step::to_string).collect();
         lines.join("\n")
     }

@@ -11,6 +11,9 @@
 
 use std::fmt;
 
+use garland_core::cluster::topology::{Medium, MediumId, MediumKind, Topology};
+use garland_core::units::Rate;
+
 /// Up to this rate, in bits per second, frames are counted one by one.
 const EXACT_UP_TO: u64 = 200_000_000;
 
@@ -18,9 +21,80 @@ const EXACT_UP_TO: u64 = 200_000_000;
 /// a chain through 20 nodes at 100 Mbit/s took 10.5 s for what the wire does in 7.6, whoever copied.
 const EXACT_IN_ALL: u64 = 1_200_000_000;
 
-/// Whether frames are counted one by one on the links of a medium with so many nodes.
-pub fn is_exact(rate: u64, nodes: u32) -> bool {
-    rate <= EXACT_UP_TO && rate.saturating_mul(u64::from(nodes)) <= EXACT_IN_ALL
+/// How the media of one topology are shaped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shaping {
+    media: Vec<MediumShaping>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct MediumShaping {
+    rate: Option<u64>,
+    exact: bool,
+    beside_hub: bool,
+}
+
+impl Shaping {
+    /// Decides for all media at once, since all share the machine's processors.
+    pub fn of(topology: &Topology) -> Shaping {
+        let in_all = load(topology);
+        let hubs = beside_hubs(topology);
+        let media = topology.media.iter().zip(hubs).map(|(medium, beside_hub)| {
+            let rate = medium.rate.map(Rate::bits_per_second);
+            let exact = beside_hub || rate.is_some_and(|rate| is_exact(rate, in_all));
+            MediumShaping { rate, exact, beside_hub }
+        });
+        Shaping { media: media.collect() }
+    }
+
+    /// Whether frames are counted one by one.
+    pub fn exact(&self, medium: MediumId) -> bool {
+        self.media[medium].exact
+    }
+
+    /// Whether nodes must hand down single frames, not large segments: htb, which makes a hub, adds
+    /// a frame's 24 bytes only once to a segment. So it is on hubs and on what they are joined to.
+    pub(crate) fn one_frame_at_a_time(&self, medium: MediumId) -> bool {
+        self.media[medium].beside_hub
+    }
+
+    /// The rate of a medium, in bits per second.
+    pub(crate) fn rate(&self, medium: MediumId) -> Option<u64> {
+        self.media[medium].rate
+    }
+}
+
+/// Bits per second on all links together when every node but one sends or receives at its rate.
+pub(crate) fn load(topology: &Topology) -> u64 {
+    let of = |(id, medium): (MediumId, &Medium)| {
+        let links = match medium.kind {
+            MediumKind::Hub { .. } => 1,
+            MediumKind::Switch { .. } | MediumKind::Wire => {
+                topology.stations(id).count().saturating_sub(1)
+            }
+        };
+        medium.rate.map_or(0, |rate| rate.bits_per_second().saturating_mul(links as u64))
+    };
+    topology.media.iter().enumerate().map(of).fold(0, u64::saturating_add)
+}
+
+/// For each medium, whether it is a hub or frames get from it to one without a router.
+fn beside_hubs(topology: &Topology) -> Vec<bool> {
+    let is_hub = |medium: &Medium| matches!(medium.kind, MediumKind::Hub { .. });
+    let mut beside: Vec<bool> = topology.media.iter().map(is_hub).collect();
+    // Every round carries it one uplink further.
+    for _ in &topology.media {
+        for uplink in &topology.uplinks {
+            let either = beside[uplink.from] || beside[uplink.to];
+            beside[uplink.from] = either;
+            beside[uplink.to] = either;
+        }
+    }
+    beside
+}
+
+fn is_exact(rate: u64, in_all: u64) -> bool {
+    rate <= EXACT_UP_TO && in_all <= EXACT_IN_ALL
 }
 
 /// The slowest link: below, one frame takes longer than a second.
@@ -31,7 +105,11 @@ const FASTEST: u64 = 25_000_000_000;
 
 const PAYLOAD: u64 = 1448;
 const FRAME: u64 = 1514;
-const WIRE: u64 = 1538;
+/// Bytes that a full frame occupies the wire for.
+pub(crate) const WIRE: u64 = 1538;
+/// Bytes of wire that acknowledgements take for each full frame: one of 66 bytes (90 on the wire)
+/// for every second frame.
+const ACKNOWLEDGEMENT: u64 = 45;
 
 /// The parameters of tc-tbf(8), which [`fmt::Display`] writes as `tc` wants them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +132,13 @@ impl fmt::Display for Tbf {
             0 => Ok(()),
             bytes => write!(out, " overhead {bytes}"),
         }
+    }
+}
+
+impl Tbf {
+    /// With so many bytes of buffer, when that is given.
+    pub(crate) fn holding(self, bytes: Option<u64>) -> Tbf {
+        Tbf { limit: bytes.unwrap_or(self.limit).max(self.burst), ..self }
     }
 }
 
@@ -86,11 +171,17 @@ pub fn goodput(rate: u64) -> f64 {
 }
 
 /// The same when a flow of the other way shares the wire, whose acknowledgements take their part: on
-/// exact wires one of 66 bytes (90 on the wire) for every second frame. On fast ones a whole segment
+/// wires that count frames, one for every second. On fast ones a whole segment
 /// of up to 64 KiB is acknowledged at once, which takes next to nothing.
 pub fn goodput_both_ways(rate: u64, exact: bool) -> f64 {
-    let acknowledgement = if exact { 45 } else { 0 };
+    let acknowledgement = if exact { ACKNOWLEDGEMENT } else { 0 };
     rate as f64 * PAYLOAD as f64 / (WIRE + acknowledgement) as f64
+}
+
+/// TCP payload, in bits per second, that a hub of `rate` bits per second carries, for all flows
+/// together: their acknowledgements use the same wire.
+pub fn goodput_of_hub(rate: u64) -> f64 {
+    rate as f64 * PAYLOAD as f64 / (WIRE + ACKNOWLEDGEMENT) as f64
 }
 
 /// What is wrong with a rate.
@@ -116,19 +207,21 @@ mod tests {
     #[test]
     fn slow_wires_count_frames_and_fast_ones_are_scaled() {
         assert_eq!(
-            qdisc(100_000_000, is_exact(100_000_000, 12)).to_string(),
+            qdisc(100_000_000, is_exact(100_000_000, 1_200_000_000)).to_string(),
             "tbf rate 100000000bit burst 12500 limit 262144 mpu 84 overhead 24"
         );
         assert_eq!(
-            qdisc(1_000_000_000, is_exact(1_000_000_000, 1)).to_string(),
+            qdisc(1_000_000_000, is_exact(1_000_000_000, 1_000_000_000)).to_string(),
             "tbf rate 984395318bit burst 131072 limit 524288 mpu 84"
         );
         assert_eq!(qdisc(10_000_000, true).burst, 3076);
-        assert!(!is_exact(100_000_000, 20), "many slow wires cost as much as one fast one");
+        let many = crate::Spec::switch("lab", 20, Some(100_000_000)).topology;
+        assert!(!Shaping::of(&many).exact(0), "many slow wires cost as much as one fast one");
     }
 
     #[test]
     fn goodput_is_the_known_share() {
         assert!((goodput(100_000_000) / 1e6 - 94.148).abs() < 0.001);
+        assert!((goodput_of_hub(10_000_000) / 1e6 - 9.147).abs() < 0.001);
     }
 }

@@ -1,10 +1,9 @@
 use std::path::PathBuf;
 
+use garland_core::cluster::topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use crate::address::MOST_NODES;
-use crate::medium::Medium;
-use crate::{LabError, address};
+use crate::{LabError, fault_in, medium, shaping};
 
 /// The longest name of a lab: it stands in paths and on screens.
 const LONGEST_NAME: usize = 32;
@@ -14,10 +13,8 @@ const LONGEST_NAME: usize = 32;
 pub struct Spec {
     /// The lab's name: letters, digits, `-` and `_`, not more than 32 of them.
     pub name: String,
-    /// How many nodes, `n1` and up, stand beside the head `n0`.
-    pub nodes: u32,
-    /// What joins them.
-    pub medium: Medium,
+    /// What is emulated.
+    pub topology: Topology,
     /// Where the nodes' root folders go, when not under the lab's own directory: on `/dev/shm`, for
     /// instance, so that a benchmark meets no disk. A folder `garland-lab-NAME` is made there.
     pub roots: Option<PathBuf>,
@@ -31,42 +28,52 @@ impl Spec {
     }
 
     /// All node names, the head first.
-    pub fn node_names(&self) -> impl Iterator<Item = String> + use<> {
-        (0..=self.nodes).map(address::name)
+    pub fn node_names(&self) -> impl Iterator<Item = &str> {
+        self.topology.nodes.iter().map(|node| node.name.as_str())
     }
 
-    /// A warning when the medium could carry more than a machine of `cpus` processors can move, so
-    /// that a result would tell of the emulator. Measured: 20 relays at 1 Gbit/s each are the most
-    /// for two processors of 2.6 GHz, so 10 Gbit/s of links a processor.
-    pub fn caution(&self, cpus: usize) -> Option<String> {
-        let rate = self.medium.rate()?;
-        let all = rate.saturating_mul(u64::from(self.nodes));
+    /// The head's name; empty in a topology without nodes, which isn't valid.
+    pub fn head(&self) -> &str {
+        self.node_names().next().unwrap_or_default()
+    }
+
+    /// TCP payload in bits per second that one flow gets through the slowest medium that nodes are
+    /// plugged into; `None` where one of them is unshaped.
+    pub fn goodput(&self) -> Option<f64> {
+        let media = 0..self.topology.media.len();
+        let used = media.filter(|medium| self.topology.stations(*medium).next().is_some());
+        let slowest = used.map(|medium| medium::goodput(&self.topology, medium));
+        slowest.reduce(|one, other| Some(one?.min(other?))).flatten()
+    }
+
+    /// What the lab can't show as asked, in words: media that could carry more than a machine of
+    /// `cpus` processors can move, so that a result would tell of the emulator, and latencies.
+    /// Measured: 20 relays at 1 Gbit/s each are the most for two processors of 2.6 GHz, so 10
+    /// Gbit/s of links a processor.
+    pub fn cautions(&self, cpus: usize) -> Vec<String> {
+        let mut cautions = Vec::new();
+        let all = shaping::load(&self.topology);
         let able = 10_000_000_000 * cpus as u64;
-        (all > able).then(|| {
-            format!(
-                "{} nodes at {:.3} Gbit/s at once are more than {cpus} CPUs can carry (about {:.0} \
-                 Gbit/s in all): results may be limited by the emulator",
-                self.nodes,
-                rate as f64 / 1e9,
+        if all > able {
+            cautions.push(format!(
+                "links of {:.1} Gbit/s in all are more than {cpus} CPUs can carry at once (about \
+                 {:.0} Gbit/s): results may be limited by the emulator",
+                all as f64 / 1e9,
                 able as f64 / 1e9
-            )
-        })
+            ));
+        }
+        for medium in self.topology.media.iter().filter(|medium| medium.latency.0 > 0) {
+            cautions.push(format!(
+                "medium {}: its latency of {} isn't emulated: labs delay no frames, they only queue \
+                 them",
+                medium.name, medium.latency
+            ));
+        }
+        cautions
     }
 
     fn fault(&self) -> Option<String> {
-        if let Some(fault) = name_fault(&self.name) {
-            return Some(fault.to_owned());
-        }
-        if self.nodes == 0 {
-            return Some("0 nodes: a lab needs one node at least beside its head".to_owned());
-        }
-        if self.nodes > MOST_NODES {
-            return Some(format!(
-                "{} nodes are too many: a bridge has 1023 ports, so {MOST_NODES} is the most",
-                self.nodes
-            ));
-        }
-        self.medium.fault()
+        name_fault(&self.name).map(str::to_owned).or_else(|| fault_in::topology(&self.topology))
     }
 }
 
@@ -86,24 +93,20 @@ pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn spec(name: &str, nodes: u32, rate: Option<u64>) -> Spec {
-        Spec { name: name.to_owned(), nodes, medium: Medium::Switch { rate }, roots: None }
-    }
-
     #[test]
     fn refuses_what_cannot_be() {
-        assert!(spec("lab", 20, Some(1_000_000_000)).validate().is_ok());
-        assert!(spec("lab", 1000, None).validate().is_ok());
+        assert!(Spec::switch("lab", 20, Some(1_000_000_000)).validate().is_ok());
+        assert!(Spec::switch("lab", 1000, None).validate().is_ok());
         for wrong in [
-            spec("", 1, None),
-            spec("..", 1, None),
-            spec("a/b", 1, None),
-            spec("-rf", 1, None),
-            spec(&"x".repeat(33), 1, None),
-            spec("lab", 0, None),
-            spec("lab", 1001, None),
-            spec("lab", 1, Some(0)),
-            spec("lab", 1, Some(u64::MAX)),
+            Spec::switch("", 1, None),
+            Spec::switch("..", 1, None),
+            Spec::switch("a/b", 1, None),
+            Spec::switch("-rf", 1, None),
+            Spec::switch(&"x".repeat(33), 1, None),
+            Spec::switch("lab", 0, None),
+            Spec::switch("lab", 1001, None),
+            Spec::switch("lab", 1, Some(0)),
+            Spec::switch("lab", 1, Some(u64::MAX)),
         ] {
             assert!(wrong.validate().is_err(), "{wrong:?}");
         }
@@ -111,8 +114,8 @@ mod tests {
 
     #[test]
     fn warns_of_more_than_the_host_can_carry() {
-        assert!(spec("lab", 20, Some(1_000_000_000)).caution(2).is_none());
-        assert!(spec("lab", 30, Some(1_000_000_000)).caution(2).is_some());
-        assert!(spec("lab", 30, None).caution(2).is_none());
+        assert!(Spec::switch("lab", 20, Some(1_000_000_000)).cautions(2).is_empty());
+        assert_eq!(Spec::switch("lab", 30, Some(1_000_000_000)).cautions(2).len(), 1);
+        assert!(Spec::switch("lab", 30, None).cautions(2).is_empty());
     }
 }

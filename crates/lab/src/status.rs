@@ -3,11 +3,13 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+use garland_core::cluster::topology::{MediumId, MediumKind};
 use garland_sys::identity;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::tool::Tool;
-use crate::{Lab, LabError, Spec, plan};
+use crate::counters::{Counters, PortCounters};
+use crate::medium::ports;
+use crate::{Lab, LabError, Spec, device};
 
 /// A lab as it is now.
 #[derive(Debug, Clone, Serialize)]
@@ -20,8 +22,23 @@ pub struct Status {
     pub rootless: bool,
     /// Seconds since it was started.
     pub age: f64,
+    /// Its media.
+    pub media: Vec<MediumStatus>,
     /// Its nodes, the head first.
     pub nodes: Vec<NodeStatus>,
+}
+
+/// A medium as it is now.
+#[derive(Debug, Clone, Serialize)]
+pub struct MediumStatus {
+    /// Its name.
+    pub name: String,
+    /// How many stations it has: NICs and other media.
+    pub stations: usize,
+    /// Bytes that stations have sent, as the kernel counts.
+    pub carried: u64,
+    /// Frames that found no room in a buffer of the medium.
+    pub lost: u64,
 }
 
 /// A node as it is now.
@@ -35,61 +52,70 @@ pub struct NodeStatus {
     pub root: PathBuf,
     /// What runs there, by the host's process numbers.
     pub processes: Vec<u32>,
-    /// What its link has carried.
-    pub link: PortCounters,
+    /// Its NICs.
+    pub nics: Vec<NicStatus>,
 }
 
-/// Counters of one node's link, taken at the switch's port, as the kernel counts (no check sums,
-/// preambles, gaps; a large segment counts its headers once).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct PortCounters {
-    /// Bytes that came from the node.
-    pub sent: u64,
-    /// Bytes that went to the node.
-    pub received: u64,
-    /// Frames lost because the port's buffer was full.
-    pub dropped: u64,
-}
-
-/// The part of `ip -j -s link` that counts.
-#[derive(Deserialize)]
-struct Link {
-    ifname: String,
-    stats64: LinkStats,
-}
-
-#[derive(Deserialize)]
-struct LinkStats {
-    rx: Direction,
-    tx: Direction,
-}
-
-#[derive(Deserialize)]
-struct Direction {
-    bytes: u64,
-    dropped: u64,
+/// A NIC as it is now.
+#[derive(Debug, Clone, Serialize)]
+pub struct NicStatus {
+    /// Its name on the node.
+    pub name: String,
+    /// The medium it is plugged into.
+    pub medium: String,
+    /// What its port has carried.
+    #[serde(flatten)]
+    pub port: PortCounters,
 }
 
 impl Lab {
     /// Everything about the lab as it is now.
     pub fn status(&self) -> Result<Status, LabError> {
-        let links = self.links()?;
-        let nodes = self.nodes().map(|name| {
+        let counters = self.counters()?;
+        let topology = &self.spec().topology;
+        let nodes = topology.nodes.iter().enumerate().map(|(id, node)| {
+            let nics = topology.nics_of(id).map(|(id, nic)| NicStatus {
+                name: nic.name.clone(),
+                medium: topology.media[nic.medium].name.clone(),
+                port: counters.port(&device::port(id)),
+            });
             Ok(NodeStatus {
-                address: self.address(&name)?,
-                root: self.root(&name)?,
-                processes: self.processes(&name)?,
-                link: self.counters(&links, &name)?,
-                name,
+                name: node.name.clone(),
+                address: node.address,
+                root: self.root(&node.name)?,
+                processes: self.processes(&node.name)?,
+                nics: nics.collect(),
             })
         });
         Ok(Status {
-            spec: self.spec().clone(),
             keeper: self.keeper().pid,
             rootless: self.keeper().rootless,
             age: identity::age(&self.keeper().identity()).unwrap_or(0.0),
+            media: (0..topology.media.len()).map(|id| self.medium(id, &counters)).collect(),
             nodes: nodes.collect::<Result<_, LabError>>()?,
+            spec: self.spec().clone(),
         })
+    }
+
+    fn medium(&self, id: MediumId, counters: &Counters) -> MediumStatus {
+        let topology = &self.spec().topology;
+        let medium = &topology.media[id];
+        let ports = ports(topology, id);
+        let all = ports.iter().map(|port| counters.port(&port.device));
+        let (sent, lost) =
+            all.fold((0, 0), |(sent, lost), port| (sent + port.sent, lost + port.lost));
+        // A hub's frames come in at a port twice: before they wait for the wire, and after.
+        let shared = counters.root(&device::shared(id));
+        let carried = match medium.kind {
+            MediumKind::Hub { .. } => shared.bytes,
+            MediumKind::Switch { .. } | MediumKind::Wire => sent,
+        };
+        MediumStatus {
+            name: medium.name.clone(),
+            stations: ports.len(),
+            carried,
+            lost: lost + shared.drops,
+        }
     }
 
     /// The host's numbers of the lab's processes in a node's network: agents and what they started.
@@ -113,28 +139,6 @@ impl Lab {
             .collect();
         found.sort_unstable();
         Ok(found)
-    }
-
-    fn links(&self) -> Result<Vec<Link>, LabError> {
-        let mut command = std::process::Command::new(Tool::Ip.find()?);
-        command.args(["-j", "-s", "link", "show"]);
-        self.switch_entry()?.attach(&mut command);
-        let text = Tool::Ip.run(command, "", "switch")?;
-        serde_json::from_slice(&text).map_err(|error| LabError::Tool {
-            tool: "ip",
-            place: "switch".to_owned(),
-            reason: format!("unknown output: {error}"),
-        })
-    }
-
-    fn counters(&self, links: &[Link], node: &str) -> Result<PortCounters, LabError> {
-        let port = plan::port(self.number(node)?);
-        let link = links.iter().find(|link| link.ifname == port);
-        Ok(link.map_or_else(PortCounters::default, |link| PortCounters {
-            sent: link.stats64.rx.bytes,
-            received: link.stats64.tx.bytes,
-            dropped: link.stats64.tx.dropped,
-        }))
     }
 }
 

@@ -15,9 +15,8 @@ use garland_sys::event;
 
 use crate::conduit::{Conduit, Path};
 use crate::feed::Feeder;
-use crate::link::{self, Hop, LinkError};
+use crate::link::{self, Hop, LinkError, break_reason};
 use crate::member::{LaneHandle, Mail, Member, Notice};
-use crate::store::reason;
 use crate::writer::Arrived;
 
 /// A relay passes a block on in so many slices: a chain of N nodes takes N slices' time to fill.
@@ -233,13 +232,13 @@ impl Lane {
 
     fn after_up(&mut self, result: io::Result<()>) {
         if let Err(error) = result {
-            self.lose_up(reason(&error));
+            self.lose_up(break_reason(&error));
         }
     }
 
     fn after_down(&mut self, result: io::Result<()>) {
         if let Err(error) = result {
-            self.lose_down(reason(&error));
+            self.lose_down(break_reason(&error));
         }
     }
 
@@ -298,12 +297,12 @@ impl Lane {
         let moved = self.conduit.transfer(up, onward, keep, length);
         down_error = down_error.or(moved.down_error);
         if let Some(error) = down_error {
-            self.lose_down(reason(&error));
+            self.lose_down(break_reason(&error));
         }
         if let Some(error) = moved.up_error {
             buffer.into_iter().for_each(|buffer| self.member.pool.give(buffer));
             self.handle(RelayEvent::CutOff);
-            self.lose_up(reason(&error));
+            self.lose_up(break_reason(&error));
             return;
         }
         let stored = buffer.is_some();

@@ -34,3 +34,4 @@ pub use connection::{Connection, ConnectionError, connect_agent};
 pub use head::{Agent, CopyJob, Moments, NodeOutcome, Outcome, Progress, run_copy};
 pub use image::Image;
 pub use source::{Source, SourceError};
+pub use store::reason;

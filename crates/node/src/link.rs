@@ -24,7 +24,7 @@ const GREETING_MAX: usize = 256;
 #[derive(Debug, Error)]
 pub enum LinkError {
     /// The connection couldn't be made or broke.
-    #[error("{reason}", reason = reason(.0))]
+    #[error("{reason}", reason = break_reason(.0))]
     Io(#[from] io::Error),
     /// The peer is of another version.
     #[error("{0}")]
@@ -35,6 +35,14 @@ pub enum LinkError {
     /// The peer's frame isn't the copy's.
     #[error("{0}")]
     Frame(#[from] FrameError),
+}
+
+/// Why a link broke, in words: most often its other end is gone.
+pub fn break_reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "its other end closed it".to_owned(),
+        _ => reason(error),
+    }
 }
 
 /// Which copy's lane a link is for, and for which epoch of its route.

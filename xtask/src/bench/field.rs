@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use garland_lab::{Lab, Medium, Spec, StateDir};
+use garland_lab::{Lab, Spec, StateDir};
 
 use super::cpu::Group;
 use super::processes::alone;
@@ -36,12 +36,8 @@ impl Field {
         rate: Option<u64>,
         congestion: &str,
     ) -> Result<Self> {
-        let spec = Spec {
-            name: LAB.to_owned(),
-            nodes: u32::try_from(receivers).context("too many nodes")?,
-            medium: Medium::Switch { rate },
-            roots: Some(PathBuf::from(DIR)),
-        };
+        let nodes = u32::try_from(receivers).context("too many nodes")?;
+        let spec = Spec { roots: Some(PathBuf::from(DIR)), ..Spec::switch(LAB, nodes, rate) };
         let lab = Lab::up(&state()?, spec).context("start the lab")?;
         let groups = (0..=receivers).map(|node| Group::new(run, &name(node)));
         let field = Self { receivers, groups: groups.collect::<Result<_>>()?, lab: Some(lab) };

@@ -1,5 +1,6 @@
 //! The tests again and again, each round with other random cases, until the time is over.
 
+use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -10,22 +11,43 @@ use crate::clock::Watch;
 /// Cases of each property in a round; the default of a single test run is 256.
 const CASES: u32 = 4096;
 
-/// Runs rounds of all tests for at least `minutes`. Properties get more cases (`PROPTEST_CASES`), and
-/// tests that choose at random find the round in `GARLAND_SOAK` to begin elsewhere.
+/// Simulated copies of each kind in a round; the default of a single test run is 2000.
+const COPIES: u32 = 20_000;
+
+/// Runs rounds of all tests for at least `minutes`. Properties get more cases (`PROPTEST_CASES`), the
+/// simulator more copies from a seed of chance on (`GARLAND_SIM_SEEDS`), and tests that choose at
+/// random find the round's seed in `GARLAND_SOAK` to begin elsewhere.
 ///
 /// # Errors
-/// When a round fails, which is named.
+/// When a round fails, which is named with what it takes to run it again.
 pub(crate) fn soak(root: &Path, minutes: u64) -> Result<()> {
     let watch = Watch::start();
     let mut round = 0_u32;
     while round == 0 || watch.read().as_secs() < minutes * 60 {
         round += 1;
-        println!("== soak round {round}");
-        let variables =
-            [("PROPTEST_CASES", CASES.to_string()), ("GARLAND_SOAK", round.to_string())];
+        let variables = variables(seed());
+        let again: Vec<String> =
+            variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let again = again.join(" ");
+        println!("== soak round {round}: {again}");
         steps::tests(root, &["--release"], &variables)
-            .with_context(|| format!("round {round} (GARLAND_SOAK={round})"))?;
+            .with_context(|| format!("round {round} (to run it again: {again} cargo test)"))?;
     }
     println!("{round} rounds passed in {:.0} s", watch.read().as_secs_f64());
     Ok(())
+}
+
+/// A seed that no other round has had, short enough to be typed.
+fn seed() -> u32 {
+    let bits = RandomState::new().hash_one("soak");
+    u32::try_from(bits >> 32).expect("32 bits are left")
+}
+
+/// What a round's tests find in their environment.
+fn variables(seed: u32) -> [(&'static str, String); 3] {
+    [
+        ("PROPTEST_CASES", CASES.to_string()),
+        ("GARLAND_SOAK", seed.to_string()),
+        ("GARLAND_SIM_SEEDS", format!("{seed}+{COPIES}")),
+    ]
 }

@@ -1,6 +1,5 @@
 //! What a copy tells when it is over: the same value as a table, as JSON, and in the run's folder.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use garland_core::cluster::nodelist;
@@ -11,48 +10,26 @@ use garland_node::Outcome;
 use serde::Serialize;
 
 use crate::failure::Exit;
-use crate::limit::Known;
+use crate::limit::Limit;
+use crate::result::{Head, Phases};
 use crate::run::Run;
+use crate::ui::verdicts::folded;
 
 /// The result object `garland.cp/1`.
 #[derive(Clone, Debug, Serialize)]
 pub struct CopyResult {
-    schema: &'static str,
-    run: String,
-    command: Vec<String>,
-    /// From the command's start to the last agent's end, in nanoseconds.
-    elapsed_ns: u64,
-    /// They sum to `elapsed_ns`.
-    phases: Vec<Phase>,
+    #[serde(flatten)]
+    head: Head,
     bytes: u64,
     /// Bytes per second over the whole command.
     rate: Option<u64>,
     /// Bytes per second from the first byte to the last one held.
     stream_rate: Option<u64>,
-    limit: Option<Limit>,
     /// The congestion control of this host's data links.
     congestion: Option<String>,
     nodes: Vec<NodeResult>,
     faults: Vec<FaultResult>,
     interrupted: bool,
-}
-
-/// A stretch of the command's time.
-#[derive(Clone, Debug, Serialize)]
-struct Phase {
-    name: &'static str,
-    ns: u64,
-}
-
-/// The best that the wires allow.
-#[derive(Clone, Debug, Serialize)]
-struct Limit {
-    /// Bytes per second.
-    rate: u64,
-    /// Where the figure comes from.
-    source: String,
-    /// The whole command's rate over the limit.
-    achieved: Option<f64>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -78,25 +55,16 @@ struct FaultResult {
 }
 
 impl CopyResult {
-    /// The result of a command that ran from `started` to `ended` (monotonic nanoseconds).
-    pub fn new(run: &Run, plan: &Plan, outcome: &Outcome, started: u64, ended: u64) -> Self {
+    /// The result of a command that ends now, whose `phases` so far are none.
+    pub fn new(run: &Run, plan: &Plan, outcome: &Outcome, mut phases: Phases) -> Self {
         let moments = outcome.moments;
-        let ends = [
-            ("set-up", moments.ready),
-            ("first byte", moments.first),
-            ("stream", moments.sent),
-            ("drain", moments.held),
-            ("fsync", moments.committed),
-            ("teardown", ended),
-        ];
-        let mut last = started;
-        let phases = ends.map(|(name, end)| {
-            let end = end.clamp(last, ended.max(last));
-            let ns = end - last;
-            last = end;
-            Phase { name, ns }
-        });
-        let elapsed_ns = last - started;
+        phases.end_at("set-up", moments.ready);
+        phases.end_at("first byte", moments.first);
+        phases.end_at("stream", moments.sent);
+        phases.end_at("drain", moments.held);
+        phases.end_at("fsync", moments.committed);
+        phases.end("teardown");
+        let head = Head::new("garland.cp/1", Some(run), phases);
         let bytes = plan.layout.length;
         // What reached nobody had no rate, and nothing has none.
         let arrived = bytes > 0 && outcome.nodes.iter().any(|node| node.verdict == Verdict::Ok);
@@ -104,15 +72,9 @@ impl CopyResult {
             |ns| Rate::from_bytes_over(bytes, Nanos(ns)).filter(|_| arrived).map(whole_bytes);
         let name = |id: garland_core::plan::NodeId| plan.nodes[id.index()].name.clone();
         Self {
-            schema: "garland.cp/1",
-            run: run.name().to_owned(),
-            command: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
-            elapsed_ns,
-            phases: phases.to_vec(),
             bytes,
-            rate: over(elapsed_ns),
+            rate: over(head.elapsed_ns),
             stream_rate: over(moments.held.saturating_sub(moments.ready)),
-            limit: None,
             congestion: None,
             nodes: outcome
                 .nodes
@@ -134,14 +96,15 @@ impl CopyResult {
                 }))
                 .collect(),
             interrupted: outcome.interrupted,
+            head,
         }
     }
 
     /// With the limit that the wires set, if it is known.
-    pub fn with_limit(mut self, known: Option<Known>) -> Self {
-        self.limit = known.map(|Known { rate, source }| {
-            let achieved = self.rate.map(|own| own as f64 / rate as f64);
-            Limit { rate, source, achieved }
+    pub fn with_limit(mut self, known: Option<Limit>) -> Self {
+        self.head.limit = known.map(|limit| {
+            let achieved = self.rate.map(|own| own as f64 / limit.rate as f64);
+            Limit { achieved, ..limit }
         });
         self
     }
@@ -209,29 +172,12 @@ impl fmt::Display for CopyResult {
             "{} to {ok} of {} nodes in {}",
             bytes::format(self.bytes),
             self.nodes.len(),
-            Nanos(self.elapsed_ns)
+            Nanos(self.head.elapsed_ns)
         )?;
-        let rate = |rate: Option<u64>| match rate {
-            Some(rate) => Rate::from_bytes_per_second(rate).to_string(),
-            None => "-".to_owned(),
-        };
-        writeln!(
-            f,
-            "rate    {} whole command, {} stream",
-            rate(self.rate),
-            rate(self.stream_rate)
-        )?;
-        if let Some(limit) = &self.limit {
-            let achieved = limit.achieved.unwrap_or(0.0) * 100.0;
-            writeln!(
-                f,
-                "limit   {} ({}): {achieved:.1} % of it achieved",
-                rate(Some(limit.rate)),
-                limit.source
-            )?;
-        }
+        self.write_rates(f)?;
+        let phases = self.head.phases.iter().filter(|phase| phase.ns > 0);
         let phases: Vec<String> =
-            self.phases.iter().map(|phase| format!("{} {}", phase.name, Nanos(phase.ns))).collect();
+            phases.map(|phase| format!("{} {}", phase.name, Nanos(phase.ns))).collect();
         writeln!(f, "time    {}", phases.join(" · "))?;
         self.write_verdicts(f)?;
         for fault in &self.faults {
@@ -242,23 +188,28 @@ impl fmt::Display for CopyResult {
             };
             writeln!(f, "fault   {what} changed between {from} and {to}; sent again")?;
         }
-        writeln!(f, "run     {}", self.run)
+        writeln!(f, "run     {}", self.head.run.as_deref().unwrap_or_default())
     }
 }
 
 impl CopyResult {
-    /// Equal verdicts folded: `n[003,017-020]: no space left on /scratch`.
+    /// The rates, where anything arrived, and the limit beside them.
+    fn write_rates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = Rate::from_bytes_per_second;
+        if let (Some(rate), Some(stream)) = (self.rate, self.stream_rate) {
+            writeln!(f, "rate    {} whole command, {} stream", shown(rate), shown(stream))?;
+        }
+        if let Some(Limit { rate, source, achieved: Some(achieved) }) = &self.head.limit {
+            let achieved = achieved * 100.0;
+            writeln!(f, "limit   {} ({source}): {achieved:.1} % of it achieved", shown(*rate))?;
+        }
+        Ok(())
+    }
+
     fn write_verdicts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut groups: BTreeMap<(u8, &str, &str), Vec<&str>> = BTreeMap::new();
-        for node in &self.nodes {
-            let rank = u8::from(node.verdict != "ok");
-            let reason = node.reason.as_deref().unwrap_or("");
-            groups.entry((rank, node.verdict, reason)).or_default().push(&node.name);
-        }
-        for ((_, verdict, reason), names) in groups {
-            let colon = if reason.is_empty() { "" } else { ": " };
-            writeln!(f, "{verdict:<7} {}{colon}{reason}", nodelist::fold(&names))?;
-        }
+        let nodes = self.nodes.iter();
+        let verdicts = nodes.map(|node| (node.verdict, node.reason.as_deref(), node.name.as_str()));
+        f.write_str(&folded(verdicts))?;
         let late: Vec<&str> =
             self.nodes.iter().filter(|node| node.detached).map(|node| node.name.as_str()).collect();
         if !late.is_empty() {

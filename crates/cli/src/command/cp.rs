@@ -3,15 +3,15 @@
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use garland_core::cluster::target::{self, Target};
 use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::{Layout, Order, Plan, chain_order};
 use garland_core::proto::{Destination, Policy};
 use garland_core::units::bytes;
 use garland_node::{CopyJob, Source, run_copy};
-use garland_sys::{clock, process, signal::Interrupts, tcp};
+use garland_sys::{signal::Interrupts, tcp};
 
 use super::copy_result::CopyResult;
+use super::ends;
 use crate::args::{Args, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
@@ -19,17 +19,18 @@ use crate::launch::{FAREWELL, HURRY, lab};
 use crate::limit;
 use crate::nodes::Inventory;
 use crate::places::Places;
+use crate::result::{Phases, print_json};
 use crate::run::Run;
 use crate::ui::output;
 use crate::ui::progress::Bars;
 
 /// Copies a file to every node.
 pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
-    let started_ns = process::start_ns();
+    let phases = Phases::begin();
     let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
     let inventory = Inventory::open(args)?;
-    let (nodes, path) = destination(&inventory, cp)?;
-    let source = Arc::new(open_source(cp)?);
+    let (nodes, path) = ends::destination(&inventory, &cp.destination)?;
+    let source = Arc::new(ends::source(&cp.source)?);
     let (plan, nodes) = make_plan(&inventory, cp, &source, nodes)?;
     if let Some(file) = &cp.save_plan {
         let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
@@ -72,13 +73,12 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let patience = if outcome.interrupted { HURRY } else { FAREWELL };
     fleet.children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
     let names: Vec<&str> = congestion.iter().map(String::as_str).collect();
-    let result = CopyResult::new(&run, &plan, &outcome, started_ns, clock::now_ns())
+    let result = CopyResult::new(&run, &plan, &outcome, phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())
         .with_limit(limit);
     run.keep("result.json", &result)?;
     if args.json {
-        let text = serde_json::to_string_pretty(&result).or_nothing("writing the result")?;
-        output::print(format_args!("{text}\n"))?;
+        print_json(&result)?;
     } else if path == b"-" {
         // Standard output has the bytes themselves.
         eprint!("{result}");
@@ -90,49 +90,11 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
 
 fn tell_plan(args: &Args, plan: &Plan) -> Result<Exit, Failure> {
     if args.json {
-        let text = serde_json::to_string_pretty(plan).or_nothing("writing the plan")?;
-        output::print(format_args!("{text}\n"))?;
+        print_json(plan)?;
     } else {
         output::print(plan)?;
     }
     Ok(Exit::Done)
-}
-
-fn destination(inventory: &Inventory, cp: &Cp) -> Result<(Vec<Node>, Vec<u8>), Failure> {
-    match target::parse(&cp.destination).map_err(Failure::usage)? {
-        Target::Nodes { nodes, path } => {
-            let nodes = inventory.nodes(&nodes)?;
-            if path.as_os_str() == "-" && nodes.len() > 1 {
-                return Err(Failure::usage(format!(
-                    "{} nodes can't all write to one standard output",
-                    nodes.len()
-                ))
-                .hint("name one node"));
-            }
-            Ok((nodes, path.as_os_str().as_bytes().to_vec()))
-        }
-        Target::Local(path) => Err(Failure::usage(format!(
-            "{} is on this machine, and a destination is NODES:PATH",
-            path.display()
-        ))
-        .hint("garland cp FILE 'n[01-20]:/path'")),
-        Target::Pipe => Err(Failure::usage("standard output alone is no destination")
-            .hint("garland cp FILE n1:- gives what n1 received")),
-    }
-}
-
-fn open_source(cp: &Cp) -> Result<Source, Failure> {
-    Source::open(&cp.source).map_err(|error| {
-        let failure = Failure::nothing(&error);
-        match error {
-            garland_node::SourceError::NotAFile { is: "a folder", .. } => {
-                failure.hint("folders come with `-r` in a later release; until then: tar")
-            }
-            garland_node::SourceError::NotAFile { .. } | garland_node::SourceError::Io { .. } => {
-                failure
-            }
-        }
-    })
 }
 
 /// The plan, and the nodes in its order.

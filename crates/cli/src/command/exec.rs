@@ -6,18 +6,18 @@ use std::os::unix::ffi::OsStrExt;
 
 use garland_core::cluster::nodelist;
 use garland_node::{CommandEnd, run_command};
-use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 use serde::Serialize;
 
-use super::fold_reasons;
 use crate::args::{Args, Exec};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
 use crate::launch::{FAREWELL, HURRY, lab};
 use crate::nodes::Inventory;
 use crate::places::Places;
+use crate::result::{Head, Phases, print_json};
 use crate::run::Run;
+use crate::ui::verdicts::folded;
 
 /// What stands for a node's own name in output that is equal but for it.
 const OWN_NAME: &str = "<node>";
@@ -28,10 +28,8 @@ const FOLDED_MAX: usize = 1 << 20;
 /// The result object `garland.exec/1`.
 #[derive(Serialize)]
 struct ExecResult {
-    schema: &'static str,
-    run: String,
-    command: Vec<String>,
-    elapsed_ns: u64,
+    #[serde(flatten)]
+    head: Head,
     nodes: Vec<NodeResult>,
 }
 
@@ -47,7 +45,7 @@ struct NodeResult {
 
 /// Runs a command on every node.
 pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
-    let started = clock::now_ns();
+    let mut phases = Phases::begin();
     let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(&exec.nodes)?;
@@ -64,6 +62,7 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
         stay: None,
     };
     let fleet = muster.assemble()?;
+    phases.end("set-up");
     let command: Vec<Vec<u8>> = exec.command.iter().map(|word| word.as_bytes().to_vec()).collect();
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let mut outputs: Vec<[Vec<u8>; 2]> = vec![[Vec::new(), Vec::new()]; nodes.len()];
@@ -76,22 +75,23 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
             }
         })
         .or_nothing("running the command")?;
+    phases.end("command");
     let interrupted = ends.contains(&CommandEnd::Interrupted);
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
+    phases.end("teardown");
     if args.json {
         let result = ExecResult {
-            schema: "garland.exec/1",
-            run: run.name().to_owned(),
-            command: exec.command.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
-            elapsed_ns: clock::now_ns() - started,
+            head: Head::new("garland.exec/1", Some(&run), phases),
             nodes: names.iter().zip(&ends).zip(&outputs).map(node_result).collect(),
         };
         run.keep("result.json", &result)?;
-        println!("{}", serde_json::to_string_pretty(&result).or_nothing("writing the result")?);
+        print_json(&result)?;
     } else {
         print_folded(&names, &outputs);
-        let failures = names.iter().zip(&ends);
-        fold_reasons(failures.filter_map(|(name, end)| Some((name.clone(), reason(end)?))));
+        let reasons: Vec<Option<String>> = ends.iter().map(reason).collect();
+        let failures = names.iter().zip(&reasons).filter(|(_, reason)| reason.is_some());
+        let verdicts = failures.map(|(name, reason)| ("failed", reason.as_deref(), name.as_str()));
+        eprint!("{}", folded(verdicts));
     }
     Ok(if interrupted { Exit::Interrupted } else { exit(&ends) })
 }

@@ -1,120 +1,114 @@
 //! `garland lab`: an emulated cluster on this machine.
 
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 
-use garland_core::units::{Nanos, Rate, bytes};
+use garland_core::units::{Nanos, Rate};
 use garland_lab::check::Measured;
-use garland_lab::{Lab, Medium, Spec, Status, plan};
-use garland_sys::clock;
+use garland_lab::{Lab, Spec, plan};
 
+use super::lab_result::{DownResult, StatusResult, UpResult};
 use crate::args::{Args, LabCommand};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::launch::lab::state;
+use crate::nodes::LAB_PREFIX;
 use crate::places::Places;
+use crate::result::{Head, Phases, print_json};
 use crate::standing::Shelf;
+use crate::ui::output;
 
 /// Does what the user asked of a lab.
 pub fn run(args: &Args, command: &LabCommand) -> Result<Exit, Failure> {
     match command {
-        LabCommand::Up { nodes, rate, name, roots, check, dry_run } => {
+        LabCommand::Up { nodes, rate, lab, roots, check, dry_run } => {
             let rate = rate.as_deref().map(str::parse::<Rate>).transpose();
             let rate = rate.map_err(Failure::usage)?.map(|rate| rate.bits_per_second());
-            let medium = Medium::Switch { rate };
-            let (name, roots) = (name.clone(), roots.clone());
-            up(Spec { name, nodes: *nodes, medium, roots }, *check, *dry_run)
+            let spec = Spec { roots: roots.clone(), ..Spec::switch(lab, *nodes, rate) };
+            spec.validate().map_err(Failure::usage)?;
+            if *dry_run {
+                let steps: String =
+                    plan::steps(&spec).iter().map(|step| format!("{step}\n")).collect();
+                output::print(steps)?;
+                return Ok(Exit::Done);
+            }
+            up(args, spec, *check)
         }
         LabCommand::Status => status(args),
-        LabCommand::Exec { name, node, command } => {
-            let lab = open(name)?;
-            let mut words = command.iter();
-            let program = words.next().ok_or_else(|| Failure::usage("no command is given"))?;
-            let mut command = lab.command(node, program).map_err(Failure::nothing)?;
-            let status = command.args(words).status();
-            let status = status.or_nothing(format!("starting {}", program.to_string_lossy()))?;
-            let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-            Ok(Exit::Code(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)))
-        }
-        LabCommand::Down { name } => {
-            let places = Places::open()?;
-            let running = Lab::end(&state(&places)?, name).map_err(Failure::nothing)?;
-            Shelf::open(&places, Some(name))?.clear();
-            println!("{name} {}", if running { "is down" } else { "was not up" });
-            Ok(Exit::Done)
-        }
+        LabCommand::Exec { lab, node, command } => exec(lab, node, command),
+        LabCommand::Down { lab } => down(args, lab),
     }
 }
 
-fn up(spec: Spec, check: bool, dry_run: bool) -> Result<Exit, Failure> {
-    spec.validate().map_err(Failure::usage)?;
-    if dry_run {
-        plan::steps(&spec).iter().for_each(|step| println!("{step}"));
-        return Ok(Exit::Done);
-    }
+fn up(args: &Args, spec: Spec, check: bool) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    if let Some(caution) = spec.caution(cpus) {
-        eprintln!("caution: {caution}");
-    }
-    let started = clock::now_ns();
+    spec.cautions(cpus).iter().for_each(|caution| eprintln!("caution: {caution}"));
     let lab = Lab::up(&state(&Places::open()?)?, spec).map_err(Failure::nothing)?;
-    let took = Nanos(clock::now_ns() - started);
-    let last = lab.spec().nodes;
-    println!("{} is up in {took}: the head n0 and lab:n[1-{last}]", lab.name());
-    if !check {
-        return Ok(Exit::Done);
+    let took = phases.end("build");
+    if !args.json {
+        let (name, head, others, took) = (lab.name(), lab.head(), lab.others(), Nanos(took));
+        output::print(format_args!("{name} is up in {took}: the head {head} and lab:{others}\n"))?;
     }
-    let report = lab.check().map_err(Failure::nothing)?;
-    report.iter().for_each(print_measured);
-    Ok(if report.iter().all(Measured::holds) { Exit::Done } else { Exit::Fault })
-}
-
-fn print_measured(measured: &Measured) {
-    let Measured { from, to, at_once, goodput, theory } = measured;
-    let mbits = |bits: f64| bits / 1e6;
-    let beside = match theory {
-        Some(theory) => format!(
-            "of {:.1} Mbit/s: {:.2} %",
-            mbits(*theory),
-            measured.ratio().unwrap_or(0.0) * 100.0
-        ),
-        None => "unshaped".to_owned(),
-    };
-    let verdict = if measured.holds() { "ok" } else { "off" };
-    println!("{verdict:<4}{from} -> {to}, {at_once} at once: {:.1} {beside}", mbits(*goodput));
-}
-
-fn open(name: &str) -> Result<Lab, Failure> {
-    Lab::open(&state(&Places::open()?)?, name).map_err(Failure::nothing)
+    let mut measured = Vec::new();
+    if check {
+        measured = lab.check().map_err(Failure::nothing)?;
+        phases.end("check");
+    }
+    let exit = if measured.iter().all(Measured::holds) { Exit::Done } else { Exit::Fault };
+    let status = lab.status().map_err(Failure::nothing)?;
+    let head = Head::new("garland.lab-up/1", None, phases);
+    let result = UpResult { head, lab: status, check: measured };
+    if args.json {
+        print_json(&result)?;
+    } else {
+        output::print(result.checks())?;
+    }
+    Ok(exit)
 }
 
 fn status(args: &Args) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
     let state = state(&Places::open()?)?;
-    let mut all = Vec::new();
+    let mut labs = Vec::new();
     for record in state.list().map_err(Failure::nothing)? {
         if let Ok(lab) = Lab::open(&state, &record.spec.name) {
-            all.push(lab.status().map_err(Failure::nothing)?);
+            labs.push(lab.status().map_err(Failure::nothing)?);
         }
     }
+    phases.end("ask");
+    let result = StatusResult { head: Head::new("garland.lab-status/1", None, phases), labs };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&all).or_nothing("writing the status")?);
-    } else if all.is_empty() {
-        println!("no lab is up; build one: garland lab up --nodes 4 --rate 1gbit");
+        print_json(&result)?
     } else {
-        all.iter().for_each(print_status);
+        output::print(&result)?
     }
     Ok(Exit::Done)
 }
 
-fn print_status(status: &Status) {
-    let rate = status.spec.medium.rate().map(|bits| Rate::from_bits_per_second(bits).to_string());
-    let rate = rate.unwrap_or_else(|| "unshaped".to_owned());
-    let root = if status.rootless { "without root" } else { "as root" };
-    println!("{}: switch, {rate}, up for {:.0} s, {root}", status.spec.name, status.age);
-    println!("{:<8}{:<16}{:>16}{:>16}{:>9}  root", "node", "address", "sent", "received", "lost");
-    for node in &status.nodes {
-        let link = node.link;
-        let (name, address) = (&node.name, node.address.to_string());
-        let (sent, received) = (bytes::format(link.sent), bytes::format(link.received));
-        let root = node.root.display();
-        println!("{name:<8}{address:<16}{sent:>16}{received:>16}{:>9}  {root}", link.dropped);
+fn exec(lab: &str, node: &str, words: &[OsString]) -> Result<Exit, Failure> {
+    let lab = Lab::open(&state(&Places::open()?)?, lab).map_err(Failure::nothing)?;
+    let (program, words) =
+        words.split_first().ok_or_else(|| Failure::usage("no command is given"))?;
+    let node = node.strip_prefix(LAB_PREFIX).unwrap_or(node);
+    let mut command = lab.command(node, program).map_err(Failure::nothing)?;
+    let status = command.args(words).status();
+    let status = status.or_nothing(format!("starting {}", program.to_string_lossy()))?;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    Ok(Exit::Code(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)))
+}
+
+fn down(args: &Args, name: &str) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let places = Places::open()?;
+    let was_up = Lab::end(&state(&places)?, name).map_err(Failure::nothing)?;
+    Shelf::open(&places, Some(name))?.clear();
+    phases.end("end");
+    let head = Head::new("garland.lab-down/1", None, phases);
+    let result = DownResult { head, lab: name.to_owned(), was_up };
+    if args.json {
+        print_json(&result)?
+    } else {
+        output::print(&result)?
     }
+    Ok(Exit::Done)
 }

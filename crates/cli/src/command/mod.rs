@@ -4,43 +4,57 @@ mod agent;
 mod copy_result;
 mod cp;
 mod demo;
+mod down;
+mod ends;
 mod exec;
 mod lab;
+mod lab_result;
 mod scenario;
 mod shell;
+mod standing_result;
+mod status;
 mod up;
 
-use std::collections::BTreeMap;
-
-use garland_core::cluster::nodelist;
-
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, LabCommand};
 use crate::failure::{Exit, Failure};
 
 /// Does what the user asked for.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
+    if args.json && !has_result(&args.command) {
+        return Err(Failure::usage("this command has no result object")
+            .hint("leave --json out; those that have one are in docs/results.md"));
+    }
     match &args.command {
         Command::Cp(cp) => cp::run(args, cp),
         Command::Exec(exec) => exec::run(args, exec),
-        Command::Up(up) => up::up(args, up),
-        Command::Down(nodes) => up::down(args, nodes),
-        Command::Status(status) => up::status(args, status),
+        Command::Up(up) => up::run(args, up),
+        Command::Down(nodes) => down::run(args, nodes),
+        Command::Status(status) => status::run(args, status),
         Command::Lab(lab) => lab::run(args, &lab.command),
         Command::Scenario(scenario) => scenario::run(args, &scenario.command),
         Command::Demo(demo) => demo::run(demo),
         Command::Agent(agent) => agent::run(agent),
         Command::Completions { shell } => shell::completions(*shell),
-        Command::Man => shell::manual(),
+        Command::Man(man) => shell::manual(man),
     }
 }
 
-/// Prints failures, equal ones folded: `failed  n[003,017]: no space left`.
-fn fold_reasons(failures: impl Iterator<Item = (String, String)>) {
-    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (name, reason) in failures {
-        groups.entry(reason).or_default().push(name);
-    }
-    for (reason, names) in groups {
-        eprintln!("failed  {}: {reason}", nodelist::fold(&names));
+/// Whether `--json` means something to a command.
+fn has_result(command: &Command) -> bool {
+    match command {
+        Command::Lab(lab) => match lab.command {
+            LabCommand::Up { dry_run, .. } => !dry_run,
+            LabCommand::Status | LabCommand::Down { .. } => true,
+            LabCommand::Exec { .. } => false,
+        },
+        Command::Cp(_)
+        | Command::Exec(_)
+        | Command::Up(_)
+        | Command::Down(_)
+        | Command::Status(_)
+        | Command::Scenario(_) => true,
+        Command::Demo(_) | Command::Agent(_) | Command::Completions { .. } | Command::Man(_) => {
+            false
+        }
     }
 }

@@ -1,13 +1,16 @@
 //! `garland scenario`: the experiments that Garland reproduces.
 
-use garland_lab::Medium;
+use garland_lab::shaping;
 use garland_sys::clock;
+use serde::Serialize;
 
 use crate::args::{Args, ScenarioCommand};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::places::Places;
+use crate::result::{Head, Phases, print_json};
 use crate::run::Run;
 use crate::scenario::{self, Bench, Row, Scenario, ScenarioResult, Tool};
+use crate::ui::output;
 
 /// The name of the file on the nodes.
 const NAME: &str = "copy";
@@ -15,12 +18,7 @@ const NAME: &str = "copy";
 /// Lists scenarios, or runs one.
 pub fn run(args: &Args, command: &ScenarioCommand) -> Result<Exit, Failure> {
     match command {
-        ScenarioCommand::List => {
-            for scenario in scenario::all()? {
-                println!("{:<14}{}", scenario.name, scenario.question);
-            }
-            Ok(Exit::Done)
-        }
+        ScenarioCommand::List => list(args),
         ScenarioCommand::Run { name, scale } => {
             if !(*scale > 0.0 && *scale <= 100.0) {
                 return Err(Failure::usage("--scale is above 0 and at most 100"));
@@ -30,7 +28,30 @@ pub fn run(args: &Args, command: &ScenarioCommand) -> Result<Exit, Failure> {
     }
 }
 
+/// The result object `garland.scenario-list/1`.
+#[derive(Serialize)]
+struct ListResult {
+    #[serde(flatten)]
+    head: Head,
+    scenarios: Vec<Scenario>,
+}
+
+fn list(args: &Args) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let scenarios = scenario::all()?;
+    phases.end("read");
+    if args.json {
+        let head = Head::new("garland.scenario-list/1", None, phases);
+        print_json(&ListResult { head, scenarios })?;
+    } else {
+        let line = |scenario: &Scenario| format!("{:<14}{}\n", scenario.name, scenario.question);
+        output::print(scenarios.iter().map(line).collect::<String>())?;
+    }
+    Ok(Exit::Done)
+}
+
 fn rerun(args: &Args, scenario: &Scenario, scale: f64) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
     let places = Places::open()?;
     let run = Run::begin(&places, "scenario")?;
     let length = scenario.length(scale)?;
@@ -38,6 +59,7 @@ fn rerun(args: &Args, scenario: &Scenario, scale: f64) -> Result<Exit, Failure> 
     let nodes = scenario.topology.nodes;
     let bench = Bench::build(&run, nodes, rate, length * (u64::from(nodes) + 1))?;
     let source = bench.random_file("source", length)?;
+    phases.end("set-up");
     let mut rows = Vec::new();
     for &tool in &scenario.job.steps {
         for &receivers in &scenario.job.receivers {
@@ -51,14 +73,17 @@ fn rerun(args: &Args, scenario: &Scenario, scale: f64) -> Result<Exit, Failure> 
             rows.push(Row { tool, receivers, whole_s, stream_s, equal });
         }
     }
+    phases.end("copies");
     bench.end()?;
-    let goodput = Medium::Switch { rate: Some(rate) }.goodput().unwrap_or(f64::MAX) / 8.0;
-    let result = ScenarioResult::new(run.name(), scenario, scale, length, goodput, rows);
+    phases.end("teardown");
+    let goodput = shaping::goodput(rate) / 8.0;
+    let head = Head::new("garland.scenario/1", Some(&run), phases);
+    let result = ScenarioResult::new(head, scenario, scale, length, goodput, rows);
     run.keep("result.json", &result)?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&result).or_nothing("writing the result")?);
+        print_json(&result)?
     } else {
-        print!("{result}");
+        output::print(&result)?
     }
     Ok(if result.reproduced() { Exit::Done } else { Exit::Fault })
 }

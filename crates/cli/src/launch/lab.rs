@@ -34,7 +34,7 @@ pub fn enter(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>,
             .hint("no wire leads out of a lab"));
     }
     let lab = Lab::open(&state(places)?, name).map_err(Failure::nothing)?;
-    lab.enter("n0").map_err(Failure::nothing)?;
+    lab.enter(lab.head()).map_err(Failure::nothing)?;
     Ok(Some(lab))
 }
 

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use garland_lab::{Lab, Medium, Spec, StateDir};
+use garland_lab::{Lab, Spec, StateDir};
 use garland_sys::{process, random};
 
 use crate::failure::{Failure, OrFailure};
@@ -28,12 +28,8 @@ impl Bench {
         let state = run.folder().join("state");
         std::fs::create_dir_all(&state).or_nothing(format!("making {}", state.display()))?;
         let mut bench = Self { lab: None, state, folder };
-        let spec = Spec {
-            name: "lab".to_owned(),
-            nodes,
-            medium: Medium::Switch { rate: Some(rate) },
-            roots: Some(bench.folder.clone()),
-        };
+        let roots = Some(bench.folder.clone());
+        let spec = Spec { roots, ..Spec::switch("lab", nodes, Some(rate)) };
         let places = Places::at(&bench.state)?;
         let lab = Lab::up(&StateDir(places.folder("lab")?), spec).map_err(Failure::nothing)?;
         bench.lab = Some(lab);

@@ -5,12 +5,13 @@ use std::fmt;
 use serde::Serialize;
 
 use super::{Scenario, Tool};
+use crate::result::Head;
 
 /// The result object `garland.scenario/1`.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScenarioResult {
-    schema: &'static str,
-    run: String,
+    #[serde(flatten)]
+    head: Head,
     scenario: Scenario,
     /// The file's length as a share of the scenario's.
     scale: f64,
@@ -40,7 +41,7 @@ pub struct Row {
 impl ScenarioResult {
     /// The result of `rows`, over wires that give `goodput` bytes per second.
     pub fn new(
-        run: &str,
+        head: Head,
         scenario: &Scenario,
         scale: f64,
         bytes: u64,
@@ -51,16 +52,7 @@ impl ScenarioResult {
         let most = scenario.tolerance.up_over_limit;
         let fits = |row: &Row| row.tool != Tool::Up || row.whole_s <= limit_s * most;
         let reproduced = rows.iter().all(|row| row.equal && fits(row));
-        Self {
-            schema: "garland.scenario/1",
-            run: run.to_owned(),
-            scenario: scenario.clone(),
-            scale,
-            bytes,
-            limit_s,
-            rows,
-            reproduced,
-        }
+        Self { head, scenario: scenario.clone(), scale, bytes, limit_s, rows, reproduced }
     }
 
     /// Whether every row is within the scenario's tolerance.
@@ -102,7 +94,7 @@ impl fmt::Display for ScenarioResult {
         }
         writeln!(f, "\n{}", answer.trim())?;
         let verdict = if self.reproduced { "reproduced" } else { "NOT reproduced" };
-        writeln!(f, "\n{verdict}; run {}", self.run)
+        writeln!(f, "\n{verdict}; run {}", self.head.run.as_deref().unwrap_or_default())
     }
 }
 

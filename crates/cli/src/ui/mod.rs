@@ -1,4 +1,5 @@
-//! What people see while a command runs.
+//! What people see while a command runs, and when it is over.
 
 pub mod output;
 pub mod progress;
+pub mod verdicts;

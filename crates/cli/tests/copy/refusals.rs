@@ -35,7 +35,10 @@ fn a_folder_as_source() {
 #[test]
 fn a_device_as_source() {
     let said = refused("device", 3, &["/dev/zero", "local[1-2]:/x"]);
-    insta::assert_snapshot!(said.err, @"error: /dev/zero is a device or a pipe, and only files can be copied so far");
+    insta::assert_snapshot!(said.err, @r"
+    error: /dev/zero is a device or a pipe, and only files can be copied so far
+    hint: write its bytes to a file first
+    ");
 }
 
 #[test]
@@ -82,7 +85,10 @@ fn a_broken_node_list() {
           ^^^
     ");
     let said = refused("list-open", 2, &["source.bin", "local[1-3:/x"]);
-    insta::assert_snapshot!(said.err, @r#"error: the `[` in "local[1-3:/x" is never closed; for a file of that name write "./local[1-3:/x""#);
+    insta::assert_snapshot!(said.err, @r"
+    error: the `[` in `local[1-3:/x` is never closed
+    hint: a destination is NODES:PATH, such as 'n[01-20]:/path'
+    ");
 }
 
 #[test]
@@ -97,14 +103,77 @@ fn a_cluster_file_that_is_wrong_says_where() {
 }
 
 #[test]
-fn a_destination_that_is_no_node_s() {
-    let said = refused("no-node", 2, &["source.bin", "/tmp/x"]);
-    insta::assert_snapshot!(said.err, @r"
-    error: /tmp/x is on this machine, and a destination is NODES:PATH
-    hint: garland cp FILE 'n[01-20]:/path'
+fn a_destination_that_is_none() {
+    let said = |name: &str, end: &str| refused(name, 2, &["source.bin", end]).err;
+    insta::assert_snapshot!(said("to-local", "/tmp/x"), @r"
+    error: `/tmp/x` is a path of this machine
+    hint: a destination is NODES:PATH, such as 'n[01-20]:/path'
     ");
-    let said = refused("no-path", 2, &["source.bin", "local[1-3]:"]);
-    insta::assert_snapshot!(said.err, @r#"error: "local[1-3]:" names no path behind its nodes: write `n1:/path`; for a file of that name write "./local[1-3]:""#);
+    insta::assert_snapshot!(said("to-here", "./local1:/x"), @r"
+    error: `./local1:/x` is a path of this machine
+    hint: a destination is NODES:PATH, such as 'n[01-20]:/path'
+    ");
+    insta::assert_snapshot!(said("to-folder", "folder/x"), @r"
+    error: `folder/x` is a path of this machine
+    hint: a destination is NODES:PATH, such as 'n[01-20]:/path'
+    ");
+    insta::assert_snapshot!(said("to-node", "local1"), @r"
+    error: `local1` is a path of this machine
+    hint: a destination is NODES:PATH, such as 'n[01-20]:/path'; did you mean 'local1:/path'?
+    ");
+    insta::assert_snapshot!(said("to-nodes", "local[1-3]/data/x"), @r"
+    error: `local[1-3]/data/x` is a path of this machine
+    hint: a destination is NODES:PATH, such as 'n[01-20]:/path'; did you mean 'local[1-3]:/data/x'?
+    ");
+    insta::assert_snapshot!(said("to-lab", "lab:n1/x"), @r"
+    error: `lab:n1/x` names no path behind its nodes
+    hint: a destination is NODES:PATH, such as 'n[01-20]:/path'; did you mean 'lab:n1:/x'?
+    ");
+    insta::assert_snapshot!(said("to-no-path", "local[1-3]:"), @r"
+    error: `local[1-3]:` names no path behind its nodes
+    hint: a destination is NODES:PATH, such as 'n[01-20]:/path'; did you mean 'local[1-3]:/path'?
+    ");
+    insta::assert_snapshot!(said("to-no-node", ":/x"), @r"
+    error: `:/x` names no nodes before its colon
+    hint: a destination is NODES:PATH, such as 'n[01-20]:/path'; did you mean 'n1:/x', or 'local1:/x' on this machine?
+    ");
+    insta::assert_snapshot!(said("to-nothing", ""), @r"
+    error: the path is empty
+    hint: a destination is NODES:PATH, such as 'n[01-20]:/path'
+    ");
+    insta::assert_snapshot!(said("to-pipe", "-"), @r"
+    error: standard output alone is no destination
+    hint: garland cp FILE n1:- gives what n1 received
+    ");
+    insta::assert_snapshot!(said("to-pipes", "local[1-2]:-"), @r"
+    error: 2 nodes can't all write to one standard output
+    hint: name one node
+    ");
+    insta::assert_snapshot!(said("to-home", "local1:~/x"), @r"
+    error: `~` is not known on nodes, since no shell is asked there
+    hint: a relative path begins in the home folder: 'local1:x'; a folder of that name is 'local1:./~/x'
+    ");
+    insta::assert_snapshot!(said("to-homes", "local1:~"), @r"
+    error: `~` is not known on nodes, since no shell is asked there
+    hint: a relative path begins in the home folder: 'local1:./'; a folder of that name is 'local1:./~'
+    ");
+}
+
+#[test]
+fn a_source_that_is_on_nodes_or_a_pipe() {
+    let said = |name: &str, end: &str| refused(name, 2, &[end, "local1:/x"]).err;
+    insta::assert_snapshot!(said("from-node", "n1:/x"), @r"
+    error: `n1:/x` is on nodes, and only files of this machine can be copied
+    hint: gathering from nodes comes with a later release; for a file of that name say ./n1:/x
+    ");
+    insta::assert_snapshot!(said("from-nodes", "local[1-3]:x"), @r"
+    error: `local[1-3]:x` is on nodes, and only files of this machine can be copied
+    hint: gathering from nodes comes with a later release; for a file of that name say ./local[1-3]:x
+    ");
+    insta::assert_snapshot!(said("from-pipe", "-"), @r"
+    error: standard input can't be copied so far
+    hint: write it to a file first; for a file of that name say ./-
+    ");
 }
 
 #[test]

@@ -9,5 +9,6 @@ mod inventory;
 mod nearest;
 pub mod nodelist;
 pub mod target;
+pub mod topology;
 
 pub use inventory::{Cluster, DEFAULT_FANOUT, Launcher, Node, Ssh, UnknownNode};

@@ -26,43 +26,33 @@ pub enum Target {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TargetError {
     /// The argument is empty.
-    #[error("an empty path")]
+    #[error("the path is empty")]
     Empty,
     /// Nothing stands before the colon.
-    #[error("{argument:?} names no nodes before its `:`; for a file of that name write {local:?}")]
+    #[error("`{argument}` names no nodes before its colon")]
     NoNodes {
         /// The argument, as far as it is text.
         argument: String,
-        /// How to name the local file instead.
-        local: String,
     },
     /// Nothing stands behind the nodes.
-    #[error(
-        "{argument:?} names no path behind its nodes: write `n1:/path`; for a file of that name write {local:?}"
-    )]
+    #[error("`{argument}` names no path behind its nodes")]
     NoPath {
         /// The argument, as far as it is text.
         argument: String,
-        /// How to name the local file instead.
-        local: String,
+        /// What it may have been meant to be.
+        meant: String,
     },
     /// A bracket before the colon is never closed.
-    #[error("the `[` in {argument:?} is never closed; for a file of that name write {local:?}")]
+    #[error("the `[` in `{argument}` is never closed")]
     Unclosed {
         /// The argument, as far as it is text.
         argument: String,
-        /// How to name the local file instead.
-        local: String,
     },
     /// What stands before the colon isn't text, so it names no nodes.
-    #[error(
-        "the nodes in {argument:?} aren't valid UTF-8; for a file of that name write {local:?}"
-    )]
+    #[error("the nodes in `{argument}` aren't valid UTF-8")]
     NotText {
         /// The argument, as far as it is text.
         argument: String,
-        /// How to name the local file instead.
-        local: String,
     },
 }
 
@@ -92,26 +82,24 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
         return Ok(Target::Pipe);
     }
     let shown = || argument.to_string_lossy().into_owned();
-    let local = || format!("./{}", argument.to_string_lossy());
     let colon = match split_point(bytes) {
         Split::Local => return Ok(Target::Local(argument.into())),
-        Split::Unclosed => {
-            return Err(TargetError::Unclosed { argument: shown(), local: local() });
-        }
-        Split::Colon(0) => {
-            return Err(TargetError::NoNodes { argument: shown(), local: local() });
-        }
+        Split::Unclosed => return Err(TargetError::Unclosed { argument: shown() }),
+        Split::Colon(0) => return Err(TargetError::NoNodes { argument: shown() }),
         Split::LabOnly => {
-            return Err(TargetError::NoPath { argument: shown(), local: local() });
+            let shown = shown();
+            let (nodes, path) = shown.split_once('/').unwrap_or((&shown, "path"));
+            let meant = format!("{nodes}:/{path}");
+            return Err(TargetError::NoPath { argument: shown, meant });
         }
         Split::Colon(colon) => colon,
     };
     let nodes = str::from_utf8(&bytes[..colon])
-        .map_err(|_| TargetError::NotText { argument: shown(), local: local() })?
+        .map_err(|_| TargetError::NotText { argument: shown() })?
         .to_owned();
     let path = &bytes[colon + 1..];
     if path.is_empty() {
-        return Err(TargetError::NoPath { argument: shown(), local: local() });
+        return Err(TargetError::NoPath { argument: shown(), meant: format!("{nodes}:/path") });
     }
     Ok(Target::Nodes { nodes, path: OsStr::from_bytes(path).into() })
 }
@@ -215,13 +203,22 @@ mod tests {
     fn says_what_is_missing() {
         let message =
             |bytes: &[u8]| parse(OsStr::from_bytes(bytes)).expect_err("no target").to_string();
-        insta::assert_snapshot!(message(b""), @"an empty path");
-        insta::assert_snapshot!(message(b":/x"), @r#"":/x" names no nodes before its `:`; for a file of that name write "./:/x""#);
-        insta::assert_snapshot!(message(b"n[1-3]:"), @r#""n[1-3]:" names no path behind its nodes: write `n1:/path`; for a file of that name write "./n[1-3]:""#);
-        insta::assert_snapshot!(message(b"lab:n1"), @r#""lab:n1" names no path behind its nodes: write `n1:/path`; for a file of that name write "./lab:n1""#);
-        insta::assert_snapshot!(message(b"lab:n1/x"), @r#""lab:n1/x" names no path behind its nodes: write `n1:/path`; for a file of that name write "./lab:n1/x""#);
-        insta::assert_snapshot!(message(b"n[1-3:/x"), @r#"the `[` in "n[1-3:/x" is never closed; for a file of that name write "./n[1-3:/x""#);
-        insta::assert_snapshot!(message(b"caf\xe9:x"), @r#"the nodes in "caf�:x" aren't valid UTF-8; for a file of that name write "./caf�:x""#);
+        insta::assert_snapshot!(message(b""), @"the path is empty");
+        insta::assert_snapshot!(message(b":/x"), @"`:/x` names no nodes before its colon");
+        insta::assert_snapshot!(message(b"n[1-3]:"), @"`n[1-3]:` names no path behind its nodes");
+        insta::assert_snapshot!(message(b"lab:n1"), @"`lab:n1` names no path behind its nodes");
+        insta::assert_snapshot!(message(b"n[1-3:/x"), @"the `[` in `n[1-3:/x` is never closed");
+        insta::assert_snapshot!(message(b"caf\xe9:x"), @"the nodes in `caf�:x` aren't valid UTF-8");
+    }
+
+    #[test]
+    fn guesses_what_was_meant() {
+        for (argument, wanted) in
+            [("n[1-3]:", "n[1-3]:/path"), ("lab:n1", "lab:n1:/path"), ("lab:n1/x/y", "lab:n1:/x/y")]
+        {
+            let error = parse(OsStr::new(argument)).expect_err("no target");
+            assert!(matches!(error, TargetError::NoPath { meant, .. } if meant == wanted));
+        }
     }
 
     proptest! {

@@ -1,5 +1,5 @@
 //! What the head and the agents say to each other over the control channel (postcard, one message a
-//! Noise frame). `PROTOCOL` changes whenever a type here does.
+//! Noise frame). From the first release on, `PROTOCOL` grows whenever a type here changes.
 
 use std::net::SocketAddr;
 

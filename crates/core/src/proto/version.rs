@@ -4,7 +4,9 @@
 
 use thiserror::Error;
 
-/// The version of everything that crosses a connection: frames, messages, handshakes.
+/// The version of everything that crosses a connection: frames, messages, handshakes. It stays 1
+/// until the first release, since nothing that speaks another form of it is in use; from then on
+/// it grows by one whenever any of them changes.
 pub const PROTOCOL: u16 = 1;
 
 /// Bytes of a preamble.

@@ -1,57 +1,72 @@
 //! What joins the nodes of a lab; one file a medium.
+//!
+//! Every medium is a bridge, and every station has a port of its own there: so cutting a wire and
+//! counting bytes are the same for all. All of it is in one namespace, the media's, since an IFB
+//! gives frames back only where it lives.
 
+mod bridge;
+mod hub;
+mod port;
+mod queue;
 mod switch;
+mod wire;
 
-use serde::{Deserialize, Serialize};
+use garland_core::cluster::topology::{MediumId, MediumKind, Topology};
 
-use crate::plan::Step;
-use crate::shaping;
+pub use port::{Port, Station, ports};
 
-/// A medium and its properties.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub enum Medium {
-    /// A switch: every node on a full-duplex port of its own, store and forward.
-    Switch {
-        /// Bits per second of every port, each way, on the wire; `None` leaves the wires unshaped,
-        /// as fast as this machine copies memory.
-        rate: Option<u64>,
-    },
+use crate::plan::{Place, Step};
+use crate::shaping::{self, Shaping};
+
+/// TCP payload in bits per second that one flow reaches through a medium, alone.
+pub fn goodput(topology: &Topology, medium: MediumId) -> Option<f64> {
+    let medium = &topology.media[medium];
+    let rate = medium.rate?.bits_per_second();
+    Some(match medium.kind {
+        MediumKind::Hub { .. } => shaping::goodput_of_hub(rate),
+        MediumKind::Switch { .. } | MediumKind::Wire => shaping::goodput(rate),
+    })
 }
 
-impl Medium {
-    /// The rate of one node's link, in bits per second each way.
-    pub fn rate(&self) -> Option<u64> {
-        match self {
-            Medium::Switch { rate } => *rate,
-        }
-    }
+/// The bridges, before there is anything to plug in.
+pub(crate) fn bridges(topology: &Topology) -> Vec<Step> {
+    let mut steps = bridge::ground();
+    steps.extend((0..topology.media.len()).flat_map(|medium| bridge::make(topology, medium)));
+    steps
+}
 
-    /// TCP payload in bits per second that one flow reaches: what a self-check compares with.
-    pub fn goodput(&self) -> Option<f64> {
-        match self {
-            Medium::Switch { rate } => rate.map(shaping::goodput),
-        }
-    }
+/// The cables: NICs that are plugged in, media that are joined. The nodes' namespaces are there.
+pub(crate) fn cables(topology: &Topology) -> Vec<Step> {
+    let nics = 0..topology.nics.len();
+    let mut steps: Vec<Step> = nics.flat_map(|nic| bridge::plug(topology, nic)).collect();
+    let uplinks = 0..topology.uplinks.len();
+    steps.extend(uplinks.flat_map(|uplink| bridge::join(topology, uplink)));
+    steps
+}
 
-    /// The same for each of two flows that run against each other.
-    pub fn goodput_both_ways(&self, nodes: u32) -> Option<f64> {
-        match self {
-            Medium::Switch { rate } => {
-                rate.map(|rate| shaping::goodput_both_ways(rate, shaping::is_exact(rate, nodes)))
+/// What makes the media as slow as they shall be.
+pub(crate) fn queues(topology: &Topology, shaping: &Shaping) -> Vec<Step> {
+    let of = |(id, medium): (MediumId, _)| {
+        let medium: &garland_core::cluster::topology::Medium = medium;
+        let ports = ports(topology, id);
+        let exact = shaping.exact(id);
+        match medium.kind {
+            MediumKind::Hub { .. } => hub::queues(topology, id, &ports),
+            MediumKind::Switch { backplane } => {
+                switch::queues(id, medium, &ports, backplane, exact)
             }
+            MediumKind::Wire => wire::queues(medium, &ports, exact),
         }
-    }
+    };
+    topology.media.iter().enumerate().flat_map(of).collect()
+}
 
-    pub(crate) fn steps(&self, nodes: u32) -> Vec<Step> {
-        match self {
-            Medium::Switch { rate } => switch::steps(nodes, *rate),
-        }
-    }
+/// A line for `ip` in the media's namespace.
+fn ip(line: String) -> Step {
+    Step::Ip { place: Place::Media, line }
+}
 
-    pub(crate) fn fault(&self) -> Option<String> {
-        match self {
-            Medium::Switch { rate } => rate.and_then(shaping::fault),
-        }
-    }
+/// A line for `tc` in the media's namespace.
+fn tc(line: String) -> Step {
+    Step::Tc { place: Place::Media, line }
 }

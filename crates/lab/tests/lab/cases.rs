@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use garland_lab::fault::{self, Way};
-use garland_lab::{Lab, LabError, Medium, Spec, StateDir};
+use garland_lab::{Lab, LabError, Spec, StateDir};
 use garland_sys::clock::now_ns;
 use garland_sys::identity::{Identity, Signal, signal};
 
@@ -29,28 +29,23 @@ pub const ALL: [(&str, Case); 11] = [
     ("cuts_silently", cuts_silently),
 ];
 
-fn spec(name: &str, nodes: u32, rate: Option<u64>) -> Spec {
-    let name = name.to_owned();
-    Spec { name, nodes, medium: Medium::Switch { rate }, roots: None }
-}
-
 fn text(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout.clone()).unwrap().trim().to_owned()
 }
 
 fn up_exec_down(state: &StateDir) {
-    let lab = Lab::up(state, spec("lab", 3, Some(100_000_000))).unwrap();
+    let lab = Lab::up(state, Spec::switch("lab", 3, Some(100_000_000))).unwrap();
     assert_eq!(lab.nodes().collect::<Vec<_>>(), ["n0", "n1", "n2", "n3"]);
     for node in lab.nodes() {
-        assert_eq!(text(&lab.command(&node, "hostname").unwrap().output().unwrap()), node);
-        let root = fs::metadata(lab.root(&node).unwrap()).unwrap();
+        assert_eq!(text(&lab.command(node, "hostname").unwrap().output().unwrap()), node);
+        let root = fs::metadata(lab.root(node).unwrap()).unwrap();
         assert_eq!(root.permissions().mode() & 0o777, 0o700);
     }
     let ip = lab.command("n3", "/sbin/ip").unwrap().args(["-br", "addr"]).output().unwrap();
     assert!(text(&ip).contains(" 10.88.0.13/16"), "{ip:?}");
     assert!(matches!(lab.command("n4", "true"), Err(LabError::NoSuchNode { .. })));
-    let again = Lab::up(state, spec("lab", 1, None));
+    let again = Lab::up(state, Spec::switch("lab", 1, None));
     assert!(matches!(again, Err(LabError::Running { .. })), "{again:?}");
     let status = lab.status().unwrap();
     assert_eq!(status.nodes.len(), 4);
@@ -62,7 +57,7 @@ fn up_exec_down(state: &StateDir) {
 }
 
 fn exit_and_signals_pass_through(state: &StateDir) {
-    let lab = Lab::up(state, spec("lab", 1, None)).unwrap();
+    let lab = Lab::up(state, Spec::switch("lab", 1, None)).unwrap();
     let shell = |script: &str| {
         let mut command = lab.command("n1", "sh").unwrap();
         command.args(["-c", script]);
@@ -87,7 +82,7 @@ fn exit_and_signals_pass_through(state: &StateDir) {
 }
 
 fn rate_holds(state: &StateDir, rate: u64) {
-    let lab = Lab::up(state, spec("lab", 2, Some(rate))).unwrap();
+    let lab = Lab::up(state, Spec::switch("lab", 2, Some(rate))).unwrap();
     let measured = lab.check().unwrap();
     assert_eq!(measured.len(), 4);
     for flow in measured {
@@ -96,10 +91,10 @@ fn rate_holds(state: &StateDir, rate: u64) {
 }
 
 fn two_labs(state: &StateDir) {
-    let one = Lab::up(state, spec("one", 2, None)).unwrap();
+    let one = Lab::up(state, Spec::switch("one", 2, None)).unwrap();
     let roots = state.0.join("elsewhere");
     fs::create_dir(&roots).unwrap();
-    let two = Spec { roots: Some(roots.clone()), ..spec("two", 64, Some(1_000_000_000)) };
+    let two = Spec { roots: Some(roots.clone()), ..Spec::switch("two", 64, Some(1_000_000_000)) };
     let started = now_ns();
     let two = Lab::up(state, two).unwrap();
     assert!(now_ns() - started < 3_000_000_000, "64 nodes in under 3 s");
@@ -118,14 +113,14 @@ fn two_labs(state: &StateDir) {
 
 fn killed_keeper_leaves_nothing(state: &StateDir) {
     let before = (processes(), networks_on_record());
-    let lab = Lab::up(state, spec("lab", 2, Some(1_000_000_000))).unwrap();
+    let lab = Lab::up(state, Spec::switch("lab", 2, Some(1_000_000_000))).unwrap();
     let mut asleep = lab.command("n1", "sleep").unwrap().arg("60").spawn().unwrap();
     signal(lab.keeper().pid, Signal::KILL).unwrap();
     assert_eq!(asleep.wait().unwrap().signal(), Some(9));
     eventually("nothing is left", || (processes(), networks_on_record()) == before);
     assert!(matches!(Lab::open(state, "lab"), Err(LabError::NotRunning { .. })));
     fs::write(lab.root("n1").unwrap().join("old"), "").unwrap();
-    let lab = Lab::up(state, spec("lab", 1, None)).unwrap();
+    let lab = Lab::up(state, Spec::switch("lab", 1, None)).unwrap();
     assert_eq!(fs::read_dir(lab.root("n1").unwrap()).unwrap().count(), 0);
     signal(lab.keeper().pid, Signal::KILL).unwrap();
     eventually("the keeper ends", || Lab::open(state, "lab").is_err());
@@ -142,7 +137,8 @@ fn keeper_ends_with_its_starter(_: &StateDir) {
         .spawn()
         .unwrap();
     let mut input = keeper.stdin.take().unwrap();
-    writeln!(input, "{}", serde_json::to_string(&spec("orphan", 1, None)).unwrap()).unwrap();
+    writeln!(input, "{}", serde_json::to_string(&Spec::switch("orphan", 1, None)).unwrap())
+        .unwrap();
     let answer = first_line(&mut keeper);
     assert!(answer.contains("Ready"), "{answer}");
     keeper.wait().unwrap();
@@ -152,7 +148,7 @@ fn keeper_ends_with_its_starter(_: &StateDir) {
 }
 
 fn down_stays_inside(state: &StateDir) {
-    let lab = Lab::up(state, spec("lab", 1, None)).unwrap();
+    let lab = Lab::up(state, Spec::switch("lab", 1, None)).unwrap();
     let precious = state.0.join("precious");
     fs::create_dir(&precious).unwrap();
     fs::write(precious.join("file"), "kept").unwrap();
@@ -167,14 +163,14 @@ fn down_stays_inside(state: &StateDir) {
 }
 
 fn enter_the_head(state: &StateDir) {
-    let _lab = Lab::up(state, spec("lab", 1, None)).unwrap();
+    let _lab = Lab::up(state, Spec::switch("lab", 1, None)).unwrap();
     let mut part = Command::new("/proc/self/exe");
     part.args(["part", "enter"]).arg(&state.0).arg("lab");
     assert_eq!(text(&part.output().unwrap()), "n0 n1");
 }
 
 fn flips_one_byte(state: &StateDir) {
-    let lab = Lab::up(state, spec("lab", 2, Some(1_000_000_000))).unwrap();
+    let lab = Lab::up(state, Spec::switch("lab", 2, Some(1_000_000_000))).unwrap();
     assert_eq!(transfer(&lab), format!("{} bytes, 0 differ", super::parts::BYTES));
     for (node, way) in [("n2", Way::In), ("n1", Way::Out)] {
         fault::flip(&lab, node, way, 20).unwrap();
@@ -187,7 +183,7 @@ fn flips_one_byte(state: &StateDir) {
 }
 
 fn cuts_silently(state: &StateDir) {
-    let lab = Lab::up(state, spec("lab", 2, None)).unwrap();
+    let lab = Lab::up(state, Spec::switch("lab", 2, None)).unwrap();
     let carrier = || {
         let ip = lab.command("n2", "/sbin/ip").unwrap().args(["-br", "link"]).output();
         text(&ip.unwrap()).contains("LOWER_UP>")

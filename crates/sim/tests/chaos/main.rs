@@ -3,42 +3,40 @@
 
 mod case;
 mod judge;
+mod seeds;
 
 use case::Case;
 use judge::judge;
+use seeds::Seeds;
 
-/// Runs seeds from `first` on; on failure, says which and what the smallest case is that fails.
-fn seeds(first: u64, count: u64, make: fn(u64) -> Case) {
-    for seed in first..first + count {
-        let case = make(seed);
+/// Runs the copies of all seeds; on failure, says which it was, how to have it again, and what the
+/// smallest case is that fails. Each `kind` of copy has seeds of its own.
+fn run(kind: u64, seeds: Seeds, make: fn(u64) -> Case) {
+    for seed in seeds.iter() {
+        let case = make((kind << 32).wrapping_add(seed));
         if let Err(why) = judge(&case) {
             let (small, why) = case.shrink(why);
-            panic!("seed {seed}: {why}\nsmallest case: {small:#?}");
+            panic!("seed {seed}: {why} (GARLAND_SIM_SEEDS={seed}+1)\nsmallest case: {small:#?}");
         }
     }
 }
 
-fn count() -> u64 {
-    let count = std::env::var("GARLAND_SIM_SEEDS").ok();
-    count.and_then(|count| count.parse().ok()).unwrap_or(2000)
-}
-
 #[test]
 fn deaths_at_any_moment() {
-    seeds(0, count(), Case::deaths);
+    run(0, Seeds::asked_for(), Case::deaths);
 }
 
 #[test]
 fn all_but_one_die() {
-    seeds(1 << 32, count() / 4, Case::all_but_one);
+    run(1, Seeds::asked_for().a_quarter(), Case::all_but_one);
 }
 
 #[test]
 fn stalls_breaks_and_slow_disks() {
-    seeds(2 << 32, count(), Case::stalls);
+    run(2, Seeds::asked_for(), Case::stalls);
 }
 
 #[test]
 fn everything_at_once() {
-    seeds(3 << 32, count(), Case::everything);
+    run(3, Seeds::asked_for(), Case::everything);
 }

@@ -1,0 +1,48 @@
+//! Many at once: what is done for every node, and mostly waits.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How many agents are asked at once where nothing else says.
+pub const ASKED: usize = 64;
+
+/// What `work` gives for each of `items`, in their order; at most `most` are worked on at once.
+pub fn at_once<T: Sync, R: Send>(
+    items: &[T],
+    most: usize,
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(at) else { return done };
+            done.push((at, work(item)));
+        }
+    };
+    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let workers = (0..most.clamp(1, items.len().max(1))).map(|_| scope.spawn(worker));
+        let workers: Vec<_> = workers.collect();
+        let joined = workers.into_iter().map(|worker| worker.join());
+        joined.flat_map(|r| r.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::at_once;
+
+    #[test]
+    fn answers_come_in_order_whoever_is_slow() {
+        let items: Vec<u64> = (0..100).collect();
+        let slow = |&item: &u64| {
+            std::thread::sleep(std::time::Duration::from_millis(item % 3));
+            item * 2
+        };
+        let wanted: Vec<u64> = items.iter().map(|item| item * 2).collect();
+        assert_eq!(at_once(&items, 7, slow), wanted);
+        assert_eq!(at_once(&items[..0], 7, slow), Vec::<u64>::new());
+    }
+}

@@ -1,0 +1,57 @@
+//! `garland down`: ends agents that stay.
+
+use garland_core::cluster::Node;
+use garland_lab::Lab;
+use garland_node::shut_down;
+
+use super::standing_result::{NodeState, StandingResult};
+use crate::args::{Args, Nodes};
+use crate::at_once::{ASKED, at_once};
+use crate::failure::{Exit, Failure, OrFailure};
+use crate::launch::lab;
+use crate::nodes::Inventory;
+use crate::places::Places;
+use crate::result::{Head, Phases};
+use crate::standing::{Shelf, Standing};
+
+/// Ends agents that stay. Where there is none, nothing is left to do.
+pub fn run(args: &Args, down: &Nodes) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let inventory = Inventory::open(args)?;
+    let nodes = inventory.nodes(&down.nodes)?;
+    let places = Places::open()?;
+    let lab = lab::enter(&nodes, &places, &down.lab)?;
+    let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
+    let keys = places.controller_keys()?;
+    let find = |node: &Node| Standing::find(&shelf, &node.name);
+    let records: Vec<Option<Standing>> = nodes.iter().map(find).collect();
+    let agents =
+        at_once(&records, ASKED, |record| record.as_ref().map(|record| record.connect(&keys)));
+    phases.end("set-up");
+    let mut states: Vec<NodeState> = Vec::new();
+    let mut told = Vec::new();
+    for (node, agent) in nodes.iter().zip(agents) {
+        states.push(match &agent {
+            Some(Ok(_)) => NodeState::ok(node, "down"),
+            Some(Err(error)) if !error.is_nobody() => {
+                NodeState::but(node, "failed", error.to_string())
+            }
+            Some(Err(_)) | None => NodeState::but(node, "skipped", "no agent was up"),
+        });
+        told.push(agent.and_then(Result::ok).ok_or_else(String::new));
+    }
+    let asked: Vec<bool> = told.iter().map(Result::is_ok).collect();
+    for (id, reason) in shut_down(told).or_nothing("ending the agents")? {
+        let at = id.index() - 1;
+        if asked[at] {
+            states[at] = NodeState::but(&nodes[at], "failed", reason);
+        }
+    }
+    phases.end("end");
+    let over = records.iter().zip(&states).filter(|(_, state)| !state.is("failed"));
+    over.for_each(|(record, _)| record.iter().for_each(|record| record.forget(&shelf)));
+    let head = Head::new("garland.down/1", None, phases);
+    let result = StandingResult { head, nodes: states };
+    result.print(args.json)?;
+    Ok(result.exit(|node| !node.is("failed")))
+}

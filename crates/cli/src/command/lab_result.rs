@@ -1,0 +1,133 @@
+//! What `garland lab` tells.
+
+use std::fmt;
+
+use garland_core::cluster::topology::MediumKind;
+use garland_core::units::{Rate, bytes};
+use garland_lab::check::Measured;
+use garland_lab::{MediumStatus, NicStatus, NodeStatus, Status};
+use serde::Serialize;
+
+use crate::result::Head;
+
+/// The result object `garland.lab-up/1`.
+#[derive(Serialize)]
+pub struct UpResult {
+    /// What every result begins with.
+    #[serde(flatten)]
+    pub head: Head,
+    /// The lab as it is now.
+    pub lab: Status,
+    /// What its wires gave, if that was asked for.
+    pub check: Vec<Measured>,
+}
+
+impl UpResult {
+    /// A line for each flow that was measured.
+    pub fn checks(&self) -> String {
+        self.check.iter().map(|measured| format!("{}\n", line(measured))).collect()
+    }
+}
+
+fn line(measured: &Measured) -> String {
+    let Measured { from, to, at_once, goodput, theory } = measured;
+    let rate = |bits: f64| Rate::from_bits_per_second(bits as u64);
+    let beside = match (theory, measured.ratio()) {
+        (Some(theory), Some(ratio)) => format!("{:.2} % of {}", ratio * 100.0, rate(*theory)),
+        _ => "unshaped".to_owned(),
+    };
+    let verdict = if measured.holds() { "ok" } else { "off" };
+    format!("{verdict:<7} {from} -> {to}, {at_once} at once: {}, {beside}", rate(*goodput))
+}
+
+/// The result object `garland.lab-status/1`.
+#[derive(Serialize)]
+pub struct StatusResult {
+    /// What every result begins with.
+    #[serde(flatten)]
+    pub head: Head,
+    /// The labs that are up.
+    pub labs: Vec<Status>,
+}
+
+impl fmt::Display for StatusResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.labs.is_empty() {
+            writeln!(f, "no lab is up; build one: garland lab up --nodes 4 --rate 1gbit")?;
+        }
+        self.labs.iter().try_for_each(|lab| write_lab(f, lab))
+    }
+}
+
+fn write_lab(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {
+    let root = if lab.rootless { "without root" } else { "as root" };
+    let shape = &lab.spec.topology.name;
+    writeln!(f, "{}: {shape}, up for {:.0} s, {root}", lab.spec.name, lab.age)?;
+    write_media(f, lab)?;
+    lab.nodes.iter().enumerate().try_for_each(|(place, node)| write_node(f, place == 0, node))
+}
+
+fn write_media(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {
+    writeln!(
+        f,
+        "  {:<11} {:<7} {:<27} {:>8} {:>11} {:>6}",
+        "medium", "kind", "rate", "stations", "carried", "lost"
+    )?;
+    for (now, medium) in lab.media.iter().zip(&lab.spec.topology.media) {
+        let rate = medium.rate.map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
+        let (kind, carried) = (kind(medium.kind), bytes::format(now.carried));
+        let MediumStatus { name, stations, lost, .. } = now;
+        writeln!(f, "  {name:<11} {kind:<7} {rate:<27} {stations:>8} {carried:>11} {lost:>6}")?;
+    }
+    Ok(())
+}
+
+/// A line a NIC; what is the node's own stands at its first one.
+fn write_node(f: &mut fmt::Formatter<'_>, first: bool, node: &NodeStatus) -> fmt::Result {
+    if first {
+        writeln!(
+            f,
+            "  {:<11} {:<14} {:<5} {:<11} {:>11} {:>11} {:>6}  folder",
+            "node", "address", "NIC", "medium", "sent", "received", "lost"
+        )?;
+    }
+    let (mut name, mut address) = (node.name.as_str(), node.address.to_string());
+    let mut root = node.root.display().to_string();
+    for nic in &node.nics {
+        let NicStatus { name: device, medium, port } = nic;
+        let (sent, received) = (bytes::format(port.sent), bytes::format(port.received));
+        let line = format!(
+            "  {name:<11} {address:<14} {device:<5} {medium:<11} {sent:>11} {received:>11} {:>6}  {root}",
+            port.lost
+        );
+        writeln!(f, "{}", line.trim_end())?;
+        (name, address, root) = ("", String::new(), String::new());
+    }
+    Ok(())
+}
+
+fn kind(kind: MediumKind) -> &'static str {
+    match kind {
+        MediumKind::Hub { .. } => "hub",
+        MediumKind::Switch { .. } => "switch",
+        MediumKind::Wire => "wire",
+    }
+}
+
+/// The result object `garland.lab-down/1`.
+#[derive(Serialize)]
+pub struct DownResult {
+    /// What every result begins with.
+    #[serde(flatten)]
+    pub head: Head,
+    /// The lab's name.
+    pub lab: String,
+    /// Whether there was anything to take down.
+    pub was_up: bool,
+}
+
+impl fmt::Display for DownResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} {}", self.lab, if self.was_up { "is down" } else { "was not up" })
+    }
+}

@@ -1,0 +1,90 @@
+//! What `garland up`, `status` and `down` tell: one line or object for each node, about its agent
+//! that stays.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use garland_core::cluster::Node;
+use serde::Serialize;
+
+use crate::failure::{Exit, Failure};
+use crate::result::{Head, print_json};
+use crate::ui::output;
+use crate::ui::verdicts::folded;
+
+/// The result objects `garland.up/1`, `garland.status/1` and `garland.down/1`.
+#[derive(Serialize)]
+pub struct StandingResult {
+    /// What every result begins with.
+    #[serde(flatten)]
+    pub head: Head,
+    /// The nodes, in the list's order.
+    pub nodes: Vec<NodeState>,
+}
+
+/// What became of one node's agent, or how it is.
+#[derive(Serialize)]
+pub struct NodeState {
+    name: String,
+    verdict: &'static str,
+    reason: Option<String>,
+    /// Where the agent writes what no head is there to hear, a file on the node's host.
+    log: Option<PathBuf>,
+    /// The verdict's word in the table.
+    #[serde(skip)]
+    word: &'static str,
+}
+
+impl NodeState {
+    /// All is as it was asked for; the table says so by `word`.
+    pub fn ok(node: &Node, word: &'static str) -> Self {
+        Self { name: node.name.clone(), verdict: "ok", reason: None, log: None, word }
+    }
+
+    /// It isn't: `verdict` is `failed`, `dead` or `skipped`.
+    pub fn but(node: &Node, verdict: &'static str, reason: impl Into<String>) -> Self {
+        let reason = Some(reason.into());
+        Self { name: node.name.clone(), verdict, reason, log: None, word: verdict }
+    }
+
+    /// With the agent's log.
+    pub fn with_log(mut self, log: Option<PathBuf>) -> Self {
+        self.log = log;
+        self
+    }
+
+    /// Whether the verdict is `verdict`.
+    pub fn is(&self, verdict: &str) -> bool {
+        self.verdict == verdict
+    }
+}
+
+impl StandingResult {
+    /// Prints the object, or its table.
+    pub fn print(&self, json: bool) -> Result<(), Failure> {
+        if json {
+            return print_json(self);
+        }
+        let nodes = self.nodes.iter();
+        let verdicts = nodes.map(|node| (node.word, node.reason.as_deref(), node.name.as_str()));
+        output::print(folded(verdicts))
+    }
+
+    /// Prints the folders of the agents' logs.
+    pub fn print_log_folders(&self) -> Result<(), Failure> {
+        let folders = self.nodes.iter().filter_map(|node| node.log.as_deref()?.parent());
+        let folders: BTreeSet<&Path> = folders.collect();
+        let lines: String =
+            folders.iter().map(|folder| format!("logs    {}\n", folder.display())).collect();
+        output::print(lines)
+    }
+
+    /// The command's exit code, where `fine` says which nodes are as they were asked for.
+    pub fn exit(&self, fine: impl Fn(&NodeState) -> bool) -> Exit {
+        match self.nodes.iter().filter(|node| fine(node)).count() {
+            all if all == self.nodes.len() => Exit::Done,
+            0 => Exit::Nothing,
+            _ => Exit::SomeFailed,
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The result objects that `--json` prints, as `docs/results.md` promises them.
+
+use garland_testkit::{Garland, Said, Scratch, random_file};
+use serde_json::{Value, json};
+
+/// What every object begins with, in the order that people read it.
+const HEAD: [&str; 6] = ["schema", "run", "command", "elapsed_ns", "phases", "limit"];
+
+/// The object that `arguments` print, figures and names that differ from run to run replaced, and
+/// its phases proven to sum to the whole.
+#[track_caller]
+fn object(scratch: &Scratch, arguments: &[&str]) -> String {
+    let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
+    let said = garland.run(&[&["--json"], arguments].concat()).with_code(0);
+    let mut value = parse(&said);
+    assert_begins_in_order(&said.out);
+    let sum: u64 = phases(&value).iter().filter_map(|phase| phase["ns"].as_u64()).sum();
+    assert_eq!(Some(sum), value["elapsed_ns"].as_u64(), "the phases don't sum to the whole");
+    let command = value["command"].as_array_mut().expect("a result has its command");
+    command[0] = json!("garland");
+    let folder = scratch.folder().display().to_string();
+    still(&mut value, &folder);
+    lines(&value)
+}
+
+/// A line for each field and for each item of a list of objects: the head first, then by name.
+fn lines(value: &Value) -> String {
+    let fields = value.as_object().expect("it is an object");
+    let rest = fields.keys().map(String::as_str).filter(|field| !HEAD.contains(field));
+    let mut text = String::new();
+    for field in HEAD.into_iter().chain(rest) {
+        match &fields[field] {
+            Value::Array(items) if items.iter().any(Value::is_object) => {
+                items.iter().for_each(|item| text += &format!("{field}[] {item}\n"));
+            }
+            other => text += &format!("{field} {other}\n"),
+        }
+    }
+    text
+}
+
+#[track_caller]
+fn parse(said: &Said) -> Value {
+    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error} in {}", said.out))
+}
+
+#[track_caller]
+fn assert_begins_in_order(text: &str) {
+    let places = HEAD.map(|field| text.find(&format!("\n  \"{field}\": ")));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{text}");
+    assert!(text.starts_with("{\n  \"schema\": \"garland."), "{text}");
+}
+
+fn phases(value: &Value) -> &[Value] {
+    value["phases"].as_array().expect("a result has phases")
+}
+
+/// Replaces what differs from run to run.
+fn still(value: &mut Value, folder: &str) {
+    const FIGURES: &[&str] = &[
+        "ns",
+        "elapsed_ns",
+        "rate",
+        "stream_rate",
+        "memory",
+        "cpu_ns",
+        "opening_ns",
+        "run",
+        "keeper",
+        "age",
+        "sent",
+        "received",
+        "log",
+        "rootless",
+        "root",
+        "whole_s",
+        "stream_s",
+    ];
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                if FIGURES.contains(&name.as_str()) && !field.is_null() && !field.is_object() {
+                    *field = json!(name.to_uppercase());
+                } else {
+                    still(field, folder);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| still(item, folder)),
+        Value::String(text) => *text = text.replace(folder, "SCRATCH"),
+        _ => {}
+    }
+}
+
+#[test]
+fn cp() {
+    let scratch = Scratch::new("result-cp");
+    random_file(&scratch.path("f"), 100_000, 1);
+    insta::assert_snapshot!(object(&scratch, &["cp", "f", "local1:/x"]), @r#"
+    schema "garland.cp/1"
+    run "RUN"
+    command ["garland","--json","cp","f","local1:/x"]
+    elapsed_ns "ELAPSED_NS"
+    phases[] {"name":"set-up","ns":"NS"}
+    phases[] {"name":"first byte","ns":"NS"}
+    phases[] {"name":"stream","ns":"NS"}
+    phases[] {"name":"drain","ns":"NS"}
+    phases[] {"name":"fsync","ns":"NS"}
+    phases[] {"name":"teardown","ns":"NS"}
+    limit null
+    bytes 100000
+    congestion "cubic"
+    faults []
+    interrupted false
+    nodes[] {"bytes":100000,"cpu_ns":"CPU_NS","detached":false,"memory":"MEMORY","name":"local1","opening_ns":"OPENING_NS","rate":"RATE","reason":null,"verdict":"ok"}
+    rate "RATE"
+    stream_rate "STREAM_RATE"
+    "#);
+}
+
+#[test]
+fn exec() {
+    let scratch = Scratch::new("result-exec");
+    insta::assert_snapshot!(object(&scratch, &["exec", "local1", "--", "echo", "x"]), @r#"
+    schema "garland.exec/1"
+    run "RUN"
+    command ["garland","--json","exec","local1","--","echo","x"]
+    elapsed_ns "ELAPSED_NS"
+    phases[] {"name":"set-up","ns":"NS"}
+    phases[] {"name":"command","ns":"NS"}
+    phases[] {"name":"teardown","ns":"NS"}
+    limit null
+    nodes[] {"exit_code":0,"name":"local1","reason":null,"stderr":"","stdout":"x\n","verdict":"ok"}
+    "#);
+}
+
+#[test]
+fn up_status_and_down() {
+    let scratch = Scratch::new("result-up");
+    insta::assert_snapshot!(object(&scratch, &["up", "local1"]), @r#"
+    schema "garland.up/1"
+    run "RUN"
+    command ["garland","--json","up","local1"]
+    elapsed_ns "ELAPSED_NS"
+    phases[] {"name":"set-up","ns":"NS"}
+    phases[] {"name":"start","ns":"NS"}
+    limit null
+    nodes[] {"log":"LOG","name":"local1","reason":null,"verdict":"ok"}
+    "#);
+    insta::assert_snapshot!(object(&scratch, &["status"]), @r#"
+    schema "garland.status/1"
+    run null
+    command ["garland","--json","status"]
+    elapsed_ns "ELAPSED_NS"
+    phases[] {"name":"set-up","ns":"NS"}
+    phases[] {"name":"ask","ns":"NS"}
+    limit null
+    nodes[] {"log":"LOG","name":"local1","reason":null,"verdict":"ok"}
+    "#);
+    insta::assert_snapshot!(object(&scratch, &["down", "local[1-2]"]), @r#"
+    schema "garland.down/1"
+    run null
+    command ["garland","--json","down","local[1-2]"]
+    elapsed_ns "ELAPSED_NS"
+    phases[] {"name":"set-up","ns":"NS"}
+    phases[] {"name":"end","ns":"NS"}
+    limit null
+    nodes[] {"log":null,"name":"local1","reason":null,"verdict":"ok"}
+    nodes[] {"log":null,"name":"local2","reason":"no agent stays there","verdict":"skipped"}
+    "#);
+}
+
+#[test]
+fn labs() {
+    let scratch = Scratch::new("result-lab");
+    insta::assert_snapshot!(object(&scratch, &["lab", "up", "--nodes", "1"]), @r#"
+    schema "garland.lab-up/1"
+    run null
+    command ["garland","--json","lab","up","--nodes","1"]
+    elapsed_ns "ELAPSED_NS"
+    phases[] {"name":"build","ns":"NS"}
+    limit null
+    check []
+    lab {"age":"AGE","keeper":"KEEPER","nodes":[{"address":"10.88.0.10","link":{"dropped":0,"received":"RECEIVED","sent":"SENT"},"name":"n0","processes":[],"root":"ROOT"},{"address":"10.88.0.11","link":{"dropped":0,"received":"RECEIVED","sent":"SENT"},"name":"n1","processes":[],"root":"ROOT"}],"rootless":"ROOTLESS","spec":{"medium":{"switch":{"rate":null}},"name":"lab","nodes":1,"roots":null}}
+    "#);
+    insta::assert_snapshot!(object(&scratch, &["lab", "status"]), @r#"
+    schema "garland.lab-status/1"
+    run null
+    command ["garland","--json","lab","status"]
+    elapsed_ns "ELAPSED_NS"
+    phases[] {"name":"ask","ns":"NS"}
+    limit null
+    labs[] {"age":"AGE","keeper":"KEEPER","nodes":[{"address":"10.88.0.10","link":{"dropped":0,"received":"RECEIVED","sent":"SENT"},"name":"n0","processes":[],"root":"ROOT"},{"address":"10.88.0.11","link":{"dropped":0,"received":"RECEIVED","sent":"SENT"},"name":"n1","processes":[],"root":"ROOT"}],"rootless":"ROOTLESS","spec":{"medium":{"switch":{"rate":null}},"name":"lab","nodes":1,"roots":null}}
+    "#);
+    insta::assert_snapshot!(object(&scratch, &["lab", "down"]), @r#"
+    schema "garland.lab-down/1"
+    run null
+    command ["garland","--json","lab","down"]
+    elapsed_ns "ELAPSED_NS"
+    phases[] {"name":"end","ns":"NS"}
+    limit null
+    lab "lab"
+    was_up true
+    "#);
+}
+
+#[test]
+fn scenarios() {
+    let scratch = Scratch::new("result-scenarios");
+    let shown = object(&scratch, &["scenario", "list"]);
+    let (head, scenarios) = shown.split_once("scenarios[] ").expect("there are scenarios");
+    insta::assert_snapshot!(head, @r#"
+    schema "garland.scenario-list/1"
+    run null
+    command ["garland","--json","scenario","list"]
+    elapsed_ns "ELAPSED_NS"
+    phases[] {"name":"read","ns":"NS"}
+    limit null
+    "#);
+    for field in ["name", "question", "source", "topology", "job", "published", "answer"] {
+        assert!(scenarios.contains(&format!("\"{field}\":")), "{field} in {scenarios}");
+    }
+}
+
+const SCENARIO: &str = r#"
+version = 1
+name = "small"
+question = "Does it run?"
+source = "a test"
+answer = "It does."
+
+[topology]
+nodes = 1
+medium = "switch"
+rate = "1gbit"
+
+[job]
+bytes = "1MB"
+receivers = [1]
+steps = ["cold"]
+
+[tolerance]
+up_over_limit = 1.2
+
+[[published]]
+receivers = 1
+seconds = [1.0, 2.0]
+rate = 1.0
+"#;
+
+#[test]
+fn a_scenario() {
+    let scratch = Scratch::new("result-scenario");
+    std::fs::write(scratch.path("small.toml"), SCENARIO).expect("it can be written");
+    insta::assert_snapshot!(object(&scratch, &["scenario", "run", "small.toml"]), @r#"
+    schema "garland.scenario/1"
+    run "RUN"
+    command ["garland","--json","scenario","run","small.toml"]
+    elapsed_ns "ELAPSED_NS"
+    phases[] {"name":"set-up","ns":"NS"}
+    phases[] {"name":"copies","ns":"NS"}
+    phases[] {"name":"teardown","ns":"NS"}
+    limit null
+    bytes 1000000
+    limit_s 0.008497237569060774
+    reproduced true
+    rows[] {"equal":true,"receivers":1,"stream_s":"STREAM_S","tool":"cold","whole_s":"WHOLE_S"}
+    scale 1.0
+    scenario {"answer":"It does.","job":{"bytes":"1MB","receivers":[1],"steps":["cold"]},"name":"small","published":[{"rate":"RATE","receivers":1,"seconds":[1.0,2.0]}],"question":"Does it run?","source":"a test","tolerance":{"up_over_limit":1.2},"topology":{"medium":"switch","nodes":1,"rate":"RATE"},"version":1}
+    "#);
+    scratch.assert_nothing_left();
+}

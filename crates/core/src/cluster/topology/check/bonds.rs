@@ -1,0 +1,73 @@
+//! Bonds of two NICs at least, which lead to the same nodes.
+
+use std::collections::HashMap;
+
+use super::super::{Bond, NicId, Reach, Selector, Topology};
+use super::TopologyFault;
+
+pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
+    let mut bonded: HashMap<NicId, &Bond> = HashMap::new();
+    for bond in &topology.bonds {
+        for nic in &bond.nics {
+            if let Some(other) = bonded.insert(*nic, bond) {
+                let name = &topology.nics[*nic].name;
+                let reason =
+                    format!("{name} is part of {} already: a NIC is in one bond, once", other.name);
+                return Err(fault(topology, bond, reason));
+            }
+        }
+        if let Some(reason) = fits(topology, bond) {
+            return Err(fault(topology, bond, reason));
+        }
+    }
+    let idle = topology.nics.iter().enumerate();
+    let mut idle = idle.filter(|(id, nic)| nic.reach == Reach::Nobody && !bonded.contains_key(id));
+    match idle.next() {
+        None => Ok(()),
+        Some((id, _)) => Err(TopologyFault::Nic {
+            nic: topology.nic_name(id),
+            reason: "it reaches nobody and is in no bond: give it an address, or bond it"
+                .to_owned(),
+        }),
+    }
+}
+
+fn fits(topology: &Topology, bond: &Bond) -> Option<String> {
+    if bond.nics.len() < 2 {
+        return Some(format!("it has {} NIC: it takes two at least", bond.nics.len()));
+    }
+    if !(8..=31).contains(&bond.prefix) {
+        return Some(format!("a network prefix of {}: it can be 8 to 31", bond.prefix));
+    }
+    for (place, nic) in bond.nics.iter().map(|nic| &topology.nics[*nic]).enumerate() {
+        if nic.node != bond.node {
+            let owner = &topology.nodes[nic.node].name;
+            return Some(format!("{} is a NIC of {owner}: a bond has its own node's", nic.name));
+        }
+        let (free, own) = (nic.reach == Reach::Nobody, nic.address.is_some());
+        match bond.selector {
+            Selector::Packet | Selector::Flow if !free => {
+                return Some(format!(
+                    "{} has an address, but what chooses by packet or flow works below IP: leave the address to the bond",
+                    nic.name
+                ));
+            }
+            Selector::Subflow if free || !own => {
+                return Some(format!(
+                    "{} has no address, but a subflow needs one: give it one",
+                    nic.name
+                ));
+            }
+            Selector::Subflow if place == 0 && nic.address != Some(bond.address) => {
+                return Some(format!("its address isn't that of {}, its first NIC", nic.name));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn fault(topology: &Topology, bond: &Bond, reason: String) -> TopologyFault {
+    let node = topology.nodes[bond.node].name.clone();
+    TopologyFault::Bond { bond: bond.name.clone(), node, reason }
+}

@@ -1,0 +1,76 @@
+//! Whether a topology can be: everything that would fail later, or only in the real cluster, is
+//! found here and named.
+
+mod addresses;
+mod bonds;
+mod fault;
+mod media;
+mod names;
+mod routes;
+#[cfg(test)]
+mod tests;
+mod ways;
+
+pub use fault::{LONGEST_DEVICE, MOST_NODES, TopologyFault};
+
+use super::{NicId, Topology};
+
+impl Topology {
+    /// Whether it can be.
+    ///
+    /// # Errors
+    /// [`TopologyFault`] names the first thing that can't, why, and what to do.
+    pub fn check(&self) -> Result<(), TopologyFault> {
+        // Indices first, since all that follows uses them.
+        count(self)?;
+        names::check(self)?;
+        media::check(self)?;
+        addresses::check(self)?;
+        bonds::check(self)?;
+        routes::check(self)?;
+        ways::check(self)
+    }
+
+    /// How messages call a NIC: `eth0 of n3`.
+    pub fn nic_name(&self, nic: NicId) -> String {
+        format!("{} of {}", self.nics[nic].name, self.nodes[self.nics[nic].node].name)
+    }
+}
+
+/// As many nodes as can be, and no index that leads nowhere.
+fn count(topology: &Topology) -> Result<(), TopologyFault> {
+    let (nodes, nics, media) = (topology.nodes.len(), topology.nics.len(), topology.media.len());
+    match &topology.nodes[..] {
+        [] => return Err(TopologyFault::NoNodes),
+        [node] => return Err(TopologyFault::Alone(node.name.clone())),
+        _ if nodes > MOST_NODES => return Err(TopologyFault::TooManyNodes(nodes)),
+        _ => {}
+    }
+    let within = |thing: String, what, place, count| {
+        if place < count {
+            return Ok(());
+        }
+        Err(TopologyFault::Dangling { thing, what, place, count })
+    };
+    for nic in &topology.nics {
+        within(format!("NIC {}", nic.name), "node", nic.node, nodes)?;
+        within(format!("NIC {}", nic.name), "medium", nic.medium, media)?;
+    }
+    for uplink in &topology.uplinks {
+        within("an uplink".to_owned(), "medium", uplink.from, media)?;
+        within("an uplink".to_owned(), "medium", uplink.to, media)?;
+    }
+    for bond in &topology.bonds {
+        within(format!("bond {}", bond.name), "node", bond.node, nodes)?;
+        for nic in &bond.nics {
+            within(format!("bond {}", bond.name), "NIC", *nic, nics)?;
+        }
+    }
+    for route in &topology.routes {
+        within(format!("the route to {}", route.to), "node", route.node, nodes)?;
+        for hop in &route.hops {
+            within(format!("the route to {}", route.to), "NIC", hop.nic, nics)?;
+        }
+    }
+    Ok(())
+}

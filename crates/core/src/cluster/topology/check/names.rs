@@ -1,0 +1,66 @@
+//! Names that hosts and network devices can have, each once.
+
+use std::collections::HashSet;
+
+use super::super::Topology;
+use super::{LONGEST_DEVICE, TopologyFault};
+
+/// The longest name of a host: a label of the DNS (RFC 1035, 2.3.4), which Linux' 64 bytes hold.
+const LONGEST_HOST: usize = 63;
+
+pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
+    let mut hosts = HashSet::new();
+    for node in &topology.nodes {
+        if !is_host(&node.name) {
+            return Err(TopologyFault::HostName(node.name.clone()));
+        }
+        // Host names are the same in any case (RFC 1035, 2.3.3).
+        once(&mut hosts, "nodes", node.name.to_ascii_lowercase())?;
+    }
+    let mut media = HashSet::new();
+    for medium in &topology.media {
+        device("a medium", &medium.name)?;
+        once(&mut media, "media", medium.name.clone())?;
+    }
+    let mut devices = HashSet::new();
+    let nics = topology.nics.iter().map(|nic| (nic.node, &nic.name));
+    let bonds = topology.bonds.iter().map(|bond| (bond.node, &bond.name));
+    for (node, name) in nics.chain(bonds) {
+        let owner = &topology.nodes[node].name;
+        device(&format!("a NIC or bond of {owner}"), name)?;
+        if name == "lo" || !devices.insert((node, name.as_str())) {
+            let what = format!("devices of {owner}");
+            return Err(TopologyFault::SameName { what, name: name.clone() });
+        }
+    }
+    Ok(())
+}
+
+fn once(seen: &mut HashSet<String>, what: &str, name: String) -> Result<(), TopologyFault> {
+    if seen.insert(name.clone()) {
+        return Ok(());
+    }
+    Err(TopologyFault::SameName { what: what.to_owned(), name })
+}
+
+fn is_host(name: &str) -> bool {
+    let label = |label: &str| {
+        let inner = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
+        !label.is_empty()
+            && label.bytes().all(inner)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    name.len() <= LONGEST_HOST && name.split('.').all(label)
+}
+
+fn device(what: &str, name: &str) -> Result<(), TopologyFault> {
+    let inner = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    let good = name.len() <= LONGEST_DEVICE
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(inner);
+    if good {
+        return Ok(());
+    }
+    Err(TopologyFault::DeviceName { what: what.to_owned(), name: name.to_owned() })
+}

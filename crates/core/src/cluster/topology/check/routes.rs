@@ -1,0 +1,87 @@
+//! Routes, each by itself: where it leads, and whether its hops are neighbours.
+
+use std::collections::HashSet;
+
+use super::super::forwarding::Forwarding;
+use super::super::subnet::mask;
+use super::super::{NextHop, Reach, Route, Selector, Topology};
+use super::TopologyFault;
+
+pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
+    let forwarding = Forwarding::of(topology);
+    let mut seen = HashSet::new();
+    for route in &topology.routes {
+        let reason = if seen.insert((route.node, route.to, route.prefix)) {
+            fits(topology, route).or_else(|| {
+                route.hops.iter().find_map(|hop| hop_fits(&forwarding, topology, route, hop))
+            })
+        } else {
+            Some("it is there twice: leave one out, or give one route both hops".to_owned())
+        };
+        if let Some(reason) = reason {
+            let node = topology.nodes[route.node].name.clone();
+            let to = format!("{}/{}", route.to, route.prefix);
+            return Err(TopologyFault::Route { node, to, reason });
+        }
+    }
+    Ok(())
+}
+
+fn fits(topology: &Topology, route: &Route) -> Option<String> {
+    if route.prefix > 32 {
+        return Some(format!("a prefix of {}: the most is 32", route.prefix));
+    }
+    if route.to.to_bits() & !mask(route.prefix) != 0 {
+        return Some("its address has bits beyond the prefix: set them to 0".to_owned());
+    }
+    if route.to == topology.nodes[route.node].address && route.prefix == 32 {
+        return Some("it leads to the node itself: leave it out".to_owned());
+    }
+    if route.hops.is_empty() {
+        return Some("it has no next hop: give it one".to_owned());
+    }
+    let distinct: HashSet<_> = route.hops.iter().map(|hop| (hop.nic, hop.via)).collect();
+    if distinct.len() < route.hops.len() {
+        return Some("it has one next hop twice: leave one out".to_owned());
+    }
+    if route.selector == Selector::Subflow && route.hops.len() > 1 {
+        return Some("subflows can't choose among routes: take packet or flow".to_owned());
+    }
+    None
+}
+
+fn hop_fits(
+    forwarding: &Forwarding<'_>,
+    topology: &Topology,
+    route: &Route,
+    hop: &NextHop,
+) -> Option<String> {
+    let nic = &topology.nics[hop.nic];
+    if nic.node != route.node {
+        return Some(format!("{} isn't its node's own NIC", topology.nic_name(hop.nic)));
+    }
+    let Some(via) = hop.via else {
+        if route.prefix == 32 && forwarding.station(hop.nic, route.to).is_none() {
+            return Some(format!(
+                "nobody on {} has that address: name the neighbour to go by",
+                nic.name
+            ));
+        }
+        return None;
+    };
+    if forwarding.station(hop.nic, via).is_none() {
+        return Some(format!("its hop {via} is no neighbour on {}: take one that is", nic.name));
+    }
+    let bond = topology.bonds.iter().find(|bond| bond.nics.contains(&hop.nic));
+    let near = |network: std::net::Ipv4Addr, prefix| {
+        (network.to_bits() ^ via.to_bits()) & mask(prefix) == 0
+    };
+    let known = match (nic.reach, nic.address) {
+        (Reach::Peer(peer), _) => peer == via,
+        (Reach::Subnet(prefix), Some(address)) => near(address, prefix),
+        _ => bond.is_some_and(|bond| near(bond.address, bond.prefix)),
+    };
+    (!known).then(|| {
+        format!("its hop {via} isn't in the network of {}: take its address there", nic.name)
+    })
+}

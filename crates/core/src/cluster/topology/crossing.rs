@@ -1,0 +1,96 @@
+//! What a frame crosses between two NICs, through one medium or several joined ones.
+
+use std::collections::VecDeque;
+
+use super::{MediumId, MediumKind, NicId, Resource, Topology};
+
+/// The shortest ways of a frame from one NIC to another, in order of the uplinks; none when no
+/// uplinks join their media.
+///
+/// Several ways are several spines: a switch chooses among them by flow.
+pub(super) fn crossings(topology: &Topology, from: NicId, to: NicId) -> Vec<Vec<Resource>> {
+    let (first, last) = (topology.nics[from].medium, topology.nics[to].medium);
+    let distances = distances(topology, last);
+    if distances[first].is_none() {
+        return Vec::new();
+    }
+    let mut ways = vec![(first, enter(topology, from))];
+    while ways.iter().any(|(at, _)| *at != last) {
+        ways =
+            ways.into_iter().flat_map(|(at, way)| nearer(topology, &distances, at, way)).collect();
+    }
+    for (_, way) in &mut ways {
+        if let MediumKind::Switch { .. } = topology.media[last].kind {
+            way.push(Resource::In(to));
+        }
+    }
+    ways.into_iter().map(|(_, way)| way).collect()
+}
+
+/// Uplinks to each medium from `from`; `None` for those that aren't joined to it.
+fn distances(topology: &Topology, from: MediumId) -> Vec<Option<u32>> {
+    let mut distances = vec![None; topology.media.len()];
+    distances[from] = Some(0);
+    let mut queue = VecDeque::from([(from, 0)]);
+    while let Some((at, distance)) = queue.pop_front() {
+        for (_, next) in uplinks_of(topology, at) {
+            if distances[next].is_none() {
+                distances[next] = Some(distance + 1);
+                queue.push_back((next, distance + 1));
+            }
+        }
+    }
+    distances
+}
+
+/// The uplinks of a medium, each as what crossing it takes and where it leads.
+fn uplinks_of(
+    topology: &Topology,
+    medium: MediumId,
+) -> impl Iterator<Item = (Resource, MediumId)> + '_ {
+    topology.uplinks.iter().enumerate().flat_map(move |(id, uplink)| {
+        let up = (uplink.from == medium).then_some((Resource::Up(id), uplink.to));
+        let down = (uplink.to == medium).then_some((Resource::Down(id), uplink.from));
+        up.into_iter().chain(down)
+    })
+}
+
+/// A way's first step: into the medium of the sending NIC.
+fn enter(topology: &Topology, nic: NicId) -> Vec<Resource> {
+    let medium = topology.nics[nic].medium;
+    match topology.media[medium].kind {
+        MediumKind::Hub { .. } => vec![Resource::Hub(medium)],
+        MediumKind::Wire => vec![Resource::Out(nic)],
+        MediumKind::Switch { .. } => {
+            [Some(Resource::Out(nic)), through(topology, medium)].into_iter().flatten().collect()
+        }
+    }
+}
+
+/// What passing a medium takes, besides its ports.
+fn through(topology: &Topology, medium: MediumId) -> Option<Resource> {
+    match topology.media[medium].kind {
+        MediumKind::Hub { .. } => Some(Resource::Hub(medium)),
+        MediumKind::Switch { backplane } => backplane.map(|_| Resource::Backplane(medium)),
+        MediumKind::Wire => None,
+    }
+}
+
+/// The ways that go on from `at` to a medium that is one uplink nearer to the goal; the way itself
+/// when it is there.
+fn nearer(
+    topology: &Topology,
+    distances: &[Option<u32>],
+    at: MediumId,
+    way: Vec<Resource>,
+) -> Vec<(MediumId, Vec<Resource>)> {
+    let Some(left) = distances[at].and_then(|distance| distance.checked_sub(1)) else {
+        return vec![(at, way)];
+    };
+    let next = uplinks_of(topology, at).filter(|(_, next)| distances[*next] == Some(left));
+    next.map(|(uplink, next)| {
+        let more = [Some(uplink), through(topology, next)].into_iter().flatten();
+        (next, way.iter().copied().chain(more).collect())
+    })
+    .collect()
+}

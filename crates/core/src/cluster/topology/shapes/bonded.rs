@@ -1,0 +1,28 @@
+//! Several nets across all nodes, used as one.
+
+use super::super::{Bond, NicId, Reach, Selector, Topology};
+use super::draft::Draft;
+use super::{Basis, Segment};
+
+/// `nets` hubs or switches across all nodes, a NIC of each node on each, and a bond a node.
+///
+/// Chosen by packet or by flow, the bond has the address and its NICs have none. By subflow, each
+/// net is a network of its own and each NIC has an address; the node's is that of its first NIC.
+pub fn bonded(basis: &Basis, nets: u32, segment: Segment, selector: Selector) -> Topology {
+    let mut draft = Draft::new(basis);
+    let media: Vec<_> =
+        (1..=nets).map(|net| draft.medium(format!("net{net}"), segment.kind())).collect();
+    for node in 0..draft.nodes() {
+        let nics: Vec<NicId> = (0..)
+            .zip(&media)
+            .map(|(net, medium)| match selector {
+                Selector::Subflow => draft.plug_in(node, *medium, basis.subnet.after(net)),
+                Selector::Packet | Selector::Flow => draft.plug(node, *medium, None, Reach::Nobody),
+            })
+            .collect();
+        let address = draft.address(node);
+        let (name, prefix) = ("bond0".to_owned(), basis.subnet.prefix());
+        draft.bond(Bond { node, name, nics, selector, address, prefix });
+    }
+    draft.done()
+}

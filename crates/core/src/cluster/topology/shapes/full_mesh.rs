@@ -1,0 +1,29 @@
+//! A wire for each pair of nodes.
+
+use super::super::{MediumId, MediumKind, Topology};
+use super::Basis;
+use super::draft::Draft;
+
+/// A wire for each pair: every node has a NIC for each other one, in their order, and its one
+/// address on all. Nothing is routed.
+pub fn full_mesh(basis: &Basis) -> Topology {
+    let mut draft = Draft::new(basis);
+    let count = draft.nodes();
+    for a in 0..count {
+        for b in a + 1..count {
+            draft.medium(format!("wire{a}-{b}"), MediumKind::Wire);
+        }
+    }
+    for node in 0..count {
+        for peer in (0..count).filter(|peer| *peer != node) {
+            draft.plug_peer(node, wire(count, node.min(peer), node.max(peer)), peer);
+        }
+    }
+    draft.done()
+}
+
+/// The wire between `a` and a later `b`: the earlier nodes' wires come first.
+fn wire(count: usize, a: usize, b: usize) -> MediumId {
+    let earlier: usize = (0..a).map(|node| count - 1 - node).sum();
+    earlier + (b - a - 1)
+}

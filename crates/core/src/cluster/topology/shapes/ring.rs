@@ -1,0 +1,34 @@
+//! A ring of wires: every node forwards, and packets take the shorter way round.
+
+use super::super::{MediumKind, NextHop, NodeId, Selector, Topology};
+use super::Basis;
+use super::draft::Draft;
+use super::full_mesh;
+
+/// A ring: `eth0` of a node leads to the next one, `eth1` to the one before, with the node's one
+/// address on both. Of two ways of the same length the one by the next node is taken. Fewer than
+/// three nodes make no ring, but a wire.
+pub fn ring(basis: &Basis) -> Topology {
+    let mut draft = Draft::new(basis);
+    let count = draft.nodes();
+    if count < 3 {
+        return full_mesh(basis);
+    }
+    for wire in 1..=count {
+        draft.medium(format!("wire{wire}"), MediumKind::Wire);
+    }
+    for node in 0..count {
+        let (next, before) = ((node + 1) % count, (node + count - 1) % count);
+        // Wire i leads from node i to the next one.
+        let ahead = draft.plug_peer(node, node, next);
+        let back = draft.plug_peer(node, before, before);
+        for steps in 2..count - 1 {
+            let to: NodeId = (node + steps) % count;
+            let (nic, via) = if steps <= count - steps { (ahead, next) } else { (back, before) };
+            let hop = NextHop { nic, via: Some(draft.address(via)) };
+            draft.host_route(node, draft.address(to), vec![hop], Selector::default());
+        }
+        draft.forward(node);
+    }
+    draft.done()
+}

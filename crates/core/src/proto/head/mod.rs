@@ -1,0 +1,215 @@
+//! The head machine: one copy as its head sees it. It decides who is alive, who feeds whom, who is
+//! done and why not. Control is a star: every agent reports here, and no verdict waits for the chain.
+
+mod chain;
+mod disks;
+mod event;
+mod faults;
+mod node;
+mod policy;
+mod retries;
+mod verdict;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use self::chain::LaneState;
+pub use self::event::{HeadEvent, HeadOrder};
+pub use self::faults::{BadFrame, Fault};
+use self::node::Node;
+pub use self::policy::Policy;
+pub use self::verdict::{NodeState, Verdict};
+use super::frame::Copy;
+use super::message::{FromAgent, LinkSide, NodeAddress, Report};
+use crate::plan::{HEAD, NodeId, Plan};
+
+/// One copy.
+#[derive(Debug)]
+pub struct Head {
+    copy: Copy,
+    policy: Policy,
+    /// For messages, by `NodeId`.
+    names: Vec<String>,
+    nodes: Vec<Node>,
+    addresses: Vec<NodeAddress>,
+    rails: Vec<u16>,
+    lanes: Vec<LaneState>,
+    root: Option<[u8; 32]>,
+    faults: BTreeMap<u64, Vec<NodeId>>,
+    bad_frames: Vec<BadFrame>,
+    finished: bool,
+    orders: VecDeque<HeadOrder>,
+}
+
+impl Head {
+    /// A copy by `plan` to agents that listen at `addresses` (by `NodeId`; the head's is not used).
+    #[must_use]
+    pub fn new(
+        copy: Copy,
+        plan: &Plan,
+        addresses: Vec<NodeAddress>,
+        policy: Policy,
+        now: u64,
+    ) -> Self {
+        let node = || Node {
+            state: NodeState::Joining,
+            last_seen: now,
+            report: Report::default(),
+            mark: (now, 0),
+            detached: false,
+            held_up: false,
+            left: false,
+            root: None,
+        };
+        let mut head = Self {
+            copy,
+            policy,
+            names: plan.nodes.iter().map(|node| node.name.clone()).collect(),
+            nodes: plan.nodes.iter().map(|_| node()).collect(),
+            addresses,
+            rails: plan.lanes.iter().map(|lane| lane.rail).collect(),
+            lanes: Vec::new(),
+            root: None,
+            faults: BTreeMap::new(),
+            bad_frames: Vec::new(),
+            finished: false,
+            orders: VecDeque::new(),
+        };
+        for lane in &plan.lanes {
+            let mut state = LaneState {
+                route: lane.route.clone(),
+                chain: lane.route.clone(),
+                ..LaneState::default()
+            };
+            for &node in lane.route.iter().skip(1) {
+                state.next_epoch += 1;
+                state.epochs.insert(node, state.next_epoch);
+            }
+            head.lanes.push(state);
+        }
+        head
+    }
+
+    /// Where each node stands, the head first.
+    pub fn states(&self) -> impl Iterator<Item = &NodeState> {
+        self.nodes.iter().map(|node| &node.state)
+    }
+
+    /// What a node reported last.
+    #[must_use]
+    pub fn report(&self, node: NodeId) -> &Report {
+        &self.nodes[node.index()].report
+    }
+
+    /// Whether a node was told to drop what its disk can't take.
+    #[must_use]
+    pub fn is_detached(&self, node: NodeId) -> bool {
+        self.nodes[node.index()].detached
+    }
+
+    /// When time itself becomes an event, in nanoseconds; `None` when it never does.
+    #[must_use]
+    pub fn deadline(&self) -> Option<u64> {
+        let silence = (1..self.nodes.len())
+            .filter(|&at| self.is_alive(at))
+            .map(|at| self.nodes[at].last_seen + self.policy.silence_ns);
+        let retries =
+            self.lanes.iter().flat_map(|lane| lane.retries.values().filter_map(|retry| retry.due));
+        silence.chain(retries).min().filter(|_| !self.finished)
+    }
+
+    /// Takes note of what happened at `now` (nanoseconds of a clock that only goes forward).
+    pub fn handle(&mut self, now: u64, event: HeadEvent) {
+        match event {
+            HeadEvent::From(node, message) => {
+                if let Some(node) = self.nodes.get_mut(node.index()) {
+                    node.last_seen = now;
+                }
+                self.message(now, node, message);
+            }
+            HeadEvent::Lost(node, reason) => self.gone(node, NodeState::Dead(reason)),
+            HeadEvent::SourceRead(root) => {
+                self.root = Some(root);
+                (1..self.nodes.len()).for_each(|at| self.commit(at));
+            }
+            HeadEvent::SourceFailed(reason) => self.give_up(&reason),
+            HeadEvent::LinkLost(lane, epoch, reason) => {
+                self.link_lost(now, HEAD, (lane, epoch, LinkSide::Down), reason);
+            }
+            HeadEvent::BadFrame(lane, epoch) => self.bad_frame(HEAD, lane, epoch, LinkSide::Down),
+            HeadEvent::Interrupted => self.give_up("interrupted"),
+            // Who was silent then may have spoken: nobody is dead because the head was.
+            HeadEvent::Slept(ns) => self.nodes.iter_mut().for_each(|node| node.last_seen += ns),
+            HeadEvent::Tick => self.tick(now),
+        }
+        self.finish();
+    }
+
+    /// The next thing to do; `None` when there is nothing until something happens.
+    pub fn poll(&mut self) -> Option<HeadOrder> {
+        self.orders.pop_front()
+    }
+
+    fn message(&mut self, now: u64, id: NodeId, message: FromAgent) {
+        let at = id.index();
+        if at == 0 || at >= self.nodes.len() {
+            return;
+        }
+        let copy = self.copy;
+        match message {
+            FromAgent::Heartbeat(Some(report)) => self.judge_disk(now, id, report),
+            FromAgent::Ready(of) if of == copy && self.nodes[at].state == NodeState::Joining => {
+                self.nodes[at].state = NodeState::Ready;
+            }
+            FromAgent::LinkLost { copy: of, lane, epoch, side, reason } if of == copy => {
+                self.link_lost(now, id, (lane, epoch, side), reason);
+            }
+            FromAgent::Bad(of, index) if of == copy => {
+                let seen = self.faults.entry(index).or_default();
+                if !seen.contains(&id) {
+                    seen.push(id);
+                }
+            }
+            FromAgent::BadFrame { copy: of, lane, epoch, side } if of == copy => {
+                self.bad_frame(id, lane, epoch, side);
+            }
+            FromAgent::Complete(of, root, report) if of == copy => {
+                self.nodes[at].root = Some(root);
+                self.nodes[at].report = report;
+                if self.is_alive(at) && self.nodes[at].state != NodeState::Committed {
+                    self.nodes[at].state = NodeState::Complete;
+                    self.commit(at);
+                }
+            }
+            FromAgent::Committed(of, report) if of == copy && self.is_alive(at) => {
+                self.nodes[at].report = report;
+                self.nodes[at].state = NodeState::Committed;
+            }
+            FromAgent::Failed(of, reason) if of == copy => {
+                self.gone(id, NodeState::Failed(reason));
+            }
+            _ => {}
+        }
+    }
+
+    /// A node's name, as messages say it.
+    fn name(&self, id: NodeId) -> &str {
+        if id == HEAD { "the head" } else { &self.names[id.index()] }
+    }
+
+    fn tick(&mut self, now: u64) {
+        for at in 1..self.nodes.len() {
+            let silent = now.saturating_sub(self.nodes[at].last_seen);
+            if self.is_alive(at) && silent >= self.policy.silence_ns {
+                let id = NodeId(u32::try_from(at).expect("a plan has fewer nodes"));
+                let mut reason = format!("no word from it for {} ms", silent / 1_000_000);
+                if let Some(word) = self.neighbours_word(id) {
+                    reason = format!("{reason}; {word}");
+                }
+                self.gone(id, NodeState::Dead(reason));
+            }
+        }
+        for lane in 0..self.lanes.len() {
+            self.retry_links(now, lane);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Where a node stands and how it ends: whole, failed or dead, each with a reason.
+
+use super::{Head, HeadOrder};
+use crate::plan::NodeId;
+use crate::proto::message::ToAgent;
+
+/// Where a node stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeState {
+    /// Told of the copy.
+    Joining,
+    /// Its destination is open.
+    Ready,
+    /// It holds every block.
+    Complete,
+    /// Its file has its final name.
+    Committed,
+    /// It can't go on.
+    Failed(String),
+    /// It is gone.
+    Dead(String),
+}
+
+/// How a node ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The whole file is there.
+    Ok,
+    /// It isn't, and why.
+    Failed(String),
+    /// The node died, and how it was noticed.
+    Dead(String),
+}
+
+impl Head {
+    /// How a node ended; `None` while it hasn't.
+    #[must_use]
+    pub fn verdict(&self, node: NodeId) -> Option<Verdict> {
+        match &self.nodes[node.index()].state {
+            NodeState::Committed => Some(Verdict::Ok),
+            NodeState::Failed(reason) => Some(Verdict::Failed(reason.clone())),
+            NodeState::Dead(reason) => Some(Verdict::Dead(reason.clone())),
+            NodeState::Joining | NodeState::Ready | NodeState::Complete => None,
+        }
+    }
+
+    /// Lets a node complete once the whole source has been read and proved unchanged.
+    pub(super) fn commit(&mut self, at: usize) {
+        let (Some(root), Some(theirs)) = (self.root, self.nodes[at].root) else { return };
+        if self.nodes[at].state != NodeState::Complete {
+            return;
+        }
+        let id = NodeId(u32::try_from(at).expect("a plan has fewer nodes"));
+        if root == theirs {
+            self.orders.push_back(HeadOrder::Send(id, ToAgent::Commit(self.copy, root)));
+        } else {
+            let reason = "its blocks are not those of the source".to_owned();
+            self.gone(id, NodeState::Failed(reason));
+        }
+    }
+
+    /// Takes a node off every chain. What it had committed stays committed.
+    pub(super) fn gone(&mut self, id: NodeId, state: NodeState) {
+        let node = &mut self.nodes[id.index()];
+        if std::mem::replace(&mut node.left, true) {
+            return;
+        }
+        let alive = !matches!(state, NodeState::Dead(_));
+        if node.state != NodeState::Committed {
+            node.state = state;
+            if alive {
+                self.orders.push_back(HeadOrder::Send(id, ToAgent::Close(self.copy)));
+            }
+        }
+        for lane in 0..self.lanes.len() {
+            self.splice(lane, id);
+        }
+    }
+
+    /// Ends the copy for everyone who hasn't got it.
+    pub(super) fn give_up(&mut self, reason: &str) {
+        for at in 1..self.nodes.len() {
+            let id = NodeId(u32::try_from(at).expect("a plan has fewer nodes"));
+            if self.verdict(id).is_none() {
+                self.nodes[at].state = NodeState::Failed(reason.to_owned());
+                self.orders.push_back(HeadOrder::Send(id, ToAgent::Close(self.copy)));
+            }
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        let all = (1..self.nodes.len())
+            .all(|at| self.verdict(NodeId(u32::try_from(at).unwrap_or(0))).is_some());
+        if all && !self.finished {
+            self.finished = true;
+            self.orders.push_back(HeadOrder::Finished);
+        }
+    }
+
+    pub(super) fn is_alive(&self, at: usize) -> bool {
+        !self.nodes[at].left
+    }
+}

@@ -1,0 +1,67 @@
+//! Blocks that may have been cut off: a changed block accuses its hop only if it was whole.
+
+use super::{Relay, RelayOrder};
+use crate::proto::frame::Kind;
+use crate::proto::sink::{Landing, Sink};
+
+/// A block that came from upstream, and may have been cut off on the way there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unsettled {
+    pub(super) index: u64,
+    pub(super) stored: bool,
+    /// It was passed on, and the downstream has to hear if it is void.
+    pub(super) forwarded: bool,
+    /// It came in changed.
+    pub(super) changed: bool,
+}
+
+impl Relay {
+    pub(super) fn void(&mut self, index: u64, sink: &Sink) {
+        let Some(place) = self.blocks.ordinal(index) else { return };
+        if place + 1 == self.cursor {
+            self.cursor = place;
+        }
+        let Some(at) = self.unsettled.iter().position(|block| block.index == index) else { return };
+        let block = self.unsettled.remove(at);
+        self.void_down(block);
+        if block.stored && sink.is_flying(index) {
+            self.doubts.push(Unsettled { forwarded: false, ..block });
+        }
+    }
+
+    /// Tells the downstream that a block which was passed on to it is void.
+    pub(super) fn void_down(&mut self, block: Unsettled) {
+        let Some(place) = self.blocks.ordinal(block.index) else { return };
+        if let Some(down) = self.down.as_mut().filter(|down| block.forwarded && down.resumed) {
+            if down.next == place + 1 {
+                down.next = place;
+            }
+            self.orders.push_back(RelayOrder::SendDown(Kind::Void, block.index));
+        }
+    }
+
+    /// The stream goes on: whatever came in changed before was changed on the way, not cut off.
+    pub(super) fn settle(&mut self) {
+        for block in self.unsettled.drain(..).filter(|block| block.changed) {
+            self.orders.push_back(RelayOrder::ReportBad(block.index));
+        }
+    }
+
+    pub(super) fn landed(&mut self, index: u64, landing: Landing, sink: &mut Sink) {
+        sink.landed(index, landing);
+        self.flying = self.flying.saturating_sub(1);
+        let doubt = self.doubts.iter().position(|block| block.index == index);
+        let doubt = doubt.map(|at| self.doubts.remove(at));
+        if landing == Landing::Written {
+            return;
+        }
+        self.lacking.insert(index);
+        if let Some(block) = doubt {
+            self.void_down(block);
+        } else if let Some(block) = self.unsettled.iter_mut().find(|block| block.index == index) {
+            block.changed = true;
+        } else {
+            self.orders.push_back(RelayOrder::ReportBad(index));
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What a relay machine hears, and what it has its driver do.
+
+use crate::plan::NodeId;
+use crate::proto::frame::Kind;
+use crate::proto::message::{LinkSide, Route};
+use crate::proto::sink::{Landing, SinkError};
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RelayEvent {
+    /// The head changed this lane's hops.
+    Route(Route),
+    /// The link to the downstream is open.
+    DownOpened(u32),
+    /// The link to the downstream of this epoch broke, or couldn't be opened.
+    DownLost(u32, String),
+    /// The downstream asked (`Resume` with a place in the lane, `Again` with a block's index).
+    Asked(Kind, u64),
+    /// The upstream has opened its link.
+    UpOpened(u32),
+    /// The link from the upstream of this epoch broke.
+    UpLost(u32, String),
+    /// A block's header came from upstream.
+    Block(u64, [u8; 32]),
+    /// The upstream says that the block it sent was cut off.
+    Void(u64),
+    /// The upstream has sent the lane's last block.
+    End,
+    /// A `Receive` is done.
+    Received {
+        /// Whether the writer has the block.
+        stored: bool,
+    },
+    /// A `Receive` ended early because the upstream broke; what had been forwarded was padded.
+    CutOff,
+    /// A `Feed` is done.
+    Fed,
+    /// A block that was stored ended.
+    Landed(u64, Landing),
+    /// The head lets this node drop what its disk can't take.
+    Detached,
+}
+
+/// Whether a received block goes to the node's writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Store {
+    /// Not wanted.
+    No,
+    /// If the writer has room: this node was told not to hold the others up.
+    IfRoom,
+    /// Yes; waiting for room if need be.
+    Yes,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RelayOrder {
+    /// Connect to the downstream that the route names, for this epoch.
+    OpenDown(NodeId, u32),
+    /// Close the link to the downstream.
+    CloseDown,
+    /// Close the link from the upstream.
+    CloseUp,
+    /// Send a frame upstream.
+    AskUp(Kind, u64),
+    /// Send a frame without a block downstream.
+    SendDown(Kind, u64),
+    /// Receive the block whose header has come; answer with `Received` or `CutOff`.
+    Receive {
+        /// Its index.
+        index: u64,
+        /// Whether it goes to the writer.
+        store: Store,
+        /// Whether it is passed on while it arrives.
+        forward: bool,
+    },
+    /// Read the block from the sink, seal it under this incarnation and send it downstream; answer
+    /// with `Fed`.
+    Feed {
+        /// Its index.
+        index: u64,
+        /// The incarnation of this node's key.
+        incarnation: u32,
+    },
+    /// Tell the head that a block came in changed.
+    ReportBad(u64),
+    /// Tell the head that a link is lost.
+    ReportLost(LinkSide, u32, String),
+    /// The copy can't go on here.
+    Fail(SinkError),
+}

@@ -1,0 +1,131 @@
+//! A relay's two links: who is at their ends, and how far these have come.
+
+use std::collections::VecDeque;
+
+use super::{Busy, Relay, RelayOrder};
+use crate::plan::NodeId;
+use crate::proto::frame::Kind;
+use crate::proto::message::{LinkSide, Route};
+use crate::proto::sink::Sink;
+
+/// How many blocks a downstream may ask for again at a time; what it asks beyond is forgotten.
+const AGAIN_MAX: usize = 64;
+
+#[derive(Debug)]
+pub(super) struct Down {
+    pub(super) node: NodeId,
+    pub(super) epoch: u32,
+    /// The downstream has said where it stands.
+    pub(super) resumed: bool,
+    /// The place in the lane of the next block that it expects.
+    pub(super) next: u64,
+    pub(super) again: VecDeque<u64>,
+    pub(super) ended: bool,
+}
+
+impl Down {
+    /// Takes note that the block `index`, at `place` in the lane, has gone out on this link.
+    pub(super) fn sent(&mut self, index: u64, place: u64) {
+        let again = self.again.iter().position(|&again| again == index);
+        if let Some(at) = again {
+            self.again.remove(at);
+            // A frame must follow every block, or its receiver couldn't tell cut off from changed.
+            self.ended = false;
+        }
+        if place == self.next || place > self.next && again.is_none() {
+            self.next = place + 1;
+        }
+    }
+}
+
+impl Relay {
+    pub(super) fn route(&mut self, route: &Route) {
+        let epoch = route.upstream.map(|(_, epoch)| epoch);
+        if self.up.map(|(epoch, _)| epoch) != epoch {
+            if matches!(self.up, Some((_, true))) {
+                self.orders.push_back(RelayOrder::CloseUp);
+            }
+            self.up = epoch.map(|epoch| (epoch, false));
+        }
+        let epoch = route.downstream.map(|(_, epoch, _)| epoch);
+        if self.down.as_ref().map(|down| down.epoch) != epoch {
+            if self.down.is_some() {
+                self.orders.push_back(RelayOrder::CloseDown);
+            }
+            self.down = route.downstream.map(|(node, epoch, _)| Down {
+                node,
+                epoch,
+                resumed: false,
+                next: 0,
+                again: VecDeque::new(),
+                ended: false,
+            });
+            for block in self.unsettled.iter_mut().chain(&mut self.doubts) {
+                block.forwarded = false;
+            }
+            if let Some(down) = &self.down {
+                self.orders.push_back(RelayOrder::OpenDown(down.node, down.epoch));
+            }
+        }
+    }
+
+    pub(super) fn down_lost(&mut self, lost: u32, reason: String) {
+        if matches!(self.busy, Busy::Feeding { to, .. } if to == lost) {
+            // The loss is the answer to the feed: none other comes.
+            self.busy = Busy::No;
+        }
+        if let Some(down) = self.down.as_mut().filter(|down| down.epoch == lost) {
+            // The place stays taken until the head says who comes next: reading on would only mean
+            // sealing again what a new downstream has yet to get.
+            down.resumed = false;
+            down.again.clear();
+            self.orders.push_back(RelayOrder::ReportLost(LinkSide::Down, lost, reason));
+        }
+    }
+
+    pub(super) fn asked_by_down(&mut self, kind: Kind, index: u64) {
+        let Some(down) = &mut self.down else { return };
+        match kind {
+            Kind::Resume => {
+                down.resumed = true;
+                down.ended = false;
+                down.next = index.min(self.blocks.len());
+            }
+            Kind::Again => {
+                let room = down.again.len() < AGAIN_MAX && !down.again.contains(&index);
+                if room && self.blocks.ordinal(index).is_some() {
+                    down.again.push_back(index);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn up_opened(&mut self, opened: u32, sink: &Sink) {
+        let Some((epoch, open)) = &mut self.up else { return };
+        if *epoch != opened {
+            return;
+        }
+        *open = true;
+        self.up_ended = false;
+        self.asked.clear();
+        self.orders.push_back(RelayOrder::AskUp(Kind::Resume, self.cursor));
+        // The old upstream may have been cut off in these and lost before it could say so.
+        for block in std::mem::take(&mut self.unsettled) {
+            if block.stored && sink.is_flying(block.index) {
+                self.doubts.push(block);
+            } else if block.changed || !block.stored {
+                self.void_down(block);
+            }
+        }
+    }
+
+    pub(super) fn up_lost(&mut self, lost: u32, reason: String) {
+        if let Some((epoch, open)) = &mut self.up
+            && *epoch == lost
+        {
+            *open = false;
+            self.orders.push_back(RelayOrder::ReportLost(LinkSide::Up, lost, reason));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The relay machine: one lane on one node, from the head's first hop to the chain's tail.
+//!
+//! Every node runs the same machine. The head's has no upstream and a sink that holds everything,
+//! so it feeds; a relay forwards a block while it still arrives, and feeds from its own sink when
+//! its downstream is behind (a dead node was spliced out, a block came in changed); the tail has no
+//! downstream. The driver calls `handle` for what happened and `poll` until it says `None`.
+
+mod doubt;
+mod event;
+mod feed;
+mod links;
+mod receive;
+mod repair;
+
+use std::collections::{BTreeSet, VecDeque};
+
+use self::doubt::Unsettled;
+pub use self::event::{RelayEvent, RelayOrder, Store};
+use self::links::Down;
+use super::sink::Sink;
+use crate::plan::LaneBlocks;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Busy {
+    No,
+    /// `to` is the epoch of the link that the block is forwarded on.
+    Receiving {
+        index: u64,
+        store: Store,
+        to: Option<u32>,
+    },
+    Feeding {
+        index: u64,
+        to: u32,
+    },
+}
+
+/// One lane on one node.
+#[derive(Debug)]
+pub struct Relay {
+    blocks: LaneBlocks,
+    /// The link from upstream: its epoch, and whether it is open. The head has none.
+    up: Option<(u32, bool)>,
+    is_head: bool,
+    /// The place in the lane of the next block that the upstream will send.
+    cursor: u64,
+    /// The upstream has sent its last block.
+    up_ended: bool,
+    down: Option<Down>,
+    busy: Busy,
+    incarnation: u32,
+    /// Blocks that went by and are neither held nor with the writer.
+    lacking: BTreeSet<u64>,
+    /// Blocks asked for again, not yet received.
+    asked: BTreeSet<u64>,
+    /// Blocks that may yet be declared void: those received since the stream last went on. (Blocks
+    /// asked for again prove nothing: a neighbour sends them while it still waits to hear whether
+    /// what it passed on was cut off.)
+    unsettled: Vec<Unsettled>,
+    /// Blocks with the writer that were cut off, or may have been.
+    doubts: Vec<Unsettled>,
+    detached: bool,
+    /// How many of this lane's blocks are with the writer.
+    flying: usize,
+    orders: VecDeque<RelayOrder>,
+}
+
+impl Relay {
+    /// The relay of a node in the lane `blocks`.
+    #[must_use]
+    pub fn new(blocks: LaneBlocks, is_head: bool) -> Self {
+        Self {
+            blocks,
+            up: None,
+            is_head,
+            cursor: if is_head { blocks.len() } else { 0 },
+            up_ended: is_head,
+            down: None,
+            busy: Busy::No,
+            incarnation: 0,
+            lacking: BTreeSet::new(),
+            asked: BTreeSet::new(),
+            unsettled: Vec::new(),
+            doubts: Vec::new(),
+            detached: false,
+            flying: 0,
+            orders: VecDeque::new(),
+        }
+    }
+
+    /// Blocks that have come from upstream, counting from the lane's start.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.cursor
+    }
+
+    /// Whether the next frame from upstream may be read. A relay leaves it in the socket while it
+    /// would have nowhere to go: that is the chain's back-pressure.
+    #[must_use]
+    pub fn may_read(&self, sink: &Sink) -> bool {
+        let open = matches!(self.up, Some((_, true)));
+        let settled = self.doubts.is_empty();
+        let down_ready = self.down.as_ref().is_none_or(|down| {
+            let behind = down.next < self.cursor;
+            let waiting = behind && sink.will_serve(self.blocks.index(down.next));
+            down.resumed && !waiting
+        });
+        open && self.busy == Busy::No && settled && down_ready
+    }
+
+    /// Takes note of what happened.
+    pub fn handle(&mut self, event: RelayEvent, sink: &mut Sink) {
+        match event {
+            RelayEvent::Route(route) => self.route(&route),
+            RelayEvent::DownOpened(_) => self.incarnation += 1,
+            RelayEvent::DownLost(epoch, reason) => self.down_lost(epoch, reason),
+            RelayEvent::Asked(kind, index) => self.asked_by_down(kind, index),
+            RelayEvent::UpOpened(epoch) => self.up_opened(epoch, sink),
+            RelayEvent::UpLost(epoch, reason) => self.up_lost(epoch, reason),
+            RelayEvent::Block(index, content) => self.block(index, content, sink),
+            RelayEvent::Void(index) => self.void(index, sink),
+            RelayEvent::End => self.end(sink),
+            RelayEvent::Received { stored } => self.received_block(stored, sink),
+            RelayEvent::CutOff => self.cut_off(sink),
+            RelayEvent::Fed => self.fed(),
+            RelayEvent::Landed(index, landing) => self.landed(index, landing, sink),
+            RelayEvent::Detached => self.detached = true,
+        }
+    }
+
+    /// The next thing to do; `None` when there is nothing until something happens.
+    pub fn poll(&mut self, sink: &Sink) -> Option<RelayOrder> {
+        if let Some(order) = self.orders.pop_front() {
+            return Some(order);
+        }
+        if self.busy != Busy::No {
+            return None;
+        }
+        self.feed(sink).or_else(|| self.ask_for_missing(sink))
+    }
+}

@@ -1,0 +1,78 @@
+//! The hub: one wire that all stations share, one at a time and fairly.
+//!
+//! Every frame that comes in at a port, data or acknowledgement, goes through one IFB before the
+//! bridge sends it to all other ports. On the IFB, htb gives each station a queue of its own and the
+//! wire's rate to all of them together, frame by frame in turn: what carrier sense gives stations
+//! that always have something to send, without the collisions.
+
+use garland_core::cluster::topology::{Ethernet, MediumId, Topology};
+
+use super::port::senders;
+use super::queue::funnel;
+use super::{Port, tc};
+use crate::device;
+use crate::plan::Step;
+use crate::shaping::WIRE;
+
+/// The class under which all stations' classes are.
+pub(crate) const ALL: u32 = 1;
+/// The first station's class; they are numbered in the ports' order.
+const FIRST: u32 = 0x10;
+/// What can't be told to come from a station.
+const STRAY: u32 = 0xf;
+
+/// Bytes that wait at a station when the topology doesn't say: a NIC's ring of some 40 frames.
+const BUFFER: u64 = 65_536;
+
+/// The wire's queues. Node sides have their own.
+pub(super) fn queues(topology: &Topology, id: MediumId, ports: &[Port]) -> Vec<Step> {
+    let medium = &topology.media[id];
+    let rate = medium.rate.expect("a hub without a rate isn't valid").bits_per_second();
+    let shared = device::shared(id);
+    let buffer = medium.buffer.unwrap_or(BUFFER);
+    // The default class counts as a station, so that the guaranteed rates sum to the wire's.
+    let share = rate / (ports.len() as u64 + 1);
+    let mut steps = funnel(id, ports);
+    steps.push(tc(format!("qdisc add dev {shared} root handle 1: htb default {STRAY:x}")));
+    steps.push(whole(id, "add", rate));
+    let classes = (FIRST..).take(ports.len()).chain([STRAY]);
+    for class in classes.clone() {
+        steps.push(tc(format!(
+            "class add dev {shared} parent 1:{ALL:x} classid 1:{class:x} htb rate {share}bit ceil \
+             {rate}bit {FRAMES}"
+        )));
+        steps.push(tc(format!(
+            "qdisc add dev {shared} parent 1:{class:x} handle {class:x}: bfifo limit {buffer}"
+        )));
+    }
+    for (port, class) in ports.iter().zip(classes) {
+        let senders = senders(topology, id, port);
+        steps.extend(senders.into_iter().map(|sender| sort(&shared, sender, class)));
+    }
+    steps
+}
+
+/// One frame at a time, each with the 24 bytes that it occupies the wire beyond what the kernel
+/// counts.
+const FRAMES: &str = "burst 1538 cburst 1538 quantum 1538 overhead 24 mpu 84";
+const _: () = assert!(WIRE == 1538, "FRAMES says how long a frame is");
+
+/// The class of all stations together: `add` it, or `change` its rate.
+pub(crate) fn whole(id: MediumId, verb: &str, rate: u64) -> Step {
+    let shared = device::shared(id);
+    tc(format!(
+        "class {verb} dev {shared} parent 1: classid 1:{ALL:x} htb rate {rate}bit ceil {rate}bit \
+         {FRAMES}"
+    ))
+}
+
+/// Frames from `sender` go to `class`. Seen from where IP would begin, the source's 6 bytes are at
+/// -8; u32 takes them as 4 and 2.
+fn sort(shared: &str, sender: Ethernet, class: u32) -> Step {
+    let [a, b, c, d, e, f] = sender.0;
+    tc(format!(
+        "filter add dev {shared} parent 1: protocol all prio 1 u32 match u32 \
+         0x{a:02x}{b:02x}{c:02x}{d:02x} 0xffffffff at -8 match u16 0x{e:02x}{f:02x} 0xffff at -4 \
+         flowid 1:{class:x}"
+    ))
+}

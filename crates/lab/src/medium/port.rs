@@ -1,0 +1,85 @@
+use garland_core::cluster::topology::{Ethernet, MediumId, NicId, Topology};
+
+use crate::device;
+
+/// What is plugged into a medium's port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Station {
+    /// A node's NIC.
+    Nic(NicId),
+    /// Another medium, by the place of the uplink that joins them.
+    Uplink(usize),
+}
+
+/// A port of a medium.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Port {
+    /// The device, in the media's namespace.
+    pub device: String,
+    /// What is plugged in.
+    pub station: Station,
+    /// Bits per second that the medium sends out of this port at most.
+    pub rate: Option<u64>,
+}
+
+/// The ports of a medium: of NICs first, then of uplinks.
+pub fn ports(topology: &Topology, medium: MediumId) -> Vec<Port> {
+    let rate = |medium: MediumId| topology.media[medium].rate.map(|rate| rate.bits_per_second());
+    let nics = topology.stations(medium).map(|(nic, _)| Port {
+        device: device::port(nic),
+        station: Station::Nic(nic),
+        rate: rate(medium),
+    });
+    let uplinks = topology.uplinks.iter().enumerate().flat_map(|(place, uplink)| {
+        let slower = [rate(uplink.from), rate(uplink.to)].into_iter().flatten().min();
+        let own = uplink.rate.map(|rate| rate.bits_per_second()).or(slower);
+        let ends = [uplink.from, uplink.to].into_iter().zip(device::uplink(place));
+        ends.filter(move |(end, _)| *end == medium).map(move |(_, device)| Port {
+            device,
+            station: Station::Uplink(place),
+            rate: own,
+        })
+    });
+    nics.chain(uplinks).collect()
+}
+
+/// The NICs whose frames can come in at a port, with the Ethernet addresses they send from: the NIC
+/// that is plugged in, or all on the far side of an uplink.
+pub(super) fn senders(topology: &Topology, medium: MediumId, port: &Port) -> Vec<Ethernet> {
+    match port.station {
+        Station::Nic(nic) => vec![sends_from(topology, nic)],
+        Station::Uplink(place) => {
+            let uplink = &topology.uplinks[place];
+            let far = if uplink.from == medium { uplink.to } else { uplink.from };
+            let mut media = vec![medium, far];
+            let mut at = 1;
+            while let Some(&here) = media.get(at) {
+                for uplink in &topology.uplinks {
+                    let next = match here {
+                        here if here == uplink.from => uplink.to,
+                        here if here == uplink.to => uplink.from,
+                        _ => continue,
+                    };
+                    if !media.contains(&next) {
+                        media.push(next);
+                    }
+                }
+                at += 1;
+            }
+            let beyond = |medium: &MediumId| media[1..].contains(medium);
+            let nics = topology.nics.iter().enumerate().filter(|(_, nic)| beyond(&nic.medium));
+            nics.map(|(nic, _)| sends_from(topology, nic)).collect()
+        }
+    }
+}
+
+/// The Ethernet address that a NIC's frames come from: in a bond that works below IP, that of the
+/// bond's first NIC.
+pub(crate) fn sends_from(topology: &Topology, nic: NicId) -> Ethernet {
+    let bond = topology.bonds.iter().find(|bond| {
+        bond.selector != garland_core::cluster::topology::Selector::Subflow
+            && bond.nics.contains(&nic)
+    });
+    let first = bond.and_then(|bond| bond.nics.first()).copied().unwrap_or(nic);
+    topology.nics[first].ethernet
+}

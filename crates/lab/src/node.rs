@@ -1,0 +1,122 @@
+//! What a node knows of its network: settings, addresses, queues of its NICs.
+
+use garland_core::cluster::topology::{Nic, NicId, NodeId, Reach, Selector, Topology};
+
+use crate::plan::{Place, Step};
+use crate::shaping::{self, Shaping};
+use crate::{medium, route};
+
+/// Writes lines for one node.
+pub(crate) struct Writer(Place);
+
+impl Writer {
+    /// A writer for a node.
+    pub(crate) fn of(topology: &Topology, node: NodeId) -> Writer {
+        Writer(Place::Node(topology.nodes[node].name.clone()))
+    }
+
+    pub(crate) fn ip(&self, line: String) -> Step {
+        Step::Ip { place: self.0.clone(), line }
+    }
+
+    pub(crate) fn tc(&self, line: String) -> Step {
+        Step::Tc { place: self.0.clone(), line }
+    }
+
+    pub(crate) fn nft(&self, rules: String) -> Step {
+        Step::Nft { place: self.0.clone(), rules }
+    }
+
+    pub(crate) fn sysctl(&self, key: &str, value: impl ToString) -> Step {
+        Step::Sysctl { place: self.0.clone(), key: key.to_owned(), value: value.to_string() }
+    }
+}
+
+/// All of a node. Its namespace and its NICs are there.
+pub(crate) fn steps(topology: &Topology, shaping: &Shaping, node: NodeId) -> Vec<Step> {
+    let write = Writer::of(topology, node);
+    let mut steps = settings(topology, shaping, node, &write);
+    steps.push(write.ip("link set lo up".to_owned()));
+    steps.extend(
+        own_address(topology, node)
+            .then(|| write.ip(format!("addr add {}/32 dev lo", topology.nodes[node].address))),
+    );
+    for (id, nic) in topology.nics_of(node) {
+        steps.extend(plug_in(nic, shaping.one_frame_at_a_time(nic.medium), &write));
+        debug_assert_eq!(topology.nics[id].name, nic.name);
+    }
+    steps.extend(route::steps(topology, node, &write));
+    steps.extend(topology.nics_of(node).filter_map(|(id, nic)| {
+        let bucket = nic_bucket(topology, shaping, id)?;
+        Some(write.tc(format!("qdisc add dev {} root {bucket}", nic.name)))
+    }));
+    steps
+}
+
+/// Whether a node's address is one of its own, on the loopback device: no NIC and no bond has it.
+pub(crate) fn own_address(topology: &Topology, node: NodeId) -> bool {
+    let address = topology.nodes[node].address;
+    let of_nic = topology.nics_of(node).any(|(_, nic)| nic.address == Some(address));
+    let of_bond = topology.bonds.iter().any(|bond| bond.node == node && bond.address == address);
+    !of_nic && !of_bond
+}
+
+fn settings(topology: &Topology, shaping: &Shaping, node: NodeId, write: &Writer) -> Vec<Step> {
+    let forwards = topology.nodes[node].forwards;
+    let mut steps = vec![
+        write.sysctl("net.ipv6.conf.all.disable_ipv6", 1),
+        write.sysctl("net.ipv4.ip_forward", u8::from(forwards)),
+        write.sysctl("net.ipv4.tcp_rmem", "4096 131072 33554432"),
+        write.sysctl("net.ipv4.tcp_wmem", "4096 16384 4194304"),
+    ];
+    let nics: Vec<&Nic> = topology.nics_of(node).map(|(_, nic)| nic).collect();
+    let devices = || ["all"].into_iter().chain(nics.iter().map(|nic| nic.name.as_str()));
+    // Answers may come another way than questions went, and a node on the way isn't to tell of a
+    // shorter one: which way is taken is what the topology is about.
+    if nics.len() > 1 {
+        let loose = |device| write.sysctl(&format!("net.ipv4.conf.{device}.rp_filter"), 0);
+        steps.extend(devices().map(loose));
+    }
+    if forwards {
+        let silent = |device| write.sysctl(&format!("net.ipv4.conf.{device}.send_redirects"), 0);
+        steps.extend(devices().map(silent));
+    }
+    let by_flow = |route: &garland_core::cluster::topology::Route| {
+        route.node == node && route.hops.len() > 1 && route.selector == Selector::Flow
+    };
+    if topology.routes.iter().any(by_flow) {
+        steps.push(write.sysctl("net.ipv4.fib_multipath_hash_policy", 1));
+    }
+    let fastest = nics.iter().filter_map(|nic| shaping.rate(nic.medium)).max();
+    steps.extend(
+        fastest.map(|rate| {
+            write.sysctl("net.ipv4.tcp_limit_output_bytes", shaping::socket_share(rate))
+        }),
+    );
+    steps
+}
+
+fn plug_in(nic: &Nic, one_frame_at_a_time: bool, write: &Writer) -> Vec<Step> {
+    let name = &nic.name;
+    let mut steps = Vec::new();
+    if one_frame_at_a_time {
+        steps.push(write.ip(format!("link set {name} gso_max_segs 1")));
+    }
+    steps.extend(nic.address.map(|address| {
+        write.ip(match nic.reach {
+            Reach::Subnet(prefix) => format!("addr add {address}/{prefix} dev {name}"),
+            Reach::Peer(peer) => format!("addr add {address} peer {peer}/32 dev {name}"),
+            Reach::Nobody => format!("addr add {address}/32 dev {name}"),
+        })
+    }));
+    steps.push(write.ip(format!("link set {name} up")));
+    steps
+}
+
+/// The bucket of a NIC: it sends as fast as its port would receive.
+fn nic_bucket(topology: &Topology, shaping: &Shaping, nic: NicId) -> Option<shaping::Tbf> {
+    let id = topology.nics[nic].medium;
+    let ports = medium::ports(topology, id);
+    let own = ports.iter().find(|port| port.station == medium::Station::Nic(nic))?;
+    Some(shaping::qdisc(own.rate?, shaping.exact(id)))
+}

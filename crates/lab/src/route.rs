@@ -1,0 +1,105 @@
+//! Routes of a node beyond those that addresses make.
+
+use std::fmt::Write as _;
+use std::net::Ipv4Addr;
+
+use garland_core::cluster::topology::{NextHop, NodeId, Reach, Route, Selector, Topology};
+
+use crate::node::{Writer, own_address};
+use crate::plan::Step;
+
+/// The first table and mark of a hop that packets are dealt to in turn.
+const FIRST_TABLE: usize = 1000;
+
+/// A node's routes. Where packets take several hops in turn, each hop has a routing table of its
+/// own, and nftables marks every packet with one of them.
+pub(crate) fn steps(topology: &Topology, node: NodeId, write: &Writer) -> Vec<Step> {
+    let mut routes: Vec<&Route> =
+        topology.routes.iter().filter(|route| route.node == node).collect();
+    let source = own_address(topology, node).then_some(topology.nodes[node].address);
+    let source = source.map_or_else(String::new, |address| format!(" src {address}"));
+    let in_turn = |route: &Route| route.hops.len() > 1 && route.selector == Selector::Packet;
+    let mut steps = Vec::new();
+    for route in &routes {
+        let Route { to, prefix, hops, .. } = route;
+        let line = match &hops[..] {
+            // The first hop is what a packet without a mark takes.
+            [hop, ..] if hops.len() == 1 || in_turn(route) => hop_words(topology, hop),
+            several => {
+                several.iter().map(|hop| format!(" nexthop{}", hop_words(topology, hop))).collect()
+            }
+        };
+        steps.push(write.ip(format!("route add {to}/{prefix}{source}{line}")));
+    }
+    if !routes.iter().any(|route| in_turn(route)) {
+        return steps;
+    }
+    // The longest prefix comes last, so its mark stays.
+    routes.sort_by_key(|route| route.prefix);
+    let mut rules = String::new();
+    let mut table = FIRST_TABLE;
+    for route in routes {
+        let Route { to, prefix, hops, .. } = route;
+        let tables = table..table + if in_turn(route) { hops.len() } else { 0 };
+        for (table, hop) in tables.clone().zip(hops) {
+            let hop = hop_words(topology, hop);
+            steps.push(write.ip(format!("route add {to}/{prefix}{source}{hop} table {table}")));
+            steps.push(write.ip(format!("rule add fwmark {table} lookup {table}")));
+        }
+        table = tables.end;
+        rules.push_str(&mark(*to, *prefix, &tables.collect::<Vec<_>>()));
+    }
+    steps.push(write.nft(deal(&rules)));
+    steps
+}
+
+fn hop_words(topology: &Topology, hop: &NextHop) -> String {
+    let nic = &topology.nics[hop.nic];
+    match hop.via {
+        None => format!(" dev {}", nic.name),
+        Some(via) if reaches(topology, hop, via) => format!(" via {via} dev {}", nic.name),
+        Some(via) => format!(" via {via} dev {} onlink", nic.name),
+    }
+}
+
+/// Whether a NIC's own address and prefix make the route to a station.
+fn reaches(topology: &Topology, hop: &NextHop, via: Ipv4Addr) -> bool {
+    let nic = &topology.nics[hop.nic];
+    match (nic.reach, nic.address) {
+        (Reach::Subnet(prefix), Some(own)) => {
+            let kept = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+            own.to_bits() & kept == via.to_bits() & kept
+        }
+        (Reach::Peer(peer), Some(_)) => peer == via,
+        _ => false,
+    }
+}
+
+/// The rule that marks packets for `to`: with the tables in turn, or with none.
+fn mark(to: Ipv4Addr, prefix: u8, tables: &[usize]) -> String {
+    let several = tables.iter().enumerate().fold(String::new(), |mut map, (turn, table)| {
+        let comma = if turn == 0 { "" } else { ", " };
+        let _ = write!(map, "{comma}{turn} : {table}");
+        map
+    });
+    let value = match tables.len() {
+        0 => "0".to_owned(),
+        count => format!("numgen inc mod {count} map {{ {several} }}"),
+    };
+    format!("    ip daddr {to}/{prefix} meta mark set {value}\n")
+}
+
+/// The rules for the node's own packets and for those it passes on.
+fn deal(rules: &str) -> String {
+    format!(
+        "table ip garland_routes {{
+  chain own {{
+    type route hook output priority mangle; policy accept;
+{rules}  }}
+  chain passed_on {{
+    type filter hook prerouting priority mangle; policy accept;
+{rules}  }}
+}}
+"
+    )
+}

@@ -1,0 +1,42 @@
+//! Which copies to run: the same 2000 of each kind, unless `GARLAND_SIM_SEEDS` asks for others.
+
+/// Seeds from one on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seeds {
+    first: u64,
+    count: u64,
+}
+
+impl Seeds {
+    /// As `GARLAND_SIM_SEEDS` says: `COUNT`, or `FIRST+COUNT`.
+    pub fn asked_for() -> Self {
+        let Some(text) = std::env::var_os("GARLAND_SIM_SEEDS") else {
+            return Self { first: 0, count: 2000 };
+        };
+        let text = text.to_string_lossy();
+        Self::parse(&text)
+            .unwrap_or_else(|| panic!("GARLAND_SIM_SEEDS={text}: allowed are COUNT or FIRST+COUNT"))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (first, count) = text.split_once('+').unwrap_or(("0", text));
+        Some(Self { first: first.parse().ok()?, count: count.parse().ok()? })
+    }
+
+    /// A quarter of them, and one at least.
+    pub fn a_quarter(self) -> Self {
+        Self { count: self.count.div_ceil(4), ..self }
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = u64> {
+        (0..self.count).map(move |place| self.first.wrapping_add(place))
+    }
+}
+
+#[test]
+fn a_failed_copy_can_be_had_again() {
+    assert_eq!(Seeds::parse("50"), Some(Seeds { first: 0, count: 50 }));
+    let one = Seeds::parse("77+1").expect("it is one seed");
+    assert!(one.a_quarter().iter().eq([77]));
+    assert_eq!(Seeds::parse("77+"), None);
+}
