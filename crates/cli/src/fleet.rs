@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use garland_core::cluster::{Cluster, Node};
@@ -9,11 +10,12 @@ use garland_core::proto::{KeyPair, ToAgent};
 use garland_lab::Lab;
 use garland_node::Agent;
 use garland_sys::clock;
+use garland_sys::signal::Interrupts;
 
 use crate::args::Launch;
 use crate::at_once::at_once;
 use crate::failure::Failure;
-use crate::launch::{Launched, LaunchedChild, Orders, Ways, lab, local};
+use crate::launch::{HURRY, Launched, LaunchedChild, Orders, Ways, Will, lab, local};
 use crate::nodes;
 use crate::places::Places;
 use crate::reach;
@@ -35,6 +37,8 @@ pub struct Muster<'a> {
     pub lab: Option<&'a Lab>,
     /// Stay for so many seconds without anything to do, beyond this command.
     pub stay: Option<u64>,
+    /// What tells that the user gave up; nothing, if the process simply ends then.
+    pub interrupts: Option<Arc<Interrupts>>,
 }
 
 /// What every node's enlisting needs.
@@ -83,7 +87,13 @@ impl Muster<'_> {
     /// Starts an agent on every node that hasn't one, and connects to all.
     pub fn assemble(&self) -> Result<Fleet, Failure> {
         let keys = self.places.controller_keys()?;
-        let orders = Orders { controller: keys.public, relay: self.launch.relay, stay: self.stay };
+        let will = Will::until(self.interrupts.clone());
+        let orders = Orders {
+            controller: keys.public,
+            relay: self.launch.relay,
+            stay: self.stay,
+            will: will.clone(),
+        };
         let allocation = std::env::var("SLURM_JOB_NODELIST").ok();
         let asked = self.launch.launcher;
         let ways = Ways::new(self.nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
@@ -107,6 +117,12 @@ impl Muster<'_> {
             fleet.children.0.push(child);
         }
         fleet.children.0.push(ways.into_child());
+        if will.is_over() {
+            // Agents end with their channels.
+            drop(fleet.agents);
+            fleet.children.end(HURRY, |_| false);
+            return Err(Failure::interrupted("starting agents"));
+        }
         self.turn_down_loopbacks(&mut fleet, &shelf);
         Ok(fleet)
     }
@@ -142,6 +158,7 @@ impl Muster<'_> {
 
     fn enlist(&self, node: &Node, recruiter: &Recruiter<'_>) -> Enlisted {
         let Recruiter { keys, orders, ways, shelf } = *recruiter;
+        orders.will.check()?;
         if let Some(standing) = Standing::find(shelf, &node.name) {
             match standing.connect(keys) {
                 Ok(agent) => return Ok((agent, None)),

@@ -29,6 +29,7 @@ pub fn run(args: &Args, up: &Up) -> Result<Exit, Failure> {
         logs: run.folder().to_owned(),
         lab: lab.as_ref(),
         stay: Some(up.idle),
+        interrupts: None,
     };
     phases.end("set-up");
     let fleet = muster.assemble()?;

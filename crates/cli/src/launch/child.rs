@@ -4,13 +4,16 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_node::ReadyLine;
 use garland_sys::{clock, signal};
+
+use super::input::Input;
+use super::will::Will;
 
 /// How long an agent may take to say that it is ready.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,6 +33,8 @@ const COMPLAINTS_MAX: u64 = 64 << 10;
 /// A process that has been started and has yet to say that it is ready.
 pub struct Starting {
     child: Child,
+    input: Option<Input>,
+    will: Will,
     lines: Receiver<String>,
     /// Where its complaints go, read from where they begin.
     complaints: File,
@@ -39,14 +44,14 @@ pub struct Starting {
 /// A process that an agent hangs on. Dropping it ends the agent: its input ends.
 pub struct LaunchedChild {
     child: Child,
-    input: Option<ChildStdin>,
+    input: Option<Input>,
     reader: Option<JoinHandle<()>>,
 }
 
 impl Starting {
     /// Starts `command`. Its complaints go straight to the file `log`, not through this process,
     /// so that what an agent says of its head's death is kept.
-    pub fn start(mut command: Command, log: &Path) -> io::Result<Self> {
+    pub fn start(mut command: Command, log: &Path, will: &Will) -> io::Result<Self> {
         let errors = OpenOptions::new().append(true).create(true).mode(0o600).open(log)?;
         // Opened anew, since a duplicate would move on with every line that is written.
         let mut complaints = File::open(log)?;
@@ -54,6 +59,7 @@ impl Starting {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         signal::release_in(&mut command);
         let mut child = command.spawn()?;
+        let input = child.stdin.take().map(|pipe| Input::new(pipe, will.clone())).transpose()?;
         let (tell, lines) = channel();
         let reader = child.stdout.take().map(|output| {
             std::thread::spawn(move || {
@@ -78,23 +84,26 @@ impl Starting {
                 }
             })
         });
-        Ok(Self { child, lines, complaints, reader })
+        Ok(Self { child, input, will: will.clone(), lines, complaints, reader })
     }
 
     /// The process's input, for launchers that speak to it first.
-    pub fn input(&mut self) -> Option<&mut ChildStdin> {
-        self.child.stdin.as_mut()
+    pub fn input(&mut self) -> Option<&mut Input> {
+        self.input.as_mut()
     }
 
     /// The next line of its output; says why there is none.
     pub fn next_line(&mut self) -> Result<String, String> {
-        match self.lines.recv_timeout(PATIENCE) {
-            Ok(line) => Ok(line.trim_end().to_owned()),
-            Err(RecvTimeoutError::Timeout) => {
-                Err(format!("its agent did not start within {} s", PATIENCE.as_secs()))
+        let mut waited = Duration::ZERO;
+        while waited < PATIENCE {
+            match self.lines.recv_timeout(Will::LOOK) {
+                Ok(line) => return Ok(line.trim_end().to_owned()),
+                Err(RecvTimeoutError::Timeout) => self.will.check()?,
+                Err(RecvTimeoutError::Disconnected) => return Err(self.reason()),
             }
-            Err(RecvTimeoutError::Disconnected) => Err(self.reason()),
+            waited += Will::LOOK;
         }
+        Err(format!("its agent did not start within {} s", PATIENCE.as_secs()))
     }
 
     /// Waits for the agent's ready line.
@@ -106,12 +115,12 @@ impl Starting {
     /// process or give up.
     pub fn ready_after(
         mut self,
-        mut answer: impl FnMut(&str, &mut ChildStdin) -> Result<(), String>,
+        mut answer: impl FnMut(&str, &mut Input) -> Result<(), String>,
     ) -> Result<(ReadyLine, LaunchedChild), String> {
         loop {
             let next = self.next_line().and_then(|line| {
                 let ready = ReadyLine::parse(&line);
-                if let (None, Some(input)) = (&ready, &mut self.child.stdin) {
+                if let (None, Some(input)) = (&ready, &mut self.input) {
                     answer(&line, input)?;
                 }
                 Ok(ready)
@@ -130,9 +139,8 @@ impl Starting {
     }
 
     /// Keeps the process whatever it says.
-    pub fn keep(mut self) -> LaunchedChild {
-        let input = self.child.stdin.take();
-        LaunchedChild { child: self.child, input, reader: self.reader }
+    pub fn keep(self) -> LaunchedChild {
+        LaunchedChild { child: self.child, input: self.input, reader: self.reader }
     }
 
     fn reason(&mut self) -> String {

@@ -4,7 +4,6 @@
 //! node has said whether it has it; the others drop it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write;
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
@@ -68,7 +67,7 @@ impl Squad {
             .iter()
             .map(|node| node.addresses.iter().map(|name| Lookup::begin(name)).collect())
             .collect();
-        let mut starting = Starting::start(command(nodes, binary, orders), log)
+        let mut starting = Starting::start(command(nodes, binary, orders), log, &orders.will)
             .map_err(|error| format!("starting srun: {error}; is Slurm installed here?"))?;
         let mut step = Step::new(nodes);
         let ended = loop {
@@ -78,9 +77,12 @@ impl Squad {
             if step.waits_for_binary() {
                 step.sent();
                 // An srun that is gone is told by the next line that isn't there.
-                let _ = starting.input().map(|input| {
-                    input.write_all(bootstrap::SEND).and_then(|()| input.write_all(&binary.bytes))
+                let said = starting.input().map_or(Ok(()), |input| {
+                    input.say(bootstrap::SEND).and_then(|()| input.say(&binary.bytes))
                 });
+                if let Err(reason) = said {
+                    break Some(reason);
+                }
                 continue;
             }
             match starting.next_line() {
@@ -205,6 +207,7 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders) -> Command {
 mod tests {
     use super::*;
     use crate::args::RelayName;
+    use crate::launch::Will;
 
     fn binary() -> Binary {
         let (digest, machine) = ("00".to_owned(), "x86_64".to_owned());
@@ -236,7 +239,12 @@ mod tests {
     fn an_only_task_has_no_label() {
         let nodes = [Node::named("n1")];
         let arguments = |nodes: &[Node]| {
-            let orders = Orders { controller: [0; 32], relay: RelayName::Copy, stay: None };
+            let orders = Orders {
+                controller: [0; 32],
+                relay: RelayName::Copy,
+                stay: None,
+                will: Will::default(),
+            };
             let command = command(nodes, &binary(), &orders);
             command.get_args().any(|argument| argument == "--label")
         };

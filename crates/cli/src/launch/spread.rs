@@ -14,6 +14,8 @@ use garland_core::proto::{Secret, ToAgent};
 use garland_node::Agent;
 use garland_sys::{clock, random};
 
+use super::will::Will;
+
 /// Nodes that the head uploads to at a time, while others can wait for these to give it.
 const UPLOADS: usize = 2;
 
@@ -90,16 +92,19 @@ impl Spread {
 
     /// Where `node` gets the binary from, once it is its turn; `why_not` says why it can't be
     /// another node.
-    pub fn turn(&self, node: &str, why_not: Option<&str>) -> From {
+    ///
+    /// # Errors
+    /// When the user gives up.
+    pub fn turn(&self, node: &str, why_not: Option<&str>, will: &Will) -> Result<From, String> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.turns.remove(node);
         let from = loop {
             if let Some(from) = state.choose(why_not.is_some(), clock::now_ns()) {
                 break from;
             }
+            will.check()?;
             // Now and then it looks by itself: turns of nodes that hang run out.
-            const LOOK: Duration = Duration::from_secs(1);
-            let waited = self.changed.wait_timeout(state, LOOK);
+            let waited = self.changed.wait_timeout(state, Will::LOOK);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         };
         state.turns.insert(node.to_owned(), (from.clone(), clock::now_ns()));
@@ -109,7 +114,7 @@ impl Spread {
             (From::Head, None) => self.note(&format!("{node}: from the head")),
             (From::Head, Some(why)) => self.note(&format!("{node}: from the head, since {why}")),
         }
-        from
+        Ok(from)
     }
 
     /// `node` couldn't fetch it; says from whom, and why. That node is asked no more.

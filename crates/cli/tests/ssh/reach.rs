@@ -1,8 +1,12 @@
 //! Agents that run and can't be reached, and such that aren't there.
 
-use garland_testkit::said;
+use std::process::Stdio;
+use std::time::Duration;
 
-use crate::{assert_nothing_left, assert_whole, cached, field, read, run};
+use garland_sys::clock;
+use garland_testkit::{Sshd, said};
+
+use crate::{assert_nothing_left, assert_whole, cached, field, garland, read, run, wait_for};
 
 const COPY: [&str; 3] = ["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"];
 
@@ -53,6 +57,34 @@ fn a_name_that_leads_to_the_machine_itself_is_told_and_the_others_finish() {
     assert!(output.status.success(), "{}", said(&output));
     assert_nothing_left(&field);
     assert!(cached(&field, 2).is_empty());
+}
+
+#[test]
+fn ctrl_c_does_not_wait_for_a_login_that_hangs() {
+    let field = field(3);
+    let rules = "nft add table inet wall; \
+                 nft add chain inet wall in '{ type filter hook input priority 0; }'; \
+                 nft add rule inet wall in tcp dport 22 drop";
+    field.machines.shell(2, rules).expect("a firewall");
+    let mut copy = garland(&field, &COPY);
+    let copy = copy.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    // The others' agents are there, and wait for n2's.
+    wait_for(|| agents(&field) == 2);
+    let began = clock::now_ns();
+    field.machines.shell(0, "kill -INT $(pgrep -f '^[^ ]*/garland --cluster ')").expect("it runs");
+    let output = copy.wait_with_output().expect("it ends");
+    let waited = Duration::from_nanos(clock::now_ns() - began);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(130), "{text}");
+    assert!(text.contains("error: starting agents: interrupted\n"), "{text}");
+    assert!(waited < Duration::from_secs(2), "{waited:?} from Ctrl-C to the end");
+    assert_nothing_left(&field);
+}
+
+fn agents(field: &Sshd) -> usize {
+    let processes = field.machines.processes().expect("ps");
+    let is_agent = |line: &&String| line.contains("/garland/n") && line.contains(" agent ");
+    processes.iter().filter(is_agent).filter(|line| !line.starts_with("ssh ")).count()
 }
 
 #[test]

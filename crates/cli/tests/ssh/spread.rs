@@ -121,6 +121,31 @@ fn a_node_that_dies_while_it_gives_is_replaced_by_the_head() {
 }
 
 #[test]
+fn a_node_that_vanishes_while_it_gives_is_replaced_by_the_head() {
+    let field = field(2);
+    let up = run(&field, &["up", "n1"]);
+    assert!(up.status.success(), "{}", said(&up));
+    field
+        .machines
+        .shell(1, "tc qdisc add dev eth0 root tbf rate 20mbit burst 20000 limit 200000")
+        .expect("tc");
+    let mut exec = garland(&field, &["exec", "n[1-2]", "--", "true"]);
+    let exec = exec.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    wait_for(|| {
+        let halves = half_binaries(&field, 2);
+        halves.iter().any(|half| fs::metadata(half).is_ok_and(|meta| meta.len() > 100_000))
+    });
+    field.machines.shell(0, "ip link set v1 down").expect("it runs");
+    let output = exec.wait_with_output().expect("it ends");
+    let text = said(&output);
+    assert!(text.contains("failed  n1: "), "{text}");
+    assert!(!text.contains("n2"), "{text}");
+    let ways = ways(&field, "exec");
+    let last = ways.last().expect("it is noted");
+    assert!(last.starts_with("n2: from the head, since n1 didn't give it: "), "{last}");
+}
+
+#[test]
 fn a_node_with_another_processor_is_refused_and_the_others_finish() {
     let field = field(3);
     field
