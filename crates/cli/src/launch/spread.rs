@@ -2,11 +2,11 @@
 //! others, so that their number doubles and more while one upload from the head takes place.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ pub enum From {
 pub struct Spread {
     state: Mutex<State>,
     changed: Condvar,
-    log: Option<File>,
+    log: PathBuf,
 }
 
 #[derive(Default)]
@@ -80,8 +80,7 @@ struct Giver {
 impl Spread {
     /// Nobody has it yet. Who gets it from whom is written to the file `log`, if it can be.
     pub fn new(log: &Path) -> Self {
-        let log = OpenOptions::new().append(true).create(true).mode(0o600).open(log).ok();
-        Self { state: Mutex::default(), changed: Condvar::new(), log }
+        Self { state: Mutex::default(), changed: Condvar::new(), log: log.to_owned() }
     }
 
     /// How long a node may take to fetch `bytes`: a slow wire is shared by two.
@@ -143,7 +142,8 @@ impl Spread {
 
     fn note(&self, line: &str) {
         // A log that can't be written is no reason to stop.
-        let _ = self.log.as_ref().map(|mut log| log.write_all(format!("{line}\n").as_bytes()));
+        let log = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.log);
+        let _ = log.and_then(|mut log| log.write_all(format!("{line}\n").as_bytes()));
     }
 }
 
