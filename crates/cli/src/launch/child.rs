@@ -1,7 +1,7 @@
 //! A process on this machine that an agent hangs on: its ready line, its complaints, its end.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -12,7 +12,9 @@ use std::time::Duration;
 use garland_node::ReadyLine;
 use garland_sys::{clock, signal};
 
+use super::bootstrap::Said;
 use super::input::Input;
+use super::stdout::pass_on;
 use super::will::Will;
 
 /// How long an agent may take to say that it is ready.
@@ -65,9 +67,12 @@ impl Starting {
             std::thread::spawn(move || {
                 let mut output = BufReader::new(output);
                 let mut line = String::new();
+                let mut marked = false;
                 // What comes after the ready line is the bytes of a copy to standard output.
                 while matches!(output.read_line(&mut line), Ok(read) if read > 0) {
                     let ready = ReadyLine::parse(&line).is_some();
+                    // In a step of Slurm the script says a word after the agent, too.
+                    marked |= matches!(Said::parse(&line), Said::At(Some(_), _));
                     let _ = tell.send(std::mem::take(&mut line));
                     if ready {
                         drop(tell);
@@ -75,9 +80,15 @@ impl Starting {
                         // from standard output: with it kept by one that is silent and hangs, no
                         // other agent's end could be waited for.
                         if !matches!(output.fill_buf(), Ok([]) | Err(_)) {
+                            let passed = pass_on(&mut output, &mut io::stdout().lock(), marked);
                             // A reader that is gone ends the copy by itself: the agent fails to
                             // write.
-                            let _ = io::copy(&mut output, &mut io::stdout().lock());
+                            if passed.is_err_and(|error| error.kind() == ErrorKind::UnexpectedEof) {
+                                eprintln!(
+                                    "error: copying to standard output: srun lost the last bytes; \
+                                     copy to a file of the node instead"
+                                );
+                            }
                         }
                         return;
                     }

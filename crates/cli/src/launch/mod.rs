@@ -10,6 +10,7 @@ mod resolve;
 mod slurm;
 mod spread;
 mod ssh;
+mod stdout;
 mod ways;
 mod will;
 
