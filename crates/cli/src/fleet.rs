@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use garland_core::cluster::{Cluster, Node};
@@ -20,6 +21,7 @@ use crate::nodes;
 use crate::places::Places;
 use crate::reach;
 use crate::standing::{Shelf, Standing};
+use crate::ui::starting;
 
 /// What agents are started for.
 pub struct Muster<'a> {
@@ -39,6 +41,8 @@ pub struct Muster<'a> {
     pub stay: Option<u64>,
     /// What tells that the user gave up; nothing, if the process simply ends then.
     pub interrupts: Option<Arc<Interrupts>>,
+    /// Without a word on the terminal.
+    pub quiet: bool,
 }
 
 /// What every node's enlisting needs.
@@ -106,7 +110,13 @@ impl Muster<'_> {
             }
             result
         };
-        let results = at_once(self.nodes, ways.fanout(), enlist);
+        let results = starting::watch(self.quiet, self.nodes.len(), |ready| {
+            at_once(self.nodes, ways.fanout(), |node| {
+                let enlisted = enlist(node);
+                ready.fetch_add(1, Ordering::Relaxed);
+                enlisted
+            })
+        });
         let mut fleet = Fleet { agents: Vec::new(), children: Children::default() };
         for result in results {
             let (agent, child) = match result {

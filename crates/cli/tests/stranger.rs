@@ -231,6 +231,26 @@ fn dolly_6_another_version_is_told_which_one_this_is() {
 }
 
 #[test]
+fn a_controller_is_told_of_an_agent_of_another_version() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = listener.local_addr().expect("it has an address");
+    let mut other = Preamble::ours(Purpose::Control);
+    (other.protocol, other.release) = (999, "9.9.9".to_owned());
+    let agent = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("the controller connects");
+        stream.write_all(&other.to_bytes()).expect("the controller reads");
+        // Until the controller has gone.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let refused = connect_agent(address, &KeyPair::generate(), &[7; 32], DEADLINE);
+    let refused = refused.err().expect("it is another version");
+    assert!(matches!(refused, ConnectionError::Version(_)), "{refused:?}");
+    let text = refused.to_string();
+    assert!(text.contains("9.9.9") && text.contains("use the same garland"), "{text}");
+    agent.join().expect("it only listens");
+}
+
+#[test]
 fn a_link_to_a_copy_that_nobody_makes_is_refused() {
     let scratch = Scratch::new("link");
     let agent = Agent::start(&scratch);

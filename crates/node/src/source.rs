@@ -36,7 +36,7 @@ pub enum SourceError {
         reason: String,
     },
     /// It is no file.
-    #[error("{path} is {is}, and only files can be copied so far")]
+    #[error("{path} is {is}, and only plain files can be copied so far")]
     NotAFile {
         /// The source.
         path: String,
@@ -78,6 +78,11 @@ impl Source {
         }
         let file = File::open(path).map_err(|e| error("opening", &e))?;
         let identity = Identity::of(&file).map_err(|e| error("asking about", &e))?;
+        if identity.length == 0 && file.read_at(&mut [0], 0).is_ok_and(|got| got > 0) {
+            // As those of /proc are.
+            let is = "a file that doesn't tell its length";
+            return Err(SourceError::NotAFile { path: path.display().to_string(), is });
+        }
         Ok(Self { file, path: path.to_owned(), identity })
     }
 

@@ -15,3 +15,4 @@ pub mod proxy;
 pub mod random;
 pub mod signal;
 pub mod tcp;
+pub mod terminal;

@@ -201,7 +201,7 @@ impl CopyResult {
         }
         if let Some(Limit { rate, source, achieved: Some(achieved) }) = &self.head.limit {
             let achieved = achieved * 100.0;
-            writeln!(f, "limit   {} ({source}): {achieved:.1} % of it achieved", shown(*rate))?;
+            writeln!(f, "limit   {achieved:.1} % of {}, {source}", shown(*rate))?;
         }
         Ok(())
     }

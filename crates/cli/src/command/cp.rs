@@ -52,6 +52,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         lab: lab.as_ref(),
         stay: None,
         interrupts: Some(Arc::clone(&interrupts)),
+        quiet: cp.quiet || args.json,
     };
     let fleet = muster.assemble()?;
     let limit = limit::known(lab.as_ref(), &fleet.agents);

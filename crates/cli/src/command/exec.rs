@@ -62,6 +62,7 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
         lab: lab.as_ref(),
         stay: None,
         interrupts: Some(Arc::clone(&interrupts)),
+        quiet: args.json,
     };
     let fleet = muster.assemble()?;
     phases.end("set-up");

@@ -49,10 +49,26 @@ impl ScenarioResult {
         rows: Vec<Row>,
     ) -> Self {
         let limit_s = bytes as f64 / goodput;
-        let most = scenario.tolerance.up_over_limit;
-        let fits = |row: &Row| row.tool != Tool::Up || row.whole_s <= limit_s * most;
-        let reproduced = rows.iter().all(|row| row.equal && fits(row));
-        Self { head, scenario: scenario.clone(), scale, bytes, limit_s, rows, reproduced }
+        let scenario = scenario.clone();
+        let reproduced = false;
+        let mut result = Self { head, scenario, scale, bytes, limit_s, rows, reproduced };
+        result.reproduced = result.miss().is_none();
+        result
+    }
+
+    /// The first row that isn't as it should be, and why.
+    fn miss(&self) -> Option<String> {
+        let most = self.scenario.tolerance.up_over_limit;
+        self.rows.iter().find_map(|row| {
+            let (tool, receivers) = (row.tool.name(), row.receivers);
+            let share = row.whole_s / self.limit_s;
+            if !row.equal {
+                return Some(format!("{tool} to {receivers}: a file differs from its source"));
+            }
+            (row.tool == Tool::Up && share > most).then(|| {
+                format!("{tool} to {receivers} takes {share:.2} times what the wire alone takes, above {most}")
+            })
+        })
     }
 
     /// Whether every row is within the scenario's tolerance.
@@ -93,7 +109,10 @@ impl fmt::Display for ScenarioResult {
             self.write_row(f, row)?;
         }
         writeln!(f, "\n{}", answer.trim())?;
-        let verdict = if self.reproduced { "reproduced" } else { "NOT reproduced" };
+        let verdict = match self.miss() {
+            None => "reproduced".to_owned(),
+            Some(miss) => format!("NOT reproduced: {miss}"),
+        };
         writeln!(f, "\n{verdict}; run {}", self.head.run.as_deref().unwrap_or_default())
     }
 }

@@ -1,120 +1,190 @@
-//! Progress on standard error: one line a node up to a screenful, one line for all above it; hidden
-//! when it isn't a terminal.
+//! How far a copy is: a line for each node where all fit the screen, their number by state where
+//! they don't, and a line for all with rate and time left.
+
+use std::collections::VecDeque;
 
 use garland_core::plan::{NodeId, Plan};
 use garland_core::proto::NodeState;
-use garland_core::units::{Nanos, Rate};
+use garland_core::units::{Nanos, Rate, bytes};
 use garland_node::Progress;
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How often the screen is drawn, in nanoseconds.
-const EVERY_NS: u64 = 100_000_000;
+use super::screen::Screen;
 
-/// A copy is quiet for so long, in nanoseconds: what is over before needs no bars.
-const QUIET_NS: u64 = 700_000_000;
+/// The rate is that of the last so many nanoseconds.
+const WINDOW_NS: u64 = 3_000_000_000;
 
-/// Lines that fit everybody's screen.
-const SCREEN: usize = 20;
+/// Columns of a bar.
+const BAR: u64 = 24;
 
-/// The bars of one copy.
+/// The longest name that is shown whole.
+const NAME_MAX: usize = 24;
+
+/// The states by the words that are shown for them, in their order.
+const WORDS: [&str; 6] = ["starting", "receiving", "finishing", "done", "failed", "dead"];
+
+/// The progress of one copy.
 pub struct Bars {
-    bars: Vec<(NodeId, ProgressBar)>,
-    all: ProgressBar,
-    screen: MultiProgress,
+    screen: Screen,
     block_size: u64,
     length: u64,
     names: Vec<String>,
-    since: Option<u64>,
-    drawn: u64,
+    /// When the slowest node had how many bytes.
+    past: VecDeque<(u64, u64)>,
+}
+
+/// One node at one moment.
+struct At<'a> {
+    name: &'a str,
+    word: &'static str,
+    held: u64,
 }
 
 impl Bars {
-    /// Bars for a copy by `plan`.
+    /// The progress of a copy by `plan`.
     pub fn new(plan: &Plan, quiet: bool) -> Self {
-        let screen = MultiProgress::new();
-        if quiet {
-            screen.set_draw_target(ProgressDrawTarget::hidden());
-        }
-        let names: Vec<String> = plan.nodes.iter().map(|node| node.name.clone()).collect();
         Self {
-            bars: Vec::new(),
-            all: ProgressBar::hidden(),
-            screen,
+            screen: Screen::new(quiet),
             block_size: plan.layout.block_size.into(),
             length: plan.layout.length,
-            names,
-            since: None,
-            drawn: 0,
+            names: plan.nodes.iter().skip(1).map(|node| node.name.clone()).collect(),
+            past: VecDeque::new(),
         }
     }
 
     /// Shows how far the copy is.
     pub fn show(&mut self, progress: &Progress<'_>) {
         let now = progress.now_ns;
-        let since = *self.since.get_or_insert(now);
-        if self.screen.is_hidden() || now < since + QUIET_NS || now < self.drawn + EVERY_NS {
+        if !self.screen.is_due(now) {
             return;
         }
-        if self.drawn == 0 {
-            self.make_bars();
-        }
-        self.drawn = now;
-        let mut least = self.length;
-        for (at, state) in progress.head.states().enumerate().skip(1) {
-            let over = matches!(state, NodeState::Failed(_) | NodeState::Dead(_));
-            let id = NodeId(u32::try_from(at).unwrap_or(u32::MAX));
-            let held = (progress.head.report(id).held * self.block_size).min(self.length);
-            let held = if matches!(state, NodeState::Complete | NodeState::Committed) {
-                self.length
-            } else {
-                held
-            };
-            if !over {
-                least = least.min(held);
-            }
-            if let Some((_, bar)) = self.bars.iter().find(|(node, _)| *node == id) {
-                bar.set_position(held);
-                bar.set_message(word(state));
-            }
-        }
-        let rate = Rate::from_bytes_over(least, Nanos(now - since));
-        self.all.set_position(least);
-        self.all.set_message(rate.map(|rate| rate.to_string()).unwrap_or_default());
-    }
-
-    /// Takes the bars off the screen.
-    pub fn clear(&self) {
-        // A terminal that is gone needs no clearing.
-        let _ = self.screen.clear();
-    }
-
-    fn make_bars(&mut self) {
-        let style = |template: &str| {
-            ProgressStyle::with_template(template)
-                .unwrap_or_else(|_| ProgressStyle::default_bar())
-                .progress_chars("=> ")
+        let states = progress.head.states().enumerate().skip(1);
+        let nodes: Vec<At<'_>> = states
+            .zip(&self.names)
+            .map(|((at, state), name)| {
+                let id = NodeId(u32::try_from(at).unwrap_or(u32::MAX));
+                let held = (progress.head.report(id).held * self.block_size).min(self.length);
+                let whole = matches!(state, NodeState::Complete | NodeState::Committed);
+                At { name, word: word(state), held: if whole { self.length } else { held } }
+            })
+            .collect();
+        let living = nodes.iter().filter(|node| !matches!(node.word, "failed" | "dead"));
+        let least = living.map(|node| node.held).min().unwrap_or(0);
+        let mut lines = if nodes.len() < self.screen.room() {
+            nodes.iter().map(|node| node.line(&self.names, self.length)).collect()
+        } else {
+            vec![tally(&nodes)]
         };
-        if self.names.len() - 1 <= SCREEN {
-            for (at, name) in self.names.iter().enumerate().skip(1) {
-                let bar = self.screen.add(ProgressBar::new(self.length));
-                bar.set_style(style("{prefix:>12} [{bar:30}] {bytes:>10} {msg}"));
-                bar.set_prefix(name.clone());
-                self.bars.push((NodeId(u32::try_from(at).unwrap_or(u32::MAX)), bar));
-            }
+        self.past.push_back((now, least));
+        while self.past.len() > 2 && self.past[0].0 + WINDOW_NS < now {
+            self.past.pop_front();
         }
-        self.all = self.screen.add(ProgressBar::new(self.length));
-        self.all.set_style(style("{prefix:>12} [{bar:30}] {bytes:>10} {msg} {eta} left"));
-        self.all.set_prefix("every node");
+        lines.push(sum(&self.past, self.length));
+        self.screen.draw(now, &lines);
+    }
+
+    /// Takes all lines off the screen.
+    pub fn clear(&mut self) {
+        self.screen.clear();
     }
 }
 
+impl At<'_> {
+    fn line(&self, names: &[String], length: u64) -> String {
+        let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let width = longest.clamp("every node".len(), NAME_MAX);
+        let (percent, filled) = (share(self.held, length, 100), share(self.held, length, BAR));
+        let bar = "=".repeat(filled as usize);
+        let name: String = self.name.chars().take(width).collect();
+        let held = bytes::format(self.held);
+        let bar_width = BAR as usize;
+        format!("{name:<width$} {percent:>3} %  {:<9} {held:>10} [{bar:<bar_width$}]", self.word)
+    }
+}
+
+/// How many nodes are in which state.
+fn tally(nodes: &[At<'_>]) -> String {
+    let count = |word: &&str| nodes.iter().filter(|node| node.word == *word).count();
+    let counts = WORDS.iter().map(|word| (count(word), word)).filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
+    format!("{} nodes: {}", nodes.len(), counts.join(", "))
+}
+
+/// What every node has: the share, the time left, the rate, and the bytes, what matters most first
+/// since a narrow terminal cuts the rest.
+fn sum(past: &VecDeque<(u64, u64)>, length: u64) -> String {
+    let (Some(&(then, before)), Some(&(now, least))) = (past.front(), past.back()) else {
+        return String::new();
+    };
+    let mut line = format!("every node {:>3} %", share(least, length, 100));
+    let arrived = least.saturating_sub(before);
+    if arrived > 0 && least < length {
+        let left_ns = u128::from(length - least) * u128::from(now - then) / u128::from(arrived);
+        line += &format!("  {} left", countdown(left_ns));
+        if let Some(rate) = Rate::from_bytes_over(arrived, Nanos(now - then)) {
+            line += &format!("  {rate}");
+        }
+    }
+    line + &format!("  {} of {}", bytes::format(least), bytes::format(length))
+}
+
+/// Whole seconds, and minutes where there are many: more would only flicker.
+fn countdown(ns: u128) -> String {
+    match ns.div_ceil(1_000_000_000) {
+        seconds @ 0..100 => format!("{seconds} s"),
+        seconds @ 100..6000 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h", seconds.div_ceil(3600)),
+    }
+}
+
+/// `part` of `whole` in `parts`; all of them of nothing.
+fn share(part: u64, whole: u64, parts: u64) -> u64 {
+    let parts = u128::from(parts);
+    let share = (u128::from(part) * parts).checked_div(u128::from(whole)).unwrap_or(parts);
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
 fn word(state: &NodeState) -> &'static str {
+    let [starting, receiving, finishing, done, failed, dead] = WORDS;
     match state {
-        NodeState::Joining => "starting",
-        NodeState::Ready => "",
-        NodeState::Complete => "finishing",
-        NodeState::Committed => "done",
-        NodeState::Failed(_) => "failed",
-        NodeState::Dead(_) => "dead",
+        NodeState::Joining => starting,
+        NodeState::Ready => receiving,
+        NodeState::Complete => finishing,
+        NodeState::Committed => done,
+        NodeState::Failed(_) => failed,
+        NodeState::Dead(_) => dead,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_for_all_tells_rate_and_time_left() {
+        let mib = 1 << 20;
+        let past = VecDeque::from([(0, 10 * mib), (2_000_000_000, 30 * mib)]);
+        assert_eq!(
+            sum(&past, 100 * mib),
+            "every node  30 %  7 s left  10.5 MB/s (0.084 Gbit/s)  30.00 MiB of 100.00 MiB"
+        );
+        let stalled = VecDeque::from([(0, 10 * mib), (2_000_000_000, 10 * mib)]);
+        assert_eq!(sum(&stalled, 100 * mib), "every node  10 %  10.00 MiB of 100.00 MiB");
+        let over = VecDeque::from([(0, 10 * mib), (2_000_000_000, 100 * mib)]);
+        assert_eq!(sum(&over, 100 * mib), "every node 100 %  100.00 MiB of 100.00 MiB");
+        assert_eq!(share(0, 0, 100), 100);
+    }
+
+    #[test]
+    fn many_nodes_are_counted_by_state() {
+        let at = |word| At { name: "n", word, held: 0 };
+        let nodes = [at("dead"), at("receiving"), at("done"), at("receiving")];
+        assert_eq!(tally(&nodes), "4 nodes: 2 receiving, 1 done, 1 dead");
+    }
+
+    #[test]
+    fn time_left_doesn_t_flicker() {
+        let seconds = |seconds: u128| countdown(seconds * 1_000_000_000);
+        assert_eq!([seconds(0), seconds(99), seconds(150)], ["0 s", "99 s", "3 min"]);
+        assert_eq!(seconds(7000), "2 h");
     }
 }

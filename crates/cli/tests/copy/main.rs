@@ -10,6 +10,7 @@ mod refusals;
 mod result;
 mod sizes;
 mod sources;
+mod terminal;
 mod ways;
 
 use std::fs::File;

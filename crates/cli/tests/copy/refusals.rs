@@ -1,6 +1,8 @@
 //! Input that can't be: an error that names operation, object, node, reason and a hint, and nothing
 //! done.
 
+use std::process::Command;
+
 use garland_testkit::{Said, Scratch, Wire};
 
 use crate::{garland, json, names_in, source, verdict};
@@ -27,7 +29,7 @@ fn a_missing_source() {
 fn a_folder_as_source() {
     let said = refused("folder", 3, &["folder", "local[1-2]:/x"]);
     insta::assert_snapshot!(said.err, @r"
-    error: folder is a folder, and only files can be copied so far
+    error: folder is a folder, and only plain files can be copied so far
     hint: folders come with `-r` in a later release; until then: tar
     ");
 }
@@ -36,9 +38,35 @@ fn a_folder_as_source() {
 fn a_device_as_source() {
     let said = refused("device", 3, &["/dev/zero", "local[1-2]:/x"]);
     insta::assert_snapshot!(said.err, @r"
-    error: /dev/zero is a device or a pipe, and only files can be copied so far
+    error: /dev/zero is a device or a pipe, and only plain files can be copied so far
     hint: write its bytes to a file first
     ");
+}
+
+#[test]
+fn a_pipe_or_a_file_without_length_as_source() {
+    let scratch = Scratch::new("fifo");
+    let made = Command::new("mkfifo").arg(scratch.path("fifo")).status();
+    assert!(made.expect("mkfifo is there").success());
+    let said = garland(&scratch).cp(&["fifo", "local1:/x"]).with_code(3);
+    assert!(said.err.contains("fifo is a device or a pipe"), "{}", said.err);
+    let said = refused("proc", 3, &["/proc/cpuinfo", "local1:/x"]);
+    insta::assert_snapshot!(said.err, @r"
+    error: /proc/cpuinfo is a file that doesn't tell its length, and only plain files can be copied so far
+    hint: write its bytes to a file first
+    ");
+}
+
+#[test]
+fn a_name_that_is_too_long_is_found_before_the_copy() {
+    let scratch = Scratch::new("too-long");
+    let _ = source(&scratch, 100_000);
+    let path = format!("/{}", "n".repeat(256));
+    let arguments = ["--json", "source.bin", &format!("local[1-2]:{path}")];
+    let result = json(&garland(&scratch).cp(&arguments).with_code(3));
+    let reason = format!("creating {path}: file name too long");
+    assert_eq!(verdict(&result, "local1"), ("failed", reason.as_str()));
+    scratch.assert_nothing_left();
 }
 
 #[test]

@@ -83,7 +83,12 @@ impl FileStore {
 
     /// Only a file may be replaced by a file.
     fn refuse_others(folder: &OwnedFd, name: &OsStr, path: &Path) -> Result<(), StoreError> {
-        let Ok(stat) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(()) };
+        let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(()),
+            // Such as a name that is too long, which must not be found after the copy.
+            Err(error) => return Err(StoreError::path("creating", path, &error.into())),
+        };
         let is = match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile | FileType::Symlink => return Ok(()),
             FileType::Directory => "it is a folder",

@@ -8,6 +8,7 @@
 
 pub mod bounds;
 mod check;
+pub mod config;
 mod crossing;
 mod forwarding;
 mod inventory;
@@ -223,6 +224,12 @@ impl Ethernet {
     pub fn of(nic: NicId) -> Self {
         let [.., b2, b1, b0] = (nic as u64).to_be_bytes();
         Self([0x02, 0x88, 0x00, b2, b1, b0])
+    }
+
+    /// Whether it is one that topologies and labs make up (`02:88:..`), which no real NIC has.
+    #[must_use]
+    pub fn is_made_up(self) -> bool {
+        self.0[..2] == [0x02, 0x88]
     }
 }
 

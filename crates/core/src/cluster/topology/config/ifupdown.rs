@@ -1,0 +1,134 @@
+//! interfaces(5) of ifupdown: Debian's `/etc/network/interfaces`, as a file that it includes.
+
+use std::fmt::Write;
+
+use super::super::Selector;
+use super::iproute2::route_words;
+use super::{
+    ConfigFault, ConfigFile, Device, Format, Interface, InterfaceAddress, NodeConfig, title,
+};
+
+/// Where the file goes: `/etc/network/interfaces` reads it on Debian.
+pub const PATH: &str = "/etc/network/interfaces.d/garland";
+
+/// The file of a node.
+///
+/// # Errors
+/// When a NIC is known by its Ethernet address only, or packets are to take routes in turn.
+pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
+    if let Some(nic) = config.interfaces.iter().find(|nic| nic.device.ethernet.is_some()) {
+        let (node, nic) = (config.node.clone(), nic.device.name.clone());
+        return Err(ConfigFault::NeedsName { format: Format::Ifupdown, node, nic });
+    }
+    config.no_packet_routes(Format::Ifupdown)?;
+    let mut text = format!("# {}\n", title(config));
+    if !config.bonds.is_empty() {
+        text.push_str("# bond-* needs the package ifenslave\n");
+    }
+    if let Some(address) = config.loopback {
+        let _ = write!(text, "\nauto lo\niface lo inet static\n    address {address}/32\n");
+    }
+    let mut limits = limits(config);
+    for nic in &config.interfaces {
+        interface(&mut text, config, nic, &mut limits);
+    }
+    for bond in &config.bonds {
+        let members: Vec<&str> =
+            bond.members.iter().map(|&nic| config.interfaces[nic].device.name.as_str()).collect();
+        let _ = write!(text, "\nauto {0}\niface {0} inet static\n", bond.name);
+        address(&mut text, bond.address);
+        let _ = writeln!(text, "    mtu {}", bond.mtu);
+        let _ = writeln!(text, "    bond-slaves {}", members.join(" "));
+        let _ = writeln!(text, "    bond-mode {}\n    bond-miimon 100", bond.mode);
+        if let Some(hash) = bond.hash {
+            let _ = writeln!(text, "    bond-xmit-hash-policy {hash}");
+        }
+        routes(&mut text, config, &bond.device());
+    }
+    Ok(vec![ConfigFile::new(PATH, text)])
+}
+
+fn interface(text: &mut String, config: &NodeConfig, nic: &Interface, limits: &mut Option<String>) {
+    let name = &nic.device.name;
+    let Some(own) = nic.address else {
+        // Its bond brings it up.
+        let _ = write!(text, "\niface {name} inet manual\n    mtu {}\n", nic.mtu);
+        return;
+    };
+    let _ = write!(text, "\nauto {name}\niface {name} inet static\n");
+    address(text, own);
+    let _ = writeln!(text, "    mtu {}", nic.mtu);
+    routes(text, config, &nic.device);
+    if let Some(limits) = limits.take() {
+        let _ = writeln!(text, "    up {limits}");
+    }
+    for endpoint in config.endpoints.iter().filter(|endpoint| endpoint.device == nic.device) {
+        let _ =
+            writeln!(text, "    up ip mptcp endpoint add {} dev {name} signal", endpoint.address);
+        // The kernel keeps it when the address goes.
+        let _ = writeln!(
+            text,
+            "    down ip mptcp endpoint show | sed -n 's/^{} id \\([0-9]*\\).*/\\1/p' | \
+             xargs -r -n 1 ip mptcp endpoint delete id",
+            endpoint.address.to_string().replace('.', "\\.")
+        );
+    }
+}
+
+fn address(text: &mut String, own: InterfaceAddress) {
+    let _ = writeln!(text, "    address {}/{}", own.address, own.prefix);
+    if let Some(peer) = own.peer {
+        // The kernel makes the host route: what `up route add -host PEER dev NIC` once did.
+        let _ = writeln!(text, "    pointopoint {peer}");
+    }
+}
+
+fn routes(text: &mut String, config: &NodeConfig, device: &Device) {
+    for route in config.routes_at(device) {
+        let _ = writeln!(
+            text,
+            "    up ip route replace {}",
+            route_words(route, |hop| hop.name.clone())
+        );
+    }
+}
+
+/// The command that lets a connection have as many subflows as there are ways.
+fn limits(config: &NodeConfig) -> Option<String> {
+    let more = config.endpoints.len();
+    (more > 0).then(|| format!("ip mptcp limits set subflow {more} add_addr_accepted {more}"))
+}
+
+impl NodeConfig {
+    /// Linux chooses among the next hops of a route by flow: only nftables and marks could do it by
+    /// packet, and no configuration format has them.
+    pub(super) fn no_packet_routes(&self, format: Format) -> Result<(), ConfigFault> {
+        let by_packet = self
+            .routes
+            .iter()
+            .find(|route| route.hops.len() > 1 && route.selector == Selector::Packet);
+        by_packet.map_or(Ok(()), |route| {
+            Err(ConfigFault::Unsuited {
+                format,
+                node: self.node.clone(),
+                what: format!(
+                    "the choice by packet among the routes to {}/{}",
+                    route.to, route.prefix
+                ),
+                able: &[],
+            })
+        })
+    }
+
+    /// For the formats without MPTCP.
+    pub(super) fn no_endpoints(&self, format: Format) -> Result<(), ConfigFault> {
+        self.endpoints.first().map_or(Ok(()), |endpoint| {
+            Err(ConfigFault::Unsuited {
+                format,
+                node: self.node.clone(),
+                what: format!("the MPTCP endpoint {}", endpoint.address),
+                able: &[Format::Ifupdown, Format::Iproute2],
+            })
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! NetworkManager's keyfiles, nm-settings-keyfile(5): a file for each device.
+//!
+//! As in Netplan, a wire is an address of 32 bits and a route to the other end. A route with
+//! several next hops is a route of each device with a weight, which NetworkManager joins (since
+//! 1.42).
+
+use std::fmt::Write;
+
+use super::{ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfig, PREFIX, title};
+
+/// Where the files go.
+pub const FOLDER: &str = "/etc/NetworkManager/system-connections/";
+
+/// The files of a node.
+///
+/// # Errors
+/// When it has MPTCP endpoints or packets are to take routes in turn.
+pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
+    config.no_packet_routes(Format::NetworkManager)?;
+    // It makes endpoints, but leaves the kernel's limit of accepted addresses at 0.
+    config.no_endpoints(Format::NetworkManager)?;
+    let mut files = Vec::new();
+    if let Some(address) = config.loopback {
+        let mut text = head(config, "lo", "loopback", true);
+        let _ =
+            write!(text, "\n[ipv4]\nmethod=manual\naddress1=127.0.0.1/8\naddress2={address}/32\n");
+        files.push(file("lo", text));
+    }
+    for nic in &config.interfaces {
+        let mut text = head(config, &nic.device.name, "ethernet", nic.device.ethernet.is_none());
+        if let Some(bond) = nic.bond {
+            let _ = write!(text, "master={}\nslave-type=bond\n", config.bonds[bond].name);
+        }
+        let _ = write!(text, "\n[ethernet]\nmtu={}\n", nic.mtu);
+        if let Some(ethernet) = nic.device.ethernet {
+            let _ = writeln!(text, "mac-address={ethernet}");
+        }
+        match nic.address {
+            Some(address) => body(&mut text, config, &nic.device, address),
+            None if nic.bond.is_none() => text.push_str("\n[ipv4]\nmethod=disabled\n"),
+            None => {}
+        }
+        files.push(file(&nic.device.name, text));
+    }
+    for bond in &config.bonds {
+        let mut text = head(config, &bond.name, "bond", true);
+        let _ = write!(text, "\n[bond]\nmode={}\nmiimon=100\n", bond.mode);
+        if let Some(hash) = bond.hash {
+            let _ = writeln!(text, "xmit_hash_policy={hash}");
+        }
+        let _ = write!(text, "\n[ethernet]\nmtu={}\n", bond.mtu);
+        body(&mut text, config, &bond.device(), bond.address);
+        files.push(file(&bond.name, text));
+    }
+    Ok(files)
+}
+
+fn file(device: &str, text: String) -> ConfigFile {
+    // NetworkManager ignores files that others can read: they may hold passwords.
+    ConfigFile::new(format!("{FOLDER}{PREFIX}{device}.nmconnection"), text).with_mode(0o600)
+}
+
+fn head(config: &NodeConfig, device: &str, kind: &str, by_name: bool) -> String {
+    let mut text = format!("# {}\n[connection]\nid=garland-{device}\ntype={kind}\n", title(config));
+    if by_name {
+        let _ = writeln!(text, "interface-name={device}");
+    }
+    text
+}
+
+fn body(text: &mut String, config: &NodeConfig, device: &Device, own: InterfaceAddress) {
+    text.push_str("\n[ipv4]\nmethod=manual\n");
+    let _ = writeln!(text, "address1={}/{}", own.address, own.prefix);
+    let mut number = 0..;
+    let mut next = || number.next().unwrap_or(0) + 1;
+    if let Some(peer) = own.peer {
+        let number: u32 = next();
+        let _ = writeln!(text, "route{number}={peer}/32");
+    }
+    for route in &config.routes {
+        for hop in route.hops.iter().filter(|hop| hop.device == *device) {
+            let number = next();
+            let via = hop.via.map_or_else(String::new, |via| format!(",{via}"));
+            let _ = writeln!(text, "route{number}={}/{}{via}", route.to, route.prefix);
+            let mut options = Vec::new();
+            if hop.onlink {
+                options.push("onlink=true".to_owned());
+            }
+            if let Some(source) = route.source {
+                options.push(format!("src={source}"));
+            }
+            if route.hops.len() > 1 {
+                options.push("weight=1".to_owned());
+            }
+            if !options.is_empty() {
+                let _ = writeln!(text, "route{number}_options={}", options.join(","));
+            }
+        }
+    }
+    text.push_str("never-default=true\nmay-fail=false\n\n[ipv6]\nmethod=link-local\n");
+}
