@@ -64,6 +64,7 @@ fn help() {
       down         End the agents that stay
       status       Show the agents that stay
       lab          An emulated cluster on this machine, without root
+      net          The network of a topology: what it takes, and what its wires allow
       scenario     The experiments that Garland reproduces
       demo         The tour: a small cluster emulated on this machine and a real copy to all of it
       completions  Print a completion script for a shell
@@ -276,10 +277,12 @@ fn agents_that_stay() {
     ");
     insta::assert_snapshot!(say(&["up", "local[1-3]"]), @r"
     up      local[1-3]
+    links   2 between neighbours
     [exit 0]
     ");
     insta::assert_snapshot!(say(&["status"]), @r"
     up      local[1-3]
+    links   2 between neighbours
     [exit 0]
     ");
     insta::assert_snapshot!(say(&["status", "local[3-4]"]), @r"

@@ -10,6 +10,7 @@ pub mod bounds;
 mod check;
 pub mod config;
 mod crossing;
+pub mod file;
 mod forwarding;
 mod inventory;
 pub mod paths;
@@ -26,6 +27,7 @@ pub use subnet::Subnet;
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -240,6 +242,20 @@ impl fmt::Display for Ethernet {
     }
 }
 
+/// Reads `02:88:00:00:00:01`.
+impl FromStr for Ethernet {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let byte = |pair: &str| (pair.len() == 2).then(|| u8::from_str_radix(pair, 16).ok())?;
+        let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
+        let six = bytes.and_then(|bytes| <[u8; 6]>::try_from(bytes).ok());
+        six.map(Self).ok_or_else(|| {
+            format!("{text:?} is no Ethernet address: write one as 02:88:00:00:00:01")
+        })
+    }
+}
+
 /// A price, in hundredths of whatever currency the file is in.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -261,6 +277,15 @@ pub struct Cable {
     pub kind: String,
     /// The price of one.
     pub price: Price,
+}
+
+impl Medium {
+    /// Says whether its stations collide, if it is a hub.
+    pub fn collide(&mut self, collide: bool) {
+        if let MediumKind::Hub { collisions } = &mut self.kind {
+            *collisions = collide;
+        }
+    }
 }
 
 impl Topology {
