@@ -76,6 +76,11 @@ impl Failure {
         self
     }
 
+    /// What went wrong.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// How the command ends.
     pub fn exit(&self) -> Exit {
         self.exit

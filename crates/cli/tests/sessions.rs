@@ -64,7 +64,7 @@ fn help() {
       down         End the agents that stay
       status       Show the agents that stay
       lab          An emulated cluster on this machine, without root
-      net          The network of a topology: what it takes, and what its wires allow
+      net          The network of a topology: what it takes and gives, and its configuration files
       scenario     The experiments that Garland reproduces
       demo         The tour: a small cluster emulated on this machine and a real copy to all of it
       completions  Print a completion script for a shell
