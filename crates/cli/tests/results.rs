@@ -183,7 +183,7 @@ fn labs() {
     elapsed_ns "ELAPSED_NS"
     phases[] {"name":"build","ns":"NS"}
     limit null
-    check []
+    check null
     lab {"age":"AGE","keeper":"KEEPER","media":[{"carried":"CARRIED","lost":0,"name":"switch","stations":2}],"nodes":[{"address":"10.88.0.10","name":"n0","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"},{"address":"10.88.0.11","name":"n1","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"}],"rootless":"ROOTLESS","spec":{"name":"lab","roots":null,"topology":"TOPOLOGY"}}
     "#);
     insta::assert_snapshot!(object(&scratch, &["lab", "status"]), @r#"

@@ -277,10 +277,12 @@ fn agents_that_stay() {
     ");
     insta::assert_snapshot!(say(&["up", "local[1-3]"]), @r"
     up      local[1-3]
+    links   2 between neighbours
     [exit 0]
     ");
     insta::assert_snapshot!(say(&["status"]), @r"
     up      local[1-3]
+    links   2 between neighbours
     [exit 0]
     ");
     insta::assert_snapshot!(say(&["status", "local[3-4]"]), @r"

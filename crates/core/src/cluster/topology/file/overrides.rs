@@ -2,7 +2,7 @@
 
 use super::error::{Fault, TopologyFileProblem};
 use super::explicit;
-use super::parse::{Reader, rate};
+use super::parse::{Reader, collisions, rate};
 use super::price::price;
 use crate::cluster::form::{Alone, Section, Text, expand_text};
 use crate::cluster::nearest::nearest;
@@ -34,7 +34,7 @@ pub(super) fn read(
             node.price = price.unwrap_or(node.price);
         }
     }
-    let keys = ["name", "rate", "latency", "buffer", "price", "cable"];
+    let keys = ["name", "rate", "latency", "buffer", "collisions", "price", "cable"];
     let keys = beside(&keys, &explicit::MEDIUM_KEYS);
     for entry in section.sections("medium", "[[topology.medium]]", &keys)? {
         let name = entry.needed_text("name", "`name = \"switch\"`")?;
@@ -43,7 +43,11 @@ pub(super) fn read(
             (entry.read("latency", str::parse::<Nanos>)?, entry.read("buffer", bytes::parse)?);
         let (rate, price, cable) =
             (rate(&entry, "rate")?, price(&entry, "price")?, entry.text("cable")?);
+        let collisions = collisions(&entry, [&topology.media[medium]].into_iter())?;
         let medium = &mut topology.media[medium];
+        if let Some(collisions) = collisions {
+            medium.collide(collisions);
+        }
         medium.rate = rate.or(medium.rate);
         medium.latency = latency.unwrap_or(medium.latency);
         medium.buffer = buffer.or(medium.buffer);

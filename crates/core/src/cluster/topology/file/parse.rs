@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeValue;
 
 use super::error::{Fault, TopologyFileError, TopologyFileProblem};
+use super::shape::out_of_place;
 use super::{overrides, price, shape};
 use crate::cluster::form::{Alone, Section, document, expand_text, wrong_kind};
 use crate::cluster::topology::shapes::Basis;
-use crate::cluster::topology::{MOST_NODES, Subnet, Topology, TopologyFault};
+use crate::cluster::topology::{MOST_NODES, Medium, MediumKind, Subnet, Topology, TopologyFault};
 use crate::units::{Nanos, Rate, bytes};
 
 /// What a topology file says.
@@ -39,9 +40,19 @@ const KEYS: [&str; 9] = [
 ];
 
 /// The keys of `[topology]` whatever the shape.
-pub(super) const TOPOLOGY_KEYS: [&str; 11] = [
-    "shape", "nodes", "rate", "subnet", "mtu", "latency", "buffer", "cable", "price", "node",
+pub(super) const TOPOLOGY_KEYS: [&str; 12] = [
+    "shape",
+    "nodes",
+    "rate",
+    "subnet",
+    "mtu",
+    "latency",
+    "buffer",
+    "cable",
+    "price",
+    "node",
     "medium",
+    "collisions",
 ];
 
 /// Reads the text of a [topology file](super); `file_name` is for messages, and for the topology's
@@ -160,6 +171,9 @@ impl Reader<'_> {
         let latency = section.read("latency", str::parse::<Nanos>)?;
         let buffer = section.read("buffer", bytes::parse)?;
         let cable = section.text("cable")?;
+        if let Some(collisions) = collisions(section, topology.media.iter())? {
+            topology.media.iter_mut().for_each(|medium| medium.collide(collisions));
+        }
         for medium in &mut topology.media {
             medium.latency = latency.unwrap_or(medium.latency);
             medium.buffer = buffer.or(medium.buffer);
@@ -175,6 +189,19 @@ impl Reader<'_> {
 /// A rate.
 pub(super) fn rate(section: &Section<'_>, key: &'static str) -> Result<Option<Rate>, Fault> {
     Ok(section.read(key, str::parse::<Rate>)?)
+}
+
+/// Whether stations of hubs collide; refused where there is no hub.
+pub(super) fn collisions<'m>(
+    section: &Section<'_>,
+    mut media: impl Iterator<Item = &'m Medium>,
+) -> Result<Option<bool>, Fault> {
+    let collisions = section.boolean("collisions")?;
+    let hub = media.any(|medium| matches!(medium.kind, MediumKind::Hub { .. }));
+    if collisions.is_some() && !hub {
+        return Err(out_of_place(section, "collisions", "only hubs have collisions; drop it"));
+    }
+    Ok(collisions)
 }
 
 /// An MTU: from what every IPv4 host takes to what the header can say (RFC 791, 3.1).
