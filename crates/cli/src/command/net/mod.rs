@@ -1,9 +1,17 @@
 //! `garland net`: the network of a topology, before and after it is cabled.
 
 mod bounds;
+mod change;
+mod config;
+mod confirm;
+mod diff;
+mod guard;
+mod installation;
+mod kernel;
 mod show;
 mod size;
 mod tables;
+mod tool;
 
 use crate::args::{Args, NetCommand};
 use crate::failure::{Exit, Failure};
@@ -13,5 +21,8 @@ pub fn run(args: &Args, command: &NetCommand) -> Result<Exit, Failure> {
     match command {
         NetCommand::Show(show) => show::run(args, show),
         NetCommand::Size(size) => size::run(args, size),
+        NetCommand::Config(config) => config::run(config),
+        NetCommand::Confirm => confirm::run(),
+        NetCommand::Guard { installation } => guard::run(installation),
     }
 }
