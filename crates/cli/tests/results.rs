@@ -147,8 +147,9 @@ fn up_status_and_down() {
     elapsed_ns "ELAPSED_NS"
     phases[] {"name":"set-up","ns":"NS"}
     phases[] {"name":"start","ns":"NS"}
+    phases[] {"name":"link","ns":"NS"}
     limit null
-    nodes[] {"log":"LOG","name":"local1","reason":null,"verdict":"ok"}
+    nodes[] {"links":0,"log":"LOG","name":"local1","reason":null,"unlinked":[],"verdict":"ok"}
     "#);
     insta::assert_snapshot!(object(&scratch, &["status"]), @r#"
     schema "garland.status/1"
@@ -158,7 +159,7 @@ fn up_status_and_down() {
     phases[] {"name":"set-up","ns":"NS"}
     phases[] {"name":"ask","ns":"NS"}
     limit null
-    nodes[] {"log":"LOG","name":"local1","reason":null,"verdict":"ok"}
+    nodes[] {"links":0,"log":"LOG","name":"local1","reason":null,"unlinked":[],"verdict":"ok"}
     "#);
     insta::assert_snapshot!(object(&scratch, &["down", "local[1-2]"]), @r#"
     schema "garland.down/1"
@@ -168,8 +169,8 @@ fn up_status_and_down() {
     phases[] {"name":"set-up","ns":"NS"}
     phases[] {"name":"end","ns":"NS"}
     limit null
-    nodes[] {"log":null,"name":"local1","reason":null,"verdict":"ok"}
-    nodes[] {"log":null,"name":"local2","reason":"no agent stays there","verdict":"skipped"}
+    nodes[] {"links":null,"log":null,"name":"local1","reason":null,"unlinked":[],"verdict":"ok"}
+    nodes[] {"links":null,"log":null,"name":"local2","reason":"no agent stays there","unlinked":[],"verdict":"skipped"}
     "#);
 }
 
