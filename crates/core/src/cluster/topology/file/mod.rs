@@ -56,7 +56,7 @@
 //!
 //! [[topology.medium]]        # some media differ; their names are the shape's
 //! name = "switch"
-//! rate = "100mbit"           # and `latency`, `buffer`, `price`, `cable`
+//! rate = "100mbit"           # and `latency`, `buffer`, `collisions`, `price`, `cable`
 //! # "#;
 //! # let file = parse(text, "den.toml")?;
 //! # assert_eq!(file.topology.nodes[2].cpu, Some(500));
@@ -65,7 +65,7 @@
 //!
 //! | shape | its own keys |
 //! |---|---|
-//! | `hub` | none; it needs a `rate` |
+//! | `hub` | none; it needs a `rate`. Here and wherever there are hubs, `collisions = true` lets stations lose time to them |
 //! | `switch` | `backplane` |
 //! | `star` | `between` = `forwarded` (by the head) or `isolated` |
 //! | `bonded` | `nets` (2), `segments` = `switch` or `hub`, `selector` = `packet`, `flow` or `subflow` |

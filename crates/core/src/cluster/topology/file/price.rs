@@ -27,14 +27,11 @@ pub(super) fn read(section: &Section<'_>, topology: &mut Topology) -> Result<(),
     }
     for (medium, ports) in topology.media.iter_mut().zip(ports) {
         let device = match medium.kind {
-            MediumKind::Hub { .. } => hub,
-            MediumKind::Switch { .. } => switch,
-            MediumKind::Wire => Price::default(),
+            MediumKind::Hub { .. } => Some(hub),
+            MediumKind::Switch { .. } => Some(switch),
+            MediumKind::Wire => None,
         };
-        medium.price = match medium.kind {
-            MediumKind::Wire => device,
-            MediumKind::Hub { .. } | MediumKind::Switch { .. } => Price(device.0 + port.0 * ports),
-        };
+        medium.price = device.map_or(Price(0), |device| Price(device.0 + port.0 * ports));
         medium.cable.price = cable;
     }
     Ok(())

@@ -15,6 +15,7 @@ subnet = "192.168.0.0/20"
 mtu = 1400
 latency = "50us"
 buffer = "64KiB"
+collisions = true
 cable = "coax"
 rows = 2
 columns = 2
@@ -43,6 +44,7 @@ rate = "5mbit"
 latency = "1ms"
 buffer = "1KiB"
 price = 7
+collisions = false
 cable = "thin"
 
 [job]
@@ -146,6 +148,8 @@ fn reads_all_of_a_shape() {
     assert_eq!(row.price, Price(3500));
     assert_eq!(row.cable, Cable { kind: "coax".into(), price: Price(250) });
     let other = &topology.media[1];
+    assert_eq!(row.kind, MediumKind::Hub { collisions: true });
+    assert_eq!(other.kind, MediumKind::Hub { collisions: false });
     let slow = Rate::from_bits_per_second(5_000_000);
     assert_eq!((other.rate, other.price), (Some(slow), Price(700)));
     assert_eq!((other.latency, other.buffer), (Nanos::from_millis(1), Some(1024)));
@@ -212,6 +216,8 @@ fn keys_are_those_of_the_shape() {
         "shape = \"rail\"\nnodes = 3",
         "shape = \"leaf-spine\"\nnodes = 3\nleaves = 2",
         "shape = \"bonded\"\nnodes = 3\nnets = 1",
+        "shape = \"star\"\nnodes = 3\ncollisions = true",
+        "shape = \"star\"\nnodes = 3\n[[topology.medium]]\nname = \"wire1\"\ncollisions = true",
     ]));
     insta::assert_snapshot!(lines.join("\n"), @r#"
     den.toml:1:1: the topology file needs `topology`: write a section `[topology]` with `shape` and `nodes`
@@ -220,8 +226,8 @@ fn keys_are_those_of_the_shape() {
     den.toml:2:1: [topology] needs `nodes`: write `nodes = "n[0-3]"`, or 3 for n0 to n3
     den.toml:3:9: `shape` can't be "swich" (did you mean switch?); allowed: hub, switch, star, bonded, mesh, joined, ring, full-mesh, leaf-spine, rail, explicit
     den.toml:3:9: `shape` must be a text in quotes, not 1
-    den.toml:5:1: unknown key `columns` in [topology]; allowed: shape, nodes, rate, subnet, mtu, latency, buffer, cable, price, node, medium, between
-    den.toml:5:1: unknown key `betwen` in [topology] (did you mean between?); allowed: shape, nodes, rate, subnet, mtu, latency, buffer, cable, price, node, medium, between
+    den.toml:5:1: unknown key `columns` in [topology]; allowed: shape, nodes, rate, subnet, mtu, latency, buffer, collisions, cable, price, node, medium, between
+    den.toml:5:1: unknown key `betwen` in [topology] (did you mean between?); allowed: shape, nodes, rate, subnet, mtu, latency, buffer, collisions, cable, price, node, medium, between
     den.toml:5:11: `between` can't be "isolatd" (did you mean isolated?); allowed: isolated, forwarded
     den.toml:7:1: unknown key `forwards` in [[topology.node]]; allowed: names, cpu, disk, price
     den.toml:6:9: n9 is no node of this topology (did you mean n0?)
@@ -238,6 +244,8 @@ fn keys_are_those_of_the_shape() {
     den.toml:2:1: [topology] needs `rails`: write `rails = 2`
     den.toml:2:1: [topology] needs `spines`: write `spines = 2`
     den.toml:5:8: `nets` must be a whole number from 2 to 16, not 1
+    den.toml:5:14: `collisions` means nothing here: only hubs have them; drop it
+    den.toml:7:14: `collisions` means nothing here: only hubs have them; drop it
     "#);
 }
 
@@ -361,5 +369,5 @@ fn only_hubs_collide() {
     let hub = parse(&text("hub"), "hub.toml").unwrap().topology;
     assert_eq!(hub.media[0].kind, MediumKind::Hub { collisions: true });
     let switch = parse(&text("switch"), "switch.toml").unwrap_err().to_string();
-    assert!(switch.contains("only hubs have collisions"), "{switch}");
+    assert!(switch.contains("only hubs have them"), "{switch}");
 }
