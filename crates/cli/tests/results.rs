@@ -170,7 +170,7 @@ fn up_status_and_down() {
     phases[] {"name":"end","ns":"NS"}
     limit null
     nodes[] {"links":null,"log":null,"name":"local1","reason":null,"unlinked":[],"verdict":"ok"}
-    nodes[] {"links":null,"log":null,"name":"local2","reason":"no agent stays there","unlinked":[],"verdict":"skipped"}
+    nodes[] {"links":null,"log":null,"name":"local2","reason":"no agent was up","unlinked":[],"verdict":"skipped"}
     "#);
 }
 
