@@ -59,6 +59,8 @@ pub enum Command {
     Status(Status),
     /// An emulated cluster on this machine, without root
     Lab(Lab),
+    /// The network of a topology: what it takes, and what its wires allow
+    Net(Net),
     /// The experiments that Garland reproduces
     Scenario(Scenario),
     /// The tour: a small cluster emulated on this machine and a real copy to all of it
@@ -259,6 +261,65 @@ pub enum LabCommand {
         #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
         lab: String,
     },
+}
+
+/// `garland net`.
+#[derive(Debug, ClapArgs)]
+pub struct Net {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: NetCommand,
+}
+
+/// The network's commands.
+#[derive(Debug, Subcommand)]
+pub enum NetCommand {
+    /// Draw a topology, list its NICs and routes, count what to buy, and say what its wires allow
+    Show(NetShow),
+    /// How many nodes a star of point-to-point wires allows, and two that are joined
+    Size(NetSize),
+}
+
+/// `garland net show`.
+#[derive(Debug, ClapArgs)]
+pub struct NetShow {
+    /// A topology file, or a scenario's name.
+    pub topology: String,
+    /// Draw it into this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// All rows of long tables.
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `garland net size`.
+#[derive(Debug, ClapArgs)]
+pub struct NetSize {
+    /// The server's slots for cards.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=64))]
+    pub slots: u32,
+    /// Ports of a card.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub ports: u32,
+    /// Ports on the main board, of servers and nodes alike.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=16))]
+    pub onboard: u32,
+    /// A star of so many nodes with its server [default: the largest].
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub nodes: Option<u64>,
+    /// The price of a server's card.
+    #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
+    pub card_price: f64,
+    /// The price of a node's NIC, where none is on board.
+    #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
+    pub nic_price: f64,
+    /// The price of a cable.
+    #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
+    pub cable_price: f64,
+    /// The price of a faster card that joins two servers.
+    #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
+    pub faster_price: f64,
 }
 
 /// `garland scenario`.

@@ -3,6 +3,7 @@
 mod args;
 mod at_once;
 mod command;
+mod drawing;
 mod failure;
 mod fleet;
 mod launch;

@@ -67,7 +67,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         congestion: congestion.clone(),
         policy: Policy::for_nodes(nodes.len()),
     };
-    let mut bars = Bars::new(&plan, cp.quiet || args.json);
+    let mut bars = Bars::new(&plan, cp.quiet || args.json).silent(cp.quiet);
     let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(now));
     bars.clear();
     let outcome = copied.or_nothing("copying")?;

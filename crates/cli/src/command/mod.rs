@@ -9,6 +9,7 @@ mod ends;
 mod exec;
 mod lab;
 mod lab_result;
+mod net;
 mod scenario;
 mod shell;
 mod standing_result;
@@ -31,6 +32,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
         Command::Lab(lab) => lab::run(args, &lab.command),
+        Command::Net(net) => net::run(args, &net.command),
         Command::Scenario(scenario) => scenario::run(args, &scenario.command),
         Command::Demo(demo) => demo::run(demo),
         Command::Agent(agent) => agent::run(agent),
@@ -52,6 +54,7 @@ fn has_result(command: &Command) -> bool {
         | Command::Up(_)
         | Command::Down(_)
         | Command::Status(_)
+        | Command::Net(_)
         | Command::Scenario(_) => true,
         Command::Demo(_) | Command::Agent(_) | Command::Completions { .. } | Command::Man(_) => {
             false
