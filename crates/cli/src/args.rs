@@ -59,7 +59,7 @@ pub enum Command {
     Status(Status),
     /// An emulated cluster on this machine, without root
     Lab(Lab),
-    /// The network of a topology: what it takes, and what its wires allow
+    /// The network of a topology: what it takes and gives, and its configuration files
     Net(Net),
     /// The experiments that Garland reproduces
     Scenario(Scenario),
@@ -278,6 +278,16 @@ pub enum NetCommand {
     Show(NetShow),
     /// How many nodes a star of point-to-point wires allows, and two that are joined
     Size(NetSize),
+    /// Print, compare or install the network configuration of a topology's nodes
+    Config(NetConfig),
+    /// Keep the configuration that was installed: without this it is undone in time
+    Confirm,
+    /// Install, and undo unless confirmed (started by net config --install)
+    #[command(hide = true)]
+    Guard {
+        /// The installation's folder.
+        installation: PathBuf,
+    },
 }
 
 /// `garland net show`.
@@ -320,6 +330,59 @@ pub struct NetSize {
     /// The price of a faster card that joins two servers.
     #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
     pub faster_price: f64,
+}
+
+/// `garland net config`.
+#[derive(Debug, ClapArgs)]
+pub struct NetConfig {
+    /// A topology file, or a scenario's name.
+    pub topology: String,
+    /// The node [default: the one with this machine's name].
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<String>,
+    /// Every node.
+    #[arg(long, conflicts_with_all = ["node", "map", "diff", "install"])]
+    pub all: bool,
+    /// The tool that configures the node's network.
+    #[arg(long, value_enum)]
+    pub format: FormatName,
+    /// What a NIC of the topology is called on the real node, such as eth0=enp3s0.
+    #[arg(long, value_name = "NIC=NAME")]
+    pub map: Vec<String>,
+    /// Write the files below this folder, with --all in a folder a node; they aren't printed.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["diff", "install"])]
+    pub output: Option<PathBuf>,
+    /// Compare with the files that are there; exit with 4 if any isn't as planned.
+    #[arg(long, conflicts_with = "install")]
+    pub diff: bool,
+    /// Put the files in their places, let the tool apply them, and put back what was there unless
+    /// it is confirmed in time.
+    #[arg(long)]
+    pub install: bool,
+    /// Say what would be done, and do nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How long an installation waits for `garland net confirm` or Enter, from 2s to 1h.
+    #[arg(long, default_value = "60s", value_name = "TIME")]
+    pub confirm_within: String,
+    /// The root to compare with or install below; below another than / nothing is applied.
+    #[arg(long, default_value = "/", value_name = "DIR")]
+    pub root: PathBuf,
+}
+
+/// The formats of network configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatName {
+    /// Debian's ifup, /etc/network/interfaces.d.
+    Ifupdown,
+    /// systemd-networkd.
+    Networkd,
+    /// Netplan.
+    Netplan,
+    /// NetworkManager's keyfiles.
+    Networkmanager,
+    /// A script of ip commands.
+    Iproute2,
 }
 
 /// `garland scenario`.

@@ -10,6 +10,7 @@ mod launch;
 mod limit;
 mod nodes;
 mod places;
+mod reach;
 mod result;
 mod run;
 mod scenario;

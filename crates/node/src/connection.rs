@@ -19,7 +19,7 @@ use crate::store::reason;
 #[derive(Debug, Error)]
 pub enum ConnectionError {
     /// Nobody answers there.
-    #[error("connecting to its agent at {0}: {reason} (is a firewall between?)", reason = reason(.1))]
+    #[error("connecting to its agent at {0}: {reason}", reason = reason(.1))]
     Connect(SocketAddr, io::Error),
     /// It is another version.
     #[error("{0}")]

@@ -16,7 +16,7 @@ mod standing_result;
 mod status;
 mod up;
 
-use crate::args::{Args, Command, LabCommand};
+use crate::args::{Args, Command, LabCommand, NetCommand};
 use crate::failure::{Exit, Failure};
 
 /// Does what the user asked for.
@@ -54,8 +54,8 @@ fn has_result(command: &Command) -> bool {
         | Command::Up(_)
         | Command::Down(_)
         | Command::Status(_)
-        | Command::Net(_)
         | Command::Scenario(_) => true,
+        Command::Net(net) => matches!(net.command, NetCommand::Show(_) | NetCommand::Size(_)),
         Command::Demo(_) | Command::Agent(_) | Command::Completions { .. } | Command::Man(_) => {
             false
         }

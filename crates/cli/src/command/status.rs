@@ -32,7 +32,7 @@ pub fn run(args: &Args, status: &Status) -> Result<Exit, Failure> {
         Some(record) => {
             let state = match record.connect(&keys) {
                 Ok(agent) => NodeState::ok(node, "up").with_links(count_links(agent), Vec::new()),
-                Err(reason) => NodeState::but(node, "dead", reason),
+                Err(error) => NodeState::but(node, "dead", error.to_string()),
             };
             state.with_log(record.log)
         }

@@ -30,6 +30,7 @@ pub fn run(args: &Args, up: &Up) -> Result<Exit, Failure> {
         logs: run.folder().to_owned(),
         lab: lab.as_ref(),
         stay: Some(up.idle),
+        interrupts: None,
         quiet: args.json,
     };
     phases.end("set-up");

@@ -8,23 +8,20 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::failure::Failure;
 
-/// The scenarios that come with Garland, as files in `scenarios/`.
+/// The scenarios that come with Garland, by name: the files in `scenarios/`.
 const OWN: [(&str, &str); 11] = [
-    ("dolly-2005.toml", include_str!("../../../../scenarios/dolly-2005.toml")),
-    ("hub10.toml", include_str!("../../../../scenarios/hub10.toml")),
-    ("switch100.toml", include_str!("../../../../scenarios/switch100.toml")),
-    ("p2p-star.toml", include_str!("../../../../scenarios/p2p-star.toml")),
-    ("p2p-16.toml", include_str!("../../../../scenarios/p2p-16.toml")),
-    ("p2p-joined.toml", include_str!("../../../../scenarios/p2p-joined.toml")),
-    ("bonded-dual-net.toml", include_str!("../../../../scenarios/bonded-dual-net.toml")),
-    ("routed-mesh.toml", include_str!("../../../../scenarios/routed-mesh.toml")),
+    ("dolly-2005", include_str!("../../../../scenarios/dolly-2005.toml")),
+    ("hub10", include_str!("../../../../scenarios/hub10.toml")),
+    ("switch100", include_str!("../../../../scenarios/switch100.toml")),
+    ("p2p-star", include_str!("../../../../scenarios/p2p-star.toml")),
+    ("p2p-16", include_str!("../../../../scenarios/p2p-16.toml")),
+    ("p2p-joined", include_str!("../../../../scenarios/p2p-joined.toml")),
+    ("bonded-dual-net", include_str!("../../../../scenarios/bonded-dual-net.toml")),
+    ("routed-mesh", include_str!("../../../../scenarios/routed-mesh.toml")),
+    ("routed-mesh-two-routes", include_str!("../../../../scenarios/routed-mesh-two-routes.toml")),
+    ("switched-mesh", include_str!("../../../../scenarios/switched-mesh.toml")),
     (
-        "routed-mesh-two-routes.toml",
-        include_str!("../../../../scenarios/routed-mesh-two-routes.toml"),
-    ),
-    ("switched-mesh.toml", include_str!("../../../../scenarios/switched-mesh.toml")),
-    (
-        "switched-mesh-two-routes.toml",
+        "switched-mesh-two-routes",
         include_str!("../../../../scenarios/switched-mesh-two-routes.toml"),
     ),
 ];
@@ -186,7 +183,12 @@ impl Tool {
 
 /// The scenarios that come with Garland.
 pub fn all() -> Result<Vec<Scenario>, Failure> {
-    OWN.iter().map(|(path, text)| Scenario::parse(text, path)).collect()
+    OWN.iter().map(|(name, text)| Scenario::parse(text, &format!("{name}.toml"))).collect()
+}
+
+/// The text of a scenario that comes with Garland.
+pub fn text(name: &str) -> Option<&'static str> {
+    OWN.iter().find(|(own, _)| *own == name).map(|(_, text)| *text)
 }
 
 /// The scenario `name`: one that comes with Garland, or a file.
@@ -206,10 +208,10 @@ mod tests {
 
     #[test]
     fn every_scenario_can_be_read() {
-        for (scenario, (path, _)) in all().unwrap().iter().zip(OWN) {
-            assert_eq!(format!("{}.toml", scenario.name), path);
+        for (scenario, (name, _)) in all().unwrap().iter().zip(OWN) {
+            assert_eq!(scenario.name, name);
             for text in [&scenario.question, &scenario.source, &scenario.answer] {
-                assert!(!text.trim().is_empty(), "{path}");
+                assert!(!text.trim().is_empty(), "{name}");
             }
             let Some(experiment) = &scenario.experiment else {
                 continue;
@@ -227,7 +229,7 @@ mod tests {
         let files = std::fs::read_dir(folder).unwrap();
         let mut files: Vec<_> =
             files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
-        let mut own = OWN.map(|(path, _)| path.to_owned());
+        let mut own = OWN.map(|(name, _)| format!("{name}.toml"));
         files.sort();
         own.sort();
         assert_eq!(files, own);

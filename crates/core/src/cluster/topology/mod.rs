@@ -279,15 +279,6 @@ pub struct Cable {
     pub price: Price,
 }
 
-impl Medium {
-    /// Says whether its stations collide, if it is a hub.
-    pub fn collide(&mut self, collide: bool) {
-        if let MediumKind::Hub { collisions } = &mut self.kind {
-            *collisions = collide;
-        }
-    }
-}
-
 impl Topology {
     /// The node of this name.
     pub fn node(&self, name: &str) -> Option<NodeId> {

@@ -1,8 +1,10 @@
 //! `[[topology.node]]` and `[[topology.medium]]`: what differs from the rest.
 
+use std::slice;
+
 use super::error::{Fault, TopologyFileProblem};
 use super::explicit;
-use super::parse::{Reader, collisions, rate};
+use super::parse::{Reader, no_hub, rate, set_collisions};
 use super::price::price;
 use crate::cluster::form::{Alone, Section, Text, expand_text};
 use crate::cluster::nearest::nearest;
@@ -43,10 +45,12 @@ pub(super) fn read(
             (entry.read("latency", str::parse::<Nanos>)?, entry.read("buffer", bytes::parse)?);
         let (rate, price, cable) =
             (rate(&entry, "rate")?, price(&entry, "price")?, entry.text("cable")?);
-        let collisions = collisions(&entry, [&topology.media[medium]].into_iter())?;
+        let collisions = entry.boolean("collisions")?;
         let medium = &mut topology.media[medium];
-        if let Some(collisions) = collisions {
-            medium.collide(collisions);
+        if let Some(collisions) = collisions
+            && !set_collisions(slice::from_mut(medium), collisions)
+        {
+            return Err(no_hub(&entry));
         }
         medium.rate = rate.or(medium.rate);
         medium.latency = latency.unwrap_or(medium.latency);

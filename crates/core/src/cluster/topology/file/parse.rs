@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeValue;
 
 use super::error::{Fault, TopologyFileError, TopologyFileProblem};
-use super::shape::out_of_place;
 use super::{overrides, price, shape};
 use crate::cluster::form::{Alone, Section, document, expand_text, wrong_kind};
 use crate::cluster::topology::shapes::Basis;
@@ -48,11 +47,11 @@ pub(super) const TOPOLOGY_KEYS: [&str; 12] = [
     "mtu",
     "latency",
     "buffer",
+    "collisions",
     "cable",
     "price",
     "node",
     "medium",
-    "collisions",
 ];
 
 /// Reads the text of a [topology file](super); `file_name` is for messages, and for the topology's
@@ -171,8 +170,11 @@ impl Reader<'_> {
         let latency = section.read("latency", str::parse::<Nanos>)?;
         let buffer = section.read("buffer", bytes::parse)?;
         let cable = section.text("cable")?;
-        if let Some(collisions) = collisions(section, topology.media.iter())? {
-            topology.media.iter_mut().for_each(|medium| medium.collide(collisions));
+        let collisions = section.boolean("collisions")?;
+        if let Some(collisions) = collisions
+            && !set_collisions(&mut topology.media, collisions)
+        {
+            return Err(no_hub(section));
         }
         for medium in &mut topology.media {
             medium.latency = latency.unwrap_or(medium.latency);
@@ -191,21 +193,25 @@ pub(super) fn rate(section: &Section<'_>, key: &'static str) -> Result<Option<Ra
     Ok(section.read(key, str::parse::<Rate>)?)
 }
 
-/// Whether stations of hubs collide; refused where there is no hub.
-pub(super) fn collisions<'m>(
-    section: &Section<'_>,
-    mut media: impl Iterator<Item = &'m Medium>,
-) -> Result<Option<bool>, Fault> {
-    let collisions = section.boolean("collisions")?;
-    let hub = media.any(|medium| matches!(medium.kind, MediumKind::Hub { .. }));
-    if collisions.is_some() && !hub {
-        return Err(out_of_place(section, "collisions", "only hubs have collisions; drop it"));
-    }
-    Ok(collisions)
-}
-
 /// An MTU: from what every IPv4 host takes to what the header can say (RFC 791, 3.1).
 pub(super) fn mtu(section: &Section<'_>) -> Result<Option<u16>, Fault> {
     let mtu = section.integer("mtu", 576..=65535)?;
     Ok(mtu.and_then(|mtu| u16::try_from(mtu).ok()))
+}
+
+/// Says of all hubs among these media whether stations collide; whether there is a hub.
+pub(super) fn set_collisions(media: &mut [Medium], wanted: bool) -> bool {
+    let mut found = false;
+    for medium in media {
+        if let MediumKind::Hub { collisions } = &mut medium.kind {
+            (*collisions, found) = (wanted, true);
+        }
+    }
+    found
+}
+
+/// Collisions where nothing can collide.
+pub(super) fn no_hub(section: &Section<'_>) -> Fault {
+    let (key, reason) = ("collisions", "only hubs have them; drop it");
+    Fault::new(section.span_of(key), TopologyFileProblem::OutOfPlace { key, reason })
 }

@@ -226,8 +226,8 @@ fn keys_are_those_of_the_shape() {
     den.toml:2:1: [topology] needs `nodes`: write `nodes = "n[0-3]"`, or 3 for n0 to n3
     den.toml:3:9: `shape` can't be "swich" (did you mean switch?); allowed: hub, switch, star, bonded, mesh, joined, ring, full-mesh, leaf-spine, rail, explicit
     den.toml:3:9: `shape` must be a text in quotes, not 1
-    den.toml:5:1: unknown key `columns` in [topology]; allowed: shape, nodes, rate, subnet, mtu, latency, buffer, cable, price, node, medium, collisions, between
-    den.toml:5:1: unknown key `betwen` in [topology] (did you mean between?); allowed: shape, nodes, rate, subnet, mtu, latency, buffer, cable, price, node, medium, collisions, between
+    den.toml:5:1: unknown key `columns` in [topology]; allowed: shape, nodes, rate, subnet, mtu, latency, buffer, collisions, cable, price, node, medium, between
+    den.toml:5:1: unknown key `betwen` in [topology] (did you mean between?); allowed: shape, nodes, rate, subnet, mtu, latency, buffer, collisions, cable, price, node, medium, between
     den.toml:5:11: `between` can't be "isolatd" (did you mean isolated?); allowed: isolated, forwarded
     den.toml:7:1: unknown key `forwards` in [[topology.node]]; allowed: names, cpu, disk, price
     den.toml:6:9: n9 is no node of this topology (did you mean n0?)
@@ -244,8 +244,8 @@ fn keys_are_those_of_the_shape() {
     den.toml:2:1: [topology] needs `rails`: write `rails = 2`
     den.toml:2:1: [topology] needs `spines`: write `spines = 2`
     den.toml:5:8: `nets` must be a whole number from 2 to 16, not 1
-    den.toml:5:14: `collisions` means nothing here: only hubs have collisions; drop it
-    den.toml:7:14: `collisions` means nothing here: only hubs have collisions; drop it
+    den.toml:5:14: `collisions` means nothing here: only hubs have them; drop it
+    den.toml:7:14: `collisions` means nothing here: only hubs have them; drop it
     "#);
 }
 
@@ -369,5 +369,5 @@ fn only_hubs_collide() {
     let hub = parse(&text("hub"), "hub.toml").unwrap().topology;
     assert_eq!(hub.media[0].kind, MediumKind::Hub { collisions: true });
     let switch = parse(&text("switch"), "switch.toml").unwrap_err().to_string();
-    assert!(switch.contains("only hubs have collisions"), "{switch}");
+    assert!(switch.contains("only hubs have them"), "{switch}");
 }
