@@ -234,8 +234,8 @@ source = "a test"
 answer = "It does."
 
 [topology]
+shape = "switch"
 nodes = 1
-medium = "switch"
 rate = "1gbit"
 
 [job]
@@ -309,7 +309,7 @@ fn a_scenario() {
     reproduced true
     rows[] {"equal":true,"receivers":1,"stream_s":"STREAM_S","tool":"cold","whole_s":"WHOLE_S"}
     scale 1.0
-    scenario {"answer":"It does.","job":{"bytes":"1MB","receivers":[1],"steps":["cold"]},"name":"small","published":[{"rate":"RATE","receivers":1,"seconds":[1.0,2.0]}],"question":"Does it run?","source":"a test","tolerance":{"up_over_limit":1.2},"topology":"TOPOLOGY","version":1}
+    scenario {"answer":"It does.","job":{"bytes":"1MB","receivers":[1],"steps":["cold"]},"name":"small","published":[{"rate":"RATE","receivers":1,"seconds":[1.0,2.0]}],"question":"Does it run?","source":"a test","tolerance":{"up_over_limit":1.2},"topology":"TOPOLOGY"}
     "#);
     scratch.assert_nothing_left();
 }
