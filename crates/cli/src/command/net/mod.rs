@@ -11,7 +11,7 @@ mod tool;
 
 use std::path::Path;
 
-use garland_core::cluster::topology::Topology;
+use garland_core::cluster::topology::{Topology, file};
 
 use crate::args::NetCommand;
 use crate::failure::{Exit, Failure};
@@ -29,8 +29,6 @@ pub fn run(command: &NetCommand) -> Result<Exit, Failure> {
 fn read(path: &Path) -> Result<Topology, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::usage(format!("reading {}: {error}", path.display())))?;
-    let topology: Topology = serde_json::from_str(&text)
-        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
-    topology.check().map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))?;
-    Ok(topology)
+    let file = file::parse(&text, &path.to_string_lossy()).map_err(Failure::usage)?;
+    Ok(file.topology)
 }
