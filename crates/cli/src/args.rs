@@ -59,7 +59,7 @@ pub enum Command {
     Status(Status),
     /// An emulated cluster on this machine, without root
     Lab(Lab),
-    /// The real network of a topology: its configuration files
+    /// The network of a topology: what it takes and gives, and its configuration files
     Net(Net),
     /// The experiments that Garland reproduces
     Scenario(Scenario),
@@ -274,6 +274,10 @@ pub struct Net {
 /// The network's commands.
 #[derive(Debug, Subcommand)]
 pub enum NetCommand {
+    /// Draw a topology, list its NICs and routes, count what to buy, and say what its wires allow
+    Show(NetShow),
+    /// How many nodes a star of point-to-point wires allows, and two that are joined
+    Size(NetSize),
     /// Print, compare or install the network configuration of a topology's nodes
     Config(NetConfig),
     /// Keep the configuration that was installed: without this it is undone in time
@@ -286,11 +290,53 @@ pub enum NetCommand {
     },
 }
 
+/// `garland net show`.
+#[derive(Debug, ClapArgs)]
+pub struct NetShow {
+    /// A topology file, or a scenario's name.
+    pub topology: String,
+    /// Draw it into this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// All rows of long tables.
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `garland net size`.
+#[derive(Debug, ClapArgs)]
+pub struct NetSize {
+    /// The server's slots for cards.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=64))]
+    pub slots: u32,
+    /// Ports of a card.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub ports: u32,
+    /// Ports on the main board, of servers and nodes alike.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=16))]
+    pub onboard: u32,
+    /// A star of so many nodes with its server [default: the largest].
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub nodes: Option<u64>,
+    /// The price of a server's card.
+    #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
+    pub card_price: f64,
+    /// The price of a node's NIC, where none is on board.
+    #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
+    pub nic_price: f64,
+    /// The price of a cable.
+    #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
+    pub cable_price: f64,
+    /// The price of a faster card that joins two servers.
+    #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
+    pub faster_price: f64,
+}
+
 /// `garland net config`.
 #[derive(Debug, ClapArgs)]
 pub struct NetConfig {
-    /// The topology file.
-    pub topology: PathBuf,
+    /// A topology file, or a scenario's name.
+    pub topology: String,
     /// The node [default: the one with this machine's name].
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,

@@ -183,7 +183,7 @@ fn labs() {
     elapsed_ns "ELAPSED_NS"
     phases[] {"name":"build","ns":"NS"}
     limit null
-    check []
+    check null
     lab {"age":"AGE","keeper":"KEEPER","media":[{"carried":"CARRIED","lost":0,"name":"switch","stations":2}],"nodes":[{"address":"10.88.0.10","name":"n0","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"},{"address":"10.88.0.11","name":"n1","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"}],"rootless":"ROOTLESS","spec":{"name":"lab","roots":null,"topology":"TOPOLOGY"}}
     "#);
     insta::assert_snapshot!(object(&scratch, &["lab", "status"]), @r#"
@@ -250,6 +250,45 @@ receivers = 1
 seconds = [1.0, 2.0]
 rate = 1.0
 "#;
+
+#[test]
+fn a_topology() {
+    let scratch = Scratch::new("result-net-show");
+    let star = "version = 1\n[topology]\nshape = \"star\"\nnodes = 2\nrate = \"100mbit\"\n";
+    std::fs::write(scratch.path("star.toml"), star).expect("it can be written");
+    let shown = object(&scratch, &["net", "show", "star.toml", "--svg", "star.svg"]);
+    for line in [
+        "schema \"garland.net-show/1\"\nrun null\n",
+        "phases[] {\"name\":\"read\",\"ns\":\"NS\"}\nphases[] {\"name\":\"compute\",\"ns\":\"NS\"}\n",
+        "bounds[] {\"by_chance\":null,\"each\":[94148244.473342,94148244.473342],",
+        "\"cables\":{\"crossed\":2}",
+        "price 0\n",
+    ] {
+        assert!(shown.contains(line), "{line} in {shown}");
+    }
+    let svg = std::fs::read_to_string(scratch.path("star.svg")).expect("it is drawn");
+    assert!(svg.starts_with("<svg xmlns=") && svg.contains(">n2</text>"), "{svg}");
+}
+
+#[test]
+fn sizes_of_stars() {
+    let scratch = Scratch::new("result-net-size");
+    let star = ["net", "size", "--slots", "1", "--onboard", "1", "--cable-price", "2.50"];
+    insta::assert_snapshot!(object(&scratch, &star), @r#"
+    schema "garland.net-size/1"
+    run null
+    command ["garland","--json","net","size","--slots","1","--onboard","1","--cable-price","2.50"]
+    elapsed_ns "ELAPSED_NS"
+    phases[] {"name":"compute","ns":"NS"}
+    limit null
+    clusters[] {"cables":2,"cards":1,"cluster":"one star","nics":4,"nodes":3,"nodes_per_join":0.0,"price":500,"servers":1}
+    clusters[] {"cables":3,"cards":2,"cluster":"two, joined by a wire","nics":6,"nodes":4,"nodes_per_join":1.0,"price":750,"servers":2}
+    clusters[] {"cables":3,"cards":0,"cluster":"two, joined by a faster card","nics":6,"nodes":4,"nodes_per_join":0.0,"price":750,"servers":2}
+    ports 2
+    prices {"cable":250,"card":0,"faster":0,"nic":0}
+    server {"onboard":1,"ports":1,"slots":1}
+    "#);
+}
 
 #[test]
 fn a_scenario() {

@@ -64,7 +64,7 @@ fn help() {
       down         End the agents that stay
       status       Show the agents that stay
       lab          An emulated cluster on this machine, without root
-      net          The real network of a topology: its configuration files
+      net          The network of a topology: what it takes and gives, and its configuration files
       scenario     The experiments that Garland reproduces
       demo         The tour: a small cluster emulated on this machine and a real copy to all of it
       completions  Print a completion script for a shell
@@ -277,10 +277,12 @@ fn agents_that_stay() {
     ");
     insta::assert_snapshot!(say(&["up", "local[1-3]"]), @r"
     up      local[1-3]
+    links   2 between neighbours
     [exit 0]
     ");
     insta::assert_snapshot!(say(&["status"]), @r"
     up      local[1-3]
+    links   2 between neighbours
     [exit 0]
     ");
     insta::assert_snapshot!(say(&["status", "local[3-4]"]), @r"
@@ -290,7 +292,7 @@ fn agents_that_stay() {
     ");
     insta::assert_snapshot!(say(&["down", "local[1-4]"]), @r"
     down    local[1-3]
-    skipped local4: no agent stays there
+    skipped local4: no agent was up
     [exit 0]
     ");
     insta::assert_snapshot!(say(&["status", "local1"]), @r"
@@ -311,7 +313,8 @@ fn an_agent_that_stays_and_is_killed() {
     let result: serde_json::Value = serde_json::from_str(&said.out).expect("it is JSON");
     assert_eq!(result["nodes"][0]["verdict"], "ok");
     assert_eq!(result["nodes"][1]["verdict"], "dead");
-    assert_eq!(garland.run(&["down", "local[1-2]"]).with_code(0).out, "down    local[1-2]\n");
+    let said = garland.run(&["down", "local[1-2]"]).with_code(0);
+    assert_eq!(said.out, "down    local1\nskipped local2: no agent was up\n");
     scratch.assert_nothing_left();
 }
 

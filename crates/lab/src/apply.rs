@@ -32,6 +32,7 @@ pub(crate) fn apply(steps: &[Step]) -> Result<(), LabError> {
             Step::Sysctl { place, .. } => write_settings(place, group)?,
             Step::Ip { place, .. } => batch(Tool::Ip, place, group)?,
             Step::Tc { place, .. } => batch(Tool::Tc, place, group)?,
+            Step::Bridge { place, .. } => batch(Tool::Bridge, place, group)?,
             Step::Nft { place, .. } => batch(Tool::Nft, place, group)?,
         }
     }
@@ -43,6 +44,7 @@ fn same_batch(one: &Step, other: &Step) -> bool {
     match (one, other) {
         (Step::Ip { place: a, .. }, Step::Ip { place: b, .. })
         | (Step::Tc { place: a, .. }, Step::Tc { place: b, .. })
+        | (Step::Bridge { place: a, .. }, Step::Bridge { place: b, .. })
         | (Step::Nft { place: a, .. }, Step::Nft { place: b, .. })
         | (Step::Sysctl { place: a, .. }, Step::Sysctl { place: b, .. }) => a == b,
         _ => false,
@@ -93,7 +95,9 @@ fn batch(tool: Tool, place: &Place, steps: &[Step]) -> Result<(), LabError> {
     let lines: String = steps
         .iter()
         .filter_map(|step| match step {
-            Step::Ip { line, .. } | Step::Tc { line, .. } => Some(format!("{line}\n")),
+            Step::Ip { line, .. } | Step::Tc { line, .. } | Step::Bridge { line, .. } => {
+                Some(format!("{line}\n"))
+            }
             Step::Nft { rules, .. } => Some(rules.clone()),
             _ => None,
         })

@@ -76,13 +76,19 @@ struct Direction {
 }
 
 /// The part of `tc -j -s qdisc` that counts.
-#[derive(Deserialize)]
-struct Queue {
-    dev: String,
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Queue {
+    /// What it is: `tbf`, `htb`, `bfifo`.
+    pub(crate) kind: String,
+    /// The device, when all were asked for.
     #[serde(default)]
-    root: bool,
+    pub(crate) dev: String,
+    /// Whether it is the device's outermost.
+    #[serde(default)]
+    pub(crate) root: bool,
+    /// What it has counted.
     #[serde(flatten)]
-    counters: QueueCounters,
+    pub(crate) counters: QueueCounters,
 }
 
 impl Lab {

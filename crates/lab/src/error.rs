@@ -59,6 +59,16 @@ pub enum LabError {
         /// What the user can do.
         hint: String,
     },
+    /// The kernel lacks what the lab needs.
+    #[error("start lab {name}: this kernel lacks {features}; {works}")]
+    Kernel {
+        /// The lab's name.
+        name: String,
+        /// What is missing, with the options that bring it.
+        features: String,
+        /// What can be emulated all the same.
+        works: String,
+    },
     /// A tool of the system is missing.
     #[error("run {tool}: it isn't installed; apt-get install {package}")]
     ToolMissing {

@@ -18,8 +18,9 @@ use garland_sys::init::{self, Forked};
 use garland_sys::namespace::{self, Kind};
 use serde::{Deserialize, Serialize};
 
+use crate::medium::collisions;
 use crate::record::Keeper;
-use crate::{LabError, Spec, apply, hidden, plan};
+use crate::{LabError, Spec, apply, feature, hidden, plan};
 
 /// What the keeper answers.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,25 +29,49 @@ enum Reply {
     Ready(Keeper),
     /// The kernel refused the namespaces.
     Refused { reason: String, hint: String },
+    /// The kernel lacks something.
+    Lacking { features: String, works: String },
     /// A step failed.
     Failed(String),
 }
 
 /// Runs the keeper's part; see [`hidden::main`].
 pub fn main() -> ExitCode {
-    let reply = match read_spec() {
-        Ok(spec) => match isolate() {
-            Ok((Forked::Parent, _)) => return ExitCode::SUCCESS,
-            Ok((Forked::Child, rootless)) => build(&spec, rootless),
-            Err(error) => Reply::Refused { reason: error.to_string(), hint: hint() },
-        },
-        Err(error) => Reply::Failed(format!("read the description: {error}")),
+    let spec = match read_spec() {
+        Ok(spec) => spec,
+        Err(error) => return refuse(&Reply::Failed(format!("read the description: {error}"))),
     };
-    let stays = matches!(reply, Reply::Ready(_));
-    if say(&reply).is_ok() && stays && told_to_stay() && init::silence().is_ok() {
-        init::reap_for_ever();
+    let reply = match isolate() {
+        Ok((Forked::Parent, _)) => return ExitCode::SUCCESS,
+        Ok((Forked::Child, rootless)) => build(&spec, rootless),
+        Err(error) => Reply::Refused { reason: error.to_string(), hint: hint() },
+    };
+    if !matches!(reply, Reply::Ready(_)) {
+        return refuse(&reply);
+    }
+    if say(&reply).is_ok() && told_to_stay() && init::silence().is_ok() {
+        return serve(&spec);
     }
     ExitCode::FAILURE
+}
+
+fn refuse(reply: &Reply) -> ExitCode {
+    // Whoever started it and doesn't listen any more has gone away.
+    let _ = say(reply);
+    ExitCode::FAILURE
+}
+
+/// What the keeper does while the lab stands: it reaps. A second process keeps the rates of hubs
+/// with collisions, and ends with the first as all of the lab.
+fn serve(spec: &Spec) -> ExitCode {
+    if collisions::are_wanted(&spec.topology) {
+        match init::fork() {
+            Ok(Forked::Child) => collisions::keep(&spec.topology),
+            Ok(Forked::Parent) => {}
+            Err(_) => return ExitCode::FAILURE,
+        }
+    }
+    init::reap_for_ever()
 }
 
 /// A keeper whose lab stands and that still ends unless [`Started::stay`] is called.
@@ -79,6 +104,9 @@ pub(crate) fn start(spec: &Spec) -> Result<Started, LabError> {
     match reply {
         Reply::Ready(keeper) => Ok(Started { input, keeper }),
         Reply::Failed(reason) => Err(failed(reason)),
+        Reply::Lacking { features, works } => {
+            Err(LabError::Kernel { name: spec.name.clone(), features, works })
+        }
         Reply::Refused { reason, hint } => {
             Err(LabError::Namespaces { name: spec.name.clone(), reason, hint })
         }
@@ -142,13 +170,24 @@ fn isolate() -> io::Result<(Forked, bool)> {
 }
 
 fn build(spec: &Spec, rootless: bool) -> Reply {
-    let built = namespace::set_host_name("media")
-        .map_err(|error| error.to_string())
-        .and_then(|()| apply::apply(&plan::steps(spec)).map_err(|error| error.to_string()))
-        .and_then(|()| Identity::own().map_err(|error| error.to_string()));
-    match built {
+    let failed = |error: LabError| Reply::Failed(error.to_string());
+    match feature::missing(&feature::needed(&spec.topology)) {
+        Ok(missing) if missing.is_empty() => {}
+        Ok(missing) => {
+            let (features, works) = feature::explain(&missing);
+            return Reply::Lacking { features, works: works.to_owned() };
+        }
+        Err(error) => return failed(error),
+    }
+    if let Err(error) = namespace::set_host_name("media") {
+        return Reply::Failed(format!("set the host name: {error}"));
+    }
+    if let Err(error) = apply::apply(&plan::steps(spec)) {
+        return failed(error);
+    }
+    match Identity::own() {
         Ok(identity) => Reply::Ready(Keeper::new(identity, rootless)),
-        Err(reason) => Reply::Failed(reason),
+        Err(error) => Reply::Failed(format!("look at the keeper itself: {error}")),
     }
 }
 

@@ -16,6 +16,7 @@ pub mod device;
 mod error;
 pub mod fault;
 mod fault_in;
+mod feature;
 pub mod hidden;
 pub mod keeper;
 mod lab;

@@ -58,6 +58,13 @@ pub enum Step {
         /// The line, without `tc`.
         line: String,
     },
+    /// A line for `bridge -batch`.
+    Bridge {
+        /// Where.
+        place: Place,
+        /// The line, without `bridge`.
+        line: String,
+    },
     /// Rules for `nft -f`.
     Nft {
         /// Where.
@@ -77,6 +84,7 @@ impl fmt::Display for Step {
             }
             Step::Ip { place, line } => write!(out, "ip -n {place} {line}"),
             Step::Tc { place, line } => write!(out, "tc -n {place} {line}"),
+            Step::Bridge { place, line } => write!(out, "bridge -n {place} {line}"),
             Step::Nft { place, rules } => {
                 write!(out, "ip netns exec {place} nft '{}'", rules.trim_end())
             }

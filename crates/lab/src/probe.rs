@@ -16,9 +16,6 @@ use crate::check::{Answer, FlowTask, Task};
 /// Bytes a write or read.
 const PIECE: usize = 256 * 1024;
 
-/// What comes in the beginning isn't counted: the bucket's first burst and TCP's slow start.
-const WARM_UP: Duration = Duration::from_millis(250);
-
 /// Nothing is waited for longer than this.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -36,7 +33,7 @@ fn measure() -> io::Result<Vec<f64>> {
     }
     thread::scope(|scope| {
         let flows: Vec<_> =
-            task.flows.iter().map(|flow| scope.spawn(|| run(flow, task.duration))).collect();
+            task.flows.iter().map(|flow| scope.spawn(|| run(flow, &task))).collect();
         flows
             .into_iter()
             .map(|flow| flow.join().map_err(|_| io::Error::other("a thread failed"))?)
@@ -45,7 +42,7 @@ fn measure() -> io::Result<Vec<f64>> {
 }
 
 /// Measures one flow: this thread receives, a second one sends.
-fn run(flow: &FlowTask, duration: Duration) -> io::Result<f64> {
+fn run(flow: &FlowTask, task: &Task) -> io::Result<f64> {
     enter(&flow.to)?;
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     let address = (flow.address, listener.local_addr()?.port());
@@ -55,9 +52,9 @@ fn run(flow: &FlowTask, duration: Duration) -> io::Result<f64> {
             let stream = TcpStream::connect_timeout(&address.into(), PATIENCE)?;
             // Reno, which every kernel allows: the wire is measured, not bbr's guess of it.
             garland_sys::tcp::choose_congestion(&stream, &["reno"])?;
-            send(stream, duration)
+            send(stream, task.warm_up + task.window)
         });
-        let received = accept(&listener).and_then(receive);
+        let received = accept(&listener).and_then(|stream| receive(stream, task.warm_up));
         let sent = sender.join().map_err(|_| io::Error::other("a thread failed"))?;
         sent.and(received)
     })
@@ -98,10 +95,10 @@ fn send(mut stream: TcpStream, duration: Duration) -> io::Result<()> {
 }
 
 /// Bits per second between the first and the last arrival that count.
-fn receive(mut stream: TcpStream) -> io::Result<f64> {
+fn receive(mut stream: TcpStream, warm_up: Duration) -> io::Result<f64> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut piece = vec![0; PIECE];
-    let begin = clock::now_ns() + nanos(WARM_UP);
+    let begin = clock::now_ns() + nanos(warm_up);
     let mut first = None;
     let mut last = begin;
     let mut bytes: u64 = 0;

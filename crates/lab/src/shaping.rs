@@ -104,12 +104,15 @@ const SLOWEST: u64 = 16_000;
 const FASTEST: u64 = 25_000_000_000;
 
 const PAYLOAD: u64 = 1448;
-const FRAME: u64 = 1514;
+/// Bytes of a full frame that the kernel counts.
+pub(crate) const FRAME: u64 = 1514;
 /// Bytes that a full frame occupies the wire for.
 pub(crate) const WIRE: u64 = 1538;
 /// Bytes of wire that acknowledgements take for each full frame: one of 66 bytes (90 on the wire)
 /// for every second frame.
 const ACKNOWLEDGEMENT: u64 = 45;
+/// The mean length of a flow's frames on the wire: two full ones and an acknowledgement.
+pub(crate) const MEAN_FRAME: f64 = (2 * (WIRE + ACKNOWLEDGEMENT)) as f64 / 3.0;
 
 /// The parameters of tc-tbf(8), which [`fmt::Display`] writes as `tc` wants them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use crate::LabError;
 pub(crate) enum Tool {
     Ip,
     Tc,
+    Bridge,
     Nft,
 }
 
@@ -19,6 +20,7 @@ impl Tool {
         match self {
             Tool::Ip => "ip",
             Tool::Tc => "tc",
+            Tool::Bridge => "bridge",
             Tool::Nft => "nft",
         }
     }
@@ -33,7 +35,7 @@ impl Tool {
             .ok_or(LabError::ToolMissing {
                 tool: self.name(),
                 package: match self {
-                    Tool::Ip | Tool::Tc => "iproute2",
+                    Tool::Ip | Tool::Tc | Tool::Bridge => "iproute2",
                     Tool::Nft => "nftables",
                 },
             })
@@ -43,7 +45,7 @@ impl Tool {
     pub(crate) fn batch(self) -> Result<Command, LabError> {
         let mut command = Command::new(self.find()?);
         match self {
-            Tool::Ip | Tool::Tc => command.args(["-batch", "-"]),
+            Tool::Ip | Tool::Tc | Tool::Bridge => command.args(["-batch", "-"]),
             Tool::Nft => command.args(["-f", "-"]),
         };
         Ok(command)

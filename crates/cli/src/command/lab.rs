@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 
 use garland_core::units::{Nanos, Rate};
-use garland_lab::check::Measured;
+use garland_lab::check::Report;
 use garland_lab::{Lab, Spec, plan};
 
 use super::lab_result::{DownResult, StatusResult, UpResult};
@@ -49,15 +49,14 @@ fn up(args: &Args, spec: Spec, check: bool) -> Result<Exit, Failure> {
         let (name, head, others, took) = (lab.name(), lab.head(), lab.others(), Nanos(took));
         output::print(format_args!("{name} is up in {took}: the head {head} and lab:{others}\n"))?;
     }
-    let mut measured = Vec::new();
+    let report = check.then(|| lab.check()).transpose().map_err(Failure::nothing)?;
     if check {
-        measured = lab.check().map_err(Failure::nothing)?;
         phases.end("check");
     }
-    let exit = if measured.iter().all(Measured::holds) { Exit::Done } else { Exit::Fault };
+    let exit = if report.as_ref().is_none_or(Report::holds) { Exit::Done } else { Exit::Fault };
     let status = lab.status().map_err(Failure::nothing)?;
     let head = Head::new("garland.lab-up/1", None, phases);
-    let result = UpResult { head, lab: status, check: measured };
+    let result = UpResult { head, lab: status, check: report };
     if args.json {
         print_json(&result)?;
     } else {

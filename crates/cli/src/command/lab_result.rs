@@ -3,8 +3,8 @@
 use std::fmt;
 
 use garland_core::cluster::topology::MediumKind;
-use garland_core::units::{Rate, bytes};
-use garland_lab::check::Measured;
+use garland_core::units::bytes;
+use garland_lab::check::Report;
 use garland_lab::{MediumStatus, NicStatus, NodeStatus, Status};
 use serde::Serialize;
 
@@ -18,26 +18,15 @@ pub struct UpResult {
     pub head: Head,
     /// The lab as it is now.
     pub lab: Status,
-    /// What its wires gave, if that was asked for.
-    pub check: Vec<Measured>,
+    /// What its media gave, if that was asked for.
+    pub check: Option<Report>,
 }
 
 impl UpResult {
-    /// A line for each flow that was measured.
+    /// What the check found, for people.
     pub fn checks(&self) -> String {
-        self.check.iter().map(|measured| format!("{}\n", line(measured))).collect()
+        self.check.as_ref().map(Report::to_string).unwrap_or_default()
     }
-}
-
-fn line(measured: &Measured) -> String {
-    let Measured { from, to, at_once, goodput, theory } = measured;
-    let rate = |bits: f64| Rate::from_bits_per_second(bits as u64);
-    let beside = match (theory, measured.ratio()) {
-        (Some(theory), Some(ratio)) => format!("{:.2} % of {}", ratio * 100.0, rate(*theory)),
-        _ => "unshaped".to_owned(),
-    };
-    let verdict = if measured.holds() { "ok" } else { "off" };
-    format!("{verdict:<7} {from} -> {to}, {at_once} at once: {}, {beside}", rate(*goodput))
 }
 
 /// The result object `garland.lab-status/1`.

@@ -106,5 +106,5 @@ fn what_cannot_be_is_refused_with_a_hint() {
     let map = said(&[&topology, "--format", "netplan", "--node", "n2", "--map", "eth7=a"]);
     assert!(map.contains("n2 has no NIC eth7; it has eth0"), "{map}");
     let missing = said(&["/no/such/file", "--format", "netplan", "--node", "n2"]);
-    assert!(missing.contains("reading /no/such/file: No such file"), "{missing}");
+    assert!(missing.contains("reading the topology /no/such/file: No such file"), "{missing}");
 }

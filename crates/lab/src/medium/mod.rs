@@ -5,6 +5,8 @@
 //! gives frames back only where it lives.
 
 mod bridge;
+pub mod collisions;
+mod fabric;
 mod hub;
 mod port;
 mod queue;
@@ -12,6 +14,7 @@ mod switch;
 mod wire;
 
 use garland_core::cluster::topology::{MediumId, MediumKind, Topology};
+use garland_core::units::Rate;
 
 pub use port::{Port, Station, ports};
 
@@ -21,11 +24,31 @@ use crate::shaping::{self, Shaping};
 /// TCP payload in bits per second that one flow reaches through a medium, alone.
 pub fn goodput(topology: &Topology, medium: MediumId) -> Option<f64> {
     let medium = &topology.media[medium];
-    let rate = medium.rate?.bits_per_second();
-    Some(match medium.kind {
-        MediumKind::Hub { .. } => shaping::goodput_of_hub(rate),
-        MediumKind::Switch { .. } | MediumKind::Wire => shaping::goodput(rate),
-    })
+    let rate = medium.rate.map(Rate::bits_per_second);
+    match medium.kind {
+        MediumKind::Hub { .. } => rate.map(shaping::goodput_of_hub),
+        MediumKind::Wire => rate.map(shaping::goodput),
+        // Acknowledgements pass the backplane beside what they answer.
+        MediumKind::Switch { backplane } => {
+            let of_backplane =
+                backplane.map(|rate| shaping::goodput_of_hub(rate.bits_per_second()));
+            rate.map(shaping::goodput).into_iter().chain(of_backplane).reduce(f64::min)
+        }
+    }
+}
+
+/// The same for each of two flows against each other, on media of full duplex.
+pub fn goodput_both_ways(topology: &Topology, medium: MediumId, exact: bool) -> Option<f64> {
+    let medium = &topology.media[medium];
+    let rate = medium.rate.map(Rate::bits_per_second);
+    let of_backplane = match medium.kind {
+        MediumKind::Switch { backplane: Some(rate) } => {
+            Some(shaping::goodput_of_hub(rate.bits_per_second()) / 2.0)
+        }
+        _ => None,
+    };
+    let of_port = rate.map(|rate| shaping::goodput_both_ways(rate, exact));
+    of_port.into_iter().chain(of_backplane).reduce(f64::min)
 }
 
 /// The bridges, before there is anything to plug in.
@@ -41,6 +64,7 @@ pub(crate) fn cables(topology: &Topology) -> Vec<Step> {
     let mut steps: Vec<Step> = nics.flat_map(|nic| bridge::plug(topology, nic)).collect();
     let uplinks = 0..topology.uplinks.len();
     steps.extend(uplinks.flat_map(|uplink| bridge::join(topology, uplink)));
+    steps.extend(fabric::ways(topology));
     steps
 }
 

@@ -6,6 +6,7 @@
 
 mod cases;
 mod parts;
+mod shapes;
 
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};

@@ -176,6 +176,10 @@ fn at_most(
     Err(Fault::new(section.span_of("nodes"), problem))
 }
 
-fn out_of_place(section: &Section<'_>, key: &'static str, reason: &'static str) -> Fault {
+pub(super) fn out_of_place(
+    section: &Section<'_>,
+    key: &'static str,
+    reason: &'static str,
+) -> Fault {
     Fault::new(section.span_of(key), TopologyFileProblem::OutOfPlace { key, reason })
 }

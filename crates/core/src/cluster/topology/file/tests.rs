@@ -357,3 +357,17 @@ fn what_is_written_out_must_fit_together() {
     den.toml:4:9: the route of c to 0.0.0.0/0: it has one next hop twice: leave one out
     "#);
 }
+
+#[test]
+fn only_hubs_collide() {
+    let text = |shape: &str| {
+        format!(
+            "version = 1\n[topology]\nshape = \"{shape}\"\nnodes = 2\nrate = \"10mbit\"\n\
+             collisions = true\n"
+        )
+    };
+    let hub = parse(&text("hub"), "hub.toml").unwrap().topology;
+    assert_eq!(hub.media[0].kind, MediumKind::Hub { collisions: true });
+    let switch = parse(&text("switch"), "switch.toml").unwrap_err().to_string();
+    assert!(switch.contains("only hubs have them"), "{switch}");
+}

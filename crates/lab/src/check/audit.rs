@@ -1,0 +1,114 @@
+//! What counters say of a round: frames where none should be, and media that carried too much.
+
+use garland_core::cluster::topology::{MediumKind, Topology};
+
+use super::Round;
+use crate::counters::{Counters, QueueCounters};
+use crate::device;
+use crate::medium::{Station, ports};
+use crate::shaping::{FRAME, WIRE};
+
+/// What a NIC without any flow may send meanwhile: questions for addresses, and answers.
+const IDLE: u64 = 20_000;
+
+/// How much more than its rate a medium may seem to carry, for bursts and for the time that reading
+/// the counters takes.
+const MARGIN: f64 = 0.01;
+
+/// All that is odd about a round that took so many seconds, in words.
+pub(super) fn judge(
+    topology: &Topology,
+    round: &Round,
+    before: &Counters,
+    after: &Counters,
+    seconds: f64,
+) -> Vec<String> {
+    let mut odd = strays(topology, round, before, after);
+    odd.extend(too_much(topology, before, after, seconds));
+    odd
+}
+
+/// NICs that sent, though no flow goes out there.
+fn strays(topology: &Topology, round: &Round, before: &Counters, after: &Counters) -> Vec<String> {
+    let idle = (0..topology.nics.len())
+        .filter(|nic| !round.flows.iter().any(|flow| flow.senders.contains(nic)));
+    idle.filter_map(|nic| {
+        let port = device::port(nic);
+        let sent = after.port(&port).sent.saturating_sub(before.port(&port).sent);
+        (sent > IDLE).then(|| {
+            format!("{} sent {sent} bytes, though no flow leads out there", topology.nic_name(nic))
+        })
+    })
+    .collect()
+}
+
+/// Media that carried more than their rate.
+fn too_much(topology: &Topology, before: &Counters, after: &Counters, seconds: f64) -> Vec<String> {
+    let mut odd = Vec::new();
+    for (id, medium) in topology.media.iter().enumerate() {
+        let queues: Vec<(String, u64)> = match (medium.kind, medium.rate) {
+            (MediumKind::Hub { .. }, Some(rate)) => {
+                vec![(device::shared(id), rate.bits_per_second())]
+            }
+            _ => {
+                let shaped = ports(topology, id).into_iter();
+                shaped.filter_map(|port| Some((port.device, port.rate?))).collect()
+            }
+        };
+        for (device, rate) in queues {
+            let carried = on_wire(&before.root(&device), &after.root(&device));
+            if carried * 8.0 > rate as f64 * seconds * (1.0 + MARGIN) {
+                odd.push(format!(
+                    "medium {} carried {carried:.0} bytes in {seconds:.2} s through {}, more than \
+                     its rate",
+                    medium.name,
+                    name_of(topology, id, &device)
+                ));
+            }
+        }
+    }
+    odd
+}
+
+/// Bytes of wire time between two moments. Of a large segment, each frame of which takes 24 bytes
+/// more than is counted, the number of frames is told from its length.
+fn on_wire(before: &QueueCounters, after: &QueueCounters) -> f64 {
+    let bytes = after.bytes.saturating_sub(before.bytes);
+    let frames = after.packets.saturating_sub(before.packets).max(bytes / FRAME);
+    (bytes + frames * (WIRE - FRAME)) as f64
+}
+
+fn name_of(topology: &Topology, medium: usize, device: &str) -> String {
+    let port = ports(topology, medium).into_iter().find(|port| port.device == device);
+    match port.map(|port| port.station) {
+        Some(Station::Nic(nic)) => format!("the port of {}", topology.nic_name(nic)),
+        Some(Station::Uplink(_)) => "an uplink".to_owned(),
+        None => "its wire".to_owned(),
+    }
+}
+
+/// How busy this machine's processors have been.
+pub(super) struct Processors {
+    idle: u64,
+    all: u64,
+}
+
+impl Processors {
+    /// The kernel's count so far, of `/proc/stat`; nothing where it can't be read.
+    pub(super) fn now() -> Self {
+        let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let first = text.lines().next().unwrap_or_default();
+        let ticks: Vec<u64> =
+            first.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
+        // User, nice, system, idle, waiting for disks, interrupts, soft interrupts, stolen.
+        let idle = ticks.get(3..5).map_or(0, |idle| idle.iter().sum());
+        Self { idle, all: ticks.iter().take(8).sum() }
+    }
+
+    /// The share of time since then that they weren't idle.
+    pub(super) fn busy_since(&self) -> f64 {
+        let now = Self::now();
+        let all = now.all.saturating_sub(self.all).max(1) as f64;
+        1.0 - now.idle.saturating_sub(self.idle) as f64 / all
+    }
+}

@@ -1,0 +1,82 @@
+//! A report as text, one line a medium.
+
+use std::fmt;
+
+use super::{Measured, Report};
+
+/// Pairs that are off are printed one by one up to this number.
+const SHOWN: usize = 10;
+
+/// Busier than this, processors may be what was measured.
+const SATURATED: f64 = 0.9;
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let report = self;
+        for medium in &report.media {
+            let verdict = verdict(medium.holds());
+            writeln!(out, "{verdict}{}: alone {}", medium.medium, words(&medium.alone))?;
+            match medium.shared {
+                Some(theory) => {
+                    let sum = medium.both_ways.iter().map(|flow| flow.goodput).sum::<f64>();
+                    let each = medium.both_ways.iter().map(|flow| mbits(flow.goodput));
+                    let each = each.collect::<Vec<_>>().join(" + ");
+                    writeln!(out, "    both ways {each}, together {}", against(sum, Some(theory)))?;
+                }
+                None => {
+                    let each = medium.both_ways.iter().map(words).collect::<Vec<_>>();
+                    writeln!(out, "    both ways {}", each.join(" and "))?;
+                }
+            }
+        }
+        let off: Vec<_> = report.pairs.iter().filter(|pair| !pair.holds()).collect();
+        let (measured, all) = (report.pairs.len(), report.all_pairs);
+        let worst = report.pairs.iter().filter_map(Measured::ratio);
+        let worst = worst.map(|ratio| (ratio - 1.0).abs()).fold(0.0, f64::max);
+        writeln!(
+            out,
+            "{}pairs: {measured} of {all} measured, {} as predicted, the worst {:.1} % off",
+            verdict(off.is_empty()),
+            measured - off.len(),
+            worst * 100.0
+        )?;
+        for pair in off.iter().take(SHOWN) {
+            writeln!(out, "    {}, {} at once", words(pair), pair.at_once)?;
+        }
+        for oddity in &report.oddities {
+            writeln!(out, "{}{oddity}", verdict(false))?;
+        }
+        if !report.holds() && report.busy > SATURATED {
+            writeln!(
+                out,
+                "    the processors were busy for {:.0} % of the time: perhaps this machine was \
+             measured, and not the lab",
+                report.busy * 100.0
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn verdict(holds: bool) -> &'static str {
+    if holds { "ok  " } else { "off " }
+}
+
+fn words(measured: &Measured) -> String {
+    let Measured { from, to, goodput, theory, .. } = measured;
+    format!("{from} -> {to} {}", against(*goodput, *theory))
+}
+
+fn against(goodput: f64, theory: Option<f64>) -> String {
+    match theory {
+        Some(theory) => {
+            let share = goodput / theory * 100.0;
+            format!("{} of {} Mbit/s: {share:.2} %", mbits(goodput), mbits(theory))
+        }
+        None => format!("{} Mbit/s, unshaped", mbits(goodput)),
+    }
+}
+
+fn mbits(bits: f64) -> String {
+    format!("{:.1}", bits / 1e6)
+}

@@ -1,0 +1,139 @@
+//! Flows that cross one medium and nothing else.
+
+use std::net::Ipv4Addr;
+
+use garland_core::cluster::topology::paths::{Stream, Ways};
+use garland_core::cluster::topology::{MediumId, MediumKind, NicId, NodeId, Resource, Topology};
+
+use super::rounds::Flow;
+use crate::medium;
+use crate::medium::collisions;
+use crate::shaping::{self, Shaping};
+
+/// How many stations of a medium are tried; which two it is doesn't matter.
+const STATIONS: usize = 4;
+
+/// How one medium is measured.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Single {
+    pub(super) medium: MediumId,
+    pub(super) alone: Flow,
+    pub(super) both_ways: [Flow; 2],
+    /// What both ways get together, on a hub.
+    pub(super) shared: Option<f64>,
+}
+
+/// One for each medium that two nodes can use without any other.
+pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> Vec<Single> {
+    let media = 0..topology.media.len();
+    media.filter_map(|medium| single(topology, ways, shaping, medium)).collect()
+}
+
+fn single(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping, id: MediumId) -> Option<Single> {
+    let medium = &topology.media[id];
+    let theory = medium::goodput(topology, id).unwrap_or(f64::INFINITY);
+    let stations: Vec<NicId> = topology.stations(id).map(|(nic, _)| nic).take(STATIONS).collect();
+    let ordered = stations.iter().flat_map(|from| stations.iter().map(move |to| (*from, *to)));
+    let (there, back) = ordered.filter(|(from, to)| from < to).find_map(|(from, to)| {
+        let there = flow(topology, ways, id, from, to, theory)?;
+        Some((there, flow(topology, ways, id, to, from, theory)?))
+    })?;
+    let (each, shared) = match medium.kind {
+        MediumKind::Hub { collisions } => {
+            let stations = if collisions { 2 } else { 1 };
+            let sum = theory * collisions::share(stations, shaping::MEAN_FRAME);
+            (sum / 2.0, Some(sum))
+        }
+        MediumKind::Switch { .. } | MediumKind::Wire => {
+            let each = medium::goodput_both_ways(topology, id, shaping.exact(id));
+            (each.unwrap_or(f64::INFINITY), None)
+        }
+    };
+    let both_ways = [Flow { theory: each, ..there.clone() }, Flow { theory: each, ..back }];
+    Some(Single { medium: id, alone: there, both_ways, shared })
+}
+
+/// The flow between two stations, by the NIC's or the node's address, if it stays on the medium.
+fn flow(
+    topology: &Topology,
+    ways: &Ways<'_>,
+    medium: MediumId,
+    from: NicId,
+    to: NicId,
+    theory: f64,
+) -> Option<Flow> {
+    let (sender, receiver) = (topology.nics[from].node, topology.nics[to].node);
+    if sender == receiver {
+        return None;
+    }
+    let own = topology.nics[to].address;
+    let addresses = own.into_iter().chain([topology.nodes[receiver].address]);
+    addresses.into_iter().find_map(|address| {
+        let stream = ways.to_address(sender, receiver, address);
+        let stays = media_of(topology, &stream)?.iter().all(|crossed| *crossed == medium);
+        stays.then(|| of_stream(topology, &[stream], (sender, receiver, address), theory))
+    })
+}
+
+/// The flow that takes these streams.
+pub(super) fn of_stream(
+    topology: &Topology,
+    streams: &[Stream],
+    (from, to, address): (NodeId, NodeId, Ipv4Addr),
+    theory: f64,
+) -> Flow {
+    let mut senders = Vec::new();
+    let mut media = Vec::new();
+    for path in streams.iter().flat_map(paths) {
+        media.extend(path.resources.iter().filter_map(|resource| medium_of(topology, *resource)));
+        // Frames leave each node on the way by one of its NICs on what is crossed next.
+        for node in &path.nodes {
+            let crossed = |nic: &NicId| {
+                path.resources.iter().any(|resource| is_at(topology, *resource, *nic))
+            };
+            senders.extend(topology.nics_of(*node).map(|(nic, _)| nic).filter(crossed));
+        }
+    }
+    senders.sort_unstable();
+    senders.dedup();
+    media.sort_unstable();
+    media.dedup();
+    Flow { from, to, address, theory, senders, media }
+}
+
+fn paths(stream: &Stream) -> impl Iterator<Item = &garland_core::cluster::topology::paths::Path> {
+    let choices = stream.there.iter().chain(&stream.back);
+    choices.flat_map(|choice| choice.legs.iter().map(|leg| &leg.path))
+}
+
+/// The media that a stream crosses; none when packets get lost or an uplink is crossed.
+fn media_of(topology: &Topology, stream: &Stream) -> Option<Vec<MediumId>> {
+    if stream.there.iter().chain(&stream.back).any(|choice| choice.legs.is_empty()) {
+        return None;
+    }
+    let resources = paths(stream).flat_map(|path| path.resources.iter());
+    resources.map(|resource| medium_of(topology, *resource)).collect()
+}
+
+/// The medium that a resource belongs to; none for uplinks, which belong to two.
+fn medium_of(topology: &Topology, resource: Resource) -> Option<MediumId> {
+    match resource {
+        Resource::Hub(medium) | Resource::Backplane(medium) => Some(medium),
+        Resource::Out(nic) | Resource::In(nic) => Some(topology.nics[nic].medium),
+        Resource::Up(_) | Resource::Down(_) => None,
+    }
+}
+
+/// Whether a NIC is at a resource: it is the NIC's direction, or that of the other end of its wire,
+/// or its hub.
+fn is_at(topology: &Topology, resource: Resource, nic: NicId) -> bool {
+    let medium = topology.nics[nic].medium;
+    match resource {
+        Resource::Hub(hub) => hub == medium,
+        Resource::Out(at) | Resource::In(at) if topology.media[medium].kind == MediumKind::Wire => {
+            topology.nics[at].medium == medium
+        }
+        Resource::Out(at) | Resource::In(at) => at == nic,
+        Resource::Backplane(_) | Resource::Up(_) | Resource::Down(_) => false,
+    }
+}

@@ -1,0 +1,156 @@
+//! What a lab needs of the kernel, tried before anything is built.
+
+use garland_core::cluster::topology::{MediumKind, Selector, Topology};
+
+use crate::LabError;
+use crate::tool::Tool;
+
+/// A part of the kernel that may be missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Feature {
+    Veth,
+    Bridge,
+    Tbf,
+    Ingress,
+    U32,
+    Mirred,
+    Ifb,
+    Htb,
+    Nftables,
+}
+
+/// The device that trials are made with.
+const TRIAL: &str = "gtrial";
+
+impl Feature {
+    /// Its name and its kernel option.
+    fn name(self) -> &'static str {
+        match self {
+            Feature::Veth => "veth (CONFIG_VETH)",
+            Feature::Bridge => "bridges (CONFIG_BRIDGE)",
+            Feature::Tbf => "token buckets (CONFIG_NET_SCH_TBF)",
+            Feature::Ingress => "ingress queues (CONFIG_NET_SCH_INGRESS)",
+            Feature::U32 => "the filter u32 (CONFIG_NET_CLS_U32)",
+            Feature::Mirred => "the action mirred (CONFIG_NET_ACT_MIRRED)",
+            Feature::Ifb => "ifb (CONFIG_IFB)",
+            Feature::Htb => "htb (CONFIG_NET_SCH_HTB)",
+            Feature::Nftables => "nftables with numgen (CONFIG_NF_TABLES, CONFIG_NFT_NUMGEN)",
+        }
+    }
+
+    /// Something that works only with it, and what takes that back. `lo` is there from the start
+    /// and nobody uses it yet.
+    fn trial(self) -> (Tool, &'static str, &'static str) {
+        const LINK: &str = "link del gtrial";
+        const ROOT: &str = "qdisc del dev lo root";
+        const INGRESS: &str = "qdisc del dev lo ingress";
+        match self {
+            Feature::Veth => (Tool::Ip, "link add gtrial type veth peer name gtrial2", LINK),
+            Feature::Bridge => (Tool::Ip, "link add gtrial type bridge", LINK),
+            Feature::Ifb => (Tool::Ip, "link add gtrial type ifb", LINK),
+            Feature::Tbf => {
+                (Tool::Tc, "qdisc add dev lo root tbf rate 1mbit burst 2000 limit 2000", ROOT)
+            }
+            Feature::Htb => (Tool::Tc, "qdisc add dev lo root handle 1: htb", ROOT),
+            Feature::Ingress => (Tool::Tc, "qdisc add dev lo handle ffff: ingress", INGRESS),
+            Feature::U32 => (
+                Tool::Tc,
+                "qdisc add dev lo handle ffff: ingress\n\
+                 filter add dev lo parent ffff: protocol all prio 1 u32 match u32 0 0",
+                INGRESS,
+            ),
+            Feature::Mirred => (
+                Tool::Tc,
+                "qdisc add dev lo handle ffff: ingress\n\
+                 filter add dev lo parent ffff: protocol all prio 1 u32 match u32 0 0 action \
+                 mirred egress redirect dev lo",
+                INGRESS,
+            ),
+            Feature::Nftables => (
+                Tool::Nft,
+                "table ip gtrial { chain c { meta mark set numgen inc mod 2 map { 0 : 1, 1 : 2 }\n\
+                 } }",
+                "delete table ip gtrial",
+            ),
+        }
+    }
+}
+
+/// What a topology needs.
+pub(crate) fn needed(topology: &Topology) -> Vec<Feature> {
+    let mut features = vec![Feature::Veth, Feature::Bridge];
+    if topology.media.iter().any(|medium| medium.rate.is_some()) {
+        features.push(Feature::Tbf);
+    }
+    let is_hub = |kind| matches!(kind, MediumKind::Hub { .. });
+    let has_backplane = |kind| matches!(kind, MediumKind::Switch { backplane: Some(_) });
+    let hub = topology.media.iter().any(|medium| is_hub(medium.kind));
+    if hub || topology.media.iter().any(|medium| has_backplane(medium.kind)) {
+        features.extend([Feature::Ifb, Feature::Ingress, Feature::U32, Feature::Mirred]);
+    }
+    if hub {
+        features.push(Feature::Htb);
+    }
+    let in_turn = |hops: usize, selector: Selector| hops > 1 && selector == Selector::Packet;
+    if topology.routes.iter().any(|route| in_turn(route.hops.len(), route.selector)) {
+        features.push(Feature::Nftables);
+    }
+    features
+}
+
+/// Those of `features` that aren't there, in the caller's network namespace. An error is about the
+/// tools, without which nothing can be tried.
+pub(crate) fn missing(features: &[Feature]) -> Result<Vec<Feature>, LabError> {
+    let mut missing = Vec::new();
+    for &feature in features {
+        let (tool, does, undoes) = feature.trial();
+        if tool.run(tool.batch()?, &format!("{does}\n"), TRIAL).is_err() {
+            missing.push(feature);
+        }
+        // Half of a trial may be there; of none there is nothing to take back.
+        let _ = tool.run(tool.batch()?, &format!("{undoes}\n"), TRIAL);
+    }
+    Ok(missing)
+}
+
+/// For people: what is missing, and what works all the same.
+pub(crate) fn explain(missing: &[Feature]) -> (String, &'static str) {
+    let names: Vec<&str> = missing.iter().map(|feature| feature.name()).collect();
+    let works = if missing.iter().any(|it| matches!(it, Feature::Veth | Feature::Bridge)) {
+        "no lab works without"
+    } else if missing.contains(&Feature::Tbf) {
+        "switches and wires without a rate work"
+    } else if missing == [Feature::Htb] {
+        "switches, with a backplane or not, and wires work"
+    } else if missing == [Feature::Nftables] {
+        "hubs, switches, wires and routes with one hop, or chosen by flow, work"
+    } else {
+        "switches without a backplane and wires work"
+    };
+    (names.join(", "), works)
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_core::cluster::topology::shapes::{Basis, hub};
+
+    use super::*;
+    use crate::Spec;
+
+    #[test]
+    fn a_hub_needs_more_than_a_switch() {
+        let switch = needed(&Spec::switch("lab", 1, None).topology);
+        assert_eq!(switch, [Feature::Veth, Feature::Bridge]);
+        let hub = needed(&hub(&Basis::numbered("hub", 2).at("10mbit".parse().unwrap())));
+        for feature in [Feature::Tbf, Feature::Ifb, Feature::Htb, Feature::U32, Feature::Mirred] {
+            assert!(hub.contains(&feature), "{feature:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_what_still_works() {
+        let (names, works) = explain(&[Feature::Ifb, Feature::Htb]);
+        assert_eq!(names, "ifb (CONFIG_IFB), htb (CONFIG_NET_SCH_HTB)");
+        assert_eq!(works, "switches without a backplane and wires work");
+    }
+}

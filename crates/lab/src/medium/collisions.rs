@@ -1,0 +1,184 @@
+//! What collisions cost on a hub.
+//!
+//! On an Ethernet with Q stations that always have a frame to send, a slot is won by one of them
+//! with the chance A = (1-1/Q)^(Q-1), so W = (1-A)/A slots of 512 bits are lost for each frame
+//! (Metcalfe and Boggs, 1976). A process of the keeper's looks ten times a second which stations
+//! have frames waiting and how long those are, and lowers the wire's rate by that share.
+//!
+//! A station counts when a full frame at least waits. The receiver of a lone flow sends its
+//! acknowledgements in between, one short frame at a time, and isn't counted: so a lone flow loses
+//! nothing, which two queues that are never empty would.
+
+use std::io::{self, BufReader, Write};
+use std::process::{ChildStdin, ChildStdout, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use garland_core::cluster::topology::{MediumId, MediumKind, Topology};
+use serde_json::StreamDeserializer;
+use serde_json::de::IoRead;
+
+use super::hub;
+use crate::counters::Queue;
+use crate::device;
+use crate::plan::Step;
+use crate::shaping::{FRAME, WIRE};
+use crate::tool::Tool;
+
+/// How often the queues are looked at.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// How long to wait before `tc` is started again, should anybody end it.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// A slot of 512 bits, in bytes.
+const SLOT: f64 = 64.0;
+
+/// The share of a hub's rate that frames get when `stations` always have one to send, of `frame`
+/// bytes on the wire each.
+pub fn share(stations: usize, frame: f64) -> f64 {
+    if stations < 2 {
+        return 1.0;
+    }
+    let others = stations as f64 - 1.0;
+    let won = (1.0 - 1.0 / stations as f64).powf(others);
+    frame / (frame + SLOT * (1.0 - won) / won)
+}
+
+/// Whether any hub of a topology has collisions.
+pub(crate) fn are_wanted(topology: &Topology) -> bool {
+    hubs(topology).next().is_some()
+}
+
+/// Keeps the rates of all hubs with collisions for ever, from the media's namespace.
+pub(crate) fn keep(topology: &Topology) -> ! {
+    let mut hubs: Vec<Hub> = hubs(topology).collect();
+    loop {
+        // Only the end of its tc stops it; whoever ended that, the next one goes on.
+        let _ = watch(&mut hubs);
+        thread::sleep(AGAIN);
+    }
+}
+
+fn watch(hubs: &mut [Hub]) -> io::Result<()> {
+    let mut tc = Conversation::start()?;
+    loop {
+        thread::sleep(EVERY);
+        for hub in &mut *hubs {
+            let queues = tc.ask(&format!("qdisc show dev {}", device::shared(hub.id)))?;
+            if let Some(rate) = hub.judge(&queues)
+                && let Step::Tc { line, .. } = hub::whole(hub.id, "change", rate)
+            {
+                tc.tell(&line)?;
+                hub.now = rate;
+            }
+        }
+    }
+}
+
+fn hubs(topology: &Topology) -> impl Iterator<Item = Hub> {
+    topology.media.iter().enumerate().filter_map(|(id, medium)| match (medium.kind, medium.rate) {
+        (MediumKind::Hub { collisions: true }, Some(rate)) => {
+            let rate = rate.bits_per_second();
+            Some(Hub { id, rate, now: rate, bytes: 0, packets: 0 })
+        }
+        _ => None,
+    })
+}
+
+/// A hub and what was seen of it last.
+struct Hub {
+    id: MediumId,
+    rate: u64,
+    now: u64,
+    bytes: u64,
+    packets: u64,
+}
+
+impl Hub {
+    /// The rate that it shall have by what its queues say; `None` when that is what it has.
+    fn judge(&mut self, queues: &[Queue]) -> Option<u64> {
+        let leaves = || queues.iter().filter(|queue| queue.kind == "bfifo");
+        let busy = leaves().filter(|leaf| leaf.counters.backlog >= FRAME).count();
+        let bytes = leaves().map(|leaf| leaf.counters.bytes).sum::<u64>();
+        let packets = leaves().map(|leaf| leaf.counters.packets).sum::<u64>();
+        let sent = packets.saturating_sub(self.packets);
+        let frame = bytes.saturating_sub(self.bytes) as f64 / sent.max(1) as f64;
+        (self.bytes, self.packets) = (bytes, packets);
+        let on_wire = (frame + (WIRE - FRAME) as f64).max(84.0);
+        let share = if sent == 0 { 1.0 } else { share(busy, on_wire) };
+        let rate = (self.rate as f64 * share) as u64;
+        // Changes below a thousandth show in nothing.
+        (rate.abs_diff(self.now) * 1000 > self.rate).then_some(rate)
+    }
+}
+
+/// One `tc` that stays: it is told line by line, and answers in JSON.
+struct Conversation {
+    input: ChildStdin,
+    answers: StreamDeserializer<'static, IoRead<BufReader<ChildStdout>>, Vec<Queue>>,
+}
+
+impl Conversation {
+    fn start() -> io::Result<Self> {
+        let path = Tool::Tc.find().map_err(io::Error::other)?;
+        // It is a child of the keeper's first process, which reaps it.
+        let mut child = std::process::Command::new(path)
+            .args(["-s", "-j", "-batch", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let input = child.stdin.take().expect("standard input was asked for");
+        let output = child.stdout.take().expect("standard output was asked for");
+        let answers = serde_json::Deserializer::from_reader(BufReader::new(output)).into_iter();
+        Ok(Self { input, answers })
+    }
+
+    fn tell(&mut self, line: &str) -> io::Result<()> {
+        writeln!(self.input, "{line}")?;
+        self.input.flush()
+    }
+
+    fn ask(&mut self, line: &str) -> io::Result<Vec<Queue>> {
+        self.tell(line)?;
+        let answer = self.answers.next().ok_or(io::ErrorKind::UnexpectedEof)?;
+        answer.map_err(io::Error::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::QueueCounters;
+
+    #[test]
+    fn shares_are_those_of_1976() {
+        // Computed by the paper's formulas for frames of 1538 and 84 bytes on the wire.
+        for (stations, long, short) in
+            [(2, 0.960, 0.568), (4, 0.946, 0.489), (8, 0.940, 0.459), (16, 0.936, 0.446)]
+        {
+            assert!((share(stations, 1538.0) - long).abs() < 0.001, "{stations}");
+            assert!((share(stations, 84.0) - short).abs() < 0.001, "{stations}");
+        }
+        assert_eq!(share(1, 84.0), 1.0);
+        assert_eq!(share(0, 84.0), 1.0);
+    }
+
+    #[test]
+    fn only_stations_with_a_frame_waiting_count() {
+        let mut hub = Hub { id: 0, rate: 10_000_000, now: 10_000_000, bytes: 0, packets: 0 };
+        let leaf = |bytes, packets, backlog| Queue {
+            kind: "bfifo".to_owned(),
+            counters: QueueCounters { bytes, packets, drops: 0, backlog },
+            ..Queue::default()
+        };
+        let lone = [leaf(1_514_000, 1000, 30_000), leaf(33_000, 500, 66)];
+        assert_eq!(hub.judge(&lone), None, "data and its acknowledgements don't collide");
+        let two = [leaf(3_028_000, 2000, 30_000), leaf(1_547_000, 1500, 1514)];
+        let rate = hub.judge(&two).unwrap();
+        assert_eq!(rate, 9_600_499, "1538 of 1602 bytes");
+        hub.now = rate;
+        assert_eq!(hub.judge(&two), Some(10_000_000), "nothing was sent");
+    }
+}

@@ -1,0 +1,122 @@
+//! Switches that are joined in loops, such as leaves that have several spines.
+//!
+//! A real switch spreads flows over equal ways. A bridge knows one port for each station, so here
+//! each station is told one of the shortest ways to it, in turn: the ways are spread by receiver.
+//! What has no known receiver, such as the question who has an address, follows a tree.
+
+use garland_core::cluster::topology::{MediumId, NicId, Topology};
+
+use super::ip;
+use super::port::sends_from;
+use crate::device;
+use crate::plan::{Place, Step};
+
+/// Fixed ways for all stations of media that are joined in a loop; nothing where there is none.
+pub(super) fn ways(topology: &Topology) -> Vec<Step> {
+    let segments = topology.segments();
+    let looped = loops(topology, &segments);
+    let in_loop = |medium: MediumId| looped.contains(&segments[medium]);
+    let mut steps = Vec::new();
+    let mut reached = vec![false; topology.media.len()];
+    for medium in 0..topology.media.len() {
+        if in_loop(medium) && !reached[medium] {
+            steps.extend(tree(topology, medium, &mut reached));
+        }
+    }
+    for (nic, there) in topology.nics.iter().enumerate() {
+        if in_loop(there.medium) {
+            steps.extend(to_station(topology, nic));
+        }
+    }
+    steps
+}
+
+/// The segments with more uplinks than a tree of their media has.
+fn loops(topology: &Topology, segments: &[MediumId]) -> Vec<MediumId> {
+    let count = |segment: MediumId, of: &mut dyn Iterator<Item = MediumId>| {
+        of.filter(|medium| segments[*medium] == segment).count()
+    };
+    let mut looped: Vec<MediumId> = segments
+        .iter()
+        .copied()
+        .filter(|&segment| {
+            let media = count(segment, &mut (0..topology.media.len()));
+            let uplinks = count(segment, &mut topology.uplinks.iter().map(|uplink| uplink.from));
+            uplinks >= media
+        })
+        .collect();
+    looped.dedup();
+    looped
+}
+
+/// Uplinks learn nothing, and those that aren't of the tree from `root` on send only to stations
+/// they have been told of.
+fn tree(topology: &Topology, root: MediumId, reached: &mut [bool]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut open = std::collections::VecDeque::from([root]);
+    let mut seen = vec![false; topology.uplinks.len()];
+    reached[root] = true;
+    while let Some(here) = open.pop_front() {
+        for (place, next) in leaving(topology, here) {
+            if std::mem::replace(&mut seen[place], true) {
+                continue;
+            }
+            let spare = std::mem::replace(&mut reached[next], true);
+            if !spare {
+                open.push_back(next);
+            }
+            let silent = if spare { " flood off mcast_flood off bcast_flood off" } else { "" };
+            steps.extend(device::uplink(place).map(|port| {
+                ip(format!("link set dev {port} type bridge_slave learning off{silent}"))
+            }));
+        }
+    }
+    steps
+}
+
+/// Tells every other medium of the segment the port towards a station.
+fn to_station(topology: &Topology, nic: NicId) -> Vec<Step> {
+    let there = topology.nics[nic].medium;
+    let ethernet = sends_from(topology, nic);
+    let mut distance = vec![None; topology.media.len()];
+    distance[there] = Some(0_usize);
+    let mut open = std::collections::VecDeque::from([there]);
+    let mut steps = Vec::new();
+    while let Some(here) = open.pop_front() {
+        let own = distance[here];
+        for (_, next) in leaving(topology, here) {
+            if distance[next].is_none() {
+                distance[next] = own.map(|own| own + 1);
+                open.push_back(next);
+            }
+        }
+        let nearer: Vec<String> = leaving(topology, here)
+            .filter(|(_, next)| distance[*next].map(|next| next + 1) == own)
+            .map(|(place, _)| {
+                let [from, to] = device::uplink(place);
+                if topology.uplinks[place].from == here { from } else { to }
+            })
+            .collect();
+        if !nearer.is_empty() {
+            let port = &nearer[nic % nearer.len()];
+            steps.push(Step::Bridge {
+                place: Place::Media,
+                line: format!("fdb add {ethernet} dev {port} master static"),
+            });
+        }
+    }
+    steps
+}
+
+/// The uplinks at a medium, and where they lead.
+fn leaving(topology: &Topology, here: MediumId) -> impl Iterator<Item = (usize, MediumId)> {
+    topology.uplinks.iter().enumerate().filter_map(move |(place, uplink)| {
+        if uplink.from == here {
+            Some((place, uplink.to))
+        } else if uplink.to == here {
+            Some((place, uplink.from))
+        } else {
+            None
+        }
+    })
+}

@@ -1,0 +1,62 @@
+//! Every shape, emulated: its self-check must hold.
+
+use garland_core::cluster::topology::shapes::{self, *};
+use garland_core::cluster::topology::{MediumKind, Selector, Topology};
+use garland_lab::{Lab, Spec, StateDir};
+
+fn basis(nodes: u32, rate: &str) -> Basis {
+    Basis::numbered("shape", nodes).at(rate.parse().unwrap())
+}
+
+fn holds(state: &StateDir, topology: Topology) {
+    let lab = Lab::up(state, Spec { name: "lab".to_owned(), topology, roots: None }).unwrap();
+    let report = lab.check().unwrap();
+    assert!(report.holds(), "{report}");
+    assert!(!report.media.is_empty() && !report.pairs.is_empty());
+    lab.down().unwrap();
+}
+
+pub fn hub(state: &StateDir) {
+    holds(state, shapes::hub(&basis(4, "10mbit")));
+}
+
+pub fn hub_with_collisions(state: &StateDir) {
+    let mut topology = shapes::hub(&basis(4, "10mbit"));
+    topology.media[0].kind = MediumKind::Hub { collisions: true };
+    holds(state, topology);
+}
+
+pub fn backplane(state: &StateDir) {
+    let topology = switch(&basis(4, "100mbit"), Some("150mbit".parse().unwrap()));
+    holds(state, topology);
+}
+
+pub fn star(state: &StateDir) {
+    holds(state, shapes::star(&basis(4, "100mbit"), Between::Forwarded));
+}
+
+pub fn routed_mesh(state: &StateDir) {
+    let measures = Mesh { columns: 3, segment: Segment::Hub, joined: Joined::Routed, both: None };
+    holds(state, mesh(&basis(8, "10mbit"), &measures));
+}
+
+pub fn switched_mesh(state: &StateDir) {
+    let measures = Mesh {
+        columns: 3,
+        segment: Segment::Hub,
+        joined: Joined::Switched,
+        both: Some(Selector::Packet),
+    };
+    holds(state, mesh(&basis(8, "10mbit"), &measures));
+}
+
+pub fn rails_and_wires(state: &StateDir) {
+    holds(state, rail(&basis(3, "100mbit"), 2));
+    holds(state, ring(&basis(4, "100mbit")));
+    holds(state, full_mesh(&basis(3, "100mbit")));
+}
+
+pub fn leaves_and_spines(state: &StateDir) {
+    let measures = LeafSpine { leaves: 2, spines: 2, uplink: None };
+    holds(state, leaf_spine(&basis(5, "100mbit"), &measures));
+}
