@@ -85,7 +85,12 @@ impl Muster<'_> {
     /// Starts an agent on every node that hasn't one, and connects to all.
     pub fn assemble(&self) -> Result<Fleet, Failure> {
         let keys = self.places.controller_keys()?;
-        let orders = Orders { controller: keys.public, relay: self.launch.relay, stay: self.stay };
+        let orders = Orders {
+            controller: keys.public,
+            relay: self.launch.relay,
+            mptcp: self.launch.speaks_mptcp(self.lab),
+            stay: self.stay,
+        };
         let allocation = std::env::var("SLURM_JOB_NODELIST").ok();
         let asked = self.launch.launcher;
         let ways = Ways::new(self.nodes, self.cluster, asked, allocation.as_deref(), &self.logs);

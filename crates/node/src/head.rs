@@ -13,6 +13,7 @@ use garland_core::proto::{
     Policy, Report, Secret, Sink, ToAgent, Verdict,
 };
 use garland_sys::event::Wake;
+use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
@@ -57,6 +58,8 @@ pub struct CopyJob<'a> {
     pub sealed: bool,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
+    /// What the head's own links speak; every agent was told for its own when it was started.
+    pub transport: Transport,
     /// What the head may decide.
     pub policy: Policy,
 }
@@ -185,6 +188,7 @@ impl Driver {
             lane_count: job.plan.lanes.len(),
             store: Box::new(store::NoStore),
             congestion: job.congestion.clone(),
+            transport: job.transport,
             notices: Box::new(move |notice| {
                 // The loop may have ended before a late thread.
                 let _ = tell.send(notice);

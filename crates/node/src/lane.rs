@@ -208,7 +208,8 @@ impl Lane {
         let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
         std::thread::spawn(move || {
             let congestion: Vec<&str> = member.congestion.iter().map(String::as_str).collect();
-            let mail = match link::dial(address, hop, &member.secret, &member.keys, &congestion) {
+            let Member { secret, keys, transport, .. } = &*member;
+            let mail = match link::dial(address, hop, secret, keys, &congestion, *transport) {
                 Ok(stream) => Mail::Down(epoch, stream),
                 Err(error) => {
                     let reason = format!("linking to {address}: {error}");

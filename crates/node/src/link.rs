@@ -9,6 +9,7 @@ use garland_core::proto::{
     ChannelError, Copy, FRAME_LEN, Frame, FrameError, Handshake, Keys, Kind, PREAMBLE_LEN,
     Preamble, Purpose, Role, Secret, VersionError,
 };
+use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
 use thiserror::Error;
 
@@ -63,8 +64,9 @@ pub fn dial(
     secret: &Secret,
     keys: &Keys,
     congestion: &[&str],
+    transport: Transport,
 ) -> Result<TcpStream, LinkError> {
-    let mut stream = tcp::connect(address, GREETING)?;
+    let mut stream = tcp::connect(address, GREETING, transport)?;
     // Where the kernel doesn't even tell, its default is in force, and works.
     let _ = tcp::choose_congestion(&stream, congestion);
     stream.set_read_timeout(Some(GREETING))?;

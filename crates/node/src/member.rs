@@ -10,6 +10,7 @@ use garland_core::proto::{
     Copy, Keys, LaneReport, LinkSide, RelayEvent, Report, Route, Secret, Sink,
 };
 use garland_sys::event::Wake;
+use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
 use crate::pool::{self, Pool};
@@ -80,6 +81,8 @@ pub struct Member {
     pub opening_ns: AtomicU64,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
+    /// What the links that this node opens speak.
+    pub transport: Transport,
     /// CPU nanoseconds that the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
@@ -107,6 +110,8 @@ pub struct Membership {
     pub store: Box<dyn Store>,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
+    /// What the links that this node opens speak.
+    pub transport: Transport,
     /// Who is told.
     pub notices: Box<dyn Fn(Notice) + Send + Sync>,
 }
@@ -115,8 +120,8 @@ impl Member {
     /// A node's part in a copy, with no lane yet.
     #[must_use]
     pub fn new(parts: Membership) -> Self {
-        let Membership { copy, me, secret, sealed, sink, lane_count, store, congestion, notices } =
-            parts;
+        let Membership { copy, me, secret, sealed, sink, lane_count, store, .. } = parts;
+        let Membership { congestion, transport, notices, .. } = parts;
         let layout = sink.layout();
         let (room, count) = Self::buffers(layout);
         Self {
@@ -131,6 +136,7 @@ impl Member {
             lanes: OnceLock::new(),
             opening_ns: AtomicU64::new(0),
             congestion,
+            transport,
             cpu_before_ns: clock::cpu_ns(),
             sink: Mutex::new(sink),
             notices,
