@@ -64,10 +64,21 @@ impl Failure {
         Self { exit: Exit::Nothing, message: message.to_string(), hints: Vec::new() }
     }
 
+    /// The user gave up while this was done.
+    pub fn interrupted(operation: impl fmt::Display) -> Self {
+        let message = format!("{operation}: interrupted");
+        Self { exit: Exit::Interrupted, message, hints: Vec::new() }
+    }
+
     /// With a hint.
     pub fn hint(mut self, hint: impl fmt::Display) -> Self {
         self.hints.push(hint.to_string());
         self
+    }
+
+    /// What went wrong.
+    pub fn message(&self) -> &str {
+        &self.message
     }
 
     /// How the command ends.

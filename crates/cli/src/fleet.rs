@@ -1,21 +1,25 @@
 //! A fleet: an agent on each of the nodes, started or found standing, and spoken to.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use garland_core::cluster::{Cluster, Node};
-use garland_core::proto::KeyPair;
+use garland_core::proto::{KeyPair, ToAgent};
 use garland_lab::Lab;
 use garland_node::Agent;
 use garland_sys::clock;
+use garland_sys::signal::Interrupts;
 
 use crate::args::Launch;
 use crate::at_once::at_once;
 use crate::failure::Failure;
-use crate::launch::{Launched, LaunchedChild, Orders, Ways, lab, local};
+use crate::launch::{HURRY, Launched, LaunchedChild, Orders, Ways, Will, lab, local};
 use crate::nodes;
 use crate::places::Places;
+use crate::reach;
 use crate::standing::{Shelf, Standing};
 use crate::ui::starting;
 
@@ -35,6 +39,8 @@ pub struct Muster<'a> {
     pub lab: Option<&'a Lab>,
     /// Stay for so many seconds without anything to do, beyond this command.
     pub stay: Option<u64>,
+    /// What tells that the user gave up; nothing, if the process simply ends then.
+    pub interrupts: Option<Arc<Interrupts>>,
     /// Without a word on the terminal.
     pub quiet: bool,
 }
@@ -85,11 +91,13 @@ impl Muster<'_> {
     /// Starts an agent on every node that hasn't one, and connects to all.
     pub fn assemble(&self) -> Result<Fleet, Failure> {
         let keys = self.places.controller_keys()?;
+        let will = Will::until(self.interrupts.clone());
         let orders = Orders {
             controller: keys.public,
             relay: self.launch.relay,
             mptcp: self.launch.speaks_mptcp(self.lab),
             stay: self.stay,
+            will: will.clone(),
         };
         let allocation = std::env::var("SLURM_JOB_NODELIST").ok();
         let asked = self.launch.launcher;
@@ -98,7 +106,7 @@ impl Muster<'_> {
         let recruiter = Recruiter { keys: &keys, orders: &orders, ways: &ways, shelf: &shelf };
         let enlist = |node: &Node| {
             let mut result = self.enlist(node, &recruiter);
-            if self.lab.is_none() && !nodes::is_local(&node.name) {
+            if self.is_real(node) {
                 ways.settle(node, result.as_mut().ok().map(|(agent, _)| agent));
             }
             result
@@ -120,11 +128,48 @@ impl Muster<'_> {
             fleet.children.0.push(child);
         }
         fleet.children.0.push(ways.into_child());
+        if will.is_over() {
+            // Agents end with their channels.
+            drop(fleet.agents);
+            fleet.children.end(HURRY, |_| false);
+            return Err(Failure::interrupted("starting agents"));
+        }
+        self.turn_down_loopbacks(&mut fleet, &shelf);
         Ok(fleet)
+    }
+
+    /// Whether it is a machine of the network.
+    fn is_real(&self, node: &Node) -> bool {
+        self.lab.is_none() && !nodes::is_local(&node.name)
+    }
+
+    /// A node whose name leads to a loopback address is found by the head, which it is itself, and
+    /// by no other node.
+    fn turn_down_loopbacks(&self, fleet: &mut Fleet, shelf: &Shelf) {
+        let is_loopback = |agent: &Agent| agent.addresses.iter().any(|at| at.ip().is_loopback());
+        let others = self.nodes.iter().zip(&fleet.agents);
+        let mut others = others.filter(|(node, _)| self.is_real(node));
+        if !others.any(|(_, agent)| agent.as_ref().is_ok_and(|agent| !is_loopback(agent))) {
+            return;
+        }
+        for (node, slot) in self.nodes.iter().zip(&mut fleet.agents) {
+            let Ok(agent) = slot else { continue };
+            let own = agent.addresses.iter().find(|at| at.ip().is_loopback()).map(SocketAddr::ip);
+            if let Some(address) = own.filter(|_| self.is_real(node)) {
+                // One that stays would be found again, and be of as little use; one that doesn't
+                // hear this ends with its channel, or when it is idle.
+                let _ = agent.connection.send(&ToAgent::Shutdown);
+                if let Some(standing) = Standing::find(shelf, &node.name) {
+                    standing.forget(shelf);
+                }
+                *slot = Err(reach::own_address(address));
+            }
+        }
     }
 
     fn enlist(&self, node: &Node, recruiter: &Recruiter<'_>) -> Enlisted {
         let Recruiter { keys, orders, ways, shelf } = *recruiter;
+        orders.will.check()?;
         if let Some(standing) = Standing::find(shelf, &node.name) {
             match standing.connect(keys) {
                 Ok(agent) => return Ok((agent, None)),
@@ -134,7 +179,10 @@ impl Muster<'_> {
         }
         let launched = self.start(node, orders, ways)?;
         let standing = Standing::of(&node.name, &launched);
-        let agent = standing.connect(keys)?;
+        let agent = standing.connect(keys).map_err(|error| match self.is_real(node) {
+            true => error.after_login(),
+            false => error.to_string(),
+        })?;
         if self.stay.is_some() {
             standing.keep(shelf)?;
         }

@@ -3,12 +3,14 @@
 mod args;
 mod at_once;
 mod command;
+mod drawing;
 mod failure;
 mod fleet;
 mod launch;
 mod limit;
 mod nodes;
 mod places;
+mod reach;
 mod result;
 mod run;
 mod scenario;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::launch::Launched;
 use crate::places::{Places, write_private};
+use crate::reach::Unreached;
 
 /// How long an agent may take to answer before it counts as gone.
 const CONNECT: Duration = Duration::from_secs(3);
@@ -80,12 +81,14 @@ impl Standing {
     }
 
     /// Connects to the agent.
-    pub fn connect(&self, keys: &KeyPair) -> Result<Agent, String> {
+    ///
+    /// # Errors
+    /// When nobody answers there, or it isn't the agent that was started.
+    pub fn connect(&self, keys: &KeyPair) -> Result<Agent, Unreached> {
         let at = |address: &IpAddr| SocketAddr::new(*address, self.port);
         let addresses: Vec<SocketAddr> = self.addresses.iter().map(at).collect();
-        let first = *addresses.first().ok_or("it has no address")?;
-        let connection =
-            connect_agent(first, keys, &self.key, CONNECT).map_err(|error| error.to_string())?;
+        let first = *addresses.first().ok_or(Unreached::NoAddress)?;
+        let connection = connect_agent(first, keys, &self.key, CONNECT)?;
         Ok(Agent { connection, addresses })
     }
 }

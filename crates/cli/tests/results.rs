@@ -252,6 +252,26 @@ rate = 1.0
 "#;
 
 #[test]
+fn sizes_of_stars() {
+    let scratch = Scratch::new("result-net-size");
+    let star = ["net", "size", "--slots", "1", "--onboard", "1", "--cable-price", "2.50"];
+    insta::assert_snapshot!(object(&scratch, &star), @r#"
+    schema "garland.net-size/1"
+    run null
+    command ["garland","--json","net","size","--slots","1","--onboard","1","--cable-price","2.50"]
+    elapsed_ns "ELAPSED_NS"
+    phases[] {"name":"compute","ns":"NS"}
+    limit null
+    clusters[] {"cables":2,"cards":1,"cluster":"one star","nics":4,"nodes":3,"nodes_per_join":0.0,"price":500,"servers":1}
+    clusters[] {"cables":3,"cards":2,"cluster":"two, joined by a wire","nics":6,"nodes":4,"nodes_per_join":1.0,"price":750,"servers":2}
+    clusters[] {"cables":3,"cards":0,"cluster":"two, joined by a faster card","nics":6,"nodes":4,"nodes_per_join":0.0,"price":750,"servers":2}
+    ports 2
+    prices {"cable":250,"card":0,"faster":0,"nic":0}
+    server {"onboard":1,"ports":1,"slots":1}
+    "#);
+}
+
+#[test]
 fn a_scenario() {
     let scratch = Scratch::new("result-scenario");
     std::fs::write(scratch.path("small.toml"), SCENARIO).expect("it can be written");

@@ -59,6 +59,19 @@ fn an_allocations_nodes_get_the_file() {
 }
 
 #[test]
+fn a_copy_to_standard_output_has_the_files_bytes_and_no_others() {
+    let slurm = cluster(2);
+    let salloc = ["salloc", "--quiet", "--nodes=2"];
+    for node in ["n1", "n2"] {
+        let output = run(&slurm, &salloc, &["cp", "/mnt/head/source", &format!("{node}:-")]);
+        let source = fs::read(slurm.machines.seen(0, "/mnt/head/source")).expect("the source");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        assert!(output.stdout == source, "{} bytes came: {errors}", output.stdout.len());
+    }
+}
+
+#[test]
 fn outside_of_an_allocation_it_says_so() {
     let slurm = cluster(1);
     let output = run(

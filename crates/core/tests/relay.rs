@@ -43,7 +43,7 @@ fn again(index: u64) -> Order {
 impl Middle {
     fn new(is_head: bool) -> Self {
         let layout = Layout::new(8 * 4096, 4096).unwrap();
-        let sink = if is_head { Sink::source(layout) } else { Sink::new(layout, true, false) };
+        let sink = if is_head { Sink::source(layout) } else { Sink::new(layout, true) };
         Self { relay: Relay::new(LaneBlocks { first: 0, step: 1, end: 8 }, is_head), sink }
     }
 

@@ -9,20 +9,23 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use garland_core::proto::{Copy, FromAgent, KeyPair, PublicKey, ToAgent};
+use garland_core::proto::{Begin, Copy, FromAgent, KeyPair, Keys, PublicKey, Secret, ToAgent};
 use garland_sys::confine::Root;
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, tcp};
 use thiserror::Error;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Share};
+use crate::chain;
 use crate::conduit::Path as RelayPath;
 use crate::exec;
 use crate::giving::Tickets;
 use crate::listener;
 use crate::log::log;
 use crate::member::Member;
-use crate::part::Part;
+use crate::parking::Parking;
+use crate::part::{Part, Refusal};
+use crate::seat::Seat;
 use crate::session::Session;
 
 /// How often an agent says that it is alive.
@@ -60,6 +63,9 @@ pub enum AgentError {
     /// Its port can't be had.
     #[error("listening on port {0}: {1}")]
     Listen(u16, io::Error),
+    /// It can't watch the links that it is to keep.
+    #[error("watching standing links: {0}")]
+    Parking(io::Error),
     /// Its ready line can't be said.
     #[error("telling the launcher that the agent is ready: {0}")]
     Ready(io::Error),
@@ -122,11 +128,22 @@ pub struct Agent {
     /// When there was something to do last.
     active_ns: AtomicU64,
     sessions: AtomicUsize,
-    members: Mutex<HashMap<Copy, Arc<Member>>>,
+    expected: Mutex<HashMap<Copy, Expected>>,
     joined: Condvar,
     strangers: AtomicUsize,
     budget: Arc<Budget>,
     tickets: Tickets,
+    /// Links that outlive their copy, if the agent does.
+    parking: Option<Arc<Parking>>,
+}
+
+/// What a neighbour that greets with a secret is welcome for.
+#[derive(Clone)]
+pub enum Expected {
+    /// A part in a copy.
+    Member(Arc<Member>),
+    /// A link that stands until a copy needs it.
+    Link(Secret, Arc<Keys>),
 }
 
 /// Runs an agent until it has nothing more to do; says its ready line first.
@@ -144,6 +161,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     let port = listener.local_addr().map_err(|error| AgentError::Listen(config.port, error))?;
     let keys = config.keys.clone().unwrap_or_else(KeyPair::generate);
     let now = clock::now_ns();
+    let parking = config.stay.map(Parking::new).transpose().map_err(AgentError::Parking)?;
     let agent = Arc::new(Agent {
         config,
         keys,
@@ -151,11 +169,12 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
         started_ns: now,
         active_ns: AtomicU64::new(now),
         sessions: AtomicUsize::new(0),
-        members: Mutex::new(HashMap::new()),
+        expected: Mutex::new(HashMap::new()),
         joined: Condvar::new(),
         strangers: AtomicUsize::new(0),
         budget: Arc::default(),
         tickets: Tickets::default(),
+        parking: parking.map(Arc::new),
     });
     let line = ReadyLine {
         port: port.port(),
@@ -171,6 +190,10 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
         std::thread::spawn(move || agent.end_with_launcher());
     }
     let idle = Arc::clone(&agent);
+    if agent.parking.is_some() {
+        let agent = Arc::clone(&agent);
+        std::thread::spawn(move || listener::attend_parked(&agent));
+    }
     std::thread::spawn(move || listener::listen(&agent, &listener));
     idle.watch_idleness();
     Ok(())
@@ -195,6 +218,11 @@ impl Agent {
     /// The memory that its copies share.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
+    }
+
+    /// Links that outlive their copy; `None` for an agent that ends with its first controller.
+    pub fn parking(&self) -> Option<&Arc<Parking>> {
+        self.parking.as_ref()
     }
 
     /// Who may have its program.
@@ -228,52 +256,79 @@ impl Agent {
         }
     }
 
-    /// The part in `copy`; waits up to `patience` for it to begin.
-    pub fn await_member(&self, copy: Copy, patience: Duration) -> Option<Arc<Member>> {
-        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        let absent = |members: &mut HashMap<Copy, _>| !members.contains_key(&copy);
-        let (members, _) = self
+    /// What a neighbour that names `copy` is welcome for; waits up to `patience` for it to begin.
+    pub fn await_expected(&self, copy: Copy, patience: Duration) -> Option<Expected> {
+        let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let absent = |expected: &mut HashMap<Copy, _>| !expected.contains_key(&copy);
+        let (expected, _) = self
             .joined
-            .wait_timeout_while(members, patience, absent)
+            .wait_timeout_while(expected, patience, absent)
             .unwrap_or_else(PoisonError::into_inner);
-        members.get(&copy).cloned()
+        expected.get(&copy).cloned()
     }
 
-    /// Makes a part known to neighbours.
-    pub fn join(&self, member: &Arc<Member>) {
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        members.insert(member.copy, Arc::clone(member));
+    /// Lets neighbours come that know the secret of `copy`.
+    pub fn expect(&self, copy: Copy, what: Expected) {
+        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        expected.insert(copy, what);
         self.joined.notify_all();
     }
 
-    /// Forgets a part.
+    /// Lets them come no more.
     pub fn leave(&self, copy: Copy) {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner).remove(&copy);
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner).remove(&copy);
     }
 
     /// Serves one controller until it is gone, and cleans up after it.
     pub fn serve(self: &Arc<Self>, session: &Arc<Session>) {
         self.sessions.fetch_add(1, Ordering::AcqRel);
         let age_ns = clock::now_ns() - self.started_ns;
-        session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns });
+        let links = self.parking.as_ref().map_or(0, |parking| parking.count());
+        let links = u32::try_from(links).unwrap_or(u32::MAX);
+        session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links });
         let parts: Parts = Arc::default();
         let heart = Heart::start(Arc::clone(session), Arc::clone(&parts));
+        let mut seat = None;
         let mut commands = Vec::new();
+        let mut stands = Vec::new();
         let shutdown = loop {
             match session.receive() {
                 Ok(ToAgent::Ping) => {}
                 Ok(ToAgent::Exec(command)) => {
                     commands.push(exec::start(self, Arc::clone(session), command));
                 }
+                Ok(ToAgent::Stand(order, secret, neighbours)) => {
+                    stands.push(order);
+                    let failed = chain::stand(self, order, &secret, &neighbours);
+                    session.send(&FromAgent::Stands(order, failed));
+                }
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {
                     self.tickets.add(session, tickets, seconds);
                 }
                 Ok(ToAgent::Shutdown) => break true,
-                Ok(message) => self.take_part(session, &parts, message),
+                Ok(ToAgent::Queue(copy, bytes)) => seat = Some(self.queue(session, copy, bytes)),
+                Ok(ToAgent::Begin(begin)) => {
+                    let share = seat.take().and_then(Seat::share);
+                    self.begin(session, &parts, *begin, share);
+                }
+                Ok(ToAgent::Close(copy)) => {
+                    seat = None;
+                    self.close(&parts, copy);
+                    session.send(&FromAgent::Closed(copy));
+                }
+                Ok(ToAgent::Route(copy, route)) => {
+                    of(&parts, copy, |part| part.member().route(route));
+                }
+                Ok(ToAgent::Detach(copy)) => of(&parts, copy, Part::detach),
+                Ok(ToAgent::Commit(copy, root)) => {
+                    of(&parts, copy, |part| part.commit(session, root));
+                }
                 Err(_) => break false,
             }
         };
         heart.stop();
+        drop(seat);
+        stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);
         for part in std::mem::take(&mut *lock(&parts)) {
             log(&format!("the head is gone: what isn't committed of {} is removed", part.name()));
@@ -286,34 +341,31 @@ impl Agent {
         }
     }
 
-    fn take_part(self: &Arc<Self>, session: &Arc<Session>, parts: &Parts, message: ToAgent) {
-        match message {
-            ToAgent::Begin(begin) => {
-                let copy = begin.copy;
-                match Part::begin(self, session, *begin) {
-                    Ok(part) => {
-                        lock(parts).push(part);
-                        session.send(&FromAgent::Ready(copy));
-                    }
-                    Err(reason) => session.send(&FromAgent::Failed(copy, reason)),
-                }
+    fn queue(&self, session: &Arc<Session>, copy: Copy, bytes: u64) -> Seat {
+        let session = Arc::clone(session);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        Seat::take(&self.budget, bytes, move || session.send(&FromAgent::Admitted(copy)))
+    }
+
+    fn begin(&self, session: &Arc<Session>, parts: &Parts, begin: Begin, share: Option<Share>) {
+        let copy = begin.copy;
+        session.send(&match Part::begin(self, session, begin, share) {
+            Ok(part) => {
+                lock(parts).push(part);
+                FromAgent::Ready(copy)
             }
-            ToAgent::Route(copy, route) => {
-                of(parts, copy, |part| part.member().route(route));
-            }
-            ToAgent::Detach(copy) => of(parts, copy, Part::detach),
-            ToAgent::Commit(copy, root) => of(parts, copy, |part| part.commit(session, root)),
-            ToAgent::Close(copy) => {
-                let part = {
-                    let mut parts = lock(parts);
-                    let at = parts.iter().position(|part| part.member().copy == copy);
-                    at.map(|at| parts.swap_remove(at))
-                };
-                part.into_iter().for_each(|part| part.end(self));
-                session.send(&FromAgent::Closed(copy));
-            }
-            ToAgent::Ping | ToAgent::Exec(_) | ToAgent::Shutdown | ToAgent::ServeBinary(..) => {}
-        }
+            Err(Refusal::Busy(busy)) => FromAgent::Busy(copy, busy.copies),
+            Err(Refusal::Failed(reason)) => FromAgent::Failed(copy, reason),
+        });
+    }
+
+    fn close(&self, parts: &Parts, copy: Copy) {
+        let part = {
+            let mut parts = lock(parts);
+            let at = parts.iter().position(|part| part.member().copy == copy);
+            at.map(|at| parts.swap_remove(at))
+        };
+        part.into_iter().for_each(|part| part.end(self));
     }
 
     /// A launcher that dies takes its agent with it: its end of the agent's input closes.

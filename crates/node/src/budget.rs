@@ -1,34 +1,31 @@
-//! The memory that all copies of an agent share. A copy that has no room in it is refused at once:
-//! one that waited for its room on some nodes and held it on others could wait for ever for another
-//! that did the same.
+//! The memory that all copies of an agent share, and the queue for it.
+//!
+//! A copy first asks without waiting, everywhere at once. If any agent has no room it gives back
+//! what it has got and asks again one agent after another, in an order that all heads share, and
+//! waits at each: so no two heads ever wait for each other. At one agent whoever came first is
+//! first, and nobody who doesn't wait overtakes those who do.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use thiserror::Error;
-
-/// Bytes of buffers that an agent may have: two large copies, or many small ones.
-const BYTES: usize = 52 << 20;
-
-/// The memory is taken.
-#[derive(Debug, Error)]
-#[error(
-    "its agent is busy with {copies} other {word}, which take {taken} of the {} MiB that it may \
-     use: try again when they are done",
-    BYTES >> 20,
-    word = if *.copies == 1 { "copy" } else { "copies" },
-    taken = .taken >> 20
-)]
-pub struct Busy {
-    copies: usize,
-    taken: usize,
-}
+/// Bytes that an agent's copies may take: two large copies, or many small ones. What an agent has
+/// besides (its code, its sessions, what the allocator keeps) stays below 12 MiB.
+pub const BYTES: usize = 52 << 20;
 
 /// An agent's memory for copies.
 #[derive(Debug, Default)]
 pub struct Budget {
-    taken: AtomicUsize,
-    copies: AtomicUsize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    taken: usize,
+    copies: u32,
+    /// Who waits, by number.
+    queue: VecDeque<u64>,
+    next: u64,
 }
 
 /// A copy's share of it, given back when it is dropped.
@@ -38,24 +35,96 @@ pub struct Share {
     bytes: usize,
 }
 
+/// A place in the queue.
+#[derive(Debug)]
+pub struct Turn {
+    budget: Arc<Budget>,
+    number: u64,
+    bytes: usize,
+}
+
+/// There is no room now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy {
+    /// Copies that have some of it.
+    pub copies: u32,
+}
+
 impl Budget {
-    /// A share of `bytes`. Whoever is alone gets it, however large it is.
+    /// A share of `bytes`, if there is room and nobody waits. Whoever is alone gets it, however
+    /// large it is.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Result<Share, Busy> {
-        let fits = |taken: usize| (taken == 0 || taken + bytes <= BYTES).then_some(taken + bytes);
-        match self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits) {
-            Ok(_) => {
-                self.copies.fetch_add(1, Ordering::Relaxed);
-                Ok(Share { budget: Arc::clone(self), bytes })
-            }
-            Err(taken) => Err(Busy { copies: self.copies.load(Ordering::Relaxed), taken }),
+        let mut state = self.lock();
+        if state.queue.is_empty() && state.fits(bytes) {
+            Ok(self.share(&mut state, bytes))
+        } else {
+            Err(Busy { copies: state.copies })
         }
+    }
+
+    /// A place at the queue's end, for a share of `bytes`.
+    pub fn queue(self: &Arc<Self>, bytes: usize) -> Turn {
+        let mut state = self.lock();
+        state.next += 1;
+        let number = state.next;
+        state.queue.push_back(number);
+        Turn { budget: Arc::clone(self), number, bytes }
+    }
+
+    fn share(self: &Arc<Self>, state: &mut State, bytes: usize) -> Share {
+        state.taken += bytes;
+        state.copies += 1;
+        Share { budget: Arc::clone(self), bytes }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn fits(&self, bytes: usize) -> bool {
+        self.copies == 0 || self.taken.saturating_add(bytes) <= BYTES
+    }
+}
+
+impl Turn {
+    /// Waits for the share, however long it takes; `None` once the place is given up.
+    pub fn wait(&self) -> Option<Share> {
+        let mut state = self.budget.lock();
+        loop {
+            let place = state.queue.iter().position(|&number| number == self.number)?;
+            if place == 0 && state.fits(self.bytes) {
+                state.queue.pop_front();
+                let share = self.budget.share(&mut state, self.bytes);
+                // There may be room for the next one, too.
+                self.budget.changed.notify_all();
+                return Some(share);
+            }
+            state = self.budget.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Gives the place up.
+    pub fn leave(&self) {
+        self.budget.lock().queue.retain(|&number| number != self.number);
+        self.budget.changed.notify_all();
+    }
+}
+
+impl Share {
+    /// Whether it is enough for `bytes`.
+    pub fn covers(&self, bytes: usize) -> bool {
+        bytes <= self.bytes
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.budget.copies.fetch_sub(1, Ordering::Relaxed);
-        self.budget.taken.fetch_sub(self.bytes, Ordering::AcqRel);
+        let mut state = self.budget.lock();
+        state.copies -= 1;
+        state.taken -= self.bytes;
+        self.budget.changed.notify_all();
     }
 }
 
@@ -64,18 +133,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_refused_until_there_is_room() {
+    fn what_does_not_fit_is_busy_until_there_is_room() {
         let budget = Arc::new(Budget::default());
         let one = budget.take(26 << 20).unwrap();
         let two = budget.take(26 << 20).unwrap();
-        let refused = budget.take(1).unwrap_err().to_string();
-        let wanted = "its agent is busy with 2 other copies, which take 52 of the 52 MiB that it \
-                      may use: try again when they are done";
-        assert_eq!(refused, wanted);
+        assert_eq!(budget.take(1).unwrap_err(), Busy { copies: 2 });
         drop(one);
         let small: Vec<Share> = (0..26).map(|_| budget.take(1 << 20).unwrap()).collect();
-        assert!(budget.take(1).is_err());
+        assert_eq!(budget.take(1).unwrap_err(), Busy { copies: 27 });
         drop((two, small));
         assert!(budget.take(100 << 20).is_ok(), "alone");
+    }
+
+    #[test]
+    fn who_waits_comes_first_in_the_order_of_coming() {
+        let budget = Arc::new(Budget::default());
+        let all = budget.take(BYTES).unwrap();
+        let [large, small, gone] = [BYTES, 1, BYTES].map(|bytes| budget.queue(bytes));
+        gone.leave();
+        assert!(gone.wait().is_none());
+        std::thread::scope(|scope| {
+            let large = scope.spawn(|| large.wait());
+            let small = scope.spawn(|| small.wait());
+            drop(all);
+            let large = large.join().unwrap().unwrap();
+            assert!(!small.is_finished(), "it waits behind the large one");
+            assert!(budget.take(0).is_err(), "nobody overtakes it");
+            drop(large);
+            assert!(small.join().unwrap().is_some());
+        });
+        assert!(budget.take(BYTES).is_ok());
     }
 }

@@ -20,7 +20,7 @@ use crate::store::reason;
 #[derive(Debug, Error)]
 pub enum ConnectionError {
     /// Nobody answers there.
-    #[error("connecting to its agent at {0}: {reason} (is a firewall between?)", reason = reason(.1))]
+    #[error("connecting to its agent at {0}: {reason}", reason = reason(.1))]
     Connect(SocketAddr, io::Error),
     /// It is another version.
     #[error("{0}")]
@@ -42,6 +42,7 @@ pub enum ConnectionError {
 /// An open control channel to one agent.
 pub struct Connection {
     stream: TcpStream,
+    key: PublicKey,
     channel: Channel,
     received: Vec<u8>,
     unsent: Vec<u8>,
@@ -75,14 +76,14 @@ pub fn connect_agent(
     first.extend(ours.public);
     link::put_message(&mut first, &shake.write(&[]).map_err(refused)?);
     stream.write_all(&first)?;
-    link::read_preamble(&mut stream).map_err(wrong)?;
-    let answer = link::read_message(&mut stream).map_err(wrong)?;
+    link::read_preamble(&stream).map_err(wrong)?;
+    let answer = link::read_message(&stream).map_err(wrong)?;
     shake.read(&answer).map_err(refused)?;
     let channel = shake.into_channel().map_err(refused)?;
     stream.set_nonblocking(true)?;
     tcp::keep_alive(&stream)?;
     let (received, unsent) = (Vec::new(), Vec::new());
-    let mut connection = Connection { stream, channel, received, unsent };
+    let mut connection = Connection { stream, key: *theirs, channel, received, unsent };
     // The agent believes nobody before this: it proves that the greeting isn't an old one.
     connection.send(&ToAgent::Ping)?;
     Ok(connection)
@@ -155,6 +156,12 @@ impl Connection {
             Some(error) if messages.is_empty() => Err(error),
             _ => Ok(messages),
         }
+    }
+
+    /// The agent's key.
+    #[must_use]
+    pub fn key(&self) -> PublicKey {
+        self.key
     }
 
     /// This host's own address on the way to the agent.

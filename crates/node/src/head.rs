@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use garland_core::plan::{HEAD, NodeId, Plan};
 use garland_core::proto::{
-    BadFrame, Begin, Copy, Destination, Fault, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress,
-    Policy, Report, Secret, Sink, ToAgent, Verdict,
+    Begin, Copy, Destination, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Policy, Secret,
+    Sink, ToAgent, Verdict,
 };
 use garland_sys::event::Wake;
 use garland_sys::mptcp::Transport;
@@ -21,6 +21,8 @@ use crate::conduit::Path;
 use crate::connection::Connection;
 use crate::lane::{Lane, LaneParts};
 use crate::member::{LaneHandle, Member, Membership, Notice};
+use crate::outcome::{NodeOutcome, Outcome, Times};
+use crate::queue::{Queue, Step};
 use crate::source::{Source, SourceFeeder};
 use crate::store;
 use crate::switchboard::{Call, Switchboard};
@@ -70,56 +72,8 @@ pub struct Progress<'a> {
     pub head: &'a Head,
     /// Monotonic nanoseconds.
     pub now_ns: u64,
-}
-
-/// When what happened, in monotonic nanoseconds. What never happened has the time of the next thing
-/// that did.
-#[derive(Clone, Copy, Debug)]
-pub struct Moments {
-    /// Every node's destination is open, or the node is given up.
-    pub ready: u64,
-    /// The first block has reached every node.
-    pub first: u64,
-    /// The head has sent the last block.
-    pub sent: u64,
-    /// Every node holds every block.
-    pub held: u64,
-    /// Every node's file has its final name.
-    pub committed: u64,
-    /// Every agent has cleaned up.
-    pub closed: u64,
-}
-
-/// How one node ended.
-#[derive(Clone, Debug)]
-pub struct NodeOutcome {
-    /// Its name.
-    pub name: String,
-    /// How it ended.
-    pub verdict: Verdict,
-    /// What it reported last.
-    pub report: Report,
-    /// Its disk was too slow for the others, and it was fed afterwards.
-    pub detached: bool,
-    /// When it held every block, in monotonic nanoseconds.
-    pub held_ns: Option<u64>,
-    /// It has died or hangs: what it hangs on isn't worth waiting for.
-    pub silent: bool,
-}
-
-/// How a copy ended.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// The receivers, in the plan's order.
-    pub nodes: Vec<NodeOutcome>,
-    /// When what happened.
-    pub moments: Moments,
-    /// Changed blocks and the hop where each was found.
-    pub faults: Vec<Fault>,
-    /// The hops where frames came in changed.
-    pub bad_frames: Vec<BadFrame>,
-    /// The user gave up.
-    pub interrupted: bool,
+    /// The nodes whose agents are busy with other copies, while this one waits for them.
+    pub waiting: Vec<NodeId>,
 }
 
 /// Makes a copy. `agents` are the receivers' in the plan's order, or why there is none; `observe`
@@ -133,21 +87,43 @@ pub fn run_copy(
     interrupts: Option<&Interrupts>,
     observe: &mut dyn FnMut(&Progress<'_>),
 ) -> std::io::Result<Outcome> {
-    let mut driver = Driver::new(job, agents)?;
+    let agents = agents.into_iter().zip(job.plan.receivers());
+    let agents = agents.map(|(agent, (_, node))| {
+        agent.map_err(|reason| Box::new(NodeOutcome::failed(&node.name, reason)))
+    });
+    let mut driver = Driver::new(job, agents.collect())?;
+    driver.begin()?;
     while !driver.finished {
+        if !driver.busy.is_empty() {
+            driver = driver.queue_up(interrupts)?;
+            continue;
+        }
         driver.wait(interrupts)?;
-        driver.turn();
-        observe(&Progress { head: &driver.head, now_ns: clock::now_ns() });
+        driver.turn()?;
+        let waiting = driver.queue.as_ref().map(Queue::waited_for).unwrap_or_default();
+        observe(&Progress { head: &driver.head, now_ns: clock::now_ns(), waiting });
     }
-    Ok(driver.end(job.plan))
+    Ok(driver.end())
 }
 
-struct Driver {
+/// An agent, or how its node has ended already.
+type Seated = Result<Agent, Box<NodeOutcome>>;
+
+struct Driver<'a> {
+    job: &'a CopyJob<'a>,
+    secret: Secret,
     copy: Copy,
     head: Head,
     board: Switchboard,
+    /// Where the receivers' agents listen.
+    addresses: Vec<NodeAddress>,
+    /// How receivers ended before this attempt.
+    before: Vec<Option<NodeOutcome>>,
+    /// Agents that have no room for the copy now.
+    busy: Vec<NodeId>,
+    /// The copy hasn't begun: it waits for its places.
+    queue: Option<Queue>,
     member: Arc<Member>,
-    source: Arc<Source>,
     notices: Receiver<Notice>,
     wake: Arc<Wake>,
     threads: Vec<JoinHandle<()>>,
@@ -164,17 +140,8 @@ struct Driver {
     interrupted: bool,
 }
 
-#[derive(Default)]
-struct Times {
-    ready: Option<u64>,
-    first: Option<u64>,
-    sent: Option<u64>,
-    held: Option<u64>,
-    committed: Option<u64>,
-}
-
-impl Driver {
-    fn new(job: &CopyJob<'_>, agents: Vec<Result<Agent, String>>) -> std::io::Result<Self> {
+impl<'a> Driver<'a> {
+    fn new(job: &'a CopyJob<'a>, agents: Vec<Seated>) -> std::io::Result<Self> {
         let (copy, secret) = (Copy(random::bytes()), Secret(random::bytes()));
         let wake = Arc::new(Wake::new()?);
         let (tell, notices) = channel();
@@ -189,39 +156,43 @@ impl Driver {
             store: Box::new(store::NoStore),
             congestion: job.congestion.clone(),
             transport: job.transport,
+            // Its links end with its command.
+            parking: None,
             notices: Box::new(move |notice| {
                 // The loop may have ended before a late thread.
                 let _ = tell.send(notice);
                 waker.raise();
             }),
         }));
-        let mut connections = Vec::new();
-        let mut addresses: Vec<NodeAddress> = vec![Vec::new()];
-        let mut failures = Vec::new();
-        for (id, agent) in (1..).map(NodeId).zip(agents) {
-            match agent {
-                Ok(agent) => {
-                    connections.push(Some(agent.connection));
-                    addresses.push(agent.addresses);
-                }
-                Err(reason) => {
-                    connections.push(None);
-                    addresses.push(Vec::new());
-                    failures.push((id, reason));
-                }
-            }
+        let (mut connections, mut addresses, mut before) = (Vec::new(), Vec::new(), Vec::new());
+        for agent in agents {
+            let (connection, address, outcome) = match agent {
+                Ok(agent) => (Some(agent.connection), agent.addresses, None),
+                Err(outcome) => (None, Vec::new(), Some(*outcome)),
+            };
+            connections.push(connection);
+            addresses.push(address);
+            before.push(outcome);
         }
         let nodes = connections.len() + 1;
-        let mut head = Head::new(copy, job.plan, addresses, job.policy, clock::now_ns());
-        for (id, reason) in failures {
-            head.handle(clock::now_ns(), HeadEvent::From(id, FromAgent::Failed(copy, reason)));
+        let by_id = std::iter::once(Vec::new()).chain(addresses.iter().cloned()).collect();
+        let mut head = Head::new(copy, job.plan, by_id, job.policy, clock::now_ns());
+        for (id, outcome) in (1..).map(NodeId).zip(&before) {
+            if let Some(outcome) = outcome {
+                outcome.replay(id, copy, &mut head);
+            }
         }
-        let mut driver = Self {
+        Ok(Self {
+            job,
+            secret,
             copy,
             head,
+            addresses,
+            before,
+            busy: Vec::new(),
+            queue: None,
             board: Switchboard::new(connections.into_iter()),
             member,
-            source: Arc::clone(&job.source),
             notices,
             wake,
             threads: Vec::new(),
@@ -234,18 +205,13 @@ impl Driver {
             turned_ns: clock::now_ns(),
             finished: false,
             interrupted: false,
-        };
-        driver.start_lanes(job.plan)?;
-        driver.begin(job, &secret);
-        driver.obey();
-        driver.note_moments();
-        Ok(driver)
+        })
     }
 
-    fn start_lanes(&mut self, plan: &Plan) -> std::io::Result<()> {
+    fn start_lanes(&mut self) -> std::io::Result<()> {
         let mut handles = Vec::new();
         let mut lanes = Vec::new();
-        for (number, planned) in (0..).zip(&plan.lanes) {
+        for (number, planned) in (0..).zip(&self.job.plan.lanes) {
             let (handle, letters) = LaneHandle::new()?;
             handles.push(Arc::clone(&handle));
             lanes.push((number, planned.blocks, handle, letters));
@@ -253,7 +219,7 @@ impl Driver {
         // Set before any thread runs, and only here.
         let _ = self.member.lanes.set(handles);
         for (number, blocks, handle, letters) in lanes {
-            let (member, source) = (Arc::clone(&self.member), Arc::clone(&self.source));
+            let (member, source) = (Arc::clone(&self.member), Arc::clone(&self.job.source));
             self.threads.push(std::thread::spawn(move || {
                 let feeder = SourceFeeder::start(Arc::clone(&member), source, number, blocks);
                 let feeder = Box::new(feeder);
@@ -267,14 +233,14 @@ impl Driver {
     }
 
     /// Tells every node of the copy, and of its hops as they stand after those who never came.
-    fn begin(&mut self, job: &CopyJob<'_>, secret: &Secret) {
-        while let Some(order) = self.head.poll() {
-            self.finished |= matches!(order, HeadOrder::Finished);
-        }
+    fn begin(&mut self) -> std::io::Result<()> {
+        self.start_lanes()?;
+        self.pass_over_orders();
+        let job = self.job;
         for id in self.board.ids() {
             let begin = Begin {
                 copy: self.copy,
-                secret: secret.clone(),
+                secret: self.secret.clone(),
                 sealed: job.sealed,
                 layout: job.plan.layout,
                 lanes: job.plan.lanes.iter().map(|lane| lane.blocks).collect(),
@@ -289,6 +255,80 @@ impl Driver {
         self.head.routes(HEAD).into_iter().for_each(|route| self.member.route(route));
         // With nobody left the copy is over before it began.
         self.head.handle(clock::now_ns(), HeadEvent::Tick);
+        self.obey();
+        self.note_moments();
+        Ok(())
+    }
+
+    /// Before the copy has begun nobody needs to hear of changes: its beginning tells all.
+    fn pass_over_orders(&mut self) {
+        while let Some(order) = self.head.poll() {
+            self.finished |= matches!(order, HeadOrder::Finished);
+        }
+    }
+
+    /// Gives back every place that it has got, and waits for all of them in turn: the copy begins
+    /// anew, but for the nodes that have ended.
+    fn queue_up(mut self, interrupts: Option<&Interrupts>) -> std::io::Result<Self> {
+        let since = self.moments.waiting.unwrap_or_else(clock::now_ns);
+        self.say_goodbye(interrupts);
+        if self.interrupted {
+            self.finished = true;
+            return Ok(self);
+        }
+        for id in self.board.ids().filter(|id| self.is_owing_goodbye(*id)).collect::<Vec<_>>() {
+            let event = if self.is_silent(id) {
+                HeadEvent::Lost(id, format!("no word from it for {} ms", QUIET_NS / 1_000_000))
+            } else {
+                let reason = "its agent didn't give its place back".to_owned();
+                HeadEvent::From(id, FromAgent::Failed(self.copy, reason))
+            };
+            self.head.handle(clock::now_ns(), event);
+        }
+        let ended: Vec<_> = self.job.plan.receivers().map(|(id, _)| self.outcome_of(id)).collect();
+        let places = self.board.ids().filter(|id| ended[id.index() - 1].is_none());
+        let key = |id| Some((self.board.connection(id)?.key(), id));
+        let queue = Queue::new(places.filter_map(key).collect(), self.busy);
+        let agents = self.board.into_connections().zip(self.addresses).zip(ended);
+        let seated = agents.zip(self.job.plan.receivers());
+        let seated = seated.map(|(((connection, addresses), ended), (_, node))| {
+            let gone = || Box::new(NodeOutcome::failed(&node.name, "its agent is gone".to_owned()));
+            match ended {
+                Some(outcome) => Err(Box::new(outcome)),
+                None => Ok(Agent { connection: connection.ok_or_else(gone)?, addresses }),
+            }
+        });
+        let mut next = Self::new(self.job, seated.collect())?;
+        next.queue = Some(queue);
+        next.moments.waiting = Some(since);
+        Ok(next)
+    }
+
+    /// Asks for the next place, or begins once there is one everywhere.
+    fn advance(&mut self) -> std::io::Result<()> {
+        self.pass_over_orders();
+        let Some(queue) = &mut self.queue else { return Ok(()) };
+        for id in self.board.ids().filter(|&id| self.head.verdict(id).is_some()) {
+            queue.settle(id);
+        }
+        match queue.step() {
+            Step::Wait => {}
+            Step::Ask(id) => {
+                let plan = self.job.plan;
+                let bytes = Member::memory(plan.layout, plan.lanes.len());
+                let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+                self.board.send(id, &ToAgent::Queue(self.copy, bytes));
+            }
+            Step::Through => {
+                self.queue = None;
+                let since = self.moments.waiting.take();
+                self.moments.waited = since.map(|since| (since, clock::now_ns()));
+                if !self.finished {
+                    self.begin()?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Waits until somebody has something to say, or it is time for something.
@@ -312,7 +352,7 @@ impl Driver {
         Ok(())
     }
 
-    fn turn(&mut self) {
+    fn turn(&mut self) -> std::io::Result<()> {
         self.wake.lower();
         let now = clock::now_ns();
         let slept = now.saturating_sub(std::mem::replace(&mut self.turned_ns, now));
@@ -326,8 +366,12 @@ impl Driver {
         if self.head.deadline().is_some_and(|at| at <= now) {
             self.head.handle(now, HeadEvent::Tick);
         }
+        if self.queue.is_some() {
+            return self.advance();
+        }
         self.obey();
         self.note_moments();
+        Ok(())
     }
 
     fn notice(&mut self, notice: Notice) {
@@ -335,7 +379,7 @@ impl Driver {
         let event = match notice {
             Notice::Read(root) => {
                 self.moments.sent = Some(now);
-                if self.source.is_unchanged() {
+                if self.job.source.is_unchanged() {
                     HeadEvent::SourceRead(root)
                 } else {
                     HeadEvent::SourceFailed("the source changed while it was copied".to_owned())
@@ -356,6 +400,10 @@ impl Driver {
             FromAgent::First(_) => self.firsts[id.index()] = true,
             FromAgent::Complete(..) => self.held_ns[id.index()] = Some(now),
             FromAgent::Closed(_) => self.closed[id.index()] = true,
+            FromAgent::Busy(copy, _) if *copy == self.copy => self.busy.push(id),
+            FromAgent::Admitted(copy) if *copy == self.copy => {
+                self.queue.iter_mut().for_each(|queue| queue.settle(id));
+            }
             _ => {}
         }
         self.head.handle(now, HeadEvent::From(id, message));
@@ -392,8 +440,8 @@ impl Driver {
         }
     }
 
-    /// Says goodbye, waits until the agents have cleaned up, and puts the outcome together.
-    fn end(mut self, plan: &Plan) -> Outcome {
+    /// Ends the copy at every agent, and waits until they have cleaned up.
+    fn say_goodbye(&mut self, interrupts: Option<&Interrupts>) {
         let copy = self.copy;
         self.board.ids().for_each(|id| self.board.send(id, &ToAgent::Close(copy)));
         self.member.close();
@@ -403,7 +451,7 @@ impl Driver {
         let deadline = began + u64::try_from(GOODBYE.as_nanos()).unwrap_or(u64::MAX);
         while self.board.ids().any(|id| self.is_awaiting_goodbye(id)) && clock::now_ns() < deadline
         {
-            if self.wait(None).is_err() {
+            if self.wait(interrupts).is_err() {
                 break;
             }
             self.wake.lower();
@@ -412,16 +460,14 @@ impl Driver {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = thread.join();
         }
-        let nodes = plan.receivers().map(|(id, node)| NodeOutcome {
-            name: node.name.clone(),
-            verdict: self
-                .head
-                .verdict(id)
-                .unwrap_or_else(|| Verdict::Failed("the copy ended before it".to_owned())),
-            report: self.head.report(id).clone(),
-            detached: self.head.is_detached(id),
-            held_ns: self.held_ns[id.index()],
-            silent: self.is_silent(id),
+    }
+
+    /// Says goodbye and puts the outcome together.
+    fn end(mut self) -> Outcome {
+        self.say_goodbye(None);
+        let nodes = self.job.plan.receivers().map(|(id, node)| {
+            let early = || "the copy ended before it".to_owned();
+            self.outcome_of(id).unwrap_or_else(|| NodeOutcome::failed(&node.name, early()))
         });
         Outcome {
             nodes: nodes.collect(),
@@ -432,26 +478,32 @@ impl Driver {
         }
     }
 
+    /// How a node has ended, now or before this attempt; `None` when it hasn't.
+    fn outcome_of(&self, id: NodeId) -> Option<NodeOutcome> {
+        if let Some(Some(outcome)) = self.before.get(id.index() - 1) {
+            return Some(outcome.clone());
+        }
+        Some(NodeOutcome {
+            name: self.job.plan.nodes[id.index()].name.clone(),
+            verdict: self.head.verdict(id)?,
+            report: self.head.report(id).clone(),
+            detached: self.head.is_detached(id),
+            held_ns: self.held_ns[id.index()],
+            silent: self.is_silent(id),
+        })
+    }
+
     fn is_awaiting_goodbye(&self, id: NodeId) -> bool {
-        let talks = self.board.has(id) && self.started[id.index()] && !self.closed[id.index()];
-        talks && !self.is_silent(id)
+        self.is_owing_goodbye(id) && !self.is_silent(id)
+    }
+
+    fn is_owing_goodbye(&self, id: NodeId) -> bool {
+        self.board.has(id) && self.started[id.index()] && !self.closed[id.index()]
     }
 
     fn is_silent(&self, id: NodeId) -> bool {
         let quiet = clock::now_ns().saturating_sub(self.heard_ns[id.index()]) > QUIET_NS;
         let hangs = quiet && self.board.has(id) && !self.closed[id.index()];
         hangs || matches!(self.head.verdict(id), Some(Verdict::Dead(_)))
-    }
-}
-
-impl Times {
-    /// Puts the moments in order: what never happened falls together with the next that did.
-    fn settle(&self, closed: u64) -> Moments {
-        let committed = self.committed.unwrap_or(closed).min(closed);
-        let held = self.held.unwrap_or(committed).min(committed);
-        let sent = self.sent.unwrap_or(held).min(held);
-        let first = self.first.unwrap_or(sent).min(sent);
-        let ready = self.ready.unwrap_or(first).min(first);
-        Moments { ready, first, sent, held, committed, closed }
     }
 }

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
 
 use garland_core::plan::{HEAD, LaneBlocks};
 use garland_core::proto::{
@@ -17,6 +18,7 @@ use crate::conduit::{Conduit, Path};
 use crate::feed::Feeder;
 use crate::link::{self, Hop, LinkError, break_reason};
 use crate::member::{LaneHandle, Mail, Member, Notice};
+use crate::parking::Parking;
 use crate::writer::Arrived;
 
 /// A relay passes a block on in so many slices: a chain of N nodes takes N slices' time to fill.
@@ -87,35 +89,46 @@ impl Lane {
         }
     }
 
-    /// Works until the copy is over here.
+    /// Works until the copy is over here; parks the links on which nothing is under way then.
     pub fn run(mut self, letters: &Receiver<Mail>) {
+        self.work(letters);
+        if let Some(parking) = self.member.parking.clone() {
+            self.park(&parking);
+        }
+    }
+
+    fn work(&mut self, letters: &Receiver<Mail>) {
         self.member.tell_if_complete();
         while !self.member.is_closing() {
             self.handle.wake.lower();
             // Every event's orders are obeyed before the next event: a block whose header has been
             // read belongs to the link that it came by, and a letter may replace that link.
-            self.obey_all();
+            let mut more = self.obey_all();
             while let Ok(mail) = letters.try_recv() {
                 self.read_mail(mail);
-                self.obey_all();
+                more = self.obey_all();
             }
             if self.member.is_closing() {
                 return;
             }
-            if let Err(error) = self.wait() {
+            if let Err(error) = self.wait(more) {
                 self.member.tell(Notice::Failed(format!("waiting for its links: {error}")));
                 return;
             }
         }
     }
 
-    fn obey_all(&mut self) {
+    /// Obeys until there is nothing to do, or a block was fed: what the downstream asks must not
+    /// wait until there is nothing more to feed. Says whether there may be more to do.
+    fn obey_all(&mut self) -> bool {
         while let Some(order) = self.poll() {
+            let feeds = matches!(order, RelayOrder::Feed { .. });
             self.obey(order);
-            if self.member.is_closing() {
-                return;
+            if self.member.is_closing() || feeds {
+                return feeds;
             }
         }
+        false
     }
 
     fn poll(&mut self) -> Option<RelayOrder> {
@@ -124,8 +137,15 @@ impl Lane {
     }
 
     fn handle(&mut self, event: RelayEvent) {
-        let mut sink = self.member.sink();
-        self.relay.handle(event, &mut sink);
+        let front_moved = {
+            let mut sink = self.member.sink();
+            let before = sink.front();
+            self.relay.handle(event, &mut sink);
+            before != sink.front()
+        };
+        if front_moved {
+            self.member.wake_others(self.number);
+        }
     }
 
     fn read_mail(&mut self, mail: Mail) {
@@ -207,9 +227,10 @@ impl Lane {
         let hop = Hop { copy: self.member.copy, lane: self.number, epoch };
         let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
         std::thread::spawn(move || {
-            let congestion: Vec<&str> = member.congestion.iter().map(String::as_str).collect();
-            let Member { secret, keys, transport, .. } = &*member;
-            let mail = match link::dial(address, hop, secret, keys, &congestion, *transport) {
+            let Member { secret, keys, congestion, transport, .. } = &*member;
+            let transport = *transport;
+            let to = link::Dial { address, hop, secret, keys, congestion, transport };
+            let mail = match link::dial(&to, member.parking.as_deref()) {
                 Ok(stream) => Mail::Down(epoch, stream),
                 Err(error) => {
                     let reason = format!("linking to {address}: {error}");
@@ -316,24 +337,70 @@ impl Lane {
         }
     }
 
-    /// Waits for a letter, a frame from upstream if one may be read, or what the downstream asks.
-    fn wait(&mut self) -> io::Result<()> {
-        let may_read = {
+    /// Waits for a letter, a frame from upstream if one may be read, or what the downstream asks;
+    /// while there is `more` to feed, only looks whether it has asked.
+    fn wait(&mut self, more: bool) -> io::Result<()> {
+        let (may_read, held, up_over) = {
             let sink = self.member.sink();
-            self.relay.may_read(&sink)
+            let may_read = !more && self.relay.may_read(&sink);
+            (may_read, !more && self.relay.is_held(&sink), self.relay.is_up_over(&sink))
         };
+        let at_rest = !more
+            && (self.up.is_none() || up_over)
+            && (self.down.is_none() || self.relay.is_down_over());
+        self.handle.at_rest.store(at_rest, Ordering::SeqCst);
         let up = self.up.as_ref().filter(|_| may_read).map(|(_, stream)| stream.as_fd());
         let down = self.down.as_ref().map(|(_, stream)| stream.as_fd());
         let fds: Vec<_> = std::iter::once(self.handle.wake.as_fd()).chain(up).chain(down).collect();
         let (has_up, has_down) = (up.is_some(), down.is_some());
-        let ready = event::wait_readable(&fds, None)?;
+        // Waiting for the node's own stream is waiting for its writer, as waiting for a buffer is.
+        let since = held.then(|| self.member.pool.begin_waiting());
+        let ready = event::wait_readable(&fds, more.then_some(Duration::ZERO));
+        since.into_iter().for_each(|since| self.member.pool.end_waiting(since));
+        self.handle.at_rest.store(false, Ordering::SeqCst);
+        let ready = ready?;
+        if self.member.is_closing() {
+            return Ok(());
+        }
         if has_down && ready.last() == Some(&true) {
             self.read_down();
         }
         if has_up && ready[1] {
-            self.read_up();
+            match self.member.parking.clone() {
+                Some(parking) if up_over => self.give_up_to_the_next(&parking),
+                _ => self.read_up(),
+            }
         }
         Ok(())
+    }
+
+    /// What comes from upstream when all of this copy has come is the next copy's greeting: the
+    /// upstream has heard sooner that this one is over. A link that has ended is lost as ever.
+    fn give_up_to_the_next(&mut self, parking: &Parking) {
+        let speaks = |stream: &TcpStream| matches!(stream.peek(&mut [0]), Ok(1));
+        if self.up.as_ref().is_some_and(|(_, stream)| speaks(stream)) {
+            self.handle.note(LinkSide::Up, None);
+            self.up.take().into_iter().for_each(|(_, stream)| parking.park(stream, None));
+        } else {
+            self.read_up();
+        }
+    }
+
+    fn park(&mut self, parking: &Parking) {
+        let up_over = {
+            let sink = self.member.sink();
+            self.relay.is_up_over(&sink)
+        };
+        // Second descriptors would keep a connection open that the next copy closes.
+        self.handle.note(LinkSide::Up, None);
+        self.handle.note(LinkSide::Down, None);
+        let up = self.up.take().filter(|_| up_over);
+        up.into_iter().for_each(|(_, stream)| parking.park(stream, None));
+        let address = self.address.map(|(_, address)| address);
+        let down = self.down.take().filter(|_| self.relay.is_down_over());
+        if let Some((_, stream)) = down.filter(|_| address.is_some()) {
+            parking.park(stream, address);
+        }
     }
 
     fn read_down(&mut self) {

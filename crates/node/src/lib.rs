@@ -6,6 +6,7 @@
 
 mod agent;
 mod budget;
+mod chain;
 mod command;
 mod conduit;
 mod connection;
@@ -19,19 +20,26 @@ mod link;
 mod listener;
 mod log;
 mod member;
+mod outcome;
+mod parking;
 mod part;
 mod pool;
+mod queue;
+mod seat;
 mod session;
 mod source;
 mod store;
 mod switchboard;
 mod writer;
+mod writing;
 
 pub use agent::{AgentConfig, AgentError, ReadyLine, run_agent};
+pub use chain::{Links, count_links, stand_chain};
 pub use command::{CommandEnd, run_command, shut_down};
 pub use conduit::Path as RelayPath;
 pub use connection::{Connection, ConnectionError, connect_agent};
-pub use head::{Agent, CopyJob, Moments, NodeOutcome, Outcome, Progress, run_copy};
+pub use head::{Agent, CopyJob, Progress, run_copy};
 pub use image::Image;
+pub use outcome::{Moments, NodeOutcome, Outcome};
 pub use source::{Source, SourceError};
 pub use store::reason;

@@ -13,10 +13,14 @@ use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
 use thiserror::Error;
 
+use crate::parking::Parking;
 use crate::store::reason;
 
 /// How long a greeting may take.
 const GREETING: Duration = Duration::from_secs(2);
+
+/// How long a parked connection may leave a greeting unacknowledged.
+const WARM: Duration = Duration::from_millis(500);
 
 /// The longest greeting message that is read from anyone, in bytes.
 const GREETING_MAX: usize = 256;
@@ -57,18 +61,40 @@ pub struct Hop {
     pub epoch: u32,
 }
 
-/// Connects to the agent at `address`, as the upstream of `hop`.
-pub fn dial(
-    address: SocketAddr,
-    hop: Hop,
-    secret: &Secret,
-    keys: &Keys,
-    congestion: &[&str],
-    transport: Transport,
-) -> Result<TcpStream, LinkError> {
-    let mut stream = tcp::connect(address, GREETING, transport)?;
+/// Where a link leads, and what its ends prove to each other.
+pub struct Dial<'a> {
+    /// Where the downstream's agent listens.
+    pub address: SocketAddr,
+    /// What the link is for.
+    pub hop: Hop,
+    /// The secret that both ends hold.
+    pub secret: &'a Secret,
+    /// The keys derived from it.
+    pub keys: &'a Keys,
+    /// Congestion controls to ask for, best first.
+    pub congestion: &'a [String],
+    /// What a new connection speaks.
+    pub transport: Transport,
+}
+
+/// Links to a downstream: over a parked connection if there is one that works, else over a new one.
+pub fn dial(to: &Dial<'_>, parking: Option<&Parking>) -> Result<TcpStream, LinkError> {
+    if let Some(stream) = parking.and_then(|parking| parking.lease(to.address))
+        // One that turns out dead costs no more than it took to notice.
+        && tcp::break_unacknowledged(&stream, Some(WARM)).is_ok()
+        && let Ok(stream) = greet(stream, to)
+    {
+        tcp::break_unacknowledged(&stream, None)?;
+        return Ok(stream);
+    }
+    greet(tcp::connect(to.address, GREETING, to.transport)?, to)
+}
+
+fn greet(mut stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {
+    let Dial { hop, secret, keys, congestion, .. } = *to;
+    let congestion: Vec<&str> = congestion.iter().map(String::as_str).collect();
     // Where the kernel doesn't even tell, its default is in force, and works.
-    let _ = tcp::choose_congestion(&stream, congestion);
+    let _ = tcp::choose_congestion(&stream, &congestion);
     stream.set_read_timeout(Some(GREETING))?;
     let ours = Preamble::ours(Purpose::Link).to_bytes();
     let mut shake = Handshake::link(Role::Initiator, secret, &ours)?;
@@ -79,17 +105,17 @@ pub fn dial(
     open.epoch = hop.epoch;
     hello.extend(open.to_bytes(keys));
     stream.write_all(&hello)?;
-    read_preamble(&mut stream)?;
-    shake.read(&read_message(&mut stream)?)?;
+    read_preamble(&stream)?;
+    shake.read(&read_message(&stream)?)?;
     stream.set_read_timeout(None)?;
     tcp::keep_alive(&stream)?;
     Ok(stream)
 }
 
-/// Greets a peer that says it comes for a link; its preamble, `theirs`, has been read. `find` gives
+/// Answers the greeting of a peer that says it comes for a link; its preamble, `theirs`, has been read. `find` gives
 /// the secret and keys of a copy, waiting a little for it to begin.
 pub fn accept<T: AsRef<Keys>>(
-    stream: &mut TcpStream,
+    mut stream: &TcpStream,
     theirs: &[u8; PREAMBLE_LEN],
     find: impl FnOnce(Copy) -> Option<(Secret, T)>,
 ) -> Result<Hop, LinkError> {
@@ -113,7 +139,7 @@ pub fn accept<T: AsRef<Keys>>(
 }
 
 /// Reads a preamble and checks that it fits this build.
-pub fn read_preamble(stream: &mut TcpStream) -> Result<(Preamble, [u8; PREAMBLE_LEN]), LinkError> {
+pub fn read_preamble(mut stream: &TcpStream) -> Result<(Preamble, [u8; PREAMBLE_LEN]), LinkError> {
     let mut bytes = [0; PREAMBLE_LEN];
     stream.read_exact(&mut bytes)?;
     Ok((Preamble::parse(&bytes)?, bytes))
@@ -137,7 +163,7 @@ pub fn put_message(out: &mut Vec<u8>, message: &[u8]) {
 }
 
 /// Reads a greeting message.
-pub fn read_message(stream: &mut TcpStream) -> Result<Vec<u8>, LinkError> {
+pub fn read_message(mut stream: &TcpStream) -> Result<Vec<u8>, LinkError> {
     let mut length = [0; 2];
     stream.read_exact(&mut length)?;
     let length = usize::from(u16::from_le_bytes(length));

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use garland_core::proto::{ChannelError, Copy, Keys, Preamble, Purpose, Secret, VersionError};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Expected};
 use crate::giving::{self, Leave, TICKET_LEN};
 use crate::link::{self, LinkError};
 use crate::log::log;
@@ -41,18 +41,45 @@ pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
         }
         greeting.fetch_add(1, Ordering::AcqRel);
         let (agent, greeting) = (Arc::clone(agent), Arc::clone(&greeting));
-        std::thread::spawn(move || greet(&agent, stream, peer, &greeting));
+        std::thread::spawn(move || {
+            let greeted = meet(&agent, &stream);
+            greeting.fetch_sub(1, Ordering::AcqRel);
+            let_in(&agent, greeted, stream, peer);
+        });
     }
 }
 
-fn greet(agent: &Arc<Agent>, mut stream: TcpStream, peer: SocketAddr, greeting: &AtomicUsize) {
-    let greeted = meet(agent, &mut stream);
-    greeting.fetch_sub(1, Ordering::AcqRel);
+/// Greets those who begin to speak on a parked connection as if it were new: no more of them at a
+/// time than are parked.
+pub fn attend_parked(agent: &Arc<Agent>) {
+    let Some(parking) = agent.parking() else { return };
+    parking.attend(|stream| {
+        let agent = Arc::clone(agent);
+        std::thread::spawn(move || {
+            // One whose peer isn't known any more is broken.
+            let Ok(peer) = stream.peer_addr() else { return };
+            let greeted = meet(&agent, &stream);
+            let_in(&agent, greeted, stream, peer);
+        });
+    });
+}
+
+fn let_in(
+    agent: &Arc<Agent>,
+    greeted: Result<Peer<'_>, LinkError>,
+    mut stream: TcpStream,
+    peer: SocketAddr,
+) {
     match greeted {
         Ok(Peer::Controller(session)) => agent.serve(&session),
         Ok(Peer::Neighbour(member, hop)) => {
             if let Some(lane) = member.lane(hop.lane) {
                 lane.post(Mail::Up(hop.epoch, stream));
+            }
+        }
+        Ok(Peer::Standing) => {
+            if let Some(parking) = agent.parking() {
+                parking.park(stream, None);
             }
         }
         Ok(Peer::Newcomer(leave)) => match giving::give(&mut stream, &leave) {
@@ -66,11 +93,13 @@ fn greet(agent: &Arc<Agent>, mut stream: TcpStream, peer: SocketAddr, greeting: 
 enum Peer<'a> {
     Controller(Arc<Session>),
     Neighbour(Arc<Member>, link::Hop),
+    /// A neighbour that wants nothing yet.
+    Standing,
     /// A node that lacks the program and was told to fetch it here.
     Newcomer(Leave<'a>),
 }
 
-fn meet<'a>(agent: &'a Arc<Agent>, stream: &mut TcpStream) -> Result<Peer<'a>, LinkError> {
+fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, LinkError> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(GREETING))?;
     stream.set_write_timeout(Some(GREETING))?;
@@ -78,7 +107,7 @@ fn meet<'a>(agent: &'a Arc<Agent>, stream: &mut TcpStream) -> Result<Peer<'a>, L
         Err(LinkError::Version(error @ VersionError::Version { .. })) => {
             // Another version learns which one this is.
             let ours = Preamble::ours(Purpose::Link).to_bytes();
-            std::io::Write::write_all(stream, &ours)?;
+            std::io::Write::write_all(&mut stream, &ours)?;
             return Err(error.into());
         }
         result => result?,
@@ -93,8 +122,10 @@ fn meet<'a>(agent: &'a Arc<Agent>, stream: &mut TcpStream) -> Result<Peer<'a>, L
             let mut found = None;
             let hop = link::accept(stream, &bytes, |copy| find(agent, copy, &mut found))?;
             stream.set_write_timeout(None)?;
-            let member = found.ok_or(LinkError::Channel(ChannelError::Refused))?;
-            Ok(Peer::Neighbour(member, hop))
+            match found.ok_or(LinkError::Channel(ChannelError::Refused))? {
+                Expected::Member(member) => Ok(Peer::Neighbour(member, hop)),
+                Expected::Link(..) => Ok(Peer::Standing),
+            }
         }
         Purpose::Binary => {
             let mut ticket = [0; TICKET_LEN];
@@ -105,9 +136,12 @@ fn meet<'a>(agent: &'a Arc<Agent>, stream: &mut TcpStream) -> Result<Peer<'a>, L
     }
 }
 
-fn find(agent: &Agent, copy: Copy, found: &mut Option<Arc<Member>>) -> Option<(Secret, Arc<Keys>)> {
-    let member = agent.await_member(copy, PATIENCE)?;
-    let given = (member.secret.clone(), Arc::clone(&member.keys));
-    *found = Some(member);
+fn find(agent: &Agent, copy: Copy, found: &mut Option<Expected>) -> Option<(Secret, Arc<Keys>)> {
+    let expected = agent.await_expected(copy, PATIENCE)?;
+    let given = match &expected {
+        Expected::Member(member) => (member.secret.clone(), Arc::clone(&member.keys)),
+        Expected::Link(secret, keys) => (secret.clone(), Arc::clone(keys)),
+    };
+    *found = Some(expected);
     Some(given)
 }

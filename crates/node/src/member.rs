@@ -13,8 +13,10 @@ use garland_sys::event::Wake;
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
+use crate::parking::Parking;
 use crate::pool::{self, Pool};
 use crate::store::Store;
+use crate::writing::Writing;
 
 /// What a node's threads tell whoever speaks for the node.
 #[derive(Clone, Debug)]
@@ -55,6 +57,8 @@ pub struct LaneHandle {
     down: Mutex<Option<(u32, TcpStream)>>,
     /// Blocks received.
     pub received: AtomicU64,
+    /// The thread waits, and nothing is under way on its links or will be: they needn't be cut.
+    pub at_rest: AtomicBool,
 }
 
 /// One node's part in one copy.
@@ -77,12 +81,16 @@ pub struct Member {
     pub pool: Pool,
     /// The lanes, set once.
     pub lanes: OnceLock<Vec<Arc<LaneHandle>>>,
+    /// What the writer's writes take.
+    pub writing: Writing,
     /// Nanoseconds of CPU that opening blocks took.
     pub opening_ns: AtomicU64,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
     /// What the links that this node opens speak.
     pub transport: Transport,
+    /// Where links come from and go to that outlive the copy; the head has none.
+    pub parking: Option<Arc<Parking>>,
     /// CPU nanoseconds that the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
@@ -112,6 +120,8 @@ pub struct Membership {
     pub congestion: Vec<String>,
     /// What the links that this node opens speak.
     pub transport: Transport,
+    /// Where links come from and go to that outlive the copy.
+    pub parking: Option<Arc<Parking>>,
     /// Who is told.
     pub notices: Box<dyn Fn(Notice) + Send + Sync>,
 }
@@ -121,9 +131,8 @@ impl Member {
     #[must_use]
     pub fn new(parts: Membership) -> Self {
         let Membership { copy, me, secret, sealed, sink, lane_count, store, .. } = parts;
-        let Membership { congestion, transport, notices, .. } = parts;
         let layout = sink.layout();
-        let (room, count) = Self::buffers(layout);
+        let (room, count) = Self::buffers(layout, lane_count);
         Self {
             copy,
             me,
@@ -132,14 +141,16 @@ impl Member {
             sealed,
             layout,
             store,
-            pool: Pool::new(room, count.max(lane_count + 2)),
+            pool: Pool::new(room, count),
             lanes: OnceLock::new(),
+            writing: Writing::default(),
             opening_ns: AtomicU64::new(0),
-            congestion,
-            transport,
+            congestion: parts.congestion,
+            transport: parts.transport,
+            parking: parts.parking,
             cpu_before_ns: clock::cpu_ns(),
             sink: Mutex::new(sink),
-            notices,
+            notices: parts.notices,
             closing: AtomicBool::new(false),
             first: AtomicBool::new(false),
             completed: AtomicBool::new(false),
@@ -147,16 +158,28 @@ impl Member {
     }
 
     /// The size of its buffers in bytes and how many there may be.
-    fn buffers(layout: Layout) -> (usize, usize) {
+    fn buffers(layout: Layout, lanes: usize) -> (usize, usize) {
         let room = layout.block_size as usize + garland_core::proto::TAG_LEN;
-        (room, pool::count(room, layout.blocks()))
+        (room, pool::count(room, layout.blocks()).max(lanes + 2))
     }
 
-    /// Bytes of memory that a part in a copy of `layout` may take for its buffers.
+    /// How many blocks the writer of a copy of `layout` over so many lanes may have: more than
+    /// there are lanes, since a lane holds a buffer while it waits for its downstream.
     #[must_use]
-    pub fn memory(layout: Layout) -> usize {
-        let (room, count) = Self::buffers(layout);
-        room * count
+    pub fn buffer_count(layout: Layout, lanes: usize) -> usize {
+        Self::buffers(layout, lanes).1
+    }
+
+    /// Bytes of memory that a part in a copy of `layout` over so many lanes may take: its buffers,
+    /// what each lane feeds from and reads into, the blocks' digests, and its threads.
+    #[must_use]
+    pub fn memory(layout: Layout, lanes: usize) -> usize {
+        const DIGEST: u64 = 40;
+        const THREADS: usize = 1 << 20;
+        const LANE: usize = 512 << 10;
+        let (room, count) = Self::buffers(layout, lanes);
+        let digests = usize::try_from(layout.blocks().saturating_mul(DIGEST)).unwrap_or(usize::MAX);
+        (room * count + (room + LANE) * lanes + THREADS).saturating_add(digests)
     }
 
     /// What this node holds.
@@ -195,15 +218,19 @@ impl Member {
     /// Whether the copy is over here.
     #[must_use]
     pub fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::Acquire)
+        self.closing.load(Ordering::SeqCst)
     }
 
     /// Ends the copy here: no thread waits for anything any more.
     pub fn close(&self) {
-        self.closing.store(true, Ordering::Release);
+        // A lane that goes to work has said so before it looks whether the copy is over: it sees
+        // this, or is seen at work here.
+        self.closing.store(true, Ordering::SeqCst);
         self.pool.close();
         for lane in self.lanes.get().into_iter().flatten() {
-            lane.cut_all();
+            if !lane.at_rest.load(Ordering::SeqCst) {
+                lane.cut_all();
+            }
             lane.wake.raise();
         }
     }
@@ -212,6 +239,12 @@ impl Member {
     #[must_use]
     pub fn lane(&self, number: u16) -> Option<&Arc<LaneHandle>> {
         self.lanes.get()?.get(usize::from(number))
+    }
+
+    /// Lets all lanes but one look again whether they may go on.
+    pub fn wake_others(&self, number: u16) {
+        let lanes = (0..).zip(self.lanes.get().into_iter().flatten());
+        lanes.filter(|(other, _)| *other != number).for_each(|(_, lane)| lane.wake.raise());
     }
 
     /// Gives a lane its new hops; ends at once what hangs in the old ones.
@@ -231,6 +264,7 @@ impl Member {
             lanes: self.lanes.get().into_iter().flatten().map(received).collect(),
             held: self.sink().held(),
             stalled_ns: self.pool.waited_ns(),
+            blocked_ns: self.writing.blocked_ns(),
             memory: process::peak_memory(),
             cpu_ns: clock::cpu_ns().saturating_sub(self.cpu_before_ns),
             opening_ns: self.opening_ns.load(Ordering::Relaxed),
@@ -248,7 +282,8 @@ impl LaneHandle {
         let wake = Wake::new()?;
         let (up, down) = (Mutex::new(None), Mutex::new(None));
         let received = AtomicU64::new(0);
-        Ok((Arc::new(Self { mail, wake, up, down, received }), letters))
+        let at_rest = AtomicBool::new(false);
+        Ok((Arc::new(Self { mail, wake, up, down, received, at_rest }), letters))
     }
 
     /// Tells the lane's thread; a thread that has ended needs no telling.

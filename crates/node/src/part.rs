@@ -6,14 +6,28 @@ use std::thread::JoinHandle;
 
 use garland_core::proto::{Begin, Copy, FromAgent, RelayEvent, Sink};
 
-use crate::agent::Agent;
-use crate::budget::Share;
+use crate::agent::{Agent, Expected};
+use crate::budget::{Busy, Share};
 use crate::feed::StoreFeeder;
 use crate::lane::{Lane, LaneParts};
 use crate::member::{LaneHandle, Mail, Member, Membership, Notice};
 use crate::session::Session;
 use crate::store;
 use crate::writer;
+
+/// Why a copy can't begin here.
+pub enum Refusal {
+    /// Its memory is taken by other copies.
+    Busy(Busy),
+    /// For this reason.
+    Failed(String),
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Self {
+        Self::Failed(reason)
+    }
+}
 
 /// A copy that this agent takes part in.
 pub struct Part {
@@ -25,15 +39,28 @@ pub struct Part {
 }
 
 impl Part {
-    /// Opens the destination and starts the lanes; says why it can't.
-    pub fn begin(agent: &Agent, session: &Arc<Session>, begin: Begin) -> Result<Self, String> {
+    /// Opens the destination and starts the lanes, in the memory of `share` if the head has queued
+    /// for it; says why it can't.
+    pub fn begin(
+        agent: &Agent,
+        session: &Arc<Session>,
+        begin: Begin,
+        share: Option<Share>,
+    ) -> Result<Self, Refusal> {
         begin.check().map_err(|reason| format!("the head's plan: {reason}"))?;
         let tag: String = begin.copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-        let share =
-            agent.budget().take(Member::memory(begin.layout)).map_err(|busy| busy.to_string())?;
+        let memory = Member::memory(begin.layout, begin.lanes.len());
+        let share = match share.filter(|share| share.covers(memory)) {
+            Some(share) => share,
+            None => agent.budget().take(memory).map_err(Refusal::Busy)?,
+        };
         let store = store::open(&begin.destination, agent.root(), begin.layout, &tag)
             .map_err(|error| error.to_string())?;
-        let sink = Sink::new(begin.layout, store.is_holder(), store.is_ordered());
+        let sink = if store.is_ordered() {
+            Sink::in_order(begin.layout, Member::buffer_count(begin.layout, begin.lanes.len()))
+        } else {
+            Sink::new(begin.layout, store.is_holder())
+        };
         let (copy, teller) = (begin.copy, Arc::clone(session));
         let member = Arc::new_cyclic(|member: &std::sync::Weak<Member>| {
             let member = member.clone();
@@ -48,12 +75,13 @@ impl Part {
                 store,
                 congestion: begin.congestion.clone(),
                 transport: agent.transport(),
+                parking: agent.parking().cloned(),
                 notices: Box::new(move |notice| teller.send(&to_message(copy, notice, &report))),
             })
         });
         let threads = start_lanes(agent, &member, &begin)
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
-        agent.join(&member);
+        agent.expect(copy, Expected::Member(Arc::clone(&member)));
         begin.routes.into_iter().for_each(|route| member.route(route));
         Ok(Self { member, threads, finishing: Mutex::new(None), _share: share })
     }

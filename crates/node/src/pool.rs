@@ -64,8 +64,7 @@ impl Pool {
         if let Some(buffer) = state.take(self.size) {
             return Some(buffer);
         }
-        let since = clock::now_ns();
-        state.waiting_since.push(since);
+        let since = state.begin_waiting();
         let buffer = loop {
             if state.closed {
                 break None;
@@ -75,11 +74,19 @@ impl Pool {
             }
             state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
         };
-        if let Some(at) = state.waiting_since.iter().position(|&other| other == since) {
-            state.waiting_since.swap_remove(at);
-        }
-        state.waited_ns += clock::now_ns().saturating_sub(since);
+        state.end_waiting(since);
         buffer
+    }
+
+    /// Counts from now on as waiting for the writer, until `end_waiting` is given what this gives.
+    #[must_use]
+    pub fn begin_waiting(&self) -> u64 {
+        self.lock().begin_waiting()
+    }
+
+    /// The waiting that began at `since` is over.
+    pub fn end_waiting(&self, since: u64) {
+        self.lock().end_waiting(since);
     }
 
     /// Gives a buffer back.
@@ -109,6 +116,19 @@ impl Pool {
 }
 
 impl State {
+    fn begin_waiting(&mut self) -> u64 {
+        let since = clock::now_ns();
+        self.waiting_since.push(since);
+        since
+    }
+
+    fn end_waiting(&mut self, since: u64) {
+        if let Some(at) = self.waiting_since.iter().position(|&other| other == since) {
+            self.waiting_since.swap_remove(at);
+        }
+        self.waited_ns += clock::now_ns().saturating_sub(since);
+    }
+
     fn take(&mut self, size: usize) -> Option<Vec<u8>> {
         self.free.pop().or_else(|| {
             self.unmade = self.unmade.checked_sub(1)?;

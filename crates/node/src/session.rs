@@ -33,7 +33,7 @@ impl Session {
     ) -> Result<Self, LinkError> {
         let mut key = [0; 32];
         stream.read_exact(&mut key)?;
-        let first = link::read_message(&mut stream)?;
+        let first = link::read_message(&stream)?;
         if !allowed.contains(&key) {
             return Err(LinkError::Channel(ChannelError::Refused));
         }

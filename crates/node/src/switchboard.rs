@@ -84,6 +84,16 @@ impl Switchboard {
         Ok(calls)
     }
 
+    /// The channel to a node, if there is one.
+    pub fn connection(&self, id: NodeId) -> Option<&Connection> {
+        self.connections[id.index()].as_ref()
+    }
+
+    /// The receivers' channels, for another board.
+    pub fn into_connections(self) -> impl Iterator<Item = Option<Connection>> {
+        self.connections.into_iter().skip(1)
+    }
+
     fn receive(&mut self, id: NodeId, calls: &mut Vec<(NodeId, Call)>) {
         let Some(connection) = &mut self.connections[id.index()] else { return };
         match connection.receive() {

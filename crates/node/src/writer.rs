@@ -1,5 +1,6 @@
 //! The writer: opens blocks and writes them, apart from the lane that received them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -24,30 +25,83 @@ pub struct Arrived {
 
 /// Writes what arrives until nobody sends any more, or the store fails.
 pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
+    member.writing.begin();
     let mut keys = Keys::new(&member.secret, member.copy);
+    let mut turns = member.store.is_ordered().then(Turns::default);
     for mut arrived in arrivals {
-        let Arrived { frame, header, buffer, length } = &mut arrived;
-        let before = clock::thread_cpu_ns();
-        let opened = keys.open(frame, header, &mut buffer[..*length]);
-        let spent = clock::thread_cpu_ns().saturating_sub(before);
-        member.opening_ns.fetch_add(spent, Ordering::Relaxed);
-        let landing = match opened {
-            Ok(()) => {
-                let bytes = &buffer[..frame.length as usize];
-                if let Err(error) = member.store.write_at(member.layout.offset(frame.index), bytes)
-                {
-                    let reason = format!("writing {}: {}", member.store.name(), reason(&error));
-                    member.tell(Notice::Failed(reason));
-                    return;
-                }
-                Landing::Written
-            }
-            Err(_) => Landing::Changed,
-        };
-        let (lane, index) = (frame.lane, frame.index);
-        member.pool.give(arrived.buffer);
-        if let Some(lane) = member.lane(lane) {
-            lane.post(Mail::Event(RelayEvent::Landed(index, landing)));
+        if !open(member, &mut keys, &mut arrived) {
+            member.pool.give(arrived.buffer);
+            land(member, &arrived.frame, Landing::Changed);
+            continue;
         }
+        let Some(turns) = &mut turns else {
+            if !write(member, arrived) {
+                return;
+            }
+            continue;
+        };
+        turns.enter(member, arrived);
+        while let Some(arrived) = turns.next() {
+            if !write(member, arrived) {
+                return;
+            }
+        }
+    }
+}
+
+/// A stream's blocks that are here before their turn. The sink lets in no more than there are
+/// buffers for.
+#[derive(Default)]
+struct Turns {
+    next: u64,
+    early: BTreeMap<u64, Arrived>,
+}
+
+impl Turns {
+    fn enter(&mut self, member: &Member, arrived: Arrived) {
+        if arrived.frame.index != self.next {
+            land(member, &arrived.frame, Landing::Opened);
+        }
+        self.early.insert(arrived.frame.index, arrived);
+    }
+
+    /// The block whose turn it is, if it is here.
+    fn next(&mut self) -> Option<Arrived> {
+        let arrived = self.early.remove(&self.next)?;
+        self.next += 1;
+        Some(arrived)
+    }
+}
+
+/// Opens a block in its buffer; says whether it is what was sealed.
+fn open(member: &Member, keys: &mut Keys, arrived: &mut Arrived) -> bool {
+    let Arrived { frame, header, buffer, length } = arrived;
+    let before = clock::thread_cpu_ns();
+    let opened = keys.open(frame, header, &mut buffer[..*length]);
+    let spent = clock::thread_cpu_ns().saturating_sub(before);
+    member.opening_ns.fetch_add(spent, Ordering::Relaxed);
+    opened.is_ok()
+}
+
+/// Writes an opened block; says whether the store took it.
+fn write(member: &Member, arrived: Arrived) -> bool {
+    let Arrived { frame, buffer, .. } = arrived;
+    let bytes = &buffer[..frame.length as usize];
+    let offset = member.layout.offset(frame.index);
+    let written = member.writing.measure(|| member.store.write_at(offset, bytes));
+    if let Err(error) = written {
+        let reason = format!("writing {}: {}", member.store.name(), reason(&error));
+        member.tell(Notice::Failed(reason));
+        return false;
+    }
+    member.pool.give(buffer);
+    land(member, &frame, Landing::Written);
+    true
+}
+
+/// Tells a block's lane how it ended.
+fn land(member: &Member, frame: &Frame, landing: Landing) {
+    if let Some(lane) = member.lane(frame.lane) {
+        lane.post(Mail::Event(RelayEvent::Landed(frame.index, landing)));
     }
 }

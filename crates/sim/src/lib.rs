@@ -20,4 +20,4 @@ pub use engine::simulate;
 pub use random::Random;
 pub use run::{NodeRun, Run};
 pub use schedule::{Mishap, Schedule, What};
-pub use world::{NodeWorld, World};
+pub use world::{NodeWorld, SinkKind, World};

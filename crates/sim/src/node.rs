@@ -1,13 +1,13 @@
 //! A node of a run: its sink, a relay a lane, a writer, and what they are at.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use garland_core::plan::{Layout, Plan};
 use garland_core::proto::{FromAgent, Relay, RelayEvent, Route, Sink, Store, ToAgent};
 
 use crate::link::LinkId;
 use crate::vault::Sealed;
-use crate::world::NodeWorld;
+use crate::world::{NodeWorld, SinkKind};
 
 /// Whether a node does anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,10 @@ pub(crate) struct LaneThread {
     pub(crate) work: Option<Work>,
     pub(crate) up: Option<LinkId>,
     pub(crate) down: Option<LinkId>,
+    /// It has just fed a block.
+    pub(crate) fed: bool,
+    /// Since when it has waited for the node's own stream.
+    pub(crate) held_since: Option<u64>,
     /// As the control thread was told last.
     pub(crate) route: Option<Route>,
     /// Links that name a route that hasn't been told yet.
@@ -93,9 +97,20 @@ pub(crate) struct Node {
     pub(crate) sink: Sink,
     pub(crate) lanes: Vec<LaneThread>,
     pub(crate) writing: VecDeque<Written>,
+    /// A stream's blocks that are here before their turn, and whose turn it is.
+    pub(crate) early: BTreeMap<u64, Written>,
+    pub(crate) turn: u64,
+    /// Blocks of a stream that are written.
+    pub(crate) streamed: u64,
+    /// A stream's next block is another one, or went by: other lanes may be able to go on.
+    pub(crate) front_moved: bool,
     /// Places with the writer that are taken or promised.
     pub(crate) places: usize,
     pub(crate) stalled_ns: u64,
+    /// When its disk began to take the present block, and will have taken it.
+    pub(crate) disk: Option<(u64, u64)>,
+    /// How long its writer has slept while its disk took blocks that it has taken.
+    pub(crate) blocked_ns: u64,
     pub(crate) inbox: VecDeque<Order>,
     pub(crate) inbox_last: u64,
     pub(crate) outbox: VecDeque<FromAgent>,
@@ -107,18 +122,24 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// The node at `place` of a plan; the head is at 0.
-    pub(crate) fn new(plan: &Plan, place: usize, world: NodeWorld) -> Self {
+    /// The node at `place` of a plan; the head is at 0. `room` blocks may be with its writer.
+    pub(crate) fn new(plan: &Plan, place: usize, world: NodeWorld, room: usize) -> Self {
         let layout: Layout = plan.layout;
         let is_head = place == 0;
-        let sink =
-            if is_head { Sink::source(layout) } else { Sink::new(layout, world.holder, false) };
+        let sink = match world.sink {
+            _ if is_head => Sink::source(layout),
+            SinkKind::File => Sink::new(layout, true),
+            SinkKind::Null => Sink::new(layout, false),
+            SinkKind::Stream => Sink::in_order(layout, room),
+        };
         let lane = |blocks| LaneThread {
             relay: Relay::new(blocks, is_head),
             events: VecDeque::new(),
             work: None,
             up: None,
             down: None,
+            fed: false,
+            held_since: None,
             route: None,
             early: Vec::new(),
         };
@@ -129,8 +150,14 @@ impl Node {
             sink,
             lanes: plan.lanes.iter().map(|planned| lane(planned.blocks)).collect(),
             writing: VecDeque::new(),
+            early: BTreeMap::new(),
+            turn: 0,
+            streamed: 0,
+            front_moved: false,
             places: 0,
             stalled_ns: 0,
+            disk: None,
+            blocked_ns: 0,
             inbox: VecDeque::new(),
             inbox_last: 0,
             outbox: VecDeque::new(),
@@ -140,5 +167,34 @@ impl Node {
             complete_ns: None,
             committed_ns: None,
         }
+    }
+
+    /// Tells a lane's relay what happened.
+    pub(crate) fn tell(&mut self, lane: usize, event: RelayEvent) {
+        let before = self.sink.front();
+        self.lanes[lane].relay.handle(event, &mut self.sink);
+        self.front_moved |= self.sink.front() != before;
+    }
+
+    /// The block of a stream whose turn it is, if it is here.
+    pub(crate) fn in_turn(&mut self) -> Option<Written> {
+        let block = self.early.remove(&self.turn)?;
+        self.turn += 1;
+        Some(block)
+    }
+
+    /// Takes note of whether a lane waits for the node's own stream.
+    pub(crate) fn note_held(&mut self, lane: usize, now: u64) {
+        let thread = &mut self.lanes[lane];
+        if thread.work.is_none() && thread.relay.is_held(&self.sink) {
+            thread.held_since.get_or_insert(now);
+        } else if let Some(since) = thread.held_since.take() {
+            self.stalled_ns += now - since;
+        }
+    }
+
+    /// How long the writer has slept by `now` while the disk takes the present block.
+    pub(crate) fn asleep(&self, now: u64) -> u64 {
+        self.disk.map_or(0, |(begin, due)| now.min(due).saturating_sub(begin))
     }
 }

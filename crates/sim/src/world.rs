@@ -1,12 +1,25 @@
 //! What a simulated cluster is like.
 
+/// What a receiver does with the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SinkKind {
+    /// It writes them, and can read them back.
+    File,
+    /// It drops them.
+    Null,
+    /// It passes them on in their order.
+    Stream,
+}
+
 /// One receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeWorld {
     /// Bytes a second that its disk takes.
     pub disk_rate: u64,
-    /// Whether it can read back what it wrote; a node that drops the bytes can't.
-    pub holder: bool,
+    /// Bytes a second for which its writer gets a CPU, to open and write them.
+    pub cpu_rate: u64,
+    /// What it does with the bytes.
+    pub sink: SinkKind,
 }
 
 /// Links, disks and delays. All times are in nanoseconds, all rates in bytes a second.
@@ -42,7 +55,7 @@ pub struct World {
 
 impl World {
     /// `receivers` equal nodes on links of `link_rate` bytes a second: 50 µs latency, slices of
-    /// 64 KiB, 0.2 ms to connect, and disks that take 2 GiB/s.
+    /// 64 KiB, 0.2 ms to connect, disks that take 2 GiB/s, and CPUs to spare.
     #[must_use]
     pub fn uniform(receivers: usize, link_rate: u64) -> Self {
         Self {
@@ -57,7 +70,10 @@ impl World {
             heartbeat_ns: 100_000_000,
             room: 8,
             commit_ns: 1_000_000,
-            nodes: vec![NodeWorld { disk_rate: 2 << 30, holder: true }; receivers],
+            nodes: vec![
+                NodeWorld { disk_rate: 2 << 30, cpu_rate: u64::MAX, sink: SinkKind::File };
+                receivers
+            ],
             limit_ns: 3_600_000_000_000,
         }
     }

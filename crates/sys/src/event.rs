@@ -41,6 +41,14 @@ impl AsFd for Wake {
     }
 }
 
+/// Lets reads and writes of `fd` fail rather than wait.
+///
+/// # Errors
+/// When the system refuses.
+pub fn never_block(fd: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(rustix::io::ioctl_fionbio(fd, true)?)
+}
+
 /// What to wait for on one descriptor.
 #[derive(Clone, Copy, Debug)]
 pub struct Interest<'a> {

@@ -14,6 +14,8 @@ pub mod pipe;
 pub mod process;
 pub mod proxy;
 pub mod random;
+pub mod schedule;
 pub mod signal;
 pub mod tcp;
 pub mod terminal;
+pub mod watch;

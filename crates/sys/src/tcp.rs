@@ -135,6 +135,15 @@ pub fn keep_alive(stream: &TcpStream) -> io::Result<()> {
     SockRef::from(stream).set_tcp_keepalive(&keep)
 }
 
+/// Breaks the connection when what was sent isn't acknowledged within `limit`: its peer's host is
+/// gone, or something between has forgotten it. `None` is as patient as the kernel.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn break_unacknowledged(stream: &TcpStream, limit: Option<Duration>) -> io::Result<()> {
+    SockRef::from(stream).set_tcp_user_timeout(limit)
+}
+
 /// Closes a connection so that the peer sees a reset, and unsent bytes are dropped.
 ///
 /// # Errors

@@ -42,8 +42,11 @@ impl Process {
     pub fn is_agent(&self, root: Option<&Path>) -> bool {
         let mut words = self.command.split(' ').skip(1);
         let is_agent = words.next() == Some("agent");
-        let end = root.map(|root| format!("--root {}", root.display())).unwrap_or_default();
-        is_agent && self.command.ends_with(&end)
+        let has = |root: &Path| {
+            let option = format!("--root {} ", root.display());
+            format!("{} ", self.command).contains(&option)
+        };
+        is_agent && root.is_none_or(has)
     }
 
     /// Kills it; one that has ended needs no killing.

@@ -2,18 +2,26 @@
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::garland::Said;
 use crate::processes::Process;
-use crate::waiting::await_some;
+use crate::waiting::{await_some, until};
 
 /// A running command whose output is being read. One that is dropped is killed.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
     command: String,
-    readers: Option<[JoinHandle<Vec<u8>>; 2]>,
+    readers: Option<[Reader; 2]>,
+}
+
+/// Reads a pipe to its end, and shows what has come so far.
+#[derive(Debug)]
+struct Reader {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    thread: JoinHandle<()>,
 }
 
 impl Running {
@@ -26,7 +34,8 @@ impl Running {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let shown = format!("{command:?}");
         let mut child = command.spawn().unwrap_or_else(|error| panic!("starting {shown}: {error}"));
-        let readers = Some([read_all(child.stdout.take()), read_all(child.stderr.take())]);
+        let readers =
+            Some([Reader::start(child.stdout.take()), Reader::start(child.stderr.take())]);
         Self { child, command: shown, readers }
     }
 
@@ -41,6 +50,14 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// Waits until it has said `text` on its standard error.
+    pub fn await_err(&self, text: &str) {
+        until(&format!("`{text}` from {}", self.command), || {
+            let [_, err] = self.readers.as_ref().expect("taken only at the end");
+            String::from_utf8_lossy(&lock(&err.bytes)).contains(text)
+        });
+    }
+
     /// Waits for its end; what it said.
     ///
     /// # Panics
@@ -51,8 +68,7 @@ impl Running {
             self.child.try_wait().expect("a child can be waited for")
         });
         let [out, err] = self.readers.take().expect("taken only here");
-        let text = |reader: JoinHandle<Vec<u8>>| reader.join().expect("a reader doesn't panic");
-        Said::new(status, text(out), &text(err))
+        Said::new(status, out.end(), &err.end())
     }
 }
 
@@ -64,13 +80,27 @@ impl Drop for Running {
     }
 }
 
-fn read_all(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut pipe) = pipe {
+impl Reader {
+    fn start(pipe: Option<impl Read + Send + 'static>) -> Self {
+        let bytes: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let into = Arc::clone(&bytes);
+        let thread = std::thread::spawn(move || {
+            let Some(mut pipe) = pipe else { return };
+            let mut buffer = [0; 16 << 10];
             // What came before an error is still worth showing.
-            let _ = pipe.read_to_end(&mut bytes);
-        }
-        bytes
-    })
+            while let Ok(read @ 1..) = pipe.read(&mut buffer) {
+                lock(&into).extend(&buffer[..read]);
+            }
+        });
+        Self { bytes, thread }
+    }
+
+    fn end(self) -> Vec<u8> {
+        self.thread.join().expect("a reader doesn't panic");
+        std::mem::take(&mut lock(&self.bytes))
+    }
+}
+
+fn lock(bytes: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
+    bytes.lock().unwrap_or_else(PoisonError::into_inner)
 }

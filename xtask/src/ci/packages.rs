@@ -24,6 +24,10 @@ pub(crate) const TESTS: &[Need] = &[
     ("procps", "sysctl"),
     ("rsync", "rsync"),
     ("iperf3", "iperf3"),
+    ("ifupdown", "ifup"),
+    ("netplan.io", "netplan"),
+    ("network-manager", "nmcli"),
+    ("systemd", "networkctl"),
 ];
 
 const POLICY: &str = "/usr/sbin/policy-rc.d";

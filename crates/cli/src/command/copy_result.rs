@@ -58,7 +58,16 @@ impl CopyResult {
     /// The result of a command that ends now, whose `phases` so far are none.
     pub fn new(run: &Run, plan: &Plan, outcome: &Outcome, mut phases: Phases) -> Self {
         let moments = outcome.moments;
-        phases.end_at("set-up", moments.ready);
+        match moments.waited {
+            // To open the files, when every node has room, is part of the first byte then.
+            Some((since, until)) => {
+                phases.end_at("set-up", since);
+                phases.end_at("waiting", until);
+            }
+            None => {
+                phases.end_at("set-up", moments.ready);
+            }
+        }
         phases.end_at("first byte", moments.first);
         phases.end_at("stream", moments.sent);
         phases.end_at("drain", moments.held);

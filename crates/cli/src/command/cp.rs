@@ -27,7 +27,7 @@ use crate::ui::progress::Bars;
 /// Copies a file to every node.
 pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let phases = Phases::begin();
-    let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
     let (nodes, path) = ends::destination(&inventory, &cp.destination)?;
     let source = Arc::new(ends::source(&cp.source)?);
@@ -51,6 +51,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         logs: run.folder().to_owned(),
         lab: lab.as_ref(),
         stay: None,
+        interrupts: Some(Arc::clone(&interrupts)),
         quiet: cp.quiet || args.json,
     };
     let fleet = muster.assemble()?;
@@ -68,7 +69,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         transport: Transport::mptcp_if(cp.launch.speaks_mptcp(lab.as_ref())),
         policy: Policy::for_nodes(nodes.len()),
     };
-    let mut bars = Bars::new(&plan, cp.quiet || args.json);
+    let mut bars = Bars::new(&plan, cp.quiet || args.json).silent(cp.quiet);
     let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(now));
     bars.clear();
     let outcome = copied.or_nothing("copying")?;

@@ -25,27 +25,31 @@ pub fn run(args: &Args, down: &Nodes) -> Result<Exit, Failure> {
     let keys = places.controller_keys()?;
     let find = |node: &Node| Standing::find(&shelf, &node.name);
     let records: Vec<Option<Standing>> = nodes.iter().map(find).collect();
-    let agents = at_once(&records, ASKED, |record| match record {
-        Some(record) => record.connect(&keys),
-        None => Err(String::new()),
-    });
-    // Nobody there: the agent is down, which is what was asked for.
-    let answers: Vec<bool> = agents.iter().map(Result::is_ok).collect();
+    let agents =
+        at_once(&records, ASKED, |record| record.as_ref().map(|record| record.connect(&keys)));
     phases.end("set-up");
-    let failed = shut_down(agents).or_nothing("ending the agents")?;
-    phases.end("end");
     let mut states: Vec<NodeState> = Vec::new();
-    for (at, (node, record)) in nodes.iter().zip(&records).enumerate() {
-        let reason = failed.iter().find(|(id, _)| id.index() == at + 1 && answers[at]);
-        states.push(match (record, reason) {
-            (None, _) => NodeState::but(node, "skipped", "no agent stays there"),
-            (Some(_), Some((_, reason))) => NodeState::but(node, "failed", reason),
-            (Some(record), None) => {
-                record.forget(&shelf);
-                NodeState::ok(node, "down")
+    let mut told = Vec::new();
+    for (node, agent) in nodes.iter().zip(agents) {
+        states.push(match &agent {
+            Some(Ok(_)) => NodeState::ok(node, "down"),
+            Some(Err(error)) if !error.is_nobody() => {
+                NodeState::but(node, "failed", error.to_string())
             }
+            Some(Err(_)) | None => NodeState::but(node, "skipped", "no agent was up"),
         });
+        told.push(agent.and_then(Result::ok).ok_or_else(String::new));
     }
+    let asked: Vec<bool> = told.iter().map(Result::is_ok).collect();
+    for (id, reason) in shut_down(told).or_nothing("ending the agents")? {
+        let at = id.index() - 1;
+        if asked[at] {
+            states[at] = NodeState::but(&nodes[at], "failed", reason);
+        }
+    }
+    phases.end("end");
+    let over = records.iter().zip(&states).filter(|(_, state)| !state.is("failed"));
+    over.for_each(|(record, _)| record.iter().for_each(|record| record.forget(&shelf)));
     let head = Head::new("garland.down/1", None, phases);
     let result = StandingResult { head, nodes: states };
     result.print(args.json)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 
 use garland_core::cluster::nodelist;
 use garland_node::{CommandEnd, run_command};
@@ -46,7 +47,7 @@ struct NodeResult {
 /// Runs a command on every node.
 pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(&exec.nodes)?;
     let places = Places::open()?;
@@ -60,6 +61,7 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
         logs: run.folder().to_owned(),
         lab: lab.as_ref(),
         stay: None,
+        interrupts: Some(Arc::clone(&interrupts)),
         quiet: args.json,
     };
     let fleet = muster.assemble()?;

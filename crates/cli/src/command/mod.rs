@@ -9,13 +9,14 @@ mod ends;
 mod exec;
 mod lab;
 mod lab_result;
+mod net;
 mod scenario;
 mod shell;
 mod standing_result;
 mod status;
 mod up;
 
-use crate::args::{Args, Command, LabCommand};
+use crate::args::{Args, Command, LabCommand, NetCommand};
 use crate::failure::{Exit, Failure};
 
 /// Does what the user asked for.
@@ -31,6 +32,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
         Command::Lab(lab) => lab::run(args, &lab.command),
+        Command::Net(net) => net::run(args, &net.command),
         Command::Scenario(scenario) => scenario::run(args, &scenario.command),
         Command::Demo(demo) => demo::run(demo),
         Command::Agent(agent) => agent::run(agent),
@@ -53,6 +55,7 @@ fn has_result(command: &Command) -> bool {
         | Command::Down(_)
         | Command::Status(_)
         | Command::Scenario(_) => true,
+        Command::Net(net) => matches!(net.command, NetCommand::Show(_) | NetCommand::Size(_)),
         Command::Demo(_) | Command::Agent(_) | Command::Completions { .. } | Command::Man(_) => {
             false
         }

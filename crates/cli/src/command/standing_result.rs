@@ -30,6 +30,10 @@ pub struct NodeState {
     reason: Option<String>,
     /// Where the agent writes what no head is there to hear, a file on the node's host.
     log: Option<PathBuf>,
+    /// Connections that it keeps to nodes behind it, for the copies to come.
+    links: Option<u32>,
+    /// Nodes behind it that it can't reach, and why.
+    unlinked: Vec<String>,
     /// The verdict's word in the table.
     #[serde(skip)]
     word: &'static str,
@@ -38,18 +42,28 @@ pub struct NodeState {
 impl NodeState {
     /// All is as it was asked for; the table says so by `word`.
     pub fn ok(node: &Node, word: &'static str) -> Self {
-        Self { name: node.name.clone(), verdict: "ok", reason: None, log: None, word }
+        Self::new(node, "ok", None, word)
     }
 
     /// It isn't: `verdict` is `failed`, `dead` or `skipped`.
     pub fn but(node: &Node, verdict: &'static str, reason: impl Into<String>) -> Self {
-        let reason = Some(reason.into());
-        Self { name: node.name.clone(), verdict, reason, log: None, word: verdict }
+        Self::new(node, verdict, Some(reason.into()), verdict)
+    }
+
+    fn new(node: &Node, verdict: &'static str, reason: Option<String>, word: &'static str) -> Self {
+        let (log, links, unlinked) = (None, None, Vec::new());
+        Self { name: node.name.clone(), verdict, reason, log, links, unlinked, word }
     }
 
     /// With the agent's log.
     pub fn with_log(mut self, log: Option<PathBuf>) -> Self {
         self.log = log;
+        self
+    }
+
+    /// With the links that its agent keeps, and those that it couldn't open.
+    pub fn with_links(mut self, links: Option<u32>, unlinked: Vec<String>) -> Self {
+        (self.links, self.unlinked) = (links, unlinked);
         self
     }
 
@@ -67,7 +81,15 @@ impl StandingResult {
         }
         let nodes = self.nodes.iter();
         let verdicts = nodes.map(|node| (node.word, node.reason.as_deref(), node.name.as_str()));
-        output::print(folded(verdicts))
+        output::print(folded(verdicts))?;
+        let links: u32 = self.nodes.iter().filter_map(|node| node.links).sum();
+        if links > 0 {
+            output::print(format_args!("links   {links} between neighbours\n"))?;
+        }
+        for node in &self.nodes {
+            node.unlinked.iter().for_each(|why| eprintln!("no link from {}: {why}", node.name));
+        }
+        Ok(())
     }
 
     /// Prints the folders of the agents' logs.

@@ -2,6 +2,7 @@
 
 use garland_core::cluster::Node;
 use garland_lab::Lab;
+use garland_node::count_links;
 
 use super::standing_result::{NodeState, StandingResult};
 use crate::args::{Args, DEFAULT_LAB, Status};
@@ -30,8 +31,8 @@ pub fn run(args: &Args, status: &Status) -> Result<Exit, Failure> {
         None => NodeState::but(node, "skipped", "no agent stays there"),
         Some(record) => {
             let state = match record.connect(&keys) {
-                Ok(_) => NodeState::ok(node, "up"),
-                Err(reason) => NodeState::but(node, "dead", reason),
+                Ok(agent) => NodeState::ok(node, "up").with_links(count_links(agent), Vec::new()),
+                Err(error) => NodeState::but(node, "dead", error.to_string()),
             };
             state.with_log(record.log)
         }

@@ -1,10 +1,11 @@
 //! `garland up`: starts agents that stay.
 
 use garland_lab::Lab;
+use garland_node::{Links, stand_chain};
 
 use super::standing_result::{NodeState, StandingResult};
 use crate::args::{Args, Up};
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
 use crate::launch::lab;
 use crate::nodes::Inventory;
@@ -13,7 +14,7 @@ use crate::result::{Head, Phases};
 use crate::run::Run;
 use crate::standing::{Shelf, Standing};
 
-/// Starts agents that stay, where there are none yet.
+/// Starts agents that stay, where there are none yet, and links them.
 pub fn run(args: &Args, up: &Up) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let inventory = Inventory::open(args)?;
@@ -29,21 +30,33 @@ pub fn run(args: &Args, up: &Up) -> Result<Exit, Failure> {
         logs: run.folder().to_owned(),
         lab: lab.as_ref(),
         stay: Some(up.idle),
+        interrupts: None,
         quiet: args.json,
     };
     phases.end("set-up");
     let fleet = muster.assemble()?;
     phases.end("start");
     let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
-    let states = nodes.iter().zip(&fleet.agents).map(|(node, agent)| match agent {
-        Ok(_) => {
-            let log = Standing::find(&shelf, &node.name).and_then(|record| record.log);
-            NodeState::ok(node, "up").with_log(log)
-        }
-        Err(reason) => NodeState::but(node, "failed", reason),
-    });
-    let nodes = states.collect();
-    let result = StandingResult { head: Head::new("garland.up/1", Some(&run), phases), nodes };
+    let (mut agents, mut reasons) = (Vec::new(), Vec::new());
+    for agent in fleet.agents {
+        reasons.push(agent.as_ref().err().cloned());
+        agents.push(agent.ok());
+    }
+    // The chain in the nodes' order is what the next copy takes, unless it asks for another.
+    let links = stand_chain(agents).or_nothing("linking the nodes")?;
+    phases.end("link");
+    let mut states = Vec::new();
+    for ((node, reason), Links { count, failed }) in nodes.iter().zip(reasons).zip(links) {
+        states.push(match reason {
+            None => {
+                let log = Standing::find(&shelf, &node.name).and_then(|record| record.log);
+                NodeState::ok(node, "up").with_log(log).with_links(Some(count), failed)
+            }
+            Some(reason) => NodeState::but(node, "failed", reason),
+        });
+    }
+    let result =
+        StandingResult { head: Head::new("garland.up/1", Some(&run), phases), nodes: states };
     run.keep("result.json", &result)?;
     result.print(args.json)?;
     Ok(result.exit(|node| node.is("ok")))

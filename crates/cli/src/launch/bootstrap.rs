@@ -96,6 +96,9 @@ pub fn quote(word: &str) -> Result<String, String> {
 /// What goes before the binary itself, when the launcher sends it.
 pub const SEND: &[u8] = b"SEND\n";
 
+/// How long a node may take to connect to the one that gives it the binary: firewalls don't answer.
+const CONNECT: Duration = Duration::from_secs(3);
+
 /// What the script is told for fetching the binary from the agent at `giver`: the ticket goes to
 /// bash's input, where no other user of the node sees it.
 pub fn fetch(giver: SocketAddr, ticket: &Secret, patience: Duration) -> String {
@@ -105,9 +108,11 @@ pub fn fetch(giver: SocketAddr, ticket: &Secret, patience: Duration) -> String {
         .map(|byte| format!("\\{byte:03o}"))
         .collect();
     format!(
-        "PEER {}\nread -r y; exec 3<>/dev/tcp/{}/{} && printf \"{preamble}\" >&3 && \
+        "PEER {}\nread -r y; (sleep {}; kill $$) >/dev/null 2>&1 </dev/null & w=$!; \
+         exec 3<>/dev/tcp/{}/{} && kill $w && printf \"{preamble}\" >&3 && \
          printf %s \"$y\" >&3 && exec cat <&3\n{}\n",
         patience.as_secs(),
+        CONNECT.as_secs(),
         giver.ip(),
         giver.port(),
         hexadecimal(&ticket.0),

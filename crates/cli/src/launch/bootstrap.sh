@@ -6,7 +6,13 @@
 k=$1; n=$2; p=$3; s=$4; z=$5; shift 5;
 echo "AT ${SLURMD_NODENAME:--} ${SSH_CONNECTION:--}";
 become() {
-  if [ "$SLURMD_NODENAME" ]; then "$b" "$@"; echo "ENDED $?"; exit; fi;
+  # One task of several is not missed by srun; and of an only one, which may have written the bytes
+  # of a copy, it loses what it has not read when the task ends.
+  if [ "$SLURMD_NODENAME" ]; then
+    "$b" "$@"; echo "ENDED $?";
+    if [ "${SLURM_STEP_NUM_TASKS:-1}" -eq 1 ]; then sleep 0.3; fi;
+    exit;
+  fi;
   exec "$b" "$@";
 };
 mine() { [ -d "$1" ] && [ -O "$1" ]; };

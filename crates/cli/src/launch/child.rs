@@ -1,16 +1,21 @@
 //! A process on this machine that an agent hangs on: its ready line, its complaints, its end.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_node::ReadyLine;
 use garland_sys::{clock, signal};
+
+use super::bootstrap::Said;
+use super::input::Input;
+use super::stdout::pass_on;
+use super::will::Will;
 
 /// How long an agent may take to say that it is ready.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,6 +35,8 @@ const COMPLAINTS_MAX: u64 = 64 << 10;
 /// A process that has been started and has yet to say that it is ready.
 pub struct Starting {
     child: Child,
+    input: Option<Input>,
+    will: Will,
     lines: Receiver<String>,
     /// Where its complaints go, read from where they begin.
     complaints: File,
@@ -39,14 +46,14 @@ pub struct Starting {
 /// A process that an agent hangs on. Dropping it ends the agent: its input ends.
 pub struct LaunchedChild {
     child: Child,
-    input: Option<ChildStdin>,
+    input: Option<Input>,
     reader: Option<JoinHandle<()>>,
 }
 
 impl Starting {
     /// Starts `command`. Its complaints go straight to the file `log`, not through this process,
     /// so that what an agent says of its head's death is kept.
-    pub fn start(mut command: Command, log: &Path) -> io::Result<Self> {
+    pub fn start(mut command: Command, log: &Path, will: &Will) -> io::Result<Self> {
         let errors = OpenOptions::new().append(true).create(true).mode(0o600).open(log)?;
         // Opened anew, since a duplicate would move on with every line that is written.
         let mut complaints = File::open(log)?;
@@ -54,14 +61,18 @@ impl Starting {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         signal::release_in(&mut command);
         let mut child = command.spawn()?;
+        let input = child.stdin.take().map(|pipe| Input::new(pipe, will.clone())).transpose()?;
         let (tell, lines) = channel();
         let reader = child.stdout.take().map(|output| {
             std::thread::spawn(move || {
                 let mut output = BufReader::new(output);
                 let mut line = String::new();
+                let mut marked = false;
                 // What comes after the ready line is the bytes of a copy to standard output.
                 while matches!(output.read_line(&mut line), Ok(read) if read > 0) {
                     let ready = ReadyLine::parse(&line).is_some();
+                    // In a step of Slurm the script says a word after the agent, too.
+                    marked |= matches!(Said::parse(&line), Said::At(Some(_), _));
                     let _ = tell.send(std::mem::take(&mut line));
                     if ready {
                         drop(tell);
@@ -69,32 +80,41 @@ impl Starting {
                         // from standard output: with it kept by one that is silent and hangs, no
                         // other agent's end could be waited for.
                         if !matches!(output.fill_buf(), Ok([]) | Err(_)) {
+                            let passed = pass_on(&mut output, &mut io::stdout().lock(), marked);
                             // A reader that is gone ends the copy by itself: the agent fails to
                             // write.
-                            let _ = io::copy(&mut output, &mut io::stdout().lock());
+                            if passed.is_err_and(|error| error.kind() == ErrorKind::UnexpectedEof) {
+                                eprintln!(
+                                    "error: copying to standard output: srun lost the last bytes; \
+                                     copy to a file of the node instead"
+                                );
+                            }
                         }
                         return;
                     }
                 }
             })
         });
-        Ok(Self { child, lines, complaints, reader })
+        Ok(Self { child, input, will: will.clone(), lines, complaints, reader })
     }
 
     /// The process's input, for launchers that speak to it first.
-    pub fn input(&mut self) -> Option<&mut ChildStdin> {
-        self.child.stdin.as_mut()
+    pub fn input(&mut self) -> Option<&mut Input> {
+        self.input.as_mut()
     }
 
     /// The next line of its output; says why there is none.
     pub fn next_line(&mut self) -> Result<String, String> {
-        match self.lines.recv_timeout(PATIENCE) {
-            Ok(line) => Ok(line.trim_end().to_owned()),
-            Err(RecvTimeoutError::Timeout) => {
-                Err(format!("its agent did not start within {} s", PATIENCE.as_secs()))
+        let mut waited = Duration::ZERO;
+        while waited < PATIENCE {
+            match self.lines.recv_timeout(Will::LOOK) {
+                Ok(line) => return Ok(line.trim_end().to_owned()),
+                Err(RecvTimeoutError::Timeout) => self.will.check()?,
+                Err(RecvTimeoutError::Disconnected) => return Err(self.reason()),
             }
-            Err(RecvTimeoutError::Disconnected) => Err(self.reason()),
+            waited += Will::LOOK;
         }
+        Err(format!("its agent did not start within {} s", PATIENCE.as_secs()))
     }
 
     /// Waits for the agent's ready line.
@@ -106,12 +126,12 @@ impl Starting {
     /// process or give up.
     pub fn ready_after(
         mut self,
-        mut answer: impl FnMut(&str, &mut ChildStdin) -> Result<(), String>,
+        mut answer: impl FnMut(&str, &mut Input) -> Result<(), String>,
     ) -> Result<(ReadyLine, LaunchedChild), String> {
         loop {
             let next = self.next_line().and_then(|line| {
                 let ready = ReadyLine::parse(&line);
-                if let (None, Some(input)) = (&ready, &mut self.child.stdin) {
+                if let (None, Some(input)) = (&ready, &mut self.input) {
                     answer(&line, input)?;
                 }
                 Ok(ready)
@@ -130,9 +150,8 @@ impl Starting {
     }
 
     /// Keeps the process whatever it says.
-    pub fn keep(mut self) -> LaunchedChild {
-        let input = self.child.stdin.take();
-        LaunchedChild { child: self.child, input, reader: self.reader }
+    pub fn keep(self) -> LaunchedChild {
+        LaunchedChild { child: self.child, input: self.input, reader: self.reader }
     }
 
     fn reason(&mut self) -> String {

@@ -3,13 +3,16 @@
 mod binary;
 mod bootstrap;
 mod child;
+mod input;
 pub mod lab;
 pub mod local;
 mod resolve;
 mod slurm;
 mod spread;
 mod ssh;
+mod stdout;
 mod ways;
+mod will;
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -19,6 +22,7 @@ use garland_node::ReadyLine;
 
 pub use child::{FAREWELL, HURRY, LaunchedChild, Starting};
 pub use ways::Ways;
+pub use will::Will;
 
 use crate::args::RelayName;
 
@@ -43,6 +47,8 @@ pub struct Orders {
     pub mptcp: bool,
     /// Stay for so many seconds without anything to do, beyond the command that started it.
     pub stay: Option<u64>,
+    /// How long the user wants them.
+    pub will: Will,
 }
 
 impl Orders {
@@ -79,7 +85,7 @@ fn start_confined(
     if orders.stay.is_some() {
         command.arg("--log").arg(log);
     }
-    let starting =
-        Starting::start(command, log).map_err(|error| format!("starting {name}: {error}"))?;
+    let starting = Starting::start(command, log, &orders.will)
+        .map_err(|error| format!("starting {name}: {error}"))?;
     starting.ready()
 }

@@ -4,7 +4,6 @@
 //! node has said whether it has it; the others drop it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write;
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
@@ -68,7 +67,7 @@ impl Squad {
             .iter()
             .map(|node| node.addresses.iter().map(|name| Lookup::begin(name)).collect())
             .collect();
-        let mut starting = Starting::start(command(nodes, binary, orders), log)
+        let mut starting = Starting::start(command(nodes, binary, orders), log, &orders.will)
             .map_err(|error| format!("starting srun: {error}; is Slurm installed here?"))?;
         let mut step = Step::new(nodes);
         let ended = loop {
@@ -78,9 +77,12 @@ impl Squad {
             if step.waits_for_binary() {
                 step.sent();
                 // An srun that is gone is told by the next line that isn't there.
-                let _ = starting.input().map(|input| {
-                    input.write_all(bootstrap::SEND).and_then(|()| input.write_all(&binary.bytes))
+                let said = starting.input().map_or(Ok(()), |input| {
+                    input.say(bootstrap::SEND).and_then(|()| input.say(&binary.bytes))
                 });
+                if let Err(reason) = said {
+                    break Some(reason);
+                }
                 continue;
             }
             match starting.next_line() {
@@ -121,10 +123,12 @@ impl Step {
         Self { names: BTreeMap::new(), tasks }
     }
 
-    /// Takes note of a labelled line, such as `3: NEED x86_64`.
+    /// Takes note of a line: of the only task, or labelled, such as `3: NEED x86_64 -`.
     fn hear(&mut self, line: &str, binary: &Binary) {
-        let Some((label, text)) = line.split_once(": ") else { return };
-        let Ok(label) = label.trim().parse::<usize>() else { return };
+        let alone = self.tasks.len() == 1;
+        let Some((label, text)) = (if alone { Some((0, line)) } else { labelled(line) }) else {
+            return;
+        };
         let said = Said::parse(text);
         if let Said::At(Some(node), _) = &said {
             self.names.insert(label, node.clone());
@@ -172,6 +176,12 @@ impl Step {
     }
 }
 
+/// The task's number and what it said.
+fn labelled(line: &str) -> Option<(usize, &str)> {
+    let (label, text) = line.split_once(": ")?;
+    Some((label.trim().parse().ok()?, text))
+}
+
 fn command(nodes: &[Node], binary: &Binary, orders: &Orders) -> Command {
     let count = nodes.len().to_string();
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
@@ -180,8 +190,13 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders) -> Command {
         .args(["--nodes", &count, "--ntasks", &count, "--ntasks-per-node=1"])
         .args(["--nodelist", &names.join(",")])
         // Beside what the job runs, and one task's end is not the others'.
-        .args(["--overlap", "--label", "--kill-on-bad-exit=0", "--no-kill", "--wait=0"])
-        .args(["--cpu-bind=none", "--mpi=none", "--chdir=/", "--job-name=garland"])
+        .args(["--overlap", "--kill-on-bad-exit=0", "--no-kill", "--wait=0"])
+        .args(["--cpu-bind=none", "--mpi=none", "--chdir=/", "--job-name=garland"]);
+    // What the agent of an only node writes may be a copy to standard output.
+    if nodes.len() > 1 {
+        command.arg("--label");
+    }
+    command
         .args(["/bin/sh", "-c", &bootstrap::script(), "garland"])
         .args(bootstrap::arguments(binary, None))
         .args(orders.arguments());
@@ -191,6 +206,8 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::RelayName;
+    use crate::launch::Will;
 
     fn binary() -> Binary {
         let (digest, machine) = ("00".to_owned(), "x86_64".to_owned());
@@ -216,5 +233,26 @@ mod tests {
         assert!(step.settled());
         let wrong = step.tasks.remove("n3");
         assert!(matches!(wrong, Some(Task::Settled(Err(reason))) if reason.contains("aarch64")));
+    }
+
+    #[test]
+    fn an_only_task_has_no_label() {
+        let nodes = [Node::named("n1")];
+        let arguments = |nodes: &[Node]| {
+            let orders = Orders {
+                controller: [0; 32],
+                relay: RelayName::Copy,
+                mptcp: false,
+                stay: None,
+                will: Will::default(),
+            };
+            let command = command(nodes, &binary(), &orders);
+            command.get_args().any(|argument| argument == "--label")
+        };
+        assert!(!arguments(&nodes) && arguments(&["n1", "n2"].map(Node::named)));
+        let mut step = Step::new(&nodes);
+        step.hear("AT n1 -", &binary());
+        step.hear("NEED x86_64 -", &binary());
+        assert!(step.waits_for_binary());
     }
 }

@@ -2,17 +2,19 @@
 //! others, so that their number doubles and more while one upload from the head takes place.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use garland_core::proto::{Secret, ToAgent};
 use garland_node::Agent;
 use garland_sys::{clock, random};
+
+use super::will::Will;
 
 /// Nodes that the head uploads to at a time, while others can wait for these to give it.
 const UPLOADS: usize = 2;
@@ -56,7 +58,7 @@ pub enum From {
 pub struct Spread {
     state: Mutex<State>,
     changed: Condvar,
-    log: Option<File>,
+    log: PathBuf,
 }
 
 #[derive(Default)]
@@ -78,8 +80,7 @@ struct Giver {
 impl Spread {
     /// Nobody has it yet. Who gets it from whom is written to the file `log`, if it can be.
     pub fn new(log: &Path) -> Self {
-        let log = OpenOptions::new().append(true).create(true).mode(0o600).open(log).ok();
-        Self { state: Mutex::default(), changed: Condvar::new(), log }
+        Self { state: Mutex::default(), changed: Condvar::new(), log: log.to_owned() }
     }
 
     /// How long a node may take to fetch `bytes`: a slow wire is shared by two.
@@ -90,16 +91,19 @@ impl Spread {
 
     /// Where `node` gets the binary from, once it is its turn; `why_not` says why it can't be
     /// another node.
-    pub fn turn(&self, node: &str, why_not: Option<&str>) -> From {
+    ///
+    /// # Errors
+    /// When the user gives up.
+    pub fn turn(&self, node: &str, why_not: Option<&str>, will: &Will) -> Result<From, String> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.turns.remove(node);
         let from = loop {
             if let Some(from) = state.choose(why_not.is_some(), clock::now_ns()) {
                 break from;
             }
+            will.check()?;
             // Now and then it looks by itself: turns of nodes that hang run out.
-            const LOOK: Duration = Duration::from_secs(1);
-            let waited = self.changed.wait_timeout(state, LOOK);
+            let waited = self.changed.wait_timeout(state, Will::LOOK);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         };
         state.turns.insert(node.to_owned(), (from.clone(), clock::now_ns()));
@@ -109,7 +113,7 @@ impl Spread {
             (From::Head, None) => self.note(&format!("{node}: from the head")),
             (From::Head, Some(why)) => self.note(&format!("{node}: from the head, since {why}")),
         }
-        from
+        Ok(from)
     }
 
     /// `node` couldn't fetch it; says from whom, and why. That node is asked no more.
@@ -138,7 +142,8 @@ impl Spread {
 
     fn note(&self, line: &str) {
         // A log that can't be written is no reason to stop.
-        let _ = self.log.as_ref().map(|mut log| log.write_all(format!("{line}\n").as_bytes()));
+        let log = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.log);
+        let _ = log.and_then(|mut log| log.write_all(format!("{line}\n").as_bytes()));
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use garland_core::cluster::nodelist;
 use garland_core::plan::{NodeId, Plan};
 use garland_core::proto::NodeState;
 use garland_core::units::{Nanos, Rate, bytes};
@@ -30,6 +31,10 @@ pub struct Bars {
     names: Vec<String>,
     /// When the slowest node had how many bytes.
     past: VecDeque<(u64, u64)>,
+    /// Not even where there are no lines is it said who is waited for.
+    silent: bool,
+    /// Since when somebody is waited for.
+    waiting_since: Option<u64>,
 }
 
 /// One node at one moment.
@@ -48,12 +53,23 @@ impl Bars {
             length: plan.layout.length,
             names: plan.nodes.iter().skip(1).map(|node| node.name.clone()).collect(),
             past: VecDeque::new(),
+            silent: false,
+            waiting_since: None,
         }
+    }
+
+    /// The same, without a word if `silent`.
+    pub fn silent(mut self, silent: bool) -> Self {
+        self.silent = silent;
+        self
     }
 
     /// Shows how far the copy is.
     pub fn show(&mut self, progress: &Progress<'_>) {
         let now = progress.now_ns;
+        if !progress.waiting.is_empty() {
+            return self.show_waiting(now, &progress.waiting);
+        }
         if !self.screen.is_due(now) {
             return;
         }
@@ -80,6 +96,21 @@ impl Bars {
         }
         lines.push(sum(&self.past, self.length));
         self.screen.draw(now, &lines);
+    }
+
+    /// Says who is waited for: once where nobody watches, else as it changes.
+    fn show_waiting(&mut self, now: u64, nodes: &[NodeId]) {
+        let place = |id: &NodeId| id.index().checked_sub(1);
+        let names = nodes.iter().filter_map(|id| self.names.get(place(id)?).map(String::as_str));
+        let names: Vec<&str> = names.collect();
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        let text = format!("{} {verb} busy with other copies", nodelist::fold(&names));
+        if self.waiting_since.is_none() && self.screen.is_hidden() && !self.silent {
+            eprintln!("waiting: {text}");
+        }
+        let since = *self.waiting_since.get_or_insert(now);
+        let waited = countdown(u128::from(now - since));
+        self.screen.draw(now, &[format!("waiting: {text} ({waited})")]);
     }
 
     /// Takes all lines off the screen.

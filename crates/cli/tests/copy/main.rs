@@ -1,5 +1,6 @@
 //! `garland cp` end to end, to agents that are processes of this machine.
 
+mod chain;
 mod deaths;
 mod destinations;
 mod dolly;

@@ -117,8 +117,12 @@ fn a_null_sink_checks_and_drops() {
 fn standard_output_of_one_node_gives_the_bytes() {
     let scratch = Scratch::new("output");
     let from = source(&scratch, 3_000_001);
-    let said = garland(&scratch).cp(&["-q", "source.bin", "local1:-"]).with_code(0);
     let wanted = std::fs::read(from).expect("it is there");
-    assert!(said.bytes.starts_with(&wanted), "{} bytes differ", said.bytes.len());
+    for rails in ["1", "2", "3"] {
+        let arguments = ["-q", "--rails", rails, "source.bin", "local1:-"];
+        let said = garland(&scratch).cp(&arguments).with_code(0);
+        let length = said.bytes.len();
+        assert!(said.bytes.starts_with(&wanted), "{length} bytes over {rails} rails differ");
+    }
     scratch.assert_nothing_left();
 }

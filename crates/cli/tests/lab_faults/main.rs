@@ -5,6 +5,7 @@ mod bystanders;
 mod deaths;
 mod endings;
 mod flips;
+mod queue;
 mod rootless;
 mod scale;
 mod sharing;

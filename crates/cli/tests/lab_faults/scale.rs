@@ -29,7 +29,9 @@ impl Scale {
         }
         let files = u64::from(LARGE.nodes) * copies + 1;
         let room = (available_memory() as f64 * SHARE) as u64 / files;
-        Self { length: LARGE.length.min(room), ..LARGE }
+        // Many copies may take as long together as three.
+        let time = LARGE.length * 3 / copies.max(3);
+        Self { length: time.min(room), ..LARGE }
     }
 
     /// How long the wires need for the source, in milliseconds.

@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::process::Stdio;
+use std::time::Duration;
 
+use garland_sys::clock;
 use garland_testkit::{Sshd, said};
 
 use crate::{
@@ -117,6 +119,53 @@ fn a_node_that_dies_while_it_gives_is_replaced_by_the_head() {
     let last = ways.last().expect("it is noted");
     assert!(last.starts_with("n2: from the head, since n1 didn't give it: "), "{last}");
     assert!(last.ends_with(" bytes came"), "{last}");
+    assert_nothing_left(&field);
+}
+
+#[test]
+fn a_node_that_vanishes_while_it_gives_is_replaced_by_the_head() {
+    let field = field(2);
+    let up = run(&field, &["up", "n1"]);
+    assert!(up.status.success(), "{}", said(&up));
+    field
+        .machines
+        .shell(1, "tc qdisc add dev eth0 root tbf rate 20mbit burst 20000 limit 200000")
+        .expect("tc");
+    let mut exec = garland(&field, &["exec", "n[1-2]", "--", "true"]);
+    let exec = exec.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    wait_for(|| {
+        let halves = half_binaries(&field, 2);
+        halves.iter().any(|half| fs::metadata(half).is_ok_and(|meta| meta.len() > 100_000))
+    });
+    field.machines.shell(0, "ip link set v1 down").expect("it runs");
+    let output = exec.wait_with_output().expect("it ends");
+    let text = said(&output);
+    assert!(text.contains("failed  n1: "), "{text}");
+    assert!(!text.contains("n2"), "{text}");
+    let ways = ways(&field, "exec");
+    let last = ways.last().expect("it is noted");
+    assert!(last.starts_with("n2: from the head, since n1 didn't give it: "), "{last}");
+}
+
+#[test]
+fn a_node_that_reaches_no_other_gets_it_from_the_head_soon() {
+    let field = field(2);
+    let up = run(&field, &["up", "n1"]);
+    assert!(up.status.success(), "{}", said(&up));
+    let rules = "nft add table inet wall; \
+                 nft add chain inet wall in '{ type filter hook input priority 0; }'; \
+                 nft add rule inet wall in ip saddr 10.99.0.2 drop";
+    field.machines.shell(1, rules).expect("a firewall");
+    let began = clock::now_ns();
+    let output = run(&field, &["exec", "n[1-2]", "--", "true"]);
+    let waited = Duration::from_nanos(clock::now_ns() - began);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(waited < Duration::from_secs(10), "{waited:?} for three in vain and one upload");
+    let ways = ways(&field, "exec");
+    let last = ways.last().expect("it is noted");
+    assert!(last.starts_with("n2: from the head, since n1 didn't give it: 0 of "), "{last}");
+    let down = run(&field, &["down", "n1"]);
+    assert!(down.status.success(), "{}", said(&down));
     assert_nothing_left(&field);
 }
 

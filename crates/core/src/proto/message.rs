@@ -76,6 +76,9 @@ pub enum ToAgent {
     Ping,
     /// Take part in a copy.
     Begin(Box<Begin>),
+    /// Keep so many bytes of memory for this copy, as soon as they are free: it begins when it has
+    /// them everywhere.
+    Queue(Copy, u64),
     /// A lane's hops have changed.
     Route(Copy, Route),
     /// Your disk holds the others up: drop what it can't take, and fetch it afterwards.
@@ -84,6 +87,10 @@ pub enum ToAgent {
     Commit(Copy, [u8; 32]),
     /// The copy is over. Whatever isn't committed is removed.
     Close(Copy),
+    /// Connect to the agents that listen at these addresses and keep the connections for the copies
+    /// to come; expect the same of a neighbour that holds this secret, made for this order alone.
+    /// `Copy` is the order's own identity.
+    Stand(Copy, Secret, NodeAddress),
     /// Run a command (program and arguments, in the system's bytes).
     Exec(Vec<Vec<u8>>),
     /// End.
@@ -116,8 +123,10 @@ pub struct Report {
     pub lanes: Vec<LaneReport>,
     /// Blocks opened and written.
     pub held: u64,
-    /// Nanoseconds that receiving waited for the node's own disk, in all.
+    /// Nanoseconds that receiving waited for the node's own writer, in all.
     pub stalled_ns: u64,
+    /// Nanoseconds that the writer slept in its writes, in all: its disk's doing, not the CPU's.
+    pub blocked_ns: u64,
     /// The agent's largest resident memory so far, in bytes.
     pub memory: u64,
     /// CPU nanoseconds that the agent has used since the copy began.
@@ -135,9 +144,15 @@ pub enum FromAgent {
         pid: u32,
         /// Nanoseconds since the agent started.
         age_ns: u64,
+        /// Connections to neighbours that it keeps for copies to come.
+        links: u32,
     },
     /// Every so often, from a thread that no disk can block.
     Heartbeat(Option<Report>),
+    /// Begin it later: so many other copies have taken the agent's memory. The way is `Queue`.
+    Busy(Copy, u32),
+    /// The memory that was queued for is there, and the copy's.
+    Admitted(Copy),
     /// The destination is open.
     Ready(Copy),
     /// The first block has come in.
@@ -176,6 +191,8 @@ pub enum FromAgent {
     Failed(Copy, String),
     /// The copy is over here: nothing of it is left but what was committed.
     Closed(Copy),
+    /// The answer to `Stand`: the links that couldn't be opened, and why.
+    Stands(Copy, Vec<String>),
     /// Bytes of the command's standard output (false) or error (true).
     Output(bool, Vec<u8>),
     /// The command ended: its exit code, or the signal that killed it, negated.
@@ -259,7 +276,7 @@ mod tests {
     #[test]
     fn a_length_that_is_not_there_costs_nothing() {
         // `Exec` with 2^62 words, of which none follows.
-        let bytes = [6, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40];
+        let bytes = [8, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40];
         assert!(ToAgent::parse(&bytes).is_none());
     }
 

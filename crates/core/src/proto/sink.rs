@@ -12,6 +12,8 @@ use crate::plan::{BlockSet, Layout};
 pub enum Landing {
     /// Opened and written.
     Written,
+    /// Opened; it is written when its turn comes, and lands again then.
+    Opened,
     /// Not what was sealed: a byte changed on the way.
     Changed,
 }
@@ -30,34 +32,54 @@ pub struct Sink {
     layout: Layout,
     held: BlockSet,
     flying: BTreeSet<u64>,
+    /// Blocks that went by and are neither held nor with the writer.
+    lacking: BTreeSet<u64>,
     known: BlockSet,
     contents: Vec<[u8; 32]>,
     holder: bool,
-    next_in_order: Option<u64>,
+    turn: Option<Turn>,
+}
+
+/// A stream's place: where it is, and how far blocks may be ahead of it.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    /// The first block that isn't written yet.
+    next: u64,
+    /// Blocks that may be taken from there on.
+    window: u64,
 }
 
 impl Sink {
-    /// The sink of a receiver. A `holder` can read back what it wrote, so it can feed others; an
-    /// `ordered` one (a pipe) takes blocks in their order only.
+    /// The sink of a receiver. A `holder` can read back what it wrote, so it can feed others.
     #[must_use]
-    pub fn new(layout: Layout, holder: bool, ordered: bool) -> Self {
+    pub fn new(layout: Layout, holder: bool) -> Self {
         let blocks = layout.blocks();
         let table = usize::try_from(blocks).expect("a block table fits the memory");
         Self {
             layout,
             held: BlockSet::new(blocks),
             flying: BTreeSet::new(),
+            lacking: BTreeSet::new(),
             known: BlockSet::new(blocks),
             contents: vec![[0; 32]; table],
             holder,
-            next_in_order: ordered.then_some(0),
+            turn: None,
         }
+    }
+
+    /// The sink of a stream (a pipe), whose writer writes in the blocks' order. Of the first block
+    /// that isn't written and those behind it, `window` may be with the writer: as many as it has
+    /// buffers for, so that there is always one for the block whose turn it is.
+    #[must_use]
+    pub fn in_order(layout: Layout, window: usize) -> Self {
+        let window = u64::try_from(window).unwrap_or(u64::MAX);
+        Self { turn: Some(Turn { next: 0, window }), ..Self::new(layout, false) }
     }
 
     /// The head's side: it holds every block, and learns their digests as it reads them.
     #[must_use]
     pub fn source(layout: Layout) -> Self {
-        Self { held: BlockSet::full(layout.blocks()), ..Self::new(layout, true, false) }
+        Self { held: BlockSet::full(layout.blocks()), ..Self::new(layout, true) }
     }
 
     /// How the source is cut.
@@ -69,8 +91,8 @@ impl Sink {
     /// Whether block `index` is still to be taken.
     #[must_use]
     pub fn wants(&self, index: u64) -> bool {
-        let in_order = self.next_in_order.is_none_or(|next| next == index);
-        in_order && !self.held.contains(index) && !self.flying.contains(&index)
+        let near = self.turn.is_none_or(|turn| index < turn.next.saturating_add(turn.window));
+        near && !self.held.contains(index) && !self.flying.contains(&index)
     }
 
     /// Takes block `index` for the writer. `content` is the digest in its header.
@@ -80,18 +102,43 @@ impl Sink {
     pub fn take(&mut self, index: u64, content: [u8; 32]) -> Result<(), SinkError> {
         self.learn(index, content)?;
         self.flying.insert(index);
-        if let Some(next) = &mut self.next_in_order {
-            *next = index + 1;
-        }
+        self.lacking.remove(&index);
         Ok(())
     }
 
     /// Gives a taken block back: it never reached the writer.
     pub fn untake(&mut self, index: u64) {
         self.flying.remove(&index);
-        if let Some(next) = &mut self.next_in_order {
-            *next = index.min(*next);
+    }
+
+    /// Notes that block `index` went by: it must come again, unless it is here.
+    pub fn miss(&mut self, index: u64) {
+        if !self.has(index) {
+            self.lacking.insert(index);
         }
+    }
+
+    /// The blocks that went by and aren't here, in their order.
+    pub fn lacking(&self) -> impl Iterator<Item = u64> {
+        self.lacking.iter().copied()
+    }
+
+    /// Whether block `index` is too far ahead of a stream for its writer to take it, and would be
+    /// in time if it waited: the block whose turn it is is still to come, or with the writer. (If
+    /// that one went by, nothing may wait: its repair could be what comes next.)
+    #[must_use]
+    pub fn is_ahead(&self, index: u64) -> bool {
+        let waits = |turn: Turn| index - turn.next >= turn.window;
+        self.turn.is_some_and(|turn| {
+            index > turn.next && waits(turn) && !self.lacking.contains(&turn.next)
+        })
+    }
+
+    /// What [`Sink::is_ahead`] depends on: a stream's next block, and whether it went by. When it
+    /// changes, other lanes than the one that changed it may go on. `None` for what is no stream.
+    #[must_use]
+    pub fn front(&self) -> Option<(u64, bool)> {
+        self.turn.map(|turn| (turn.next, self.lacking.contains(&turn.next)))
     }
 
     /// Notes how a taken block ended.
@@ -99,9 +146,17 @@ impl Sink {
         match landing {
             Landing::Written if self.flying.remove(&index) => {
                 self.held.insert(index);
+                if let Some(turn) = &mut self.turn {
+                    while self.held.contains(turn.next) {
+                        turn.next += 1;
+                    }
+                }
             }
-            Landing::Written => {}
-            Landing::Changed => self.untake(index),
+            Landing::Written | Landing::Opened => {}
+            Landing::Changed => {
+                self.untake(index);
+                self.miss(index);
+            }
         }
     }
 
@@ -181,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_block_is_held_once_it_has_landed() {
-        let mut sink = Sink::new(layout(), true, false);
+        let mut sink = Sink::new(layout(), true);
         sink.take(1, [1; 32]).unwrap();
         assert!(!sink.wants(1) && sink.will_serve(1) && !sink.can_serve(1));
         sink.landed(1, Landing::Written);
@@ -200,18 +255,26 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_takes_blocks_in_order() {
-        let mut sink = Sink::new(layout(), false, true);
-        assert!(sink.wants(0) && !sink.wants(1));
+    fn a_stream_takes_what_its_writer_has_buffers_for() {
+        let mut sink = Sink::in_order(layout(), 2);
+        assert!(sink.wants(0) && sink.wants(1) && !sink.wants(2));
+        assert!(!sink.is_ahead(1) && sink.is_ahead(2), "2 waits until 0 is written");
+        sink.take(1, [1; 32]).unwrap();
+        sink.landed(1, Landing::Opened);
+        assert!(sink.is_flying(1) && sink.front() == Some((0, false)));
         sink.take(0, [0; 32]).unwrap();
-        assert!(sink.wants(1), "the next may follow while the first is written");
         sink.landed(0, Landing::Changed);
-        assert!(sink.wants(0) && !sink.wants(1));
+        assert_eq!(sink.front(), Some((0, true)));
+        assert!(sink.wants(0) && !sink.wants(2) && !sink.is_ahead(2), "0 may come behind it");
+        sink.take(0, [0; 32]).unwrap();
+        sink.landed(0, Landing::Written);
+        sink.landed(1, Landing::Written);
+        assert!(sink.front() == Some((2, false)) && sink.wants(2));
     }
 
     #[test]
     fn the_root_is_known_when_every_block_is() {
-        let mut sink = Sink::new(layout(), true, false);
+        let mut sink = Sink::new(layout(), true);
         for index in 0..3 {
             assert_eq!(sink.root(), None);
             sink.take(index, [7; 32]).unwrap();

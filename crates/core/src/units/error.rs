@@ -29,6 +29,12 @@ pub enum UnitError {
         /// The text as given, shortened when it is long.
         text: String,
     },
+    /// The text isn't a number followed by a unit of time.
+    #[error("`{text}` isn't a time: write a number and one of ns, us, ms, s")]
+    Time {
+        /// The text as given, shortened when it is long.
+        text: String,
+    },
     /// The quantity doesn't fit 64 bits.
     #[error("`{text}` is too large: the most is {most}")]
     TooLarge {

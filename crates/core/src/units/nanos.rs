@@ -1,8 +1,12 @@
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use super::decimal;
+use super::error::{UnitError, excerpt};
 
 /// Nanoseconds: a duration, or an instant of a node's monotonic clock counted from an origin of
 /// that node's own.
@@ -137,9 +141,43 @@ impl fmt::Display for Nanos {
     }
 }
 
+/// Reads `50us`, `1.5 ms`, `850ns`, `3s`; `µs` is `us`.
+impl FromStr for Nanos {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let wrong = || UnitError::Time { text: excerpt(text) };
+        let (number, unit) = decimal::split(text).ok_or_else(wrong)?;
+        let factor = match unit {
+            "ns" => 1,
+            "us" | "µs" => 1_000,
+            "ms" => 1_000_000,
+            "s" => 1_000_000_000,
+            _ => return Err(wrong()),
+        };
+        number
+            .times(factor)
+            .map(Self)
+            .ok_or_else(|| UnitError::TooLarge { text: excerpt(text), most: Self::MAX.to_string() })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reads_its_units() {
+        let table = [("50us", 50_000), ("1.5 ms", 1_500_000), ("850ns", 850), ("0.5µs", 500)];
+        for (text, nanos) in table {
+            assert_eq!(text.parse(), Ok(Nanos(nanos)), "{text}");
+        }
+        assert_eq!("3s".parse(), Ok(Nanos::from_secs(3)));
+        for wrong in ["", "3", "s", "-1s", "3 h", "1e9s"] {
+            assert_eq!(wrong.parse::<Nanos>(), Err(UnitError::Time { text: wrong.into() }));
+        }
+        assert!(matches!("99999999999s".parse::<Nanos>(), Err(UnitError::TooLarge { .. })));
+    }
 
     #[test]
     fn prints_the_unit_that_fits_after_rounding() {

@@ -127,12 +127,14 @@ impl Engine<'_> {
         // What still waits for room counts as well, or a very slow disk would never show.
         let waiting = node.lanes.iter().filter_map(|lane| lane.work.as_ref());
         let waiting = waiting.filter(|work| work.stage == Stage::Room);
-        let waiting: u64 = waiting.map(|work| self.now - work.since).sum();
+        let held = node.lanes.iter().filter_map(|lane| lane.held_since);
+        let waiting: u64 = waiting.map(|work| work.since).chain(held).map(|s| self.now - s).sum();
         let lane_report = |received| LaneReport { received };
         Report {
             lanes: node.lanes.iter().map(|lane| lane_report(lane.relay.received())).collect(),
             held: node.sink.held(),
             stalled_ns: node.stalled_ns + waiting,
+            blocked_ns: node.blocked_ns + node.asleep(self.now),
             ..Report::default()
         }
     }

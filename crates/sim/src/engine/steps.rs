@@ -12,7 +12,7 @@ use crate::random::Random;
 use crate::run::{NodeRun, Run};
 use crate::schedule::Schedule;
 use crate::vault::Vault;
-use crate::world::{NodeWorld, World};
+use crate::world::{NodeWorld, SinkKind, World};
 
 /// The identity of every simulated copy.
 pub(super) const COPY: Copy = Copy([0x51; 16]);
@@ -81,7 +81,7 @@ impl<'a> Engine<'a> {
             }
         };
         let contents = (0..plan.layout.blocks()).map(content).collect();
-        let source = NodeWorld { disk_rate: 0, holder: true };
+        let source = NodeWorld { disk_rate: 0, cpu_rate: 0, sink: SinkKind::File };
         let worlds = std::iter::once(&source).chain(&world.nodes);
         Self {
             plan,
@@ -95,7 +95,10 @@ impl<'a> Engine<'a> {
             tick_at: NEVER,
             source_read: false,
             finished: None,
-            nodes: worlds.enumerate().map(|(at, &node)| Node::new(plan, at, node)).collect(),
+            nodes: worlds
+                .enumerate()
+                .map(|(at, &node)| Node::new(plan, at, node, world.room))
+                .collect(),
             links: Vec::new(),
             vault,
             contents,

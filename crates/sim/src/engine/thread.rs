@@ -19,19 +19,32 @@ impl Engine<'_> {
         self.pump(far, lane);
     }
 
-    /// Runs a thread until it is busy or has nothing to do.
+    /// Runs a thread until it is busy or has nothing to do, and then those that may go on since.
     pub(super) fn pump(&mut self, place: usize, lane: usize) {
+        self.run_thread(place, lane);
+        let node = &mut self.nodes[place];
+        node.note_held(lane, self.now);
+        if std::mem::take(&mut node.front_moved) {
+            let lanes = node.lanes.len();
+            (0..lanes).filter(|&other| other != lane).for_each(|other| self.pump(place, other));
+        }
+    }
+
+    fn run_thread(&mut self, place: usize, lane: usize) {
         loop {
             let node = &mut self.nodes[place];
             if node.closed || node.lanes[lane].work.is_some() {
                 return;
             }
             let thread = &mut node.lanes[lane];
-            if let Some(order) = thread.relay.poll(&node.sink) {
+            // What happened while it fed a block comes before the next order to feed one.
+            let fed = std::mem::take(&mut thread.fed) && !thread.events.is_empty();
+            let order = if fed { None } else { thread.relay.poll(&node.sink) };
+            if let Some(order) = order {
                 self.obey(place, lane, order);
             } else if let Some(event) = thread.events.pop_front() {
                 let landed = matches!(event, RelayEvent::Landed(..));
-                thread.relay.handle(event, &mut node.sink);
+                node.tell(lane, event);
                 if landed {
                     self.check_complete(place);
                 }
@@ -69,8 +82,7 @@ impl Engine<'_> {
         };
         let near = link.near;
         self.wake_blocked(near, lane, number);
-        let node = &mut self.nodes[place];
-        node.lanes[lane].relay.handle(event, &mut node.sink);
+        self.nodes[place].tell(lane, event);
         true
     }
 

@@ -7,7 +7,7 @@ use super::steps::{COPY, Engine};
 use crate::agenda::Event;
 use crate::link::{Item, LinkId, NEVER};
 use crate::node::{Stage, Work, Written};
-use crate::world::nanoseconds;
+use crate::world::{SinkKind, nanoseconds};
 
 impl Engine<'_> {
     /// Receives the block whose header was read.
@@ -173,12 +173,15 @@ impl Engine<'_> {
         let work = work.expect("only work is finished");
         let event = match work.from {
             Some(from) => Some(self.finish_receiving(place, lane, &work, from)),
-            None => work.lost.is_none().then_some(RelayEvent::Fed),
+            None => {
+                self.nodes[place].lanes[lane].fed = true;
+                work.lost.is_none().then_some(RelayEvent::Fed)
+            }
         };
         let lost = work.lost.map(|epoch| RelayEvent::DownLost(epoch, "it broke".to_owned()));
         let node = &mut self.nodes[place];
         for event in event.into_iter().chain(lost) {
-            node.lanes[lane].relay.handle(event, &mut node.sink);
+            node.tell(lane, event);
         }
         self.pump(place, lane);
     }
@@ -219,11 +222,7 @@ impl Engine<'_> {
         }
         if work.placed {
             let Item { index, garbled, sealed, .. } = item;
-            let writing = &mut self.nodes[place].writing;
-            writing.push_back(Written { lane, index, garbled, sealed });
-            if writing.len() == 1 {
-                self.write(place);
-            }
+            self.hand_over(place, Written { lane, index, garbled, sealed });
         }
         RelayEvent::Received { stored: work.placed }
     }
@@ -241,12 +240,53 @@ impl Engine<'_> {
         }
     }
 
+    /// Hands a block to a node's writer. A stream's is opened at once, and written when its turn
+    /// comes. (Its relay hears of that when it knows that the block has come.)
+    fn hand_over(&mut self, place: usize, block: Written) {
+        if self.nodes[place].world.sink != SinkKind::Stream {
+            return self.enqueue(place, block);
+        }
+        let whole = self.opens(place, &block);
+        let landing = if whole { Landing::Opened } else { Landing::Changed };
+        let landed = RelayEvent::Landed(block.index, landing);
+        let node = &mut self.nodes[place];
+        node.lanes[block.lane].events.push_back(landed);
+        if !whole {
+            node.places -= 1;
+            return self.wake_waiting(place);
+        }
+        node.early.insert(block.index, block);
+        while let Some(block) = self.nodes[place].in_turn() {
+            self.enqueue(place, block);
+        }
+    }
+
+    fn enqueue(&mut self, place: usize, block: Written) {
+        let writing = &mut self.nodes[place].writing;
+        writing.push_back(block);
+        if writing.len() == 1 {
+            self.write(place);
+        }
+    }
+
+    /// Opens a block; says whether it is what was sealed.
+    fn opens(&mut self, place: usize, block: &Written) -> bool {
+        let whole = match (&block.sealed, self.vault.as_mut()) {
+            (Some(sealed), Some(vault)) => vault.open(place, &mut sealed.clone()),
+            _ => !block.garbled,
+        };
+        assert_eq!(whole, !block.garbled, "block {} on node {place}", block.index);
+        whole
+    }
+
     /// Starts writing the next block.
     fn write(&mut self, place: usize) {
-        let node = &self.nodes[place];
+        let node = &mut self.nodes[place];
         if let Some(block) = node.writing.front() {
-            let bytes = self.plan.layout.block_length(block.index);
-            let due = self.now + nanoseconds(bytes.into(), node.world.disk_rate);
+            let bytes = self.plan.layout.block_length(block.index).into();
+            let begin = self.now + nanoseconds(bytes, node.world.cpu_rate);
+            let due = begin + nanoseconds(bytes, node.world.disk_rate);
+            node.disk = Some((begin, due));
             self.agenda.add(due, Event::Landed(id(place)));
         }
     }
@@ -255,12 +295,14 @@ impl Engine<'_> {
     pub(super) fn landed(&mut self, place: usize) {
         let node = &mut self.nodes[place];
         let Some(block) = node.writing.pop_front() else { return };
+        node.blocked_ns += node.asleep(self.now);
+        node.disk = None;
         node.places -= 1;
-        let whole = match (block.sealed, self.vault.as_mut()) {
-            (Some(mut sealed), Some(vault)) => vault.open(place, &mut sealed),
-            _ => !block.garbled,
-        };
-        assert_eq!(whole, !block.garbled, "block {} on node {place}", block.index);
+        if node.world.sink == SinkKind::Stream {
+            assert_eq!(block.index, node.streamed, "node {place} writes out of order");
+            node.streamed += 1;
+        }
+        let whole = self.opens(place, &block);
         let landing = if whole { Landing::Written } else { Landing::Changed };
         self.write(place);
         self.happened(place, block.lane, RelayEvent::Landed(block.index, landing));

@@ -1,6 +1,7 @@
 //! Cases: a small copy, a world and what happens to it, all from one seed.
 
 use garland_core::plan::{Layout, Plan};
+use garland_sim::SinkKind::{File, Null, Stream};
 use garland_sim::{Mishap, Random, Schedule, What, World};
 
 use crate::judge::judge;
@@ -30,7 +31,7 @@ impl Case {
         for node in &mut world.nodes {
             // Most disks are faster than the wire by far, some hardly.
             node.disk_rate = if random.once_in(3) { rate * 11 / 10 } else { rate * 100 };
-            node.holder = !random.once_in(6);
+            node.sink = [Null, Stream, File][random.below(12).min(2) as usize];
         }
         let length = random.below(60 * 4096);
         let lanes = 1 + u16::try_from(random.below(3)).unwrap();
@@ -187,10 +188,10 @@ impl Case {
         for at in 0..self.world.nodes.len() {
             let fast = self.world.link_rate * 100;
             let node = self.world.nodes[at];
-            if node.disk_rate != fast || !node.holder {
+            if node.disk_rate != fast || node.sink != File {
                 let mut case = self.clone();
                 case.world.nodes[at].disk_rate = fast;
-                case.world.nodes[at].holder = true;
+                case.world.nodes[at].sink = File;
                 cases.push(case);
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use garland_core::proto::Verdict;
-use garland_sim::{NodeRun, Run, Schedule, What, simulate};
+use garland_sim::{NodeRun, Run, Schedule, SinkKind, What, simulate};
 
 use crate::case::Case;
 
@@ -71,8 +71,9 @@ fn faults(case: &Case, run: &Run) -> Result<(), String> {
     if let Some(wrong) = named.iter().find(|fault| !is_real(fault)) {
         return Err(format!("fault {wrong:?} was named, but only {real:?} happened"));
     }
-    // A node that drops what its disk can't take doesn't open it, and finds nothing.
-    let all_open = run.nodes.iter().all(|node| !node.detached);
+    // A node that drops what its disk or stream can't take doesn't open it, and finds nothing.
+    let streams = case.world.nodes.iter().any(|node| node.sink == SinkKind::Stream);
+    let all_open = !streams && run.nodes.iter().all(|node| !node.detached);
     let flips = case.schedule.mishaps.iter().all(|m| matches!(m.what, What::Flip { .. }));
     let only_flips = flips && all_open;
     let blocks = |faults: &BTreeSet<(u64, u32)>| -> BTreeSet<u64> {

@@ -1,9 +1,8 @@
 //! One ssh a node, which stays as the agent's launching channel: the agent ends with its input.
 
-use std::io::Write;
 use std::net::IpAddr;
 use std::path::Path;
-use std::process::{ChildStdin, Command};
+use std::process::Command;
 use std::sync::Arc;
 
 use garland_core::cluster::{Node, Ssh};
@@ -11,6 +10,7 @@ use garland_core::cluster::{Node, Ssh};
 use super::complaint;
 use crate::launch::binary::Binary;
 use crate::launch::bootstrap::{self, Said};
+use crate::launch::input::Input;
 use crate::launch::resolve::Lookup;
 use crate::launch::spread::{From, Spread};
 use crate::launch::{Launched, Orders, Starting};
@@ -52,7 +52,7 @@ impl Logins {
     ) -> Result<Launched, String> {
         let lookups: Vec<Lookup> = node.addresses.iter().map(|name| Lookup::begin(name)).collect();
         let command = self.command(node, orders)?;
-        let starting = Starting::start(command, log)
+        let starting = Starting::start(command, log, &orders.will)
             .map_err(|error| format!("starting ssh: {error}; is it installed here?"))?;
         let mut came_in_at = None;
         // Reasons that are known here are told as they are; others are ssh's own words.
@@ -65,14 +65,14 @@ impl Logins {
                 }
                 Said::Need { machine, lacking } => {
                     let why_not = lacking.map(|programs| format!("the node has no {programs}"));
-                    bootstrap::fits(&self.binary, &machine).map(|()| {
-                        self.supply(spread.turn(&node.name, why_not.as_deref()), input);
-                    })
+                    bootstrap::fits(&self.binary, &machine)
+                        .and_then(|()| spread.turn(&node.name, why_not.as_deref(), &orders.will))
+                        .and_then(|from| self.supply(&from, input))
                 }
                 Said::Unserved(why) => {
                     let why = spread.unserved(&node.name, &why);
-                    self.supply(spread.turn(&node.name, Some(&why)), input);
-                    Ok(())
+                    let from = spread.turn(&node.name, Some(&why), &orders.will);
+                    from.and_then(|from| self.supply(&from, input))
                 }
                 Said::Refused(why) => Err(format!("no place on the node takes the binary: {why}")),
                 Said::Ended(_) | Said::Other => Ok(()),
@@ -114,16 +114,14 @@ impl Logins {
     }
 
     /// Sends the binary, or what the node needs to fetch it.
-    fn supply(&self, from: From, input: &mut ChildStdin) {
+    fn supply(&self, from: &From, input: &mut Input) -> Result<(), String> {
         let bytes = &self.binary.bytes;
-        let sent = match from {
-            From::Head => input.write_all(bootstrap::SEND).and_then(|()| input.write_all(bytes)),
+        match from {
+            From::Head => input.say(bootstrap::SEND).and_then(|()| input.say(bytes)),
             From::Node { at, ticket, .. } => {
                 let patience = Spread::patience(bytes.len());
-                input.write_all(bootstrap::fetch(at, &ticket, patience).as_bytes())
+                input.say(bootstrap::fetch(*at, ticket, patience).as_bytes())
             }
-        };
-        // A connection that breaks is told by ssh itself, in better words.
-        let _ = sent.and_then(|()| input.flush());
+        }
     }
 }

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use toml::de::DeValue;
 
-use super::error::{ClusterFileProblem, Fault, MOST_RAILS, position};
-use super::section::{Section, Text, text, wrong_kind};
+use super::error::{ClusterFileProblem, Fault, MOST_RAILS};
+use crate::cluster::form::{Alone, Section, Text, expand_text, position, text, wrong_kind};
 use crate::cluster::inventory::Node;
-use crate::cluster::nodelist::{MOST_NAMES, NodeListError, Origin, Sources, expand};
+use crate::cluster::nodelist::MOST_NAMES;
 
 /// Reads all nodes of the file.
 pub(super) fn nodes(file: &str, root: &Section<'_>) -> Result<Vec<Node>, Fault> {
@@ -32,28 +32,16 @@ pub(super) fn nodes(file: &str, root: &Section<'_>) -> Result<Vec<Node>, Fault> 
         DeValue::Array(items) if !items.is_empty() => {
             for item in items.iter() {
                 let DeValue::Table(table) = item.get_ref() else {
-                    return Err(wrong_kind("nodes", KINDS, item.get_ref(), item.span()));
+                    return Err(wrong_kind("nodes", KINDS, item.get_ref(), item.span()).into());
                 };
                 let keys = ["names", "address", "rails", "rack", "port"];
                 let section = Section::new("[[nodes]]", item.span(), table, &keys)?;
                 entries.add(&Entry::read(&section)?)?;
             }
         }
-        other => return Err(wrong_kind("nodes", KINDS, other, value.span())),
+        other => return Err(wrong_kind("nodes", KINDS, other, value.span()).into()),
     }
     Ok(entries.nodes)
-}
-
-/// Expands a list that stands at `text`, and points into it when it has a fault.
-pub(super) fn expand_text(
-    file: &str,
-    text: &Text<'_>,
-    sources: &dyn Sources,
-) -> Result<Vec<String>, Fault> {
-    expand(text.value, sources).map_err(|error| {
-        let span = span_within(file, text, &error);
-        Fault::new(span, ClusterFileProblem::NodeList { key: text.key.clone(), error })
-    })
 }
 
 /// One `[[nodes]]` as it stands in the file.
@@ -97,7 +85,7 @@ struct Entries<'t> {
 
 impl Entries<'_> {
     fn add(&mut self, entry: &Entry<'_>) -> Result<(), Fault> {
-        let names = expand_text(self.file, &entry.names, &Alone)?;
+        let names = expand_text(self.file, &entry.names, &Alone("a cluster file"))?;
         if self.nodes.len() + names.len() > MOST_NAMES {
             return Err(Fault::new(entry.names.span.clone(), ClusterFileProblem::TooManyNodes));
         }
@@ -125,7 +113,7 @@ impl Entries<'_> {
 
     /// The addresses a text stands for, as many as there are nodes.
     fn addresses(&self, text: &Text<'_>, nodes: usize) -> Result<Vec<String>, Fault> {
-        let addresses = expand_text(self.file, text, &Alone)?;
+        let addresses = expand_text(self.file, text, &Alone("a cluster file"))?;
         if addresses.len() != nodes {
             let problem =
                 ClusterFileProblem::Count { key: text.key.clone(), found: addresses.len(), nodes };
@@ -166,39 +154,5 @@ impl Entries<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// The bytes of the file that a fault of the list at `text` is about.
-fn span_within(file: &str, text: &Text<'_>, error: &NodeListError) -> Range<usize> {
-    let raw = file.get(text.span.clone()).unwrap_or_default();
-    // A newline behind the opening quotes isn't part of the text, so the place is told from the
-    // end.
-    let closing = if raw.starts_with("\"\"\"") || raw.starts_with("'''") { 3 } else { 1 };
-    let opening = raw.len().saturating_sub(closing + text.value.len());
-    let as_written = raw.get(opening..opening + text.value.len()) == Some(text.value);
-    if !as_written || *error.place().origin() != Origin::Given {
-        // Escapes shift the columns, and a group's text stands elsewhere: the value as a whole must
-        // do.
-        return text.span.clone();
-    }
-    let start = text.span.start + opening + error.place().offset();
-    start..start + error.place().span().len()
-}
-
-/// What the nodes of the file may refer to: nothing.
-struct Alone;
-
-impl Sources for Alone {
-    fn file(&self, _path: &str) -> Result<String, String> {
-        Err("a cluster file's nodes are written out".into())
-    }
-
-    fn group(&self, _name: &str) -> Result<Option<String>, String> {
-        Err("groups are made of nodes, not nodes of groups".into())
-    }
-
-    fn slurm(&self) -> Result<Option<String>, String> {
-        Err("a cluster file's nodes are written out".into())
     }
 }

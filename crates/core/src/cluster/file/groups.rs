@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::entries::expand_text;
 use super::error::{ClusterFileProblem, Fault};
-use super::section::{Section, Text, text};
+use crate::cluster::form::{Section, Text, expand_text, text};
 use crate::cluster::inventory::Node;
 use crate::cluster::nearest::nearest;
 use crate::cluster::nodelist::Sources;

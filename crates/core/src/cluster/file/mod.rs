@@ -59,7 +59,6 @@ mod entries;
 mod error;
 mod groups;
 mod parse;
-mod section;
 #[cfg(test)]
 mod tests;
 

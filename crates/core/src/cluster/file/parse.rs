@@ -1,14 +1,8 @@
-use toml::de::{DeTable, DeValue};
-
 use super::entries;
 use super::error::{ClusterFileError, ClusterFileProblem, Fault};
 use super::groups;
-use super::section::{Section, Text, wrong_kind};
+use crate::cluster::form::{Section, Text, document};
 use crate::cluster::inventory::{Cluster, DEFAULT_FANOUT, Launcher, Ssh};
-use crate::cluster::nearest::nearest;
-
-/// The version of the format that is read here.
-const VERSION: &str = "1";
 
 impl Cluster {
     /// Reads the text of a [cluster file](crate::cluster::file); `file_name` is for messages, and
@@ -22,11 +16,7 @@ impl Cluster {
 }
 
 fn read(text: &str, file_name: &str) -> Result<Cluster, Fault> {
-    let document = DeTable::parse(text).map_err(|error| {
-        let message = error.message().trim().replace('\n', "; ");
-        Fault::new(error.span().unwrap_or(0..0), ClusterFileProblem::Syntax(message))
-    })?;
-    check_version(document.get_ref())?;
+    let document = document(text, "cluster file")?;
     let keys = ["version", "launcher", "cluster", "nodes", "groups", "ssh"];
     let root = Section::new("the cluster file", 0..0, document.get_ref(), &keys)?;
     let nodes = entries::nodes(text, &root)?;
@@ -34,22 +24,9 @@ fn read(text: &str, file_name: &str) -> Result<Cluster, Fault> {
         name: name(&root, file_name)?,
         groups: groups::groups(text, &root, &nodes)?,
         nodes,
-        launcher: launcher(&root)?,
+        launcher: root.word("launcher", &Launcher::ALL)?.unwrap_or_default(),
         ssh: ssh(&root)?,
     })
-}
-
-/// Before all else, so that a newer file isn't told that its keys are wrong.
-fn check_version(document: &DeTable<'_>) -> Result<(), Fault> {
-    let value =
-        document.get("version").ok_or_else(|| Fault::new(0..0, ClusterFileProblem::NoVersion))?;
-    match value.get_ref() {
-        DeValue::Integer(version) if version.to_string() == VERSION => Ok(()),
-        DeValue::Integer(version) => {
-            Err(Fault::new(value.span(), ClusterFileProblem::Version(version.to_string())))
-        }
-        other => Err(wrong_kind("version", "the number 1", other, value.span())),
-    }
 }
 
 fn name(root: &Section<'_>, file_name: &str) -> Result<String, Fault> {
@@ -60,23 +37,6 @@ fn name(root: &Section<'_>, file_name: &str) -> Result<String, Fault> {
     let last = file_name.rsplit('/').next().unwrap_or(file_name);
     let stem = last.strip_suffix(".toml").unwrap_or(last);
     Ok(given.map_or(stem, |text| text.value).to_owned())
-}
-
-fn launcher(root: &Section<'_>) -> Result<Launcher, Fault> {
-    let Some(text) = root.text("launcher")? else {
-        return Ok(Launcher::default());
-    };
-    let known = Launcher::ALL.iter().find(|(name, _)| *name == text.value);
-    known.map(|(_, launcher)| *launcher).ok_or_else(|| {
-        let names = Launcher::ALL.map(|(name, _)| name);
-        let problem = ClusterFileProblem::Word {
-            key: "launcher",
-            found: text.value.to_owned(),
-            allowed: names.join(", "),
-            near: nearest(text.value, names),
-        };
-        Fault::new(text.span, problem)
-    })
 }
 
 fn ssh(root: &Section<'_>) -> Result<Ssh, Fault> {

@@ -10,6 +10,7 @@ pub mod bounds;
 mod check;
 pub mod config;
 mod crossing;
+pub mod file;
 mod forwarding;
 mod inventory;
 pub mod paths;
@@ -26,6 +27,7 @@ pub use subnet::Subnet;
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -237,6 +239,20 @@ impl fmt::Display for Ethernet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, e, g] = self.0;
         write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+/// Reads `02:88:00:00:00:01`.
+impl FromStr for Ethernet {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let byte = |pair: &str| (pair.len() == 2).then(|| u8::from_str_radix(pair, 16).ok())?;
+        let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
+        let six = bytes.and_then(|bytes| <[u8; 6]>::try_from(bytes).ok());
+        six.map(Self).ok_or_else(|| {
+            format!("{text:?} is no Ethernet address: write one as 02:88:00:00:00:01")
+        })
     }
 }
 

@@ -13,6 +13,7 @@ mod verdict;
 use std::collections::{BTreeMap, VecDeque};
 
 use self::chain::LaneState;
+use self::disks::Disk;
 pub use self::event::{HeadEvent, HeadOrder};
 pub use self::faults::{BadFrame, Fault};
 use self::node::Node;
@@ -54,9 +55,8 @@ impl Head {
             state: NodeState::Joining,
             last_seen: now,
             report: Report::default(),
-            mark: (now, 0),
+            disk: Disk::new(now),
             detached: false,
-            held_up: false,
             left: false,
             root: None,
         };

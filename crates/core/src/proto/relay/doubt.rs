@@ -13,6 +13,8 @@ pub(super) struct Unsettled {
     pub(super) forwarded: bool,
     /// It came in changed.
     pub(super) changed: bool,
+    /// It came in as it was sealed, and waits for its turn with the writer.
+    pub(super) opened: bool,
 }
 
 impl Relay {
@@ -24,7 +26,7 @@ impl Relay {
         let Some(at) = self.unsettled.iter().position(|block| block.index == index) else { return };
         let block = self.unsettled.remove(at);
         self.void_down(block);
-        if block.stored && sink.is_flying(index) {
+        if block.stored && !block.opened && sink.is_flying(index) {
             self.doubts.push(Unsettled { forwarded: false, ..block });
         }
     }
@@ -49,13 +51,18 @@ impl Relay {
 
     pub(super) fn landed(&mut self, index: u64, landing: Landing, sink: &mut Sink) {
         sink.landed(index, landing);
+        if landing == Landing::Opened {
+            self.doubts.retain(|block| block.index != index);
+            let unsettled = self.unsettled.iter_mut().filter(|block| block.index == index);
+            unsettled.for_each(|block| block.opened = true);
+            return;
+        }
         self.flying = self.flying.saturating_sub(1);
         let doubt = self.doubts.iter().position(|block| block.index == index);
         let doubt = doubt.map(|at| self.doubts.remove(at));
         if landing == Landing::Written {
             return;
         }
-        self.lacking.insert(index);
         if let Some(block) = doubt {
             self.void_down(block);
         } else if let Some(block) = self.unsettled.iter_mut().find(|block| block.index == index) {

@@ -112,7 +112,7 @@ impl Relay {
         self.orders.push_back(RelayOrder::AskUp(Kind::Resume, self.cursor));
         // The old upstream may have been cut off in these and lost before it could say so.
         for block in std::mem::take(&mut self.unsettled) {
-            if block.stored && sink.is_flying(block.index) {
+            if block.stored && !block.opened && sink.is_flying(block.index) {
                 self.doubts.push(block);
             } else if block.changed || !block.stored {
                 self.void_down(block);

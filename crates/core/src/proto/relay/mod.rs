@@ -49,8 +49,6 @@ pub struct Relay {
     down: Option<Down>,
     busy: Busy,
     incarnation: u32,
-    /// Blocks that went by and are neither held nor with the writer.
-    lacking: BTreeSet<u64>,
     /// Blocks asked for again, not yet received.
     asked: BTreeSet<u64>,
     /// Blocks that may yet be declared void: those received since the stream last went on. (Blocks
@@ -78,7 +76,6 @@ impl Relay {
             down: None,
             busy: Busy::No,
             incarnation: 0,
-            lacking: BTreeSet::new(),
             asked: BTreeSet::new(),
             unsettled: Vec::new(),
             doubts: Vec::new(),
@@ -94,6 +91,23 @@ impl Relay {
         self.cursor
     }
 
+    /// Whether nothing more of this copy comes from upstream: the lane's last block has come, and
+    /// this node, which holds the whole source, has nothing to ask for.
+    #[must_use]
+    pub fn is_up_over(&self, sink: &Sink) -> bool {
+        let open = matches!(self.up, Some((_, true)));
+        let quiet = self.busy == Busy::No && self.asked.is_empty() && self.doubts.is_empty();
+        open && self.up_ended && quiet && sink.is_complete()
+    }
+
+    /// Whether this node has nothing more to send downstream: it has sent the lane's end, and was
+    /// asked for nothing since.
+    #[must_use]
+    pub fn is_down_over(&self) -> bool {
+        let over = |down: &Down| down.resumed && down.ended && down.again.is_empty();
+        self.busy == Busy::No && self.down.as_ref().is_some_and(over)
+    }
+
     /// Whether the next frame from upstream may be read. A relay leaves it in the socket while it
     /// would have nowhere to go: that is the chain's back-pressure.
     #[must_use]
@@ -105,7 +119,15 @@ impl Relay {
             let waiting = behind && sink.will_serve(self.blocks.index(down.next));
             down.resumed && !waiting
         });
-        open && self.busy == Busy::No && settled && down_ready
+        open && self.busy == Busy::No && settled && down_ready && !self.is_held(sink)
+    }
+
+    /// Whether the next block from upstream has to wait for the node's own stream (a pipe), which
+    /// isn't that far: it waits for its reader, or for other lanes.
+    #[must_use]
+    pub fn is_held(&self, sink: &Sink) -> bool {
+        let more = self.cursor < self.blocks.len();
+        more && !self.detached && sink.is_ahead(self.blocks.index(self.cursor))
     }
 
     /// Takes note of what happened.

@@ -30,17 +30,14 @@ impl Relay {
     }
 
     /// The upstream goes on at `place`: what lies before it was left out.
-    pub(super) fn pass(&mut self, place: u64, sink: &Sink) {
+    pub(super) fn pass(&mut self, place: u64, sink: &mut Sink) {
         while self.cursor < place {
-            let index = self.blocks.index(self.cursor);
-            if !sink.has(index) {
-                self.lacking.insert(index);
-            }
+            sink.miss(self.blocks.index(self.cursor));
             self.cursor += 1;
         }
     }
 
-    pub(super) fn end(&mut self, sink: &Sink) {
+    pub(super) fn end(&mut self, sink: &mut Sink) {
         self.settle();
         self.pass(self.blocks.len(), sink);
         self.up_ended = true;
@@ -53,11 +50,7 @@ impl Relay {
         if store != Store::No && !stored {
             sink.untake(index);
         }
-        if sink.has(index) {
-            self.lacking.remove(&index);
-        } else {
-            self.lacking.insert(index);
-        }
+        sink.miss(index);
         let Some(place) = self.blocks.ordinal(index) else { return };
         if place == self.cursor {
             self.cursor += 1;
@@ -66,7 +59,7 @@ impl Relay {
         let forwarded = down.map(|down| down.sent(index, place)).is_some();
         let stored = stored && store != Store::No;
         self.flying += usize::from(stored);
-        self.unsettled.push(Unsettled { index, stored, forwarded, changed: false });
+        self.unsettled.push(Unsettled { index, stored, forwarded, changed: false, opened: false });
     }
 
     pub(super) fn cut_off(&mut self, sink: &mut Sink) {
@@ -74,6 +67,9 @@ impl Relay {
         self.busy = Busy::No;
         if store != Store::No {
             sink.untake(index);
+        }
+        if self.blocks.ordinal(index).is_some_and(|place| place < self.cursor) {
+            sink.miss(index);
         }
         if self.down.as_ref().is_some_and(|down| Some(down.epoch) == to && down.resumed) {
             self.orders.push_back(RelayOrder::SendDown(Kind::Void, index));

@@ -30,7 +30,7 @@ impl Relay {
         // no more than its disk takes: it would only have to drop it again.
         let behind = self.flying + self.asked.len() >= CATCH_UP_MAX;
         let now = !self.detached || self.up_ended && !behind;
-        let lacking = now.then_some(&self.lacking).into_iter().flatten().copied();
+        let lacking = sink.lacking().filter(|&index| now && sink.wants(index));
         let own = lacking.filter(|index| {
             let passed = self.blocks.ordinal(*index).is_some_and(|place| place < self.cursor);
             let suspect = self.unsettled.iter().any(|block| block.index == *index);

@@ -1,6 +1,7 @@
 use super::super::paths::paths;
 use super::super::shapes::{
-    Basis, Between, Joined, Mesh, Segment, bonded, hub, mesh, star, switch,
+    Basis, Between, Joined, JoinedStars, LeafSpine, Mesh, Segment, bonded, full_mesh, hub,
+    joined_stars, leaf_spine, mesh, rail, ring, star, switch,
 };
 use super::super::{MediumKind, Selector};
 use super::*;
@@ -281,4 +282,85 @@ fn rails_are_used_by_lanes() {
 fn paths_to_third(topology: &Topology) -> Stream {
     let address = topology.nics[5].address.unwrap();
     Ways::of(topology).to_address(2, 1, address)
+}
+
+/// One of each shape, at 10 Mbit/s.
+fn shapes() -> Vec<Topology> {
+    let trunk = Some(Rate::from_bits_per_second(25_000_000));
+    let stars = JoinedStars { first: 4, trunk, wires: 2, selector: Selector::Packet };
+    let uplinks = LeafSpine { leaves: 3, spines: 2, uplink: trunk };
+    vec![
+        hub(&basis(5, 10)),
+        switch(&basis(5, 10), Some(Rate::from_bits_per_second(33_000_000))),
+        star(&basis(5, 10), Between::Forwarded),
+        bonded(&basis(5, 10), 2, Segment::Hub, Selector::Packet),
+        bonded(&basis(5, 10), 3, Segment::Switch, Selector::Flow),
+        bonded(&basis(5, 10), 2, Segment::Hub, Selector::Subflow),
+        mesh_of_1996(Joined::Routed, None),
+        mesh_of_1996(Joined::Routed, Some(Selector::Flow)),
+        mesh_of_1996(Joined::Switched, Some(Selector::Packet)),
+        joined_stars(&basis(7, 10), &stars),
+        ring(&basis(6, 10)),
+        full_mesh(&basis(4, 10)),
+        leaf_spine(&basis(8, 10), &uplinks),
+        rail(&basis(4, 10), 2),
+    ]
+}
+
+#[test]
+fn nothing_is_overfull_and_everyone_meets_something_full() {
+    for topology in shapes() {
+        topology.check().unwrap();
+        let nodes = topology.nodes.len();
+        let all = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
+        let flows: Vec<_> = all.filter(|(from, to)| from != to).collect();
+        let connections = streams(&topology, &flows);
+        let all: Vec<&Stream> = connections.iter().flatten().collect();
+        let picks = spread(&topology, &all);
+        let rates = fill(&topology, &all, &picks);
+        let mut load: HashMap<Resource, f64> = HashMap::new();
+        let costs: Vec<Vec<(Resource, f64)>> = all
+            .iter()
+            .zip(&picks)
+            .map(|(at, pick)| {
+                let back = acknowledgements(&at.back[pick.1]);
+                data(&at.there[pick.0]).into_iter().chain(back).collect()
+            })
+            .collect();
+        for (costs, rate) in costs.iter().zip(&rates) {
+            assert!(*rate > 0.0, "{}", topology.name);
+            for (resource, weight) in costs {
+                *load.entry(*resource).or_default() += weight * rate;
+            }
+        }
+        for (resource, load) in &load {
+            assert!(*load <= resource.capacity(&topology) * 1.000_001, "{resource:?}");
+        }
+        for costs in &costs {
+            let full = |resource: &Resource| load[resource] > resource.capacity(&topology) * 0.999;
+            assert!(costs.iter().any(|(resource, _)| full(resource)), "{}", topology.name);
+        }
+    }
+}
+
+#[test]
+fn two_joined_stars_share_what_joins_them() {
+    // The trunk carries three flows at full rate, unless it is an ordinary wire.
+    let flows = [(1, 5), (2, 6), (3, 7)];
+    let stars = |trunk, wires| {
+        let trunk = Some(Rate::from_bits_per_second(trunk));
+        let measures = JoinedStars { first: 4, trunk, wires, selector: Selector::Packet };
+        joined_stars(&basis(7, 100), &measures)
+    };
+    all_close(&max_min(&stars(1_000_000_000, 1), &flows), 100.0 * WIRE);
+    all_close(&max_min(&stars(100_000_000, 1), &flows), 100.0 / 3.0 * WIRE);
+    all_close(&max_min(&stars(100_000_000, 2), &flows), 200.0 / 3.0 * WIRE);
+}
+
+#[test]
+fn an_oversubscribed_spine_bounds_the_bisection() {
+    let uplink = Some(Rate::from_bits_per_second(100_000_000));
+    let topology = leaf_spine(&basis(7, 100), &LeafSpine { leaves: 2, spines: 1, uplink });
+    let across = loads(&topology).pop().unwrap().flows;
+    all_close(&max_min(&topology, &across), 25.0 * WIRE);
 }

@@ -19,6 +19,7 @@ mod leaf_spine;
 mod mesh;
 mod rail;
 mod ring;
+mod shape;
 mod single;
 mod star;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use leaf_spine::{LeafSpine, leaf_spine};
 pub use mesh::{Joined, Mesh, mesh};
 pub use rail::rail;
 pub use ring::ring;
+pub use shape::{Bonded, Shape};
 pub use single::{hub, switch};
 pub use star::{Between, star};
 

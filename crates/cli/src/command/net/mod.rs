@@ -1,0 +1,40 @@
+//! `garland net`: the network of a topology, before and after it is cabled.
+
+mod bounds;
+mod change;
+mod config;
+mod confirm;
+mod diff;
+mod guard;
+mod installation;
+mod kernel;
+mod show;
+mod size;
+mod tables;
+mod tool;
+
+use garland_core::cluster::topology::Topology;
+
+use crate::args::{Args, NetCommand};
+use crate::failure::{Exit, Failure};
+
+/// Does what the user asked of a network.
+pub fn run(args: &Args, command: &NetCommand) -> Result<Exit, Failure> {
+    match command {
+        NetCommand::Show(show) => show::run(args, show),
+        NetCommand::Size(size) => size::run(args, size),
+        NetCommand::Config(config) => config::run(config),
+        NetCommand::Confirm => confirm::run(),
+        NetCommand::Guard { installation } => guard::run(installation),
+    }
+}
+
+/// Reads a topology: that of a scenario which comes with Garland, or a file.
+fn read(name: &str) -> Result<Topology, Failure> {
+    let text = std::fs::read_to_string(name)
+        .map_err(|error| Failure::usage(format!("reading {name}: {error}")))?;
+    let topology: Topology =
+        serde_json::from_str(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    topology.check().map_err(|fault| Failure::usage(format!("{name}: {fault}")))?;
+    Ok(topology)
+}

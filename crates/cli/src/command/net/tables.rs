@@ -1,0 +1,178 @@
+//! A topology's NICs and routes as tables, and what it takes to buy.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+
+use garland_core::cluster::nodelist;
+use garland_core::cluster::topology::{
+    Inventory, Nic, NicId, NodeId, Price, Reach, Route, Selector, Topology,
+};
+
+/// Rows of a table that are printed unless all are asked for.
+const ROWS: usize = 40;
+
+/// One row a NIC: whose, which, its medium, its address and whom it reaches without a route.
+pub fn nics(topology: &Topology, all: bool) -> String {
+    let rows = topology.nics.iter().enumerate().map(|(id, nic)| {
+        let node = &topology.nodes[nic.node];
+        let address = address(topology, id, nic);
+        let reach = match nic.reach {
+            Reach::Subnet(prefix) => format!("its /{prefix}"),
+            Reach::Peer(peer) => format!("{peer}"),
+            Reach::Nobody => "as the bond".to_owned(),
+        };
+        let medium = &topology.media[nic.medium].name;
+        format!("{:<10}{:<7}{medium:<12}{address:<24}{reach}", node.name, nic.name)
+    });
+    let head = format!("{:<10}{:<7}{:<12}{:<24}{}", "node", "NIC", "medium", "address", "reaches");
+    table(head, rows.collect(), "NICs", all)
+}
+
+/// The NIC's address, or that of the bond it is part of.
+fn address(topology: &Topology, id: NicId, nic: &Nic) -> String {
+    if let Some(address) = nic.address {
+        return address.to_string();
+    }
+    let bond = topology.bonds.iter().find(|bond| bond.nics.contains(&id));
+    bond.map_or_else(String::new, |bond| format!("{} ({})", bond.address, bond.name))
+}
+
+/// One row for all nodes that forward, have an address of their own, or have the same routes by the
+/// same next hops; empty when there are none.
+pub fn routes(topology: &Topology, all: bool) -> String {
+    // In order of the first node that has the row.
+    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (id, node) in topology.nodes.iter().enumerate() {
+        for row in of_node(topology, id) {
+            let place = *places.entry(row.clone()).or_insert(rows.len());
+            if place == rows.len() {
+                rows.push((row, Vec::new()));
+            }
+            rows[place].1.push(node.name.clone());
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<_> = rows.into_iter().map(|(row, nodes)| (nodelist::fold(&nodes), row)).collect();
+    let wide = rows.iter().map(|(nodes, _)| nodes.chars().count() + 2).max().unwrap_or(0).max(10);
+    let head = format!("{:<wide$}routes", "node");
+    let rows = rows.into_iter().map(|(nodes, row)| format!("{nodes:<wide$}{row}"));
+    table(head, rows.collect(), "routes", all)
+}
+
+/// What a node does with packets for others, and its routes, those by the same hops in one.
+fn of_node(topology: &Topology, id: NodeId) -> Vec<String> {
+    let node = &topology.nodes[id];
+    let has = topology.nics_of(id).any(|(_, nic)| nic.address == Some(node.address))
+        || topology.bonds.iter().any(|bond| bond.node == id && bond.address == node.address);
+    let mut rows = Vec::new();
+    if node.forwards {
+        rows.push("forwards packets of others".to_owned());
+    }
+    if !has {
+        rows.push("has its address on lo".to_owned());
+    }
+    let mut hosts: BTreeMap<String, Vec<Ipv4Addr>> = BTreeMap::new();
+    for route in topology.routes.iter().filter(|route| route.node == id) {
+        let hops = hops(topology, route);
+        if route.prefix == 32 {
+            hosts.entry(hops).or_default().push(route.to);
+        } else {
+            rows.push(format!("{}/{} {hops}", route.to, route.prefix));
+        }
+    }
+    let hosts = hosts.into_iter().map(|(hops, to)| format!("{} {hops}", names(topology, &to)));
+    rows.extend(hosts);
+    rows
+}
+
+/// `via n1 eth0`, `via n1 eth0 or n4 eth1, packet by packet`, `on eth0` for a route straight to a
+/// node.
+fn hops(topology: &Topology, route: &Route) -> String {
+    let owner = |address| owner(topology, address);
+    let straight = |via| route.prefix == 32 && owner(via) == owner(route.to);
+    let hops: Vec<String> = route
+        .hops
+        .iter()
+        .map(|hop| {
+            let nic = &topology.nics[hop.nic].name;
+            match hop.via.filter(|via| !straight(*via)) {
+                Some(via) => format!("via {} {nic}", names(topology, &[via])),
+                None => format!("on {nic}"),
+            }
+        })
+        .collect();
+    let chosen = match (route.hops.len(), route.selector) {
+        (0 | 1, _) => "",
+        (_, Selector::Packet) => ", packet by packet",
+        (_, Selector::Flow | Selector::Subflow) => ", flow by flow",
+    };
+    format!("{}{chosen}", hops.join(" or "))
+}
+
+/// The node that has an address, on a NIC or as its own.
+fn owner(topology: &Topology, address: Ipv4Addr) -> Option<NodeId> {
+    let own = topology.nodes.iter().position(|node| node.address == address);
+    own.or_else(|| {
+        let nic = topology.nics.iter().find(|nic| nic.address == Some(address));
+        nic.map(|nic| nic.node)
+    })
+}
+
+/// Addresses as the nodes that have them, folded.
+fn names(topology: &Topology, addresses: &[Ipv4Addr]) -> String {
+    let name = |address: &Ipv4Addr| match owner(topology, *address) {
+        Some(node) => topology.nodes[node].name.clone(),
+        None => address.to_string(),
+    };
+    let names: Vec<String> = addresses.iter().map(name).collect();
+    nodelist::fold(&names)
+}
+
+fn table(head: String, mut rows: Vec<String>, what: &str, all: bool) -> String {
+    let more = rows.len().saturating_sub(ROWS);
+    // A table isn't cut for a few rows.
+    if !all && more > 8 {
+        rows.truncate(ROWS);
+        rows.push(format!("... {more} more {what}: --all"));
+    }
+    let mut text = head;
+    for row in rows {
+        text.push('\n');
+        text.push_str(row.trim_end());
+    }
+    text.push('\n');
+    text
+}
+
+/// Counts, and prices where there are any.
+pub fn inventory(inventory: &Inventory) -> String {
+    let mut parts = Vec::new();
+    let mut part = |count: usize, one: &str, many: &str, price: Price| {
+        if count > 0 {
+            let name = if count == 1 { one } else { many };
+            let price = if price.0 > 0 { format!(" ({price})") } else { String::new() };
+            parts.push(format!("{count} {name}{price}"));
+        }
+    };
+    let Inventory { nodes_price, nics_price, media_price, cables_price, .. } = *inventory;
+    part(inventory.nodes, "node", "nodes", nodes_price);
+    part(inventory.nics, "NIC", "NICs", nics_price);
+    part(inventory.hubs, "hub", "hubs", Price::default());
+    part(inventory.switches, "switch", "switches", Price::default());
+    part(inventory.ports, "port", "ports", media_price);
+    let cables: usize = inventory.cables.values().sum();
+    part(cables, "cable", "cables", cables_price);
+    let mut text = parts.join(", ");
+    let kinds: Vec<String> =
+        inventory.cables.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    // Writing to a string can't fail.
+    let _ = writeln!(text, ": {}", kinds.join(", "));
+    if inventory.price().0 > 0 {
+        let _ = writeln!(text, "price {} in all", inventory.price());
+    }
+    text
+}

@@ -1,0 +1,36 @@
+//! Whether the user still wants what is being started: whoever waits for a node asks now and then.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use garland_sys::event;
+use garland_sys::signal::Interrupts;
+
+/// The user's will; without interrupts to look at it lasts.
+#[derive(Clone, Debug, Default)]
+pub struct Will(Option<Arc<Interrupts>>);
+
+impl Will {
+    /// How often it is asked about.
+    pub const LOOK: Duration = Duration::from_millis(100);
+
+    /// A will that ends with the first of `interrupts`, which stays pending.
+    pub fn until(interrupts: Option<Arc<Interrupts>>) -> Self {
+        Self(interrupts)
+    }
+
+    /// Whether the user gave up.
+    pub fn is_over(&self) -> bool {
+        self.0.as_ref().is_some_and(|interrupts| {
+            let ready = event::wait_readable(&[interrupts.as_fd()], Some(Duration::ZERO));
+            ready.is_ok_and(|ready| ready == [true])
+        })
+    }
+
+    /// # Errors
+    /// When the user gave up.
+    pub fn check(&self) -> Result<(), String> {
+        if self.is_over() { Err("interrupted".to_owned()) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,200 @@
+//! Links that stand: connections between neighbours that outlive their copy, so that the next one
+//! finds them warm.
+//!
+//! A parked connection proves nothing. Whoever leases it greets on it as on a new one, under the
+//! new copy's secret, and whoever accepted it waits for that greeting as on a new one. It only
+//! gets here after a greeting that proved a copy's secret, or that of an order to stand.
+
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use garland_sys::watch::Watch;
+use garland_sys::{clock, event};
+
+/// The most connections that are parked on each side; beyond it the oldest is closed.
+const MOST: usize = 64;
+
+/// How often the watcher looks for what has grown old.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Parked connections. Each is closed when its peer closes it, when a byte comes that nobody asked
+/// for, and after some time without use.
+#[derive(Debug)]
+pub struct Parking {
+    watch: Watch,
+    state: Mutex<State>,
+    patience_ns: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The oldest first.
+    parked: Vec<Parked>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Parked {
+    number: u64,
+    until_ns: u64,
+    stream: TcpStream,
+    /// Where the peer listens, if this node connected to it; its peer leases it otherwise.
+    dialled: Option<SocketAddr>,
+}
+
+impl Parking {
+    /// Room for connections that nobody uses for `patience`.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn new(patience: Duration) -> std::io::Result<Self> {
+        let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+        Ok(Self { watch: Watch::new()?, state: Mutex::default(), patience_ns })
+    }
+
+    /// Parks a connection that this node made to `dialled`, or that was made to it (`None`).
+    /// Nothing may be under way on it.
+    pub fn park(&self, stream: TcpStream, dialled: Option<SocketAddr>) {
+        let mut state = self.lock();
+        state.next += 1;
+        let number = state.next;
+        let until_ns = clock::now_ns().saturating_add(self.patience_ns);
+        let same = |parked: &&Parked| parked.dialled.is_some() == dialled.is_some();
+        if state.parked.iter().filter(same).count() >= MOST
+            && let Some(oldest) = state.parked.iter().find(same).map(|parked| parked.number)
+        {
+            self.take(&mut state, |parked| parked.number == oldest);
+        }
+        // What can't be watched isn't kept.
+        if self.watch.add(&stream, number).is_ok() {
+            state.parked.push(Parked { number, until_ns, stream, dialled });
+        }
+    }
+
+    /// A parked connection to the agent that listens at `address`, as far as this host can tell
+    /// alive.
+    pub fn lease(&self, address: SocketAddr) -> Option<TcpStream> {
+        let mut state = self.lock();
+        while let Some(parked) = self.take(&mut state, |parked| parked.dialled == Some(address)) {
+            let ready = event::wait_readable(&[parked.stream.as_fd()], Some(Duration::ZERO));
+            if ready.is_ok_and(|ready| ready == [false]) {
+                return Some(parked.stream);
+            }
+        }
+        None
+    }
+
+    /// How many connections are parked that were made to `address`.
+    pub fn count_to(&self, address: SocketAddr) -> usize {
+        self.lock().parked.iter().filter(|parked| parked.dialled == Some(address)).count()
+    }
+
+    /// How many connections are parked that this node made.
+    pub fn count(&self) -> usize {
+        self.lock().parked.iter().filter(|parked| parked.dialled.is_some()).count()
+    }
+
+    /// Watches over what is parked, as long as the process lives; `greet` gets the connections on
+    /// which a peer begins to speak.
+    pub fn attend(&self, greet: impl Fn(TcpStream)) {
+        loop {
+            let Ok(numbers) = self.watch.wait(LOOK) else { return };
+            for number in numbers {
+                let spoken = self.take(&mut self.lock(), |parked| parked.number == number);
+                let spoken = spoken.filter(|parked| parked.dialled.is_none());
+                if let Some(Parked { stream, .. }) = spoken
+                    && matches!(stream.peek(&mut [0]), Ok(1))
+                {
+                    greet(stream);
+                }
+            }
+            let now = clock::now_ns();
+            while self.take(&mut self.lock(), |parked| parked.until_ns <= now).is_some() {}
+        }
+    }
+
+    fn take(&self, state: &mut State, which: impl Fn(&Parked) -> bool) -> Option<Parked> {
+        // The youngest is the warmest.
+        let at = state.parked.iter().rposition(which)?;
+        let parked = state.parked.remove(at);
+        self.watch.remove(&parked.stream);
+        Some(parked)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    fn pair() -> (SocketAddr, TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let near = TcpStream::connect(address).unwrap();
+        (address, near, listener.accept().unwrap().0)
+    }
+
+    fn until(parking: &Parking, count: usize) {
+        while parking.lock().parked.len() != count {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_link_is_leased_once_and_only_to_its_address() {
+        let parking = Parking::new(Duration::from_secs(60)).unwrap();
+        let (address, near, _far) = pair();
+        let (other, other_near, other_far) = pair();
+        parking.park(near, Some(address));
+        parking.park(other_near, Some(other));
+        drop(other_far);
+        assert_eq!((parking.count(), parking.count_to(address)), (2, 1));
+        assert!(parking.lease(address).is_some());
+        assert!(parking.lease(address).is_none());
+        assert!(parking.lease(other).is_none(), "its peer has closed it");
+    }
+
+    #[test]
+    fn the_watcher_closes_what_ends_speaks_out_of_turn_or_grows_old() {
+        let parking = Arc::new(Parking::new(Duration::from_millis(300)).unwrap());
+        let (greet, greeted) = channel();
+        let attended = Arc::clone(&parking);
+        std::thread::spawn(move || attended.attend(|stream| greet.send(stream).unwrap()));
+        let [(_, closed, far_of_closed), (address, loud, mut far_of_loud), (_, came, mut guest)] =
+            [pair(), pair(), pair()];
+        parking.park(closed, None);
+        parking.park(loud, Some(address));
+        parking.park(came, None);
+        drop(far_of_closed);
+        far_of_loud.write_all(b"x").unwrap();
+        guest.write_all(b"x").unwrap();
+        assert!(greeted.recv_timeout(Duration::from_secs(5)).is_ok());
+        until(&parking, 0);
+        assert!(greeted.try_recv().is_err(), "only the guest is greeted");
+        let (address, near, _far) = pair();
+        parking.park(near, Some(address));
+        until(&parking, 0);
+    }
+
+    #[test]
+    fn the_oldest_goes_when_there_is_no_room() {
+        let parking = Parking::new(Duration::from_secs(60)).unwrap();
+        let pairs: Vec<_> = (0..=MOST).map(|_| pair()).collect();
+        let mut far = Vec::new();
+        for (address, near, other) in pairs {
+            parking.park(near, Some(address));
+            far.push((address, other));
+        }
+        assert_eq!((parking.count(), parking.count_to(far[0].0)), (MOST, 0));
+    }
+}

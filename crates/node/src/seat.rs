@@ -1,0 +1,45 @@
+//! A head's place in an agent's queue, from its asking until its copy begins or it is gone.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::budget::{Budget, Share, Turn};
+
+/// A place in the queue, and the share once it is there.
+pub struct Seat {
+    turn: Arc<Turn>,
+    share: Arc<Mutex<Option<Share>>>,
+    waiting: Option<JoinHandle<()>>,
+}
+
+impl Seat {
+    /// Queues for `bytes` of `budget`; `tell` is called when they are there.
+    pub fn take(budget: &Arc<Budget>, bytes: usize, tell: impl FnOnce() + Send + 'static) -> Self {
+        let turn = Arc::new(budget.queue(bytes));
+        let share = Arc::default();
+        let (waiter, slot): (_, Arc<Mutex<Option<Share>>>) =
+            (Arc::clone(&turn), Arc::clone(&share));
+        let waiting = std::thread::spawn(move || {
+            if let Some(share) = waiter.wait() {
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(share);
+                tell();
+            }
+        });
+        Self { turn, share, waiting: Some(waiting) }
+    }
+
+    /// The share, if it is there.
+    pub fn share(self) -> Option<Share> {
+        self.share.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.turn.leave();
+        if let Some(waiting) = self.waiting.take() {
+            // Its panic has been printed; there is nothing more to say about it here.
+            let _ = waiting.join();
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! How long a copy's writer has slept in its writes. That is the disk's doing (or a pipe's reader's);
+//! a writer that only lacks a CPU is awake.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use garland_sys::clock;
+use garland_sys::schedule::Account;
+
+/// The writer's account of its writes.
+#[derive(Debug, Default)]
+pub struct Writing(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The writer's thread; none before it has begun.
+    account: Option<Account>,
+    /// Nanoseconds asleep in the writes that are done.
+    blocked_ns: u64,
+    /// When the present write began, and how long the thread had been awake by then.
+    present: Option<(u64, u64)>,
+}
+
+impl Writing {
+    /// Tells that the calling thread is the writer.
+    pub fn begin(&self) {
+        self.lock().account = Some(Account::of_this_thread());
+    }
+
+    /// Does a write and takes its time.
+    pub fn measure<T>(&self, write: impl FnOnce() -> T) -> T {
+        {
+            let mut state = self.lock();
+            state.present = Some((clock::now_ns(), state.awake_ns()));
+        }
+        let written = write();
+        let mut state = self.lock();
+        state.blocked_ns += state.asleep_now();
+        state.present = None;
+        written
+    }
+
+    /// Nanoseconds that the writer has slept in writes, in all, the present one included.
+    #[must_use]
+    pub fn blocked_ns(&self) -> u64 {
+        let state = self.lock();
+        state.blocked_ns + state.asleep_now()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn awake_ns(&self) -> u64 {
+        self.account.as_ref().map_or(0, Account::awake_ns)
+    }
+
+    fn asleep_now(&self) -> u64 {
+        self.present.map_or(0, |(since, awake)| {
+            let took = clock::now_ns().saturating_sub(since);
+            took.saturating_sub(self.awake_ns().saturating_sub(awake))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_write_that_sleeps_counts_and_one_that_works_does_not() {
+        let writing = Writing::default();
+        writing.begin();
+        writing.measure(|| std::thread::sleep(Duration::from_millis(300)));
+        let slept = writing.blocked_ns();
+        assert!(slept > 100_000_000, "{slept} ns");
+        let start = clock::now_ns();
+        writing.measure(|| {
+            while clock::now_ns() < start + 300_000_000 {
+                std::hint::spin_loop();
+            }
+        });
+        let worked = writing.blocked_ns() - slept;
+        assert!(worked < 150_000_000, "{worked} ns");
+    }
+
+    #[test]
+    fn a_write_that_hangs_shows_while_it_does() {
+        let writing = Writing::default();
+        let (free, hang) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let writer = &writing;
+            scope.spawn(move || {
+                writer.begin();
+                writer.measure(|| hang.recv())
+            });
+            while writing.blocked_ns() < 50_000_000 {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            drop(free);
+        });
+    }
+}

@@ -1,0 +1,56 @@
+//! What the scheduler says of a thread: how long it ran, and how long it had to wait for a CPU.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// A thread's account with the scheduler. Any thread may read it.
+#[derive(Debug)]
+pub struct Account(Option<File>);
+
+impl Account {
+    /// The account of the calling thread. A kernel that keeps none (no `CONFIG_SCHED_INFO`, no
+    /// `/proc`) gives one that is always 0.
+    #[must_use]
+    pub fn of_this_thread() -> Self {
+        Self(File::open("/proc/thread-self/schedstat").ok())
+    }
+
+    /// Nanoseconds that the thread has been on a CPU or waited for one: whatever else passed, it
+    /// slept. Only differences mean anything.
+    #[must_use]
+    pub fn awake_ns(&self) -> u64 {
+        let mut text = [0; 64];
+        let Some(Ok(read)) = self.0.as_ref().map(|file| file.read_at(&mut text, 0)) else {
+            return 0;
+        };
+        // "ran waited timeslices", see the kernel's Documentation/scheduler/sched-stats.rst.
+        let text = std::str::from_utf8(&text[..read]).unwrap_or_default();
+        let fields = text.split_ascii_whitespace().take(2);
+        fields.filter_map(|field| field.parse::<u64>().ok()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::clock;
+
+    #[test]
+    fn a_thread_that_works_is_awake_and_one_that_sleeps_is_not() {
+        const WHILE_NS: u64 = 100_000_000;
+        let account = Account::of_this_thread();
+        let (start, before) = (clock::now_ns(), account.awake_ns());
+        while clock::now_ns() < start + WHILE_NS {
+            std::hint::spin_loop();
+        }
+        let worked = account.awake_ns() - before;
+        assert!(worked > WHILE_NS / 2, "awake for {worked} ns of {WHILE_NS}");
+        let before = account.awake_ns();
+        std::thread::sleep(Duration::from_nanos(10 * WHILE_NS));
+        // It may have to wait for a CPU when it wakes, but hardly for a second.
+        let slept = account.awake_ns() - before;
+        assert!(slept < 5 * WHILE_NS, "awake for {slept} ns of a second's sleep");
+    }
+}

@@ -1,0 +1,78 @@
+//! Waiting for any of many descriptors that come and go while somebody waits: epoll.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+
+/// A set of descriptors, each with a number. Whoever has had its turn rests until it is added anew.
+#[derive(Debug)]
+pub struct Watch {
+    epoll: OwnedFd,
+}
+
+impl Watch {
+    /// An empty set.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)? })
+    }
+
+    /// Adds `fd` under `number`, also while another thread waits. It must be removed before it is
+    /// closed: a second descriptor of the same connection would keep it in the set.
+    ///
+    /// # Errors
+    /// When it is in the set already, or the system has no memory left.
+    pub fn add(&self, fd: impl AsFd, number: u64) -> io::Result<()> {
+        let events = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ONESHOT;
+        Ok(epoll::add(&self.epoll, fd, epoll::EventData::new_u64(number), events)?)
+    }
+
+    /// Removes `fd`; one that isn't in the set needs no removing.
+    pub fn remove(&self, fd: impl AsFd) {
+        let _ = epoll::delete(&self.epoll, fd);
+    }
+
+    /// Waits until something can be read from one of the set (bytes, an end or an error) or the
+    /// time is over; the numbers of those, at most 16 at a time. A signal ends the wait early.
+    ///
+    /// # Errors
+    /// When the system can't wait.
+    pub fn wait(&self, timeout: Duration) -> io::Result<Vec<u64>> {
+        let timeout = Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        };
+        let mut events = Vec::with_capacity(16);
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout))
+        {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(events.iter().map(|event: &epoll::Event| event.data.u64()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn one_that_was_removed_is_not_noticed_and_one_that_was_added_is_once() {
+        let watch = Watch::new().unwrap();
+        let pairs = [UnixStream::pair().unwrap(), UnixStream::pair().unwrap()];
+        for (number, (near, far)) in (0..).zip(&pairs) {
+            watch.add(near, number).unwrap();
+            rustix::io::write(far, b"x").unwrap();
+        }
+        watch.remove(&pairs[0].0);
+        assert_eq!(watch.wait(Duration::ZERO).unwrap(), [1]);
+        assert!(watch.wait(Duration::ZERO).unwrap().is_empty());
+    }
+}
