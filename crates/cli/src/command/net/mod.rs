@@ -13,8 +13,6 @@ mod size;
 mod tables;
 mod tool;
 
-use garland_core::cluster::topology::Topology;
-
 use crate::args::{Args, NetCommand};
 use crate::failure::{Exit, Failure};
 
@@ -27,14 +25,4 @@ pub fn run(args: &Args, command: &NetCommand) -> Result<Exit, Failure> {
         NetCommand::Confirm => confirm::run(),
         NetCommand::Guard { installation } => guard::run(installation),
     }
-}
-
-/// Reads a topology: that of a scenario which comes with Garland, or a file.
-fn read(name: &str) -> Result<Topology, Failure> {
-    let text = std::fs::read_to_string(name)
-        .map_err(|error| Failure::usage(format!("reading {name}: {error}")))?;
-    let topology: Topology =
-        serde_json::from_str(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-    topology.check().map_err(|fault| Failure::usage(format!("{name}: {fault}")))?;
-    Ok(topology)
 }
