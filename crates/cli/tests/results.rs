@@ -234,7 +234,7 @@ answer = "It does."
 
 [topology]
 nodes = 1
-medium = "switch"
+shape = "switch"
 rate = "1gbit"
 
 [job]
