@@ -252,6 +252,25 @@ rate = 1.0
 "#;
 
 #[test]
+fn a_topology() {
+    let scratch = Scratch::new("result-net-show");
+    let star = "version = 1\n[topology]\nshape = \"star\"\nnodes = 2\nrate = \"100mbit\"\n";
+    std::fs::write(scratch.path("star.toml"), star).expect("it can be written");
+    let shown = object(&scratch, &["net", "show", "star.toml", "--svg", "star.svg"]);
+    for line in [
+        "schema \"garland.net-show/1\"\nrun null\n",
+        "phases[] {\"name\":\"read\",\"ns\":\"NS\"}\nphases[] {\"name\":\"compute\",\"ns\":\"NS\"}\n",
+        "bounds[] {\"by_chance\":null,\"each\":[94148244.473342,94148244.473342],",
+        "\"cables\":{\"crossed\":2}",
+        "price 0\n",
+    ] {
+        assert!(shown.contains(line), "{line} in {shown}");
+    }
+    let svg = std::fs::read_to_string(scratch.path("star.svg")).expect("it is drawn");
+    assert!(svg.starts_with("<svg xmlns=") && svg.contains(">n2</text>"), "{svg}");
+}
+
+#[test]
 fn sizes_of_stars() {
     let scratch = Scratch::new("result-net-size");
     let star = ["net", "size", "--slots", "1", "--onboard", "1", "--cable-price", "2.50"];

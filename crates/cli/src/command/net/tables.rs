@@ -41,11 +41,14 @@ fn address(topology: &Topology, id: NicId, nic: &Nic) -> String {
 /// One row for all nodes that forward, have an address of their own, or have the same routes by the
 /// same next hops; empty when there are none.
 pub fn routes(topology: &Topology, all: bool) -> String {
+    let owners = owners(topology);
+    let mut by_node: Vec<Vec<&Route>> = vec![Vec::new(); topology.nodes.len()];
+    topology.routes.iter().for_each(|route| by_node[route.node].push(route));
     // In order of the first node that has the row.
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for (id, node) in topology.nodes.iter().enumerate() {
-        for row in of_node(topology, id) {
+        for row in of_node(topology, &owners, id, &by_node[id]) {
             let place = *places.entry(row.clone()).or_insert(rows.len());
             if place == rows.len() {
                 rows.push((row, Vec::new()));
@@ -64,7 +67,7 @@ pub fn routes(topology: &Topology, all: bool) -> String {
 }
 
 /// What a node does with packets for others, and its routes, those by the same hops in one.
-fn of_node(topology: &Topology, id: NodeId) -> Vec<String> {
+fn of_node(topology: &Topology, owners: &Owners, id: NodeId, routes: &[&Route]) -> Vec<String> {
     let node = &topology.nodes[id];
     let has = topology.nics_of(id).any(|(_, nic)| nic.address == Some(node.address))
         || topology.bonds.iter().any(|bond| bond.node == id && bond.address == node.address);
@@ -76,31 +79,31 @@ fn of_node(topology: &Topology, id: NodeId) -> Vec<String> {
         rows.push("has its address on lo".to_owned());
     }
     let mut hosts: BTreeMap<String, Vec<Ipv4Addr>> = BTreeMap::new();
-    for route in topology.routes.iter().filter(|route| route.node == id) {
-        let hops = hops(topology, route);
+    for route in routes {
+        let hops = hops(topology, owners, route);
         if route.prefix == 32 {
             hosts.entry(hops).or_default().push(route.to);
         } else {
             rows.push(format!("{}/{} {hops}", route.to, route.prefix));
         }
     }
-    let hosts = hosts.into_iter().map(|(hops, to)| format!("{} {hops}", names(topology, &to)));
+    let hosts =
+        hosts.into_iter().map(|(hops, to)| format!("{} {hops}", names(topology, owners, &to)));
     rows.extend(hosts);
     rows
 }
 
 /// `via n1 eth0`, `via n1 eth0 or n4 eth1, packet by packet`, `on eth0` for a route straight to a
 /// node.
-fn hops(topology: &Topology, route: &Route) -> String {
-    let owner = |address| owner(topology, address);
-    let straight = |via| route.prefix == 32 && owner(via) == owner(route.to);
+fn hops(topology: &Topology, owners: &Owners, route: &Route) -> String {
+    let straight = |via| route.prefix == 32 && owners.get(&via) == owners.get(&route.to);
     let hops: Vec<String> = route
         .hops
         .iter()
         .map(|hop| {
             let nic = &topology.nics[hop.nic].name;
             match hop.via.filter(|via| !straight(*via)) {
-                Some(via) => format!("via {} {nic}", names(topology, &[via])),
+                Some(via) => format!("via {} {nic}", names(topology, owners, &[via])),
                 None => format!("on {nic}"),
             }
         })
@@ -113,19 +116,19 @@ fn hops(topology: &Topology, route: &Route) -> String {
     format!("{}{chosen}", hops.join(" or "))
 }
 
-/// The node that has an address, on a NIC or as its own.
-fn owner(topology: &Topology, address: Ipv4Addr) -> Option<NodeId> {
-    let own = topology.nodes.iter().position(|node| node.address == address);
-    own.or_else(|| {
-        let nic = topology.nics.iter().find(|nic| nic.address == Some(address));
-        nic.map(|nic| nic.node)
-    })
+/// The nodes by their addresses, on NICs or their own.
+type Owners = HashMap<Ipv4Addr, NodeId>;
+
+fn owners(topology: &Topology) -> Owners {
+    let nics = topology.nics.iter().filter_map(|nic| Some((nic.address?, nic.node)));
+    let own = topology.nodes.iter().enumerate().map(|(id, node)| (node.address, id));
+    nics.chain(own).collect()
 }
 
 /// Addresses as the nodes that have them, folded.
-fn names(topology: &Topology, addresses: &[Ipv4Addr]) -> String {
-    let name = |address: &Ipv4Addr| match owner(topology, *address) {
-        Some(node) => topology.nodes[node].name.clone(),
+fn names(topology: &Topology, owners: &Owners, addresses: &[Ipv4Addr]) -> String {
+    let name = |address: &Ipv4Addr| match owners.get(address) {
+        Some(node) => topology.nodes[*node].name.clone(),
         None => address.to_string(),
     };
     let names: Vec<String> = addresses.iter().map(name).collect();
