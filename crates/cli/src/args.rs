@@ -136,6 +136,10 @@ pub struct Launch {
     /// How relays pass bytes on.
     #[arg(long, value_enum, default_value = "copy", hide = true)]
     pub relay: RelayName,
+    /// Data links over MPTCP, on all paths that nodes announce (`ip mptcp endpoint`); plain TCP where
+    /// a kernel lacks it [default: in labs whose nodes are bonded by subflows].
+    #[arg(long)]
+    pub mptcp: bool,
     /// The lab that lab:.. nodes belong to.
     #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
     pub lab: String,
@@ -481,6 +485,9 @@ pub struct Agent {
     /// How bytes are passed on.
     #[arg(long, value_enum, default_value = "copy")]
     pub relay: RelayName,
+    /// Links speak MPTCP where the kernel has it.
+    #[arg(long)]
+    pub mptcp: bool,
     /// Leave whoever started it behind, and write complaints to a file.
     #[arg(long)]
     pub detach: bool,

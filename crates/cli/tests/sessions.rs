@@ -132,6 +132,9 @@ fn help_of_cp() {
           --launcher <LAUNCHER>  How to start agents on nodes [default: the cluster file's, else ssh]
                                  [possible values: ssh, slurm, local]
           --json                 One JSON object on standard output instead of tables
+          --mptcp                Data links over MPTCP, on all paths that nodes announce (`ip mptcp
+                                 endpoint`); plain TCP where a kernel lacks it [default: in labs whose
+                                 nodes are bonded by subflows]
           --lab <NAME>           The lab that lab:.. nodes belong to [default: lab]
           --local-root <DIR>     Where local[..] nodes have their folders [default: under Garland's
                                  state]

@@ -3,7 +3,7 @@
 use garland_core::cluster::topology::{MediumKind, Topology};
 
 use crate::medium::ports;
-use crate::shaping;
+use crate::{bond, shaping};
 
 /// The most ports of a Linux bridge.
 const MOST_PORTS: usize = 1023;
@@ -13,7 +13,7 @@ pub(crate) fn topology(topology: &Topology) -> Option<String> {
     if let Err(fault) = topology.check() {
         return Some(fault.to_string());
     }
-    devices(topology).or_else(|| media(topology))
+    devices(topology).or_else(|| bond::fault(topology)).or_else(|| media(topology))
 }
 
 /// Below `net.ipv4.conf`, where every device has settings, two names stand for all devices.

@@ -13,7 +13,7 @@ use garland_sys::namespace::{Entry, Kind, Namespace};
 use crate::record::Keeper;
 use crate::state::{self, StateDir};
 use crate::tool::Tool;
-use crate::{LabError, Record, Spec, apply, keeper};
+use crate::{LabError, Record, Spec, apply, bond, keeper};
 
 /// How long a killed keeper may take to go with all processes of its lab.
 const END: Duration = Duration::from_secs(10);
@@ -128,6 +128,12 @@ impl Lab {
     /// The address that others reach a node by.
     pub fn address(&self, node: &str) -> Result<Ipv4Addr, LabError> {
         Ok(self.record.spec.topology.nodes[self.id(node)?].address)
+    }
+
+    /// Whether its nodes are bonded by subflows, so that programs must ask for MPTCP to use all of
+    /// their NICs.
+    pub fn wants_mptcp(&self) -> bool {
+        bond::wants_mptcp(&self.spec().topology)
     }
 
     /// The root folder of a node, on the host.

@@ -10,6 +10,7 @@
 //! so its `main` begins with [`hidden::main`], before it makes a thread.
 
 mod apply;
+mod bond;
 pub mod check;
 mod counters;
 pub mod device;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use garland_core::proto::{Begin, Copy, FromAgent, KeyPair, Keys, PublicKey, Secret, ToAgent};
 use garland_sys::confine::Root;
+use garland_sys::mptcp::Transport;
 use garland_sys::{clock, tcp};
 use thiserror::Error;
 
@@ -49,6 +50,8 @@ pub struct AgentConfig {
     pub stay: Option<Duration>,
     /// How bytes go through this node.
     pub path: RelayPath,
+    /// What its links speak.
+    pub transport: Transport,
 }
 
 /// Why an agent can't start.
@@ -153,8 +156,8 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
         Some(path) => Root::confined(path)
             .map_err(|error| AgentError::Root(path.display().to_string(), error))?,
     };
-    let listener =
-        tcp::listen(config.port).map_err(|error| AgentError::Listen(config.port, error))?;
+    let listener = tcp::listen(config.port, config.transport)
+        .map_err(|error| AgentError::Listen(config.port, error))?;
     let port = listener.local_addr().map_err(|error| AgentError::Listen(config.port, error))?;
     let keys = config.keys.clone().unwrap_or_else(KeyPair::generate);
     let now = clock::now_ns();
@@ -230,6 +233,11 @@ impl Agent {
     /// How bytes go through this node.
     pub fn path(&self) -> RelayPath {
         self.config.path
+    }
+
+    /// What its links speak.
+    pub fn transport(&self) -> Transport {
+        self.config.transport
     }
 
     /// The folder that commands run in.

@@ -74,6 +74,7 @@ impl Part {
                 lane_count: begin.lanes.len(),
                 store,
                 congestion: begin.congestion.clone(),
+                transport: agent.transport(),
                 parking: agent.parking().cloned(),
                 notices: Box::new(move |notice| teller.send(&to_message(copy, notice, &report))),
             })

@@ -7,6 +7,7 @@ pub mod confine;
 pub mod event;
 pub mod identity;
 pub mod init;
+pub mod mptcp;
 pub mod namespace;
 pub mod nic;
 pub mod pipe;

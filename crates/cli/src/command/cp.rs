@@ -8,7 +8,7 @@ use garland_core::plan::{Layout, Order, Plan, chain_order};
 use garland_core::proto::{Destination, Policy};
 use garland_core::units::bytes;
 use garland_node::{CopyJob, Source, run_copy};
-use garland_sys::{signal::Interrupts, tcp};
+use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
 
 use super::copy_result::CopyResult;
 use super::ends;
@@ -66,6 +66,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         destination: sink(cp, &source, &path)?,
         sealed: !cp.clear,
         congestion: congestion.clone(),
+        transport: Transport::mptcp_if(cp.launch.speaks_mptcp(lab.as_ref())),
         policy: Policy::for_nodes(nodes.len()),
     };
     let mut bars = Bars::new(&plan, cp.quiet || args.json).silent(cp.quiet);

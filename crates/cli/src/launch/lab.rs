@@ -8,6 +8,7 @@ use garland_lab::{Lab, StateDir};
 
 use super::local::own_binary;
 use super::{Launched, Orders, start_confined};
+use crate::args::Launch;
 use crate::failure::Failure;
 use crate::nodes::LAB_PREFIX;
 use crate::places::Places;
@@ -36,6 +37,13 @@ pub fn enter(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>,
     let lab = Lab::open(&state(places)?, name).map_err(Failure::nothing)?;
     lab.enter(lab.head()).map_err(Failure::nothing)?;
     Ok(Some(lab))
+}
+
+impl Launch {
+    /// Whether data links speak MPTCP: as told, and in a lab that is bonded so.
+    pub fn speaks_mptcp(&self, lab: Option<&Lab>) -> bool {
+        self.mptcp || lab.is_some_and(Lab::wants_mptcp)
+    }
 }
 
 /// Starts the agent of the lab's node `name` (with its prefix), confined to the node's folder.

@@ -43,6 +43,8 @@ pub struct Orders {
     pub controller: [u8; 32],
     /// How relays pass bytes on.
     pub relay: RelayName,
+    /// Data links speak MPTCP.
+    pub mptcp: bool,
     /// Stay for so many seconds without anything to do, beyond the command that started it.
     pub stay: Option<u64>,
     /// How long the user wants them.
@@ -59,6 +61,9 @@ impl Orders {
         };
         let mut arguments: Vec<String> =
             ["agent", "--controller", &key, "--relay", relay].map(str::to_owned).to_vec();
+        if self.mptcp {
+            arguments.push("--mptcp".to_owned());
+        }
         if let Some(seconds) = self.stay {
             arguments.extend(["--stay".to_owned(), seconds.to_string()]);
             arguments.push("--detach".to_owned());

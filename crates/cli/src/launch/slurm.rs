@@ -242,6 +242,7 @@ mod tests {
             let orders = Orders {
                 controller: [0; 32],
                 relay: RelayName::Copy,
+                mptcp: false,
                 stay: None,
                 will: Will::default(),
             };

@@ -4,6 +4,7 @@
 //! `/tmp`, so that nothing is left however the run ends. The program also plays the keeper and the
 //! probe of its labs, and the programs that run on their nodes.
 
+mod bonds;
 mod cases;
 mod parts;
 mod shapes;
