@@ -107,7 +107,8 @@ pub struct Cp {
     /// The chain's order: list (as the node list names them), rack, or a node list.
     #[arg(long, default_value = "list", value_name = "ORDER")]
     pub order: String,
-    /// How many lanes, each over its own address of every node [default: all that every node has].
+    /// How many lanes, each over its own address of every node; more than there are addresses share
+    /// those [default: all that every node has; 1 where a lab's NICs are bonded].
     #[arg(long, value_name = "K")]
     pub rails: Option<u16>,
     /// Bytes of a block, such as 1MiB [default: by the file's size].

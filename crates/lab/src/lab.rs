@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use garland_core::cluster::nodelist::fold;
-use garland_core::cluster::topology::NodeId;
+use garland_core::cluster::topology::{NodeId, bounds};
 use garland_sys::namespace::{Entry, Kind, Namespace};
 
 use crate::record::Keeper;
@@ -128,6 +128,22 @@ impl Lab {
     /// The address that others reach a node by.
     pub fn address(&self, node: &str) -> Result<Ipv4Addr, LabError> {
         Ok(self.record.spec.topology.nodes[self.id(node)?].address)
+    }
+
+    /// The addresses of a node that lanes can go by: those of its NICs where each is on a network of
+    /// its own that all nodes are on, else the one that others reach it by.
+    pub fn rails(&self, node: &str) -> Result<Vec<Ipv4Addr>, LabError> {
+        let topology = &self.spec().topology;
+        let id = self.id(node)?;
+        let all = topology.nics_of(id).filter_map(|(_, nic)| nic.address).collect();
+        let rails = bounds::rails(topology) > 1 || bond::by_subflow(topology, id);
+        Ok(if rails { all } else { vec![topology.nodes[id].address] })
+    }
+
+    /// How many lanes a copy takes when nothing is said: one a rail. Where NICs are bonded, one, since
+    /// the bond does the rest.
+    pub fn lanes(&self) -> usize {
+        bounds::rails(&self.spec().topology)
     }
 
     /// Whether its nodes are bonded by subflows, so that programs must ask for MPTCP to use all of
