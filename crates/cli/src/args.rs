@@ -138,7 +138,7 @@ pub struct Launch {
     #[arg(long, value_enum, default_value = "copy", hide = true)]
     pub relay: RelayName,
     /// Data links over MPTCP, on all paths that nodes announce (`ip mptcp endpoint`); plain TCP where
-    /// a kernel lacks it [default: in labs whose nodes are bonded by subflows].
+    /// a kernel lacks it [default: for copies of one lane in labs that are bonded by subflows].
     #[arg(long)]
     pub mptcp: bool,
     /// The lab that lab:.. nodes belong to.

@@ -5,6 +5,7 @@ use garland_core::cluster::topology::paths::{Stream, Ways};
 use garland_core::plan::{HEAD, Lane, NodeId, Plan};
 use garland_lab::Lab;
 use garland_node::Agent;
+use garland_sys::mptcp::Transport;
 use garland_sys::nic;
 use serde::Serialize;
 
@@ -33,9 +34,14 @@ impl Limit {
 
 /// What a lab's wires give to the TCP of this plan, or this host's NIC towards the first agent to
 /// any; `None` where neither says.
-pub fn known(lab: Option<&Lab>, plan: &Plan, agents: &[Result<Agent, String>]) -> Option<Limit> {
+pub fn known(
+    lab: Option<&Lab>,
+    plan: &Plan,
+    transport: Transport,
+    agents: &[Result<Agent, String>],
+) -> Option<Limit> {
     if let Some(lab) = lab {
-        let bits = of_lab(lab, plan)?;
+        let bits = of_lab(lab, plan, transport)?;
         return Some(Limit::new(bits, "TCP payload of the lab's wires".to_owned()));
     }
     let agent = agents.iter().flatten().next()?;
@@ -48,7 +54,7 @@ pub fn known(lab: Option<&Lab>, plan: &Plan, agents: &[Result<Agent, String>]) -
 
 /// Bits per second that all lanes together get when every hop is busy at once: a lane is as fast as
 /// its slowest hop. `None` where the wires have no rate.
-fn of_lab(lab: &Lab, plan: &Plan) -> Option<f64> {
+fn of_lab(lab: &Lab, plan: &Plan, transport: Transport) -> Option<f64> {
     let topology = &lab.spec().topology;
     let ways = Ways::of(topology);
     let place = |id: NodeId| {
@@ -58,7 +64,7 @@ fn of_lab(lab: &Lab, plan: &Plan) -> Option<f64> {
     };
     let hop = |lane: &Lane, ends: &[NodeId]| -> Option<Vec<Stream>> {
         let (from, to) = (place(ends[0])?, place(ends[1])?);
-        if lab.wants_mptcp() {
+        if transport == Transport::Mptcp {
             return Some(ways.between(from, to));
         }
         let addresses = lab.rails(&topology.nodes[to].name).ok()?;

@@ -26,6 +26,12 @@ impl Shares {
     pub(crate) fn path(&self) -> &Path {
         self.group.path()
     }
+
+    /// Takes the groups away: nothing came of the lab.
+    pub(crate) fn remove(self) {
+        // What is left, the next command removes.
+        let _ = self.group.remove();
+    }
 }
 
 /// Makes the groups; `None` where no node has a share. An error says where it was tried.

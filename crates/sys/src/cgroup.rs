@@ -44,7 +44,8 @@ fn find(mounts: &str, own: &str, controllers: impl Fn(&Path) -> String) -> Vec<P
         own.lines().find_map(|line| {
             let (_, rest) = line.split_once(':')?;
             let (names, path) = rest.split_once(':')?;
-            let is_it = if v1 { names.split(',').any(|name| name == "cpu") } else { names.is_empty() };
+            let is_it =
+                if v1 { names.split(',').any(|name| name == "cpu") } else { names.is_empty() };
             is_it.then_some(path)
         })
     };

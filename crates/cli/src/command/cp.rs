@@ -62,7 +62,9 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         quiet: cp.quiet || args.json,
     };
     let fleet = muster.assemble()?;
-    let limit = limit::known(lab.as_ref(), &plan, &fleet.agents);
+    let mptcp = cp.launch.speaks_mptcp(lab.as_ref(), plan.lanes.len());
+    let transport = Transport::mptcp_if(mptcp);
+    let limit = limit::known(lab.as_ref(), &plan, transport, &fleet.agents);
     let congestion = match &cp.congestion {
         Some(name) => vec![name.clone()],
         None => tcp::PREFERRED.map(str::to_owned).to_vec(),
@@ -73,7 +75,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         destination: sink(cp, &source, &path)?,
         sealed: !cp.clear,
         congestion: congestion.clone(),
-        transport: Transport::mptcp_if(cp.launch.speaks_mptcp(lab.as_ref())),
+        transport,
         policy: Policy::for_nodes(nodes.len()),
     };
     let mut bars = Bars::new(&plan, cp.quiet || args.json).silent(cp.quiet);

@@ -47,9 +47,15 @@ pub fn enter(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>,
 }
 
 impl Launch {
-    /// Whether data links speak MPTCP: as told, and in a lab that is bonded so.
-    pub fn speaks_mptcp(&self, lab: Option<&Lab>) -> bool {
+    /// Whether agents take MPTCP: as told, and in a lab that is bonded so.
+    pub fn takes_mptcp(&self, lab: Option<&Lab>) -> bool {
         self.mptcp || lab.is_some_and(Lab::wants_mptcp)
+    }
+
+    /// Whether a copy of so many lanes is made over MPTCP: as told, and in a lab that is bonded so
+    /// where one lane must use all NICs. Of several, each has a NIC of its own.
+    pub fn speaks_mptcp(&self, lab: Option<&Lab>, lanes: usize) -> bool {
+        self.mptcp || lanes == 1 && lab.is_some_and(Lab::wants_mptcp)
     }
 }
 
