@@ -107,7 +107,8 @@ pub struct Cp {
     /// The chain's order: list (as the node list names them), rack, or a node list.
     #[arg(long, default_value = "list", value_name = "ORDER")]
     pub order: String,
-    /// How many lanes, each over its own address of every node [default: all that every node has].
+    /// How many lanes, each over its own address of every node; more than there are addresses share
+    /// those [default: all that every node has; 1 where a lab's NICs are bonded].
     #[arg(long, value_name = "K")]
     pub rails: Option<u16>,
     /// Bytes of a block, such as 1MiB [default: by the file's size].
@@ -137,7 +138,7 @@ pub struct Launch {
     #[arg(long, value_enum, default_value = "copy", hide = true)]
     pub relay: RelayName,
     /// Data links over MPTCP, on all paths that nodes announce (`ip mptcp endpoint`); plain TCP where
-    /// a kernel lacks it [default: in labs whose nodes are bonded by subflows].
+    /// a kernel lacks it [default: for copies of one lane in labs that are bonded by subflows].
     #[arg(long)]
     pub mptcp: bool,
     /// The lab that lab:.. nodes belong to.

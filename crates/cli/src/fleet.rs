@@ -95,7 +95,7 @@ impl Muster<'_> {
         let orders = Orders {
             controller: keys.public,
             relay: self.launch.relay,
-            mptcp: self.launch.speaks_mptcp(self.lab),
+            mptcp: self.launch.takes_mptcp(self.lab),
             stay: self.stay,
             will: will.clone(),
         };

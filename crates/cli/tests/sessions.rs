@@ -120,8 +120,9 @@ fn help_of_cp() {
           --save-plan <FILE>     Save the plan as JSON
           --order <ORDER>        The chain's order: list (as the node list names them), rack, or a node
                                  list [default: list]
-          --rails <K>            How many lanes, each over its own address of every node [default: all
-                                 that every node has]
+          --rails <K>            How many lanes, each over its own address of every node; more than
+                                 there are addresses share those [default: all that every node has; 1
+                                 where a lab's NICs are bonded]
           --block-size <SIZE>    Bytes of a block, such as 1MiB [default: by the file's size]
           --congestion <NAME>    The congestion control to ask for on data links [default: cubic, else
                                  reno]

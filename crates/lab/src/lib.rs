@@ -29,6 +29,7 @@ mod record;
 mod route;
 mod shape;
 pub mod shaping;
+mod share;
 mod spec;
 mod state;
 mod status;

@@ -50,7 +50,7 @@ pub struct AgentConfig {
     pub stay: Option<Duration>,
     /// How bytes go through this node.
     pub path: RelayPath,
-    /// What its links speak.
+    /// What it takes for links; each copy says what links are opened by.
     pub transport: Transport,
 }
 
@@ -235,7 +235,7 @@ impl Agent {
         self.config.path
     }
 
-    /// What its links speak.
+    /// What it takes for links, and opens those by that stand.
     pub fn transport(&self) -> Transport {
         self.config.transport
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use garland_core::proto::{Begin, Copy, FromAgent, RelayEvent, Sink};
+use garland_sys::mptcp::Transport;
 
 use crate::agent::{Agent, Expected};
 use crate::budget::{Busy, Share};
@@ -74,7 +75,7 @@ impl Part {
                 lane_count: begin.lanes.len(),
                 store,
                 congestion: begin.congestion.clone(),
-                transport: agent.transport(),
+                transport: Transport::mptcp_if(begin.mptcp),
                 parking: agent.parking().cloned(),
                 notices: Box::new(move |notice| teller.send(&to_message(copy, notice, &report))),
             })

@@ -2,6 +2,7 @@
 //! where the feature may be missing. All unsafe code of the project lives here, each with its
 //! reason. Nothing here knows of clusters or copies.
 
+pub mod cgroup;
 pub mod clock;
 pub mod confine;
 pub mod event;

@@ -7,6 +7,7 @@ use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::{Layout, Order, Plan, chain_order};
 use garland_core::proto::{Destination, Policy};
 use garland_core::units::bytes;
+use garland_lab::Lab;
 use garland_node::{CopyJob, Source, run_copy};
 use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
 
@@ -31,7 +32,14 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let inventory = Inventory::open(args)?;
     let (nodes, path) = ends::destination(&inventory, &cp.destination)?;
     let source = Arc::new(ends::source(&cp.source)?);
-    let (plan, nodes) = make_plan(&inventory, cp, &source, nodes)?;
+    let places = Places::open()?;
+    // A plan can be had without the lab.
+    let lanes = match lab::find(&nodes, &places, &cp.launch.lab) {
+        Ok(lab) => lab.as_ref().map(Lab::lanes),
+        Err(_) if cp.dry_run => None,
+        Err(failure) => return Err(failure),
+    };
+    let (plan, nodes) = make_plan(&inventory, cp, &source, nodes, lanes)?;
     if let Some(file) = &cp.save_plan {
         let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
         std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))?;
@@ -39,7 +47,6 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     if cp.dry_run {
         return tell_plan(args, &plan);
     }
-    let places = Places::open()?;
     let lab = lab::enter(&nodes, &places, &cp.launch.lab)?;
     let run = Run::begin(&places, "cp")?;
     run.keep("plan.json", &plan)?;
@@ -55,7 +62,9 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         quiet: cp.quiet || args.json,
     };
     let fleet = muster.assemble()?;
-    let limit = limit::known(lab.as_ref(), &fleet.agents);
+    let mptcp = cp.launch.speaks_mptcp(lab.as_ref(), plan.lanes.len());
+    let transport = Transport::mptcp_if(mptcp);
+    let limit = limit::known(lab.as_ref(), &plan, transport, &fleet.agents);
     let congestion = match &cp.congestion {
         Some(name) => vec![name.clone()],
         None => tcp::PREFERRED.map(str::to_owned).to_vec(),
@@ -66,7 +75,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         destination: sink(cp, &source, &path)?,
         sealed: !cp.clear,
         congestion: congestion.clone(),
-        transport: Transport::mptcp_if(cp.launch.speaks_mptcp(lab.as_ref())),
+        transport,
         policy: Policy::for_nodes(nodes.len()),
     };
     let mut bars = Bars::new(&plan, cp.quiet || args.json).silent(cp.quiet);
@@ -100,12 +109,14 @@ fn tell_plan(args: &Args, plan: &Plan) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The plan, and the nodes in its order.
+/// The plan, and the nodes in its order; by so many `lanes` where neither the user nor the cluster
+/// file say.
 fn make_plan(
     inventory: &Inventory,
     cp: &Cp,
     source: &Source,
     nodes: Vec<Node>,
+    lanes: Option<usize>,
 ) -> Result<(Plan, Vec<Node>), Failure> {
     let layout = match &cp.block_size {
         None => Layout::fitting(source.length()),
@@ -123,7 +134,8 @@ fn make_plan(
     let racks: Vec<_> = nodes.iter().map(|node| (node.name.clone(), node.rack.clone())).collect();
     let places = chain_order(&order, &racks).map_err(Failure::usage)?;
     let nodes: Vec<Node> = places.into_iter().map(|place| nodes[place].clone()).collect();
-    let rails = nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(1).max(1);
+    let rails = nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(1);
+    let rails = rails.max(lanes.unwrap_or(1));
     let rails = cp.rails.unwrap_or(u16::try_from(rails).unwrap_or(1));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let plan = Plan::broadcast(layout, &names, rails).map_err(Failure::usage)?;
