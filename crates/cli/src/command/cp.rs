@@ -91,15 +91,20 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         .with_congestion(tcp::congestion_in_force(&names).ok())
         .with_limit(limit);
     run.keep("result.json", &result)?;
+    tell(args, &path, &result)?;
+    Ok(result.exit(cp.min_ok))
+}
+
+fn tell(args: &Args, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
     if args.json {
-        print_json(&result)?;
+        print_json(result)
     } else if path == b"-" {
         // Standard output has the bytes themselves.
         eprint!("{result}");
+        Ok(())
     } else {
-        output::print(&result)?;
+        output::print(result)
     }
-    Ok(result.exit(cp.min_ok))
 }
 
 fn tell_plan(args: &Args, plan: &Plan) -> Result<Exit, Failure> {
