@@ -20,12 +20,12 @@ struct Expected {
 fn a_copy_gets_what_its_bond_gives() {
     // A hash may put both lanes on one wire; they get one wire's rate at least.
     let cases = [
-        Expected { selector: "packet", lanes: "1", limit: 2.0, least: 1.1, most: 2.0 },
-        Expected { selector: "packet", lanes: "2", limit: 2.0, least: 1.1, most: 2.0 },
+        Expected { selector: "packet", lanes: "1", limit: 2.0, least: 1.02, most: 2.0 },
+        Expected { selector: "packet", lanes: "2", limit: 2.0, least: 1.02, most: 2.0 },
         Expected { selector: "flow", lanes: "1", limit: 1.0, least: 0.5, most: 1.0 },
         Expected { selector: "flow", lanes: "2", limit: 2.0, least: 0.5, most: 2.0 },
-        Expected { selector: "subflow", lanes: "1", limit: 2.0, least: 1.1, most: 2.0 },
-        Expected { selector: "subflow", lanes: "2", limit: 2.0, least: 1.1, most: 2.0 },
+        Expected { selector: "subflow", lanes: "1", limit: 2.0, least: 1.02, most: 2.0 },
+        Expected { selector: "subflow", lanes: "2", limit: 2.0, least: 1.02, most: 2.0 },
     ];
     for selector in ["packet", "flow", "subflow"] {
         let scratch = Scratch::new(&format!("bond-{selector}"));
