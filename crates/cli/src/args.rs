@@ -218,29 +218,60 @@ pub struct Lab {
     pub command: LabCommand,
 }
 
+/// What a lab emulates.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(group = clap::ArgGroup::new("emulated").args(["topology", "nodes"]).required(true))]
+pub struct What {
+    /// A topology file, or a scenario's name.
+    pub topology: Option<String>,
+    /// So many nodes on one switch, beside the head.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub nodes: Option<u32>,
+    /// The rate of every wire of that switch, such as 1gbit; unshaped without it.
+    #[arg(long, conflicts_with = "topology")]
+    pub rate: Option<String>,
+}
+
 /// The lab's commands.
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
-    /// Build a lab: nodes n1.. and a head n0 on one switch
+    /// Build a lab: a topology, or nodes n1.. and a head n0 on one switch
     Up {
-        /// How many nodes, beside the head.
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-        nodes: u32,
-        /// The rate of every wire, such as 1gbit; unshaped without it.
-        #[arg(long)]
-        rate: Option<String>,
+        /// What to emulate.
+        #[command(flatten)]
+        what: What,
         /// The lab's name.
         #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
         lab: String,
         /// Where the nodes' folders go.
         #[arg(long, value_name = "DIR")]
         roots: Option<PathBuf>,
-        /// Measure a wire and compare it with theory.
+        /// Measure all media and pairs of nodes, and compare them with theory: 15 s at most.
         #[arg(long)]
         check: bool,
         /// Print the steps and stop.
         #[arg(long)]
         dry_run: bool,
+    },
+    /// Build a lab, run a command of this machine beside it, and tear it down whatever happens
+    ///
+    /// The command, garland cp for instance, reaches the lab's nodes as lab:n1 while it runs.
+    Run {
+        /// What to emulate.
+        #[command(flatten)]
+        what: What,
+        /// The lab's name.
+        #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
+        lab: String,
+        /// Where the nodes' folders go.
+        #[arg(long, value_name = "DIR")]
+        roots: Option<PathBuf>,
+        /// Check the lab first; the command isn't run where that finds a fault.
+        #[arg(long)]
+        check: bool,
+        /// The command and its arguments.
+        #[arg(last = true)]
+        command: Vec<OsString>,
     },
     /// Show the labs of this machine
     Status,

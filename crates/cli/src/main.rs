@@ -15,6 +15,7 @@ mod result;
 mod run;
 mod scenario;
 mod standing;
+mod topology;
 mod ui;
 
 use std::process::ExitCode;

@@ -107,12 +107,76 @@ pub fn steps(spec: &Spec) -> Vec<Step> {
 
 #[cfg(test)]
 mod tests {
+    use garland_core::cluster::topology::shapes::*;
+    use garland_core::cluster::topology::{Selector, Topology};
+
     use super::*;
 
     fn printed(nodes: u32, rate: Option<u64>) -> String {
-        let spec = Spec::switch("lab", nodes, rate);
-        let lines: Vec<_> = steps(&spec).iter().map(Step::to_string).collect();
+        lines(&Spec::switch("lab", nodes, rate))
+    }
+
+    fn lines(spec: &Spec) -> String {
+        let lines: Vec<_> = steps(spec).iter().map(Step::to_string).collect();
         lines.join("\n")
+    }
+
+    /// The steps of a topology, without what every node's settings have in common.
+    fn of(topology: Topology) -> String {
+        let spec = Spec { name: "lab".to_owned(), topology, roots: None };
+        spec.validate().unwrap();
+        let common = ["_media sysctl", "disable_ipv6", "tcp_rmem", "tcp_wmem", "set lo up"];
+        let all = lines(&spec);
+        let own = all.lines().filter(|line| !common.iter().any(|common| line.contains(common)));
+        own.collect::<Vec<_>>().join("\n")
+    }
+
+    fn basis(nodes: u32) -> Basis {
+        Basis::numbered("shape", nodes).at("10mbit".parse().unwrap())
+    }
+
+    #[test]
+    fn a_hub() {
+        insta::assert_snapshot!(of(hub(&basis(2))));
+    }
+
+    #[test]
+    fn a_backplane() {
+        insta::assert_snapshot!(of(switch(&basis(1), Some("15mbit".parse().unwrap()))));
+    }
+
+    #[test]
+    fn a_star() {
+        insta::assert_snapshot!(of(star(&basis(2), Between::Forwarded)));
+    }
+
+    #[test]
+    fn a_routed_mesh() {
+        let measures = Mesh {
+            columns: 2,
+            segment: Segment::Hub,
+            joined: Joined::Routed,
+            both: Some(Selector::Packet),
+        };
+        insta::assert_snapshot!(of(mesh(&basis(3), &measures)));
+    }
+
+    #[test]
+    fn a_switched_mesh() {
+        let measures =
+            Mesh { columns: 2, segment: Segment::Hub, joined: Joined::Switched, both: None };
+        insta::assert_snapshot!(of(mesh(&basis(3), &measures)));
+    }
+
+    #[test]
+    fn a_ring() {
+        insta::assert_snapshot!(of(ring(&basis(2))));
+    }
+
+    #[test]
+    fn leaves_and_spines() {
+        let measures = LeafSpine { leaves: 2, spines: 2, uplink: None };
+        insta::assert_snapshot!(of(leaf_spine(&basis(3), &measures)));
     }
 
     #[test]

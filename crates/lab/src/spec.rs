@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use garland_core::cluster::nodelist::fold;
 use garland_core::cluster::topology::Topology;
 use serde::{Deserialize, Serialize};
 
@@ -62,11 +63,12 @@ impl Spec {
                 able as f64 / 1e9
             ));
         }
-        for medium in self.topology.media.iter().filter(|medium| medium.latency.0 > 0) {
+        let slow = self.topology.media.iter().filter(|medium| medium.latency.0 > 0);
+        let slow: Vec<&str> = slow.map(|medium| medium.name.as_str()).collect();
+        if !slow.is_empty() {
             cautions.push(format!(
-                "medium {}: its latency of {} isn't emulated: labs delay no frames, they only queue \
-                 them",
-                medium.name, medium.latency
+                "the latency of {} isn't emulated: labs don't delay frames, they only queue them",
+                fold(&slow)
             ));
         }
         cautions
@@ -117,5 +119,8 @@ mod tests {
         assert!(Spec::switch("lab", 20, Some(1_000_000_000)).cautions(2).is_empty());
         assert_eq!(Spec::switch("lab", 30, Some(1_000_000_000)).cautions(2).len(), 1);
         assert!(Spec::switch("lab", 30, None).cautions(2).is_empty());
+        let mut far = Spec::switch("lab", 2, None);
+        far.topology.media[0].latency = garland_core::units::Nanos(50_000);
+        assert!(far.cautions(2)[0].starts_with("the latency of switch isn't emulated"));
     }
 }

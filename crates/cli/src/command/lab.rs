@@ -2,29 +2,30 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::ExitStatus;
 
 use garland_core::units::{Nanos, Rate};
 use garland_lab::check::Report;
 use garland_lab::{Lab, Spec, plan};
 
 use super::lab_result::{DownResult, StatusResult, UpResult};
-use crate::args::{Args, LabCommand};
+use super::lab_run;
+use crate::args::{Args, LabCommand, What};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::launch::lab::state;
 use crate::nodes::LAB_PREFIX;
 use crate::places::Places;
 use crate::result::{Head, Phases, print_json};
 use crate::standing::Shelf;
+use crate::topology;
 use crate::ui::output;
 
 /// Does what the user asked of a lab.
 pub fn run(args: &Args, command: &LabCommand) -> Result<Exit, Failure> {
     match command {
-        LabCommand::Up { nodes, rate, lab, roots, check, dry_run } => {
-            let rate = rate.as_deref().map(str::parse::<Rate>).transpose();
-            let rate = rate.map_err(Failure::usage)?.map(|rate| rate.bits_per_second());
-            let spec = Spec { roots: roots.clone(), ..Spec::switch(lab, *nodes, rate) };
-            spec.validate().map_err(Failure::usage)?;
+        LabCommand::Up { what, lab, roots, check, dry_run } => {
+            let spec = spec(what, lab, roots.clone())?;
             if *dry_run {
                 let steps: String =
                     plan::steps(&spec).iter().map(|step| format!("{step}\n")).collect();
@@ -33,16 +34,34 @@ pub fn run(args: &Args, command: &LabCommand) -> Result<Exit, Failure> {
             }
             up(args, spec, *check)
         }
+        LabCommand::Run { what, lab, roots, check, command } => {
+            lab_run::run(args, spec(what, lab, roots.clone())?, *check, command)
+        }
         LabCommand::Status => status(args),
         LabCommand::Exec { lab, node, command } => exec(lab, node, command),
         LabCommand::Down { lab } => down(args, lab),
     }
 }
 
-fn up(args: &Args, spec: Spec, check: bool) -> Result<Exit, Failure> {
-    let mut phases = Phases::begin();
+/// What is to be built; refused where it can't be.
+fn spec(what: &What, lab: &str, roots: Option<PathBuf>) -> Result<Spec, Failure> {
+    let rate = what.rate.as_deref().map(str::parse::<Rate>).transpose();
+    let rate = rate.map_err(Failure::usage)?.map(|rate| rate.bits_per_second());
+    let spec = match (&what.topology, what.nodes) {
+        (Some(argument), _) => {
+            Spec { name: lab.to_owned(), topology: topology::load(argument)?, roots }
+        }
+        (None, Some(nodes)) => Spec { roots, ..Spec::switch(lab, nodes, rate) },
+        (None, None) => return Err(Failure::usage("say what to emulate: a topology, or --nodes")),
+    };
+    spec.validate().map_err(Failure::usage)?;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     spec.cautions(cpus).iter().for_each(|caution| eprintln!("caution: {caution}"));
+    Ok(spec)
+}
+
+fn up(args: &Args, spec: Spec, check: bool) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
     let lab = Lab::up(&state(&Places::open()?)?, spec).map_err(Failure::nothing)?;
     let took = phases.end("build");
     if !args.json {
@@ -92,8 +111,13 @@ fn exec(lab: &str, node: &str, words: &[OsString]) -> Result<Exit, Failure> {
     let mut command = lab.command(node, program).map_err(Failure::nothing)?;
     let status = command.args(words).status();
     let status = status.or_nothing(format!("starting {}", program.to_string_lossy()))?;
+    Ok(Exit::Code(code_of(status)))
+}
+
+/// A command's end as shells tell it: its code, or 128 and the signal that ended it.
+pub(super) fn code_of(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-    Ok(Exit::Code(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)))
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)
 }
 
 fn down(args: &Args, name: &str) -> Result<Exit, Failure> {

@@ -29,6 +29,20 @@ impl UpResult {
     }
 }
 
+/// The result object `garland.lab-run/1`.
+#[derive(Serialize)]
+pub struct RunResult {
+    /// What every result begins with.
+    #[serde(flatten)]
+    pub head: Head,
+    /// The lab's name.
+    pub lab: String,
+    /// What its media gave, if that was asked for.
+    pub check: Option<Report>,
+    /// The command's exit code; none where it wasn't run.
+    pub code: Option<u8>,
+}
+
 /// The result object `garland.lab-status/1`.
 #[derive(Serialize)]
 pub struct StatusResult {

@@ -9,6 +9,7 @@ mod ends;
 mod exec;
 mod lab;
 mod lab_result;
+mod lab_run;
 mod net;
 mod scenario;
 mod shell;
@@ -44,8 +45,10 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 /// Whether `--json` means something to a command.
 fn has_result(command: &Command) -> bool {
     match command {
-        Command::Lab(lab) => match lab.command {
+        Command::Lab(lab) => match &lab.command {
             LabCommand::Up { dry_run, .. } => !dry_run,
+            // A command's own output and the result would be one muddle.
+            LabCommand::Run { command, .. } => command.is_empty(),
             LabCommand::Status | LabCommand::Down { .. } => true,
             LabCommand::Exec { .. } => false,
         },

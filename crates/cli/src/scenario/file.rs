@@ -42,15 +42,15 @@ pub struct Topology {
     /// Nodes beside the head.
     pub nodes: u32,
     /// What joins them.
-    pub medium: MediumName,
+    pub shape: ShapeName,
     /// The rate of every wire.
     pub rate: String,
 }
 
-/// The media.
+/// The shapes.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum MediumName {
+pub enum ShapeName {
     /// Full duplex, store and forward.
     Switch,
 }
@@ -147,6 +147,12 @@ pub fn all() -> Result<Vec<Scenario>, Failure> {
 /// The text of a scenario that comes with Garland.
 pub fn text(name: &str) -> Option<&'static str> {
     OWN.iter().find(|(own, _)| *own == name).map(|(_, text)| *text)
+}
+
+/// The text of the scenario `name`, if it comes with Garland.
+pub fn text(name: &str) -> Option<&'static str> {
+    let named = |text: &&str| Scenario::parse(text).is_ok_and(|scenario| scenario.name == name);
+    OWN.iter().copied().find(named)
 }
 
 /// The scenario `name`: one that comes with Garland, or a file.

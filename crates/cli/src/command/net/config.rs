@@ -9,13 +9,14 @@ use garland_sys::process;
 
 use super::change::Change;
 use super::tool::{self, Live};
-use super::{diff, guard, read};
+use super::{diff, guard};
 use crate::args::{FormatName, NetConfig};
 use crate::failure::{Exit, Failure, OrFailure};
+use crate::topology;
 
 /// Writes the configuration of one node or of all.
 pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
-    let topology = read(&options.topology)?;
+    let topology = topology::load(&options.topology)?;
     let format = format(options.format);
     let names = nic_names(&options.map)?;
     if options.all {

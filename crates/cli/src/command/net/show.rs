@@ -7,11 +7,12 @@ use garland_core::cluster::topology::{Inventory, Price, Topology};
 use serde::Serialize;
 
 use super::bounds::{Bound, bounds};
-use super::{read, tables};
+use super::tables;
 use crate::args::{Args, NetShow};
 use crate::drawing;
 use crate::failure::{Exit, Failure};
 use crate::result::{Head, Phases, print_json};
+use crate::topology;
 use crate::ui::output;
 
 /// The result object `garland.net-show/1`.
@@ -28,7 +29,7 @@ struct ShowResult {
 /// Shows a topology, and draws it into a file if that is asked for.
 pub fn run(args: &Args, show: &NetShow) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let topology = read(&show.topology)?;
+    let topology = topology::load(&show.topology)?;
     phases.end("read");
     if let Some(file) = &show.svg {
         fs::write(file, drawing::svg(&topology)).map_err(|error| {

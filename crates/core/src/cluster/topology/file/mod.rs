@@ -77,9 +77,6 @@
 //! | `rail` | `rails` |
 //! | `explicit` | everything is written out, as [below](#explicit) |
 //!
-//! Where there are hubs, `collisions = true` in `[topology]` is for all of them, and in a
-//! `[[topology.medium]]` for that one.
-//!
 //! # Explicit
 //!
 //! ```
@@ -100,7 +97,6 @@
 //! name = "lab"
 //! kind = "hub"
 //! rate = "10mbit"
-//! collisions = true          # its stations lose time to them; false by default
 //!
 //! [[topology.medium]]
 //! name = "link"

@@ -176,10 +176,6 @@ fn at_most(
     Err(Fault::new(section.span_of("nodes"), problem))
 }
 
-pub(super) fn out_of_place(
-    section: &Section<'_>,
-    key: &'static str,
-    reason: &'static str,
-) -> Fault {
+fn out_of_place(section: &Section<'_>, key: &'static str, reason: &'static str) -> Fault {
     Fault::new(section.span_of(key), TopologyFileProblem::OutOfPlace { key, reason })
 }

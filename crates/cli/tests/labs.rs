@@ -1,0 +1,86 @@
+//! `garland lab` with topologies: what is built, run beside it, refused, and always torn down.
+
+use garland_testkit::{Garland, Scratch};
+
+/// A server between three nodes, each on a wire of its own.
+const STAR: &str = "version = 1\n[topology]\nshape = \"star\"\nnodes = \"srv,a,b,c-1\"\n";
+
+fn garland(scratch: &Scratch) -> Garland<'_> {
+    Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
+}
+
+/// The path of the star's file.
+fn star(scratch: &Scratch) -> String {
+    let path = scratch.folder().join("star.toml");
+    std::fs::write(&path, STAR).unwrap();
+    path.display().to_string()
+}
+
+#[track_caller]
+fn nothing_is_up(garland: &Garland<'_>) {
+    let said = garland.run(&["lab", "status"]).with_code(0);
+    assert!(said.out.starts_with("no lab is up"), "{}", said.out);
+}
+
+#[test]
+fn a_command_reaches_the_nodes_and_its_code_comes_back() {
+    let scratch = Scratch::new("lab-run");
+    let (garland, star) = (garland(&scratch), star(&scratch));
+    let own = env!("CARGO_BIN_EXE_garland");
+    let reach = ["lab", "run", &star, "--", own, "exec", "lab:a,lab:c-1", "--", "hostname"];
+    let said = garland.run(&reach).with_code(0);
+    // Each has said its own name, which is folded.
+    assert_eq!(said.out, "lab:a,lab:c-1: <node>\n");
+    assert!(said.err.contains("the head srv and lab:a,b,c-1"), "{}", said.err);
+    garland.run(&["lab", "run", &star, "--", "sh", "-c", "exit 7"]).with_code(7);
+    garland.run(&["lab", "run", &star, "--", "no-such-program"]).with_code(3);
+    nothing_is_up(&garland);
+}
+
+#[test]
+fn a_request_to_end_takes_the_lab_down() {
+    let scratch = Scratch::new("lab-run-ends");
+    let (garland, star) = (garland(&scratch), star(&scratch));
+    let sign = scratch.folder().join("running").display().to_string();
+    let script = format!("touch {sign}; exec sleep 60");
+    let mut command = garland.command(&["lab", "run", &star, "--", "sh", "-c", &script]);
+    let mut running = command.spawn().unwrap();
+    while !std::path::Path::new(&sign).exists() {
+        assert!(running.try_wait().unwrap().is_none(), "it ended early");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let process = garland_sys::identity::signal(running.id(), garland_sys::identity::Signal::TERM);
+    process.unwrap();
+    assert_eq!(running.wait().unwrap().code(), Some(143));
+    nothing_is_up(&garland);
+}
+
+#[test]
+fn topologies_are_checked_before_anything_is_built() {
+    let scratch = Scratch::new("lab-refused");
+    let garland = garland(&scratch);
+    let with = |text: &str| {
+        let path = scratch.folder().join("wrong.toml");
+        std::fs::write(&path, text).unwrap();
+        let said = garland.run(&["lab", "up", &path.display().to_string()]).with_code(2);
+        said.err.clone()
+    };
+    assert!(with("version = 1\n[topology]\nshape = \"hub\"\nnodes = 2\n").contains("rate"));
+    let fast = "version = 1\n[topology]\nshape = \"switch\"\nnodes = 2\nrate = \"400gbit\"\n";
+    assert!(with(fast).contains("beyond this host"));
+    assert!(with(&STAR.replace("star", "stra")).contains("star"), "the nearest word is named");
+    assert!(garland.run(&["lab", "up", "nowhere.toml"]).with_code(2).err.contains("nowhere.toml"));
+    garland.run(&["lab", "up"]).with_code(2);
+    nothing_is_up(&garland);
+}
+
+#[test]
+fn the_steps_are_printed() {
+    let scratch = Scratch::new("lab-steps");
+    let (garland, star) = (garland(&scratch), star(&scratch));
+    let said = garland.run(&["lab", "up", &star, "--dry-run"]).with_code(0);
+    assert!(said.out.contains("ip -n srv addr add 10.88.0.10 peer 10.88.0.13/32 dev eth2"));
+    let scenario = garland.run(&["lab", "up", "dolly-2005", "--dry-run"]).with_code(0);
+    assert!(scenario.out.contains("ip netns add n20"), "{}", scenario.out);
+    nothing_is_up(&garland);
+}
