@@ -149,12 +149,6 @@ pub fn text(name: &str) -> Option<&'static str> {
     OWN.iter().find(|(own, _)| *own == name).map(|(_, text)| *text)
 }
 
-/// The text of the scenario `name`, if it comes with Garland.
-pub fn text(name: &str) -> Option<&'static str> {
-    let named = |text: &&str| Scenario::parse(text).is_ok_and(|scenario| scenario.name == name);
-    OWN.iter().copied().find(named)
-}
-
 /// The scenario `name`: one that comes with Garland, or a file.
 pub fn find(name: &str) -> Result<Scenario, Failure> {
     if let Some(scenario) = all()?.into_iter().find(|scenario| scenario.name == name) {
