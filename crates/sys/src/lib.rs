@@ -17,5 +17,6 @@ pub mod random;
 pub mod schedule;
 pub mod signal;
 pub mod tcp;
+pub mod tcp_info;
 pub mod terminal;
 pub mod watch;
