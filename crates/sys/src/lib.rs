@@ -10,6 +10,7 @@ pub mod init;
 pub mod mptcp;
 pub mod namespace;
 pub mod nic;
+pub mod pinning;
 pub mod pipe;
 pub mod process;
 pub mod proxy;

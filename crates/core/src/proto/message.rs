@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use super::frame::Copy;
+use super::probe::{Finding, Meeting};
 use super::seal::Secret;
 use crate::plan::{LaneBlocks, Layout, NodeId};
 
@@ -98,6 +99,10 @@ pub enum ToAgent {
     /// Give your own program to whoever presents one of these tickets, each good once, for so many
     /// seconds at most, and no longer than this channel is open.
     ServeBinary(Vec<Secret>, u16),
+    /// Meet another agent and measure what lies between.
+    Probe(Box<Meeting>),
+    /// That meeting is over, whatever became of it.
+    EndProbe(Copy),
 }
 
 /// Which side of a node a link is on.
@@ -199,6 +204,10 @@ pub enum FromAgent {
     Exited(i32),
     /// The command couldn't be started.
     ExecFailed(String),
+    /// A meeting has found something out; there may be more.
+    Found(Copy, Box<Finding>),
+    /// A meeting is over at this agent: as planned, or why not.
+    ProbeEnded(Copy, Option<String>),
 }
 
 /// The most lanes a copy may have.
