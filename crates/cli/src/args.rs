@@ -144,6 +144,10 @@ pub struct Launch {
     /// The lab that lab:.. nodes belong to.
     #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
     pub lab: String,
+    /// The lab's node that this command runs on and copies from, such as lab:n3 [default: the lab's
+    /// first].
+    #[arg(long, value_name = "NODE")]
+    pub from: Option<String>,
     /// Where local[..] nodes have their folders [default: under Garland's state].
     #[arg(long, value_name = "DIR")]
     pub local_root: Option<PathBuf>,
