@@ -442,9 +442,9 @@ pub enum ScenarioCommand {
     Run {
         /// Its name.
         name: String,
-        /// The file's length as a share of the published one.
-        #[arg(long, default_value_t = 1.0)]
-        scale: f64,
+        /// The file's length as a share of the published one [default: the scenario's].
+        #[arg(long)]
+        scale: Option<f64>,
     },
 }
 
