@@ -493,6 +493,9 @@ pub struct Agent {
     /// Links speak MPTCP where the kernel has it.
     #[arg(long)]
     pub mptcp: bool,
+    /// Bytes per second of an emulated node's disk.
+    #[arg(long, value_name = "RATE")]
+    pub disk: Option<u64>,
     /// Leave whoever started it behind, and write complaints to a file.
     #[arg(long)]
     pub detach: bool,

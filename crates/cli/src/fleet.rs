@@ -96,6 +96,7 @@ impl Muster<'_> {
             controller: keys.public,
             relay: self.launch.relay,
             mptcp: self.launch.takes_mptcp(self.lab),
+            disk: None,
             stay: self.stay,
             will: will.clone(),
         };

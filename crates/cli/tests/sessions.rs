@@ -128,14 +128,14 @@ fn help_of_cp() {
                                  reno]
           --min-ok <N>           Exit with 0 when at least N nodes have the file
       -q, --quiet                No progress
-          --cluster <FILE>       The cluster file: nodes, groups, racks, rails, ssh options [default:
-                                 ./cluster.toml, then ~/.config/garland/cluster.toml, if there]
           --launcher <LAUNCHER>  How to start agents on nodes [default: the cluster file's, else ssh]
                                  [possible values: ssh, slurm, local]
+          --cluster <FILE>       The cluster file: nodes, groups, racks, rails, ssh options [default:
+                                 ./cluster.toml, then ~/.config/garland/cluster.toml, if there]
           --json                 One JSON object on standard output instead of tables
           --mptcp                Data links over MPTCP, on all paths that nodes announce (`ip mptcp
-                                 endpoint`); plain TCP where a kernel lacks it [default: in labs whose
-                                 nodes are bonded by subflows]
+                                 endpoint`); plain TCP where a kernel lacks it [default: for copies of
+                                 one lane in labs that are bonded by subflows]
           --lab <NAME>           The lab that lab:.. nodes belong to [default: lab]
           --local-root <DIR>     Where local[..] nodes have their folders [default: under Garland's
                                  state]

@@ -155,6 +155,12 @@ impl Lab {
         bond::wants_mptcp(&self.spec().topology)
     }
 
+    /// Bytes per second of a node's disk, where it is slower than the machine's.
+    pub fn disk(&self, node: &str) -> Result<Option<u64>, LabError> {
+        let disk = self.spec().topology.nodes[self.id(node)?].disk;
+        Ok(disk.map(|rate| rate.bits_per_second() / 8))
+    }
+
     /// The root folder of a node, on the host.
     pub fn root(&self, node: &str) -> Result<PathBuf, LabError> {
         self.id(node)?;

@@ -18,6 +18,7 @@ use thiserror::Error;
 use crate::budget::{Budget, Share};
 use crate::chain;
 use crate::conduit::Path as RelayPath;
+use crate::disk::Disk;
 use crate::exec;
 use crate::giving::Tickets;
 use crate::listener;
@@ -27,6 +28,7 @@ use crate::parking::Parking;
 use crate::part::{Part, Refusal};
 use crate::seat::Seat;
 use crate::session::Session;
+use crate::survey::Surveyor;
 
 /// How often an agent says that it is alive.
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -50,6 +52,8 @@ pub struct AgentConfig {
     pub stay: Option<Duration>,
     /// How bytes go through this node.
     pub path: RelayPath,
+    /// Bytes per second of the node's disk, where an emulated one is slower than the machine's.
+    pub disk: Option<u64>,
     /// What it takes for links; each copy says what links are opened by.
     pub transport: Transport,
 }
@@ -124,6 +128,7 @@ pub struct Agent {
     config: AgentConfig,
     keys: KeyPair,
     root: Root,
+    disk: Option<Arc<Disk>>,
     started_ns: u64,
     /// When there was something to do last.
     active_ns: AtomicU64,
@@ -162,8 +167,10 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     let keys = config.keys.clone().unwrap_or_else(KeyPair::generate);
     let now = clock::now_ns();
     let parking = config.stay.map(Parking::new).transpose().map_err(AgentError::Parking)?;
+    let disk = config.disk.map(|rate| Arc::new(Disk::new(rate)));
     let agent = Arc::new(Agent {
         config,
+        disk,
         keys,
         root,
         started_ns: now,
@@ -235,6 +242,11 @@ impl Agent {
         self.config.path
     }
 
+    /// The node's disk, where an emulated one is slower than the machine's.
+    pub fn disk(&self) -> Option<&Arc<Disk>> {
+        self.disk.as_ref()
+    }
+
     /// What it takes for links, and opens those by that stand.
     pub fn transport(&self) -> Transport {
         self.config.transport
@@ -291,6 +303,7 @@ impl Agent {
         let mut seat = None;
         let mut commands = Vec::new();
         let mut stands = Vec::new();
+        let mut surveyor = Surveyor::new(session);
         let shutdown = loop {
             match session.receive() {
                 Ok(ToAgent::Ping) => {}
@@ -305,6 +318,7 @@ impl Agent {
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {
                     self.tickets.add(session, tickets, seconds);
                 }
+                Ok(ToAgent::Survey(order)) => surveyor.obey(order),
                 Ok(ToAgent::Shutdown) => break true,
                 Ok(ToAgent::Queue(copy, bytes)) => seat = Some(self.queue(session, copy, bytes)),
                 Ok(ToAgent::Begin(begin)) => {
@@ -327,6 +341,7 @@ impl Agent {
             }
         };
         heart.stop();
+        drop(surveyor);
         drop(seat);
         stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);

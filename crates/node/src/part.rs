@@ -55,7 +55,7 @@ impl Part {
             Some(share) => share,
             None => agent.budget().take(memory).map_err(Refusal::Busy)?,
         };
-        let store = store::open(&begin.destination, agent.root(), begin.layout, &tag)
+        let store = store::open(&begin.destination, agent.root(), begin.layout, &tag, agent.disk())
             .map_err(|error| error.to_string())?;
         let sink = if store.is_ordered() {
             Sink::in_order(begin.layout, Member::buffer_count(begin.layout, begin.lanes.len()))

@@ -31,14 +31,16 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
     let (nodes, path) = ends::destination(&inventory, &cp.destination)?;
-    let source = Arc::new(ends::source(&cp.source)?);
+    let source = ends::source(&cp.source)?;
     let places = Places::open()?;
     // A plan can be had without the lab.
-    let lanes = match lab::find(&nodes, &places, &cp.launch.lab) {
-        Ok(lab) => lab.as_ref().map(Lab::lanes),
+    let found = match lab::find(&nodes, &places, &cp.launch.lab) {
         Err(_) if cp.dry_run => None,
-        Err(failure) => return Err(failure),
+        found => found?,
     };
+    let disk = found.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
+    let source = Arc::new(source.on_disk_of(disk));
+    let lanes = found.as_ref().map(Lab::lanes);
     let (plan, nodes) = make_plan(&inventory, cp, &source, nodes, lanes)?;
     if let Some(file) = &cp.save_plan {
         let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
@@ -89,15 +91,20 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         .with_congestion(tcp::congestion_in_force(&names).ok())
         .with_limit(limit);
     run.keep("result.json", &result)?;
+    tell(args, &path, &result)?;
+    Ok(result.exit(cp.min_ok))
+}
+
+fn tell(args: &Args, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
     if args.json {
-        print_json(&result)?;
+        print_json(result)
     } else if path == b"-" {
         // Standard output has the bytes themselves.
         eprint!("{result}");
+        Ok(())
     } else {
-        output::print(&result)?;
+        output::print(result)
     }
-    Ok(result.exit(cp.min_ok))
 }
 
 fn tell_plan(args: &Args, plan: &Plan) -> Result<Exit, Failure> {

@@ -91,7 +91,9 @@ pub fn launch(lab: &Lab, name: &str, orders: &Orders, log: &Path) -> Result<Laun
     let addresses = lab.rails(node).map_err(|error| error.to_string())?;
     let binary = std::fs::read_link(own_binary()).map_err(|error| error.to_string())?;
     let command = lab.command(node, binary).map_err(|error| error.to_string())?;
-    let (ready, child) = start_confined(command, name, &root, orders, log)?;
+    let disk = lab.disk(node).map_err(|error| error.to_string())?;
+    let orders = Orders { disk, ..orders.clone() };
+    let (ready, child) = start_confined(command, name, &root, &orders, log)?;
     Ok(Launched {
         ready,
         addresses: addresses.into_iter().map(IpAddr::V4).collect(),
