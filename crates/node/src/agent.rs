@@ -26,6 +26,7 @@ use crate::log::log;
 use crate::member::Member;
 use crate::parking::Parking;
 use crate::part::{Part, Refusal};
+use crate::probe::{self, Invitation};
 use crate::seat::Seat;
 use crate::session::Session;
 use crate::survey::Surveyor;
@@ -149,6 +150,8 @@ pub enum Expected {
     Member(Arc<Member>),
     /// A link that stands until a copy needs it.
     Link(Secret, Arc<Keys>),
+    /// A meeting, to measure what lies between.
+    Guest(Arc<Invitation>),
 }
 
 /// Runs an agent until it has nothing more to do; says its ready line first.
@@ -304,6 +307,7 @@ impl Agent {
         let mut commands = Vec::new();
         let mut stands = Vec::new();
         let mut surveyor = Surveyor::new(session);
+        let mut meetings = Vec::new();
         let shutdown = loop {
             match session.receive() {
                 Ok(ToAgent::Ping) => {}
@@ -319,6 +323,12 @@ impl Agent {
                     self.tickets.add(session, tickets, seconds);
                 }
                 Ok(ToAgent::Survey(order)) => surveyor.obey(order),
+                Ok(ToAgent::Probe(meeting)) => {
+                    probe::Running::begin(self, session, *meeting, &mut meetings);
+                }
+                Ok(ToAgent::EndProbe(id)) => {
+                    meetings.extract_if(.., |m| m.is(id)).for_each(probe::Running::end);
+                }
                 Ok(ToAgent::Shutdown) => break true,
                 Ok(ToAgent::Queue(copy, bytes)) => seat = Some(self.queue(session, copy, bytes)),
                 Ok(ToAgent::Begin(begin)) => {
@@ -345,6 +355,7 @@ impl Agent {
         drop(seat);
         stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);
+        meetings.into_iter().for_each(probe::Running::end);
         for part in std::mem::take(&mut *lock(&parts)) {
             log(&format!("the head is gone: what isn't committed of {} is removed", part.name()));
             part.end(self);

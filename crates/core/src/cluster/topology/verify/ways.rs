@@ -66,11 +66,10 @@ impl Judge<'_> {
         let planned_names = || self.names(choices.iter().find(|choice| !choice.legs.is_empty()));
         let others =
             found.iter().any(|port| !planned.iter().any(|nic| self.port(*nic) == Some(*port)));
-        if others || !choices.iter().any(|choice| self.is_taken(choice, burst)) {
-            if burst.arrived * 2 >= burst.sent {
-                let (planned, found) = (planned_names(), found_names());
-                return Some(Finding::Route { from, to, planned, found });
-            }
+        let strayed = others || !choices.iter().any(|choice| self.is_taken(choice, burst));
+        if strayed && burst.arrived * 2 >= burst.sent {
+            let (planned, found) = (planned_names(), found_names());
+            return Some(Finding::Route { from, to, planned, found });
         }
         (burst.arrived * 2 < burst.sent).then(|| Finding::Unreached {
             from,
