@@ -28,6 +28,7 @@ use crate::parking::Parking;
 use crate::part::{Part, Refusal};
 use crate::seat::Seat;
 use crate::session::Session;
+use crate::survey::Surveyor;
 
 /// How often an agent says that it is alive.
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -302,6 +303,7 @@ impl Agent {
         let mut seat = None;
         let mut commands = Vec::new();
         let mut stands = Vec::new();
+        let mut surveyor = Surveyor::new(session);
         let shutdown = loop {
             match session.receive() {
                 Ok(ToAgent::Ping) => {}
@@ -316,6 +318,7 @@ impl Agent {
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {
                     self.tickets.add(session, tickets, seconds);
                 }
+                Ok(ToAgent::Survey(order)) => surveyor.obey(order),
                 Ok(ToAgent::Shutdown) => break true,
                 Ok(ToAgent::Queue(copy, bytes)) => seat = Some(self.queue(session, copy, bytes)),
                 Ok(ToAgent::Begin(begin)) => {
@@ -338,6 +341,7 @@ impl Agent {
             }
         };
         heart.stop();
+        drop(surveyor);
         drop(seat);
         stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);

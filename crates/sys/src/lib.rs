@@ -5,12 +5,15 @@
 pub mod cgroup;
 pub mod clock;
 pub mod confine;
+pub mod datagram;
 pub mod event;
 pub mod identity;
 pub mod init;
+pub mod link_settings;
 pub mod mptcp;
 pub mod namespace;
 pub mod nic;
+pub mod packet;
 pub mod pipe;
 pub mod process;
 pub mod proxy;

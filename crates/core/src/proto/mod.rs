@@ -9,6 +9,7 @@ mod message;
 mod relay;
 mod seal;
 mod sink;
+mod survey;
 mod version;
 
 pub use channel::{
@@ -24,4 +25,5 @@ pub use seal::{
     Keys, SealError, Sealer, Secret, TAG_LEN, content_check, content_digest, root_digest,
 };
 pub use sink::{Landing, Sink, SinkError};
+pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};
 pub use version::{PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, VersionError};
