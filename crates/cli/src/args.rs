@@ -107,7 +107,8 @@ pub struct Cp {
     /// The chain's order: list (as the node list names them), rack, or a node list.
     #[arg(long, default_value = "list", value_name = "ORDER")]
     pub order: String,
-    /// How many lanes, each over its own address of every node [default: all that every node has].
+    /// How many lanes, each over its own address of every node; more than there are addresses share
+    /// those [default: all that every node has; 1 where a lab's NICs are bonded].
     #[arg(long, value_name = "K")]
     pub rails: Option<u16>,
     /// Bytes of a block, such as 1MiB [default: by the file's size].
@@ -136,6 +137,10 @@ pub struct Launch {
     /// How relays pass bytes on.
     #[arg(long, value_enum, default_value = "copy", hide = true)]
     pub relay: RelayName,
+    /// Data links over MPTCP, on all paths that nodes announce (`ip mptcp endpoint`); plain TCP where
+    /// a kernel lacks it [default: for copies of one lane in labs that are bonded by subflows].
+    #[arg(long)]
+    pub mptcp: bool,
     /// The lab that lab:.. nodes belong to.
     #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
     pub lab: String,
@@ -230,6 +235,13 @@ pub struct What {
     /// The rate of every wire of that switch, such as 1gbit; unshaped without it.
     #[arg(long, conflicts_with = "topology")]
     pub rate: Option<String>,
+    /// Cable it wrongly, to try what finds it; more than once for more faults.
+    ///
+    /// swap:n2/eth0,n3/eth0 exchanges two NICs' cables; missing:n4/eth0 has one that leads nowhere;
+    /// extra:n2/eth7,n3/eth7 is one that isn't planned; slow:n5/eth0=10mbit and mtu:n6/eth0=1400 are
+    /// less than planned. Addresses and routes stay as planned.
+    #[arg(long, value_name = "FAULT")]
+    pub fault: Vec<String>,
 }
 
 /// The lab's commands.
@@ -311,6 +323,13 @@ pub enum NetCommand {
     Size(NetSize),
     /// Print, compare or install the network configuration of a topology's nodes
     Config(NetConfig),
+    /// Compare the real network with its plan: cables, rates, MTUs, routes
+    ///
+    /// An agent on every node of the topology sends probes by every NIC and listens on all. Swapped,
+    /// missing, extra and slow cables, half duplex, wrong MTUs and other routes than planned are
+    /// named by both ends; the exit code is 4 if there are any. Nodes are reached by their names as
+    /// by garland exec, or in the lab of this name if it was built from the same topology.
+    Verify(NetVerify),
     /// Keep the configuration that was installed: without this it is undone in time
     Confirm,
     /// Install, and undo unless confirmed (started by net config --install)
@@ -401,6 +420,19 @@ pub struct NetConfig {
     pub root: PathBuf,
 }
 
+/// `garland net verify`.
+#[derive(Debug, ClapArgs)]
+pub struct NetVerify {
+    /// A topology file, or a scenario's name.
+    pub topology: String,
+    /// No progress.
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// How agents are started.
+    #[command(flatten)]
+    pub launch: Launch,
+}
+
 /// The formats of network configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatName {
@@ -481,6 +513,12 @@ pub struct Agent {
     /// How bytes are passed on.
     #[arg(long, value_enum, default_value = "copy")]
     pub relay: RelayName,
+    /// Links speak MPTCP where the kernel has it.
+    #[arg(long)]
+    pub mptcp: bool,
+    /// Bytes per second of an emulated node's disk.
+    #[arg(long, value_name = "RATE")]
+    pub disk: Option<u64>,
     /// Leave whoever started it behind, and write complaints to a file.
     #[arg(long)]
     pub detach: bool,

@@ -1,27 +1,24 @@
 //! From the word that names a topology to the topology.
 
-use std::path::Path;
-
 use garland_core::cluster::topology::Topology;
 use garland_core::cluster::topology::file::parse;
 
 use crate::failure::Failure;
 use crate::scenario;
 
-/// The topology of a file, or of a scenario that comes with Garland.
-pub fn load(argument: &str) -> Result<Topology, Failure> {
-    let path = Path::new(argument);
-    let read = |text: &str, name: &str| {
-        parse(text, name).map(|file| file.topology).map_err(Failure::usage)
-    };
-    if !path.exists()
-        && let Some(text) = scenario::text(argument)
-    {
-        return read(text, argument);
+/// The topology of a scenario that comes with Garland, or of a file: what has a `/` or ends in
+/// `.toml` is a file.
+pub fn load(name: &str) -> Result<Topology, Failure> {
+    let is_file = name.contains('/') || name.ends_with(".toml");
+    if let Some(text) = scenario::text(name).filter(|_| !is_file) {
+        return Ok(parse(text, name).map_err(Failure::usage)?.topology);
     }
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::usage(format!("read the topology {argument}: {error}"))
-            .hint("name a file, or a scenario: garland scenario list")
+    let text = std::fs::read_to_string(name).map_err(|error| {
+        let failure = Failure::usage(format!("reading the topology {name}: {error}"));
+        if is_file {
+            return failure;
+        }
+        failure.hint("name a file, or a scenario of garland scenario list")
     })?;
-    read(&text, argument)
+    Ok(parse(&text, name).map_err(Failure::usage)?.topology)
 }

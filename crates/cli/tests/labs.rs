@@ -32,8 +32,10 @@ fn a_command_reaches_the_nodes_and_its_code_comes_back() {
     // Each has said its own name, which is folded.
     assert_eq!(said.out, "lab:a,lab:c-1: <node>\n");
     assert!(said.err.contains("the head srv and lab:a,b,c-1"), "{}", said.err);
-    garland.run(&["lab", "run", &star, "--", "sh", "-c", "exit 7"]).with_code(7);
-    garland.run(&["lab", "run", &star, "--", "no-such-program"]).with_code(3);
+    let code = garland.run(&["lab", "run", &star, "--", "sh", "-c", "echo out; exit 7"]);
+    assert_eq!(code.with_code(7).out, "out\n");
+    let none = garland.run(&["lab", "run", &star, "--", "no-such-program"]).with_code(3);
+    assert!(none.err.contains("starting no-such-program"), "{}", none.err);
     nothing_is_up(&garland);
 }
 
@@ -70,7 +72,7 @@ fn topologies_are_checked_before_anything_is_built() {
     assert!(with(fast).contains("beyond this host"));
     assert!(with(&STAR.replace("star", "stra")).contains("star"), "the nearest word is named");
     assert!(garland.run(&["lab", "up", "nowhere.toml"]).with_code(2).err.contains("nowhere.toml"));
-    garland.run(&["lab", "up"]).with_code(2);
+    assert!(garland.run(&["lab", "up"]).with_code(2).err.contains("--nodes"));
     nothing_is_up(&garland);
 }
 

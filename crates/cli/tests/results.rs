@@ -147,8 +147,9 @@ fn up_status_and_down() {
     elapsed_ns "ELAPSED_NS"
     phases[] {"name":"set-up","ns":"NS"}
     phases[] {"name":"start","ns":"NS"}
+    phases[] {"name":"link","ns":"NS"}
     limit null
-    nodes[] {"log":"LOG","name":"local1","reason":null,"verdict":"ok"}
+    nodes[] {"links":0,"log":"LOG","name":"local1","reason":null,"unlinked":[],"verdict":"ok"}
     "#);
     insta::assert_snapshot!(object(&scratch, &["status"]), @r#"
     schema "garland.status/1"
@@ -158,7 +159,7 @@ fn up_status_and_down() {
     phases[] {"name":"set-up","ns":"NS"}
     phases[] {"name":"ask","ns":"NS"}
     limit null
-    nodes[] {"log":"LOG","name":"local1","reason":null,"verdict":"ok"}
+    nodes[] {"links":0,"log":"LOG","name":"local1","reason":null,"unlinked":[],"verdict":"ok"}
     "#);
     insta::assert_snapshot!(object(&scratch, &["down", "local[1-2]"]), @r#"
     schema "garland.down/1"
@@ -168,8 +169,8 @@ fn up_status_and_down() {
     phases[] {"name":"set-up","ns":"NS"}
     phases[] {"name":"end","ns":"NS"}
     limit null
-    nodes[] {"log":null,"name":"local1","reason":null,"verdict":"ok"}
-    nodes[] {"log":null,"name":"local2","reason":"no agent stays there","verdict":"skipped"}
+    nodes[] {"links":null,"log":null,"name":"local1","reason":null,"unlinked":[],"verdict":"ok"}
+    nodes[] {"links":null,"log":null,"name":"local2","reason":"no agent was up","unlinked":[],"verdict":"skipped"}
     "#);
 }
 
@@ -233,8 +234,8 @@ source = "a test"
 answer = "It does."
 
 [topology]
+shape = "switch"
 nodes = 1
-medium = "switch"
 rate = "1gbit"
 
 [job]
@@ -308,7 +309,7 @@ fn a_scenario() {
     reproduced true
     rows[] {"equal":true,"receivers":1,"stream_s":"STREAM_S","tool":"cold","whole_s":"WHOLE_S"}
     scale 1.0
-    scenario {"answer":"It does.","job":{"bytes":"1MB","receivers":[1],"steps":["cold"]},"name":"small","published":[{"rate":"RATE","receivers":1,"seconds":[1.0,2.0]}],"question":"Does it run?","source":"a test","tolerance":{"up_over_limit":1.2},"topology":"TOPOLOGY","version":1}
+    scenario {"answer":"It does.","job":{"bytes":"1MB","receivers":[1],"steps":["cold"]},"name":"small","published":[{"rate":"RATE","receivers":1,"seconds":[1.0,2.0]}],"question":"Does it run?","source":"a test","tolerance":{"up_over_limit":1.2},"topology":"TOPOLOGY"}
     "#);
     scratch.assert_nothing_left();
 }

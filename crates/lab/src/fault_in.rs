@@ -3,7 +3,7 @@
 use garland_core::cluster::topology::{MediumKind, Topology};
 
 use crate::medium::ports;
-use crate::shaping;
+use crate::{bond, shaping};
 
 /// The most ports of a Linux bridge.
 const MOST_PORTS: usize = 1023;
@@ -13,6 +13,11 @@ pub(crate) fn topology(topology: &Topology) -> Option<String> {
     if let Err(fault) = topology.check() {
         return Some(fault.to_string());
     }
+    bond::fault(topology).or_else(|| cabling(topology))
+}
+
+/// The first thing that is wrong with devices and media, whether planned like that or not.
+pub(crate) fn cabling(topology: &Topology) -> Option<String> {
     devices(topology).or_else(|| media(topology))
 }
 

@@ -17,6 +17,8 @@ pub(crate) enum Feature {
     Ifb,
     Htb,
     Nftables,
+    Egress,
+    Mptcp,
 }
 
 /// The device that trials are made with.
@@ -35,6 +37,11 @@ impl Feature {
             Feature::Ifb => "ifb (CONFIG_IFB)",
             Feature::Htb => "htb (CONFIG_NET_SCH_HTB)",
             Feature::Nftables => "nftables with numgen (CONFIG_NF_TABLES, CONFIG_NFT_NUMGEN)",
+            Feature::Egress => {
+                "nftables that pass packets on (CONFIG_NETFILTER_EGRESS, CONFIG_NFT_FWD_NETDEV, \
+                 CONFIG_NFT_HASH)"
+            }
+            Feature::Mptcp => "MPTCP (CONFIG_MPTCP)",
         }
     }
 
@@ -68,10 +75,20 @@ impl Feature {
             ),
             Feature::Nftables => (
                 Tool::Nft,
-                "table ip gtrial { chain c { meta mark set numgen inc mod 2 map { 0 : 1, 1 : 2 }\n\
-                 } }",
+                "table ip gtrial {\nchain c {\n\
+                 meta mark set numgen inc mod 2 map { 0 : 1, 1 : 2 }\n}\n}",
                 "delete table ip gtrial",
             ),
+            Feature::Egress => (
+                Tool::Nft,
+                "table netdev gtrial { chain c { type filter hook egress device \"lo\" priority 0;\n\
+                 ether type ip fwd to jhash ip saddr mod 2 map { 0 : \"lo\", 1 : \"lo\" }\n\
+                 fwd to numgen inc mod 2 map { 0 : \"lo\", 1 : \"lo\" }\n}\n}",
+                "delete table netdev gtrial",
+            ),
+            Feature::Mptcp => {
+                (Tool::Ip, "mptcp limits set subflows 1", "mptcp limits set subflows 0")
+            }
         }
     }
 }
@@ -94,6 +111,13 @@ pub(crate) fn needed(topology: &Topology) -> Vec<Feature> {
     let in_turn = |hops: usize, selector: Selector| hops > 1 && selector == Selector::Packet;
     if topology.routes.iter().any(|route| in_turn(route.hops.len(), route.selector)) {
         features.push(Feature::Nftables);
+    }
+    let bonded = |by: fn(Selector) -> bool| topology.bonds.iter().any(|bond| by(bond.selector));
+    if bonded(|selector| selector != Selector::Subflow) {
+        features.push(Feature::Egress);
+    }
+    if bonded(|selector| selector == Selector::Subflow) {
+        features.push(Feature::Mptcp);
     }
     features
 }
@@ -124,6 +148,10 @@ pub(crate) fn explain(missing: &[Feature]) -> (String, &'static str) {
         "switches, with a backplane or not, and wires work"
     } else if missing == [Feature::Nftables] {
         "hubs, switches, wires and routes with one hop, or chosen by flow, work"
+    } else if missing == [Feature::Egress] {
+        "bonds by subflow and everything without bonds work"
+    } else if missing == [Feature::Mptcp] {
+        "bonds by packet or flow and everything without bonds work"
     } else {
         "switches without a backplane and wires work"
     };

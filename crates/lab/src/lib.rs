@@ -10,6 +10,7 @@
 //! so its `main` begins with [`hidden::main`], before it makes a thread.
 
 mod apply;
+mod bond;
 pub mod check;
 mod counters;
 pub mod device;
@@ -28,6 +29,7 @@ mod record;
 mod route;
 mod shape;
 pub mod shaping;
+mod share;
 mod spec;
 mod state;
 mod status;

@@ -4,7 +4,7 @@ use garland_core::cluster::topology::{Nic, NicId, NodeId, Reach, Selector, Topol
 
 use crate::plan::{Place, Step};
 use crate::shaping::{self, Shaping};
-use crate::{medium, route};
+use crate::{bond, medium, route};
 
 /// Writes lines for one node.
 pub(crate) struct Writer(Place);
@@ -45,6 +45,7 @@ pub(crate) fn steps(topology: &Topology, shaping: &Shaping, node: NodeId) -> Vec
         steps.extend(plug_in(nic, shaping.one_frame_at_a_time(nic.medium), &write));
         debug_assert_eq!(topology.nics[id].name, nic.name);
     }
+    steps.extend(bond::steps(topology, shaping, node, &write));
     steps.extend(route::steps(topology, node, &write));
     steps.extend(topology.nics_of(node).filter_map(|(id, nic)| {
         let bucket = nic_bucket(topology, shaping, id)?;
@@ -87,7 +88,14 @@ fn settings(topology: &Topology, shaping: &Shaping, node: NodeId, write: &Writer
     if topology.routes.iter().any(by_flow) {
         steps.push(write.sysctl("net.ipv4.fib_multipath_hash_policy", 1));
     }
-    let fastest = nics.iter().filter_map(|nic| shaping.rate(nic.medium)).max();
+    // A bond that deals packets in turn is as fast as all of its NICs.
+    let dealt = topology.bonds.iter().filter(|bond| bond.node == node);
+    let dealt = dealt.filter(|bond| bond.selector == Selector::Packet).map(|bond| {
+        let rates = bond.nics.iter().filter_map(|nic| shaping.rate(topology.nics[*nic].medium));
+        rates.fold(0, u64::saturating_add)
+    });
+    let rates = nics.iter().filter_map(|nic| shaping.rate(nic.medium));
+    let fastest = rates.chain(dealt).filter(|rate| *rate > 0).max();
     steps.extend(
         fastest.map(|rate| {
             write.sysctl("net.ipv4.tcp_limit_output_bytes", shaping::socket_share(rate))

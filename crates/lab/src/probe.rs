@@ -2,14 +2,15 @@
 //! network that its thread was in when it was made, so one process can hold both ends.
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use garland_sys::clock;
+use garland_sys::mptcp::Transport;
 use garland_sys::namespace::{Kind, Namespace};
+use garland_sys::{clock, tcp};
 
 use crate::check::{Answer, FlowTask, Task};
 
@@ -44,14 +45,15 @@ fn measure() -> io::Result<Vec<f64>> {
 /// Measures one flow: this thread receives, a second one sends.
 fn run(flow: &FlowTask, task: &Task) -> io::Result<f64> {
     enter(&flow.to)?;
-    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    let transport = Transport::mptcp_if(flow.mptcp);
+    let listener = tcp::listen(0, transport)?;
     let address = (flow.address, listener.local_addr()?.port());
     thread::scope(|scope| {
         let sender = scope.spawn(|| {
             enter(&flow.from)?;
-            let stream = TcpStream::connect_timeout(&address.into(), PATIENCE)?;
+            let stream = tcp::connect(address.into(), PATIENCE, transport)?;
             // Reno, which every kernel allows: the wire is measured, not bbr's guess of it.
-            garland_sys::tcp::choose_congestion(&stream, &["reno"])?;
+            tcp::choose_congestion(&stream, &["reno"])?;
             send(stream, task.warm_up + task.window)
         });
         let received = accept(&listener).and_then(|stream| receive(stream, task.warm_up));
@@ -91,7 +93,7 @@ fn send(mut stream: TcpStream, duration: Duration) -> io::Result<()> {
         stream.write_all(&piece)?;
     }
     // What still waits in buffers is of no use; a reset spares the wire the rest.
-    garland_sys::tcp::reset_on_close(&stream)
+    tcp::reset_on_close(&stream)
 }
 
 /// Bits per second between the first and the last arrival that count.

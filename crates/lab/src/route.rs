@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 
 use garland_core::cluster::topology::{NextHop, NodeId, Reach, Route, Selector, Topology};
 
+use crate::bond;
 use crate::node::{Writer, own_address};
 use crate::plan::Step;
 
@@ -54,18 +55,26 @@ pub(crate) fn steps(topology: &Topology, node: NodeId, write: &Writer) -> Vec<St
 }
 
 fn hop_words(topology: &Topology, hop: &NextHop) -> String {
-    let nic = &topology.nics[hop.nic];
+    // A NIC of a bond stands for the bond.
+    let name = match bond::above(topology, hop.nic) {
+        Some(bond) => &bond.name,
+        None => &topology.nics[hop.nic].name,
+    };
     match hop.via {
-        None => format!(" dev {}", nic.name),
-        Some(via) if reaches(topology, hop, via) => format!(" via {via} dev {}", nic.name),
-        Some(via) => format!(" via {via} dev {} onlink", nic.name),
+        None => format!(" dev {name}"),
+        Some(via) if reaches(topology, hop, via) => format!(" via {via} dev {name}"),
+        Some(via) => format!(" via {via} dev {name} onlink"),
     }
 }
 
-/// Whether a NIC's own address and prefix make the route to a station.
+/// Whether a NIC's, or its bond's, own address and prefix make the route to a station.
 fn reaches(topology: &Topology, hop: &NextHop, via: Ipv4Addr) -> bool {
     let nic = &topology.nics[hop.nic];
-    match (nic.reach, nic.address) {
+    let (reach, address) = match bond::above(topology, hop.nic) {
+        Some(bond) => (Reach::Subnet(bond.prefix), Some(bond.address)),
+        None => (nic.reach, nic.address),
+    };
+    match (reach, address) {
         (Reach::Subnet(prefix), Some(own)) => {
             let kept = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
             own.to_bits() & kept == via.to_bits() & kept

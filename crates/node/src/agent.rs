@@ -11,12 +11,14 @@ use std::time::Duration;
 
 use garland_core::proto::{Begin, Copy, FromAgent, KeyPair, Keys, PublicKey, Secret, ToAgent};
 use garland_sys::confine::Root;
+use garland_sys::mptcp::Transport;
 use garland_sys::{clock, tcp};
 use thiserror::Error;
 
 use crate::budget::{Budget, Share};
 use crate::chain;
 use crate::conduit::Path as RelayPath;
+use crate::disk::Disk;
 use crate::exec;
 use crate::giving::Tickets;
 use crate::listener;
@@ -50,6 +52,10 @@ pub struct AgentConfig {
     pub stay: Option<Duration>,
     /// How bytes go through this node.
     pub path: RelayPath,
+    /// Bytes per second of the node's disk, where an emulated one is slower than the machine's.
+    pub disk: Option<u64>,
+    /// What it takes for links; each copy says what links are opened by.
+    pub transport: Transport,
 }
 
 /// Why an agent can't start.
@@ -122,6 +128,7 @@ pub struct Agent {
     config: AgentConfig,
     keys: KeyPair,
     root: Root,
+    disk: Option<Arc<Disk>>,
     started_ns: u64,
     /// When there was something to do last.
     active_ns: AtomicU64,
@@ -154,14 +161,16 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
         Some(path) => Root::confined(path)
             .map_err(|error| AgentError::Root(path.display().to_string(), error))?,
     };
-    let listener =
-        tcp::listen(config.port).map_err(|error| AgentError::Listen(config.port, error))?;
+    let listener = tcp::listen(config.port, config.transport)
+        .map_err(|error| AgentError::Listen(config.port, error))?;
     let port = listener.local_addr().map_err(|error| AgentError::Listen(config.port, error))?;
     let keys = config.keys.clone().unwrap_or_else(KeyPair::generate);
     let now = clock::now_ns();
     let parking = config.stay.map(Parking::new).transpose().map_err(AgentError::Parking)?;
+    let disk = config.disk.map(|rate| Arc::new(Disk::new(rate)));
     let agent = Arc::new(Agent {
         config,
+        disk,
         keys,
         root,
         started_ns: now,
@@ -231,6 +240,16 @@ impl Agent {
     /// How bytes go through this node.
     pub fn path(&self) -> RelayPath {
         self.config.path
+    }
+
+    /// The node's disk, where an emulated one is slower than the machine's.
+    pub fn disk(&self) -> Option<&Arc<Disk>> {
+        self.disk.as_ref()
+    }
+
+    /// What it takes for links, and opens those by that stand.
+    pub fn transport(&self) -> Transport {
+        self.config.transport
     }
 
     /// The folder that commands run in.

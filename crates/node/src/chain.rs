@@ -43,23 +43,20 @@ pub fn stand(
     };
     let keys = Arc::new(Keys::new(secret, order));
     agent.expect(order, Expected::Link(secret.clone(), Arc::clone(&keys)));
-    let open = |&address: &SocketAddr| open(parking, address, order, secret, &keys);
+    let transport = agent.transport();
+    let open = |&address: &SocketAddr| {
+        let hop = Hop { copy: order, lane: 0, epoch: 0 };
+        open(parking, &Dial { address, hop, secret, keys: &keys, congestion: &[], transport })
+    };
     addresses.iter().take(MOST).filter_map(|address| open(address).err()).collect()
 }
 
-fn open(
-    parking: &Parking,
-    address: SocketAddr,
-    order: Copy,
-    secret: &Secret,
-    keys: &Keys,
-) -> Result<(), String> {
+fn open(parking: &Parking, to: &Dial<'_>) -> Result<(), String> {
+    let address = to.address;
     if parking.count_to(address) > 0 {
         return Ok(());
     }
-    let hop = Hop { copy: order, lane: 0, epoch: 0 };
-    let to = Dial { address, hop, secret, keys, congestion: &[] };
-    let stream = link::dial(&to, None).map_err(|error| format!("linking to {address}: {error}"))?;
+    let stream = link::dial(to, None).map_err(|error| format!("linking to {address}: {error}"))?;
     parking.park(stream, Some(address));
     Ok(())
 }

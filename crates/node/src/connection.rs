@@ -9,6 +9,7 @@ use garland_core::proto::{
     Channel, ChannelError, FromAgent, Handshake, KeyPair, Preamble, PublicKey, Purpose, Role,
     ToAgent, VersionError,
 };
+use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
 use thiserror::Error;
 
@@ -57,8 +58,8 @@ pub fn connect_agent(
     theirs: &PublicKey,
     timeout: Duration,
 ) -> Result<Connection, ConnectionError> {
-    let mut stream =
-        tcp::connect(address, timeout).map_err(|error| ConnectionError::Connect(address, error))?;
+    let mut stream = tcp::connect(address, timeout, Transport::Tcp)
+        .map_err(|error| ConnectionError::Connect(address, error))?;
     stream.set_read_timeout(Some(timeout))?;
     let hello = Preamble::ours(Purpose::Control).to_bytes();
     let wrong = |error: LinkError| match error {

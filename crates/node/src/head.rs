@@ -13,6 +13,7 @@ use garland_core::proto::{
     Sink, ToAgent, Verdict,
 };
 use garland_sys::event::Wake;
+use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
@@ -59,6 +60,8 @@ pub struct CopyJob<'a> {
     pub sealed: bool,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
+    /// What data links speak. An agent takes MPTCP only if it was started with it.
+    pub transport: Transport,
     /// What the head may decide.
     pub policy: Policy,
 }
@@ -152,6 +155,7 @@ impl<'a> Driver<'a> {
             lane_count: job.plan.lanes.len(),
             store: Box::new(store::NoStore),
             congestion: job.congestion.clone(),
+            transport: job.transport,
             // Its links end with its command.
             parking: None,
             notices: Box::new(move |notice| {
@@ -244,6 +248,7 @@ impl<'a> Driver<'a> {
                 destination: job.destination.clone(),
                 routes: self.head.routes(id),
                 congestion: job.congestion.clone(),
+                mptcp: job.transport == Transport::Mptcp,
             };
             self.started[id.index()] = self.board.has(id);
             self.board.send(id, &ToAgent::Begin(Box::new(begin)));

@@ -227,8 +227,9 @@ impl Lane {
         let hop = Hop { copy: self.member.copy, lane: self.number, epoch };
         let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
         std::thread::spawn(move || {
-            let (secret, keys, congestion) = (&member.secret, &member.keys, &member.congestion[..]);
-            let to = link::Dial { address, hop, secret, keys, congestion };
+            let Member { secret, keys, congestion, transport, .. } = &*member;
+            let transport = *transport;
+            let to = link::Dial { address, hop, secret, keys, congestion, transport };
             let mail = match link::dial(&to, member.parking.as_deref()) {
                 Ok(stream) => Mail::Down(epoch, stream),
                 Err(error) => {

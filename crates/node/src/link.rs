@@ -9,6 +9,7 @@ use garland_core::proto::{
     ChannelError, Copy, FRAME_LEN, Frame, FrameError, Handshake, Keys, Kind, PREAMBLE_LEN,
     Preamble, Purpose, Role, Secret, VersionError,
 };
+use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
 use thiserror::Error;
 
@@ -72,6 +73,8 @@ pub struct Dial<'a> {
     pub keys: &'a Keys,
     /// Congestion controls to ask for, best first.
     pub congestion: &'a [String],
+    /// What a new connection speaks.
+    pub transport: Transport,
 }
 
 /// Links to a downstream: over a parked connection if there is one that works, else over a new one.
@@ -84,7 +87,7 @@ pub fn dial(to: &Dial<'_>, parking: Option<&Parking>) -> Result<TcpStream, LinkE
         tcp::break_unacknowledged(&stream, None)?;
         return Ok(stream);
     }
-    greet(tcp::connect(to.address, GREETING)?, to)
+    greet(tcp::connect(to.address, GREETING, to.transport)?, to)
 }
 
 fn greet(mut stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {

@@ -10,6 +10,7 @@ use garland_core::proto::{
     Copy, Keys, LaneReport, LinkSide, RelayEvent, Report, Route, Secret, Sink,
 };
 use garland_sys::event::Wake;
+use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
 use crate::parking::Parking;
@@ -86,6 +87,8 @@ pub struct Member {
     pub opening_ns: AtomicU64,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
+    /// What the links that this node opens speak.
+    pub transport: Transport,
     /// Where links come from and go to that outlive the copy; the head has none.
     pub parking: Option<Arc<Parking>>,
     /// CPU nanoseconds that the agent had used before this copy.
@@ -115,6 +118,8 @@ pub struct Membership {
     pub store: Box<dyn Store>,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
+    /// What the links that this node opens speak.
+    pub transport: Transport,
     /// Where links come from and go to that outlive the copy.
     pub parking: Option<Arc<Parking>>,
     /// Who is told.
@@ -141,6 +146,7 @@ impl Member {
             writing: Writing::default(),
             opening_ns: AtomicU64::new(0),
             congestion: parts.congestion,
+            transport: parts.transport,
             parking: parts.parking,
             cpu_before_ns: clock::cpu_ns(),
             sink: Mutex::new(sink),

@@ -8,6 +8,8 @@ use std::time::Duration;
 use rustix::net::sockopt;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
+use crate::mptcp::Transport;
+
 /// Congestion controls for links inside a cluster, best first. Where the kernel's default is bbr
 /// without the fq scheduler, it paces by timers and costs twice the CPU of a loss-based one; on one
 /// site's wires that buys nothing.
@@ -17,8 +19,12 @@ pub const PREFERRED: [&str; 2] = ["cubic", "reno"];
 ///
 /// # Errors
 /// When nobody answers in time, or the answer is no.
-pub fn connect(address: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, timeout)?;
+pub fn connect(
+    address: SocketAddr,
+    timeout: Duration,
+    transport: Transport,
+) -> io::Result<TcpStream> {
+    let stream = transport.connect(address, timeout)?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
@@ -39,21 +45,21 @@ pub fn connect_by(
 }
 
 /// Listens on `port` (0: any free one) for connections from anywhere, by IPv6 and IPv4 where the
-/// host has both.
+/// host has both. By MPTCP, it takes plain TCP as well.
 ///
 /// # Errors
 /// When the port is in use or the host has no network.
-pub fn listen(port: u16) -> io::Result<TcpListener> {
+pub fn listen(port: u16, transport: Transport) -> io::Result<TcpListener> {
     let any6 = SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, port));
     let any4 = SocketAddr::from((std::net::Ipv4Addr::UNSPECIFIED, port));
     let both = || {
-        let socket = Socket::new(Domain::IPV6, Type::STREAM, Some(Protocol::TCP))?;
+        let socket = transport.socket(Domain::IPV6)?;
         socket.set_only_v6(false)?;
         bind(socket, any6)
     };
     match both() {
         Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
-            bind(Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?, any4)
+            bind(transport.socket(Domain::IPV4)?, any4)
         }
         result => result,
     }
@@ -167,12 +173,12 @@ mod tests {
 
     #[test]
     fn a_listener_takes_connections_and_a_taken_port_is_refused() {
-        let listener = listen(0).unwrap();
+        let listener = listen(0, Transport::Tcp).unwrap();
         let port = listener.local_addr().unwrap().port();
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        let stream = connect(address, Duration::from_secs(1)).unwrap();
+        let stream = connect(address, Duration::from_secs(1), Transport::Tcp).unwrap();
         assert!(!choose_congestion(&stream, &PREFERRED).unwrap().is_empty());
         assert!(set_low_water(&stream, 4096).is_ok());
-        assert_eq!(listen(port).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(listen(port, Transport::Tcp).unwrap_err().kind(), io::ErrorKind::AddrInUse);
     }
 }

@@ -28,6 +28,7 @@ pub(crate) const TESTS: &[Need] = &[
     ("netplan.io", "netplan"),
     ("network-manager", "nmcli"),
     ("systemd", "networkctl"),
+    ("dbus-daemon", "dbus-daemon"),
 ];
 
 const POLICY: &str = "/usr/sbin/policy-rc.d";

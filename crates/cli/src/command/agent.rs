@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use garland_node::{AgentConfig, ReadyLine, RelayPath, run_agent};
+use garland_sys::mptcp::Transport;
 use garland_sys::random;
 
 use crate::args::{Agent, RelayName};
@@ -37,6 +38,8 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
             RelayName::Splice => RelayPath::Splice,
             RelayName::Copy => RelayPath::Copy,
         },
+        disk: agent.disk,
+        transport: Transport::mptcp_if(agent.mptcp),
     };
     run_agent(config).map_err(Failure::nothing)?;
     Ok(Exit::Done)

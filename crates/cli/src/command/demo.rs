@@ -1,6 +1,7 @@
 //! `garland demo`: a small cluster emulated on this machine, a real file to every node of it.
 
 use garland_core::units::{Nanos, Rate, bytes};
+use garland_lab::Spec;
 use garland_sys::clock;
 
 use crate::args::Demo;
@@ -20,7 +21,8 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     let places = Places::open()?;
     let run = Run::begin(&places, "demo")?;
     let started = clock::now_ns();
-    let bench = Bench::build(&run, nodes, rate.bits_per_second(), length * (u64::from(nodes) + 1))?;
+    let spec = Spec::switch("lab", nodes, Some(rate.bits_per_second()));
+    let bench = Bench::build(&run, spec, length * (u64::from(nodes) + 1))?;
     let took = Nanos(clock::now_ns() - started);
     println!("1. a cluster: {nodes} nodes and a head on one switch at {rate}, built in {took}");
     let source = bench.random_file("source", length)?;

@@ -1,6 +1,6 @@
 //! `garland scenario`: the experiments that Garland reproduces.
 
-use garland_lab::shaping;
+use garland_lab::Spec;
 use garland_sys::clock;
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ fn list(args: &Args) -> Result<Exit, Failure> {
         let head = Head::new("garland.scenario-list/1", None, phases);
         print_json(&ListResult { head, scenarios })?;
     } else {
-        let line = |scenario: &Scenario| format!("{:<14}{}\n", scenario.name, scenario.question);
+        let line = |scenario: &Scenario| format!("{:<26}{}\n", scenario.name, scenario.question);
         output::print(scenarios.iter().map(line).collect::<String>())?;
     }
     Ok(Exit::Done)
@@ -52,22 +52,33 @@ fn list(args: &Args) -> Result<Exit, Failure> {
 
 fn rerun(args: &Args, scenario: &Scenario, scale: f64) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
+    let experiment = scenario.experiment()?;
+    let length = experiment.length(scale)?;
+    let spec = Spec {
+        name: "lab".to_owned(),
+        topology: scenario.topology.clone(),
+        roots: None,
+        faults: Vec::new(),
+    };
+    let Some(goodput) = spec.goodput() else {
+        let problem = format!("scenario {} has no rate, so nothing to compare with", scenario.name);
+        return Err(Failure::usage(problem).hint("give [topology] a `rate`"));
+    };
     let places = Places::open()?;
     let run = Run::begin(&places, "scenario")?;
-    let length = scenario.length(scale)?;
-    let rate = scenario.rate()?.bits_per_second();
-    let nodes = scenario.topology.nodes;
-    let bench = Bench::build(&run, nodes, rate, length * (u64::from(nodes) + 1))?;
+    let nodes: Vec<String> = spec.node_names().map(str::to_owned).collect();
+    let bench = Bench::build(&run, spec, length * nodes.len() as u64)?;
     let source = bench.random_file("source", length)?;
     phases.end("set-up");
     let mut rows = Vec::new();
-    for &tool in &scenario.job.steps {
-        for &receivers in &scenario.job.receivers {
+    for &tool in &experiment.job.steps {
+        for &receivers in &experiment.job.receivers {
             eprintln!("{} to {receivers} ...", tool.name());
-            let (whole_ns, stream_ns) = copy(&bench, tool, &source, receivers)?;
+            let used = &nodes[..=receivers as usize];
+            let (whole_ns, stream_ns) = copy(&bench, tool, &source, used)?;
             let mut equal = true;
-            for at in 1..=receivers {
-                equal &= bench.verify(&format!("n{at}"), NAME, &source)?;
+            for node in &used[1..] {
+                equal &= bench.verify(node, NAME, &source)?;
             }
             let (whole_s, stream_s) = (whole_ns as f64 / 1e9, stream_ns as f64 / 1e9);
             rows.push(Row { tool, receivers, whole_s, stream_s, equal });
@@ -76,9 +87,9 @@ fn rerun(args: &Args, scenario: &Scenario, scale: f64) -> Result<Exit, Failure> 
     phases.end("copies");
     bench.end()?;
     phases.end("teardown");
-    let goodput = shaping::goodput(rate) / 8.0;
     let head = Head::new("garland.scenario/1", Some(&run), phases);
-    let result = ScenarioResult::new(head, scenario, scale, length, goodput, rows);
+    let result =
+        ScenarioResult::new(head, scenario, experiment, scale, length, goodput / 8.0, rows);
     run.keep("result.json", &result)?;
     if args.json {
         print_json(&result)?
@@ -88,24 +99,26 @@ fn rerun(args: &Args, scenario: &Scenario, scale: f64) -> Result<Exit, Failure> 
     Ok(if result.reproduced() { Exit::Done } else { Exit::Fault })
 }
 
-/// Copies by one tool; nanoseconds of the whole command and of the stream.
+/// Copies by one tool from the first of these nodes, the head, to all others; nanoseconds of the
+/// whole command and of the stream.
 fn copy(
     bench: &Bench,
     tool: Tool,
     source: &std::path::Path,
-    receivers: u32,
+    nodes: &[String],
 ) -> Result<(u64, u64), Failure> {
-    let nodes = format!("lab:n[1-{receivers}]");
+    let receivers: Vec<String> = nodes[1..].iter().map(|node| format!("lab:{node}")).collect();
+    let receivers = receivers.join(",");
     let file = source.to_string_lossy();
-    let target = format!("{nodes}:/{NAME}");
+    let target = format!("{receivers}:/{NAME}");
     let cp = ["cp", &file, &target, "--no-fsync", "--json"];
     match tool {
-        Tool::Pipes => scenario::copy_by_pipes(bench, source, NAME, receivers),
+        Tool::Pipes => scenario::copy_by_pipes(bench, source, NAME, nodes),
         Tool::Cold => measure(bench, &cp),
         Tool::Up => {
-            bench.garland(&["up", &nodes])?;
+            bench.garland(&["up", &receivers])?;
             let measured = measure(bench, &cp);
-            bench.garland(&["down", &nodes])?;
+            bench.garland(&["down", &receivers])?;
             measured
         }
     }

@@ -242,6 +242,8 @@ mod tests {
             let orders = Orders {
                 controller: [0; 32],
                 relay: RelayName::Copy,
+                mptcp: false,
+                disk: None,
                 stay: None,
                 will: Will::default(),
             };

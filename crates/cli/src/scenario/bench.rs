@@ -22,14 +22,14 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Builds a lab of `nodes` nodes at `rate` bits per second, with folders for `room` bytes.
-    pub fn build(run: &Run, nodes: u32, rate: u64, room: u64) -> Result<Self, Failure> {
+    /// Builds the lab, with folders for `room` bytes.
+    pub fn build(run: &Run, spec: Spec, room: u64) -> Result<Self, Failure> {
         let folder = roomy_folder(run, room)?;
         let state = run.folder().join("state");
         std::fs::create_dir_all(&state).or_nothing(format!("making {}", state.display()))?;
         let mut bench = Self { lab: None, state, folder };
         let roots = Some(bench.folder.clone());
-        let spec = Spec { roots, ..Spec::switch("lab", nodes, Some(rate)) };
+        let spec = Spec { roots, ..spec };
         let places = Places::at(&bench.state)?;
         let lab = Lab::up(&StateDir(places.folder("lab")?), spec).map_err(Failure::nothing)?;
         bench.lab = Some(lab);

@@ -6,6 +6,6 @@ mod pipes;
 mod table;
 
 pub use bench::Bench;
-pub use file::{Scenario, Tool, all, find, text};
+pub use file::{Experiment, Scenario, Tool, all, find, text};
 pub use pipes::copy_by_pipes;
 pub use table::{Row, ScenarioResult};

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use garland_core::cluster::topology::Topology;
 use serde::Serialize;
 
-use super::{Scenario, Tool};
+use super::{Experiment, Scenario, Tool};
 use crate::result::Head;
 
 /// The result object `garland.scenario/1`.
@@ -13,6 +14,8 @@ pub struct ScenarioResult {
     #[serde(flatten)]
     head: Head,
     scenario: Scenario,
+    #[serde(skip)]
+    experiment: Experiment,
     /// The file's length as a share of the scenario's.
     scale: f64,
     bytes: u64,
@@ -43,22 +46,24 @@ impl ScenarioResult {
     pub fn new(
         head: Head,
         scenario: &Scenario,
+        experiment: &Experiment,
         scale: f64,
         bytes: u64,
         goodput: f64,
         rows: Vec<Row>,
     ) -> Self {
         let limit_s = bytes as f64 / goodput;
-        let scenario = scenario.clone();
+        let (scenario, experiment) = (scenario.clone(), experiment.clone());
         let reproduced = false;
-        let mut result = Self { head, scenario, scale, bytes, limit_s, rows, reproduced };
+        let mut result =
+            Self { head, scenario, experiment, scale, bytes, limit_s, rows, reproduced };
         result.reproduced = result.miss().is_none();
         result
     }
 
     /// The first row that isn't as it should be, and why.
     fn miss(&self) -> Option<String> {
-        let most = self.scenario.tolerance.up_over_limit;
+        let most = self.experiment.tolerance.up_over_limit;
         self.rows.iter().find_map(|row| {
             let (tool, receivers) = (row.tool.name(), row.receivers);
             let share = row.whole_s / self.limit_s;
@@ -81,6 +86,16 @@ impl ScenarioResult {
     }
 }
 
+/// What joins the nodes, in words: `switch at 12.5 MB/s (0.100 Gbit/s)`, `8 media`.
+fn media(topology: &Topology) -> String {
+    match &topology.media[..] {
+        [one] => {
+            one.rate.map_or_else(|| one.name.clone(), |rate| format!("{} at {rate}", one.name))
+        }
+        all => format!("{} media", all.len()),
+    }
+}
+
 impl fmt::Display for ScenarioResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Scenario { name, question, source, answer, topology, .. } = &self.scenario;
@@ -88,10 +103,10 @@ impl fmt::Display for ScenarioResult {
         writeln!(f, "published: {source}")?;
         writeln!(
             f,
-            "emulated: {:.1} MB ({:.0} % of the published file), a switch at {}; the wire alone takes {:.2} s",
+            "emulated: {:.1} MB ({:.0} % of the published file), {}; the wire alone takes {:.2} s",
             self.bytes as f64 / 1e6,
             self.scale * 100.0,
-            topology.rate,
+            media(topology),
             self.limit_s
         )?;
         writeln!(f)?;
@@ -119,7 +134,7 @@ impl fmt::Display for ScenarioResult {
 
 impl ScenarioResult {
     fn write_row(&self, f: &mut fmt::Formatter<'_>, row: &Row) -> fmt::Result {
-        let then = (row.tool == Tool::Pipes).then(|| self.scenario.published(row.receivers));
+        let then = (row.tool == Tool::Pipes).then(|| self.experiment.published(row.receivers));
         let (seconds, rate) = match then.flatten() {
             Some(then) => {
                 let [least, most] = then.seconds;

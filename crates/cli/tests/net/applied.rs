@@ -1,49 +1,44 @@
 //! What the real tools make of the files is what the topology plans.
 
-use garland_core::cluster::topology::shapes::{
-    Basis, Between, Joined, Mesh, Segment, bonded, mesh, star,
-};
 use garland_core::cluster::topology::{NodeId, Selector, Topology};
 use garland_testkit::{Scratch, until};
 
-use crate::stage::{Stage, file, path_text};
+use crate::daemons;
+use crate::shape::Shape;
+use crate::stage::{Stage, path_text};
 use crate::truth::{Truth, assert_sources};
 
-const NETWORKD: &str = "/lib/systemd/systemd-networkd";
-
-fn grid(both: Option<Selector>) -> Topology {
-    let measures = Mesh { columns: 2, segment: Segment::Switch, joined: Joined::Routed, both };
-    mesh(&Basis::numbered("grid", 3), &measures)
-}
-
-fn dual(selector: Selector) -> Topology {
-    bonded(&Basis::numbered("dual", 2), 2, Segment::Switch, selector)
-}
+/// Makes the kernel settings, as a boot does.
+const SETTINGS: &str = "f=/etc/sysctl.d/60-garland.conf; if [ -e $f ]; then sysctl -qp $f; fi";
 
 /// The shapes and nodes that differ, without those that need bonding.
-fn nodes() -> Vec<(Topology, NodeId)> {
-    let named = ["srv", "n2", "n3", "n4"].map(str::to_owned).to_vec();
-    let published = star(&Basis::named("published", named), Between::Isolated);
-    let forwarded = star(&Basis::numbered("forwarded", 2), Between::Forwarded);
+fn nodes() -> Vec<(Shape, NodeId)> {
     vec![
-        (published.clone(), 0),
-        (published, 1),
-        (forwarded.clone(), 0),
-        (forwarded, 2),
-        (grid(None), 0),
-        (grid(Some(Selector::Flow)), 3),
+        (Shape::published(), 0),
+        (Shape::published(), 1),
+        (Shape::forwarded(), 0),
+        (Shape::forwarded(), 2),
+        (Shape::grid(""), 0),
+        (Shape::grid("routes = 2\nselector = \"flow\""), 3),
     ]
 }
 
-/// The files of a node below the machine's root.
-fn place(stage: &Stage<'_>, topology: &Topology, node: NodeId, format: &str) {
-    let path = file(stage.scratch, topology);
+/// Those that NetworkManager can have: it leaves out routes whose source another device has.
+fn stars() -> impl Iterator<Item = (Shape, NodeId)> {
+    nodes().into_iter().filter(|(shape, _)| shape.topology.name != "grid")
+}
+
+/// A machine with a node's NICs, and the files for it in their places.
+fn placed<'a>(scratch: &'a Scratch, shape: &Shape, node: NodeId, format: &str) -> Stage<'a> {
+    let stage = Stage::of(scratch, &shape.topology, node);
+    let path = shape.file(scratch);
     let root = path_text(&stage.seen("/"));
-    let name = topology.nodes[node].name.as_str();
+    let name = shape.topology.nodes[node].name.as_str();
     stage.run(
         &["net", "config", &path, "--node", name, "--format", format, "--install", "--root", &root],
         0,
     );
+    stage
 }
 
 #[track_caller]
@@ -57,13 +52,12 @@ fn assert_planned(stage: &Stage<'_>, topology: &Topology, node: NodeId) {
 #[test]
 fn ifup_makes_what_is_planned_and_ifdown_takes_it_away() {
     let scratch = Scratch::new("ifup");
-    for (topology, node) in nodes() {
-        let stage = Stage::of(&scratch, &topology, node);
-        place(&stage, &topology, node, "ifupdown");
-        stage.shell(
-            "f=/etc/sysctl.d/60-garland.conf; if [ -e $f ]; then sysctl -qp $f; fi; ifup -a",
-        );
-        assert_planned(&stage, &topology, node);
+    for (shape, node) in nodes() {
+        let topology = &shape.topology;
+        let stage = placed(&scratch, &shape, node, "ifupdown");
+        stage.shell(SETTINGS);
+        stage.shell("ifup -a");
+        assert_planned(&stage, topology, node);
         stage.shell("ifdown -a");
         let left = Truth::found(&stage);
         assert!(left.addresses.is_empty() && left.routes.is_empty(), "{left:?}");
@@ -73,25 +67,24 @@ fn ifup_makes_what_is_planned_and_ifdown_takes_it_away() {
 #[test]
 fn the_script_makes_what_is_planned_and_may_run_again() {
     let scratch = Scratch::new("script");
-    for (topology, node) in nodes() {
-        let stage = Stage::of(&scratch, &topology, node);
-        place(&stage, &topology, node, "iproute2");
+    for (shape, node) in nodes() {
+        let topology = &shape.topology;
+        let stage = placed(&scratch, &shape, node, "iproute2");
         for _ in 0..2 {
             stage.shell("/etc/garland/network.sh");
-            assert_planned(&stage, &topology, node);
+            assert_planned(&stage, topology, node);
         }
     }
 }
 
 #[test]
 fn subflows_are_endpoints_of_the_kernel() {
-    let topology = dual(Selector::Subflow);
+    let shape = Shape::dual("subflow");
     let scratch = Scratch::new("subflows");
     for (format, apply) in [("ifupdown", "ifup -a"), ("iproute2", "/etc/garland/network.sh")] {
-        let stage = Stage::of(&scratch, &topology, 1);
-        place(&stage, &topology, 1, format);
+        let stage = placed(&scratch, &shape, 1, format);
         stage.shell(apply);
-        assert_planned(&stage, &topology, 1);
+        assert_planned(&stage, &shape.topology, 1);
         assert_eq!(stage.shell("ip mptcp endpoint show").trim(), "10.89.0.11 id 1 signal dev eth1");
         let limits = stage.shell("ip mptcp limits show");
         assert!(limits.contains("add_addr_accepted 1 subflows 1"), "{limits}");
@@ -105,18 +98,14 @@ fn subflows_are_endpoints_of_the_kernel() {
 #[test]
 fn networkd_makes_what_is_planned() {
     let scratch = Scratch::new("networkd");
-    for (topology, node) in nodes() {
-        let stage = Stage::of(&scratch, &topology, node);
-        place(&stage, &topology, node, "networkd");
-        stage.shell(
-            "f=/etc/sysctl.d/60-garland.conf; if [ -e $f ]; then sysctl -qp $f; fi; \
-             mkdir -p /run/systemd/netif/links /run/systemd/netif/leases /run/systemd/netif/lldp; \
-             chown -R systemd-network: /run/systemd/netif",
-        );
-        let daemon = stage.daemon(&[NETWORKD], "test -e /run/systemd/netif/state");
-        let planned = Truth::planned(&topology, node, true);
+    for (shape, node) in nodes() {
+        let topology = &shape.topology;
+        let stage = placed(&scratch, &shape, node, "networkd");
+        stage.shell(SETTINGS);
+        let [daemon, _bus] = daemons::networkd(&stage);
+        let planned = Truth::planned(topology, node, true);
         until("networkd to make what is planned", || Truth::found(&stage) == planned);
-        assert_planned(&stage, &topology, node);
+        assert_planned(&stage, topology, node);
         assert_accepted(&daemon.log());
     }
 }
@@ -133,15 +122,9 @@ fn assert_accepted(log: &str) {
 #[test]
 fn networkd_understands_bonds() {
     let scratch = Scratch::new("networkd-bond");
-    for selector in [Selector::Packet, Selector::Flow] {
-        let topology = dual(selector);
-        let stage = Stage::of(&scratch, &topology, 1);
-        place(&stage, &topology, 1, "networkd");
-        stage.shell(
-            "mkdir -p /run/systemd/netif/links /run/systemd/netif/leases /run/systemd/netif/lldp; \
-             chown -R systemd-network: /run/systemd/netif",
-        );
-        let daemon = stage.daemon(&[NETWORKD], "test -e /run/systemd/netif/state");
+    for selector in ["packet", "flow"] {
+        let stage = placed(&scratch, &Shape::dual(selector), 1, "networkd");
+        let [daemon, _bus] = daemons::networkd(&stage);
         until("networkd to try the bond", || daemon.log().contains("bond0: "));
         assert_accepted(&daemon.log());
     }
@@ -150,14 +133,14 @@ fn networkd_understands_bonds() {
 #[test]
 fn netplan_accepts_all_shapes_and_means_the_same() {
     let scratch = Scratch::new("netplan");
-    let bonds = [Selector::Packet, Selector::Flow].map(|selector| (dual(selector), 1));
-    let single = nodes().into_iter().filter(|(topology, node)| {
-        let of_node = |hops: usize| hops > 1;
-        !topology.routes.iter().any(|route| route.node == *node && of_node(route.hops.len()))
+    let bonds = ["packet", "flow"].map(|selector| (Shape::dual(selector), 1));
+    let single = nodes().into_iter().filter(|(shape, node)| {
+        let mut routes = shape.topology.routes.iter().filter(|route| route.node == *node);
+        routes.all(|route| route.hops.len() == 1)
     });
-    for (topology, node) in single.chain(bonds) {
-        let stage = Stage::of(&scratch, &topology, node);
-        place(&stage, &topology, node, "netplan");
+    for (shape, node) in single.chain(bonds) {
+        let topology = &shape.topology;
+        let stage = placed(&scratch, &shape, node, "netplan");
         let said = stage.try_shell("netplan generate");
         assert!(
             said.status.success() && said.stderr.is_empty(),
@@ -188,10 +171,10 @@ fn netplan_accepts_all_shapes_and_means_the_same() {
 #[test]
 fn networkmanager_reads_all_keyfiles() {
     let scratch = Scratch::new("keyfiles");
-    let bonds = [Selector::Packet, Selector::Flow].map(|selector| (dual(selector), 1));
-    for (topology, node) in nodes().into_iter().chain(bonds) {
-        let stage = Stage::of(&scratch, &topology, node);
-        place(&stage, &topology, node, "networkmanager");
+    let bonds = ["packet", "flow"].map(|selector| (Shape::dual(selector), 1));
+    for (shape, node) in stars().chain(bonds) {
+        let topology = &shape.topology;
+        let stage = placed(&scratch, &shape, node, "networkmanager");
         // Its offline parser prints what it has understood.
         let said = stage.try_shell(
             "for f in /etc/NetworkManager/system-connections/*; do \
@@ -213,5 +196,18 @@ fn networkmanager_reads_all_keyfiles() {
             let times = understood.matches(&format!("={}/{}", route.to, route.prefix)).count();
             assert_eq!(times, route.hops.len(), "{understood}");
         }
+    }
+}
+
+#[test]
+fn networkmanager_makes_what_is_planned() {
+    let scratch = Scratch::new("networkmanager");
+    for (shape, node) in stars() {
+        let stage = placed(&scratch, &shape, node, "networkmanager");
+        stage.shell(SETTINGS);
+        let _daemons = daemons::network_manager(&stage);
+        let planned = Truth::planned(&shape.topology, node, false);
+        until("NetworkManager to make what is planned", || Truth::found(&stage) == planned);
+        assert_sources(&stage, &shape.topology, node);
     }
 }

@@ -2,16 +2,12 @@
 
 use std::process::Stdio;
 
-use garland_core::cluster::topology::Topology;
-use garland_core::cluster::topology::shapes::{Basis, Between, star};
 use garland_testkit::{Scratch, until};
 
-use crate::stage::{Stage, file};
+use crate::daemons;
+use crate::shape::Shape;
+use crate::stage::Stage;
 use crate::truth::Truth;
-
-fn wires() -> Topology {
-    star(&Basis::numbered("wires", 2), Between::Forwarded)
-}
 
 /// A server whose NICs were set up by hand.
 fn server(scratch: &Scratch) -> Stage<'_> {
@@ -23,7 +19,7 @@ fn server(scratch: &Scratch) -> Stage<'_> {
     stage
 }
 
-/// The words that install the head of [`wires`].
+/// The words that install the head of a forwarded star.
 fn words<'a>(topology: &'a str, format: &'a str, patience: &'a str) -> Vec<&'a str> {
     vec![
         "net",
@@ -52,8 +48,9 @@ fn all(stage: &Stage<'_>) -> String {
     )
 }
 
-fn planned() -> Truth {
-    let mut truth = Truth::planned(&wires(), 0, true);
+/// With `peers`, a wire's address has its other end.
+fn planned(peers: bool) -> Truth {
+    let mut truth = Truth::planned(&Shape::forwarded().topology, 0, peers);
     let renamed = |line: &String| line.replace("eth", "lan");
     truth.addresses = truth.addresses.iter().map(renamed).collect();
     truth.routes = truth.routes.iter().map(renamed).collect();
@@ -64,7 +61,7 @@ fn planned() -> Truth {
 fn what_is_confirmed_stays() {
     for format in ["ifupdown", "iproute2"] {
         let scratch = Scratch::new("net-confirm");
-        let topology = file(&scratch, &wires());
+        let topology = Shape::forwarded().file(&scratch);
         let stage = server(&scratch);
         let install = stage
             .garland(&words(&topology, format, "60s"))
@@ -79,9 +76,9 @@ fn what_is_confirmed_stays() {
         assert_eq!(output.status.code(), Some(0), "{}", garland_testkit::said(&output));
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(said.ends_with("confirmed\n"), "{said}");
-        assert_eq!(Truth::found(&stage), planned(), "{format}");
+        assert_eq!(Truth::found(&stage), planned(true), "{format}");
         scratch.assert_nobody_left();
-        assert_eq!(Truth::found(&stage), planned(), "{format}");
+        assert_eq!(Truth::found(&stage), planned(true), "{format}");
     }
 }
 
@@ -89,7 +86,7 @@ fn what_is_confirmed_stays() {
 fn what_is_not_confirmed_is_undone() {
     for format in ["ifupdown", "iproute2"] {
         let scratch = Scratch::new("net-undone");
-        let topology = file(&scratch, &wires());
+        let topology = Shape::forwarded().file(&scratch);
         let stage = server(&scratch);
         let before = all(&stage);
         let said = stage.run(&words(&topology, format, "2s"), 3);
@@ -106,20 +103,20 @@ fn what_is_not_confirmed_is_undone() {
 #[test]
 fn the_undoing_outlives_the_login() {
     let scratch = Scratch::new("net-hangup");
-    let topology = file(&scratch, &wires());
+    let topology = Shape::forwarded().file(&scratch);
     let stage = server(&scratch);
     let before = all(&stage);
     let mut login = stage.command("setsid");
     login.args(["--wait", env!("CARGO_BIN_EXE_garland")]).args(words(&topology, "ifupdown", "3s"));
     let mut login = login.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
-    until("the installation to be there", || Truth::found(&stage) == planned());
+    until("the installation to be there", || Truth::found(&stage) == planned(true));
     // nsenter became setsid, and that the installer: the leader of a session and a group of its own.
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", login.id())).expect("it runs");
     let group = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(2));
     assert_eq!(group, Some(login.id().to_string().as_str()), "it leads its group");
     garland_sys::process::kill_group(login.id());
     login.wait().expect("it ends");
-    assert_eq!(Truth::found(&stage), planned());
+    assert_eq!(Truth::found(&stage), planned(true));
     until("the undoing", || all(&stage) == before);
     scratch.assert_nobody_left();
 }
@@ -127,7 +124,7 @@ fn the_undoing_outlives_the_login() {
 #[test]
 fn what_the_tool_refuses_is_undone_at_once() {
     let scratch = Scratch::new("net-broken");
-    let topology = file(&scratch, &wires());
+    let topology = Shape::forwarded().file(&scratch);
     let stage = server(&scratch);
     // Somebody else's stanza for the same NIC, which ifup takes together with ours.
     stage.shell("echo 'iface lan1 inet manual\n up false' >/etc/network/interfaces.d/other");
@@ -141,7 +138,7 @@ fn what_the_tool_refuses_is_undone_at_once() {
 #[test]
 fn an_installation_that_cannot_be_changes_nothing() {
     let scratch = Scratch::new("net-cannot");
-    let topology = file(&scratch, &wires());
+    let topology = Shape::forwarded().file(&scratch);
     let stage = server(&scratch);
     let before = all(&stage);
     let said = stage
@@ -160,14 +157,62 @@ fn an_installation_that_cannot_be_changes_nothing() {
 #[test]
 fn two_installations_at_once_are_refused() {
     let scratch = Scratch::new("net-two");
-    let topology = file(&scratch, &wires());
+    let topology = Shape::forwarded().file(&scratch);
     let stage = server(&scratch);
     let mut first = stage.garland(&words(&topology, "iproute2", "60s"));
     let mut first = first.stdout(Stdio::null()).spawn().expect("it starts");
-    until("the installation to be there", || Truth::found(&stage) == planned());
+    until("the installation to be there", || Truth::found(&stage) == planned(true));
     let said = stage.run(&words(&topology, "ifupdown", "60s"), 2);
     assert!(said.contains("another installation waits for its confirmation"), "{said}");
     until("a confirmation", || stage.run_any(&["net", "confirm"]).contains("stays"));
     assert_eq!(first.wait().expect("it ends").code(), Some(0));
     scratch.assert_nobody_left();
+}
+
+/// What daemons put back is what their own files said before.
+#[test]
+fn daemons_are_told_of_new_files_and_of_old_ones() {
+    const OWN: [(&str, &str, &str); 2] = [
+        (
+            "networkd",
+            "/etc/systemd/network/50-lan.network",
+            "[Match]\nName=lan0\n\n[Network]\nAddress=10.1.0.1/24\n",
+        ),
+        (
+            "networkmanager",
+            "/etc/NetworkManager/system-connections/lan.nmconnection",
+            "[connection]\nid=lan\ntype=ethernet\ninterface-name=lan0\n\n\
+             [ipv4]\nmethod=manual\naddress1=10.1.0.1/24\n\n[ipv6]\nmethod=disabled\n",
+        ),
+    ];
+    for (format, path, text) in OWN {
+        let scratch = Scratch::new("net-daemons");
+        let topology = Shape::forwarded().file(&scratch);
+        let stage = Stage::new(&scratch, &["lan0", "lan1"]);
+        stage.shell(&format!("mkdir -p $(dirname {path}); umask 077; : >{path}"));
+        std::fs::write(stage.seen(path), text).expect("it can be written");
+        if format == "networkd" {
+            stage.shell(&format!("chmod 644 {path}; chmod 755 $(dirname {path})"));
+        }
+        let daemons = match format {
+            "networkd" => daemons::networkd(&stage),
+            _ => daemons::network_manager(&stage),
+        };
+        let own = || stage.shell("ip -4 -o address show dev lan0").contains(" 10.1.0.1/24 ");
+        until("the daemon's own address", own);
+        let mut install = stage.garland(&words(&topology, format, "4s"));
+        let install = install.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let peers = format == "networkd";
+        until("what is planned", || Truth::found(&stage) == planned(peers));
+        let output = install.expect("it starts").wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(3), "{}", garland_testkit::said(&output));
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(complaint, "error: undone: not confirmed within 4 s\n", "{format}");
+        until("the daemon's own address again", own);
+        let planned = Truth::found(&stage).addresses;
+        assert!(!planned.iter().any(|address| address.contains("10.88.")), "{planned:?}");
+        assert!(!stage.seen(path).with_file_name("10-garland-lan0.network").exists());
+        drop(daemons);
+        scratch.assert_nobody_left();
+    }
 }

@@ -1,18 +1,21 @@
 //! Printing, writing and comparing, and what is refused.
 
-use garland_core::cluster::topology::Selector;
-use garland_core::cluster::topology::shapes::{Basis, Between, Segment, bonded, star};
 use garland_testkit::{Garland, Said, Scratch};
 
-use crate::stage::{file, path_text};
+use crate::shape::Shape;
+use crate::stage::path_text;
 
 fn garland(scratch: &Scratch, words: &[&str]) -> Said {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch).run(words)
 }
 
 fn star_file(scratch: &Scratch) -> String {
-    let nodes = ["srv", "n2", "n3"].map(str::to_owned).to_vec();
-    file(scratch, &star(&Basis::named("p2p", nodes), Between::Isolated))
+    Shape::new(
+        "p2p",
+        "shape = \"star\"
+nodes = \"srv,n[2-3]\"",
+    )
+    .file(scratch)
 }
 
 #[test]
@@ -83,8 +86,7 @@ fn a_difference_is_shown_and_a_fault() {
 fn what_cannot_be_is_refused_with_a_hint() {
     let scratch = Scratch::new("net-refused");
     let topology = star_file(&scratch);
-    let subflows = bonded(&Basis::numbered("subflows", 2), 2, Segment::Switch, Selector::Subflow);
-    let subflows = file(&scratch, &subflows);
+    let subflows = Shape::dual("subflow").file(&scratch);
     let said = |words: &[&str]| {
         let said = garland(&scratch, &[&["net", "config"], words].concat()).with_code(2);
         assert_eq!(said.out, "");
@@ -104,5 +106,5 @@ fn what_cannot_be_is_refused_with_a_hint() {
     let map = said(&[&topology, "--format", "netplan", "--node", "n2", "--map", "eth7=a"]);
     assert!(map.contains("n2 has no NIC eth7; it has eth0"), "{map}");
     let missing = said(&["/no/such/file", "--format", "netplan", "--node", "n2"]);
-    assert!(missing.contains("reading /no/such/file: No such file"), "{missing}");
+    assert!(missing.contains("reading the topology /no/such/file: No such file"), "{missing}");
 }

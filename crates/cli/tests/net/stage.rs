@@ -14,7 +14,7 @@ use garland_testkit::{Scratch, await_some, said};
 /// udev is there.
 const FILES: &str = "mount -t tmpfs none /mnt && cp -a /etc /mnt/etc && mount --bind /mnt/etc /etc && \
     rm -f /etc/network/interfaces.d/* /etc/netplan/* /etc/systemd/network/* && \
-    mount -t tmpfs none /run && mkdir -p /run/network /run/dbus && mount -t tmpfs none /var/lib && \
+    mount -t tmpfs none /run && mkdir -p /run/network /run/dbus /run/systemd && mount -t tmpfs none /var/lib && \
     mkdir -p /var/lib/NetworkManager && mount -t sysfs -o ro none /sys && ip link set lo up";
 
 /// A machine.
@@ -151,14 +151,7 @@ impl Drop for Daemon {
     }
 }
 
-/// Writes a topology where garland reads it; gives the path.
-pub fn file(scratch: &Scratch, topology: &Topology) -> String {
-    let path = scratch.path(format!("{}.json", topology.name));
-    let text = serde_json::to_string(topology).expect("a topology can be written");
-    std::fs::write(&path, text).expect("it can be written");
-    path_text(&path)
-}
-
+/// A path as a word of a command.
 pub fn path_text(path: &Path) -> String {
     path.to_str().expect("scratch folders have plain names").to_owned()
 }

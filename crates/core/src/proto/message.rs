@@ -68,6 +68,8 @@ pub struct Begin {
     pub routes: Vec<Route>,
     /// The congestion controls to ask the kernel for on data links, best first.
     pub congestion: Vec<String>,
+    /// Whether new data links ask for MPTCP.
+    pub mptcp: bool,
 }
 
 /// From the head to an agent.

@@ -12,8 +12,7 @@ const SATURATED: f64 = 0.9;
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let report = self;
-        for medium in &report.media {
+        for medium in &self.media {
             let verdict = verdict(medium.holds());
             writeln!(out, "{verdict}{}: alone {}", medium.medium, words(&medium.alone))?;
             match medium.shared {
@@ -29,9 +28,13 @@ impl fmt::Display for Report {
                 }
             }
         }
-        let off: Vec<_> = report.pairs.iter().filter(|pair| !pair.holds()).collect();
-        let (measured, all) = (report.pairs.len(), report.all_pairs);
-        let worst = report.pairs.iter().filter_map(Measured::ratio);
+        let others = self.all_media - self.media.len();
+        if others > 0 {
+            writeln!(out, "    {others} more media are measured by pairs only")?;
+        }
+        let off: Vec<_> = self.pairs.iter().filter(|pair| !pair.holds()).collect();
+        let (measured, all) = (self.pairs.len(), self.all_pairs);
+        let worst = self.pairs.iter().filter_map(Measured::ratio);
         let worst = worst.map(|ratio| (ratio - 1.0).abs()).fold(0.0, f64::max);
         writeln!(
             out,
@@ -43,15 +46,15 @@ impl fmt::Display for Report {
         for pair in off.iter().take(SHOWN) {
             writeln!(out, "    {}, {} at once", words(pair), pair.at_once)?;
         }
-        for oddity in &report.oddities {
+        for oddity in &self.oddities {
             writeln!(out, "{}{oddity}", verdict(false))?;
         }
-        if !report.holds() && report.busy > SATURATED {
+        if !self.holds() && self.busy > SATURATED {
             writeln!(
                 out,
                 "    the processors were busy for {:.0} % of the time: perhaps this machine was \
              measured, and not the lab",
-                report.busy * 100.0
+                self.busy * 100.0
             )?;
         }
         Ok(())

@@ -11,7 +11,7 @@ use garland_sys::namespace::Kind;
 use serde::{Deserialize, Serialize};
 
 use super::{Measured, Round, audit};
-use crate::{Lab, LabError, apply, hidden};
+use crate::{Lab, LabError, apply, bond, hidden};
 
 /// What the probe is told, on its standard input.
 #[derive(Debug, Serialize, Deserialize)]
@@ -31,6 +31,8 @@ pub(crate) struct FlowTask {
     pub(crate) from: PathBuf,
     pub(crate) to: PathBuf,
     pub(crate) address: Ipv4Addr,
+    /// Whether both nodes are bonded by subflows.
+    pub(crate) mptcp: bool,
 }
 
 /// What the probe answers: bits per second of every flow, or what went wrong.
@@ -65,14 +67,16 @@ impl Lab {
 
     fn probe(&self, round: &Round) -> Result<Vec<f64>, LabError> {
         let failed = |reason: String| LabError::Probe { lab: self.name().to_owned(), reason };
+        let topology = &self.spec().topology;
         let net = |node: usize| {
-            let name = &self.spec().topology.nodes[node].name;
+            let name = &topology.nodes[node].name;
             self.inside(&apply::path(Kind::Net, name))
         };
         let flow = |flow: &super::Flow| FlowTask {
             from: net(flow.from),
             to: net(flow.to),
             address: flow.address,
+            mptcp: [flow.from, flow.to].iter().all(|node| bond::by_subflow(topology, *node)),
         };
         let task = Task {
             user: self.user_path(self.head())?,

@@ -89,8 +89,11 @@ impl MediumCheck {
 /// What a self-check found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// The media that a flow can be sent through alone; those that only join others aren't here.
+    /// The media that a flow was sent through alone: those that only join others aren't here, and
+    /// of very many not all are.
     pub media: Vec<MediumCheck>,
+    /// How many media there are.
+    pub all_media: usize,
     /// The pairs of nodes that were measured.
     pub pairs: Vec<Measured>,
     /// How many pairs there are, each way counted.
@@ -116,6 +119,7 @@ impl Lab {
         let topology = &self.spec().topology;
         let (ways, shaping) = (Ways::of(topology), Shaping::of(topology));
         let mut report = Report {
+            all_media: topology.media.len(),
             all_pairs: topology.nodes.len() * (topology.nodes.len() - 1),
             ..Report::default()
         };

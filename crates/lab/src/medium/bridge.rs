@@ -71,6 +71,7 @@ pub(super) fn join(topology: &Topology, place: usize) -> Vec<Step> {
 
 const STANDARD_MTU: u16 = 1500;
 
-fn mtu(bytes: u16) -> String {
+/// The words for a device's largest packet, none where it is what devices have anyway.
+pub(crate) fn mtu(bytes: u16) -> String {
     if bytes == STANDARD_MTU { String::new() } else { format!(" mtu {bytes}") }
 }

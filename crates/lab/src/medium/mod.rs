@@ -16,6 +16,8 @@ mod wire;
 use garland_core::cluster::topology::{MediumId, MediumKind, Topology};
 use garland_core::units::Rate;
 
+pub(crate) use bridge::mtu;
+pub(crate) use port::sends_from;
 pub use port::{Port, Station, ports};
 
 use crate::plan::{Place, Step};

@@ -1,6 +1,6 @@
 use garland_core::cluster::topology::{Ethernet, MediumId, NicId, Topology};
 
-use crate::device;
+use crate::{bond, device};
 
 /// What is plugged into a medium's port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,10 +76,6 @@ pub(super) fn senders(topology: &Topology, medium: MediumId, port: &Port) -> Vec
 /// The Ethernet address that a NIC's frames come from: in a bond that works below IP, that of the
 /// bond's first NIC.
 pub(crate) fn sends_from(topology: &Topology, nic: NicId) -> Ethernet {
-    let bond = topology.bonds.iter().find(|bond| {
-        bond.selector != garland_core::cluster::topology::Selector::Subflow
-            && bond.nics.contains(&nic)
-    });
-    let first = bond.and_then(|bond| bond.nics.first()).copied().unwrap_or(nic);
-    topology.nics[first].ethernet
+    let first = bond::above(topology, nic).and_then(|bond| bond.nics.first());
+    topology.nics[first.copied().unwrap_or(nic)].ethernet
 }

@@ -4,9 +4,11 @@
 //! `/tmp`, so that nothing is left however the run ends. The program also plays the keeper and the
 //! probe of its labs, and the programs that run on their nodes.
 
+mod bonds;
 mod cases;
 mod parts;
 mod shapes;
+mod shares;
 
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};

@@ -147,7 +147,8 @@ pub fn apply(format: Format, config: &NodeConfig, live: &Live) -> Vec<Command> {
             let planned = Live::planned(config);
             for device in lo.into_iter().chain(planned.devices()) {
                 let name = format!("garland-{device}");
-                commands.push(Command::new("nmcli", ["connection", "up", "id", &name]));
+                let words = ["--wait", "30", "connection", "up", "id", &name];
+                commands.push(Command::new("nmcli", words));
             }
         }
         Format::Iproute2 => {
@@ -183,8 +184,10 @@ pub fn go_back(format: Format, live: &Live, was_up: &[String]) -> Vec<Command> {
         Format::Netplan => vec![Command::new("netplan", ["apply"])],
         Format::NetworkManager => {
             let reload = Command::new("nmcli", ["connection", "reload"]);
+            // A lease may take long, or not come: that was so before.
             let up = |uuid: &String| {
-                Command::new("nmcli", ["connection", "up", "uuid", uuid.as_str()]).may_fail()
+                let words = ["--wait", "0", "connection", "up", "uuid", uuid.as_str()];
+                Command::new("nmcli", words).may_fail()
             };
             [reload].into_iter().chain(was_up.iter().map(up)).collect()
         }
@@ -208,7 +211,12 @@ pub fn up_now(format: Format, live: &Live) -> Vec<String> {
                 .map(str::to_owned)
                 .collect()
         }
-        Format::NetworkManager => lines("nmcli", &["-g", "UUID", "connection", "show", "--active"]),
+        Format::NetworkManager => {
+            let active = lines("nmcli", &["-g", "UUID,DEVICE", "connection", "show", "--active"]);
+            let pairs = active.iter().filter_map(|line| line.split_once(':'));
+            let ours = pairs.filter(|(_, device)| live.devices().any(|own| own == *device));
+            ours.map(|(uuid, _)| uuid.to_owned()).collect()
+        }
         Format::Networkd | Format::Netplan | Format::Iproute2 => Vec::new(),
     }
 }

@@ -12,6 +12,9 @@
 //! | [`networkmanager`] | `/32` and a link route | `weight=` (since 1.42) | `type=bond` | no | yes |
 //! | [`iproute2`] | `peer` | `nexthop` | `type bond` | `ip mptcp` | yes |
 //!
+//! NetworkManager moreover leaves out routes whose source address another device has, as those of a
+//! node with an address on its loopback device: they are refused too.
+//!
 //! What a format has no word for is refused, with the formats that have one. Kernel settings go to
 //! a file of sysctl.d(5) (the iproute2 script makes them itself); the names of all nodes go to a
 //! marked block in `/etc/hosts` and to a numbered map.

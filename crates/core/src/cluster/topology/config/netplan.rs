@@ -24,7 +24,7 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
             format: Format::Netplan,
             node: config.node.clone(),
             what: format!("the several next hops to {}/{}", route.to, route.prefix),
-            able: &[Format::Ifupdown, Format::Networkd, Format::NetworkManager, Format::Iproute2],
+            able: &[Format::Ifupdown, Format::Networkd, Format::Iproute2],
         });
     }
     let mut text = format!("# {}\nnetwork:\n  version: 2\n  renderer: networkd\n", title(config));

@@ -11,14 +11,19 @@ use super::{ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfi
 /// Where the files go.
 pub const FOLDER: &str = "/etc/NetworkManager/system-connections/";
 
+/// The metric of routes with several next hops.
+const METRIC: u32 = 100;
+
 /// The files of a node.
 ///
 /// # Errors
-/// When it has MPTCP endpoints or packets are to take routes in turn.
+/// When it has MPTCP endpoints, packets are to take routes in turn, or routes need the node's own
+/// address as source on a device that has another.
 pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
     config.no_packet_routes(Format::NetworkManager)?;
     // It makes endpoints, but leaves the kernel's limit of accepted addresses at 0.
     config.no_endpoints(Format::NetworkManager)?;
+    own_sources(config)?;
     let mut files = Vec::new();
     if let Some(address) = config.loopback {
         let mut text = head(config, "lo", "loopback", true);
@@ -55,6 +60,20 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
     Ok(files)
 }
 
+/// NetworkManager leaves out a route whose source address another device has.
+fn own_sources(config: &NodeConfig) -> Result<(), ConfigFault> {
+    let foreign = config.routes.iter().find(|route| route.source.is_some());
+    let Some((route, source)) = foreign.and_then(|route| Some((route, route.source?))) else {
+        return Ok(());
+    };
+    Err(ConfigFault::Unsuited {
+        format: Format::NetworkManager,
+        node: config.node.clone(),
+        what: format!("the source address {source} of the route to {}/{}", route.to, route.prefix),
+        able: &[Format::Ifupdown, Format::Networkd, Format::Iproute2],
+    })
+}
+
 fn file(device: &str, text: String) -> ConfigFile {
     // NetworkManager ignores files that others can read: they may hold passwords.
     ConfigFile::new(format!("{FOLDER}{PREFIX}{device}.nmconnection"), text).with_mode(0o600)
@@ -80,14 +99,15 @@ fn body(text: &mut String, config: &NodeConfig, device: &Device, own: InterfaceA
     for route in &config.routes {
         for hop in route.hops.iter().filter(|hop| hop.device == *device) {
             let number = next();
-            let via = hop.via.map_or_else(String::new, |via| format!(",{via}"));
+            let mut via = hop.via.map_or_else(String::new, |via| format!(",{via}"));
+            if route.hops.len() > 1 {
+                // Only routes of one metric are joined, and by default each device has its own.
+                via = format!("{},{METRIC}", if via.is_empty() { "," } else { &via });
+            }
             let _ = writeln!(text, "route{number}={}/{}{via}", route.to, route.prefix);
             let mut options = Vec::new();
             if hop.onlink {
                 options.push("onlink=true".to_owned());
-            }
-            if let Some(source) = route.source {
-                options.push(format!("src={source}"));
             }
             if route.hops.len() > 1 {
                 options.push("weight=1".to_owned());

@@ -144,6 +144,27 @@ pub enum Finding {
 }
 
 impl Finding {
+    /// The NICs in question; none where it is about a way.
+    pub fn names(&self) -> Vec<&NicName> {
+        match self {
+            Self::NoNic { nic }
+            | Self::Misplaced { nic, .. }
+            | Self::Speed { nic, .. }
+            | Self::HalfDuplex { nic, .. }
+            | Self::Mtu { nic, .. } => vec![nic],
+            Self::Swapped { nics } | Self::Missing { nics, .. } => nics.iter().collect(),
+            Self::Joined { one, other } => one.iter().chain(other).collect(),
+            Self::Extra { nics, planned } => nics.iter().chain(planned).collect(),
+            // Of a slow NIC among many, those who are fast with each other are not in question.
+            Self::Slow { from, to, .. } => match &to[..] {
+                [to] => vec![from, to],
+                _ => vec![from],
+            },
+            Self::LinkMtu { from, to, .. } => vec![from, to],
+            Self::Route { .. } | Self::Unreached { .. } | Self::Reached { .. } => Vec::new(),
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {

@@ -1,0 +1,94 @@
+//! A bond below IP: a device of its own has the address, and what it sends is dealt to the NICs,
+//! packet by packet in turn or connection by connection.
+//!
+//! The device is one end of a veth pair. On its way out every packet is passed on to a NIC; what
+//! comes in at a NIC is passed on to the inner end, and so comes in at the outer one.
+
+use garland_core::cluster::topology::{Bond, MediumId, NicId, Selector, Topology};
+
+use crate::medium::{mtu, sends_from};
+use crate::node::Writer;
+use crate::plan::Step;
+use crate::shaping::Shaping;
+
+/// A fixed seed, so that the same connections take the same NICs in every run.
+const SEED: u32 = 0x6761_726c;
+
+pub(super) fn steps(
+    topology: &Topology,
+    shaping: &Shaping,
+    bond: &Bond,
+    write: &Writer,
+) -> Vec<Step> {
+    let Bond { name, nics, address, prefix, .. } = bond;
+    let inner = format!("{name}x");
+    let nic = |id: &NicId| &topology.nics[*id];
+    let media: Vec<MediumId> = nics.iter().map(|id| nic(id).medium).collect();
+    let ethernet = sends_from(topology, nics[0]);
+    let size = mtu(nics.iter().map(|id| nic(id).mtu).min().unwrap_or(u16::MAX));
+    let mut steps = vec![
+        write.ip(format!(
+            "link add {name} address {ethernet}{size} type veth peer name {inner}{size}"
+        )),
+        write.ip(format!("link set {inner} arp off")),
+    ];
+    if one_frame_at_a_time(shaping, bond.selector, &media) {
+        steps.push(write.ip(format!("link set {name} gso_max_segs 1")));
+    }
+    steps.extend(nics.iter().map(|id| write.ip(format!("link set {} arp off", nic(id).name))));
+    steps.push(write.ip(format!("addr add {address}/{prefix} dev {name}")));
+    steps.extend([&inner, name].map(|device| write.ip(format!("link set {device} up"))));
+    steps.push(write.sysctl(&format!("net.ipv4.conf.{name}.rp_filter"), 0));
+    let devices: Vec<&str> = nics.iter().map(|id| nic(id).name.as_str()).collect();
+    steps.push(write.nft(rules(name, &inner, &devices, bond.selector)));
+    steps
+}
+
+/// Whether the device must get single frames: where a NIC must, and where packets are dealt one by
+/// one on wires that count them. Large segments that go to a NIC as they are come out at once there,
+/// and no bond deals so many packets to one NIC in a row.
+fn one_frame_at_a_time(shaping: &Shaping, selector: Selector, media: &[MediumId]) -> bool {
+    media.iter().any(|medium| {
+        shaping.one_frame_at_a_time(*medium)
+            || selector == Selector::Packet && shaping.exact(*medium)
+    })
+}
+
+fn rules(name: &str, inner: &str, nics: &[&str], selector: Selector) -> String {
+    let count = nics.len();
+    let turns: Vec<String> =
+        nics.iter().enumerate().map(|(turn, nic)| format!("{turn} : \"{nic}\"")).collect();
+    let turns = turns.join(", ");
+    let first = nics[0];
+    let deal = match selector {
+        Selector::Flow => format!(
+            "    meta l4proto {{ tcp, udp }} fwd to jhash ip saddr . ip daddr . th sport . th dport \
+             mod {count} seed {SEED:#x} map {{ {turns} }}
+    ether type ip fwd to jhash ip saddr . ip daddr mod {count} seed {SEED:#x} map {{ {turns} }}
+    fwd to \"{first}\"\n"
+        ),
+        Selector::Packet | Selector::Subflow => {
+            format!("    fwd to numgen inc mod {count} map {{ {turns} }}\n")
+        }
+    };
+    let comes_in: String = nics
+        .iter()
+        .map(|nic| {
+            format!(
+                "  chain from_{nic} {{
+    type filter hook ingress device \"{nic}\" priority 0; policy accept;
+    fwd to \"{inner}\"
+  }}
+"
+            )
+        })
+        .collect();
+    format!(
+        "table netdev garland_{name} {{
+  chain deal {{
+    type filter hook egress device \"{name}\" priority 0; policy accept;
+{deal}  }}
+{comes_in}}}
+"
+    )
+}

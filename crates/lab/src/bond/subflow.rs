@@ -1,0 +1,30 @@
+//! A bond above IP: every connection is one of MPTCP (RFC 8684), with a subflow on each NIC.
+//!
+//! A node announces the addresses of all its NICs but the first one to whoever is connected to it by
+//! that. Who hears of an address connects to it from whatever NIC the route leads by, which is the
+//! one in the same network: so each NIC gets one subflow, whoever dialled.
+
+use garland_core::cluster::topology::{Bond, Topology};
+
+use crate::node::Writer;
+use crate::plan::Step;
+
+/// The kernel's limit on further subflows of a connection is 8.
+pub(super) const MOST_NICS: usize = 9;
+
+pub(super) fn steps(topology: &Topology, bonds: &[&Bond], write: &Writer) -> Vec<Step> {
+    let Some(further) = bonds.iter().map(|bond| bond.nics.len() - 1).max() else {
+        return Vec::new();
+    };
+    let mut steps = vec![
+        write.sysctl("net.mptcp.enabled", 1),
+        write.ip(format!("mptcp limits set subflows {further} add_addr_accepted {further}")),
+    ];
+    for nic in bonds.iter().flat_map(|bond| &bond.nics[1..]) {
+        let nic = &topology.nics[*nic];
+        steps.extend(nic.address.map(|address| {
+            write.ip(format!("mptcp endpoint add {address} dev {} signal", nic.name))
+        }));
+    }
+    steps
+}

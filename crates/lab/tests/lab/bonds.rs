@@ -1,0 +1,86 @@
+//! NICs used as one, in all three meanings: what one connection gets, and what several do.
+
+use std::time::Duration;
+
+use garland_core::cluster::topology::shapes::{Basis, Segment, bonded};
+use garland_core::cluster::topology::{NodeId, Selector};
+use garland_lab::check::{Flow, Round};
+use garland_lab::{Lab, Spec, StateDir};
+
+/// What TCP gets through one wire of 100 Mbit/s, in Mbit/s.
+const ONE: f64 = 94.15;
+
+fn up(state: &StateDir, rate: &str, segment: Segment, selector: Selector) -> Lab {
+    let basis = Basis::numbered("bonded", 2).at(rate.parse().unwrap());
+    let topology = bonded(&basis, 2, segment, selector);
+    Lab::up(state, Spec { name: "lab".to_owned(), topology, roots: None, faults: Vec::new() })
+        .unwrap()
+}
+
+/// What all flows from the head to n1 get together, in Mbit/s, as their number is.
+fn from_head(lab: &Lab, flows: usize) -> f64 {
+    const FROM: NodeId = 0;
+    const TO: NodeId = 1;
+    let flow = Flow {
+        from: FROM,
+        to: TO,
+        address: lab.address("n1").unwrap(),
+        theory: 1e8,
+        senders: Vec::new(),
+        media: Vec::new(),
+    };
+    let round = Round {
+        flows: vec![flow; flows],
+        tolerance: 1.0,
+        warm_up: Duration::from_millis(500),
+        window: Duration::from_millis(1500),
+    };
+    lab.measure(&round).unwrap().iter().map(|measured| measured.goodput / 1e6).sum()
+}
+
+/// Measures until `holds`: other programs use this machine as well.
+fn settles(what: &str, holds: impl Fn(f64) -> bool, measure: impl Fn() -> f64) {
+    let tries: Vec<f64> = (0..4)
+        .map(|_| measure())
+        .scan(false, |done, rate| (!std::mem::replace(done, holds(rate))).then_some(rate))
+        .collect();
+    let last = tries.last().copied().unwrap_or_default();
+    assert!(holds(last), "{what}: {tries:.1?} Mbit/s");
+    println!("{what}: {last:.1} Mbit/s");
+}
+
+pub fn by_packet(state: &StateDir) {
+    let lab = up(state, "100mbit", Segment::Switch, Selector::Packet);
+    settles(
+        "one flow by packet",
+        |rate| (rate / (2.0 * ONE) - 1.0).abs() < 0.02,
+        || from_head(&lab, 1),
+    );
+    let report = lab.check().unwrap();
+    assert!(report.holds(), "{report}");
+}
+
+pub fn by_flow(state: &StateDir) {
+    let lab = up(state, "100mbit", Segment::Switch, Selector::Flow);
+    settles("one flow by flow", |rate| (rate / ONE - 1.0).abs() < 0.01, || from_head(&lab, 1));
+    // Of eight connections all take one NIC once in 128 times.
+    settles("eight flows by flow", |rate| rate > 1.9 * ONE, || from_head(&lab, 8));
+    let report = lab.check().unwrap();
+    assert!(report.holds(), "{report}");
+}
+
+pub fn by_subflow(state: &StateDir) {
+    let lab = up(state, "100mbit", Segment::Switch, Selector::Subflow);
+    assert!(lab.wants_mptcp());
+    settles("one connection by subflow", |rate| rate > 180.0, || from_head(&lab, 1));
+}
+
+/// On hubs a bond's both ways share the wires.
+pub fn on_hubs(state: &StateDir) {
+    for selector in [Selector::Packet, Selector::Flow] {
+        let lab = up(state, "10mbit", Segment::Hub, selector);
+        let report = lab.check().unwrap();
+        assert!(report.holds(), "{selector:?}: {report}");
+        lab.down().unwrap();
+    }
+}
