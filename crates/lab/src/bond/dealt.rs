@@ -2,7 +2,8 @@
 //! packet by packet in turn or connection by connection.
 //!
 //! The device is one end of a veth pair. On its way out every packet is passed on to a NIC; what
-//! comes in at a NIC is passed on to the inner end, and so comes in at the outer one.
+//! comes in at a NIC is passed on to the inner end, and so comes in at the outer one. Only IP is: what
+//! else comes in is for those who listen at the NIC itself, as with the driver.
 
 use garland_core::cluster::topology::{Bond, MediumId, NicId, Selector, Topology};
 
@@ -77,7 +78,7 @@ fn rules(name: &str, inner: &str, nics: &[&str], selector: Selector) -> String {
             format!(
                 "  chain from_{nic} {{
     type filter hook ingress device \"{nic}\" priority 0; policy accept;
-    fwd to \"{inner}\"
+    meta protocol {{ ip, arp }} fwd to \"{inner}\"
   }}
 "
             )

@@ -45,7 +45,8 @@ pub struct Responder {
 impl Responder {
     /// On ports of its own.
     pub fn open() -> io::Result<Self> {
-        let (datagrams, listener) = (DatagramSocket::open(0, None)?, tcp::listen(0, Transport::Tcp)?);
+        let (datagrams, listener) =
+            (DatagramSocket::open(0, None)?, tcp::listen(0, Transport::Tcp)?);
         listener.set_nonblocking(true)?;
         let ports = (datagrams.port()?, listener.local_addr()?.port());
         let (counts, end): (Arc<Mutex<_>>, _) = (Arc::default(), Arc::new(Wake::new()?));

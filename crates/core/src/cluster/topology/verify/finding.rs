@@ -94,7 +94,7 @@ pub enum Finding {
         found: u32,
         /// Bytes of the plan.
         planned: u16,
-        /// The largest packet that passed between it and a peer.
+        /// The largest packet that passed both ways between it and a peer.
         passes: Option<u16>,
     },
     /// A link that loses full packets, though the NICs at both ends have the right MTU.

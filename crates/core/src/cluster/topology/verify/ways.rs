@@ -27,19 +27,25 @@ pub struct BurstSeen {
 }
 
 pub(super) fn judge(topology: &Topology, observed: &Observed, cabling: &Cabling) -> Vec<Finding> {
-    let ways = Ways::of(topology);
-    let judge = Judge { topology, cabling, ways };
+    let judge = WayJudge::new(topology, cabling);
     observed.bursts.iter().filter_map(|burst| judge.burst(burst)).collect()
 }
 
-struct Judge<'a> {
+/// Compares bursts with the planned ways.
+pub struct WayJudge<'a> {
     topology: &'a Topology,
     cabling: &'a Cabling,
     ways: Ways<'a>,
 }
 
-impl Judge<'_> {
-    fn burst(&self, burst: &BurstSeen) -> Option<Finding> {
+impl<'a> WayJudge<'a> {
+    /// By this plan; ways over cables that are accused already are not judged.
+    pub fn new(topology: &'a Topology, cabling: &'a Cabling) -> Self {
+        Self { topology, cabling, ways: Ways::of(topology) }
+    }
+
+    /// What isn't as planned of a burst.
+    pub fn burst(&self, burst: &BurstSeen) -> Option<Finding> {
         let streams = self.ways.between(burst.from, burst.to);
         let choices: Vec<&Choice> = streams.iter().flat_map(|stream| &stream.there).collect();
         let planned: BTreeSet<NicId> = choices
