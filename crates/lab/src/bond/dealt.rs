@@ -29,7 +29,8 @@ pub(super) fn steps(
     let size = mtu(nics.iter().map(|id| nic(id).mtu).min().unwrap_or(u16::MAX));
     let mut steps = vec![
         write.ip(format!(
-            "link add {name} address {ethernet}{size} type veth peer name {inner}{size}"
+            "link add {name} address {ethernet}{size} type veth peer name {inner} address \
+             {ethernet}{size}"
         )),
         write.ip(format!("link set {inner} arp off")),
     ];

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use garland_core::cluster::topology::verify::{Cabling, Finding, Observed, Port};
+use garland_core::cluster::topology::verify::{Cabling, Finding, Observed, Port, RateSeen};
 use garland_core::cluster::topology::{MediumKind, NicId, NicName, Topology};
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ pub struct LinkResult {
     pub medium: String,
     /// Who was found there instead; none where it is as planned or nothing is known.
     pub found: Option<Vec<NicName>>,
-    /// Bits per second of TCP payload, of the slower direction.
+    /// Bits per second of TCP payload: of a wire's slower direction, of a station with its best peer.
     pub measured: Option<f64>,
     pub planned: Option<f64>,
     /// The largest packet that passed, of the planned `mtu`.
@@ -132,17 +132,22 @@ impl Rows<'_> {
             [one, two] => (from, to) == (*one, *two) || (from, to) == (*two, *one),
             _ => ends.contains(&from) || ends.contains(&to),
         };
+        // A wire is as good as its worse direction; a station as good as with its best peer, since
+        // what it does worse with another may be the other's.
+        let wire = ends.len() > 1;
         let rates = self.observed.rates.iter().filter(|seen| of(seen.from, seen.to));
-        let slowest = rates.min_by(|one, two| one.measured.total_cmp(&two.measured));
+        let by_rate = |one: &&RateSeen, two: &&RateSeen| one.measured.total_cmp(&two.measured);
+        let rate = if wire { rates.min_by(by_rate) } else { rates.max_by(by_rate) };
         let packets = self.observed.mtus.iter().filter(|seen| of(seen.from, seen.to));
+        let packets = packets.filter_map(|seen| seen.passes);
         let names: Vec<NicName> = ends.iter().map(|nic| self.name(*nic)).collect();
         let unknown = ends.iter().any(|nic| !self.cabling.ports.contains_key(nic));
         LinkResult {
             medium: self.topology.media[medium].name.clone(),
             found: self.elsewhere(ends),
-            measured: slowest.map(|seen| seen.measured),
-            planned: slowest.and_then(|seen| seen.planned),
-            passes: packets.filter_map(|seen| seen.passes).min(),
+            measured: rate.map(|seen| seen.measured),
+            planned: rate.and_then(|seen| seen.planned),
+            passes: if wire { packets.min() } else { packets.max() },
             mtu: ends.iter().map(|nic| self.topology.nics[*nic].mtu).min().unwrap_or_default(),
             verdict: self.verdict(&names, unknown),
             nics: names,

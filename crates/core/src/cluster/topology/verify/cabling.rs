@@ -19,6 +19,8 @@ pub struct Cabling {
     pub findings: Vec<Finding>,
     /// The real NIC of each one of the plan that was found.
     pub ports: BTreeMap<NicId, Port>,
+    /// All real NICs; devices that are made of others aren't.
+    pub(super) real: BTreeSet<Port>,
     /// By planned segment: its NICs that are where they belong.
     pub(super) home: BTreeMap<MediumId, Vec<NicId>>,
     /// NICs whose cabling isn't as planned, or whose peers' isn't.
@@ -33,8 +35,8 @@ impl Cabling {
         judge.absent();
         judge.places();
         judge.unplanned();
-        let Judge { ports, home, accused, findings, .. } = judge;
-        Self { findings, ports, home, accused }
+        let Judge { ports, groups, home, accused, findings, .. } = judge;
+        Self { findings, ports, real: groups.into_keys().collect(), home, accused }
     }
 
     /// The links to measure, each both ways: all NICs in every direction.

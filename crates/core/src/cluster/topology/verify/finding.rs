@@ -249,15 +249,15 @@ impl fmt::Display for Finding {
                 passes.map_or(Ok(()), |bytes| write!(f, ", {bytes} do"))
             }
             Self::Route { from, to, planned, found } => {
-                let (planned, found) = (list(planned), list(found));
+                let (planned, found) = (way(planned), way(found));
                 write!(f, "route: {from} -> {to} went by {found}, planned {planned}")
             }
             Self::Unreached { from, to, planned, sent, arrived } => {
-                let planned = list(planned);
+                let planned = way(planned);
                 write!(f, "route: {from} -> {to} by {planned}: {arrived} of {sent} packets came")
             }
             Self::Reached { from, to, found } => {
-                write!(f, "route: {from} -> {to} went by {}, planned isolated", list(found))
+                write!(f, "route: {from} -> {to} went by {}, planned isolated", way(found))
             }
         }
     }
@@ -289,6 +289,12 @@ fn list(nics: &[NicName]) -> String {
     };
     let folded: Vec<String> = devices.into_iter().map(of).collect();
     folded.join(", ")
+}
+
+/// NICs in the order in which packets left by them.
+fn way(nics: &[NicName]) -> String {
+    let names: Vec<String> = nics.iter().map(NicName::to_string).collect();
+    names.join(", ")
 }
 
 fn rate(bits: f64) -> String {

@@ -53,14 +53,16 @@ impl<'a> WayJudge<'a> {
             .flat_map(|choice| choice.legs.iter().flat_map(|leg| &leg.path.senders))
             .copied()
             .collect();
-        if self.is_consequence(burst, &planned) {
+        if self.is_consequence(burst, &choices) {
             return None;
         }
         let node = |id: NodeId| self.topology.nodes[id].name.clone();
         let (from, to) = (node(burst.from), node(burst.to));
         let good = |count: u64| count as f64 >= GOOD_PART * f64::from(burst.sent);
-        let found: Vec<&Port> =
-            burst.carried.iter().filter(|(_, count)| good(*count)).map(|(port, _)| port).collect();
+        // What the receiver sends is nothing of the way.
+        let on_way = |port: &Port| port.node != burst.to && self.cabling.real.contains(port);
+        let found = burst.carried.iter().filter(|(port, count)| good(*count) && on_way(port));
+        let found: Vec<&Port> = found.map(|(port, _)| port).collect();
         let found_names = || found.iter().map(|port| port.name(self.topology)).collect();
         if planned.is_empty() {
             return (burst.arrived > 0).then(|| Finding::Reached {
@@ -107,11 +109,13 @@ impl<'a> WayJudge<'a> {
         nics.into_iter().map(name).collect()
     }
 
-    /// Whether a way leads over cables that are accused already.
-    fn is_consequence(&self, burst: &BurstSeen, planned: &BTreeSet<NicId>) -> bool {
-        let accused = |nic: NicId| self.cabling.accuses(nic);
-        let own = |node: NodeId| self.topology.nics_of(node).any(|(nic, _)| accused(nic));
-        planned.iter().any(|nic| accused(*nic)) || own(burst.from) || own(burst.to)
+    /// Whether a way leads by nodes whose cables are accused already.
+    fn is_consequence(&self, burst: &BurstSeen, choices: &[&Choice]) -> bool {
+        let legs = choices.iter().flat_map(|choice| &choice.legs);
+        let between = legs.flat_map(|leg| &leg.path.nodes);
+        let mut nodes = between.chain([&burst.from, &burst.to]);
+        let accused = |(nic, _)| self.cabling.accuses(nic);
+        nodes.any(|node| self.topology.nics_of(*node).any(accused))
     }
 
     /// Whether all NICs of a choice have sent about their share.
