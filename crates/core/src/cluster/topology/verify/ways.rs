@@ -74,13 +74,13 @@ impl<'a> WayJudge<'a> {
         let planned_names = || self.names(choices.iter().find(|choice| !choice.legs.is_empty()));
         let others =
             found.iter().any(|port| !planned.iter().any(|nic| self.port(*nic) == Some(*port)));
-        if others || !choices.iter().any(|choice| self.is_taken(choice, burst)) {
-            if burst.arrived * 2 >= burst.sent {
-                let (planned, found) = (planned_names(), found_names());
-                return Some(Finding::Route { from, to, planned, found });
-            }
+        let arrived = burst.arrived * 2 >= burst.sent;
+        let taken = choices.iter().any(|choice| self.is_taken(choice, burst));
+        if arrived && (others || !taken) {
+            let (planned, found) = (planned_names(), found_names());
+            return Some(Finding::Route { from, to, planned, found });
         }
-        (burst.arrived * 2 < burst.sent).then(|| Finding::Unreached {
+        (!arrived).then(|| Finding::Unreached {
             from,
             to,
             planned: planned_names(),
