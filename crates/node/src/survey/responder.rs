@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use garland_sys::datagram::DatagramSocket;
 use garland_sys::event::{self, Wake};
-use garland_sys::{clock, tcp};
+use garland_sys::{clock, mptcp::Transport, tcp};
 
 use super::rate::Meter;
 
@@ -44,7 +44,8 @@ pub struct Responder {
 impl Responder {
     /// On ports of its own.
     pub fn open() -> io::Result<Self> {
-        let (datagrams, listener) = (DatagramSocket::open(0, None)?, tcp::listen(0)?);
+        let (datagrams, listener) =
+            (DatagramSocket::open(0, None)?, tcp::listen(0, Transport::Tcp)?);
         listener.set_nonblocking(true)?;
         let ports = (datagrams.port()?, listener.local_addr()?.port());
         let (counts, end): (Arc<Mutex<_>>, _) = (Arc::default(), Arc::new(Wake::new()?));
