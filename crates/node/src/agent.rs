@@ -18,12 +18,12 @@ use thiserror::Error;
 use crate::budget::{Budget, Share};
 use crate::chain;
 use crate::conduit::Path as RelayPath;
-use crate::disk::Disk;
 use crate::exec;
 use crate::giving::Tickets;
 use crate::listener;
 use crate::log::log;
 use crate::member::Member;
+use crate::pace::Pace;
 use crate::parking::Parking;
 use crate::part::{Part, Refusal};
 use crate::probe::{self, Invitation};
@@ -129,7 +129,7 @@ pub struct Agent {
     config: AgentConfig,
     keys: KeyPair,
     root: Root,
-    disk: Option<Arc<Disk>>,
+    disk: Option<Arc<Pace>>,
     started_ns: u64,
     /// When there was something to do last.
     active_ns: AtomicU64,
@@ -170,7 +170,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     let keys = config.keys.clone().unwrap_or_else(KeyPair::generate);
     let now = clock::now_ns();
     let parking = config.stay.map(Parking::new).transpose().map_err(AgentError::Parking)?;
-    let disk = config.disk.map(|rate| Arc::new(Disk::new(rate)));
+    let disk = config.disk.map(|rate| Arc::new(Pace::new(rate)));
     let agent = Arc::new(Agent {
         config,
         disk,
@@ -246,7 +246,7 @@ impl Agent {
     }
 
     /// The node's disk, where an emulated one is slower than the machine's.
-    pub fn disk(&self) -> Option<&Arc<Disk>> {
+    pub fn disk(&self) -> Option<&Arc<Pace>> {
         self.disk.as_ref()
     }
 

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use garland_sys::datagram::DatagramSocket;
 use garland_sys::event::{self, Wake};
-use garland_sys::{clock, mptcp::Transport, tcp};
+use garland_sys::mptcp::Transport;
+use garland_sys::{clock, tcp};
 
 use super::rate::Meter;
 
