@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 pub mod cluster;
 pub mod plan;
 pub mod proto;

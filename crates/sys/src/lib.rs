@@ -16,6 +16,7 @@ pub mod process;
 pub mod proxy;
 pub mod random;
 pub mod schedule;
+pub mod shared;
 pub mod signal;
 pub mod tcp;
 pub mod terminal;

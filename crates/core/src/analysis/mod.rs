@@ -1,0 +1,12 @@
+//! What measurements mean: distributions, the parameters of LogGP, the knee of a curve. Numbers in,
+//! numbers out; samples are whole nanoseconds.
+
+mod histogram;
+mod knee;
+mod line;
+mod loggp;
+
+pub use histogram::{Histogram, ROOM};
+pub use knee::{Knee, Load, find_knee};
+pub use line::{Line, fit_line};
+pub use loggp::{LogGp, Network, loggp};
