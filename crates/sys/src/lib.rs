@@ -16,7 +16,7 @@ pub mod process;
 pub mod proxy;
 pub mod random;
 pub mod schedule;
-pub mod shared;
+pub mod segment;
 pub mod signal;
 pub mod tcp;
 pub mod terminal;

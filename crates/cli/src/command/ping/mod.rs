@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use garland_core::proto::{Finding, Task};
-use garland_node::{Pair, PairEnd, Party};
+use garland_node::{Agent, Pair, PairEnd, Party};
 use garland_sys::signal::Interrupts;
 
 use crate::args::{Args, Ping};
@@ -23,6 +23,7 @@ use crate::result::{Phases, print_json};
 use crate::run::Run;
 use crate::ui::output;
 
+use ask::Asked;
 use result::{PairResult, PingResult};
 
 /// Time that a meeting may take besides its points.
@@ -60,49 +61,11 @@ pub fn run(args: &Args, ping: &Ping) -> Result<Exit, Failure> {
     let fleet = muster.assemble()?;
     phases.end("set-up");
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
-    let absent: Vec<Option<String>> =
-        fleet.agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
-    let mut party = Party::new(fleet.agents.into_iter().map(Result::ok).collect());
-    let time: u64 = asked.task.points.iter().map(|point| u64::from(point.time_ms)).sum();
-    let mut pairs: Vec<PairResult> = Vec::new();
-    let mut interrupted = false;
-    for to in 1..names.len() {
-        let mut pair = PairResult::new(&names, to, &asked);
-        if let Some(at) = [0, to].into_iter().find(|&at| absent[at].is_some()) {
-            pair.fail(&names[at], absent[at].as_deref().unwrap_or_default());
-        } else if interrupted {
-            pair.skip();
-        } else {
-            let meeting = Pair {
-                from: 0,
-                to,
-                rail: 0,
-                streams: 1,
-                limit: Duration::from_millis(2 * time) + BESIDES,
-                pin: asked.pin,
-                task: Task::Ping(asked.task.clone()),
-            };
-            let mut found = |_: usize, node: usize, finding: Finding| pair.found(node == 0, finding);
-            let ends = party
-                .round(&[meeting], Some(&interrupts), &mut found)
-                .or_nothing("measuring")?;
-            match ends.into_iter().next() {
-                Some(PairEnd::Failed(node, reason)) => pair.fail(&names[node], &reason),
-                Some(PairEnd::Interrupted) => {
-                    interrupted = true;
-                    pair.skip();
-                }
-                Some(PairEnd::Done) | None => {}
-            }
-        }
-        pair.conclude(&asked);
-        if !args.json {
-            output::print(table::Table { pair: &pair, asked: &asked, place: to })?;
-        }
-        pairs.push(pair);
-    }
+    let agents = fleet.agents;
+    let session =
+        Session { names: &names, asked: &asked, interrupts: &interrupts, tells: !args.json };
+    let (pairs, interrupted) = session.measure(agents)?;
     phases.end("ping");
-    drop(party);
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
     phases.end("teardown");
     let result = PingResult::new(&run, phases, &asked, &names, pairs, interrupted);
@@ -113,4 +76,70 @@ pub fn run(args: &Args, ping: &Ping) -> Result<Exit, Failure> {
         output::print(format_args!("\nrun     {}\n", run.name()))?;
     }
     Ok(result.exit())
+}
+
+/// What all pairs have in common.
+struct Session<'a> {
+    names: &'a [String],
+    asked: &'a Asked,
+    interrupts: &'a Interrupts,
+    /// Whether a table is printed as soon as it is known.
+    tells: bool,
+}
+
+impl Session<'_> {
+    /// Measures between the first node and each of the others, in turn: none disturbs another.
+    fn measure(
+        &self,
+        agents: Vec<Result<Agent, String>>,
+    ) -> Result<(Vec<PairResult>, bool), Failure> {
+        let absent: Vec<Option<String>> =
+            agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
+        let mut party = Party::new(agents.into_iter().map(Result::ok).collect());
+        let mut pairs = Vec::new();
+        let mut interrupted = false;
+        for to in 1..self.names.len() {
+            let mut pair = PairResult::new(self.names, to, self.asked);
+            if let Some(at) = [0, to].into_iter().find(|&at| absent[at].is_some()) {
+                pair.fail(&self.names[at], absent[at].as_deref().unwrap_or_default());
+            } else if interrupted {
+                pair.skip();
+            } else {
+                interrupted = self.meet(&mut party, to, &mut pair)?;
+            }
+            pair.conclude(self.asked);
+            if self.tells {
+                output::print(table::Table { pair: &pair, asked: self.asked, place: to })?;
+            }
+            pairs.push(pair);
+        }
+        Ok((pairs, interrupted))
+    }
+
+    /// Lets the first node and that of place `to` meet; whether the user gave up meanwhile.
+    fn meet(&self, party: &mut Party, to: usize, pair: &mut PairResult) -> Result<bool, Failure> {
+        let points = &self.asked.task.points;
+        let time: u64 = points.iter().map(|point| u64::from(point.time_ms)).sum();
+        let meeting = Pair {
+            from: 0,
+            to,
+            rail: 0,
+            streams: 1,
+            limit: Duration::from_millis(2 * time) + BESIDES,
+            pin: self.asked.pin,
+            task: Task::Ping(self.asked.task.clone()),
+        };
+        let mut found = |_: usize, node: usize, finding: Finding| pair.found(node == 0, finding);
+        let ends =
+            party.round(&[meeting], Some(self.interrupts), &mut found).or_nothing("measuring")?;
+        match ends.into_iter().next() {
+            Some(PairEnd::Failed(node, reason)) => pair.fail(&self.names[node], &reason),
+            Some(PairEnd::Interrupted) => {
+                pair.skip();
+                return Ok(true);
+            }
+            Some(PairEnd::Done) | None => {}
+        }
+        Ok(false)
+    }
 }

@@ -3,11 +3,11 @@
 
 mod burner;
 mod flow;
+mod mapped;
 mod means;
 mod memory;
 mod point;
 mod round;
-mod shared;
 mod tally;
 mod wire;
 
@@ -37,7 +37,7 @@ pub fn take_part(
     };
     let mut means: Box<dyn Means> = match task.means {
         PingMeans::Tcp => Box::new(wire::Wire::new(place, stream, polls)),
-        PingMeans::Shm => Box::new(shared::Shared::meet(place, task, initiates, stream)?),
+        PingMeans::Shm => Box::new(mapped::Mapped::meet(place, task, initiates, stream)?),
     };
     if initiates {
         place.found(Finding::Timer(point::timer_ns()));

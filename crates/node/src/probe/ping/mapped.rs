@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use garland_core::proto::{PingKind, PingTask};
-use garland_sys::shared::Segment;
+use garland_sys::segment::Segment;
 use garland_sys::{clock, random};
 
 use super::super::SILENCE;
@@ -40,7 +40,7 @@ const GROUP_MAX: u32 = 256;
 const LOOKS: u32 = 4096;
 
 /// A piece of shared memory.
-pub struct Shared<'a> {
+pub struct Mapped<'a> {
     place: &'a Place,
     segment: Segment,
     /// Messages of all rounds so far.
@@ -48,7 +48,7 @@ pub struct Shared<'a> {
     copy: Vec<u64>,
 }
 
-impl<'a> Shared<'a> {
+impl<'a> Mapped<'a> {
     /// Both sides open the same memory: the target makes it and says where it is.
     pub fn meet(
         place: &'a Place,
@@ -162,7 +162,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-impl Means for Shared<'_> {
+impl Means for Mapped<'_> {
     fn timed_together(&self, order: &Order) -> u32 {
         match order.kind {
             Some(PingKind::Get | PingKind::Put) => {
