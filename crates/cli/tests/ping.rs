@@ -94,8 +94,10 @@ fn an_agent_that_dies_or_stalls_is_named_and_what_was_measured_is_kept() {
     for (stalls, wanted) in [(false, "failed  local2: "), (true, "failed  local2: no word")] {
         let scratch = Scratch::new("ping-death");
         let garland = garland(&scratch);
-        let arguments = ["ping", "local[1-2]", "8", "16", "-n", "100000000", "--time", "20"];
-        let running = garland.start(&arguments);
+        let roots = scratch.root("");
+        let folder = roots.to_string_lossy();
+        let options = ["-n", "100000000", "--time", "20", "--local-root", &folder];
+        let running = garland.start(&[&["ping", "local[1-2]", "8", "16"], &options[..]].concat());
         let agent = garland.agent("local2");
         std::thread::sleep(Duration::from_millis(1000));
         if stalls {

@@ -71,6 +71,16 @@ impl Segment {
         unsafe { std::slice::from_raw_parts(self.start, self.words) }
     }
 
+    /// What `/proc` knows this process by: in a namespace of processes that isn't the process's own
+    /// number.
+    ///
+    /// # Errors
+    /// When there is no `/proc`.
+    pub fn owner() -> io::Result<u32> {
+        let own = std::fs::read_link("/proc/self")?;
+        own.to_str().and_then(|own| own.parse().ok()).ok_or(io::ErrorKind::NotFound.into())
+    }
+
     /// The descriptor's number in this process.
     #[must_use]
     pub fn number(&self) -> u32 {
@@ -95,7 +105,7 @@ mod tests {
     #[test]
     fn what_one_stores_the_other_loads() {
         let one = Segment::new(1024).unwrap();
-        let two = Segment::of_process(std::process::id(), one.number()).unwrap();
+        let two = Segment::of_process(Segment::owner().unwrap(), one.number()).unwrap();
         one.words()[1023].store(42, Ordering::Release);
         assert_eq!(two.words().len(), 1024);
         assert_eq!(two.words()[1023].load(Ordering::Acquire), 42);

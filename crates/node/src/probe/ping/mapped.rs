@@ -284,7 +284,8 @@ fn offer(place: &Place, words: usize, mut stream: &TcpStream) -> Result<Segment,
     let secret = u64::from_le_bytes(random::bytes());
     token.store(secret, Ordering::Release);
     let mut bytes = machine().to_vec();
-    bytes.extend(std::process::id().to_le_bytes());
+    let owner = Segment::owner().map_err(|error| format!("reading /proc: {}", reason(&error)))?;
+    bytes.extend(owner.to_le_bytes());
     bytes.extend(segment.number().to_le_bytes());
     bytes.extend(secret.to_le_bytes());
     stream.write_all(&bytes).map_err(|error| broken(&error))?;
