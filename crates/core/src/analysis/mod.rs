@@ -1,10 +1,10 @@
-//! What measurements mean: distributions, the parameters of LogGP, the knee of a curve. Numbers in,
-//! numbers out; samples are whole nanoseconds.
+//! What measurements mean: pure functions from numbers to verdicts. Samples are whole nanoseconds.
 
 mod histogram;
 mod knee;
 mod line;
 mod loggp;
+pub mod pairs;
 
 pub use histogram::{Histogram, ROOM};
 pub use knee::{Knee, Load, find_knee};
