@@ -29,6 +29,7 @@ mod record;
 mod route;
 mod shape;
 pub mod shaping;
+pub mod slow;
 mod spec;
 mod state;
 mod status;

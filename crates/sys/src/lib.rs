@@ -13,6 +13,7 @@ pub mod nic;
 pub mod pinning;
 pub mod pipe;
 pub mod process;
+pub mod processors;
 pub mod proxy;
 pub mod random;
 pub mod schedule;

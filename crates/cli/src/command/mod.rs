@@ -16,6 +16,7 @@ mod shell;
 mod standing_result;
 mod status;
 mod up;
+mod wires;
 
 use crate::args::{Args, Command, LabCommand, NetCommand};
 use crate::failure::{Exit, Failure};
@@ -29,6 +30,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     match &args.command {
         Command::Cp(cp) => cp::run(args, cp),
         Command::Exec(exec) => exec::run(args, exec),
+        Command::Wires(wires) => wires::run(args, wires),
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
@@ -54,6 +56,7 @@ fn has_result(command: &Command) -> bool {
         },
         Command::Cp(_)
         | Command::Exec(_)
+        | Command::Wires(_)
         | Command::Up(_)
         | Command::Down(_)
         | Command::Status(_)

@@ -123,7 +123,7 @@ impl Lab {
             all_pairs: topology.nodes.len() * (topology.nodes.len() - 1),
             ..Report::default()
         };
-        let started = audit::Processors::now();
+        let started = garland_sys::processors::Processors::now();
         let singles = singles::plan(topology, &ways, &shaping);
         for group in rounds::side_by_side(singles, &shaping) {
             self.check_media(&group, &mut report)?;
