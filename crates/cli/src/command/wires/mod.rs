@@ -14,7 +14,8 @@ use garland_sys::clock;
 use garland_sys::processors::Processors;
 use garland_sys::signal::Interrupts;
 
-use self::result::{FailedPair, SCHEMA, WiresResult};
+use self::baseline::Baseline;
+use self::result::{FailedPair, SCHEMA, Told, WiresResult};
 use self::survey::Survey;
 use crate::args::{Args, Wires};
 use crate::failure::{Exit, Failure, OrFailure};
@@ -70,40 +71,46 @@ pub fn run(args: &Args, wires: &Wires) -> Result<Exit, Failure> {
     measure(&mut survey, args.json)?;
     let cpu = since.busy_since();
     phases.end("rounds");
-    let (faults, baseline) = result::judge(&survey, baseline.as_ref(), &names);
-    let node_results = result::nodes(&survey, &names, &never);
-    let ways = result::ways(&survey, &names);
-    let warnings = warnings(&nodes, &survey, cpu, baseline.as_ref());
     let patience = if survey.interrupted { HURRY } else { FAREWELL };
-    let (failed, loads) = (failed(&survey, &names), result::loads(&survey));
-    let (at_once, rounds) = (survey.at_once, survey.rounds);
-    let (bisection, interrupted) = (survey.bisection, survey.interrupted);
+    let result = told(&nodes, &survey, &never, baseline.as_ref(), cpu);
     // Agents end with their channels.
     drop(survey);
     fleet.children.end(patience, |_| false);
     phases.end("teardown");
-    let result = WiresResult {
-        head: Head::new(SCHEMA, Some(&run), phases),
-        nodes: node_results,
-        ways,
-        failed,
-        loads,
-        at_once,
-        rounds,
-        bisection,
-        faults,
-        baseline,
-        cpu,
-        warnings,
-        interrupted,
-    };
+    let result = WiresResult { head: Head::new(SCHEMA, Some(&run), phases), told: result };
     run.keep("result.json", &result)?;
     if args.json {
         print_json(&result)?
     } else {
         output::print(&result)?
     }
-    Ok(exit(&result))
+    Ok(exit(&result.told))
+}
+
+/// All that the survey tells.
+fn told(
+    nodes: &[Node],
+    survey: &Survey<'_>,
+    never: &[bool],
+    baseline: Option<&Baseline>,
+    cpu: f64,
+) -> Told {
+    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    let (faults, baseline) = result::judge(survey, baseline, &names);
+    Told {
+        nodes: result::nodes(survey, &names, never),
+        ways: result::ways(survey, &names),
+        failed: failed(survey, &names),
+        loads: result::loads(survey),
+        at_once: survey.at_once,
+        rounds: survey.rounds,
+        bisection: survey.bisection,
+        faults,
+        cpu,
+        warnings: warnings(nodes, survey, cpu, baseline.as_ref()),
+        baseline,
+        interrupted: survey.interrupted,
+    }
 }
 
 fn measure(survey: &mut Survey<'_>, quiet: bool) -> Result<(), Failure> {
@@ -161,7 +168,7 @@ fn warnings(
     warnings
 }
 
-fn exit(result: &WiresResult) -> Exit {
+fn exit(result: &Told) -> Exit {
     match () {
         () if result.interrupted => Exit::Interrupted,
         () if result.ways.is_empty() => Exit::Nothing,

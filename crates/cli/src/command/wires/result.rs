@@ -18,6 +18,14 @@ pub struct WiresResult {
     /// What every result begins with.
     #[serde(flatten)]
     pub head: Head,
+    /// What was measured, and what it says.
+    #[serde(flatten)]
+    pub told: Told,
+}
+
+/// What was measured, and what it says.
+#[derive(Serialize)]
+pub struct Told {
     /// The nodes.
     pub nodes: Vec<NodeResult>,
     /// Every ordered pair.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use garland_core::units::{Nanos, Rate};
 
-use super::result::WiresResult;
+use super::result::{Told, WayResult, WiresResult};
 use crate::ui::verdicts::folded;
 
 /// Up to so many nodes the matrix has numbers; beyond, a character a pair.
@@ -15,12 +15,18 @@ const CHARACTERS: usize = 128;
 
 impl fmt::Display for WiresResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.told.fmt(f)
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_summary(f)?;
         self.write_loads(f)?;
-        match self.nodes.len() {
-            0..=NUMBERS => self.write_numbers(f)?,
-            0..=CHARACTERS => self.write_characters(f)?,
-            _ => {}
+        if self.nodes.len() <= NUMBERS {
+            self.write_numbers(f)?;
+        } else if self.nodes.len() <= CHARACTERS {
+            self.write_characters(f)?;
         }
         let verdicts = self.nodes.iter().filter(|node| node.reason.is_some());
         let verdicts = verdicts.map(|n| (n.verdict, n.reason.as_deref(), n.name.as_str()));
@@ -51,7 +57,7 @@ impl fmt::Display for WiresResult {
     }
 }
 
-impl WiresResult {
+impl Told {
     fn write_summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pairs = self.ways.iter().filter(|way| way.from < way.to).count();
         let (rounds, at_once) = (self.rounds, self.at_once);
@@ -85,7 +91,7 @@ impl WiresResult {
     }
 
     /// What `pick` takes of all ways, the lowest first.
-    fn of(&self, pick: impl Fn(&super::result::WayResult) -> Option<f64>) -> Vec<f64> {
+    fn of(&self, pick: impl Fn(&WayResult) -> Option<f64>) -> Vec<f64> {
         let mut values: Vec<f64> = self.ways.iter().filter_map(pick).collect();
         values.sort_by(f64::total_cmp);
         values
