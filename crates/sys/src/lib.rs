@@ -17,6 +17,7 @@ pub mod processors;
 pub mod proxy;
 pub mod random;
 pub mod schedule;
+pub mod shared;
 pub mod signal;
 pub mod tcp;
 pub mod tcp_info;

@@ -11,6 +11,7 @@ mod lab;
 mod lab_result;
 mod lab_run;
 mod net;
+mod ping;
 mod scenario;
 mod shell;
 mod standing_result;
@@ -31,6 +32,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Cp(cp) => cp::run(args, cp),
         Command::Exec(exec) => exec::run(args, exec),
         Command::Wires(wires) => wires::run(args, wires),
+        Command::Ping(ping) => ping::run(args, ping),
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
@@ -57,6 +59,7 @@ fn has_result(command: &Command) -> bool {
         Command::Cp(_)
         | Command::Exec(_)
         | Command::Wires(_)
+        | Command::Ping(_)
         | Command::Up(_)
         | Command::Down(_)
         | Command::Status(_)

@@ -1,5 +1,6 @@
 //! Measuring what lies between two agents: they meet by the head's order, and measure.
 
+mod conditions;
 mod greeting;
 mod guest;
 mod head;
