@@ -23,11 +23,13 @@ use crate::giving::Tickets;
 use crate::listener;
 use crate::log::log;
 use crate::member::Member;
+use crate::pace::Pace;
 use crate::parking::Parking;
 use crate::part::{Part, Refusal};
 use crate::probe::{self, Invitation};
 use crate::seat::Seat;
 use crate::session::Session;
+use crate::survey::Surveyor;
 
 /// How often an agent says that it is alive.
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -51,7 +53,9 @@ pub struct AgentConfig {
     pub stay: Option<Duration>,
     /// How bytes go through this node.
     pub path: RelayPath,
-    /// What its links speak.
+    /// Bytes per second of the node's disk, where an emulated one is slower than the machine's.
+    pub disk: Option<u64>,
+    /// What it takes for links; each copy says what links are opened by.
     pub transport: Transport,
 }
 
@@ -125,6 +129,7 @@ pub struct Agent {
     config: AgentConfig,
     keys: KeyPair,
     root: Root,
+    disk: Option<Arc<Pace>>,
     started_ns: u64,
     /// When there was something to do last.
     active_ns: AtomicU64,
@@ -165,8 +170,10 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     let keys = config.keys.clone().unwrap_or_else(KeyPair::generate);
     let now = clock::now_ns();
     let parking = config.stay.map(Parking::new).transpose().map_err(AgentError::Parking)?;
+    let disk = config.disk.map(|rate| Arc::new(Pace::new(rate)));
     let agent = Arc::new(Agent {
         config,
+        disk,
         keys,
         root,
         started_ns: now,
@@ -238,7 +245,12 @@ impl Agent {
         self.config.path
     }
 
-    /// What its links speak.
+    /// The node's disk, where an emulated one is slower than the machine's.
+    pub fn disk(&self) -> Option<&Arc<Pace>> {
+        self.disk.as_ref()
+    }
+
+    /// What it takes for links, and opens those by that stand.
     pub fn transport(&self) -> Transport {
         self.config.transport
     }
@@ -294,6 +306,7 @@ impl Agent {
         let mut seat = None;
         let mut commands = Vec::new();
         let mut stands = Vec::new();
+        let mut surveyor = Surveyor::new(session);
         let mut meetings = Vec::new();
         let shutdown = loop {
             match session.receive() {
@@ -309,6 +322,7 @@ impl Agent {
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {
                     self.tickets.add(session, tickets, seconds);
                 }
+                Ok(ToAgent::Survey(order)) => surveyor.obey(order),
                 Ok(ToAgent::Probe(meeting)) => {
                     probe::Running::begin(self, session, *meeting, &mut meetings);
                 }
@@ -337,6 +351,7 @@ impl Agent {
             }
         };
         heart.stop();
+        drop(surveyor);
         drop(seat);
         stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);

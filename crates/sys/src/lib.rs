@@ -2,14 +2,18 @@
 //! where the feature may be missing. All unsafe code of the project lives here, each with its
 //! reason. Nothing here knows of clusters or copies.
 
+pub mod cgroup;
 pub mod clock;
 pub mod confine;
+pub mod datagram;
 pub mod event;
 pub mod identity;
 pub mod init;
+pub mod link_settings;
 pub mod mptcp;
 pub mod namespace;
 pub mod nic;
+pub mod packet;
 pub mod pinning;
 pub mod pipe;
 pub mod process;

@@ -52,11 +52,14 @@ pub fn find_knee(loads: &[Load]) -> Option<(usize, Knee)> {
     let fullest = candidates.into_iter().max_by(|one, two| one.0.total_cmp(&two.0))?;
     // Still falling at the last depth: more in flight might buy more.
     let falls = at + 1 == loads.len() && loads.len() > 1;
-    Some((at, match fullest {
-        (share, who) if share >= FULL => who,
-        _ if falls || loads.len() == 1 => Knee::RoundTrip,
-        _ => Knee::Unknown,
-    }))
+    Some((
+        at,
+        match fullest {
+            (share, who) if share >= FULL => who,
+            _ if falls || loads.len() == 1 => Knee::RoundTrip,
+            _ => Knee::Unknown,
+        },
+    ))
 }
 
 #[cfg(test)]

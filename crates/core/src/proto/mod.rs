@@ -11,6 +11,7 @@ mod relay;
 mod seal;
 mod sink;
 mod stream;
+mod survey;
 mod version;
 
 pub use channel::{
@@ -31,4 +32,5 @@ pub use seal::{
 };
 pub use sink::{Landing, Sink, SinkError};
 pub use stream::{StreamCame, StreamTask, StreamWent, WRITE_MAX};
+pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};
 pub use version::{PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, VersionError};

@@ -15,7 +15,8 @@ pub fn of(stream: &TcpStream) -> Vec<(String, String)> {
     }
     conditions.file("governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
     conditions.file("idle driver", "/sys/devices/system/cpu/cpuidle/current_driver");
-    conditions.file("clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    conditions
+        .file("clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource");
     if let Ok(load) = fs::read_to_string("/proc/loadavg") {
         conditions.add("load", load.split(' ').next().unwrap_or_default().to_owned());
     }

@@ -62,14 +62,8 @@ pub fn read(ping: &Ping) -> Result<Asked, Failure> {
         return Err(Failure::usage(format!("--time {}: from 0.001 to 600 s", ping.time)));
     }
     let time_ms = (ping.time * 1000.0) as u32;
-    let point = |size, depth| PingPoint {
-        kind,
-        size,
-        depth,
-        rate: ping.rate,
-        count: ping.count,
-        time_ms,
-    };
+    let point =
+        |size, depth| PingPoint { kind, size, depth, rate: ping.rate, count: ping.count, time_ms };
     let sizes = sizes(ping)?;
     let (points, depths) = if ping.sweep {
         let depths = doublings(1, SWEEP_DEPTH);
@@ -128,7 +122,9 @@ fn pin(text: &str) -> Result<(u16, u16), Failure> {
     let pair = text.split_once(',');
     let pair = pair.and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
     pair.ok_or_else(|| {
-        Failure::usage(format!("--pin {text}: two CPUs, of the first node and the others, like 2,3"))
+        Failure::usage(format!(
+            "--pin {text}: two CPUs, of the first node and the others, like 2,3"
+        ))
     })
 }
 

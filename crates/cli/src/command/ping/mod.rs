@@ -82,10 +82,10 @@ pub fn run(args: &Args, ping: &Ping) -> Result<Exit, Failure> {
                 pin: asked.pin,
                 task: Task::Ping(asked.task.clone()),
             };
-            let mut found = |_: usize, node: usize, finding: Finding| pair.found(node == 0, finding);
-            let ends = party
-                .round(&[meeting], Some(&interrupts), &mut found)
-                .or_nothing("measuring")?;
+            let mut found =
+                |_: usize, node: usize, finding: Finding| pair.found(node == 0, finding);
+            let ends =
+                party.round(&[meeting], Some(&interrupts), &mut found).or_nothing("measuring")?;
             match ends.into_iter().next() {
                 Some(PairEnd::Failed(node, reason)) => pair.fail(&names[node], &reason),
                 Some(PairEnd::Interrupted) => {

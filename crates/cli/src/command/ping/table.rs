@@ -78,14 +78,7 @@ impl Table<'_> {
         if point.depth > 1 {
             write!(f, "   b {:<4}", point.depth)?;
         }
-        writeln!(
-            f,
-            "   p50 {} p99 {} p99.9 {} max {}",
-            us(s.p50),
-            us(s.p99),
-            us(s.p999),
-            us(s.max)
-        )
+        writeln!(f, "   p50 {} p99 {} p99.9 {} max {}", us(s.p50), us(s.p99), us(s.p999), us(s.max))
     }
 
     fn halves(&self, point: &PointResult) -> f64 {
@@ -119,7 +112,10 @@ impl Table<'_> {
         }
         if first.timed_together > 1 {
             let together = first.timed_together;
-            write!(f, "groups  {together} are timed at a time, since one is too short for the clock;")?;
+            write!(
+                f,
+                "groups  {together} are timed at a time, since one is too short for the clock;"
+            )?;
             writeln!(f, " what was fetched once lies in this CPU's cache until the other writes")?;
         }
         let timer = pair.timer_ns.unwrap_or(0);
@@ -138,7 +134,8 @@ fn say_sweep(f: &mut fmt::Formatter<'_>, sweep: &Sweep, asked: &Asked) -> fmt::R
     let last = asked.depths.and_then(|depths| asked.task.points.get(depths - 1));
     let last = last.map_or(1, |point| point.depth);
     let (from, to) = (sweep.initiator_busy * 100.0, sweep.target_busy * 100.0);
-    let beyond = if sweep.knee < last { "more in flight buys nothing" } else { "more may buy more" };
+    let beyond =
+        if sweep.knee < last { "more in flight buys nothing" } else { "more may buy more" };
     writeln!(
         f,
         "knee    {} in flight: {beyond}; what binds: {}; at work: sender {from:.0} %, target {to:.0} %",
