@@ -1,6 +1,6 @@
 //! Measures every pair of nodes, round by round, and keeps what was found whatever happens.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use garland_core::analysis::pairs::{MatchUp, Matrix, Tolerance, accuse, rounds};
@@ -149,11 +149,7 @@ impl<'a> Survey<'a> {
     /// Everything of a round's pairs.
     fn round(&mut self, pairs: &[MatchUp]) -> Result<(), Failure> {
         self.rounds += 1;
-        for (&pair, got) in pairs.iter().zip(self.meet(pairs, 1, &ping())?) {
-            if let Some(latency) = got.and_then(|got| got.latency) {
-                self.latencies.insert(pair, latency);
-            }
-        }
+        self.latency(pairs)?;
         self.one_way(pairs)?;
         for (&(a, b), got) in pairs.iter().zip(self.meet(pairs, 2, &streams(1, 60, 150, 150))?) {
             let Some(got) = got else { continue };
@@ -166,6 +162,17 @@ impl<'a> Survey<'a> {
         {
             if let Some(got) = got {
                 self.way(a, b).many = Some(got.forward);
+            }
+        }
+        Ok(())
+    }
+
+    /// Round trips. Where there are some already, those with the shortest count.
+    fn latency(&mut self, pairs: &[MatchUp]) -> Result<(), Failure> {
+        for (&pair, got) in pairs.iter().zip(self.meet(pairs, 1, &ping())?) {
+            let Some(latency) = got.and_then(|got| got.latency) else { continue };
+            if self.latencies.get(&pair).is_none_or(|before| latency.min < before.min) {
+                self.latencies.insert(pair, latency);
             }
         }
         Ok(())
@@ -240,21 +247,22 @@ impl<'a> Survey<'a> {
     /// What the first look accuses is looked at again.
     fn look_again(&mut self) -> Result<(), Failure> {
         for _ in 0..SECOND_LOOKS {
-            let rates = self.rates();
-            if self.interrupted || accuse(&rates, &Tolerance::RATES).is_empty() {
+            let rates = suspects(&self.rates(), &Tolerance::RATES);
+            let latencies = suspects(&self.round_trips(), &Tolerance::LATENCIES);
+            if self.interrupted || (rates.is_empty() && latencies.is_empty()) {
                 return Ok(());
             }
-            let mut values: Vec<f64> = rates.measured().map(|cell| cell.2).collect();
-            values.sort_by(f64::total_cmp);
-            let middle = values.get(values.len() / 2).copied().unwrap_or(0.0);
-            let low = rates.measured().filter(|cell| cell.2 < 0.93 * middle);
-            let low: Vec<MatchUp> = low.map(|(a, b, _)| (a.min(b), a.max(b))).collect();
             for round in rounds(self.nodes) {
-                let again: Vec<MatchUp> =
-                    round.into_iter().filter(|pair| low.contains(pair)).collect();
-                for pairs in again.chunks(self.at_once.max(1)) {
+                let among = |suspects: &BTreeSet<MatchUp>| -> Vec<MatchUp> {
+                    round.iter().copied().filter(|pair| suspects.contains(pair)).collect()
+                };
+                for pairs in among(&rates).chunks(self.at_once.max(1)) {
                     self.rounds += 1;
                     self.one_way(pairs)?;
+                }
+                for pairs in among(&latencies).chunks(self.at_once.max(1)) {
+                    self.rounds += 1;
+                    self.latency(pairs)?;
                 }
             }
         }
@@ -335,6 +343,18 @@ impl Got {
             Finding::Timer(_) | Finding::Conditions(_) => {}
         }
     }
+}
+
+/// The pairs that are low in a matrix that accuses somebody.
+fn suspects(matrix: &Matrix, tolerance: &Tolerance) -> BTreeSet<MatchUp> {
+    if accuse(matrix, tolerance).is_empty() {
+        return BTreeSet::new();
+    }
+    let mut values: Vec<f64> = matrix.measured().map(|cell| cell.2).collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.get(values.len() / 2).copied().unwrap_or(0.0);
+    let low = matrix.measured().filter(|cell| cell.2 < 0.93 * middle);
+    low.map(|(a, b, _)| (a.min(b), a.max(b))).collect()
 }
 
 fn meeting((from, to): MatchUp, streams: u16, task: &Task) -> Pair {
