@@ -18,6 +18,7 @@ use thiserror::Error;
 use crate::budget::{Budget, Share};
 use crate::chain;
 use crate::conduit::Path as RelayPath;
+use crate::disk;
 use crate::exec;
 use crate::giving::Tickets;
 use crate::listener;
@@ -133,6 +134,7 @@ pub struct Agent {
     strangers: AtomicUsize,
     budget: Arc<Budget>,
     tickets: Tickets,
+    disk_gate: disk::Gate,
     /// Links that outlive their copy, if the agent does.
     parking: Option<Arc<Parking>>,
 }
@@ -174,6 +176,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
         strangers: AtomicUsize::new(0),
         budget: Arc::default(),
         tickets: Tickets::default(),
+        disk_gate: disk::Gate::default(),
         parking: parking.map(Arc::new),
     });
     let line = ReadyLine {
@@ -228,6 +231,11 @@ impl Agent {
     /// Who may have its program.
     pub fn tickets(&self) -> &Tickets {
         &self.tickets
+    }
+
+    /// One disk test at a time.
+    pub fn disk_gate(&self) -> &disk::Gate {
+        &self.disk_gate
     }
 
     /// How bytes go through this node.
@@ -291,6 +299,7 @@ impl Agent {
         let mut seat = None;
         let mut commands = Vec::new();
         let mut stands = Vec::new();
+        let mut disk_tests = Vec::new();
         let shutdown = loop {
             match session.receive() {
                 Ok(ToAgent::Ping) => {}
@@ -301,6 +310,9 @@ impl Agent {
                     stands.push(order);
                     let failed = chain::stand(self, order, &secret, &neighbours);
                     session.send(&FromAgent::Stands(order, failed));
+                }
+                Ok(ToAgent::Disk(order)) => {
+                    disk_tests.push(disk::start(self, session, order));
                 }
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {
                     self.tickets.add(session, tickets, seconds);

@@ -2,6 +2,7 @@
 //! where the feature may be missing. All unsafe code of the project lives here, each with its
 //! reason. Nothing here knows of clusters or copies.
 
+pub mod cache;
 pub mod clock;
 pub mod confine;
 pub mod event;
@@ -10,6 +11,7 @@ pub mod init;
 pub mod mptcp;
 pub mod namespace;
 pub mod nic;
+pub mod pages;
 pub mod pipe;
 pub mod process;
 pub mod proxy;
@@ -18,4 +20,5 @@ pub mod schedule;
 pub mod signal;
 pub mod tcp;
 pub mod terminal;
+pub mod uring;
 pub mod watch;

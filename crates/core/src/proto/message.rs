@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::disk::{DiskEvent, DiskOrder};
 use super::frame::Copy;
 use super::seal::Secret;
 use crate::plan::{LaneBlocks, Layout, NodeId};
@@ -98,6 +99,8 @@ pub enum ToAgent {
     /// Give your own program to whoever presents one of these tickets, each good once, for so many
     /// seconds at most, and no longer than this channel is open.
     ServeBinary(Vec<Secret>, u16),
+    /// Test the disk under a path; the test ends with this channel at the latest.
+    Disk(DiskOrder),
 }
 
 /// Which side of a node a link is on.
@@ -199,6 +202,8 @@ pub enum FromAgent {
     Exited(i32),
     /// The command couldn't be started.
     ExecFailed(String),
+    /// How the disk's test goes.
+    Disk(DiskEvent),
 }
 
 /// The most lanes a copy may have.
@@ -282,7 +287,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..16_u8) {
+        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..20_u8) {
             for bytes in [bytes.clone(), [&[kind], &bytes[..]].concat()] {
                 if let Some(message) = ToAgent::parse(&bytes) {
                     let again = message.to_bytes();
