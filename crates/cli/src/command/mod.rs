@@ -4,6 +4,10 @@ mod agent;
 mod copy_result;
 mod cp;
 mod demo;
+mod disk;
+mod disk_notes;
+mod disk_result;
+mod disk_tables;
 mod down;
 mod ends;
 mod exec;
@@ -29,6 +33,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     match &args.command {
         Command::Cp(cp) => cp::run(args, cp),
         Command::Exec(exec) => exec::run(args, exec),
+        Command::Disk(disk) => disk::run(args, disk),
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
@@ -54,6 +59,7 @@ fn has_result(command: &Command) -> bool {
         },
         Command::Cp(_)
         | Command::Exec(_)
+        | Command::Disk(_)
         | Command::Up(_)
         | Command::Down(_)
         | Command::Status(_)

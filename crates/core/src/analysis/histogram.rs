@@ -52,10 +52,11 @@ impl Histogram {
         self.count
     }
 
-    /// All values together.
+    /// The mean, rounded down; 0 when there is none.
     #[must_use]
-    pub fn sum(&self) -> u128 {
-        self.sum
+    pub fn mean(&self) -> u64 {
+        let mean = self.sum.checked_div(u128::from(self.count)).unwrap_or(0);
+        u64::try_from(mean).unwrap_or(u64::MAX)
     }
 
     /// The least value, exactly; 0 when there is none.
@@ -70,11 +71,11 @@ impl Histogram {
         self.greatest
     }
 
-    /// The value that the share `quantile` (0 to 1) of all doesn't exceed, by nearest rank: the
+    /// The value that the share `part` (0 to 1) of all doesn't exceed, by nearest rank: the
     /// middle of its bucket, within what was seen. 0 when there is none.
     #[must_use]
-    pub fn quantile(&self, quantile: f64) -> u64 {
-        let rank = (quantile.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
+    pub fn percentile(&self, part: f64) -> u64 {
+        let rank = (part.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
         for (bucket, &count) in self.buckets.iter().enumerate() {
             seen += count;
@@ -115,13 +116,13 @@ mod tests {
         let mut histogram = Histogram::default();
         (1..=1_000_000).for_each(|value| histogram.record(value));
         for (quantile, expected) in [(0.5, 500_000.0), (0.99, 990_000.0), (0.999, 999_000.0)] {
-            let found = histogram.quantile(quantile) as f64;
+            let found = histogram.percentile(quantile) as f64;
             assert!((found / expected - 1.0).abs() < 0.004, "{quantile}: {found}");
         }
         assert_eq!((histogram.min(), histogram.max()), (1, 1_000_000));
-        assert_eq!(histogram.quantile(1.0), histogram.quantile(1.0).min(1_000_000));
+        assert_eq!(histogram.percentile(1.0), histogram.percentile(1.0).min(1_000_000));
         assert_eq!(histogram.count(), 1_000_000);
-        assert_eq!(Histogram::default().quantile(0.5), 0);
+        assert_eq!(Histogram::default().percentile(0.5), 0);
     }
 
     proptest! {

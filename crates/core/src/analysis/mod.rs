@@ -2,10 +2,10 @@
 //! settings. Pure arithmetic on figures that others took.
 
 mod histogram;
-mod knee;
 mod outlier;
+mod sweep;
 pub mod tuning;
 
 pub use histogram::Histogram;
-pub use knee::{is_flat, knee};
 pub use outlier::{Outlier, slow_ones};
+pub use sweep::{is_flat, knee};

@@ -98,10 +98,10 @@ fn read_ahead(queue: &Queue, evidence: &Evidence) -> Option<String> {
              ({:.1} of {:.1} MB/s); try {} in queue/read_ahead_kb",
             mb(buffered),
             mb(direct),
-            (now * 4).clamp(1024, 16_384).max(now)
+            (now * 4).max(1024)
         )
     })
-    .filter(|_| now < 16_384)
+    .filter(|_| now < 4096)
 }
 
 fn requests(queue: &Queue, evidence: &Evidence) -> Option<String> {

@@ -24,6 +24,7 @@ pub struct DiskOrder {
 
 /// Which way bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum DiskDirection {
     /// From the disk.
     Read,
@@ -33,6 +34,7 @@ pub enum DiskDirection {
 
 /// Which blocks are moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum DiskPattern {
     /// One after the other.
     Sequential,
@@ -42,6 +44,7 @@ pub enum DiskPattern {
 
 /// How a measurement goes about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum DiskWay {
     /// Through the page cache: reads begin with none of the file in it, writes end with fsync.
     Buffered,
@@ -125,7 +128,7 @@ pub struct DiskPlace {
     /// The block device, such as `vda`; empty where the file system has none of its own.
     pub device: String,
     /// Tells machines apart: nodes of one machine may share a device.
-    pub machine: Vec<u8>,
+    pub machine: String,
     /// The device's settings: names of files below `/sys/block/DEVICE/queue`, and what they hold.
     pub queue: Vec<(String, String)>,
     /// Bytes free before the test.

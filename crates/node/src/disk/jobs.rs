@@ -154,12 +154,12 @@ impl Test<'_> {
             sync_ns,
             times: DiskTimes {
                 min: times.min(),
-                p50: times.quantile(0.5),
-                p99: times.quantile(0.99),
-                p999: times.quantile(0.999),
+                p50: times.percentile(0.5),
+                p99: times.percentile(0.99),
+                p999: times.percentile(0.999),
                 max: times.max(),
             },
-            busy_ns: u64::try_from(times.sum()).unwrap_or(u64::MAX),
+            busy_ns: times.mean().saturating_mul(times.count()),
             before,
             after,
         })

@@ -38,11 +38,12 @@ pub fn of(test: &TestFile) -> DiskPlace {
     });
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let machine = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let in_memory = matches!(system.as_str(), "tmpfs" | "ramfs" | "rootfs");
     DiskPlace {
         device: device.as_deref().map(name).unwrap_or_default(),
         queue: device.as_deref().map(settings).unwrap_or_default(),
-        machine: fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
+        machine: machine.trim().to_owned(),
         free: test.free(),
         memory: kib(&memory, "MemTotal").saturating_mul(1024),
         no_direct: why_no_direct(test).err().map(|error| reason(&error)).unwrap_or_default(),
