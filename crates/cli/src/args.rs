@@ -109,7 +109,8 @@ pub struct Cp {
     /// The chain's order: list (as the node list names them), rack, or a node list.
     #[arg(long, default_value = "list", value_name = "ORDER")]
     pub order: String,
-    /// How many lanes, each over its own address of every node [default: all that every node has].
+    /// How many lanes, each over its own address of every node; more than there are addresses share
+    /// those [default: all that every node has; 1 where a lab's NICs are bonded].
     #[arg(long, value_name = "K")]
     pub rails: Option<u16>,
     /// Bytes of a block, such as 1MiB [default: by the file's size].
@@ -139,12 +140,16 @@ pub struct Launch {
     #[arg(long, value_enum, default_value = "copy", hide = true)]
     pub relay: RelayName,
     /// Data links over MPTCP, on all paths that nodes announce (`ip mptcp endpoint`); plain TCP where
-    /// a kernel lacks it [default: in labs whose nodes are bonded by subflows].
+    /// a kernel lacks it [default: for copies of one lane in labs that are bonded by subflows].
     #[arg(long)]
     pub mptcp: bool,
     /// The lab that lab:.. nodes belong to.
     #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
     pub lab: String,
+    /// The lab's node that this command runs on and copies from, such as lab:n3 [default: the lab's
+    /// first].
+    #[arg(long, value_name = "NODE")]
+    pub from: Option<String>,
     /// Where local[..] nodes have their folders [default: under Garland's state].
     #[arg(long, value_name = "DIR")]
     pub local_root: Option<PathBuf>,
@@ -472,9 +477,9 @@ pub enum ScenarioCommand {
     Run {
         /// Its name.
         name: String,
-        /// The file's length as a share of the published one.
-        #[arg(long, default_value_t = 1.0)]
-        scale: f64,
+        /// The file's length as a share of the published one [default: the scenario's].
+        #[arg(long)]
+        scale: Option<f64>,
     },
 }
 
@@ -523,6 +528,9 @@ pub struct Agent {
     /// Links speak MPTCP where the kernel has it.
     #[arg(long)]
     pub mptcp: bool,
+    /// Bytes per second of an emulated node's disk.
+    #[arg(long, value_name = "RATE")]
+    pub disk: Option<u64>,
     /// Leave whoever started it behind, and write complaints to a file.
     #[arg(long)]
     pub detach: bool,

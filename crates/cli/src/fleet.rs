@@ -95,7 +95,8 @@ impl Muster<'_> {
         let orders = Orders {
             controller: keys.public,
             relay: self.launch.relay,
-            mptcp: self.launch.speaks_mptcp(self.lab),
+            mptcp: self.launch.takes_mptcp(self.lab),
+            disk: None,
             stay: self.stay,
             will: will.clone(),
         };

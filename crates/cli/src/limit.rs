@@ -1,9 +1,15 @@
 //! The limit of a copy: the best that the wires allow, as far as it is known beforehand.
 
+use garland_core::cluster::topology::bounds;
+use garland_core::cluster::topology::paths::{Stream, Ways};
+use garland_core::plan::{HEAD, Lane, NodeId, Plan};
 use garland_lab::Lab;
 use garland_node::Agent;
+use garland_sys::mptcp::Transport;
 use garland_sys::nic;
 use serde::Serialize;
+
+use crate::nodes::LAB_PREFIX;
 
 /// TCP payload in a full Ethernet frame, over what the frame occupies on the wire: 1448 of 1538
 /// bytes at the usual MTU.
@@ -26,12 +32,19 @@ impl Limit {
     }
 }
 
-/// What a lab's wire or this host's NIC towards the first agent gives to TCP; `None` where neither
-/// says.
-pub fn known(lab: Option<&Lab>, agents: &[Result<Agent, String>]) -> Option<Limit> {
+/// What a lab's wires give to the TCP of this plan, or this host's NIC towards the first agent to
+/// any; `None` where neither says. In a lab `sender` is the name of the node that sends, its head
+/// when there is none.
+pub fn known(
+    lab: Option<&Lab>,
+    sender: Option<&str>,
+    plan: &Plan,
+    transport: Transport,
+    agents: &[Result<Agent, String>],
+) -> Option<Limit> {
     if let Some(lab) = lab {
-        let bits = lab.spec().goodput()?;
-        return Some(Limit::new(bits, "TCP payload of one lab wire".to_owned()));
+        let bits = of_lab(lab, sender, plan, transport)?;
+        return Some(Limit::new(bits, "TCP payload of the lab's wires".to_owned()));
     }
     let agent = agents.iter().flatten().next()?;
     let own = agent.connection.own_address().ok()?.ip().to_canonical();
@@ -39,4 +52,36 @@ pub fn known(lab: Option<&Lab>, agents: &[Result<Agent, String>]) -> Option<Limi
     let bits = nic::speed(&interface)? as f64 * GOODPUT;
     let source = format!("TCP payload of this host's {interface}, by its own word");
     Some(Limit::new(bits, source))
+}
+
+/// Bits per second that all lanes together get when every hop is busy at once: a lane is as fast as
+/// its slowest hop. `None` where the wires have no rate.
+fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport) -> Option<f64> {
+    let topology = &lab.spec().topology;
+    let ways = Ways::of(topology);
+    let place = |id: NodeId| {
+        let name = &plan.nodes[id.index()].name;
+        let name = name.strip_prefix(LAB_PREFIX).unwrap_or(name);
+        if id == HEAD {
+            sender.map_or(Some(0), |name| topology.node(name))
+        } else {
+            topology.node(name)
+        }
+    };
+    let hop = |lane: &Lane, ends: &[NodeId]| -> Option<Vec<Stream>> {
+        let (from, to) = (place(ends[0])?, place(ends[1])?);
+        if transport == Transport::Mptcp {
+            return Some(ways.between(from, to));
+        }
+        let addresses = lab.rails(&topology.nodes[to].name).ok()?;
+        let address = addresses[usize::from(lane.rail) % addresses.len()];
+        Some(vec![ways.to_address(from, to, address)])
+    };
+    let hops = |lane: &Lane| lane.route.windows(2).map(|ends| hop(lane, ends)).collect();
+    let lanes: Vec<Vec<Vec<Stream>>> = plan.lanes.iter().map(hops).collect::<Option<_>>()?;
+    let rates = bounds::max_min_of(topology, &lanes.concat());
+    let slowest = |hops: &[f64]| hops.iter().copied().fold(f64::INFINITY, f64::min);
+    let hops = lanes.first()?.len().max(1);
+    let all: f64 = rates.chunks(hops).map(slowest).sum();
+    all.is_finite().then_some(all)
 }

@@ -120,21 +120,22 @@ fn help_of_cp() {
           --save-plan <FILE>     Save the plan as JSON
           --order <ORDER>        The chain's order: list (as the node list names them), rack, or a node
                                  list [default: list]
-          --rails <K>            How many lanes, each over its own address of every node [default: all
-                                 that every node has]
+          --rails <K>            How many lanes, each over its own address of every node; more than
+                                 there are addresses share those [default: all that every node has; 1
+                                 where a lab's NICs are bonded]
           --block-size <SIZE>    Bytes of a block, such as 1MiB [default: by the file's size]
           --congestion <NAME>    The congestion control to ask for on data links [default: cubic, else
                                  reno]
           --min-ok <N>           Exit with 0 when at least N nodes have the file
       -q, --quiet                No progress
-          --cluster <FILE>       The cluster file: nodes, groups, racks, rails, ssh options [default:
-                                 ./cluster.toml, then ~/.config/garland/cluster.toml, if there]
           --launcher <LAUNCHER>  How to start agents on nodes [default: the cluster file's, else ssh]
                                  [possible values: ssh, slurm, local]
+          --cluster <FILE>       The cluster file: nodes, groups, racks, rails, ssh options [default:
+                                 ./cluster.toml, then ~/.config/garland/cluster.toml, if there]
           --json                 One JSON object on standard output instead of tables
           --mptcp                Data links over MPTCP, on all paths that nodes announce (`ip mptcp
-                                 endpoint`); plain TCP where a kernel lacks it [default: in labs whose
-                                 nodes are bonded by subflows]
+                                 endpoint`); plain TCP where a kernel lacks it [default: for copies of
+                                 one lane in labs that are bonded by subflows]
           --lab <NAME>           The lab that lab:.. nodes belong to [default: lab]
           --local-root <DIR>     Where local[..] nodes have their folders [default: under Garland's
                                  state]

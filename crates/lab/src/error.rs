@@ -69,6 +69,26 @@ pub enum LabError {
         /// What can be emulated all the same.
         works: String,
     },
+    /// No control group may be made for the nodes that have a share of a processor.
+    #[error("give nodes of lab {name} their share of a processor (`cpu`): {reason}; {hint}")]
+    Shares {
+        /// The lab's name.
+        name: String,
+        /// Where it was tried, and what the system said.
+        reason: String,
+        /// What the user can do, and what works all the same.
+        hint: String,
+    },
+    /// A control group can't be used.
+    #[error("{operation} control group {}: {source}", path.display())]
+    Group {
+        /// What was tried.
+        operation: &'static str,
+        /// The group's folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// A tool of the system is missing.
     #[error("run {tool}: it isn't installed; apt-get install {package}")]
     ToolMissing {

@@ -75,8 +75,8 @@ impl Feature {
             ),
             Feature::Nftables => (
                 Tool::Nft,
-                "table ip gtrial { chain c { meta mark set numgen inc mod 2 map { 0 : 1, 1 : 2 }\n\
-                 } }",
+                "table ip gtrial {\nchain c {\n\
+                 meta mark set numgen inc mod 2 map { 0 : 1, 1 : 2 }\n}\n}",
                 "delete table ip gtrial",
             ),
             Feature::Egress => (

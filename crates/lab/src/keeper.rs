@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::medium::collisions;
 use crate::record::Keeper;
+use crate::share::{self, Shares};
 use crate::{LabError, Spec, apply, feature, hidden, plan};
 
 /// What the keeper answers.
@@ -31,6 +32,8 @@ enum Reply {
     Refused { reason: String, hint: String },
     /// The kernel lacks something.
     Lacking { features: String, works: String },
+    /// No control group may be made for shares of a processor.
+    NoShares { reason: String, hint: String },
     /// A step failed.
     Failed(String),
 }
@@ -41,14 +44,19 @@ pub fn main() -> ExitCode {
         Ok(spec) => spec,
         Err(error) => return refuse(&Reply::Failed(format!("read the description: {error}"))),
     };
+    let mut shares = None;
     let reply = match isolate() {
         Ok((Forked::Parent, _)) => return ExitCode::SUCCESS,
-        Ok((Forked::Child, rootless)) => build(&spec, rootless),
+        Ok((Forked::Child, rootless)) => {
+            share(&spec, &mut shares).unwrap_or_else(|| build(&spec, rootless, shares.as_ref()))
+        }
         Err(error) => Reply::Refused { reason: error.to_string(), hint: hint() },
     };
     if !matches!(reply, Reply::Ready(_)) {
+        shares.into_iter().for_each(Shares::remove);
         return refuse(&reply);
     }
+    // They are claimed for as long as this process lives.
     if say(&reply).is_ok() && told_to_stay() && init::silence().is_ok() {
         return serve(&spec);
     }
@@ -106,6 +114,9 @@ pub(crate) fn start(spec: &Spec) -> Result<Started, LabError> {
         Reply::Failed(reason) => Err(failed(reason)),
         Reply::Lacking { features, works } => {
             Err(LabError::Kernel { name: spec.name.clone(), features, works })
+        }
+        Reply::NoShares { reason, hint } => {
+            Err(LabError::Shares { name: spec.name.clone(), reason, hint })
         }
         Reply::Refused { reason, hint } => {
             Err(LabError::Namespaces { name: spec.name.clone(), reason, hint })
@@ -169,7 +180,18 @@ fn isolate() -> io::Result<(Forked, bool)> {
     Ok((init::fork()?, rootless))
 }
 
-fn build(spec: &Spec, rootless: bool) -> Reply {
+/// Makes the control groups of nodes that have a share of a processor; says why they can't be.
+fn share(spec: &Spec, shares: &mut Option<Shares>) -> Option<Reply> {
+    match share::make(&spec.name, &spec.topology) {
+        Ok(made) => {
+            *shares = made;
+            None
+        }
+        Err(reason) => Some(Reply::NoShares { reason, hint: share::hint() }),
+    }
+}
+
+fn build(spec: &Spec, rootless: bool, shares: Option<&Shares>) -> Reply {
     let failed = |error: LabError| Reply::Failed(error.to_string());
     match feature::missing(&feature::needed(&spec.topology)) {
         Ok(missing) if missing.is_empty() => {}
@@ -186,7 +208,10 @@ fn build(spec: &Spec, rootless: bool) -> Reply {
         return failed(error);
     }
     match Identity::own() {
-        Ok(identity) => Reply::Ready(Keeper::new(identity, rootless)),
+        Ok(identity) => {
+            let shares = shares.map(|shares| shares.path().to_owned());
+            Reply::Ready(Keeper::new(identity, rootless, shares))
+        }
         Err(error) => Reply::Failed(format!("look at the keeper itself: {error}")),
     }
 }

@@ -7,13 +7,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use garland_core::cluster::nodelist::fold;
-use garland_core::cluster::topology::NodeId;
+use garland_core::cluster::topology::{NodeId, bounds};
+use garland_sys::cgroup::Group;
 use garland_sys::namespace::{Entry, Kind, Namespace};
 
 use crate::record::Keeper;
 use crate::state::{self, StateDir};
 use crate::tool::Tool;
-use crate::{LabError, Record, Spec, apply, bond, keeper};
+use crate::{LabError, Record, Spec, apply, bond, keeper, share};
 
 /// How long a killed keeper may take to go with all processes of its lab.
 const END: Duration = Duration::from_secs(10);
@@ -35,6 +36,7 @@ impl Lab {
         Tool::Tc.find()?;
         let folder = state.lab(&spec.name)?;
         let lock = state.lock()?;
+        share::sweep();
         if let Some(record) = Record::read(&folder)? {
             if let Some(keeper) = record.living_keeper() {
                 return Err(LabError::Running { name: spec.name, keeper: keeper.pid });
@@ -84,6 +86,7 @@ impl Lab {
                 kill(name, keeper)?;
                 ran = true;
             }
+            share::sweep();
             state::remove(&record.roots)?;
         }
         state::remove(&folder)?;
@@ -130,10 +133,32 @@ impl Lab {
         Ok(self.record.spec.topology.nodes[self.id(node)?].address)
     }
 
+    /// The addresses of a node that lanes can go by: those of its NICs where each is on a network of
+    /// its own that all nodes are on, else the one that others reach it by.
+    pub fn rails(&self, node: &str) -> Result<Vec<Ipv4Addr>, LabError> {
+        let topology = &self.spec().topology;
+        let id = self.id(node)?;
+        let all = topology.nics_of(id).filter_map(|(_, nic)| nic.address).collect();
+        let rails = bounds::rails(topology) > 1 || bond::by_subflow(topology, id);
+        Ok(if rails { all } else { vec![topology.nodes[id].address] })
+    }
+
+    /// How many lanes a copy takes when nothing is said: one a rail. Where NICs are bonded, one, since
+    /// the bond does the rest.
+    pub fn lanes(&self) -> usize {
+        bounds::rails(&self.spec().topology)
+    }
+
     /// Whether its nodes are bonded by subflows, so that programs must ask for MPTCP to use all of
     /// their NICs.
     pub fn wants_mptcp(&self) -> bool {
         bond::wants_mptcp(&self.spec().topology)
+    }
+
+    /// Bytes per second of a node's disk, where it is slower than the machine's.
+    pub fn disk(&self, node: &str) -> Result<Option<u64>, LabError> {
+        let disk = self.spec().topology.nodes[self.id(node)?].disk;
+        Ok(disk.map(|rate| rate.bits_per_second() / 8))
     }
 
     /// The root folder of a node, on the host.
@@ -154,6 +179,9 @@ impl Lab {
         let pid = self.open_namespace(Kind::Pid, node, &self.keeper_file("ns/pid"))?;
         entry.pid = Some(pid);
         let mut command = Command::new(program);
+        if let Some(group) = self.group(node) {
+            group.adopt(&mut command).map_err(group_failed("open", &group))?;
+        }
         entry.attach(&mut command);
         Ok(command)
     }
@@ -162,7 +190,11 @@ impl Lab {
     /// its host name. It doesn't become a process of the lab and doesn't end with it. Without root
     /// it is root of the lab's user namespace from then on, with the user's rights to files.
     pub fn enter(&self, node: &str) -> Result<(), LabError> {
-        self.entry(node)?.enter().map_err(|source| self.enter_failed(node, source))
+        let entry = self.entry(node)?;
+        if let Some(group) = self.group(node) {
+            group.join().map_err(group_failed("enter", &group))?;
+        }
+        entry.enter().map_err(|source| self.enter_failed(node, source))
     }
 
     /// The user, UTS and network namespaces of a node.
@@ -181,6 +213,11 @@ impl Lab {
     pub(crate) fn media_entry(&self) -> Result<Entry, LabError> {
         let net = self.open_namespace(Kind::Net, "_media", &self.keeper_file("ns/net"))?;
         Ok(Entry { user: self.user_namespace("_media")?, net: Some(net), ..Entry::default() })
+    }
+
+    /// The control group of a node that has a share of a processor.
+    fn group(&self, node: &str) -> Option<Group> {
+        share::of_node(self.keeper.shares.as_ref(), &self.spec().topology, node)
     }
 
     /// The place of a node in the topology.
@@ -264,4 +301,12 @@ fn kill(name: &str, keeper: &Keeper) -> Result<(), LabError> {
         Ok(false) => Err(failed("it didn't end in 10 s".to_owned())),
         Err(error) => Err(failed(error.to_string())),
     }
+}
+
+fn group_failed(
+    operation: &'static str,
+    group: &Group,
+) -> impl FnOnce(std::io::Error) -> LabError + use<> {
+    let path = group.path().to_owned();
+    move |source| LabError::Group { operation, path, source }
 }

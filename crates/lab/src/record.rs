@@ -36,12 +36,14 @@ pub struct Keeper {
     boot: String,
     /// Whether the lab lives in a user namespace, made without root.
     pub rootless: bool,
+    /// The control group of the nodes that have a share of a processor.
+    pub shares: Option<PathBuf>,
 }
 
 impl Keeper {
-    pub(crate) fn new(identity: Identity, rootless: bool) -> Keeper {
+    pub(crate) fn new(identity: Identity, rootless: bool, shares: Option<PathBuf>) -> Keeper {
         let Identity { pid, start, boot } = identity;
-        Keeper { pid, start, boot, rootless }
+        Keeper { pid, start, boot, rootless, shares }
     }
 
     pub(crate) fn identity(&self) -> Identity {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use garland_sys::namespace;
 
 use crate::spec::name_fault;
-use crate::{LabError, Record};
+use crate::{LabError, Record, share};
 
 /// Garland's state folder; labs live under `labs` in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,10 @@ impl StateDir {
         for entry in entries {
             let entry = entry.map_err(LabError::file("read folder", &labs))?;
             found.extend(Record::read(&entry.path())?);
+        }
+        // A lab that crashed may have left control groups.
+        if found.iter().any(|record| record.living_keeper().is_none()) {
+            share::sweep();
         }
         found.sort_by(|one, other| one.spec.name.cmp(&other.spec.name));
         Ok(found)

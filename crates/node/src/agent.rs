@@ -24,10 +24,13 @@ use crate::giving::Tickets;
 use crate::listener;
 use crate::log::log;
 use crate::member::Member;
+use crate::pace::Pace;
 use crate::parking::Parking;
 use crate::part::{Part, Refusal};
+use crate::probe::{self, Invitation};
 use crate::seat::Seat;
 use crate::session::Session;
+use crate::survey::Surveyor;
 
 /// How often an agent says that it is alive.
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -51,7 +54,9 @@ pub struct AgentConfig {
     pub stay: Option<Duration>,
     /// How bytes go through this node.
     pub path: RelayPath,
-    /// What its links speak.
+    /// Bytes per second of the node's disk, where an emulated one is slower than the machine's.
+    pub disk: Option<u64>,
+    /// What it takes for links; each copy says what links are opened by.
     pub transport: Transport,
 }
 
@@ -125,6 +130,7 @@ pub struct Agent {
     config: AgentConfig,
     keys: KeyPair,
     root: Root,
+    disk: Option<Arc<Pace>>,
     started_ns: u64,
     /// When there was something to do last.
     active_ns: AtomicU64,
@@ -146,6 +152,8 @@ pub enum Expected {
     Member(Arc<Member>),
     /// A link that stands until a copy needs it.
     Link(Secret, Arc<Keys>),
+    /// A meeting, to measure what lies between.
+    Guest(Arc<Invitation>),
 }
 
 /// Runs an agent until it has nothing more to do; says its ready line first.
@@ -164,8 +172,10 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     let keys = config.keys.clone().unwrap_or_else(KeyPair::generate);
     let now = clock::now_ns();
     let parking = config.stay.map(Parking::new).transpose().map_err(AgentError::Parking)?;
+    let disk = config.disk.map(|rate| Arc::new(Pace::new(rate)));
     let agent = Arc::new(Agent {
         config,
+        disk,
         keys,
         root,
         started_ns: now,
@@ -243,7 +253,12 @@ impl Agent {
         self.config.path
     }
 
-    /// What its links speak.
+    /// The node's disk, where an emulated one is slower than the machine's.
+    pub fn disk(&self) -> Option<&Arc<Pace>> {
+        self.disk.as_ref()
+    }
+
+    /// What it takes for links, and opens those by that stand.
     pub fn transport(&self) -> Transport {
         self.config.transport
     }
@@ -299,6 +314,8 @@ impl Agent {
         let mut seat = None;
         let mut commands = Vec::new();
         let mut stands = Vec::new();
+        let mut surveyor = Surveyor::new(session);
+        let mut meetings = Vec::new();
         let mut disk_tests = Vec::new();
         let shutdown = loop {
             match session.receive() {
@@ -311,11 +328,16 @@ impl Agent {
                     let failed = chain::stand(self, order, &secret, &neighbours);
                     session.send(&FromAgent::Stands(order, failed));
                 }
-                Ok(ToAgent::Disk(order)) => {
-                    disk_tests.push(disk::start(self, session, order));
-                }
+                Ok(ToAgent::Disk(order)) => disk_tests.push(disk::start(self, session, order)),
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {
                     self.tickets.add(session, tickets, seconds);
+                }
+                Ok(ToAgent::Survey(order)) => surveyor.obey(order),
+                Ok(ToAgent::Probe(meeting)) => {
+                    probe::Running::begin(self, session, *meeting, &mut meetings);
+                }
+                Ok(ToAgent::EndProbe(id)) => {
+                    meetings.extract_if(.., |m| m.is(id)).for_each(probe::Running::end);
                 }
                 Ok(ToAgent::Shutdown) => break true,
                 Ok(ToAgent::Queue(copy, bytes)) => seat = Some(self.queue(session, copy, bytes)),
@@ -339,17 +361,24 @@ impl Agent {
             }
         };
         heart.stop();
+        drop(surveyor);
         drop(seat);
         stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);
-        for part in std::mem::take(&mut *lock(&parts)) {
-            log(&format!("the head is gone: what isn't committed of {} is removed", part.name()));
-            part.end(self);
-        }
+        meetings.into_iter().for_each(probe::Running::end);
+        self.end_all(&parts);
         self.active_ns.store(clock::now_ns(), Ordering::Release);
         self.sessions.fetch_sub(1, Ordering::AcqRel);
         if shutdown || self.config.stay.is_none() {
             std::process::exit(0);
+        }
+    }
+
+    /// The head is gone: nothing of its copies stays but what is committed.
+    fn end_all(&self, parts: &Parts) {
+        for part in std::mem::take(&mut *lock(parts)) {
+            log(&format!("the head is gone: what isn't committed of {} is removed", part.name()));
+            part.end(self);
         }
     }
 

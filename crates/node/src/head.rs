@@ -60,7 +60,7 @@ pub struct CopyJob<'a> {
     pub sealed: bool,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
-    /// What the head's own links speak; every agent was told for its own when it was started.
+    /// What data links speak. An agent takes MPTCP only if it was started with it.
     pub transport: Transport,
     /// What the head may decide.
     pub policy: Policy,
@@ -248,6 +248,7 @@ impl<'a> Driver<'a> {
                 destination: job.destination.clone(),
                 routes: self.head.routes(id),
                 congestion: job.congestion.clone(),
+                mptcp: job.transport == Transport::Mptcp,
             };
             self.started[id.index()] = self.board.has(id);
             self.board.send(id, &ToAgent::Begin(Box::new(begin)));

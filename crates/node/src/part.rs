@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use garland_core::proto::{Begin, Copy, FromAgent, RelayEvent, Sink};
+use garland_sys::mptcp::Transport;
 
 use crate::agent::{Agent, Expected};
 use crate::budget::{Busy, Share};
@@ -54,7 +55,7 @@ impl Part {
             Some(share) => share,
             None => agent.budget().take(memory).map_err(Refusal::Busy)?,
         };
-        let store = store::open(&begin.destination, agent.root(), begin.layout, &tag)
+        let store = store::open(&begin.destination, agent.root(), begin.layout, &tag, agent.disk())
             .map_err(|error| error.to_string())?;
         let sink = if store.is_ordered() {
             Sink::in_order(begin.layout, Member::buffer_count(begin.layout, begin.lanes.len()))
@@ -74,7 +75,7 @@ impl Part {
                 lane_count: begin.lanes.len(),
                 store,
                 congestion: begin.congestion.clone(),
-                transport: agent.transport(),
+                transport: Transport::mptcp_if(begin.mptcp),
                 parking: agent.parking().cloned(),
                 notices: Box::new(move |notice| teller.send(&to_message(copy, notice, &report))),
             })

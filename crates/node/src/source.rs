@@ -14,6 +14,7 @@ use thiserror::Error;
 
 use crate::feed::{FeedError, Feeder, Packer, Prepared};
 use crate::member::Member;
+use crate::pace::Pace;
 use crate::store::reason;
 
 /// Bytes that are made ready ahead of the sender.
@@ -51,6 +52,7 @@ pub struct Source {
     file: File,
     path: PathBuf,
     identity: Identity,
+    disk: Option<Pace>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +85,13 @@ impl Source {
             let is = "a file that doesn't tell its length";
             return Err(SourceError::NotAFile { path: path.display().to_string(), is });
         }
-        Ok(Self { file, path: path.to_owned(), identity })
+        Ok(Self { file, path: path.to_owned(), identity, disk: None })
+    }
+
+    /// The same file on an emulated node's disk of so many bytes per second.
+    #[must_use]
+    pub fn on_disk_of(self, bytes_per_second: Option<u64>) -> Self {
+        Self { disk: bytes_per_second.map(Pace::new), ..self }
     }
 
     /// Bytes of the source.
@@ -114,7 +122,13 @@ impl Source {
     }
 
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
-        self.file.read_exact_at(bytes, offset).map_err(|error| {
+        let length = bytes.len();
+        let mut read = || self.file.read_exact_at(bytes, offset);
+        let read = match &self.disk {
+            Some(disk) => disk.pass(length, read),
+            None => read(),
+        };
+        read.map_err(|error| {
             let path = self.path.display().to_string();
             if error.kind() == io::ErrorKind::UnexpectedEof {
                 FeedError::Changed(path)

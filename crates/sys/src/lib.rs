@@ -3,15 +3,20 @@
 //! reason. Nothing here knows of clusters or copies.
 
 pub mod cache;
+pub mod cgroup;
 pub mod clock;
 pub mod confine;
+pub mod datagram;
 pub mod event;
 pub mod identity;
 pub mod init;
+pub mod link_settings;
 pub mod mptcp;
 pub mod namespace;
 pub mod nic;
+pub mod packet;
 pub mod pages;
+pub mod pinning;
 pub mod pipe;
 pub mod process;
 pub mod proxy;
@@ -19,6 +24,7 @@ pub mod random;
 pub mod schedule;
 pub mod signal;
 pub mod tcp;
+pub mod tcp_info;
 pub mod terminal;
 pub mod uring;
 pub mod watch;

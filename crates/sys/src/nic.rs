@@ -1,5 +1,6 @@
 //! Network interfaces: which one has an address, and how fast it says it is.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The interface that has `address`; `None` when none has.
@@ -28,6 +29,100 @@ pub fn with_address(address: IpAddr) -> Option<String> {
     // SAFETY: the list came from getifaddrs and is given back once.
     unsafe { libc::freeifaddrs(list) };
     found
+}
+
+/// An Ethernet interface of this network namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nic {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub index: u32,
+    /// Its Ethernet address.
+    pub ethernet: [u8; 6],
+    /// Whether something answers at the other end of its cable.
+    pub carrier: bool,
+    /// Its IPv4 addresses.
+    pub addresses: Vec<Ipv4Addr>,
+    /// Frames that it has sent since it is there, modulo 2^32.
+    pub sent: u32,
+}
+
+/// All Ethernet interfaces of the calling process' network namespace but those made of others
+/// (bonds), in order of their numbers. `/sys/class/net` would show those of whoever mounted it.
+///
+/// # Errors
+/// When the system doesn't tell.
+pub fn list() -> io::Result<Vec<Nic>> {
+    let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
+    // SAFETY: `list` is a valid place for the list's head, which freeifaddrs takes back below.
+    if unsafe { libc::getifaddrs(&raw mut list) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut nics: Vec<Nic> = Vec::new();
+    let mut addresses: Vec<(String, Ipv4Addr)> = Vec::new();
+    let mut at = list;
+    while !at.is_null() {
+        // SAFETY: `at` is an entry of the list, which lives until freeifaddrs; its name is a string
+        // that ends with a zero byte, and its address is null or a socket address.
+        let (entry, name, own) = unsafe {
+            let entry = &*at;
+            let name = std::ffi::CStr::from_ptr(entry.ifa_name);
+            (entry, name.to_string_lossy().into_owned(), ip(entry.ifa_addr))
+        };
+        if let Some(IpAddr::V4(address)) = own {
+            addresses.push((name, address));
+        } else {
+            // SAFETY: as above; the entry is the list's own.
+            nics.extend(unsafe { ethernet(entry, name) });
+        }
+        at = entry.ifa_next;
+    }
+    // SAFETY: the list came from getifaddrs and is given back once.
+    unsafe { libc::freeifaddrs(list) };
+    for nic in &mut nics {
+        let own = addresses.iter().filter(|(name, _)| *name == nic.name);
+        nic.addresses = own.map(|(_, address)| *address).collect();
+    }
+    nics.sort_by_key(|nic| nic.index);
+    Ok(nics)
+}
+
+/// The interface that a link-layer entry is of, if it is an Ethernet one.
+///
+/// # Safety
+/// `entry` must be of a list of getifaddrs that hasn't been freed.
+unsafe fn ethernet(entry: &libc::ifaddrs, name: String) -> Option<Nic> {
+    const MADE_OF_OTHERS: u32 = libc::IFF_MASTER as u32;
+    const PLUGGED_IN: u32 = libc::IFF_RUNNING as u32;
+    if entry.ifa_addr.is_null() || entry.ifa_flags & MADE_OF_OTHERS != 0 {
+        return None;
+    }
+    // SAFETY: the address isn't null; it is read as what its family says.
+    let link = unsafe {
+        if i32::from((*entry.ifa_addr).sa_family) != libc::AF_PACKET {
+            return None;
+        }
+        &*entry.ifa_addr.cast::<libc::sockaddr_ll>()
+    };
+    if link.sll_hatype != libc::ARPHRD_ETHER || link.sll_halen != 6 {
+        return None;
+    }
+    // The second word of `struct rtnl_link_stats` counts the frames that were sent.
+    const SENT: usize = 1;
+    let stats = entry.ifa_data.cast::<u32>();
+    // SAFETY: for a link-layer entry, getifaddrs(3) has `ifa_data` null or pointing to a `struct
+    // rtnl_link_stats`, which begins with 32-bit counters.
+    let sent = if stats.is_null() { 0 } else { unsafe { *stats.add(SENT) } };
+    let [a, b, c, d, e, f, ..] = link.sll_addr;
+    Some(Nic {
+        name,
+        index: u32::try_from(link.sll_ifindex).ok()?,
+        ethernet: [a, b, c, d, e, f],
+        carrier: entry.ifa_flags & PLUGGED_IN != 0,
+        addresses: Vec::new(),
+        sent,
+    })
 }
 
 /// The speed that an interface says it has, in bits per second; `None` where it doesn't know (a

@@ -29,6 +29,21 @@ pub fn connect(
     Ok(stream)
 }
 
+/// Connects by the interface of this name, whatever routes say, within `timeout`.
+///
+/// # Errors
+/// When there is no such interface, nobody answers in time, or the answer is no.
+pub fn connect_by(
+    interface: &str,
+    address: SocketAddr,
+    timeout: Duration,
+) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.bind_device(Some(interface.as_bytes()))?;
+    socket.connect_timeout(&address.into(), timeout)?;
+    Ok(socket.into())
+}
+
 /// Listens on `port` (0: any free one) for connections from anywhere, by IPv6 and IPv4 where the
 /// host has both. By MPTCP, it takes plain TCP as well.
 ///

@@ -38,6 +38,7 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
             RelayName::Splice => RelayPath::Splice,
             RelayName::Copy => RelayPath::Copy,
         },
+        disk: agent.disk,
         transport: Transport::mptcp_if(agent.mptcp),
     };
     run_agent(config).map_err(Failure::nothing)?;

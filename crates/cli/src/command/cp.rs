@@ -7,6 +7,7 @@ use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::{Layout, Order, Plan, chain_order};
 use garland_core::proto::{Destination, Policy};
 use garland_core::units::bytes;
+use garland_lab::Lab;
 use garland_node::{CopyJob, Source, run_copy};
 use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
 
@@ -30,8 +31,17 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
     let (nodes, path) = ends::destination(&inventory, &cp.destination)?;
-    let source = Arc::new(ends::source(&cp.source)?);
-    let (plan, nodes) = make_plan(&inventory, cp, &source, nodes)?;
+    let source = ends::source(&cp.source)?;
+    let places = Places::open()?;
+    // A plan can be had without the lab.
+    let found = match lab::find(&nodes, &places, &cp.launch.lab) {
+        Err(_) if cp.dry_run => None,
+        found => found?,
+    };
+    let disk = found.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
+    let source = Arc::new(source.on_disk_of(disk));
+    let lanes = found.as_ref().map(Lab::lanes);
+    let (plan, nodes) = make_plan(&inventory, cp, &source, nodes, lanes)?;
     if let Some(file) = &cp.save_plan {
         let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
         std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))?;
@@ -39,8 +49,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     if cp.dry_run {
         return tell_plan(args, &plan);
     }
-    let places = Places::open()?;
-    let lab = lab::enter(&nodes, &places, &cp.launch.lab)?;
+    let lab = cp.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "cp")?;
     run.keep("plan.json", &plan)?;
     let muster = Muster {
@@ -55,7 +64,9 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         quiet: cp.quiet || args.json,
     };
     let fleet = muster.assemble()?;
-    let limit = limit::known(lab.as_ref(), &fleet.agents);
+    let mptcp = cp.launch.speaks_mptcp(lab.as_ref(), plan.lanes.len());
+    let transport = Transport::mptcp_if(mptcp);
+    let limit = limit::known(lab.as_ref(), cp.launch.sender(), &plan, transport, &fleet.agents);
     let congestion = match &cp.congestion {
         Some(name) => vec![name.clone()],
         None => tcp::PREFERRED.map(str::to_owned).to_vec(),
@@ -66,7 +77,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         destination: sink(cp, &source, &path)?,
         sealed: !cp.clear,
         congestion: congestion.clone(),
-        transport: Transport::mptcp_if(cp.launch.speaks_mptcp(lab.as_ref())),
+        transport,
         policy: Policy::for_nodes(nodes.len()),
     };
     let mut bars = Bars::new(&plan, cp.quiet || args.json).silent(cp.quiet);
@@ -80,15 +91,20 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         .with_congestion(tcp::congestion_in_force(&names).ok())
         .with_limit(limit);
     run.keep("result.json", &result)?;
+    tell(args, &path, &result)?;
+    Ok(result.exit(cp.min_ok))
+}
+
+fn tell(args: &Args, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
     if args.json {
-        print_json(&result)?;
+        print_json(result)
     } else if path == b"-" {
         // Standard output has the bytes themselves.
         eprint!("{result}");
+        Ok(())
     } else {
-        output::print(&result)?;
+        output::print(result)
     }
-    Ok(result.exit(cp.min_ok))
 }
 
 fn tell_plan(args: &Args, plan: &Plan) -> Result<Exit, Failure> {
@@ -100,12 +116,14 @@ fn tell_plan(args: &Args, plan: &Plan) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The plan, and the nodes in its order.
+/// The plan, and the nodes in its order; by so many `lanes` where neither the user nor the cluster
+/// file say.
 fn make_plan(
     inventory: &Inventory,
     cp: &Cp,
     source: &Source,
     nodes: Vec<Node>,
+    lanes: Option<usize>,
 ) -> Result<(Plan, Vec<Node>), Failure> {
     let layout = match &cp.block_size {
         None => Layout::fitting(source.length()),
@@ -123,7 +141,8 @@ fn make_plan(
     let racks: Vec<_> = nodes.iter().map(|node| (node.name.clone(), node.rack.clone())).collect();
     let places = chain_order(&order, &racks).map_err(Failure::usage)?;
     let nodes: Vec<Node> = places.into_iter().map(|place| nodes[place].clone()).collect();
-    let rails = nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(1).max(1);
+    let rails = nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(1);
+    let rails = rails.max(lanes.unwrap_or(1));
     let rails = cp.rails.unwrap_or(u16::try_from(rails).unwrap_or(1));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let plan = Plan::broadcast(layout, &names, rails).map_err(Failure::usage)?;

@@ -14,7 +14,8 @@ pub fn of(nodes: &[NodeDisk], size: u64, one_by_one: bool) -> Vec<String> {
     let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
     for node in nodes {
         let Some(place) = &node.place else { continue };
-        for note in proof(node).into_iter().chain(place_notes(place, size)) {
+        let cut = short_file(node, size);
+        for note in proof(node).into_iter().chain(cut).chain(place_notes(place, size)) {
             match notes.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, names)) => names.push(&node.name),
                 None => notes.push((note, vec![&node.name])),
@@ -43,6 +44,18 @@ fn proof(node: &NodeDisk) -> Option<String> {
             "cache not cold: {cached} of {pages} pages in memory before the read ({way}), so that \
              cached reads are of memory in part"
         ),
+    })
+}
+
+/// That the time was over before the file was written.
+fn short_file(node: &NodeDisk, size: u64) -> Option<String> {
+    let first = node.find(DiskDirection::Write, DiskPattern::Sequential, DiskWay::Buffered)?;
+    let whole = size >> 20 << 20;
+    (first.bytes < whole).then(|| {
+        format!(
+            "all is of the first {} of its file, which were written in the time; give more --time",
+            bytes::format(first.bytes)
+        )
     })
 }
 

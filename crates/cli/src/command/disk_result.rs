@@ -63,7 +63,8 @@ pub struct NodeDisk {
 pub struct Measurement {
     #[serde(flatten)]
     job: DiskJob,
-    bytes: u64,
+    /// Bytes moved.
+    pub bytes: u64,
     operations: u64,
     elapsed_ns: u64,
     sync_ns: u64,

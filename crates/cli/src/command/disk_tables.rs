@@ -20,7 +20,11 @@ impl fmt::Display for DiskResult {
         if !measured.is_empty() {
             let turns = if self.one_by_one { "one by one" } else { "all at once" };
             let (path, size) = (&self.path, bytes::format(self.size));
-            writeln!(f, "{path} on {} nodes, {size} each, {turns}", measured.len())?;
+            let nodes = match measured.len() {
+                1 => "1 node".to_owned(),
+                many => format!("{many} nodes"),
+            };
+            writeln!(f, "{path} on {nodes}, {size} each, {turns}")?;
             places(f, &measured)?;
             sequential(f, &measured)?;
             swept(f, &measured, "random read, 4 KiB, direct", Read)?;

@@ -23,9 +23,8 @@ pub fn runs(places: &Places, name: &str) -> bool {
     state(places).is_ok_and(|state| Lab::open(&state, name).is_ok())
 }
 
-/// If `nodes` are a lab's, moves this process, which must have one thread, to its head's place in
-/// the lab's network.
-pub fn enter(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>, Failure> {
+/// The lab that `nodes` belong to, if they are a lab's.
+pub fn find(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>, Failure> {
     let count = nodes.iter().filter(|node| node.name.starts_with(LAB_PREFIX)).count();
     if count == 0 {
         return Ok(None);
@@ -34,15 +33,54 @@ pub fn enter(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>,
         return Err(Failure::usage("nodes of a lab and real ones can't be in one command")
             .hint("no wire leads out of a lab"));
     }
-    let lab = Lab::open(&state(places)?, name).map_err(Failure::nothing)?;
-    lab.enter(lab.head()).map_err(Failure::nothing)?;
-    Ok(Some(lab))
+    Lab::open(&state(places)?, name).map(Some).map_err(Failure::nothing)
+}
+
+/// If `nodes` are a lab's, moves this process, which must have one thread, to its head's place in
+/// the lab's network.
+pub fn enter(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>, Failure> {
+    enter_at(nodes, places, name, None)
+}
+
+/// The same, to the place of the lab's node `at`, or of its head.
+fn enter_at(
+    nodes: &[Node],
+    places: &Places,
+    name: &str,
+    at: Option<&str>,
+) -> Result<Option<Lab>, Failure> {
+    let lab = find(nodes, places, name)?;
+    match (&lab, at) {
+        (Some(lab), at) => lab.enter(at.unwrap_or(lab.head())).map_err(Failure::nothing)?,
+        (None, Some(at)) => {
+            return Err(Failure::usage(format!("--from {at} is for copies within a lab"))
+                .hint("elsewhere the command runs, and copies from, where it is started"));
+        }
+        (None, None) => {}
+    }
+    Ok(lab)
 }
 
 impl Launch {
-    /// Whether data links speak MPTCP: as told, and in a lab that is bonded so.
-    pub fn speaks_mptcp(&self, lab: Option<&Lab>) -> bool {
+    /// [`enter`] at the node that the user named, or at the head.
+    pub fn enter_lab(&self, nodes: &[Node], places: &Places) -> Result<Option<Lab>, Failure> {
+        enter_at(nodes, places, &self.lab, self.sender())
+    }
+
+    /// The lab's node that the user named to send from, without its prefix.
+    pub fn sender(&self) -> Option<&str> {
+        self.from.as_deref().map(|name| name.strip_prefix(LAB_PREFIX).unwrap_or(name))
+    }
+
+    /// Whether agents take MPTCP: as told, and in a lab that is bonded so.
+    pub fn takes_mptcp(&self, lab: Option<&Lab>) -> bool {
         self.mptcp || lab.is_some_and(Lab::wants_mptcp)
+    }
+
+    /// Whether a copy of so many lanes is made over MPTCP: as told, and in a lab that is bonded so
+    /// where one lane must use all NICs. Of several, each has a NIC of its own.
+    pub fn speaks_mptcp(&self, lab: Option<&Lab>, lanes: usize) -> bool {
+        self.mptcp || lanes == 1 && lab.is_some_and(Lab::wants_mptcp)
     }
 }
 
@@ -50,9 +88,15 @@ impl Launch {
 pub fn launch(lab: &Lab, name: &str, orders: &Orders, log: &Path) -> Result<Launched, String> {
     let node = name.strip_prefix(LAB_PREFIX).unwrap_or(name);
     let root = lab.root(node).map_err(|error| error.to_string())?;
-    let address = lab.address(node).map_err(|error| error.to_string())?;
+    let addresses = lab.rails(node).map_err(|error| error.to_string())?;
     let binary = std::fs::read_link(own_binary()).map_err(|error| error.to_string())?;
     let command = lab.command(node, binary).map_err(|error| error.to_string())?;
-    let (ready, child) = start_confined(command, name, &root, orders, log)?;
-    Ok(Launched { ready, addresses: vec![IpAddr::V4(address)], child: Some(child) })
+    let disk = lab.disk(node).map_err(|error| error.to_string())?;
+    let orders = Orders { disk, ..orders.clone() };
+    let (ready, child) = start_confined(command, name, &root, &orders, log)?;
+    Ok(Launched {
+        ready,
+        addresses: addresses.into_iter().map(IpAddr::V4).collect(),
+        child: Some(child),
+    })
 }

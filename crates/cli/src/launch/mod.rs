@@ -45,6 +45,8 @@ pub struct Orders {
     pub relay: RelayName,
     /// Data links speak MPTCP.
     pub mptcp: bool,
+    /// Bytes per second of the node's disk, where a lab says so.
+    pub disk: Option<u64>,
     /// Stay for so many seconds without anything to do, beyond the command that started it.
     pub stay: Option<u64>,
     /// How long the user wants them.
@@ -63,6 +65,9 @@ impl Orders {
             ["agent", "--controller", &key, "--relay", relay].map(str::to_owned).to_vec();
         if self.mptcp {
             arguments.push("--mptcp".to_owned());
+        }
+        if let Some(rate) = self.disk {
+            arguments.extend(["--disk".to_owned(), rate.to_string()]);
         }
         if let Some(seconds) = self.stay {
             arguments.extend(["--stay".to_owned(), seconds.to_string()]);

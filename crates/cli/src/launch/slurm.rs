@@ -243,6 +243,7 @@ mod tests {
                 controller: [0; 32],
                 relay: RelayName::Copy,
                 mptcp: false,
+                disk: None,
                 stay: None,
                 will: Will::default(),
             };

@@ -1,8 +1,9 @@
-//! What measurements mean: distributions, knees, outliers, and what a disk's figures say about its
-//! settings. Pure arithmetic on figures that others took.
+//! What measurements say: pure functions from numbers to verdicts: distributions, knees, outliers,
+//! who among pairs is at fault, and what a disk's figures say about its settings.
 
 mod histogram;
 mod outlier;
+pub mod pairs;
 mod sweep;
 pub mod tuning;
 

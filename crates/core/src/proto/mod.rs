@@ -7,9 +7,11 @@ mod disk;
 mod frame;
 mod head;
 mod message;
+mod probe;
 mod relay;
 mod seal;
 mod sink;
+mod survey;
 mod version;
 
 pub use channel::{
@@ -24,9 +26,14 @@ pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, V
 pub use message::{
     Begin, Destination, FromAgent, LaneReport, LinkSide, NodeAddress, Report, Route, ToAgent,
 };
+pub use probe::{
+    Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT, PingKind,
+    PingMeans, PingPoint, PingTask, PingTook, PingWait, STREAMS_MAX, Summary, TargetState, Task,
+};
 pub use relay::{Relay, RelayEvent, RelayOrder, Store};
 pub use seal::{
     Keys, SealError, Sealer, Secret, TAG_LEN, content_check, content_digest, root_digest,
 };
 pub use sink::{Landing, Sink, SinkError};
+pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};
 pub use version::{PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, VersionError};

@@ -12,12 +12,12 @@ use garland_lab::{Lab, LabError, Spec, StateDir};
 use garland_sys::clock::now_ns;
 use garland_sys::identity::{Identity, Signal, signal};
 
-use super::{bonds, shapes};
+use super::{bonds, shapes, shares};
 
 type Case = fn(&StateDir);
 
 /// All of them.
-pub const ALL: [(&str, Case); 23] = [
+pub const ALL: [(&str, Case); 24] = [
     ("up_exec_down", up_exec_down),
     ("exit_and_signals_pass_through", exit_and_signals_pass_through),
     ("rate_100mbit", |state| rate_holds(state, 100_000_000)),
@@ -41,6 +41,7 @@ pub const ALL: [(&str, Case); 23] = [
     ("bond_by_flow", bonds::by_flow),
     ("bond_by_subflow", bonds::by_subflow),
     ("bond_on_hubs", bonds::on_hubs),
+    ("cpu_share", shares::cpu),
 ];
 
 fn text(output: &Output) -> String {

@@ -8,6 +8,7 @@ mod bonds;
 mod cases;
 mod parts;
 mod shapes;
+mod shares;
 
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};

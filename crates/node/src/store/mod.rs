@@ -3,13 +3,17 @@
 mod file;
 mod null;
 mod output;
+mod paced;
 
 use std::io;
+use std::sync::Arc;
 
 use garland_core::plan::Layout;
 use garland_core::proto::Destination;
 use garland_sys::confine::Root;
 use thiserror::Error;
+
+use crate::pace::Pace;
 
 /// A sink's bytes. Blocks may be written from several threads at once, each once.
 pub trait Store: Send + Sync {
@@ -71,7 +75,8 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Opens the destination of a copy of `layout` under `root`, named for the copy `tag`.
+/// Opens the destination of a copy of `layout` under `root`, named for the copy `tag`; a file is on
+/// `disk`, if there is one.
 ///
 /// # Errors
 /// When the path can't be, isn't allowed, or has no room.
@@ -80,11 +85,16 @@ pub fn open(
     root: &Root,
     layout: Layout,
     tag: &str,
+    disk: Option<&Arc<Pace>>,
 ) -> Result<Box<dyn Store>, StoreError> {
     match destination {
         Destination::File { path, name, mode, times, fsync } => {
             let file = file::FileStore::create(root, path, name, layout.length, tag)?;
-            Ok(Box::new(file.with(*mode, *times, *fsync)))
+            let file = Box::new(file.with(*mode, *times, *fsync));
+            Ok(match disk {
+                Some(disk) => Box::new(paced::PacedStore::on(Arc::clone(disk), file)),
+                None => file,
+            })
         }
         Destination::Null => Ok(Box::new(null::NullStore)),
         Destination::Output => Ok(Box::new(output::OutputStore)),

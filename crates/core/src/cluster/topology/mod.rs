@@ -13,15 +13,19 @@ mod crossing;
 pub mod file;
 mod forwarding;
 mod inventory;
+pub mod miswiring;
+mod nic_name;
 pub mod paths;
 mod resource;
 pub mod shapes;
 pub mod sizing;
 mod subnet;
+pub mod verify;
 
 pub use check::{LONGEST_DEVICE, MOST_NODES, TopologyFault};
 pub use forwarding::Forwarding;
 pub use inventory::Inventory;
+pub use nic_name::NicName;
 pub use resource::Resource;
 pub use subnet::Subnet;
 

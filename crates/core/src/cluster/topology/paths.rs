@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use serde::Serialize;
 
 use super::crossing::crossings;
-use super::{Forwarding, NextHop, NodeId, Resource, Selector, Topology};
+use super::{Forwarding, NextHop, NicId, NodeId, Resource, Selector, Topology};
 
 /// The most choices that are told apart where flows choose again and again on their way.
 const MOST_CHOICES: usize = 256;
@@ -15,6 +15,8 @@ const MOST_CHOICES: usize = 256;
 pub struct Path {
     /// The nodes in order: the sender, those that forward, the receiver.
     pub nodes: Vec<NodeId>,
+    /// The NICs that send, in order: one of each node but the receiver.
+    pub senders: Vec<NicId>,
     /// What is crossed, in order; a hub twice when a node forwards on it.
     pub resources: Vec<Resource>,
     /// The largest packet that passes everywhere, in bytes.
@@ -114,7 +116,8 @@ impl Walk<'_> {
     /// The choices from `at` on; `seen` are the nodes behind.
     fn ahead(&self, at: NodeId, seen: &mut Vec<NodeId>) -> Vec<Choice> {
         if at == self.to {
-            let path = Path { nodes: vec![at], resources: Vec::new(), mtu: u16::MAX };
+            let (nodes, senders) = (vec![at], Vec::new());
+            let path = Path { nodes, senders, resources: Vec::new(), mtu: u16::MAX };
             return vec![Choice { chance: 1.0, legs: vec![Leg { share: 1.0, path }] }];
         }
         let forwards = seen.is_empty() || self.ways.topology.nodes[at].forwards;
@@ -146,7 +149,7 @@ impl Walk<'_> {
             crossings
                 .iter()
                 .map(|crossing| {
-                    ahead.iter().map(|choice| choice.behind(at, crossing, mtu)).collect()
+                    ahead.iter().map(|choice| choice.behind((at, hop.nic), crossing, mtu)).collect()
                 })
                 .collect(),
         )
@@ -158,11 +161,14 @@ impl Choice {
     const LOST: Self = Self { chance: 1.0, legs: Vec::new() };
 
     /// The same, with a hop before it.
-    fn behind(&self, node: NodeId, crossing: &[Resource], mtu: u16) -> Self {
+    fn behind(&self, hop: (NodeId, NicId), crossing: &[Resource], mtu: u16) -> Self {
         let legs = self.legs.iter().map(|leg| {
-            let nodes = std::iter::once(node).chain(leg.path.nodes.iter().copied()).collect();
-            let resources = crossing.iter().chain(&leg.path.resources).copied().collect();
-            Leg { share: leg.share, path: Path { nodes, resources, mtu: mtu.min(leg.path.mtu) } }
+            let path = &leg.path;
+            let nodes = std::iter::once(hop.0).chain(path.nodes.iter().copied()).collect();
+            let senders = std::iter::once(hop.1).chain(path.senders.iter().copied()).collect();
+            let resources = crossing.iter().chain(&path.resources).copied().collect();
+            let path = Path { nodes, senders, resources, mtu: mtu.min(path.mtu) };
+            Leg { share: leg.share, path }
         });
         Self { chance: self.chance, legs: legs.collect() }
     }

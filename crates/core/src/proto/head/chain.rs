@@ -89,7 +89,8 @@ impl Head {
         let upstream = (place > 0).then(|| (state.chain[place - 1], state.epochs[&node]));
         let downstream = state.chain.get(place + 1).and_then(|&far| {
             let addresses = self.addresses.get(far.index())?;
-            let rail = usize::from(self.rails[lane]).min(addresses.len().checked_sub(1)?);
+            // More lanes than addresses are spread over those.
+            let rail = usize::from(self.rails[lane]).checked_rem(addresses.len())?;
             Some((far, state.epochs[&far], addresses[rail]))
         });
         Some(Route { lane: u16::try_from(lane).ok()?, upstream, downstream })

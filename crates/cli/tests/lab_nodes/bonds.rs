@@ -1,0 +1,51 @@
+//! Copies over bonded NICs, in all three meanings, with one lane and with two.
+
+use garland_testkit::Scratch;
+
+use crate::stage::{Stage, rate};
+
+/// What TCP gets through one wire of 100 Mbit/s, in bytes per second.
+const ONE: f64 = 1e8 / 8.0 * 1448.0 / 1538.0;
+
+/// A copy's limit must be so many wires' worth, and its rate within these bounds of one wire's.
+struct Expected {
+    selector: &'static str,
+    lanes: &'static str,
+    limit: f64,
+    least: f64,
+    most: f64,
+}
+
+#[test]
+fn a_copy_gets_what_its_bond_gives() {
+    // A hash may put both lanes on one wire; they get one wire's rate at least.
+    let cases = [
+        Expected { selector: "packet", lanes: "1", limit: 2.0, least: 1.02, most: 2.0 },
+        Expected { selector: "packet", lanes: "2", limit: 2.0, least: 1.02, most: 2.0 },
+        Expected { selector: "flow", lanes: "1", limit: 1.0, least: 0.5, most: 1.0 },
+        Expected { selector: "flow", lanes: "2", limit: 2.0, least: 0.5, most: 2.0 },
+        Expected { selector: "subflow", lanes: "1", limit: 2.0, least: 1.02, most: 2.0 },
+        Expected { selector: "subflow", lanes: "2", limit: 2.0, least: 1.02, most: 2.0 },
+    ];
+    for selector in ["packet", "flow", "subflow"] {
+        let scratch = Scratch::new(&format!("bond-{selector}"));
+        let stage = Stage::new(
+            &scratch,
+            &format!(
+                "version = 1\n[topology]\nshape = \"bonded\"\nnodes = 2\nrate = \"100mbit\"\n\
+                 segments = \"switch\"\nselector = \"{selector}\"\n"
+            ),
+        );
+        for case in cases.iter().filter(|case| case.selector == selector) {
+            let copy = || stage.copies(40 << 20, "lab:n[1-2]", &["--rails", case.lanes]);
+            // Other programs use this machine, too.
+            let results = [copy(), copy()];
+            let limit = results[0]["limit"]["rate"].as_f64().unwrap() / ONE;
+            assert!((limit / case.limit - 1.0).abs() < 0.01, "limit {limit}: {}", results[0]);
+            let best = results.iter().map(rate).fold(0.0, f64::max) / ONE;
+            let what = format!("{selector}, {} lanes: {best:.2} of one wire", case.lanes);
+            println!("{what}");
+            assert!((case.least..case.most * 1.02).contains(&best), "{what}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Nodes with slow disks.
+
+use garland_testkit::Scratch;
+use serde_json::Value;
+
+use crate::stage::Stage;
+
+fn topology(disk: &str) -> String {
+    format!(
+        "version = 1\n[topology]\nshape = \"switch\"\nnodes = 3\nrate = \"400mbit\"\n\
+         [[topology.node]]\nnames = \"n2\"\ndisk = \"{disk}\"\n"
+    )
+}
+
+/// Nanoseconds from the stream's beginning until all bytes are on all disks.
+fn writing(result: &Value) -> f64 {
+    let phases = result["phases"].as_array().unwrap().iter();
+    let wanted = phases.filter(|phase| {
+        ["first byte", "stream", "drain"].iter().any(|name| phase["name"] == *name)
+    });
+    wanted.map(|phase| phase["ns"].as_f64().unwrap()).sum()
+}
+
+#[test]
+fn a_disk_writes_as_fast_as_it_is() {
+    const BYTES: u64 = 60_000_000;
+    let scratch = Scratch::new("disk-rate");
+    let stage = Stage::new(&scratch, &topology("20MB/s"));
+    let rates: Vec<f64> = (0..3)
+        .map(|_| BYTES as f64 / (writing(&stage.copies(BYTES, "lab:n2", &[])) / 1e9) / 1e6)
+        .collect();
+    let best = rates.iter().copied().fold(0.0, f64::max);
+    assert!((best / 20.0 - 1.0).abs() < 0.05, "{rates:.2?} MB/s");
+}
+
+#[test]
+fn a_slow_disk_is_told_and_slows_nobody() {
+    const BYTES: u64 = 120_000_000;
+    let scratch = Scratch::new("disk-slow");
+    let stage = Stage::new(&scratch, &topology("15MB/s"));
+    let result = stage.copies(BYTES, "lab:n[1-3]", &[]);
+    let node = |name: &str| -> Value {
+        let mut nodes = result["nodes"].as_array().unwrap().iter();
+        nodes.find(|node| node["name"] == name).cloned().unwrap_or_else(|| panic!("{result}"))
+    };
+    let slow = node("lab:n2");
+    assert!(slow["verdict"] == "ok" && slow["detached"] == true, "{result}");
+    for other in ["lab:n1", "lab:n3"] {
+        let other = node(other);
+        assert!(other["verdict"] == "ok" && other["detached"] == false, "{result}");
+        let (ours, theirs) = (other["rate"].as_f64().unwrap(), slow["rate"].as_f64().unwrap());
+        assert!(ours > 1.3 * theirs, "{ours} and {theirs} B/s: {result}");
+    }
+}

@@ -1,0 +1,66 @@
+//! A NIC by its node's name and its own: `n2/eth0`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{NicId, Topology};
+
+/// A NIC's name in the cluster, written `n2/eth0`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct NicName {
+    /// The node's name.
+    pub node: String,
+    /// The device's name on the node.
+    pub nic: String,
+}
+
+impl NicName {
+    /// The name of a topology's NIC.
+    pub fn of(topology: &Topology, nic: NicId) -> Self {
+        let nic = &topology.nics[nic];
+        Self { node: topology.nodes[nic.node].name.clone(), nic: nic.name.clone() }
+    }
+
+    /// The NIC of this name, if a topology has it.
+    pub fn find(&self, topology: &Topology) -> Option<NicId> {
+        let node = topology.node(&self.node)?;
+        let mut nics = topology.nics_of(node);
+        nics.find(|(_, nic)| nic.name == self.nic).map(|(id, _)| id)
+    }
+}
+
+impl fmt::Display for NicName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.node, self.nic)
+    }
+}
+
+impl FromStr for NicName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('/') {
+            Some((node, nic)) if !node.is_empty() && !nic.is_empty() => {
+                Ok(Self { node: node.to_owned(), nic: nic.to_owned() })
+            }
+            _ => Err(format!("{text:?} names no NIC: write NODE/NIC, such as n2/eth0")),
+        }
+    }
+}
+
+impl TryFrom<String> for NicName {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<NicName> for String {
+    fn from(name: NicName) -> Self {
+        name.to_string()
+    }
+}

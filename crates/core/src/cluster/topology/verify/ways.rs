@@ -1,0 +1,125 @@
+//! Which way packets took, told by what NICs counted.
+//!
+//! Only what NICs send is counted: on a hub every station's NIC counts what any sends.
+
+use std::collections::BTreeSet;
+
+use super::super::paths::{Choice, Ways};
+use super::super::{NicId, NicName, NodeId, Topology};
+use super::{Cabling, Finding, Observed, Port};
+
+/// The part of the packets from which on a NIC counts as one of the way; less is other traffic.
+const GOOD_PART: f64 = 0.25;
+
+/// What came of a burst of datagrams from one node to another's address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BurstSeen {
+    /// The sender.
+    pub from: NodeId,
+    /// The receiver.
+    pub to: NodeId,
+    /// Datagrams that were tried; those that its node refused to send included.
+    pub sent: u32,
+    /// Datagrams that came.
+    pub arrived: u32,
+    /// Frames that each NIC sent meanwhile, of the nodes that were reached.
+    pub carried: Vec<(Port, u64)>,
+}
+
+pub(super) fn judge(topology: &Topology, observed: &Observed, cabling: &Cabling) -> Vec<Finding> {
+    let ways = Ways::of(topology);
+    let judge = Judge { topology, cabling, ways };
+    observed.bursts.iter().filter_map(|burst| judge.burst(burst)).collect()
+}
+
+struct Judge<'a> {
+    topology: &'a Topology,
+    cabling: &'a Cabling,
+    ways: Ways<'a>,
+}
+
+impl Judge<'_> {
+    fn burst(&self, burst: &BurstSeen) -> Option<Finding> {
+        let streams = self.ways.between(burst.from, burst.to);
+        let choices: Vec<&Choice> = streams.iter().flat_map(|stream| &stream.there).collect();
+        let planned: BTreeSet<NicId> = choices
+            .iter()
+            .flat_map(|choice| choice.legs.iter().flat_map(|leg| &leg.path.senders))
+            .copied()
+            .collect();
+        if self.is_consequence(burst, &planned) {
+            return None;
+        }
+        let node = |id: NodeId| self.topology.nodes[id].name.clone();
+        let (from, to) = (node(burst.from), node(burst.to));
+        let good = |count: u64| count as f64 >= GOOD_PART * f64::from(burst.sent);
+        let found: Vec<&Port> =
+            burst.carried.iter().filter(|(_, count)| good(*count)).map(|(port, _)| port).collect();
+        let found_names = || found.iter().map(|port| port.name(self.topology)).collect();
+        if planned.is_empty() {
+            return (burst.arrived > 0).then(|| Finding::Reached {
+                from,
+                to,
+                found: found_names(),
+            });
+        }
+        let planned_names = || self.names(choices.iter().find(|choice| !choice.legs.is_empty()));
+        let others =
+            found.iter().any(|port| !planned.iter().any(|nic| self.port(*nic) == Some(*port)));
+        let strayed = others || !choices.iter().any(|choice| self.is_taken(choice, burst));
+        if strayed && burst.arrived * 2 >= burst.sent {
+            let (planned, found) = (planned_names(), found_names());
+            return Some(Finding::Route { from, to, planned, found });
+        }
+        (burst.arrived * 2 < burst.sent).then(|| Finding::Unreached {
+            from,
+            to,
+            planned: planned_names(),
+            sent: burst.sent,
+            arrived: burst.arrived,
+        })
+    }
+
+    fn port(&self, nic: NicId) -> Option<&Port> {
+        self.cabling.ports.get(&nic)
+    }
+
+    /// The NICs of a choice, each once.
+    fn names(&self, choice: Option<&&Choice>) -> Vec<NicName> {
+        let mut nics: Vec<NicId> = Vec::new();
+        let legs = choice.iter().flat_map(|choice| &choice.legs);
+        for nic in legs.flat_map(|leg| &leg.path.senders) {
+            if !nics.contains(nic) {
+                nics.push(*nic);
+            }
+        }
+        let name = |nic: NicId| {
+            let port = self.port(nic).map(|port| port.name(self.topology));
+            port.unwrap_or_else(|| NicName::of(self.topology, nic))
+        };
+        nics.into_iter().map(name).collect()
+    }
+
+    /// Whether a way leads over cables that are accused already.
+    fn is_consequence(&self, burst: &BurstSeen, planned: &BTreeSet<NicId>) -> bool {
+        let accused = |nic: NicId| self.cabling.accuses(nic);
+        let own = |node: NodeId| self.topology.nics_of(node).any(|(nic, _)| accused(nic));
+        planned.iter().any(|nic| accused(*nic)) || own(burst.from) || own(burst.to)
+    }
+
+    /// Whether all NICs of a choice have sent about their share.
+    fn is_taken(&self, choice: &Choice, burst: &BurstSeen) -> bool {
+        let sent = f64::from(burst.sent);
+        let count = |nic: NicId| {
+            let carried = burst.carried.iter().find(|(port, _)| self.port(nic) == Some(port));
+            carried.map(|(_, count)| *count as f64)
+        };
+        let mut nics = choice
+            .legs
+            .iter()
+            .flat_map(|leg| leg.path.senders.iter().map(move |nic| (*nic, leg.share)));
+        // What a node that wasn't reached has sent isn't known.
+        !choice.legs.is_empty()
+            && nics.all(|(nic, share)| count(nic).is_none_or(|count| count >= 0.5 * share * sent))
+    }
+}

@@ -1,0 +1,83 @@
+//! Nodes with a share of a processor.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use garland_lab::{Lab, LabError, Spec, StateDir};
+use garland_sys::clock::now_ns;
+use garland_sys::identity::{Signal, signal};
+use garland_sys::process;
+
+const LOOP: &str = "while :; do :; done";
+
+fn spec() -> Spec {
+    let mut spec = Spec::switch("shares", 2, None);
+    spec.topology.nodes[1].cpu = Some(200);
+    spec
+}
+
+pub fn cpu(state: &StateDir) {
+    if process::user_id() != 0 {
+        return refused(state);
+    }
+    let lab = Lab::up(state, spec()).unwrap();
+    let shares = lab.keeper().shares.clone().unwrap();
+    let [mut first, mut second] = [busy(&lab, "n1"), busy(&lab, "n1")];
+    let mut free = busy(&lab, "n2");
+    // On a machine that others use too, a share is an upper bound.
+    let measured: Vec<f64> = (0..4).map(|_| used(&lab, "n1")).collect();
+    let most = measured.iter().copied().fold(0.0, f64::max);
+    assert!((0.18..=0.22).contains(&most), "two loops with 20 % together: {measured:.3?}");
+    assert!(used(&lab, "n2") > most, "n2 has no share");
+    lab.down().unwrap();
+    for child in [&mut first, &mut second, &mut free] {
+        child.wait().unwrap();
+    }
+    assert!(!shares.exists());
+    crashed(state);
+}
+
+/// What a crash leaves, the next command removes.
+fn crashed(state: &StateDir) {
+    let lab = Lab::up(state, spec()).unwrap();
+    let shares = lab.keeper().shares.clone().unwrap();
+    let mut child = busy(&lab, "n1");
+    signal(lab.keeper().pid, Signal::KILL).unwrap();
+    child.wait().unwrap();
+    assert!(shares.exists());
+    let other = Lab::up(state, Spec { name: "other".to_owned(), ..spec() }).unwrap();
+    assert!(!shares.exists(), "{} is left", shares.display());
+    assert!(other.keeper().shares.as_ref().is_some_and(|shares| shares.exists()));
+    other.down().unwrap();
+}
+
+/// An ordinary user is told what is missing, where no administrator has provided for it.
+fn refused(state: &StateDir) {
+    let Err(error) = Lab::up(state, spec()) else { panic!("nobody may make groups") };
+    assert!(matches!(error, LabError::Shares { .. }), "{error}");
+    let text = error.to_string();
+    for part in ["cgroup", "chown", "without `cpu` everything else works"] {
+        assert!(text.contains(part), "{text}");
+    }
+    Lab::up(state, Spec::switch("shares", 2, None)).unwrap().down().unwrap();
+}
+
+fn busy(lab: &Lab, node: &str) -> Child {
+    let mut command = lab.command(node, "sh").unwrap();
+    command.args(["-c", LOOP]).stdin(Stdio::null()).spawn().unwrap()
+}
+
+/// The share of one processor that a node's processes used in a second.
+fn used(lab: &Lab, node: &str) -> f64 {
+    let spent = || -> u64 {
+        let files = lab.processes(node).unwrap().into_iter();
+        let files = files.map(|pid| PathBuf::from(format!("/proc/{pid}/schedstat")));
+        let texts = files.filter_map(|file| fs::read_to_string(file).ok());
+        texts.filter_map(|text| text.split(' ').next()?.parse::<u64>().ok()).sum()
+    };
+    let (before, started) = (spent(), now_ns());
+    std::thread::sleep(Duration::from_secs(1));
+    (spent() - before) as f64 / (now_ns() - started) as f64
+}

@@ -1,0 +1,50 @@
+//! A file on a disk of a given speed.
+
+use std::io;
+use std::sync::Arc;
+
+use super::{Store, StoreError};
+use crate::pace::Pace;
+
+/// What goes to the store and comes from it takes the disk's time.
+pub struct PacedStore {
+    store: Box<dyn Store>,
+    disk: Arc<Pace>,
+}
+
+impl PacedStore {
+    /// Puts a store on a disk.
+    pub fn on(disk: Arc<Pace>, store: Box<dyn Store>) -> Self {
+        Self { store, disk }
+    }
+}
+
+impl Store for PacedStore {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.disk.pass(bytes.len(), || self.store.write_at(offset, bytes))
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.disk.pass(bytes.len(), || self.store.read_at(offset, bytes))
+    }
+
+    fn commit(&self) -> Result<(), StoreError> {
+        self.store.commit()
+    }
+
+    fn abandon(&self) {
+        self.store.abandon();
+    }
+
+    fn is_holder(&self) -> bool {
+        self.store.is_holder()
+    }
+
+    fn is_ordered(&self) -> bool {
+        self.store.is_ordered()
+    }
+
+    fn name(&self) -> String {
+        self.store.name()
+    }
+}

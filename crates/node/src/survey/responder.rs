@@ -1,0 +1,173 @@
+//! What answers the probes of others: datagrams are sent back in short or counted, connections are
+//! measured. It answers strangers too, with less than they sent.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use garland_sys::datagram::DatagramSocket;
+use garland_sys::event::{self, Wake};
+use garland_sys::mptcp::Transport;
+use garland_sys::{clock, tcp};
+
+use super::rate::Meter;
+
+/// A datagram that wants an answer: this, a number of 4 bytes, and padding.
+pub const ECHO: u8 = b'e';
+/// A datagram that is counted: this and its burst's number of 4 bytes.
+const BURST: u8 = b'b';
+
+/// Bursts whose counts are kept.
+const BURSTS: usize = 64;
+
+/// Connections that are measured at a time.
+const CONNECTIONS: usize = 64;
+
+/// The longest that a connection is served.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The most datagrams of a burst.
+const MOST: u32 = 10_000;
+
+/// Answers until it is dropped.
+pub struct Responder {
+    ports: (u16, u16),
+    counts: Arc<Mutex<BTreeMap<u32, u32>>>,
+    end: Arc<Wake>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Responder {
+    /// On ports of its own.
+    pub fn open() -> io::Result<Self> {
+        let (datagrams, listener) =
+            (DatagramSocket::open(0, None)?, tcp::listen(0, Transport::Tcp)?);
+        listener.set_nonblocking(true)?;
+        let ports = (datagrams.port()?, listener.local_addr()?.port());
+        let (counts, end): (Arc<Mutex<_>>, _) = (Arc::default(), Arc::new(Wake::new()?));
+        let own = (Arc::clone(&counts), Arc::clone(&end));
+        let echo = std::thread::spawn(move || answer(&datagrams, &own.0, &own.1));
+        let own = Arc::clone(&end);
+        let sink = std::thread::spawn(move || accept(&listener, &own));
+        Ok(Self { ports, counts, end, threads: vec![echo, sink] })
+    }
+
+    /// Where datagrams and connections are answered.
+    pub fn ports(&self) -> (u16, u16) {
+        self.ports
+    }
+
+    /// How many datagrams of a burst came; they are forgotten.
+    pub fn take(&mut self, burst: u32) -> u32 {
+        lock(&self.counts).remove(&burst).unwrap_or(0)
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        self.end.raise();
+        for thread in self.threads.drain(..) {
+            // Its panic has been printed; there is nothing more to say about it here.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Sends `count` small datagrams of a burst; how many its own node let go.
+pub fn burst(to: SocketAddrV4, number: u32, count: u32) -> io::Result<u32> {
+    // So many at once pass every queue.
+    const TOGETHER: u32 = 20;
+    let socket = DatagramSocket::open(0, None)?;
+    let mut bytes = vec![BURST];
+    bytes.extend(number.to_le_bytes());
+    let mut sent = 0;
+    for place in 0..count.min(MOST) {
+        sent += u32::from(socket.send(&bytes, to).is_ok());
+        if place % TOGETHER == TOGETHER - 1 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    Ok(sent)
+}
+
+fn answer(socket: &DatagramSocket, counts: &Mutex<BTreeMap<u32, u32>>, end: &Wake) {
+    let mut buffer = vec![0; 65_536];
+    loop {
+        let Ok(ready) = event::wait_readable(&[end.as_fd(), socket.as_fd()], None) else { return };
+        if ready[0] {
+            return;
+        }
+        while let Ok(arrival) = socket.receive(&mut buffer) {
+            let Some((&kind, rest)) = buffer[..arrival.length].split_first() else { continue };
+            let Some(&number) = rest.first_chunk::<4>() else { continue };
+            match kind {
+                ECHO => {
+                    // By the way it came: routing may know another one back.
+                    let _ = socket.send_by(arrival.interface, &number, arrival.from);
+                }
+                BURST => {
+                    let mut counts = lock(counts);
+                    *counts.entry(u32::from_le_bytes(number)).or_default() += 1;
+                    if counts.len() > BURSTS {
+                        counts.pop_first();
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, end: &Wake) {
+    let open = Arc::new(AtomicUsize::new(0));
+    loop {
+        let Ok(ready) = event::wait_readable(&[end.as_fd(), listener.as_fd()], None) else {
+            return;
+        };
+        if ready[0] {
+            return;
+        }
+        let Ok((stream, _)) = listener.accept() else { continue };
+        if open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS {
+            open.fetch_sub(1, Ordering::AcqRel);
+            continue;
+        }
+        let open = Arc::clone(&open);
+        // It ends by itself in a bounded time.
+        std::thread::spawn(move || {
+            // A sender that went away has nobody to tell.
+            let _ = measure(stream);
+            open.fetch_sub(1, Ordering::AcqRel);
+        });
+    }
+}
+
+/// Reads for as long as the first 4 bytes say, answers what came a second, and waits for the sender
+/// to go.
+fn measure(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut millis = [0; 4];
+    stream.read_exact(&mut millis)?;
+    let mut meter = Meter::new(u32::from_le_bytes(millis), clock::now_ns());
+    let mut buffer = vec![0; 256 << 10];
+    while !meter.is_over() {
+        match stream.read(&mut buffer)? {
+            0 => return Ok(()),
+            length => meter.add(length, clock::now_ns()),
+        }
+    }
+    stream.write_all(&meter.rate().to_le_bytes())?;
+    let deadline = clock::now_ns() + 2_000_000_000;
+    while clock::now_ns() < deadline && stream.read(&mut buffer)? > 0 {}
+    Ok(())
+}
+
+fn lock(counts: &Mutex<BTreeMap<u32, u32>>) -> std::sync::MutexGuard<'_, BTreeMap<u32, u32>> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
+}

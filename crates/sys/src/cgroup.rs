@@ -1,0 +1,238 @@
+//! Control groups (cgroups(7)): how much of the processors a set of processes may have.
+//!
+//! The controller for processors lives in one hierarchy only: of version 1, or of version 2. Both
+//! are written to here; which one a group is of, its files tell.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// A folder that an administrator may make below the hierarchy's root and give to a user.
+pub const GIVEN: &str = "garland";
+
+/// How long processes that were killed may take to leave a group.
+const LEAVE: Duration = Duration::from_secs(2);
+
+/// A control group with the controller for processors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group(PathBuf);
+
+/// Where groups could be made: below this process's own group, beside it, and in the folder
+/// [`GIVEN`]. Whether they may be made there, only trying tells.
+///
+/// # Errors
+/// When the system doesn't tell its mounts, or has no such hierarchy.
+pub fn places() -> io::Result<Vec<Group>> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    let own = fs::read_to_string("/proc/self/cgroup")?;
+    let places = find(&mounts, &own, |path| {
+        fs::read_to_string(path.join("cgroup.controllers")).unwrap_or_default()
+    });
+    if places.is_empty() {
+        let reason = "no control group of this system limits processors";
+        return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+    }
+    Ok(places.into_iter().map(Group).collect())
+}
+
+/// The same from the texts of the two files; `controllers` reads a group's of version 2.
+fn find(mounts: &str, own: &str, controllers: impl Fn(&Path) -> String) -> Vec<PathBuf> {
+    let own = |v1: bool| {
+        own.lines().find_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            let (names, path) = rest.split_once(':')?;
+            let is_it =
+                if v1 { names.split(',').any(|name| name == "cpu") } else { names.is_empty() };
+            is_it.then_some(path)
+        })
+    };
+    for line in mounts.lines() {
+        let Some((front, back)) = line.split_once(" - ") else { continue };
+        let mut front = front.split(' ').skip(3);
+        let (Some(root), Some(at)) = (front.next(), front.next()) else { continue };
+        let mut back = back.split(' ');
+        let (kind, options) = (back.next(), back.nth(1).unwrap_or_default());
+        let v1 = match kind {
+            Some("cgroup") if options.split(',').any(|option| option == "cpu") => true,
+            Some("cgroup2") if has_cpu(&controllers(Path::new(at))) => false,
+            _ => continue,
+        };
+        let top = PathBuf::from(at);
+        let below = own(v1).and_then(|path| Path::new(path).strip_prefix(root).ok());
+        let below = below.filter(|below| !below.as_os_str().is_empty());
+        let here = below.map_or_else(|| top.clone(), |below| top.join(below));
+        let beside = here.parent().filter(|beside| beside.starts_with(&top)).map(Path::to_owned);
+        let mut places = vec![here];
+        places.extend(beside.filter(|_| !v1));
+        places.push(top.join(GIVEN));
+        return places;
+    }
+    Vec::new()
+}
+
+fn has_cpu(controllers: &str) -> bool {
+    controllers.split_whitespace().any(|name| name == "cpu")
+}
+
+impl Group {
+    /// The group at `path`, which may be gone.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
+    /// Its folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Makes a group below this one.
+    ///
+    /// # Errors
+    /// When this process may not, or, with version 2, when this group has processes of its own.
+    pub fn make(&self, name: &str) -> io::Result<Self> {
+        let control = self.0.join("cgroup.subtree_control");
+        if fs::read_to_string(&control).is_ok_and(|enabled| !has_cpu(&enabled)) {
+            fs::write(&control, "+cpu")?;
+        }
+        let below = self.0.join(name);
+        fs::create_dir(&below)?;
+        Ok(Self(below))
+    }
+
+    /// Lets its processes, all together, have so many thousandths of one processor.
+    ///
+    /// The kernel lets them run for their share of every period: 20 ms, so that nothing else has
+    /// to wait for long, more only where the share of that would be under a millisecond, the least
+    /// that it takes.
+    ///
+    /// # Errors
+    /// When this process may not.
+    pub fn limit(&self, thousandths: u32) -> io::Result<()> {
+        let share = u64::from(thousandths.max(1));
+        let period = (1_000_000 / share).clamp(20_000, 1_000_000);
+        let quota = (period * share / 1000).max(1000);
+        let v2 = self.0.join("cpu.max");
+        if v2.exists() {
+            return fs::write(v2, format!("{quota} {period}"));
+        }
+        fs::write(self.0.join("cpu.cfs_period_us"), period.to_string())?;
+        fs::write(self.0.join("cpu.cfs_quota_us"), quota.to_string())
+    }
+
+    /// Claims the group while the answer lives; `None` when another process has claimed it.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn claim(&self) -> io::Result<Option<File>> {
+        let folder = File::open(&self.0)?;
+        match folder.try_lock() {
+            // A group that was removed in between can still be locked.
+            Ok(()) => fs::metadata(&self.0).map(|_| Some(folder)),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// The groups below it whose names begin so.
+    ///
+    /// # Errors
+    /// When it is gone or may not be read.
+    pub fn below(&self, prefix: &str) -> io::Result<Vec<Self>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.0)? {
+            let entry = entry?;
+            let named = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
+            if named && entry.file_type()?.is_dir() {
+                found.push(Self(entry.path()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Moves this process in.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn join(&self) -> io::Result<()> {
+        fs::write(self.0.join("cgroup.procs"), "0")
+    }
+
+    /// Makes `command`'s program, and all that it starts, run in the group.
+    ///
+    /// # Errors
+    /// When this process may not move any in.
+    pub fn adopt(&self, command: &mut Command) -> io::Result<()> {
+        let members = File::options().write(true).open(self.0.join("cgroup.procs"))?;
+        let enter = move || rustix::io::write(&members, b"0").map(drop).map_err(io::Error::from);
+        // SAFETY: between fork and exec only one write to an open descriptor happens; nothing
+        // allocates and no lock is taken.
+        unsafe { command.pre_exec(enter) };
+        Ok(())
+    }
+
+    /// Removes the group and those below it. Processes that are still in it go to the one above,
+    /// after some time for those that are ending. That it is gone already is no error.
+    ///
+    /// # Errors
+    /// When this process may not.
+    pub fn remove(&self) -> io::Result<()> {
+        let deadline = crate::clock::now_ns() + LEAVE.as_nanos() as u64;
+        loop {
+            match self.try_remove() {
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                    if crate::clock::now_ns() > deadline {
+                        self.evict()?;
+                        return self.try_remove();
+                    }
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                result => return result,
+            }
+        }
+    }
+
+    fn try_remove(&self) -> io::Result<()> {
+        self.below("")?.iter().try_for_each(Self::try_remove)?;
+        fs::remove_dir(&self.0)
+    }
+
+    fn evict(&self) -> io::Result<()> {
+        let Some(above) = self.0.parent().map(|above| above.join("cgroup.procs")) else {
+            return Ok(());
+        };
+        self.below("")?.iter().try_for_each(Self::evict)?;
+        for process in fs::read_to_string(self.0.join("cgroup.procs"))?.lines() {
+            // It may have ended meanwhile.
+            let _ = fs::write(&above, process);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_versions_are_found() {
+        let none = |_: &Path| String::new();
+        let v1 = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
+                  33 31 0:30 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n\
+                  32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+                  41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw";
+        let found = find(v1, "2:cpuacct:/\n1:cpu:/job/7\n0::/", none);
+        let paths = ["/sys/fs/cgroup/cpu/job/7", "/sys/fs/cgroup/cpu/garland"];
+        assert_eq!(found, paths.map(PathBuf::from));
+        let v2 = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate";
+        let found = find(v2, "0::/user.slice/run.scope", |_| "cpu io memory\n".to_owned());
+        let paths = ["user.slice/run.scope", "user.slice", "garland"];
+        assert_eq!(found, paths.map(|path| Path::new("/sys/fs/cgroup").join(path)));
+        assert!(find(v2, "0::/", none).is_empty());
+    }
+}

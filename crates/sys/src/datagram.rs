@@ -1,0 +1,205 @@
+//! Datagrams by a certain interface, which say by which one they came, and which no router may cut
+//! (`IP_PKTINFO`, `SO_BINDTODEVICE`, `IP_MTU_DISCOVER`; ip(7), socket(7)). Needs no privilege since
+//! Linux 5.7.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+/// A UDP socket that never blocks.
+#[derive(Debug)]
+pub struct DatagramSocket(Socket);
+
+/// Where a datagram came from, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its length in bytes.
+    pub length: usize,
+    /// Its sender.
+    pub from: SocketAddrV4,
+    /// The number of the interface that it came by.
+    pub interface: u32,
+}
+
+/// Room for one control message with a `struct in_pktinfo`, aligned as it must be.
+#[repr(align(8))]
+struct Control([u8; 64]);
+
+impl DatagramSocket {
+    /// One on `port` (0: any free one) of all addresses; `interface` is the only one it sends and
+    /// receives by, if given.
+    ///
+    /// # Errors
+    /// When the port is taken, or the kernel refuses.
+    pub fn open(port: u16, interface: Option<&str>) -> io::Result<Self> {
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+        socket.set_nonblocking(true)?;
+        socket.set_broadcast(true)?;
+        if let Some(interface) = interface {
+            socket.bind_device(Some(interface.as_bytes()))?;
+        }
+        socket.bind(&SockAddr::from(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port)))?;
+        let socket = Self(socket);
+        socket.set(libc::IP_PKTINFO, 1)?;
+        Ok(socket)
+    }
+
+    /// Lets packets go as they are or not at all, whatever the kernel knows of the way.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn never_cut(&self) -> io::Result<()> {
+        self.set(libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)
+    }
+
+    /// The port that it has.
+    ///
+    /// # Errors
+    /// When the kernel doesn't tell.
+    pub fn port(&self) -> io::Result<u16> {
+        let address = self.0.local_addr()?.as_socket_ipv4();
+        Ok(address.ok_or(io::ErrorKind::AddrNotAvailable)?.port())
+    }
+
+    /// Sends a datagram.
+    ///
+    /// # Errors
+    /// When there is no way to the address, or the packet is longer than the interface sends
+    /// (`EMSGSIZE`).
+    pub fn send(&self, bytes: &[u8], to: SocketAddrV4) -> io::Result<()> {
+        self.0.send_to(bytes, &SockAddr::from(to)).map(drop)
+    }
+
+    /// Sends a datagram by the interface of this number.
+    ///
+    /// # Errors
+    /// As [`DatagramSocket::send`].
+    pub fn send_by(&self, interface: u32, bytes: &[u8], to: SocketAddrV4) -> io::Result<()> {
+        let address = SockAddr::from(to);
+        let mut control = Control([0; 64]);
+        let mut piece =
+            libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        // SAFETY: `msghdr` is plain numbers and pointers, for which zeroes are good. All it is made
+        // to point to lives until sendmsg is back, which only reads it; the control buffer is
+        // aligned and has room for one header with an `in_pktinfo` (CMSG_SPACE is 32 at most).
+        let sent = unsafe {
+            let mut message: libc::msghdr = std::mem::zeroed();
+            message.msg_name = address.as_ptr().cast_mut().cast();
+            message.msg_namelen = address.len();
+            message.msg_iov = &raw mut piece;
+            message.msg_iovlen = 1;
+            message.msg_control = control.0.as_mut_ptr().cast();
+            message.msg_controllen =
+                libc::CMSG_SPACE(size_of::<libc::in_pktinfo>() as u32) as usize;
+            let header = libc::CMSG_FIRSTHDR(&raw const message);
+            (*header).cmsg_level = libc::IPPROTO_IP;
+            (*header).cmsg_type = libc::IP_PKTINFO;
+            (*header).cmsg_len = libc::CMSG_LEN(size_of::<libc::in_pktinfo>() as u32) as usize;
+            let mut info: libc::in_pktinfo = std::mem::zeroed();
+            info.ipi_ifindex = i32::try_from(interface).map_err(io::Error::other)?;
+            libc::CMSG_DATA(header).cast::<libc::in_pktinfo>().write_unaligned(info);
+            libc::sendmsg(self.0.as_raw_fd(), &raw const message, 0)
+        };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Takes a datagram that came in.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] when there is none.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Arrival> {
+        let mut control = Control([0; 64]);
+        // SAFETY: both are plain numbers and pointers, for which zeroes are good. All that the
+        // message points to lives until recvmsg is back, with the lengths that are given.
+        let (length, from, interface) = unsafe {
+            let mut from: libc::sockaddr_in = std::mem::zeroed();
+            let mut message: libc::msghdr = std::mem::zeroed();
+            let mut piece =
+                libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+            message.msg_name = (&raw mut from).cast();
+            message.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+            message.msg_iov = &raw mut piece;
+            message.msg_iovlen = 1;
+            message.msg_control = control.0.as_mut_ptr().cast();
+            message.msg_controllen = control.0.len();
+            let length = libc::recvmsg(self.0.as_raw_fd(), &raw mut message, 0);
+            (length, from, interface(&message))
+        };
+        let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
+        let address = Ipv4Addr::from(u32::from_be(from.sin_addr.s_addr));
+        let from = SocketAddrV4::new(address, u16::from_be(from.sin_port));
+        Ok(Arrival { length, from, interface: interface.unwrap_or_default() })
+    }
+
+    fn set(&self, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+        // SAFETY: the descriptor is open, and the value is a C int whose size is passed.
+        let result = unsafe {
+            libc::setsockopt(
+                self.0.as_raw_fd(),
+                libc::IPPROTO_IP,
+                option,
+                (&raw const value).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            )
+        };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+/// The interface that a message says it came by.
+///
+/// # Safety
+/// `message` must have a control buffer that is still there, of zeroes or filled by recvmsg.
+unsafe fn interface(message: &libc::msghdr) -> Option<u32> {
+    // SAFETY: the macros walk the control messages that recvmsg wrote; the data of one of this type
+    // is an `in_pktinfo`.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            if (*header).cmsg_level == libc::IPPROTO_IP && (*header).cmsg_type == libc::IP_PKTINFO {
+                let info = libc::CMSG_DATA(header).cast::<libc::in_pktinfo>().read_unaligned();
+                return u32::try_from(info.ipi_ifindex).ok();
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    None
+}
+
+impl AsFd for DatagramSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_datagram_says_how_it_came_and_an_answer_goes_back() {
+        let [one, two] = [(); 2].map(|()| DatagramSocket::open(0, None).unwrap());
+        let to = SocketAddrV4::new(Ipv4Addr::LOCALHOST, two.port().unwrap());
+        let mut buffer = [0; 100];
+        assert_eq!(two.receive(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        one.never_cut().unwrap();
+        one.send(b"there", to).unwrap();
+        let wait = |socket: &DatagramSocket| {
+            crate::event::wait_readable(&[socket.as_fd()], Some(Duration::from_secs(5))).unwrap()
+        };
+        wait(&two);
+        let arrival = two.receive(&mut buffer).unwrap();
+        assert_eq!(&buffer[..arrival.length], b"there");
+        assert_eq!(arrival.from.port(), one.port().unwrap());
+        assert_ne!(arrival.interface, 0);
+        two.send_by(arrival.interface, b"back", arrival.from).unwrap();
+        wait(&one);
+        assert_eq!(one.receive(&mut buffer).unwrap().length, 4);
+        let long = one.send(&[0; 65_507], to);
+        assert!(long.is_ok() || long.unwrap_err().raw_os_error() == Some(libc::EMSGSIZE));
+    }
+}

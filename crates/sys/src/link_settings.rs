@@ -1,0 +1,118 @@
+//! What an interface has agreed on with the other end of its cable, and its MTU: by ioctls, which
+//! look at the calling process' network namespace.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use socket2::{Domain, Socket, Type};
+
+/// Speed and duplex.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreed {
+    /// Bits per second; none where the interface doesn't say.
+    pub speed: Option<u64>,
+    /// Whether it sends and receives at once; none where it doesn't say.
+    pub full_duplex: Option<bool>,
+}
+
+/// `struct ethtool_cmd` of linux/ethtool.h.
+#[repr(C)]
+#[derive(Default)]
+struct EthtoolCmd {
+    cmd: u32,
+    supported: u32,
+    advertising: u32,
+    speed: u16,
+    duplex: u8,
+    port: u8,
+    phy_address: u8,
+    transceiver: u8,
+    autoneg: u8,
+    mdio_support: u8,
+    maxtxpkt: u32,
+    maxrxpkt: u32,
+    speed_hi: u16,
+    eth_tp_mdix: u8,
+    eth_tp_mdix_ctrl: u8,
+    lp_advertising: u32,
+    reserved: [u32; 2],
+}
+
+const ETHTOOL_GSET: u32 = 1;
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+const DUPLEX_HALF: u8 = 0;
+const DUPLEX_FULL: u8 = 1;
+
+/// What an interface has agreed on; nothing where its driver doesn't say.
+///
+/// # Errors
+/// When there is no socket to ask by, or no such interface.
+pub fn agreed(interface: &str) -> io::Result<Agreed> {
+    let mut command = EthtoolCmd { cmd: ETHTOOL_GSET, ..EthtoolCmd::default() };
+    let mut request = request(interface)?;
+    request.ifr_ifru.ifru_data = (&raw mut command).cast();
+    match ioctl(SIOCETHTOOL, &mut request) {
+        Ok(()) => {}
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+            return Ok(Agreed::default());
+        }
+        Err(error) => return Err(error),
+    }
+    let megabits = u32::from(command.speed_hi) << 16 | u32::from(command.speed);
+    // "Unknown" is all bits set, in 32 or, from old drivers, in 16 of them.
+    let known = megabits != 0 && megabits != u32::MAX && megabits != u32::from(u16::MAX);
+    Ok(Agreed {
+        speed: known.then(|| u64::from(megabits) * 1_000_000),
+        full_duplex: match command.duplex {
+            DUPLEX_HALF => Some(false),
+            DUPLEX_FULL => Some(true),
+            _ => None,
+        },
+    })
+}
+
+/// The largest packet that an interface sends, in bytes.
+///
+/// # Errors
+/// When there is no socket to ask by, or no such interface.
+pub fn mtu(interface: &str) -> io::Result<u32> {
+    let mut request = request(interface)?;
+    ioctl(libc::SIOCGIFMTU, &mut request)?;
+    // SAFETY: SIOCGIFMTU has filled this member; any bits of it are an integer.
+    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+    u32::try_from(mtu).map_err(io::Error::other)
+}
+
+fn request(interface: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: `ifreq` is plain bytes, for which zeroes are good.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last byte stays zero.
+    if interface.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (into, byte) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *into = byte as libc::c_char;
+    }
+    Ok(request)
+}
+
+fn ioctl(number: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
+    // SAFETY: the socket is open, `request` is a whole `ifreq`, and what it points to, if anything,
+    // is a whole `ethtool_cmd` that lives in the caller.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), number as _, &raw mut *request) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_has_an_mtu_and_has_agreed_on_nothing() {
+        assert!(mtu("lo").unwrap() >= 1500);
+        assert_eq!(agreed("lo").unwrap(), Agreed::default());
+        assert!(mtu("none-such").is_err());
+        assert!(mtu("a-name-that-is-too-long").is_err());
+    }
+}
