@@ -2,6 +2,7 @@
 
 mod chain;
 mod cpu;
+mod disk;
 mod field;
 mod link;
 mod machine;
@@ -26,11 +27,16 @@ use anyhow::{Result, bail};
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     match args.split_first() {
         Some((_, rest)) if rest.iter().any(|word| word == "--help") => {
-            println!("{}", options::USAGE);
+            println!("{}\n\n{}", options::USAGE, disk::USAGE);
             Ok(())
         }
         Some((name, rest)) if name == field::SHELL => field::shell(rest),
         Some((name, rest)) if name == "chain" => chain::run(root, rest),
-        _ => bail!("which benchmark? there is: chain\n\n{}", options::USAGE),
+        Some((name, rest)) if name == "disk" => disk::run(root, rest),
+        _ => bail!(
+            "which benchmark? there are: chain, disk\n\n{}\n\n{}",
+            options::USAGE,
+            disk::USAGE
+        ),
     }
 }
