@@ -171,3 +171,66 @@ fn stamp(buffer: &mut [u8], at: u64) {
         chunk[..length].copy_from_slice(&number[..length]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use garland_core::proto::DiskPattern;
+
+    use super::*;
+
+    const BLOCK: u32 = 4096;
+
+    fn job(direction: DiskDirection, depth: u16) -> DiskJob {
+        let (pattern, way) = (DiskPattern::Random, DiskWay::Buffered);
+        DiskJob { direction, pattern, way, depth, block: BLOCK }
+    }
+
+    fn drive<'a>(file: &'a File, job: DiskJob, blocks: u64, stop: &'a AtomicBool) -> Drive<'a> {
+        let walk = Walk::new(job.pattern, job.block, blocks * u64::from(BLOCK), 1);
+        Drive { file, job, walk, time_ns: 60_000_000_000, stop }
+    }
+
+    #[test]
+    fn every_way_moves_every_block_once() {
+        let path = std::env::temp_dir().join(format!("garland-drive-{}", std::process::id()));
+        let file = File::options().read(true).write(true).create(true).open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let stop = AtomicBool::new(false);
+        type Way = fn(&Drive<'_>) -> io::Result<Moved>;
+        let ways: [Way; 3] = [|d| d.by_ring(), |d| d.by_threads(), |d| d.by_calls()];
+        for way in ways {
+            file.set_len(0).unwrap();
+            for direction in [DiskDirection::Write, DiskDirection::Read] {
+                let moved = way(&drive(&file, job(direction, 4), 1000, &stop)).unwrap();
+                assert_eq!(moved.times.count(), 1000);
+                assert!(moved.times.max() <= moved.elapsed_ns);
+            }
+            // No page was left out, nor written as another was.
+            let mut bytes = vec![0; 1000 * BLOCK as usize];
+            file.read_exact_at(&mut bytes, 0).unwrap();
+            let mut pages: Vec<&[u8]> = bytes.chunks(BLOCK as usize).collect();
+            pages.sort_unstable();
+            pages.dedup();
+            assert_eq!(pages.len(), 1000);
+        }
+    }
+
+    #[test]
+    fn a_disk_that_is_full_in_the_middle_says_so() {
+        let full = File::options().read(true).write(true).open("/dev/full").unwrap();
+        let stop = AtomicBool::new(false);
+        let drive = drive(&full, job(DiskDirection::Write, 2), 10, &stop);
+        for error in [drive.by_ring(), drive.by_threads(), drive.by_calls()] {
+            assert_eq!(error.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        }
+    }
+
+    #[test]
+    fn who_is_stopped_ends_after_the_first_operation() {
+        let zero = File::open("/dev/zero").unwrap();
+        let stop = AtomicBool::new(true);
+        let drive = drive(&zero, job(DiskDirection::Read, 2), 1 << 40, &stop);
+        assert_eq!(drive.by_ring().unwrap().times.count(), 1);
+        assert_eq!(drive.by_calls().unwrap().times.count(), 1);
+    }
+}
