@@ -55,6 +55,8 @@ pub enum Command {
     Wires(Wires),
     /// Time small gets, puts and messages between nodes: garland ping 'n[1-2]' 0 64
     Ping(Ping),
+    /// Measure the disk under a path on every node: garland disk 'n[01-20]:/scratch'
+    Disk(Disk),
     /// Start agents that stay, so that copies need no set-up
     Up(Up),
     /// End the agents that stay
@@ -251,6 +253,30 @@ pub struct Ping {
     pub launch: Launch,
 }
 
+/// `garland disk`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = DISK_HELP)]
+pub struct Disk {
+    /// Where: NODES[:PATH]. PATH is a folder that is there [default: where relative paths begin].
+    pub target: OsString,
+    /// Bytes of the test's file; no measurement moves more.
+    #[arg(long, default_value = "1GiB", value_name = "SIZE")]
+    pub size: String,
+    /// The longest that a measurement may take, about 20 of them; making the bytes stable comes on
+    /// top.
+    #[arg(long, default_value = "2s", value_name = "TIME")]
+    pub time: String,
+    /// Up to how many operations are put in flight.
+    #[arg(long, default_value_t = 64, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    pub depth: u16,
+    /// One node after the other: where nodes share a disk, or what it is attached by.
+    #[arg(long)]
+    pub one_by_one: bool,
+    /// How agents are started.
+    #[command(flatten)]
+    pub launch: Launch,
+}
+
 /// What `garland ping` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PingFunction {
@@ -292,6 +318,15 @@ pub enum PingTarget {
     /// It sleeps, and other work keeps all its CPUs busy.
     Busy,
 }
+
+const DISK_HELP: &str = "\
+The test writes only to a file of its own in PATH. It has no name, and is gone with the test however
+that ends. A twentieth of the file system stays free (4 GiB at most).
+
+Sequential operations have 1 MiB, random ones 4 KiB. \"Cached\" ones go through the page cache: reads
+begin without any of the file in it, which is proven by cachestat or mincore, and writes end with
+fsync. Direct ones (O_DIRECT) go past it by io_uring, sequential ones 8 at once, random ones at depths
+1, 2, 4 .. until more brings nothing: the knee. Stable writes are each followed by fdatasync.";
 
 /// `garland up`.
 #[derive(Debug, ClapArgs)]

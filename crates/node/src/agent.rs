@@ -18,6 +18,7 @@ use thiserror::Error;
 use crate::budget::{Budget, Share};
 use crate::chain;
 use crate::conduit::Path as RelayPath;
+use crate::disk;
 use crate::exec;
 use crate::giving::Tickets;
 use crate::listener;
@@ -139,6 +140,7 @@ pub struct Agent {
     strangers: AtomicUsize,
     budget: Arc<Budget>,
     tickets: Tickets,
+    disk_gate: disk::Gate,
     /// Links that outlive their copy, if the agent does.
     parking: Option<Arc<Parking>>,
 }
@@ -184,6 +186,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
         strangers: AtomicUsize::new(0),
         budget: Arc::default(),
         tickets: Tickets::default(),
+        disk_gate: disk::Gate::default(),
         parking: parking.map(Arc::new),
     });
     let line = ReadyLine {
@@ -238,6 +241,11 @@ impl Agent {
     /// Who may have its program.
     pub fn tickets(&self) -> &Tickets {
         &self.tickets
+    }
+
+    /// One disk test at a time.
+    pub fn disk_gate(&self) -> &disk::Gate {
+        &self.disk_gate
     }
 
     /// How bytes go through this node.
@@ -308,6 +316,7 @@ impl Agent {
         let mut stands = Vec::new();
         let mut surveyor = Surveyor::new(session);
         let mut meetings = Vec::new();
+        let mut disk_tests = Vec::new();
         let shutdown = loop {
             match session.receive() {
                 Ok(ToAgent::Ping) => {}
@@ -319,6 +328,7 @@ impl Agent {
                     let failed = chain::stand(self, order, &secret, &neighbours);
                     session.send(&FromAgent::Stands(order, failed));
                 }
+                Ok(ToAgent::Disk(order)) => disk_tests.push(disk::start(self, session, order)),
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {
                     self.tickets.add(session, tickets, seconds);
                 }
@@ -356,14 +366,19 @@ impl Agent {
         stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);
         meetings.into_iter().for_each(probe::Running::end);
-        for part in std::mem::take(&mut *lock(&parts)) {
-            log(&format!("the head is gone: what isn't committed of {} is removed", part.name()));
-            part.end(self);
-        }
+        self.end_all(&parts);
         self.active_ns.store(clock::now_ns(), Ordering::Release);
         self.sessions.fetch_sub(1, Ordering::AcqRel);
         if shutdown || self.config.stay.is_none() {
             std::process::exit(0);
+        }
+    }
+
+    /// The head is gone: nothing of its copies stays but what is committed.
+    fn end_all(&self, parts: &Parts) {
+        for part in std::mem::take(&mut *lock(parts)) {
+            log(&format!("the head is gone: what isn't committed of {} is removed", part.name()));
+            part.end(self);
         }
     }
 

@@ -2,6 +2,7 @@
 //! where the feature may be missing. All unsafe code of the project lives here, each with its
 //! reason. Nothing here knows of clusters or copies.
 
+pub mod cache;
 pub mod cgroup;
 pub mod clock;
 pub mod confine;
@@ -14,6 +15,7 @@ pub mod mptcp;
 pub mod namespace;
 pub mod nic;
 pub mod packet;
+pub mod pages;
 pub mod pinning;
 pub mod pipe;
 pub mod process;
@@ -26,4 +28,5 @@ pub mod signal;
 pub mod tcp;
 pub mod tcp_info;
 pub mod terminal;
+pub mod uring;
 pub mod watch;

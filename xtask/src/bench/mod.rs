@@ -2,6 +2,7 @@
 
 mod chain;
 mod cpu;
+mod disk;
 mod field;
 mod lab;
 mod link;
@@ -31,12 +32,13 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
             Ok(())
         }
         Some((_, rest)) if rest.iter().any(|word| word == "--help") => {
-            println!("{}", options::USAGE);
+            println!("{}\n\n{}\n\n{}", options::USAGE, lab::USAGE, disk::USAGE);
             Ok(())
         }
         Some((name, rest)) if name == field::SHELL => field::shell(rest),
         Some((name, rest)) if name == "chain" => chain::run(root, rest),
         Some((name, rest)) if name == "lab" => lab::run(root, rest),
-        _ => bail!("which benchmark?\n\n{}\n\n{}", options::USAGE, lab::USAGE),
+        Some((name, rest)) if name == "disk" => disk::run(root, rest),
+        _ => bail!("which benchmark?\n\n{}\n\n{}\n\n{}", options::USAGE, lab::USAGE, disk::USAGE),
     }
 }

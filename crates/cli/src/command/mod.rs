@@ -4,6 +4,10 @@ mod agent;
 mod copy_result;
 mod cp;
 mod demo;
+mod disk;
+mod disk_notes;
+mod disk_result;
+mod disk_tables;
 mod down;
 mod ends;
 mod exec;
@@ -33,6 +37,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Exec(exec) => exec::run(args, exec),
         Command::Wires(wires) => wires::run(args, wires),
         Command::Ping(ping) => ping::run(args, ping),
+        Command::Disk(disk) => disk::run(args, disk),
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
@@ -60,6 +65,7 @@ fn has_result(command: &Command) -> bool {
         | Command::Exec(_)
         | Command::Wires(_)
         | Command::Ping(_)
+        | Command::Disk(_)
         | Command::Up(_)
         | Command::Down(_)
         | Command::Status(_)

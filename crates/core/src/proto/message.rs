@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::disk::{DiskEvent, DiskOrder};
 use super::frame::Copy;
 use super::probe::{Finding, Meeting};
 use super::seal::Secret;
@@ -108,6 +109,8 @@ pub enum ToAgent {
     Probe(Box<Meeting>),
     /// That meeting is over, whatever became of it.
     EndProbe(Copy),
+    /// Test the disk under a path; the test ends with this channel at the latest.
+    Disk(DiskOrder),
 }
 
 /// Which side of a node a link is on.
@@ -215,6 +218,8 @@ pub enum FromAgent {
     Found(Copy, Box<Finding>),
     /// A meeting is over at this agent: as planned, or why not.
     ProbeEnded(Copy, Option<String>),
+    /// How the disk's test goes.
+    Disk(DiskEvent),
 }
 
 /// The most lanes a copy may have.
@@ -298,7 +303,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..18_u8) {
+        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..24_u8) {
             for bytes in [bytes.clone(), [&[kind], &bytes[..]].concat()] {
                 if let Some(message) = ToAgent::parse(&bytes) {
                     let again = message.to_bytes();

@@ -3,6 +3,7 @@
 //! holds payload, waits, or fails on time by itself.
 
 mod channel;
+mod disk;
 mod frame;
 mod head;
 mod message;
@@ -16,6 +17,10 @@ mod version;
 
 pub use channel::{
     Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
+};
+pub use disk::{
+    DISK_DEPTH_MAX, DISK_SIZES, DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob,
+    DiskOrder, DiskPattern, DiskPlace, DiskTimes, DiskWay,
 };
 pub use frame::{Copy, FRAME_LEN, Frame, FrameError, Kind};
 pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Verdict};

@@ -197,7 +197,7 @@ fn reserve(file: &File, length: u64) -> io::Result<()> {
 }
 
 /// Removes partial files of the same final name that no living copy holds.
-fn remove_stale(folder: &OwnedFd, name: &OsStr) {
+pub fn remove_stale(folder: &OwnedFd, name: &OsStr) {
     let Ok(entries) = Dir::read_from(folder) else { return };
     let start = [b".", name.as_bytes(), b"."].concat();
     for entry in entries.flatten() {
@@ -216,7 +216,7 @@ fn remove_stale(folder: &OwnedFd, name: &OsStr) {
 }
 
 /// The hidden name, cut so that it fits the file system's 255 bytes.
-fn partial_name(name: &OsStr, tag: &str) -> OsString {
+pub fn partial_name(name: &OsStr, tag: &str) -> OsString {
     const LONGEST: usize = 255;
     let room = LONGEST - 2 - tag.len() - PARTIAL.len();
     let bytes = name.as_bytes();

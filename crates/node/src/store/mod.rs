@@ -101,5 +101,7 @@ pub fn open(
     }
 }
 
+/// Hidden names for files that aren't whole, and what killed agents left of them.
+pub use file::{partial_name, remove_stale};
 /// The head's place for bytes: it reads from its source and receives nothing.
 pub use null::NullStore as NoStore;

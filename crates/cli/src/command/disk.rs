@@ -1,0 +1,124 @@
+//! `garland disk`: muster, test every node's disk, tell.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use garland_core::cluster::Node;
+use garland_core::cluster::target::{self, Target, TargetError};
+use garland_core::proto::{DISK_SIZES, DiskOrder};
+use garland_core::units::{Nanos, bytes};
+use garland_node::{DiskCourse, test_disks};
+use garland_sys::clock;
+use garland_sys::signal::Interrupts;
+
+use super::disk_result::DiskResult;
+use super::ends;
+use crate::args::{Args, Disk};
+use crate::failure::{Exit, Failure, OrFailure};
+use crate::fleet::Muster;
+use crate::launch::{FAREWELL, HURRY, lab};
+use crate::nodes::Inventory;
+use crate::places::Places;
+use crate::result::{Phases, print_json};
+use crate::run::Run;
+use crate::ui::output;
+use crate::ui::screen::Screen;
+
+/// Tests the disks of all nodes.
+pub fn run(args: &Args, disk: &Disk) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let inventory = Inventory::open(args)?;
+    let (nodes, path) = place(&inventory, &disk.target)?;
+    let order = order(disk, path)?;
+    let places = Places::open()?;
+    let lab = lab::enter(&nodes, &places, &disk.launch.lab)?;
+    let run = Run::begin(&places, "disk")?;
+    let muster = Muster {
+        nodes: &nodes,
+        cluster: inventory.cluster(),
+        places: &places,
+        launch: &disk.launch,
+        logs: run.folder().to_owned(),
+        lab: lab.as_ref(),
+        stay: None,
+        beside_wires: false,
+        interrupts: Some(Arc::clone(&interrupts)),
+        quiet: args.json,
+    };
+    let fleet = muster.assemble()?;
+    phases.end("set-up");
+    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    let mut screen = Screen::new(args.json);
+    let course =
+        test_disks(fleet.agents, &order, disk.one_by_one, Some(&interrupts), &mut |course| {
+            screen.draw(clock::now_ns(), &progress(&names, course));
+        });
+    screen.clear();
+    let course = course.or_nothing("testing disks")?;
+    phases.end("measure");
+    fleet.children.end(if DiskResult::is_cut(&course) { HURRY } else { FAREWELL }, |_| false);
+    phases.end("teardown");
+    let result = DiskResult::new(&run, phases, &order, &names, disk.one_by_one, &course);
+    run.keep("result.json", &result)?;
+    if args.json {
+        print_json(&result)?;
+    } else {
+        output::print(&result)?;
+    }
+    Ok(result.exit())
+}
+
+/// The nodes, and the folder there.
+fn place(inventory: &Inventory, argument: &OsStr) -> Result<(Vec<Node>, Vec<u8>), Failure> {
+    let list = match target::parse(argument) {
+        Ok(Target::Nodes { .. }) => return ends::destination(inventory, argument),
+        Ok(Target::Local(_)) | Err(TargetError::NoPath { .. }) => argument.to_str(),
+        Ok(Target::Pipe) | Err(_) => None,
+    };
+    // A node list without a path; whatever is none has its explanation where copies have it.
+    match list.map(|list| list.strip_suffix(':').unwrap_or(list)) {
+        Some(list) if !list.starts_with(['/', '.']) => Ok((inventory.nodes(list)?, b".".to_vec())),
+        _ => ends::destination(inventory, argument),
+    }
+}
+
+fn order(disk: &Disk, path: Vec<u8>) -> Result<DiskOrder, Failure> {
+    let size = bytes::parse(&disk.size).map_err(Failure::usage)?;
+    if !DISK_SIZES.contains(&size) {
+        let (least, most) = DISK_SIZES.into_inner();
+        let [least, most] = [least, most].map(bytes::format);
+        let message = format!("--size {}: allowed are {least} to {most}", disk.size);
+        return Err(Failure::usage(message)
+            .hint("a file that fits in memory says little of the disk: take some GiB"));
+    }
+    let time: Nanos = disk.time.parse().map_err(Failure::usage)?;
+    let order = DiskOrder { path, size, time_ns: time.0, depth: disk.depth };
+    order.check().map_err(|reason| Failure::usage(format!("--time {}: {reason}", disk.time)))?;
+    Ok(order)
+}
+
+/// Who is how far.
+fn progress(names: &[&str], course: &DiskCourse) -> Vec<String> {
+    let nodes = course.nodes.iter().zip(names).filter(|(node, _)| node.end.is_none());
+    let running: Vec<String> = nodes
+        .map(|(node, name)| match node.figures.last() {
+            Some(last) => {
+                let rate = last.bytes as f64 / last.elapsed_ns.max(1) as f64 * 1e3;
+                format!("{name}: {} measured, the last at {rate:.1} MB/s", node.figures.len())
+            }
+            None if node.place.is_some() => format!("{name}: writing its file"),
+            None => format!("{name}: waiting"),
+        })
+        .collect();
+    match running.len() {
+        0..=20 => running,
+        many => vec![format!("{many} nodes are still measuring")],
+    }
+}
+
+/// The path as it is shown.
+pub fn shown(path: &[u8]) -> String {
+    OsStr::from_bytes(path).to_string_lossy().into_owned()
+}

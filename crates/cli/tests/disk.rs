@@ -1,0 +1,204 @@
+//! `garland disk` end to end, on agents that are processes of this machine and real file systems.
+
+use garland_testkit::{Garland, Running, Said, Scratch, Wire, until};
+use serde_json::Value;
+
+fn garland(scratch: &Scratch) -> Garland<'_> {
+    Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
+}
+
+/// Starts `garland disk ARGUMENTS` with the nodes' folders in the scratch folder.
+fn start(garland: &Garland<'_>, scratch: &Scratch, arguments: &[&str]) -> Running {
+    let roots = scratch.path("roots").display().to_string();
+    garland.start(&[&["disk", "--local-root", &roots], arguments].concat())
+}
+
+/// Runs it to its end.
+fn disk(garland: &Garland<'_>, scratch: &Scratch, arguments: &[&str]) -> Said {
+    start(garland, scratch, arguments).end()
+}
+
+#[track_caller]
+fn json(said: &Said) -> Value {
+    serde_json::from_str(&said.out)
+        .unwrap_or_else(|error| panic!("{error} in\n{}\n{}", said.out, said.err))
+}
+
+/// Nothing is left in the nodes' folders, under any name.
+#[track_caller]
+fn nothing_written(scratch: &Scratch, nodes: &[&str]) {
+    for node in nodes {
+        let left = std::fs::read_dir(scratch.root(node)).into_iter().flatten().count();
+        assert_eq!(left, 0, "files of {node}");
+    }
+    scratch.assert_nothing_left();
+}
+
+/// Measurements of one kind, in their order.
+fn of<'a>(node: &'a Value, kind: [&str; 3]) -> Vec<&'a Value> {
+    let all = node["measurements"].as_array().expect("a node has measurements");
+    let is = |one: &&Value| {
+        [&one["direction"], &one["pattern"], &one["way"]].into_iter().zip(kind).all(|(a, b)| a == b)
+    };
+    all.iter().filter(is).collect()
+}
+
+/// Mounts a file system in the folder of `local1`, in a view of its own.
+fn mounted(scratch: &Scratch, mount: &str) -> Wire {
+    let root = scratch.root("local1");
+    std::fs::create_dir_all(&root).expect("it can be made");
+    Wire::quick().and(&mount.replace("ROOT", &format!("'{}'", root.display())))
+}
+
+#[test]
+fn every_kind_is_measured_cold_and_nothing_is_left() {
+    let scratch = Scratch::new("disk-all");
+    let garland = garland(&scratch);
+    let said = disk(
+        &garland,
+        &scratch,
+        &["--json", "--size", "32MiB", "--time", "100ms", "--depth", "4", "local[1-2]:/"],
+    );
+    let result = json(&said.with_code(0));
+    assert_eq!(result["schema"], "garland.disk/1");
+    for node in result["nodes"].as_array().unwrap() {
+        assert_eq!(node["verdict"], "ok", "{node}");
+        let place = &node["place"];
+        for direction in ["read", "write"] {
+            let cached = of(node, [direction, "sequential", "buffered"]);
+            assert_eq!(cached.len(), 1);
+            assert!(cached[0]["rate"].as_f64().unwrap() > 0.0);
+            // On a disk the cache was cold, and the kernel says so.
+            if place["in_memory"] == false {
+                assert_eq!(cached[0]["before"]["cached"], 0, "{node}");
+            }
+            if place["no_direct"] == "" {
+                let swept = of(node, [direction, "random", "direct"]);
+                let depths: Vec<_> = swept.iter().map(|one| &one["depth"]).collect();
+                assert!(depths.starts_with(&[&1.into(), &2.into()]), "{depths:?}");
+                assert_eq!(swept.iter().filter(|one| one["is_knee"] == true).count(), 1);
+                for one in swept {
+                    let times = &one["times"];
+                    let at = |name: &str| times[name].as_u64().unwrap();
+                    assert!(at("min") <= at("p50") && at("p50") <= at("p99"), "{one}");
+                    assert!(at("p99") <= at("max"), "{one}");
+                    assert!(one["bytes"].as_u64().unwrap() <= 32 << 20, "{one}");
+                }
+            }
+        }
+    }
+    let run = &garland.runs()[0];
+    assert!(run.join("result.json").exists());
+    nothing_written(&scratch, &["local1", "local2"]);
+}
+
+#[test]
+fn tables_are_for_people() {
+    let scratch = Scratch::new("disk-table");
+    let said = disk(
+        &garland(&scratch),
+        &scratch,
+        &["--size", "8MiB", "--time", "20ms", "--depth", "2", "--one-by-one", "local[1-2]"],
+    );
+    let said = said.with_code(0);
+    for part in ["sequential, 1 MiB, MB/s", "\nlocal1", "\nlocal2", "one by one", "stable"] {
+        assert!(said.out.contains(part), "{part} in\n{}", said.out);
+    }
+    nothing_written(&scratch, &["local1", "local2"]);
+}
+
+#[test]
+fn what_cannot_be_is_said_before_anything_is_written() {
+    let scratch = Scratch::new("disk-bad");
+    let garland = garland(&scratch);
+    let missing = disk(&garland, &scratch, &["--size", "1MiB", "local[1-2]:/none"]).with_code(3);
+    insta::assert_snapshot!(
+        missing.out,
+        @"failed  local[1-2]: opening the folder /none: no such file or directory"
+    );
+    let full = disk(&garland, &scratch, &["--size", "60TiB", "local1:/"]).with_code(3);
+    assert!(full.out.contains("no room on /: the test takes 60.00 TiB and leaves"), "{}", full.out);
+    for (arguments, reason) in [
+        (["--size", "0", "local1"], "--size 0: allowed are 1.00 MiB to"),
+        (["--time", "0s", "local1"], "--time 0s: 0 ns a measurement: allowed are"),
+        (["--size", "many", "local1"], "many"),
+        (["--size", "1MiB", "/tmp"], "`/tmp` is a path of this machine"),
+    ] {
+        let said = disk(&garland, &scratch, &arguments).with_code(2);
+        assert!(said.err.contains(reason), "{reason} in {}", said.err);
+    }
+    nothing_written(&scratch, &["local1", "local2"]);
+}
+
+#[test]
+fn memory_and_small_disks_are_named() {
+    let scratch = Scratch::new("disk-small");
+    let wire = mounted(&scratch, "mount -t tmpfs -o size=24m none ROOT");
+    let garland = garland(&scratch).over(wire);
+    let said =
+        disk(&garland, &scratch, &["--size", "24MiB", "--time", "20ms", "local1:/"]).with_code(3);
+    let reason = "no room on /: the test takes 24.00 MiB and leaves 1.20 MiB free, but only";
+    assert!(said.out.contains(reason), "{}", said.out);
+    let said =
+        disk(&garland, &scratch, &["--size", "16MiB", "--time", "20ms", "local1:/"]).with_code(0);
+    let note = "local1: tmpfs is memory: these figures say nothing of a disk";
+    assert!(said.out.contains(note), "{}", said.out);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_folder_that_can_t_be_written_is_named() {
+    let scratch = Scratch::new("disk-read-only");
+    let wire = mounted(&scratch, "mount -t tmpfs -o ro none ROOT");
+    let said = disk(&garland(&scratch).over(wire), &scratch, &["--size", "1MiB", "local1:/"]);
+    insta::assert_snapshot!(
+        said.with_code(3).out,
+        @"failed  local1: creating a file in /: read-only file system"
+    );
+    scratch.assert_nothing_left();
+}
+
+/// Starts a long test of two nodes, and waits until both have a file and a measurement.
+fn long(scratch: &Scratch) -> Running {
+    let garland = garland(scratch);
+    let running =
+        start(&garland, scratch, &["--json", "--size", "64MiB", "--time", "2s", "local[1-2]:/"]);
+    // A file without a name is seen by its descriptor alone.
+    let has_file = |node: &str| {
+        let folder = format!("/proc/{}/fd", garland.agent(node).pid);
+        let links = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut links = links.filter_map(|link| std::fs::read_link(link.path()).ok());
+        links.any(|link| link.starts_with(scratch.root(node)))
+    };
+    until("files of both tests", || has_file("local1") && has_file("local2"));
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    running
+}
+
+#[test]
+fn an_agent_that_dies_keeps_what_it_told_and_leaves_no_file() {
+    let scratch = Scratch::new("disk-killed");
+    let running = long(&scratch);
+    garland(&scratch).agent("local1").kill();
+    let result = json(&running.end().with_code(1));
+    let node = &result["nodes"][0];
+    assert_eq!(node["verdict"], "failed");
+    assert!(node["reason"].as_str().unwrap().contains("its agent"), "{node}");
+    assert!(!node["measurements"].as_array().unwrap().is_empty());
+    assert_eq!(result["nodes"][1]["verdict"], "ok");
+    nothing_written(&scratch, &["local1", "local2"]);
+}
+
+#[test]
+fn an_interrupted_test_keeps_what_was_measured() {
+    let scratch = Scratch::new("disk-interrupted");
+    let running = long(&scratch);
+    running.process().interrupt();
+    let result = json(&running.end().with_code(130));
+    assert_eq!(result["interrupted"], true);
+    for node in result["nodes"].as_array().unwrap() {
+        assert_eq!(node["reason"], "interrupted");
+        assert!(!node["measurements"].as_array().unwrap().is_empty(), "{node}");
+    }
+    nothing_written(&scratch, &["local1", "local2"]);
+}

@@ -1,0 +1,51 @@
+//! The one that is slower than its like.
+
+/// A node is accused below this share of the median.
+const SUSPECT: f64 = 0.8;
+
+/// As many are needed for a median to mean something.
+const FEWEST: usize = 3;
+
+/// A rate that stands out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outlier {
+    /// Whose, a place in the list.
+    pub at: usize,
+    /// The rate.
+    pub rate: f64,
+    /// The median of all.
+    pub median: f64,
+}
+
+/// Those of `rates` (more is better) that are below 80 % of the median, slowest first; none of fewer
+/// than three.
+#[must_use]
+pub fn slow_ones(rates: &[f64]) -> Vec<Outlier> {
+    if rates.len() < FEWEST {
+        return Vec::new();
+    }
+    let mut sorted = rates.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    let median = match sorted.len() % 2 {
+        0 => f64::midpoint(sorted[middle - 1], sorted[middle]),
+        _ => sorted[middle],
+    };
+    let slow = rates.iter().enumerate().filter(|(_, rate)| **rate < SUSPECT * median);
+    let mut slow: Vec<_> = slow.map(|(at, &rate)| Outlier { at, rate, median }).collect();
+    slow.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+    slow
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slow_one_is_named_and_the_others_are_not() {
+        let slow = slow_ones(&[500.0, 510.0, 210.0, 495.0]);
+        assert_eq!(slow, [Outlier { at: 2, rate: 210.0, median: 497.5 }]);
+        assert!(slow_ones(&[500.0, 450.0, 520.0]).is_empty());
+        assert!(slow_ones(&[500.0, 1.0]).is_empty());
+    }
+}
