@@ -144,6 +144,10 @@ pub struct Launch {
     /// The lab that lab:.. nodes belong to.
     #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
     pub lab: String,
+    /// The lab's node that this command runs on and copies from, such as lab:n3 [default: the lab's
+    /// first].
+    #[arg(long, value_name = "NODE")]
+    pub from: Option<String>,
     /// Where local[..] nodes have their folders [default: under Garland's state].
     #[arg(long, value_name = "DIR")]
     pub local_root: Option<PathBuf>,
@@ -465,9 +469,9 @@ pub enum ScenarioCommand {
     Run {
         /// Its name.
         name: String,
-        /// The file's length as a share of the published one.
-        #[arg(long, default_value_t = 1.0)]
-        scale: f64,
+        /// The file's length as a share of the published one [default: the scenario's].
+        #[arg(long)]
+        scale: Option<f64>,
     },
 }
 

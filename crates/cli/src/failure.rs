@@ -64,6 +64,11 @@ impl Failure {
         Self { exit: Exit::Nothing, message: message.to_string(), hints: Vec::new() }
     }
 
+    /// A check found a fault.
+    pub fn fault(message: impl fmt::Display) -> Self {
+        Self { exit: Exit::Fault, message: message.to_string(), hints: Vec::new() }
+    }
+
     /// The user gave up while this was done.
     pub fn interrupted(operation: impl fmt::Display) -> Self {
         let message = format!("{operation}: interrupted");

@@ -33,15 +33,17 @@ impl Limit {
 }
 
 /// What a lab's wires give to the TCP of this plan, or this host's NIC towards the first agent to
-/// any; `None` where neither says.
+/// any; `None` where neither says. In a lab `sender` is the name of the node that sends, its head
+/// when there is none.
 pub fn known(
     lab: Option<&Lab>,
+    sender: Option<&str>,
     plan: &Plan,
     transport: Transport,
     agents: &[Result<Agent, String>],
 ) -> Option<Limit> {
     if let Some(lab) = lab {
-        let bits = of_lab(lab, plan, transport)?;
+        let bits = of_lab(lab, sender, plan, transport)?;
         return Some(Limit::new(bits, "TCP payload of the lab's wires".to_owned()));
     }
     let agent = agents.iter().flatten().next()?;
@@ -54,13 +56,17 @@ pub fn known(
 
 /// Bits per second that all lanes together get when every hop is busy at once: a lane is as fast as
 /// its slowest hop. `None` where the wires have no rate.
-fn of_lab(lab: &Lab, plan: &Plan, transport: Transport) -> Option<f64> {
+fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport) -> Option<f64> {
     let topology = &lab.spec().topology;
     let ways = Ways::of(topology);
     let place = |id: NodeId| {
         let name = &plan.nodes[id.index()].name;
         let name = name.strip_prefix(LAB_PREFIX).unwrap_or(name);
-        if id == HEAD { Some(0) } else { topology.node(name) }
+        if id == HEAD {
+            sender.map_or(Some(0), |name| topology.node(name))
+        } else {
+            topology.node(name)
+        }
     };
     let hop = |lane: &Lane, ends: &[NodeId]| -> Option<Vec<Stream>> {
         let (from, to) = (place(ends[0])?, place(ends[1])?);

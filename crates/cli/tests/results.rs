@@ -221,7 +221,7 @@ fn scenarios() {
     phases[] {"name":"read","ns":"NS"}
     limit null
     "#);
-    for field in ["name", "question", "source", "topology", "job", "published", "answer"] {
+    for field in ["name", "question", "source", "topologies", "job", "published", "answer"] {
         assert!(scenarios.contains(&format!("\"{field}\":")), "{field} in {scenarios}");
     }
 }
@@ -239,6 +239,7 @@ nodes = 1
 rate = "1gbit"
 
 [job]
+kind = "broadcast"
 bytes = "1MB"
 receivers = [1]
 steps = ["cold"]

@@ -1,9 +1,11 @@
-//! Garland's pure heart: what exists (`cluster`), what will happen (`plan`) and the machines that
-//! make it happen (`proto`). Nothing here opens a file, a socket or a thread, reads a clock or the
-//! environment: time and bytes come in as arguments, orders go out as values.
+//! Garland's pure heart: what exists (`cluster`), what will happen (`plan`), the machines that make
+//! it happen (`proto`) and what measurements say (`analysis`). Nothing here opens a file, a socket
+//! or a thread, reads a clock or the environment: time and bytes come in as arguments, orders go out
+//! as values.
 
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 pub mod cluster;
 pub mod plan;
 pub mod proto;

@@ -4,7 +4,9 @@
 //! A [`Spec`] says what is wanted; [`plan::steps`] turns it into steps that can be printed; a
 //! keeper process ([`keeper`]) does them in namespaces of its own and then waits. Everything hangs
 //! on the keeper: when it ends, for whatever reason, the kernel takes processes, devices and mounts
-//! away, so undoing the steps is ending the keeper and needs no code that could fail to run.
+//! away, so undoing the steps is ending the keeper and needs no code that could fail to run. Only
+//! control groups, where nodes have a share of a processor, are left by a crash; they are empty, and
+//! the next command removes them.
 //!
 //! A program that calls [`Lab::up`] or [`Lab::check`] is started again as the keeper or the probe,
 //! so its `main` begins with [`hidden::main`], before it makes a thread.

@@ -18,14 +18,15 @@ use thiserror::Error;
 use crate::budget::{Budget, Share};
 use crate::chain;
 use crate::conduit::Path as RelayPath;
-use crate::disk::Disk;
 use crate::exec;
 use crate::giving::Tickets;
 use crate::listener;
 use crate::log::log;
 use crate::member::Member;
+use crate::pace::Pace;
 use crate::parking::Parking;
 use crate::part::{Part, Refusal};
+use crate::probe::{self, Invitation};
 use crate::seat::Seat;
 use crate::session::Session;
 use crate::survey::Surveyor;
@@ -128,7 +129,7 @@ pub struct Agent {
     config: AgentConfig,
     keys: KeyPair,
     root: Root,
-    disk: Option<Arc<Disk>>,
+    disk: Option<Arc<Pace>>,
     started_ns: u64,
     /// When there was something to do last.
     active_ns: AtomicU64,
@@ -149,6 +150,8 @@ pub enum Expected {
     Member(Arc<Member>),
     /// A link that stands until a copy needs it.
     Link(Secret, Arc<Keys>),
+    /// A meeting, to measure what lies between.
+    Guest(Arc<Invitation>),
 }
 
 /// Runs an agent until it has nothing more to do; says its ready line first.
@@ -167,7 +170,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     let keys = config.keys.clone().unwrap_or_else(KeyPair::generate);
     let now = clock::now_ns();
     let parking = config.stay.map(Parking::new).transpose().map_err(AgentError::Parking)?;
-    let disk = config.disk.map(|rate| Arc::new(Disk::new(rate)));
+    let disk = config.disk.map(|rate| Arc::new(Pace::new(rate)));
     let agent = Arc::new(Agent {
         config,
         disk,
@@ -243,7 +246,7 @@ impl Agent {
     }
 
     /// The node's disk, where an emulated one is slower than the machine's.
-    pub fn disk(&self) -> Option<&Arc<Disk>> {
+    pub fn disk(&self) -> Option<&Arc<Pace>> {
         self.disk.as_ref()
     }
 
@@ -295,15 +298,14 @@ impl Agent {
     pub fn serve(self: &Arc<Self>, session: &Arc<Session>) {
         self.sessions.fetch_add(1, Ordering::AcqRel);
         let age_ns = clock::now_ns() - self.started_ns;
-        let links = self.parking.as_ref().map_or(0, |parking| parking.count());
-        let links = u32::try_from(links).unwrap_or(u32::MAX);
-        session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links });
+        session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: self.links() });
         let parts: Parts = Arc::default();
         let heart = Heart::start(Arc::clone(session), Arc::clone(&parts));
         let mut seat = None;
         let mut commands = Vec::new();
         let mut stands = Vec::new();
         let mut surveyor = Surveyor::new(session);
+        let mut meetings = Vec::new();
         let shutdown = loop {
             match session.receive() {
                 Ok(ToAgent::Ping) => {}
@@ -319,6 +321,12 @@ impl Agent {
                     self.tickets.add(session, tickets, seconds);
                 }
                 Ok(ToAgent::Survey(order)) => surveyor.obey(order),
+                Ok(ToAgent::Probe(meeting)) => {
+                    probe::Running::begin(self, session, *meeting, &mut meetings);
+                }
+                Ok(ToAgent::EndProbe(id)) => {
+                    meetings.extract_if(.., |m| m.is(id)).for_each(probe::Running::end);
+                }
                 Ok(ToAgent::Shutdown) => break true,
                 Ok(ToAgent::Queue(copy, bytes)) => seat = Some(self.queue(session, copy, bytes)),
                 Ok(ToAgent::Begin(begin)) => {
@@ -345,6 +353,7 @@ impl Agent {
         drop(seat);
         stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);
+        meetings.into_iter().for_each(probe::Running::end);
         for part in std::mem::take(&mut *lock(&parts)) {
             log(&format!("the head is gone: what isn't committed of {} is removed", part.name()));
             part.end(self);
@@ -354,6 +363,12 @@ impl Agent {
         if shutdown || self.config.stay.is_none() {
             std::process::exit(0);
         }
+    }
+
+    /// How many links stand here.
+    fn links(&self) -> u32 {
+        let links = self.parking.as_ref().map_or(0, |parking| parking.count());
+        u32::try_from(links).unwrap_or(u32::MAX)
     }
 
     fn queue(&self, session: &Arc<Session>, copy: Copy, bytes: u64) -> Seat {

@@ -14,6 +14,7 @@ use crate::giving::{self, Leave, TICKET_LEN};
 use crate::link::{self, LinkError};
 use crate::log::log;
 use crate::member::{Mail, Member};
+use crate::probe::{self, Invitation};
 use crate::session::Session;
 use crate::store::reason;
 
@@ -82,6 +83,7 @@ fn let_in(
                 parking.park(stream, None);
             }
         }
+        Ok(Peer::Guest(invitation, number)) => invitation.seat(number, stream),
         Ok(Peer::Newcomer(leave)) => match giving::give(&mut stream, &leave) {
             Ok(()) => log(&format!("gave its program to {peer}")),
             Err(error) => log(&format!("giving its program to {peer}: {}", reason(&error))),
@@ -97,6 +99,8 @@ enum Peer<'a> {
     Standing,
     /// A node that lacks the program and was told to fetch it here.
     Newcomer(Leave<'a>),
+    /// The other agent of a meeting, with its connection of this number.
+    Guest(Arc<Invitation>, u16),
 }
 
 fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, LinkError> {
@@ -125,7 +129,12 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
             match found.ok_or(LinkError::Channel(ChannelError::Refused))? {
                 Expected::Member(member) => Ok(Peer::Neighbour(member, hop)),
                 Expected::Link(..) => Ok(Peer::Standing),
+                Expected::Guest(_) => Err(LinkError::Channel(ChannelError::Refused)),
             }
+        }
+        Purpose::Probe => {
+            let (invitation, number) = probe::greet_guest(agent, stream, &bytes)?;
+            Ok(Peer::Guest(invitation, number))
         }
         Purpose::Binary => {
             let mut ticket = [0; TICKET_LEN];
@@ -141,6 +150,7 @@ fn find(agent: &Agent, copy: Copy, found: &mut Option<Expected>) -> Option<(Secr
     let given = match &expected {
         Expected::Member(member) => (member.secret.clone(), Arc::clone(&member.keys)),
         Expected::Link(secret, keys) => (secret.clone(), Arc::clone(keys)),
+        Expected::Guest(_) => return None,
     };
     *found = Some(expected);
     Some(given)

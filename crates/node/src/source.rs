@@ -12,9 +12,9 @@ use garland_core::plan::LaneBlocks;
 use garland_core::proto::{TAG_LEN, content_digest};
 use thiserror::Error;
 
-use crate::disk::Disk;
 use crate::feed::{FeedError, Feeder, Packer, Prepared};
 use crate::member::Member;
+use crate::pace::Pace;
 use crate::store::reason;
 
 /// Bytes that are made ready ahead of the sender.
@@ -52,7 +52,7 @@ pub struct Source {
     file: File,
     path: PathBuf,
     identity: Identity,
-    disk: Option<Disk>,
+    disk: Option<Pace>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Source {
     /// The same file on an emulated node's disk of so many bytes per second.
     #[must_use]
     pub fn on_disk_of(self, bytes_per_second: Option<u64>) -> Self {
-        Self { disk: bytes_per_second.map(Disk::new), ..self }
+        Self { disk: bytes_per_second.map(Pace::new), ..self }
     }
 
     /// Bytes of the source.

@@ -62,6 +62,7 @@ fn find(mounts: &str, own: &str, controllers: impl Fn(&Path) -> String) -> Vec<P
         };
         let top = PathBuf::from(at);
         let below = own(v1).and_then(|path| Path::new(path).strip_prefix(root).ok());
+        let below = below.filter(|below| !below.as_os_str().is_empty());
         let here = below.map_or_else(|| top.clone(), |below| top.join(below));
         let beside = here.parent().filter(|beside| beside.starts_with(&top)).map(Path::to_owned);
         let mut places = vec![here];

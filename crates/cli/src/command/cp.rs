@@ -49,7 +49,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     if cp.dry_run {
         return tell_plan(args, &plan);
     }
-    let lab = lab::enter(&nodes, &places, &cp.launch.lab)?;
+    let lab = cp.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "cp")?;
     run.keep("plan.json", &plan)?;
     let muster = Muster {
@@ -67,7 +67,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let fleet = muster.assemble()?;
     let mptcp = cp.launch.speaks_mptcp(lab.as_ref(), plan.lanes.len());
     let transport = Transport::mptcp_if(mptcp);
-    let limit = limit::known(lab.as_ref(), &plan, transport, &fleet.agents);
+    let limit = limit::known(lab.as_ref(), cp.launch.sender(), &plan, transport, &fleet.agents);
     let congestion = match &cp.congestion {
         Some(name) => vec![name.clone()],
         None => tcp::PREFERRED.map(str::to_owned).to_vec(),

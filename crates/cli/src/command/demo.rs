@@ -3,9 +3,10 @@
 use garland_core::units::{Nanos, Rate, bytes};
 use garland_lab::Spec;
 use garland_sys::clock;
+use garland_sys::signal::Interrupts;
 
 use crate::args::Demo;
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, OrFailure};
 use crate::places::Places;
 use crate::run::Run;
 use crate::scenario::Bench;
@@ -22,7 +23,8 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     let run = Run::begin(&places, "demo")?;
     let started = clock::now_ns();
     let spec = Spec::switch("lab", nodes, Some(rate.bits_per_second()));
-    let bench = Bench::build(&run, spec, length * (u64::from(nodes) + 1))?;
+    let interrupts = Interrupts::catch().or_nothing("catching interrupts")?;
+    let bench = Bench::build(&run, &interrupts, spec, length * (u64::from(nodes) + 1))?;
     let took = Nanos(clock::now_ns() - started);
     println!("1. a cluster: {nodes} nodes and a head on one switch at {rate}, built in {took}");
     let source = bench.random_file("source", length)?;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::args::{Args, Exec};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
-use crate::launch::{FAREWELL, HURRY, lab};
+use crate::launch::{FAREWELL, HURRY};
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::result::{Head, Phases, print_json};
@@ -51,7 +51,7 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(&exec.nodes)?;
     let places = Places::open()?;
-    let lab = lab::enter(&nodes, &places, &exec.launch.lab)?;
+    let lab = exec.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "exec")?;
     let muster = Muster {
         nodes: &nodes,

@@ -7,7 +7,6 @@ use super::standing_result::{NodeState, StandingResult};
 use crate::args::{Args, Up};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
-use crate::launch::lab;
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::result::{Head, Phases};
@@ -20,7 +19,7 @@ pub fn run(args: &Args, up: &Up) -> Result<Exit, Failure> {
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(&up.nodes)?;
     let places = Places::open()?;
-    let lab = lab::enter(&nodes, &places, &up.launch.lab)?;
+    let lab = up.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "up")?;
     let muster = Muster {
         nodes: &nodes,

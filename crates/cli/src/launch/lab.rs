@@ -43,14 +43,39 @@ pub fn find(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>, 
 /// If `nodes` are a lab's, moves this process, which must have one thread, to its head's place in
 /// the lab's network.
 pub fn enter(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>, Failure> {
+    enter_at(nodes, places, name, None)
+}
+
+/// The same, to the place of the lab's node `at`, or of its head.
+fn enter_at(
+    nodes: &[Node],
+    places: &Places,
+    name: &str,
+    at: Option<&str>,
+) -> Result<Option<Lab>, Failure> {
     let lab = find(nodes, places, name)?;
-    if let Some(lab) = &lab {
-        lab.enter(lab.head()).map_err(Failure::nothing)?;
+    match (&lab, at) {
+        (Some(lab), at) => lab.enter(at.unwrap_or(lab.head())).map_err(Failure::nothing)?,
+        (None, Some(at)) => {
+            return Err(Failure::usage(format!("--from {at} is for copies within a lab"))
+                .hint("elsewhere the command runs, and copies from, where it is started"));
+        }
+        (None, None) => {}
     }
     Ok(lab)
 }
 
 impl Launch {
+    /// [`enter`] at the node that the user named, or at the head.
+    pub fn enter_lab(&self, nodes: &[Node], places: &Places) -> Result<Option<Lab>, Failure> {
+        enter_at(nodes, places, &self.lab, self.sender())
+    }
+
+    /// The lab's node that the user named to send from, without its prefix.
+    pub fn sender(&self) -> Option<&str> {
+        self.from.as_deref().map(|name| name.strip_prefix(LAB_PREFIX).unwrap_or(name))
+    }
+
     /// Whether agents take MPTCP: as told, and in a lab that is bonded so.
     pub fn takes_mptcp(&self, lab: Option<&Lab>) -> bool {
         self.mptcp || lab.is_some_and(Lab::wants_mptcp)

@@ -1,16 +1,22 @@
 //! The scenario file: a topology file with a question and the answer in words, and for those that
-//! are rerun as they were published a job, a tolerance and the published rows.
+//! are rerun as they were published a job, a tolerance and the published rows. One that compares
+//! topologies names them instead, `topologies = ["hub10", "mine.toml"]`.
+
+use std::path::Path;
 
 use garland_core::cluster::topology::file::parse;
 use garland_core::cluster::topology::{Medium, Topology};
-use garland_core::units::bytes;
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::Experiment;
 use crate::failure::Failure;
+use crate::topology;
 
 /// The scenarios that come with Garland, by name: the files in `scenarios/`.
-const OWN: [(&str, &str); 11] = [
+const OWN: [(&str, &str); 13] = [
     ("dolly-2005", include_str!("../../../../scenarios/dolly-2005.toml")),
+    ("openmosix-copy-2004", include_str!("../../../../scenarios/openmosix-copy-2004.toml")),
+    ("beowulf-pairs-1996", include_str!("../../../../scenarios/beowulf-pairs-1996.toml")),
     ("hub10", include_str!("../../../../scenarios/hub10.toml")),
     ("switch100", include_str!("../../../../scenarios/switch100.toml")),
     ("p2p-star", include_str!("../../../../scenarios/p2p-star.toml")),
@@ -26,7 +32,7 @@ const OWN: [(&str, &str); 11] = [
     ),
 ];
 
-/// A topology with a question.
+/// Topologies with a question.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scenario {
     /// Its name.
@@ -37,91 +43,73 @@ pub struct Scenario {
     pub source: String,
     /// What it answers.
     pub answer: String,
-    /// What is emulated.
-    #[serde(serialize_with = "outline")]
-    pub topology: Topology,
+    /// What is emulated, one after the other.
+    #[serde(serialize_with = "outlines")]
+    pub topologies: Vec<Topology>,
     /// What is done and compared; none when the topology is all there is.
     #[serde(flatten)]
     pub experiment: Option<Experiment>,
 }
 
-/// What is done in a topology, and compared.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Experiment {
-    /// What is done.
-    pub job: Job,
-    /// What counts as reproduced.
-    pub tolerance: Tolerance,
-    /// What was published.
-    pub published: Vec<Published>,
-}
+/// The version of the format that this release reads.
+const VERSION: u32 = 1;
 
-/// What is done.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+/// A file that names topologies instead of having one. The sections are the experiment's, which
+/// reads them itself.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Job {
-    /// The file's length.
-    pub bytes: String,
-    /// To how many nodes.
-    pub receivers: Vec<u32>,
-    /// By which tools.
-    pub steps: Vec<Tool>,
-}
-
-/// What copies the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tool {
-    /// The script of 2005, written anew: named pipes, tee and netcat.
-    Pipes,
-    /// Garland, its agents started for the copy.
-    Cold,
-    /// Garland with agents that stay.
-    Up,
-}
-
-/// What counts as reproduced.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tolerance {
-    /// The most that a copy with agents up may take, as a multiple of the wire's own time.
-    pub up_over_limit: f64,
-}
-
-/// A row as it was published.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Published {
-    /// To how many nodes.
-    pub receivers: u32,
-    /// Seconds of the whole command, least and most.
-    pub seconds: [f64; 2],
-    /// MByte/s of the best.
-    pub rate: f64,
+struct Several {
+    version: u32,
+    name: Option<String>,
+    question: Option<String>,
+    source: Option<String>,
+    answer: Option<String>,
+    topologies: Vec<String>,
+    #[serde(rename = "job")]
+    _job: toml::Table,
+    #[serde(rename = "tolerance")]
+    _tolerance: toml::Table,
+    #[serde(rename = "published", default)]
+    _published: Vec<toml::Table>,
 }
 
 impl Scenario {
     fn parse(text: &str, path: &str) -> Result<Self, Failure> {
-        let file = parse(text, path).map_err(Failure::usage)?;
+        let wrong = |error: toml::de::Error| Failure::usage(format!("{path}: {error}"));
+        let table: toml::Table = toml::from_str(text).map_err(wrong)?;
+        let sections = ["job", "tolerance", "published"];
+        let is_run = sections.iter().any(|section| table.contains_key(*section));
+        let several = table.contains_key("topologies");
+        let experiment = (is_run || several).then(|| Experiment::parse(text, path)).transpose()?;
         let wanted = |key: &str, text: Option<String>| {
             text.ok_or_else(|| Failure::usage(format!("{path}: a scenario needs `{key}`")))
         };
-        let scenario = Self {
-            name: file.name,
-            question: wanted("question", file.question)?,
-            source: wanted("source", file.source)?,
-            answer: wanted("answer", file.answer)?,
-            topology: file.topology,
-            experiment: Experiment::parse(text, path)?,
+        let scenario = if several {
+            let file: Several = toml::from_str(text).map_err(wrong)?;
+            file.check(path)?;
+            let load = |name: &String| topology::load(&beside(name, path));
+            Self {
+                name: wanted("name", file.name)?,
+                question: wanted("question", file.question)?,
+                source: wanted("source", file.source)?,
+                answer: wanted("answer", file.answer)?,
+                topologies: file.topologies.iter().map(load).collect::<Result<_, _>>()?,
+                experiment,
+            }
+        } else {
+            let file = parse(text, path).map_err(Failure::usage)?;
+            Self {
+                name: file.name,
+                question: wanted("question", file.question)?,
+                source: wanted("source", file.source)?,
+                answer: wanted("answer", file.answer)?,
+                topologies: vec![file.topology],
+                experiment,
+            }
         };
-        let others = scenario.topology.nodes.len() - 1;
-        let receivers = scenario.experiment.iter().flat_map(|experiment| &experiment.job.receivers);
-        match receivers.into_iter().find(|some| !(1..=others).contains(&(**some as usize))) {
-            Some(some) => Err(Failure::usage(format!(
-                "{path}: a job for {some} receivers, but there are {others} nodes beside the head"
-            ))),
-            None => Ok(scenario),
-        }
+        let checked = scenario.experiment.as_ref().map(|one| one.check(&scenario.topologies));
+        checked.transpose().map_err(|problem| Failure::usage(format!("{path}: {problem}")))?;
+        Ok(scenario)
     }
 
     /// What is done, if anything is.
@@ -129,56 +117,47 @@ impl Scenario {
         self.experiment.as_ref().ok_or_else(|| {
             let name = &self.name;
             Failure::usage(format!("scenario {name} is a topology without a [job]: nothing is run"))
+                .hint(format!("garland lab run {name} --check builds and measures it"))
         })
     }
 }
 
-impl Experiment {
-    /// The experiment's sections, all or none; the others were read already.
-    fn parse(text: &str, path: &str) -> Result<Option<Self>, Failure> {
-        let wrong = |error: toml::de::Error| Failure::usage(format!("{path}: {error}"));
-        let table: toml::Table = toml::from_str(text).map_err(wrong)?;
-        let sections = ["job", "tolerance", "published"];
-        if sections.iter().any(|section| table.contains_key(*section)) {
-            toml::from_str(text).map(Some).map_err(wrong)
-        } else {
-            Ok(None)
+impl Several {
+    fn check(&self, path: &str) -> Result<(), Failure> {
+        if self.version != VERSION {
+            let version = self.version;
+            return Err(Failure::usage(format!(
+                "{path}: version {version} of the format; this release reads {VERSION}"
+            )));
         }
-    }
-
-    /// The file's length in bytes, `scale` times the scenario's.
-    pub fn length(&self, scale: f64) -> Result<u64, Failure> {
-        let full = bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
-        Ok((full as f64 * scale) as u64)
-    }
-
-    /// The published row for so many receivers.
-    pub fn published(&self, receivers: u32) -> Option<&Published> {
-        self.published.iter().find(|row| row.receivers == receivers)
+        if self.topologies.is_empty() {
+            return Err(Failure::usage(format!("{path}: `topologies` names none")));
+        }
+        Ok(())
     }
 }
 
-/// A topology in a result: its nodes and media, without every address and route.
-fn outline<S: Serializer>(topology: &Topology, serializer: S) -> Result<S::Ok, S::Error> {
+/// A topology's name as the scenario file `path` gives it: a file is looked for beside that one.
+fn beside(name: &str, path: &str) -> String {
+    let folder = Path::new(path).parent().filter(|_| topology::is_file(name));
+    folder.map_or_else(|| name.to_owned(), |folder| folder.join(name).display().to_string())
+}
+
+/// Topologies in a result: their nodes and media, without every address and route.
+fn outlines<S: Serializer>(topologies: &[Topology], serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Outline<'t> {
+        name: &'t str,
         nodes: Vec<&'t str>,
         nics: usize,
         media: &'t [Medium],
     }
-    let nodes = topology.nodes.iter().map(|node| node.name.as_str()).collect();
-    Outline { nodes, nics: topology.nics.len(), media: &topology.media }.serialize(serializer)
-}
-
-impl Tool {
-    /// Its name in the table.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Pipes => "pipe script",
-            Self::Cold => "garland, cold",
-            Self::Up => "garland, up",
-        }
-    }
+    serializer.collect_seq(topologies.iter().map(|topology| Outline {
+        name: &topology.name,
+        nodes: topology.nodes.iter().map(|node| node.name.as_str()).collect(),
+        nics: topology.nics.len(),
+        media: &topology.media,
+    }))
 }
 
 /// The scenarios that come with Garland.
@@ -189,6 +168,15 @@ pub fn all() -> Result<Vec<Scenario>, Failure> {
 /// The text of a scenario that comes with Garland.
 pub fn text(name: &str) -> Option<&'static str> {
     OWN.iter().find(|(own, _)| *own == name).map(|(_, text)| *text)
+}
+
+/// The topologies that a scenario's text names, if it has none of its own.
+pub fn topologies(text: &str) -> Option<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Named {
+        topologies: Vec<String>,
+    }
+    toml::from_str(text).ok().map(|named: Named| named.topologies)
 }
 
 /// The scenario `name`: one that comes with Garland, or a file.
@@ -213,12 +201,10 @@ mod tests {
             for text in [&scenario.question, &scenario.source, &scenario.answer] {
                 assert!(!text.trim().is_empty(), "{name}");
             }
-            let Some(experiment) = &scenario.experiment else {
-                continue;
-            };
-            assert!(experiment.length(1.0).unwrap() > 0);
-            for receivers in &experiment.job.receivers {
-                assert!(experiment.published(*receivers).is_some(), "{receivers} is published");
+            if let Some(Experiment::Broadcast(broadcast)) = &scenario.experiment {
+                for receivers in &broadcast.job.receivers {
+                    assert!(broadcast.published(*receivers).is_some(), "{receivers} is published");
+                }
             }
         }
     }
@@ -242,7 +228,33 @@ mod tests {
         assert!(Scenario::parse(&more, "x.toml").is_err());
         let less = text.replacen("[tolerance]\n", "", 1);
         assert!(Scenario::parse(&less, "x.toml").is_err());
+        let unknown = text.replacen("\"broadcast\"", "\"broadcasts\"", 1);
+        assert!(Scenario::parse(&unknown, "x.toml").is_err());
         let unasked = text.replacen("question", "answer2", 1);
         assert!(Scenario::parse(&unasked, "x.toml").is_err());
+    }
+
+    #[test]
+    fn what_compares_topologies_needs_ways_and_pairs_that_are_there() {
+        let fault = |text: &str, from: &str, to: &str| {
+            assert!(text.contains(from), "{from}");
+            let changed = text.replacen(from, to, 1);
+            Scenario::parse(&changed, "x.toml").unwrap_err().message().to_owned()
+        };
+        let copy = text("openmosix-copy-2004").unwrap();
+        assert!(Scenario::parse(copy, "x.toml").is_ok());
+        assert!(fault(copy, "to = \"n2\"", "to = \"n9\"").contains("hub10 has no node n9"));
+        assert!(fault(copy, "to = \"n2\"", "to = \"srv\"").contains("no node srv beside its head"));
+        assert!(fault(copy, "\"hub10\", ", "").contains("hub10 is published but not run"));
+        assert!(fault(copy, "\"hub10\", ", "\"hub11\", ").contains("hub11"));
+        assert!(fault(copy, "version = 1", "version = 2").contains("version 2"));
+        let pairs = text("beowulf-pairs-1996").unwrap();
+        assert!(fault(pairs, "\"n15\"", "\"n14\"").contains("n14 is twice"));
+        assert!(fault(pairs, "\"n15\"", "\"n16\"").contains("no node n16"));
+        assert!(fault(pairs, "counts = [1,", "counts = [0,").contains("one at least"));
+        assert!(fault(pairs, "counts = [1,", "counts = [9,").contains("9 pairs at once"));
+        let only_remote = pairs.replacen("name = \"local\"", "name = \"remote\"", 1);
+        let problem = Scenario::parse(&only_remote, "x.toml").unwrap_err();
+        assert!(problem.message().contains("in bonded-dual-net no pairs"), "{}", problem.message());
     }
 }

@@ -1,11 +1,17 @@
 //! Scenarios: experiments as data, rerun on this machine and printed beside what was published.
+//!
+//! An experiment is a kind with a folder of its own: what its file says and what is done (`mod.rs`),
+//! and what is printed (`table.rs`).
 
 mod bench;
+mod broadcast;
+mod copy;
+mod experiment;
 mod file;
-mod pipes;
-mod table;
+mod pairs;
+mod result;
 
 pub use bench::Bench;
-pub use file::{Experiment, Scenario, Tool, all, find, text};
-pub use pipes::copy_by_pipes;
-pub use table::{Row, ScenarioResult};
+pub use experiment::{Experiment, Stage, Table};
+pub use file::{Scenario, all, find, text, topologies};
+pub use result::ScenarioResult;

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use super::frame::Copy;
+use super::probe::{Finding, Meeting};
 use super::seal::Secret;
 use super::survey::{SurveyAnswer, SurveyOrder};
 use crate::plan::{LaneBlocks, Layout, NodeId};
@@ -103,6 +104,10 @@ pub enum ToAgent {
     ServeBinary(Vec<Secret>, u16),
     /// Look at the network.
     Survey(SurveyOrder),
+    /// Meet another agent and measure what lies between.
+    Probe(Box<Meeting>),
+    /// That meeting is over, whatever became of it.
+    EndProbe(Copy),
 }
 
 /// Which side of a node a link is on.
@@ -206,6 +211,10 @@ pub enum FromAgent {
     ExecFailed(String),
     /// What came of the survey's order before.
     Surveyed(SurveyAnswer),
+    /// A meeting has found something out; there may be more.
+    Found(Copy, Box<Finding>),
+    /// A meeting is over at this agent: as planned, or why not.
+    ProbeEnded(Copy, Option<String>),
 }
 
 /// The most lanes a copy may have.

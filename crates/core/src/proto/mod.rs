@@ -6,6 +6,7 @@ mod channel;
 mod frame;
 mod head;
 mod message;
+mod probe;
 mod relay;
 mod seal;
 mod sink;
@@ -19,6 +20,10 @@ pub use frame::{Copy, FRAME_LEN, Frame, FrameError, Kind};
 pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Verdict};
 pub use message::{
     Begin, Destination, FromAgent, LaneReport, LinkSide, NodeAddress, Report, Route, ToAgent,
+};
+pub use probe::{
+    Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT, PingKind,
+    PingMeans, PingPoint, PingTask, PingTook, PingWait, STREAMS_MAX, Summary, TargetState, Task,
 };
 pub use relay::{Relay, RelayEvent, RelayOrder, Store};
 pub use seal::{

@@ -24,6 +24,8 @@ pub enum Purpose {
     Link,
     /// A node that lacks the program asks for it.
     Binary,
+    /// A connection that two agents measure.
+    Probe,
 }
 
 /// The first bytes of each side.
@@ -64,7 +66,7 @@ impl Preamble {
     }
 
     /// The bytes on the wire: `GARLAND\n`, the protocol (little endian), the purpose (`C`, `L`,
-    /// `B`), and the release padded with zeros.
+    /// `B`, `P`), and the release padded with zeros.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; PREAMBLE_LEN] {
         let mut bytes = [0; PREAMBLE_LEN];
@@ -74,6 +76,7 @@ impl Preamble {
             Purpose::Control => b'C',
             Purpose::Link => b'L',
             Purpose::Binary => b'B',
+            Purpose::Probe => b'P',
         };
         let release = self.release.as_bytes();
         let length = release.len().min(RELEASE_LEN);
@@ -103,6 +106,7 @@ impl Preamble {
             b'C' => Purpose::Control,
             b'L' => Purpose::Link,
             b'B' => Purpose::Binary,
+            b'P' => Purpose::Probe,
             _ => return Err(VersionError::Stranger),
         };
         Ok(Self { protocol, purpose, release })
@@ -117,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_preamble_survives_the_wire() {
-        for purpose in [Purpose::Control, Purpose::Link, Purpose::Binary] {
+        for purpose in [Purpose::Control, Purpose::Link, Purpose::Binary, Purpose::Probe] {
             let ours = Preamble::ours(purpose);
             assert_eq!(Preamble::parse(&ours.to_bytes()), Ok(ours));
         }

@@ -11,6 +11,7 @@ mod pairs;
 mod rounds;
 mod singles;
 
+use garland_core::cluster::topology::NodeId;
 use garland_core::cluster::topology::paths::Ways;
 use serde::Serialize;
 
@@ -131,6 +132,20 @@ impl Lab {
         for round in pairs::plan(topology, &ways, &shaping) {
             self.check_pairs(&round, &mut report)?;
         }
+        report.busy = started.busy_since();
+        Ok(report)
+    }
+
+    /// Measures one flow between two nodes only: some half a second.
+    pub fn check_pair(&self, from: NodeId, to: NodeId) -> Result<Report, LabError> {
+        let topology = &self.spec().topology;
+        let mut report = Report {
+            all_media: topology.media.len(),
+            all_pairs: topology.nodes.len() * (topology.nodes.len() - 1),
+            ..Report::default()
+        };
+        let started = audit::Processors::now();
+        self.check_pairs(&pairs::one(topology, from, to), &mut report)?;
         report.busy = started.busy_since();
         Ok(report)
     }

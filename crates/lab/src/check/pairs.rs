@@ -48,6 +48,15 @@ pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> V
     drafts.into_iter().map(|draft| draft.done(topology)).collect()
 }
 
+/// A round of one flow.
+pub(super) fn one(topology: &Topology, from: NodeId, to: NodeId) -> Round {
+    let streams = Ways::of(topology).between(from, to);
+    let address = topology.nodes[to].address;
+    let mut draft = Draft::default();
+    draft.add(of_stream(topology, &streams, (from, to, address), f64::INFINITY), &[], 0.0);
+    draft.done(topology)
+}
+
 /// All ordered pairs, every node once as sender and once as receiver before any comes again, and
 /// far ones among the first.
 fn pairs(nodes: usize) -> impl Iterator<Item = (NodeId, NodeId)> {

@@ -13,7 +13,7 @@ use garland_core::proto::Destination;
 use garland_sys::confine::Root;
 use thiserror::Error;
 
-use crate::disk::Disk;
+use crate::pace::Pace;
 
 /// A sink's bytes. Blocks may be written from several threads at once, each once.
 pub trait Store: Send + Sync {
@@ -85,7 +85,7 @@ pub fn open(
     root: &Root,
     layout: Layout,
     tag: &str,
-    disk: Option<&Arc<Disk>>,
+    disk: Option<&Arc<Pace>>,
 ) -> Result<Box<dyn Store>, StoreError> {
     match destination {
         Destination::File { path, name, mode, times, fsync } => {

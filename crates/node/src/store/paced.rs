@@ -4,17 +4,17 @@ use std::io;
 use std::sync::Arc;
 
 use super::{Store, StoreError};
-use crate::disk::Disk;
+use crate::pace::Pace;
 
 /// What goes to the store and comes from it takes the disk's time.
 pub struct PacedStore {
     store: Box<dyn Store>,
-    disk: Arc<Disk>,
+    disk: Arc<Pace>,
 }
 
 impl PacedStore {
     /// Puts a store on a disk.
-    pub fn on(disk: Arc<Disk>, store: Box<dyn Store>) -> Self {
+    pub fn on(disk: Arc<Pace>, store: Box<dyn Store>) -> Self {
         Self { store, disk }
     }
 }

@@ -107,6 +107,16 @@ pub fn expected(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<f64> {
     sums(&connections, &means)
 }
 
+/// The seconds that a file of `bytes` takes from each sender to its receiver, when all begin at once
+/// and the wires are all that holds them up; infinite where a receiver isn't reached.
+///
+/// It is the slowest one's time: what holds a connection up is shared only with others that are as
+/// slow or slower, so none gets faster when others are done.
+pub fn seconds(topology: &Topology, flows: &[(NodeId, NodeId)], bytes: u64) -> f64 {
+    let slowest = max_min(topology, flows).into_iter().fold(f64::INFINITY, f64::min);
+    bytes as f64 * 8.0 / slowest
+}
+
 /// Whether anything is chosen by flow, so that [`expected`] differs from [`max_min`].
 pub fn by_hash(topology: &Topology, flows: &[(NodeId, NodeId)]) -> bool {
     streams(topology, flows).iter().flatten().any(|stream| stream.there.len() > 1)

@@ -175,6 +175,21 @@ fn remote_wire_in_the_mesh_of_1996_crosses_two_busses() {
 }
 
 #[test]
+fn files_take_as_long_as_the_slowest_one() {
+    let topology = switch(&basis(5, 10), None);
+    let one = 8e6 / (10e6 * WIRE);
+    let near = |flows: &[(NodeId, NodeId)], expected: f64| {
+        let seconds = seconds(&topology, flows, 1_000_000);
+        assert!((seconds / expected - 1.0).abs() < 1e-6, "{seconds} is not {expected}");
+    };
+    near(&[(0, 1), (2, 3)], one);
+    near(&[(0, 5), (1, 5), (2, 5), (2, 4)], 3.0 * one);
+    let isolated = star(&basis(3, 100), Between::Isolated);
+    assert!(seconds(&isolated, &[(0, 1), (1, 2)], 1).is_infinite());
+    assert!(seconds(&switch(&Basis::numbered("try", 3), None), &[(0, 1)], 1) == 0.0);
+}
+
+#[test]
 fn a_forwarding_node_on_one_hub_pays_twice() {
     // Two nodes that reach each other only through the third, all on one hub.
     let mut topology = hub(&basis(2, 10));

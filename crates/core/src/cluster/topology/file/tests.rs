@@ -371,3 +371,14 @@ fn only_hubs_collide() {
     let switch = parse(&text("switch"), "switch.toml").unwrap_err().to_string();
     assert!(switch.contains("only hubs have them"), "{switch}");
 }
+
+#[test]
+fn what_the_manual_shows_can_be_read() {
+    let manual = include_str!("../../../../../../docs/topology.md");
+    let examples: Vec<&str> =
+        manual.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let read: Vec<Topology> =
+        examples.iter().map(|text| parse(text, "manual.toml").unwrap().topology).collect();
+    assert_eq!(read.iter().map(|topology| topology.nodes.len()).collect::<Vec<_>>(), [4, 4, 3]);
+    assert_eq!(read[1].nodes[2].cpu, Some(500), "the overrides are read too");
+}

@@ -5,13 +5,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use garland_lab::Lab;
-use garland_sys::clock;
+use garland_sys::{clock, signal};
 
-use super::Bench;
 use crate::failure::{Failure, OrFailure};
+use crate::scenario::bench::Bench;
 
 /// The script itself; the benchmarks run the same.
-const SCRIPT: &str = include_str!("../../../../benches/peers/pipes.sh");
+const SCRIPT: &str = include_str!("../../../../../benches/peers/pipes.sh");
 
 const PORT: &str = "7002";
 
@@ -21,7 +21,7 @@ const PATIENCE_NS: u64 = 300_000_000_000;
 /// Copies `source` from the first of these nodes, the head, to all others under `name`; nanoseconds
 /// of the whole command and of the transfer alone.
 pub fn copy_by_pipes(
-    bench: &Bench,
+    bench: &Bench<'_>,
     source: &Path,
     name: &str,
     nodes: &[String],
@@ -46,6 +46,11 @@ pub fn copy_by_pipes(
             match child.try_wait().or_nothing("waiting for the pipe script")? {
                 Some(status) if status.success() => break,
                 Some(status) => return Err(Failure::nothing(format!("the pipe script: {status}"))),
+                None if bench.interrupted() => {
+                    // The others lose their neighbour, or end with the lab.
+                    let _ = child.kill();
+                    bench.go_on()?;
+                }
                 None if clock::now_ns() > deadline => {
                     // It hangs; what matters is told below.
                     let _ = child.kill();
@@ -63,6 +68,7 @@ fn start(lab: &Lab, node: &str, role: &str, file: &Path, next: &str) -> Result<C
     let mut command: Command = lab.command(node, "/bin/bash").map_err(Failure::nothing)?;
     command.args(["-c", SCRIPT, "pipes.sh", role]).arg(file).args([next, PORT]);
     command.stdin(Stdio::null());
+    signal::release_in(&mut command);
     command.spawn().or_nothing("starting the pipe script")
 }
 

@@ -1,29 +1,25 @@
-//! What a scenario gives: published and emulated side by side.
+//! What a broadcast gives: published and emulated side by side.
 
 use std::fmt;
 
 use garland_core::cluster::topology::Topology;
 use serde::Serialize;
 
-use super::{Experiment, Scenario, Tool};
-use crate::result::Head;
+use super::{Broadcast, Tool};
 
-/// The result object `garland.scenario/1`.
+/// All rows, and what they are compared with.
 #[derive(Clone, Debug, Serialize)]
-pub struct ScenarioResult {
-    #[serde(flatten)]
-    head: Head,
-    scenario: Scenario,
+pub struct Table {
     #[serde(skip)]
-    experiment: Experiment,
+    experiment: Broadcast,
+    #[serde(skip)]
+    media: String,
     /// The file's length as a share of the scenario's.
     scale: f64,
     bytes: u64,
     /// Seconds that the wire alone takes.
     limit_s: f64,
     rows: Vec<Row>,
-    /// Whether every row is within the scenario's tolerance.
-    reproduced: bool,
 }
 
 /// One tool to so many nodes.
@@ -41,28 +37,22 @@ pub struct Row {
     pub equal: bool,
 }
 
-impl ScenarioResult {
-    /// The result of `rows`, over wires that give `goodput` bytes per second.
+impl Table {
+    /// The table of `rows` for a file of `bytes`, `scale` times the published one, over wires that
+    /// give `goodput` bytes per second.
     pub fn new(
-        head: Head,
-        scenario: &Scenario,
-        experiment: &Experiment,
-        scale: f64,
-        bytes: u64,
+        experiment: &Broadcast,
+        topology: &Topology,
+        (scale, bytes): (f64, u64),
         goodput: f64,
         rows: Vec<Row>,
     ) -> Self {
         let limit_s = bytes as f64 / goodput;
-        let (scenario, experiment) = (scenario.clone(), experiment.clone());
-        let reproduced = false;
-        let mut result =
-            Self { head, scenario, experiment, scale, bytes, limit_s, rows, reproduced };
-        result.reproduced = result.miss().is_none();
-        result
+        Self { experiment: experiment.clone(), media: media(topology), scale, bytes, limit_s, rows }
     }
 
     /// The first row that isn't as it should be, and why.
-    fn miss(&self) -> Option<String> {
+    pub fn miss(&self) -> Option<String> {
         let most = self.experiment.tolerance.up_over_limit;
         self.rows.iter().find_map(|row| {
             let (tool, receivers) = (row.tool.name(), row.receivers);
@@ -74,11 +64,6 @@ impl ScenarioResult {
                 format!("{tool} to {receivers} takes {share:.2} times what the wire alone takes, above {most}")
             })
         })
-    }
-
-    /// Whether every row is within the scenario's tolerance.
-    pub fn reproduced(&self) -> bool {
-        self.reproduced
     }
 
     fn rate(&self, seconds: f64) -> f64 {
@@ -96,17 +81,14 @@ fn media(topology: &Topology) -> String {
     }
 }
 
-impl fmt::Display for ScenarioResult {
+impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Scenario { name, question, source, answer, topology, .. } = &self.scenario;
-        writeln!(f, "{name}: {question}")?;
-        writeln!(f, "published: {source}")?;
         writeln!(
             f,
             "emulated: {:.1} MB ({:.0} % of the published file), {}; the wire alone takes {:.2} s",
             self.bytes as f64 / 1e6,
             self.scale * 100.0,
-            media(topology),
+            self.media,
             self.limit_s
         )?;
         writeln!(f)?;
@@ -123,16 +105,11 @@ impl fmt::Display for ScenarioResult {
         for row in &self.rows {
             self.write_row(f, row)?;
         }
-        writeln!(f, "\n{}", answer.trim())?;
-        let verdict = match self.miss() {
-            None => "reproduced".to_owned(),
-            Some(miss) => format!("NOT reproduced: {miss}"),
-        };
-        writeln!(f, "\n{verdict}; run {}", self.head.run.as_deref().unwrap_or_default())
+        Ok(())
     }
 }
 
-impl ScenarioResult {
+impl Table {
     fn write_row(&self, f: &mut fmt::Formatter<'_>, row: &Row) -> fmt::Result {
         let then = (row.tool == Tool::Pipes).then(|| self.experiment.published(row.receivers));
         let (seconds, rate) = match then.flatten() {

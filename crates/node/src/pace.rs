@@ -8,13 +8,13 @@ use garland_sys::clock;
 
 /// A disk that does one thing after another, reads as writes, so many bytes a second.
 #[derive(Debug)]
-pub struct Disk {
+pub struct Pace {
     bytes_per_second: u64,
     /// When it will have done what it was given, in monotonic nanoseconds.
     free_ns: Mutex<u64>,
 }
 
-impl Disk {
+impl Pace {
     /// A disk that has nothing to do yet.
     #[must_use]
     pub fn new(bytes_per_second: u64) -> Self {
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn two_threads_share_its_rate() {
-        let disk = Disk::new(10_000_000);
+        let disk = Pace::new(10_000_000);
         let started = clock::now_ns();
         let use_it = || (0..10).for_each(|_| disk.pass(100_000, || ()));
         std::thread::scope(|scope| {

@@ -1,0 +1,138 @@
+//! One file from the head to one node, over several topologies: the copies of 2004.
+
+mod table;
+
+use garland_core::cluster::topology::{Topology, bounds};
+use garland_core::units::bytes;
+use serde::{Deserialize, Serialize};
+
+use super::bench::Bench;
+use super::experiment::{Kind, Stage};
+use crate::failure::Failure;
+use crate::result::Phases;
+pub use table::{Row, Table};
+
+/// The name of the file on the node.
+const NAME: &str = "copy";
+
+/// What is done and compared.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Copy {
+    /// What is done.
+    pub job: Job,
+    /// What counts as reproduced.
+    pub tolerance: Tolerance,
+    /// What was published.
+    pub published: Vec<Published>,
+}
+
+/// What is done.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// `copy`.
+    pub kind: Kind,
+    /// The file's length.
+    pub bytes: String,
+    /// What share of it is copied, unless the user says another.
+    pub scale: f64,
+    /// To which node.
+    pub to: String,
+}
+
+/// What counts as reproduced.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerance {
+    /// The least rate of the whole command, as a share of what the wires allow.
+    pub least_of_bound: f64,
+}
+
+/// A row as it was published.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Over which topology.
+    pub topology: String,
+    /// Seconds of the whole file.
+    pub seconds: f64,
+    /// MiB/s.
+    pub rate: f64,
+}
+
+impl Copy {
+    /// Whether the node is there, the head reaches it, and the wires have a rate.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+        bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
+        let to = &self.job.to;
+        for topology in topologies {
+            let name = &topology.name;
+            let place = topology.node(to).filter(|place| *place > 0);
+            let place = place.ok_or_else(|| format!("{name} has no node {to} beside its head"))?;
+            let bound = bounds::max_min(topology, &[(0, place)])[0];
+            if !(bound.is_finite() && bound > 0.0) {
+                return Err(format!("{name} has no wire with a rate between its head and {to}"));
+            }
+        }
+        let is_one = |row: &&Published| topologies.iter().all(|one| one.name != row.topology);
+        match self.published.iter().find(is_one) {
+            Some(row) => Err(format!("{} is published but not run", row.topology)),
+            None => Ok(()),
+        }
+    }
+
+    /// Copies over every topology.
+    pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
+        let scale = stage.scale.unwrap_or(self.job.scale);
+        let length = bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
+        let length = ((length as f64 * scale) as u64).max(1);
+        let mut rows = Vec::new();
+        for topology in stage.topologies {
+            eprintln!("{} ...", topology.name);
+            rows.push(self.copy(stage, topology, length, phases)?);
+        }
+        Ok(Table::new(self, scale, length, rows))
+    }
+
+    fn copy(
+        &self,
+        stage: &Stage<'_>,
+        topology: &Topology,
+        length: u64,
+        phases: &mut Phases,
+    ) -> Result<Row, Failure> {
+        let to = &self.job.to;
+        let place = topology.node(to).unwrap_or_default();
+        let bench = Bench::build(
+            stage.run,
+            stage.interrupts,
+            Bench::spec(topology),
+            length.saturating_mul(2),
+        )?;
+        let source = bench.random_file("source", length)?;
+        let node = format!("lab:{to}");
+        bench.garland(&["up", &node])?;
+        bench.check(0, place)?;
+        bench.go_on()?;
+        phases.end("set-up");
+        let target = format!("{node}:/{NAME}");
+        let words = ["cp", &source.to_string_lossy(), &target, "--no-fsync", "--json"];
+        let (_, whole_ns) = bench.garlands(&[words.map(str::to_owned).to_vec()])?;
+        let equal = bench.verify(to, NAME, &source)?;
+        phases.end("copies");
+        bench.garland(&["down", &node])?;
+        bench.end()?;
+        phases.end("teardown");
+        Ok(Row {
+            topology: topology.name.clone(),
+            whole_s: whole_ns as f64 / 1e9,
+            bound_s: bounds::seconds(topology, &[(0, place)], length),
+            equal,
+        })
+    }
+
+    /// The published row of a topology.
+    pub fn published(&self, topology: &str) -> Option<&Published> {
+        self.published.iter().find(|row| row.topology == topology)
+    }
+}

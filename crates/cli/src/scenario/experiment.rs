@@ -1,0 +1,124 @@
+//! What is done in a scenario, by its kind.
+
+use std::fmt;
+
+use garland_core::cluster::topology::Topology;
+use garland_sys::signal::Interrupts;
+use serde::{Deserialize, Serialize};
+
+use super::{broadcast, copy, pairs};
+use crate::failure::Failure;
+use crate::result::Phases;
+use crate::run::Run;
+
+/// What is done in topologies, and compared.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Experiment {
+    /// A file to several nodes, by several tools.
+    Broadcast(broadcast::Broadcast),
+    /// A file to one node, over several topologies.
+    Copy(copy::Copy),
+    /// Several copies at once between pairs of nodes, over several topologies.
+    Pairs(pairs::Pairs),
+}
+
+/// The kinds, by the names they have in a file's `[job]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// [`Experiment::Broadcast`].
+    Broadcast,
+    /// [`Experiment::Copy`].
+    Copy,
+    /// [`Experiment::Pairs`].
+    Pairs,
+}
+
+/// The part of `[job]` that says which kind it is.
+#[derive(Deserialize)]
+struct Kinds {
+    job: KindOfJob,
+}
+
+#[derive(Deserialize)]
+struct KindOfJob {
+    kind: Kind,
+}
+
+/// What an experiment is run with.
+pub struct Stage<'a> {
+    /// The run, whose folder everything is in.
+    pub run: &'a Run,
+    /// What is emulated, one after the other.
+    pub topologies: &'a [Topology],
+    /// The file's length as a share of the published one; the scenario's own without one.
+    pub scale: Option<f64>,
+    /// Requests to end, which are held back while a lab is up.
+    pub interrupts: &'a Interrupts,
+}
+
+impl Experiment {
+    /// Reads the experiment's sections of the file `path`; the others were read already.
+    pub fn parse(text: &str, path: &str) -> Result<Self, Failure> {
+        let wrong = |error: toml::de::Error| Failure::usage(format!("{path}: {error}"));
+        let kinds: Kinds = toml::from_str(text).map_err(wrong)?;
+        match kinds.job.kind {
+            Kind::Broadcast => toml::from_str(text).map(Self::Broadcast),
+            Kind::Copy => toml::from_str(text).map(Self::Copy),
+            Kind::Pairs => toml::from_str(text).map(Self::Pairs),
+        }
+        .map_err(wrong)
+    }
+
+    /// Whether it can be done in these topologies; says why not.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+        match self {
+            Self::Broadcast(broadcast) => broadcast.check(topologies),
+            Self::Copy(copy) => copy.check(topologies),
+            Self::Pairs(pairs) => pairs.check(topologies),
+        }
+    }
+
+    /// Does it, and tells `phases` how long its parts took.
+    pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
+        match self {
+            Self::Broadcast(broadcast) => broadcast.run(stage, phases).map(Table::Broadcast),
+            Self::Copy(copy) => copy.run(stage, phases).map(Table::Copy),
+            Self::Pairs(pairs) => pairs.run(stage, phases).map(Table::Pairs),
+        }
+    }
+}
+
+/// What was measured, beside what was published and what the wires allow.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Table {
+    /// Of [`Experiment::Broadcast`].
+    Broadcast(broadcast::Table),
+    /// Of [`Experiment::Copy`].
+    Copy(copy::Table),
+    /// Of [`Experiment::Pairs`].
+    Pairs(pairs::Table),
+}
+
+impl Table {
+    /// The first row that isn't as it should be, and why.
+    pub fn miss(&self) -> Option<String> {
+        match self {
+            Self::Broadcast(table) => table.miss(),
+            Self::Copy(table) => table.miss(),
+            Self::Pairs(table) => table.miss(),
+        }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broadcast(table) => table.fmt(f),
+            Self::Copy(table) => table.fmt(f),
+            Self::Pairs(table) => table.fmt(f),
+        }
+    }
+}

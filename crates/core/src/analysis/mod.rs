@@ -1,0 +1,3 @@
+//! What measurements say: pure functions from numbers to verdicts.
+
+pub mod pairs;

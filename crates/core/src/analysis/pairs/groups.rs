@@ -1,0 +1,71 @@
+//! Gathers slow pairs: both ways of one pair, or all pairs between two groups, have one cause.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::accuse::{Accusation, Part};
+use super::robust::median;
+
+/// What the slow ordered pairs `low` accuse; each has the logarithm of its share.
+pub(super) fn gathered(low: &[(usize, usize, f64)], bound: f64) -> Vec<Accusation> {
+    let rests: BTreeMap<(usize, usize), f64> =
+        low.iter().map(|&(from, to, rest)| ((from, to), rest)).collect();
+    let both_ways = |from, to| rests.contains_key(&(to, from)) && from < to;
+    let pairs: BTreeSet<(usize, usize)> =
+        rests.keys().copied().filter(|&(from, to)| both_ways(from, to)).collect();
+    let share = |pairs: &[(usize, usize)]| {
+        let both = pairs.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
+        median(both.filter_map(|way| rests.get(&way).copied()).collect()).unwrap_or(0.0).exp()
+    };
+    let mut accusations = Vec::new();
+    for component in components(&pairs) {
+        if let Some((one, other)) = sides(&component).filter(|_| component.len() > 1) {
+            let share = share(&component);
+            accusations.push(Accusation { part: Part::Between(one, other), share, bound });
+            continue;
+        }
+        accusations.extend(component.iter().map(|&pair| Accusation {
+            part: Part::Pair(pair.0, pair.1),
+            share: share(&[pair]),
+            bound,
+        }));
+    }
+    let one_way = rests.iter().filter(|((from, to), _)| !rests.contains_key(&(*to, *from)));
+    accusations.extend(one_way.map(|(&(from, to), rest)| Accusation {
+        part: Part::OneWay(from, to),
+        share: rest.exp(),
+        bound,
+    }));
+    accusations
+}
+
+/// The pairs parted so that no node is in two parts.
+fn components(pairs: &BTreeSet<(usize, usize)>) -> Vec<Vec<(usize, usize)>> {
+    let mut left = pairs.clone();
+    let mut components = Vec::new();
+    while let Some(first) = left.pop_first() {
+        let (mut component, mut nodes) = (vec![first], BTreeSet::from([first.0, first.1]));
+        while let Some(&next) = left.iter().find(|(a, b)| nodes.contains(a) || nodes.contains(b)) {
+            left.remove(&next);
+            nodes.extend([next.0, next.1]);
+            component.push(next);
+        }
+        component.sort_unstable();
+        components.push(component);
+    }
+    components
+}
+
+/// The two groups that connected pairs are between, if they are all pairs of one node of the one
+/// group and one of the other.
+fn sides(pairs: &[(usize, usize)]) -> Option<(Vec<usize>, Vec<usize>)> {
+    let first = pairs.first()?.0;
+    let other: BTreeSet<usize> = pairs
+        .iter()
+        .filter_map(|&(a, b)| if a == first { Some(b) } else { (b == first).then_some(a) })
+        .collect();
+    let all: BTreeSet<usize> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
+    let one: BTreeSet<usize> = all.difference(&other).copied().collect();
+    let is_between = |&(a, b): &(usize, usize)| one.contains(&a) == other.contains(&b);
+    let complete = pairs.len() == one.len() * other.len() && pairs.iter().all(is_between);
+    complete.then(|| (one.into_iter().collect(), other.into_iter().collect()))
+}

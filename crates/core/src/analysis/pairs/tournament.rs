@@ -1,0 +1,54 @@
+//! Every pair of nodes in rounds of pairs that have no node in common.
+
+/// Two nodes that are measured together, by their places in the list.
+pub type MatchUp = (usize, usize);
+
+/// A round-robin tournament of `nodes`: each pair meets in exactly one round, and no node is in two
+/// pairs of a round. `nodes - 1` rounds of `nodes / 2` pairs; an odd number takes one round more, and
+/// in each of them another node rests.
+///
+/// By the circle method: one place is fixed, the others move on around it (Kirkman 1847).
+#[must_use]
+pub fn rounds(nodes: usize) -> Vec<Vec<MatchUp>> {
+    if nodes < 2 {
+        return Vec::new();
+    }
+    let seats = nodes + nodes % 2;
+    let moving = seats - 1;
+    let round = |turn: usize| {
+        let fixed = (turn, moving);
+        let facing =
+            (1..seats / 2).map(|step| ((turn + step) % moving, (turn + moving - step) % moving));
+        let pairs = std::iter::once(fixed).chain(facing);
+        pairs.filter(|&(a, b)| a < nodes && b < nodes).map(|(a, b)| (a.min(b), a.max(b))).collect()
+    };
+    (0..moving).map(round).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_pair_meets_once_and_nobody_is_in_two_pairs_of_a_round() {
+        for nodes in 0..40 {
+            let rounds = rounds(nodes);
+            let odd = nodes % 2;
+            let expected = if nodes < 2 { 0 } else { nodes - 1 + odd };
+            assert_eq!(rounds.len(), expected, "{nodes} nodes");
+            let mut met = BTreeSet::new();
+            for round in &rounds {
+                let mut seen = BTreeSet::new();
+                assert_eq!(round.len(), (nodes - odd) / 2, "{nodes} nodes");
+                for &(a, b) in round {
+                    assert!(a < b && b < nodes, "{nodes} nodes: {a} and {b}");
+                    assert!(seen.insert(a) && seen.insert(b), "{nodes} nodes: {round:?}");
+                    assert!(met.insert((a, b)), "{nodes} nodes: {a} and {b} meet twice");
+                }
+            }
+            assert_eq!(met.len(), nodes * nodes.saturating_sub(1) / 2, "{nodes} nodes");
+        }
+    }
+}

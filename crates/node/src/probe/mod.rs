@@ -1,0 +1,15 @@
+//! Measuring what lies between two agents: they meet by the head's order, and measure.
+
+mod greeting;
+mod guest;
+mod head;
+pub mod ping;
+mod runner;
+
+pub use greeting::greet_guest;
+pub use guest::Invitation;
+pub use head::{Pair, PairEnd, Party};
+pub use runner::Running;
+
+/// How long the other agent may leave one without a sign.
+pub const SILENCE: std::time::Duration = std::time::Duration::from_secs(5);

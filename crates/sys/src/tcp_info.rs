@@ -1,0 +1,108 @@
+//! What the kernel knows of a connection: `TCP_INFO`, by the offsets of `struct tcp_info` in
+//! linux/tcp.h, which only ever grows at its end.
+
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+/// A connection's account, as its sending side sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// The time in which there was something to send, or something sent wasn't acknowledged yet.
+    pub busy: Duration,
+    /// Of it, the time in which the receiver's window was full: its reader was slow.
+    pub window_limited: Duration,
+    /// Of it, the time in which the own send buffer was full.
+    pub buffer_limited: Duration,
+    /// Segments with data that were sent, repeated ones included.
+    pub segments: u32,
+    /// Segments that were sent again.
+    pub retransmits: u32,
+    /// Segments that may be under way.
+    pub window: u32,
+    /// Smoothed round-trip time.
+    pub round_trip: Duration,
+    /// Bytes of data in a full segment.
+    pub segment_size: u32,
+}
+
+/// Bytes of `struct tcp_info` up to `tcpi_sndbuf_limited` and with it: Linux 4.10.
+const LENGTH: usize = 192;
+
+impl TcpInfo {
+    /// Asks for the account of a connection by TCP; one by MPTCP has none.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or is older than 4.10.
+    pub fn of(stream: &TcpStream) -> io::Result<Self> {
+        let mut bytes = [0_u8; LENGTH];
+        let mut length = LENGTH as libc::socklen_t;
+        // SAFETY: the descriptor is open for the call's duration (borrowed from `stream`), and the
+        // kernel writes at most `length` bytes to `bytes`, which has as many.
+        let result = unsafe {
+            libc::getsockopt(
+                stream.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                bytes.as_mut_ptr().cast(),
+                &raw mut length,
+            )
+        };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if (length as usize) < LENGTH {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        Ok(Self::parse(&bytes))
+    }
+
+    fn parse(bytes: &[u8; LENGTH]) -> Self {
+        let word = |at: usize| {
+            u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        let long = |at: usize| {
+            let (low, high) = (u64::from(word(at)), u64::from(word(at + 4)));
+            if cfg!(target_endian = "big") { low << 32 | high } else { high << 32 | low }
+        };
+        Self {
+            segment_size: word(16),
+            round_trip: Duration::from_micros(u64::from(word(68))),
+            window: word(80),
+            retransmits: word(100),
+            segments: word(156),
+            busy: Duration::from_micros(long(168)),
+            window_limited: Duration::from_micros(long(176)),
+            buffer_limited: Duration::from_micros(long(184)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_that_sleeps_shows_in_the_senders_account() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut receiver, _) = listener.accept().unwrap();
+        let reading = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            std::io::copy(&mut Read::by_ref(&mut receiver), &mut std::io::sink()).unwrap()
+        });
+        let chunk = vec![7; 16 << 20];
+        sender.write_all(&chunk).unwrap();
+        let info = TcpInfo::of(&sender).unwrap();
+        drop(sender);
+        assert_eq!(reading.join().unwrap(), 16 << 20);
+        assert!(info.window_limited >= Duration::from_millis(50), "{info:?}");
+        assert!(info.busy >= info.window_limited, "{info:?}");
+        assert!(info.segments > 100 && info.window > 0, "{info:?}");
+        assert!(info.segment_size > 500 && info.round_trip > Duration::ZERO, "{info:?}");
+    }
+}
