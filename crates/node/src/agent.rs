@@ -306,9 +306,7 @@ impl Agent {
     pub fn serve(self: &Arc<Self>, session: &Arc<Session>) {
         self.sessions.fetch_add(1, Ordering::AcqRel);
         let age_ns = clock::now_ns() - self.started_ns;
-        let links = self.parking.as_ref().map_or(0, |parking| parking.count());
-        let links = u32::try_from(links).unwrap_or(u32::MAX);
-        session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links });
+        session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: self.links() });
         let parts: Parts = Arc::default();
         let heart = Heart::start(Arc::clone(session), Arc::clone(&parts));
         let mut seat = None;
@@ -380,6 +378,12 @@ impl Agent {
             log(&format!("the head is gone: what isn't committed of {} is removed", part.name()));
             part.end(self);
         }
+    }
+
+    /// How many links stand here.
+    fn links(&self) -> u32 {
+        let links = self.parking.as_ref().map_or(0, |parking| parking.count());
+        u32::try_from(links).unwrap_or(u32::MAX)
     }
 
     fn queue(&self, session: &Arc<Session>, copy: Copy, bytes: u64) -> Seat {

@@ -193,7 +193,8 @@ mod tests {
     #[test]
     fn every_way_moves_every_block_once() {
         let path = std::env::temp_dir().join(format!("garland-drive-{}", std::process::id()));
-        let file = File::options().read(true).write(true).create(true).open(&path).unwrap();
+        let file =
+            File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         let stop = AtomicBool::new(false);
         type Way = fn(&Drive<'_>) -> io::Result<Moved>;

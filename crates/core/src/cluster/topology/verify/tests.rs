@@ -265,6 +265,7 @@ fn management_is_no_extra_link() {
     for node in 0..4 {
         let mut nic = actual.nics[0].clone();
         (nic.node, nic.name, nic.medium) = (node, "office0".to_owned(), 3);
+        nic.ethernet = super::super::Ethernet::of(100 + node);
         actual.nics.push(nic);
     }
     let mut observed = seen(&actual);
