@@ -60,6 +60,7 @@ fn help() {
       cp           Copy a file to every node: garland cp FILE 'n[01-20]:/path'
       exec         Run a command on every node; equal output is folded: garland exec 'n[01-20]' --
                    uptime
+      ping         Time small gets, puts and messages between nodes: garland ping 'n[1-2]' 0 64
       up           Start agents that stay, so that copies need no set-up
       down         End the agents that stay
       status       Show the agents that stay

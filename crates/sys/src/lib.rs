@@ -20,6 +20,7 @@ pub mod process;
 pub mod proxy;
 pub mod random;
 pub mod schedule;
+pub mod segment;
 pub mod signal;
 pub mod tcp;
 pub mod tcp_info;

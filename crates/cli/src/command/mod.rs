@@ -11,6 +11,7 @@ mod lab;
 mod lab_result;
 mod lab_run;
 mod net;
+mod ping;
 mod scenario;
 mod shell;
 mod standing_result;
@@ -29,6 +30,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     match &args.command {
         Command::Cp(cp) => cp::run(args, cp),
         Command::Exec(exec) => exec::run(args, exec),
+        Command::Ping(ping) => ping::run(args, ping),
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
@@ -54,11 +56,14 @@ fn has_result(command: &Command) -> bool {
         },
         Command::Cp(_)
         | Command::Exec(_)
+        | Command::Ping(_)
         | Command::Up(_)
         | Command::Down(_)
         | Command::Status(_)
         | Command::Scenario(_) => true,
-        Command::Net(net) => matches!(net.command, NetCommand::Show(_) | NetCommand::Size(_)),
+        Command::Net(net) => {
+            matches!(net.command, NetCommand::Show(_) | NetCommand::Size(_) | NetCommand::Verify(_))
+        }
         Command::Demo(_) | Command::Agent(_) | Command::Completions { .. } | Command::Man(_) => {
             false
         }

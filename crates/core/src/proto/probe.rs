@@ -58,7 +58,7 @@ pub enum Finding {
     Ping(PingTook),
     /// Nanoseconds that reading the clock takes, from a ping's initiator, once.
     Timer(u64),
-    /// What about this node may have an influence, in words: the first of each pair names it.
+    /// What about this node may have an influence: names and values, in words.
     Conditions(Vec<(String, String)>),
 }
 

@@ -1,5 +1,6 @@
 //! Measuring what lies between two agents: they meet by the head's order, and measure.
 
+mod conditions;
 mod greeting;
 mod guest;
 mod head;
@@ -11,5 +12,6 @@ pub use guest::Invitation;
 pub use head::{Pair, PairEnd, Party};
 pub use runner::Running;
 
-/// How long the other agent may leave one without a sign.
-pub const SILENCE: std::time::Duration = std::time::Duration::from_secs(5);
+/// How long the other agent may leave one without a sign: longer than the head takes to miss its
+/// heartbeats, since the head knows which of the two is gone.
+pub const SILENCE: std::time::Duration = std::time::Duration::from_secs(8);
