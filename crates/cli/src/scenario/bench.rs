@@ -22,6 +22,9 @@ use crate::run::Run;
 /// How often requests to end are looked for.
 const EVERY: Duration = Duration::from_millis(5);
 
+/// How often copies that seem too slow are made again: other programs use this machine as well.
+const AGAIN: u32 = 2;
+
 /// A lab and the folder of everything that is made for it.
 pub struct Bench<'a> {
     lab: Option<Lab>,
@@ -147,6 +150,21 @@ impl<'a> Bench<'a> {
             outputs.push(output.stdout);
         }
         Ok((outputs, whole))
+    }
+
+    /// Seconds of [`Bench::garlands`]; of several tries the least, when the first takes more than is
+    /// enough.
+    pub fn fastest(&self, commands: &[Vec<String>], enough_s: f64) -> Result<f64, Failure> {
+        let mut least = f64::INFINITY;
+        for _ in 0..=AGAIN {
+            self.go_on()?;
+            let (_, whole_ns) = self.garlands(commands)?;
+            least = least.min(whole_ns as f64 / 1e9);
+            if least <= enough_s {
+                break;
+            }
+        }
+        Ok(least)
     }
 
     fn start(&self, words: &[String]) -> io::Result<Child> {

@@ -13,9 +13,6 @@ use crate::failure::Failure;
 use crate::result::Phases;
 pub use table::{Row, Table};
 
-/// How often copies that seem too slow are made again: other programs use this machine as well.
-const AGAIN: u32 = 2;
-
 /// What is done and compared.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Pairs {
@@ -200,8 +197,7 @@ impl Copies<'_> {
         self.bench.garland(&["down", &receivers]).map(drop)
     }
 
-    /// Seconds from the first command's start to the last one's end; of several tries the fastest,
-    /// when the first is slow.
+    /// Seconds from the first command's start to the last one's end.
     fn fastest(&self, pairs: &[[String; 2]], bound_s: f64) -> Result<f64, Failure> {
         let commands: Vec<Vec<String>> = pairs
             .iter()
@@ -211,16 +207,6 @@ impl Copies<'_> {
                 words.map(str::to_owned).to_vec()
             })
             .collect();
-        let enough_s = bound_s / self.experiment.tolerance.least_of_bound;
-        let mut best = f64::INFINITY;
-        for _ in 0..=AGAIN {
-            self.bench.go_on()?;
-            let (_, whole_ns) = self.bench.garlands(&commands)?;
-            best = best.min(whole_ns as f64 / 1e9);
-            if best <= enough_s {
-                break;
-            }
-        }
-        Ok(best)
+        self.bench.fastest(&commands, bound_s / self.experiment.tolerance.least_of_bound)
     }
 }
