@@ -19,7 +19,8 @@ usage: cargo xtask <chore>
   tidy                check the house rules (directions, lengths, clocks, unsafe, names)
   test | ci           all checks and all tests, after installing what they need
   soak [MINUTES]      the tests again and again with other random cases (60 minutes)
-  bench chain         one file to N nodes, against peers (its own --help)";
+  bench chain         one file to N nodes, against peers (its own --help)
+  bench lab           how long labs take to come up and to go (its own --help)";
 
 fn main() -> ExitCode {
     // The benchmark's lab starts this program again, as its keeper.

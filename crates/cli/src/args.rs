@@ -328,6 +328,13 @@ pub struct What {
     /// The rate of every wire of that switch, such as 1gbit; unshaped without it.
     #[arg(long, conflicts_with = "topology")]
     pub rate: Option<String>,
+    /// Cable it wrongly, to try what finds it; more than once for more faults.
+    ///
+    /// swap:n2/eth0,n3/eth0 exchanges two NICs' cables; missing:n4/eth0 has one that leads nowhere;
+    /// extra:n2/eth7,n3/eth7 is one that isn't planned; slow:n5/eth0=10mbit and mtu:n6/eth0=1400 are
+    /// less than planned. Addresses and routes stay as planned.
+    #[arg(long, value_name = "FAULT")]
+    pub fault: Vec<String>,
 }
 
 /// The lab's commands.
@@ -409,6 +416,13 @@ pub enum NetCommand {
     Size(NetSize),
     /// Print, compare or install the network configuration of a topology's nodes
     Config(NetConfig),
+    /// Compare the real network with its plan: cables, rates, MTUs, routes
+    ///
+    /// An agent on every node of the topology sends probes by every NIC and listens on all. Swapped,
+    /// missing, extra and slow cables, half duplex, wrong MTUs and other routes than planned are
+    /// named by both ends; the exit code is 4 if there are any. Nodes are reached by their names as
+    /// by garland exec, or in the lab of this name if it was built from the same topology.
+    Verify(NetVerify),
     /// Keep the configuration that was installed: without this it is undone in time
     Confirm,
     /// Install, and undo unless confirmed (started by net config --install)
@@ -497,6 +511,19 @@ pub struct NetConfig {
     /// The root to compare with or install below; below another than / nothing is applied.
     #[arg(long, default_value = "/", value_name = "DIR")]
     pub root: PathBuf,
+}
+
+/// `garland net verify`.
+#[derive(Debug, ClapArgs)]
+pub struct NetVerify {
+    /// A topology file, or a scenario's name.
+    pub topology: String,
+    /// No progress.
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// How agents are started.
+    #[command(flatten)]
+    pub launch: Launch,
 }
 
 /// The formats of network configuration.

@@ -138,6 +138,8 @@ fn help_of_cp() {
                                  endpoint`); plain TCP where a kernel lacks it [default: for copies of
                                  one lane in labs that are bonded by subflows]
           --lab <NAME>           The lab that lab:.. nodes belong to [default: lab]
+          --from <NODE>          The lab's node that this command runs on and copies from, such as
+                                 lab:n3 [default: the lab's first]
           --local-root <DIR>     Where local[..] nodes have their folders [default: under Garland's
                                  state]
       -h, --help                 Print help (see more with '--help')

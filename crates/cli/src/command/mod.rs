@@ -61,7 +61,9 @@ fn has_result(command: &Command) -> bool {
         | Command::Down(_)
         | Command::Status(_)
         | Command::Scenario(_) => true,
-        Command::Net(net) => matches!(net.command, NetCommand::Show(_) | NetCommand::Size(_)),
+        Command::Net(net) => {
+            matches!(net.command, NetCommand::Show(_) | NetCommand::Size(_) | NetCommand::Verify(_))
+        }
         Command::Demo(_) | Command::Agent(_) | Command::Completions { .. } | Command::Man(_) => {
             false
         }

@@ -2,6 +2,6 @@
 
 pub mod output;
 pub mod progress;
-mod screen;
+pub mod screen;
 pub mod starting;
 pub mod verdicts;
