@@ -55,6 +55,7 @@ pub fn run(args: &Args, ping: &Ping) -> Result<Exit, Failure> {
         logs: run.folder().to_owned(),
         lab: lab.as_ref(),
         stay: None,
+        beside_wires: false,
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: args.json,
     };
