@@ -51,6 +51,8 @@ pub enum Command {
     Cp(Cp),
     /// Run a command on every node; equal output is folded: garland exec 'n[01-20]' -- uptime
     Exec(Exec),
+    /// Measure all wires: every pair of nodes, and name what is at fault: garland wires 'n[01-20]'
+    Wires(Wires),
     /// Time small gets, puts and messages between nodes: garland ping 'n[1-2]' 0 64
     Ping(Ping),
     /// Start agents that stay, so that copies need no set-up
@@ -183,6 +185,22 @@ pub struct Exec {
     /// The command and its arguments.
     #[arg(last = true, required = true)]
     pub command: Vec<OsString>,
+    /// How agents are started.
+    #[command(flatten)]
+    pub launch: Launch,
+}
+
+/// `garland wires`.
+#[derive(Debug, ClapArgs)]
+pub struct Wires {
+    /// The nodes, such as 'n[01-20]'; four at least, or none of them can be told from the others.
+    pub nodes: String,
+    /// The run to compare with [default: the last one of the same nodes].
+    #[arg(long, value_name = "RUN")]
+    pub baseline: Option<String>,
+    /// How many streams are sent at once where several are.
+    #[arg(long, default_value_t = 4, value_name = "K", value_parser = value_parser!(u16).range(1..=32))]
+    pub streams: u16,
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,

@@ -60,6 +60,8 @@ fn help() {
       cp           Copy a file to every node: garland cp FILE 'n[01-20]:/path'
       exec         Run a command on every node; equal output is folded: garland exec 'n[01-20]' --
                    uptime
+      wires        Measure all wires: every pair of nodes, and name what is at fault: garland wires
+                   'n[01-20]'
       ping         Time small gets, puts and messages between nodes: garland ping 'n[1-2]' 0 64
       up           Start agents that stay, so that copies need no set-up
       down         End the agents that stay

@@ -17,6 +17,7 @@ pub mod packet;
 pub mod pinning;
 pub mod pipe;
 pub mod process;
+pub mod processors;
 pub mod proxy;
 pub mod random;
 pub mod schedule;

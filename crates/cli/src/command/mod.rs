@@ -17,6 +17,7 @@ mod shell;
 mod standing_result;
 mod status;
 mod up;
+mod wires;
 
 use crate::args::{Args, Command, LabCommand, NetCommand};
 use crate::failure::{Exit, Failure};
@@ -30,6 +31,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     match &args.command {
         Command::Cp(cp) => cp::run(args, cp),
         Command::Exec(exec) => exec::run(args, exec),
+        Command::Wires(wires) => wires::run(args, wires),
         Command::Ping(ping) => ping::run(args, ping),
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
@@ -56,6 +58,7 @@ fn has_result(command: &Command) -> bool {
         },
         Command::Cp(_)
         | Command::Exec(_)
+        | Command::Wires(_)
         | Command::Ping(_)
         | Command::Up(_)
         | Command::Down(_)

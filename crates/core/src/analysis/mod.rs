@@ -1,4 +1,5 @@
-//! What measurements mean: pure functions from numbers to verdicts. Samples are whole nanoseconds.
+//! What measurements mean: distributions, the parameters of LogGP, the knee of a curve, and who of
+//! many is at fault. Numbers in, numbers out; samples are whole nanoseconds.
 
 mod histogram;
 mod knee;

@@ -131,7 +131,7 @@ impl Lab {
             all_pairs: topology.nodes.len() * (topology.nodes.len() - 1),
             ..Report::default()
         };
-        let started = audit::Processors::now();
+        let started = garland_sys::processors::Processors::now();
         let singles = singles::plan(topology, &ways, &shaping);
         for group in rounds::side_by_side(singles, &shaping) {
             self.check_media(&group, &mut report)?;
@@ -151,7 +151,7 @@ impl Lab {
             all_pairs: topology.nodes.len() * (topology.nodes.len() - 1),
             ..Report::default()
         };
-        let started = audit::Processors::now();
+        let started = garland_sys::processors::Processors::now();
         self.check_pairs(&pairs::one(topology, from, to), &mut report)?;
         report.busy = started.busy_since();
         Ok(report)

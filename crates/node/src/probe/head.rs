@@ -81,6 +81,12 @@ impl Party {
         Self { board: Switchboard::new(connections), addresses, heard }
     }
 
+    /// Whether there is still a channel to a node's agent.
+    #[must_use]
+    pub fn has(&self, node: usize) -> bool {
+        self.board.has(place(node))
+    }
+
     /// Lets all `pairs` meet at once; `found` gets (the pair's place, the node's place, what it
     /// found) as it comes. How each ended, in their order.
     ///

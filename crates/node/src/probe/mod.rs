@@ -6,6 +6,7 @@ mod guest;
 mod head;
 pub mod ping;
 mod runner;
+mod stream;
 
 pub use greeting::greet_guest;
 pub use guest::Invitation;

@@ -128,6 +128,8 @@ impl PairResult {
             Finding::Timer(ns) => self.timer_ns = Some(ns),
             Finding::Conditions(more) if is_first => self.from_conditions.extend(more),
             Finding::Conditions(more) => self.to_conditions.extend(more),
+            // No stream was asked for.
+            Finding::StreamCame(_) | Finding::StreamWent(_) => {}
         }
     }
 
