@@ -334,9 +334,7 @@ impl Agent {
                 Ok(ToAgent::Probe(meeting)) => {
                     probe::Running::begin(self, session, *meeting, &mut meetings);
                 }
-                Ok(ToAgent::EndProbe(id)) => {
-                    meetings.extract_if(.., |m| m.is(id)).for_each(probe::Running::end);
-                }
+                Ok(ToAgent::EndProbe(id)) => probe::Running::end_one(&mut meetings, id),
                 Ok(ToAgent::Shutdown) => break true,
                 Ok(ToAgent::Queue(copy, bytes)) => seat = Some(self.queue(session, copy, bytes)),
                 Ok(ToAgent::Begin(begin)) => {

@@ -74,9 +74,9 @@ impl Running {
         running.push(Self { place, thread });
     }
 
-    /// Whether it is this meeting.
-    pub fn is(&self, id: Copy) -> bool {
-        self.place.id == id
+    /// Ends the meeting `id`, if it is still among those that are `running`.
+    pub fn end_one(running: &mut Vec<Self>, id: Copy) {
+        running.extract_if(.., |meeting| meeting.place.id == id).for_each(Self::end);
     }
 
     /// Ends it, and waits for that.
