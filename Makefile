@@ -16,9 +16,10 @@ tidy:
 soak:
 	cargo xtask soak $(MINUTES)
 
-# The copy against its peers; writes benches/results/.
+# The copy against its peers, and labs up and down; writes benches/results/.
 bench:
 	cargo xtask bench chain
+	cargo xtask bench lab
 
 install:
 	cargo install --locked --path crates/cli

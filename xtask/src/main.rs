@@ -20,6 +20,7 @@ usage: cargo xtask <chore>
   test | ci           all checks and all tests, after installing what they need
   soak [MINUTES]      the tests again and again with other random cases (60 minutes)
   bench chain         one file to N nodes, against peers (its own --help)
+  bench lab           how long labs take to come up and to go (its own --help)
   bench disk          a disk's figures, beside fio's";
 
 fn main() -> ExitCode {

@@ -51,6 +51,10 @@ pub enum Command {
     Cp(Cp),
     /// Run a command on every node; equal output is folded: garland exec 'n[01-20]' -- uptime
     Exec(Exec),
+    /// Measure all wires: every pair of nodes, and name what is at fault: garland wires 'n[01-20]'
+    Wires(Wires),
+    /// Time small gets, puts and messages between nodes: garland ping 'n[1-2]' 0 64
+    Ping(Ping),
     /// Measure the disk under a path on every node: garland disk 'n[01-20]:/scratch'
     Disk(Disk),
     /// Start agents that stay, so that copies need no set-up
@@ -188,6 +192,109 @@ pub struct Exec {
     pub launch: Launch,
 }
 
+/// `garland wires`.
+#[derive(Debug, ClapArgs)]
+pub struct Wires {
+    /// The nodes, such as 'n[01-20]'; four at least, or none of them can be told from the others.
+    pub nodes: String,
+    /// The run to compare with [default: the last one of the same nodes].
+    #[arg(long, value_name = "RUN")]
+    pub baseline: Option<String>,
+    /// How many streams are sent at once where several are.
+    #[arg(long, default_value_t = 4, value_name = "K", value_parser = value_parser!(u16).range(1..=32))]
+    pub streams: u16,
+    /// How agents are started.
+    #[command(flatten)]
+    pub launch: Launch,
+}
+
+/// `garland ping`.
+#[derive(Debug, ClapArgs)]
+pub struct Ping {
+    /// The nodes, such as 'n[1-2]': the first one asks each of the others in turn.
+    pub nodes: String,
+    /// The bytes of an operation, such as 8 or 64KiB [default: 8].
+    pub min: Option<String>,
+    /// Sizes double from MIN up to this one.
+    pub max: Option<String>,
+    /// What an operation is.
+    #[arg(short, long, value_enum, default_value = "get")]
+    pub function: PingFunction,
+    /// How many are in flight at a time: N, or N..M for all doublings [default: 1; with --rate 64].
+    #[arg(short = 'b', long, value_name = "N", conflicts_with = "sweep")]
+    pub in_flight: Option<String>,
+    /// How many operations each line is for [default: until the median is known within 1 %].
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = value_parser!(u32).range(1..))]
+    pub count: Option<u32>,
+    /// Seconds that a line may take.
+    #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
+    pub time: f64,
+    /// Begin so many operations a second, whatever becomes of them, and measure from when each was
+    /// to begin.
+    #[arg(long, value_name = "PER-SECOND", conflicts_with = "sweep", value_parser = value_parser!(u32).range(1..))]
+    pub rate: Option<u32>,
+    /// Go through 1 to 64 in flight and many sizes: LogGP, the knee, and what binds there.
+    #[arg(long)]
+    pub sweep: bool,
+    /// What it goes by.
+    #[arg(long, value_enum, default_value = "tcp")]
+    pub transport: PingTransport,
+    /// How the first node waits for answers.
+    #[arg(long, value_enum, default_value = "block")]
+    pub wait: PingWaiting,
+    /// What the others do until they are asked [default: idle with --wait poll, else asleep].
+    #[arg(long, value_enum)]
+    pub target: Option<PingTarget>,
+    /// The CPUs to stay on, of the first node and of the others.
+    #[arg(long, value_name = "CPU,CPU")]
+    pub pin: Option<String>,
+    /// How agents are started.
+    #[command(flatten)]
+    pub launch: Launch,
+}
+
+/// What `garland ping` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PingFunction {
+    /// Fetch the other node's bytes; the time until they are here.
+    Get,
+    /// Put bytes into the other node's memory; the time until that is certain.
+    Put,
+    /// A message there and one back; half of that time.
+    Msg,
+}
+
+/// What `garland ping` goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PingTransport {
+    /// A TCP connection: the other CPU serves gets and puts.
+    Tcp,
+    /// Memory that agents of one machine share.
+    Shm,
+    /// A libfabric provider.
+    Fabric,
+}
+
+/// How one waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PingWaiting {
+    /// Asleep in the kernel.
+    Block,
+    /// Looking again and again.
+    Poll,
+}
+
+/// What a target does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PingTarget {
+    /// It looks again and again whether it is asked.
+    Idle,
+    /// It sleeps in the kernel.
+    Asleep,
+    /// It sleeps, and other work keeps all its CPUs busy.
+    Busy,
+}
+
 /// `garland disk`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = DISK_HELP)]
@@ -274,6 +381,13 @@ pub struct What {
     /// The rate of every wire of that switch, such as 1gbit; unshaped without it.
     #[arg(long, conflicts_with = "topology")]
     pub rate: Option<String>,
+    /// Cable it wrongly, to try what finds it; more than once for more faults.
+    ///
+    /// swap:n2/eth0,n3/eth0 exchanges two NICs' cables; missing:n4/eth0 has one that leads nowhere;
+    /// extra:n2/eth7,n3/eth7 is one that isn't planned; slow:n5/eth0=10mbit and mtu:n6/eth0=1400 are
+    /// less than planned. Addresses and routes stay as planned.
+    #[arg(long, value_name = "FAULT")]
+    pub fault: Vec<String>,
 }
 
 /// The lab's commands.
@@ -355,6 +469,13 @@ pub enum NetCommand {
     Size(NetSize),
     /// Print, compare or install the network configuration of a topology's nodes
     Config(NetConfig),
+    /// Compare the real network with its plan: cables, rates, MTUs, routes
+    ///
+    /// An agent on every node of the topology sends probes by every NIC and listens on all. Swapped,
+    /// missing, extra and slow cables, half duplex, wrong MTUs and other routes than planned are
+    /// named by both ends; the exit code is 4 if there are any. Nodes are reached by their names as
+    /// by garland exec, or in the lab of this name if it was built from the same topology.
+    Verify(NetVerify),
     /// Keep the configuration that was installed: without this it is undone in time
     Confirm,
     /// Install, and undo unless confirmed (started by net config --install)
@@ -443,6 +564,19 @@ pub struct NetConfig {
     /// The root to compare with or install below; below another than / nothing is applied.
     #[arg(long, default_value = "/", value_name = "DIR")]
     pub root: PathBuf,
+}
+
+/// `garland net verify`.
+#[derive(Debug, ClapArgs)]
+pub struct NetVerify {
+    /// A topology file, or a scenario's name.
+    pub topology: String,
+    /// No progress.
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// How agents are started.
+    #[command(flatten)]
+    pub launch: Launch,
 }
 
 /// The formats of network configuration.

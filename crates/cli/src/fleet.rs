@@ -10,8 +10,8 @@ use garland_core::cluster::{Cluster, Node};
 use garland_core::proto::{KeyPair, ToAgent};
 use garland_lab::Lab;
 use garland_node::Agent;
-use garland_sys::clock;
 use garland_sys::signal::Interrupts;
+use garland_sys::{clock, process};
 
 use crate::args::Launch;
 use crate::at_once::at_once;
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::launch::{HURRY, Launched, LaunchedChild, Orders, Ways, Will, lab, local};
 use crate::nodes;
 use crate::places::Places;
-use crate::reach;
+use crate::reach::{self, Unreached};
 use crate::standing::{Shelf, Standing};
 use crate::ui::starting;
 
@@ -43,6 +43,9 @@ pub struct Muster<'a> {
     pub interrupts: Option<Arc<Interrupts>>,
     /// Without a word on the terminal.
     pub quiet: bool,
+    /// What they are started for is the network itself: a lab's agents are spoken to beside its
+    /// wires, and this machine, if it is one of the nodes, has its agent started without ssh.
+    pub beside_wires: bool,
 }
 
 /// What every node's enlisting needs.
@@ -148,6 +151,9 @@ impl Muster<'_> {
     /// by no other node.
     fn turn_down_loopbacks(&self, fleet: &mut Fleet, shelf: &Shelf) {
         let is_loopback = |agent: &Agent| agent.addresses.iter().any(|at| at.ip().is_loopback());
+        if self.beside_wires {
+            return;
+        }
         let others = self.nodes.iter().zip(&fleet.agents);
         let mut others = others.filter(|(node, _)| self.is_real(node));
         if !others.any(|(_, agent)| agent.as_ref().is_ok_and(|agent| !is_loopback(agent))) {
@@ -172,7 +178,7 @@ impl Muster<'_> {
         let Recruiter { keys, orders, ways, shelf } = *recruiter;
         orders.will.check()?;
         if let Some(standing) = Standing::find(shelf, &node.name) {
-            match standing.connect(keys) {
+            match self.connect(node, &standing, keys) {
                 Ok(agent) => return Ok((agent, None)),
                 // Its time was over, or its machine was started anew.
                 Err(_) => standing.forget(shelf),
@@ -180,14 +186,32 @@ impl Muster<'_> {
         }
         let launched = self.start(node, orders, ways)?;
         let standing = Standing::of(&node.name, &launched);
-        let agent = standing.connect(keys).map_err(|error| match self.is_real(node) {
-            true => error.after_login(),
-            false => error.to_string(),
-        })?;
+        let agent =
+            self.connect(node, &standing, keys).map_err(|error| match self.is_real(node) {
+                true => error.after_login(),
+                false => error.to_string(),
+            })?;
         if self.stay.is_some() {
             standing.keep(shelf)?;
         }
         Ok((agent, launched.child))
+    }
+
+    fn connect(
+        &self,
+        node: &Node,
+        standing: &Standing,
+        keys: &KeyPair,
+    ) -> Result<Agent, Unreached> {
+        match self.lab {
+            Some(lab) if self.beside_wires => lab::connect_beside(lab, &node.name, standing, keys),
+            _ => standing.connect(keys),
+        }
+    }
+
+    /// Whether it is this machine, whose agent needs no ssh.
+    fn is_own(&self, node: &Node) -> bool {
+        self.beside_wires && self.is_real(node) && node.name == process::host_name()
     }
 
     fn start(&self, node: &Node, orders: &Orders, ways: &Ways<'_>) -> Result<Launched, String> {
@@ -197,7 +221,7 @@ impl Muster<'_> {
             None => self.logs.clone(),
         };
         let log = folder.join(format!("{}.log", node.name.replace(['/', ':'], "_")));
-        if nodes::is_local(&node.name) {
+        if nodes::is_local(&node.name) || self.is_own(node) {
             let root = local_root(self.places, self.launch.local_root.as_deref(), &node.name)?;
             return local::launch(&node.name, &root, orders, &log);
         }

@@ -12,6 +12,9 @@ pub enum Unreached {
     /// Its record is no good.
     #[error("its record has no address")]
     NoAddress,
+    /// Its lab can't be entered.
+    #[error("{0}")]
+    Beside(String),
     /// It can't be spoken to.
     #[error(transparent)]
     Connection(#[from] ConnectionError),
@@ -33,7 +36,7 @@ impl Unreached {
                 error.kind() == ErrorKind::ConnectionRefused
             }
             Self::Connection(ConnectionError::WrongKey(_)) => true,
-            Self::NoAddress | Self::Connection(_) => false,
+            Self::NoAddress | Self::Beside(_) | Self::Connection(_) => false,
         }
     }
 

@@ -91,6 +91,16 @@ impl Standing {
         let connection = connect_agent(first, keys, &self.key, CONNECT)?;
         Ok(Agent { connection, addresses })
     }
+
+    /// Connects to the agent at an address that only this process knows it by.
+    ///
+    /// # Errors
+    /// As [`Standing::connect`].
+    pub fn connect_at(&self, address: IpAddr, keys: &KeyPair) -> Result<Agent, Unreached> {
+        let address = SocketAddr::new(address, self.port);
+        let connection = connect_agent(address, keys, &self.key, CONNECT)?;
+        Ok(Agent { connection, addresses: vec![address] })
+    }
 }
 
 /// Where records stand: one folder for real nodes, and one for each lab, whose nodes have the same

@@ -60,6 +60,9 @@ fn help() {
       cp           Copy a file to every node: garland cp FILE 'n[01-20]:/path'
       exec         Run a command on every node; equal output is folded: garland exec 'n[01-20]' --
                    uptime
+      wires        Measure all wires: every pair of nodes, and name what is at fault: garland wires
+                   'n[01-20]'
+      ping         Time small gets, puts and messages between nodes: garland ping 'n[1-2]' 0 64
       up           Start agents that stay, so that copies need no set-up
       down         End the agents that stay
       status       Show the agents that stay
@@ -137,6 +140,8 @@ fn help_of_cp() {
                                  endpoint`); plain TCP where a kernel lacks it [default: for copies of
                                  one lane in labs that are bonded by subflows]
           --lab <NAME>           The lab that lab:.. nodes belong to [default: lab]
+          --from <NODE>          The lab's node that this command runs on and copies from, such as
+                                 lab:n3 [default: the lab's first]
           --local-root <DIR>     Where local[..] nodes have their folders [default: under Garland's
                                  state]
       -h, --help                 Print help (see more with '--help')

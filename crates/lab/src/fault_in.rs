@@ -13,7 +13,12 @@ pub(crate) fn topology(topology: &Topology) -> Option<String> {
     if let Err(fault) = topology.check() {
         return Some(fault.to_string());
     }
-    devices(topology).or_else(|| bond::fault(topology)).or_else(|| media(topology))
+    bond::fault(topology).or_else(|| cabling(topology))
+}
+
+/// The first thing that is wrong with devices and media, whether planned like that or not.
+pub(crate) fn cabling(topology: &Topology) -> Option<String> {
+    devices(topology).or_else(|| media(topology))
 }
 
 /// Below `net.ipv4.conf`, where every device has settings, two names stand for all devices.

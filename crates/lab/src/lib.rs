@@ -32,6 +32,7 @@ mod route;
 mod shape;
 pub mod shaping;
 mod share;
+pub mod slow;
 mod spec;
 mod state;
 mod status;

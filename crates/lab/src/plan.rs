@@ -95,7 +95,7 @@ impl fmt::Display for Step {
 /// The steps that build what `spec` describes: the media first, then the nodes and their cables,
 /// then what slows the media, then what each node knows of its network.
 pub fn steps(spec: &Spec) -> Vec<Step> {
-    let topology = &spec.topology;
+    let topology = &spec.cabled();
     let shaping = Shaping::of(topology);
     let mut steps = medium::bridges(topology);
     steps.extend(topology.nodes.iter().map(|node| Step::Namespace { node: node.name.clone() }));
@@ -123,7 +123,7 @@ mod tests {
 
     /// The steps of a topology, without what every node's settings have in common.
     fn of(topology: Topology) -> String {
-        let spec = Spec { name: "lab".to_owned(), topology, roots: None };
+        let spec = Spec { name: "lab".to_owned(), topology, roots: None, faults: Vec::new() };
         spec.validate().unwrap();
         let common = ["_media sysctl", "disable_ipv6", "tcp_rmem", "tcp_wmem", "set lo up"];
         let all = lines(&spec);

@@ -11,6 +11,11 @@ impl Spec {
     pub fn switch(name: &str, nodes: u32, rate: Option<u64>) -> Spec {
         let rate = rate.map(Rate::from_bits_per_second);
         let basis = Basis { rate, ..Basis::numbered("switch", nodes) };
-        Spec { name: name.to_owned(), topology: switch(&basis, None), roots: None }
+        Spec {
+            name: name.to_owned(),
+            topology: switch(&basis, None),
+            roots: None,
+            faults: Vec::new(),
+        }
     }
 }

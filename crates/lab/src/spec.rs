@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use garland_core::cluster::nodelist::fold;
 use garland_core::cluster::topology::Topology;
+use garland_core::cluster::topology::miswiring::{Miswiring, miswired};
 use serde::{Deserialize, Serialize};
 
 use crate::{LabError, fault_in, medium, shaping};
@@ -19,6 +20,9 @@ pub struct Spec {
     /// Where the nodes' root folders go, when not under the lab's own directory: on `/dev/shm`, for
     /// instance, so that a benchmark meets no disk. A folder `garland-lab-NAME` is made there.
     pub roots: Option<PathBuf>,
+    /// How its cabling differs from the topology, whose addresses and routes it has all the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Miswiring>,
 }
 
 impl Spec {
@@ -53,7 +57,7 @@ impl Spec {
     /// Gbit/s of links a processor.
     pub fn cautions(&self, cpus: usize) -> Vec<String> {
         let mut cautions = Vec::new();
-        let all = shaping::load(&self.topology);
+        let all = shaping::load(&self.cabled());
         let able = 10_000_000_000 * cpus as u64;
         if all > able {
             cautions.push(format!(
@@ -74,8 +78,19 @@ impl Spec {
         cautions
     }
 
+    /// The topology as it is cabled: as planned, but for the faults.
+    pub fn cabled(&self) -> Topology {
+        // One that can't be isn't valid.
+        miswired(&self.topology, &self.faults).unwrap_or_else(|_| self.topology.clone())
+    }
+
     fn fault(&self) -> Option<String> {
-        name_fault(&self.name).map(str::to_owned).or_else(|| fault_in::topology(&self.topology))
+        let name = name_fault(&self.name).map(str::to_owned);
+        let planned = name.or_else(|| fault_in::topology(&self.topology));
+        planned.or_else(|| match miswired(&self.topology, &self.faults) {
+            Ok(cabled) => fault_in::cabling(&cabled),
+            Err(error) => Some(error.to_string()),
+        })
     }
 }
 

@@ -137,6 +137,35 @@ pub fn receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
+/// Takes what has come in, at most `buffer`'s length, without waiting: `None` when nothing has, 0
+/// at the stream's end.
+///
+/// # Errors
+/// When the connection broke.
+pub fn try_receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    use rustix::io::Errno;
+    use rustix::net::RecvFlags;
+    match rustix::net::recv(stream, buffer, RecvFlags::DONTWAIT) {
+        Ok((received, _)) => Ok(Some(received)),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Sends what the socket takes of `bytes` without waiting: `None` when it takes nothing.
+///
+/// # Errors
+/// When the connection broke.
+pub fn try_send(stream: &TcpStream, bytes: &[u8]) -> io::Result<Option<usize>> {
+    use rustix::io::Errno;
+    use rustix::net::SendFlags;
+    match rustix::net::send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+        Ok(sent) => Ok(Some(sent)),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Lets the kernel's keep-alive notice a peer that vanished while nothing is sent: after about
 /// 15 s.
 ///

@@ -93,7 +93,7 @@ mod tests {
         let (mut receiver, _) = listener.accept().unwrap();
         let reading = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(100));
-            std::io::copy(&mut Read::by_ref(&mut receiver), &mut std::io::sink()).unwrap()
+            io::copy(&mut Read::by_ref(&mut receiver), &mut io::sink()).unwrap()
         });
         let chunk = vec![7; 16 << 20];
         sender.write_all(&chunk).unwrap();

@@ -46,7 +46,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
 }
 
 /// Builds what is measured, as it would be shipped.
-fn build(root: &Path) -> Result<()> {
+pub(super) fn build(root: &Path) -> Result<()> {
     let status = Command::new(env!("CARGO"))
         .current_dir(root)
         .args(["build", "--quiet", "--release", "--locked", "--package", "garland"])

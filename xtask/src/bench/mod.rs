@@ -1,9 +1,10 @@
-//! Benchmarks against peers, measured in the same run on the same emulated cluster.
+//! Benchmarks: of copies against peers, in the same run on the same emulated cluster, and of labs.
 
 mod chain;
 mod cpu;
 mod disk;
 mod field;
+mod lab;
 mod link;
 mod machine;
 mod memory;
@@ -26,17 +27,22 @@ use anyhow::{Result, bail};
 /// When the words make no sense, the emulated cluster can't be set up, or a peer failed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     match args.split_first() {
+        Some((name, rest)) if name == "lab" && rest.iter().any(|word| word == "--help") => {
+            println!("{}", lab::USAGE);
+            Ok(())
+        }
+        Some((name, rest)) if name == "disk" && rest.iter().any(|word| word == "--help") => {
+            println!("{}", disk::USAGE);
+            Ok(())
+        }
         Some((_, rest)) if rest.iter().any(|word| word == "--help") => {
-            println!("{}\n\n{}", options::USAGE, disk::USAGE);
+            println!("{}", options::USAGE);
             Ok(())
         }
         Some((name, rest)) if name == field::SHELL => field::shell(rest),
         Some((name, rest)) if name == "chain" => chain::run(root, rest),
         Some((name, rest)) if name == "disk" => disk::run(root, rest),
-        _ => bail!(
-            "which benchmark? there are: chain, disk\n\n{}\n\n{}",
-            options::USAGE,
-            disk::USAGE
-        ),
+        Some((name, rest)) if name == "lab" => lab::run(root, rest),
+        _ => bail!("which benchmark?\n\n{}\n\n{}\n\n{}", options::USAGE, lab::USAGE, disk::USAGE),
     }
 }

@@ -14,6 +14,9 @@ const CASES: u32 = 4096;
 /// Simulated copies of each kind in a round; the default of a single test run is 2000.
 const COPIES: u32 = 20_000;
 
+/// How often a healthy lab is measured by `garland wires`; in a single test run it is 3 times.
+const HEALTHY: u32 = 20;
+
 /// Runs rounds of all tests for at least `minutes`. Properties get more cases (`PROPTEST_CASES`), the
 /// simulator more copies from a seed of chance on (`GARLAND_SIM_SEEDS`), and tests that choose at
 /// random find the round's seed in `GARLAND_SOAK` to begin elsewhere.
@@ -44,10 +47,11 @@ fn seed() -> u32 {
 }
 
 /// What a round's tests find in their environment.
-fn variables(seed: u32) -> [(&'static str, String); 3] {
+fn variables(seed: u32) -> [(&'static str, String); 4] {
     [
         ("PROPTEST_CASES", CASES.to_string()),
         ("GARLAND_SOAK", seed.to_string()),
         ("GARLAND_SIM_SEEDS", format!("{seed}+{COPIES}")),
+        ("GARLAND_WIRES_RUNS", HEALTHY.to_string()),
     ]
 }

@@ -62,6 +62,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         stay: None,
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: cp.quiet || args.json,
+        beside_wires: false,
     };
     let fleet = muster.assemble()?;
     let mptcp = cp.launch.speaks_mptcp(lab.as_ref(), plan.lanes.len());

@@ -44,6 +44,7 @@ pub fn run(args: &Args, disk: &Disk) -> Result<Exit, Failure> {
         lab: lab.as_ref(),
         stay: None,
         interrupts: Some(Arc::clone(&interrupts)),
+        beside_wires: false,
         quiet: args.json,
     };
     let fleet = muster.assemble()?;

@@ -63,6 +63,7 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
         stay: None,
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: args.json,
+        beside_wires: false,
     };
     let fleet = muster.assemble()?;
     phases.end("set-up");

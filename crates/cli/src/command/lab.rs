@@ -47,11 +47,13 @@ pub fn run(args: &Args, command: &LabCommand) -> Result<Exit, Failure> {
 fn spec(what: &What, lab: &str, roots: Option<PathBuf>) -> Result<Spec, Failure> {
     let rate = what.rate.as_deref().map(str::parse::<Rate>).transpose();
     let rate = rate.map_err(Failure::usage)?.map(|rate| rate.bits_per_second());
+    let faults = what.fault.iter().map(|fault| fault.parse()).collect::<Result<Vec<_>, _>>();
+    let faults = faults.map_err(Failure::usage)?;
     let spec = match (&what.topology, what.nodes) {
         (Some(argument), _) => {
-            Spec { name: lab.to_owned(), topology: topology::load(argument)?, roots }
+            Spec { name: lab.to_owned(), topology: topology::load(argument)?, roots, faults }
         }
-        (None, Some(nodes)) => Spec { roots, ..Spec::switch(lab, nodes, rate) },
+        (None, Some(nodes)) => Spec { roots, faults, ..Spec::switch(lab, nodes, rate) },
         (None, None) => return Err(Failure::usage("say what to emulate: a topology, or --nodes")),
     };
     spec.validate().map_err(Failure::usage)?;

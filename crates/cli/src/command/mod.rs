@@ -15,11 +15,13 @@ mod lab;
 mod lab_result;
 mod lab_run;
 mod net;
+mod ping;
 mod scenario;
 mod shell;
 mod standing_result;
 mod status;
 mod up;
+mod wires;
 
 use crate::args::{Args, Command, LabCommand, NetCommand};
 use crate::failure::{Exit, Failure};
@@ -33,6 +35,8 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     match &args.command {
         Command::Cp(cp) => cp::run(args, cp),
         Command::Exec(exec) => exec::run(args, exec),
+        Command::Wires(wires) => wires::run(args, wires),
+        Command::Ping(ping) => ping::run(args, ping),
         Command::Disk(disk) => disk::run(args, disk),
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
@@ -60,11 +64,15 @@ fn has_result(command: &Command) -> bool {
         Command::Cp(_)
         | Command::Exec(_)
         | Command::Disk(_)
+        | Command::Wires(_)
+        | Command::Ping(_)
         | Command::Up(_)
         | Command::Down(_)
         | Command::Status(_)
         | Command::Scenario(_) => true,
-        Command::Net(net) => matches!(net.command, NetCommand::Show(_) | NetCommand::Size(_)),
+        Command::Net(net) => {
+            matches!(net.command, NetCommand::Show(_) | NetCommand::Size(_) | NetCommand::Verify(_))
+        }
         Command::Demo(_) | Command::Agent(_) | Command::Completions { .. } | Command::Man(_) => {
             false
         }

@@ -31,6 +31,7 @@ pub fn run(args: &Args, up: &Up) -> Result<Exit, Failure> {
         stay: Some(up.idle),
         interrupts: None,
         quiet: args.json,
+        beside_wires: false,
     };
     phases.end("set-up");
     let fleet = muster.assemble()?;

@@ -1,10 +1,12 @@
 //! Agents in the nodes of a lab, which are named `lab:n3` so that they can't be taken for real ones.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 use garland_core::cluster::Node;
+use garland_core::proto::KeyPair;
 use garland_lab::{Lab, StateDir};
+use garland_node::Agent;
 
 use super::local::own_binary;
 use super::{Launched, Orders, start_confined};
@@ -12,6 +14,8 @@ use crate::args::Launch;
 use crate::failure::Failure;
 use crate::nodes::LAB_PREFIX;
 use crate::places::Places;
+use crate::reach::Unreached;
+use crate::standing::Standing;
 
 /// Where labs are recorded.
 pub fn state(places: &Places) -> Result<StateDir, Failure> {
@@ -82,6 +86,19 @@ impl Launch {
     pub fn speaks_mptcp(&self, lab: Option<&Lab>, lanes: usize) -> bool {
         self.mptcp || lanes == 1 && lab.is_some_and(Lab::wants_mptcp)
     }
+}
+
+/// Connects to the agent of the lab's node `name` beside all wires, as over a network of its own for
+/// management: whether the wires are as they should be doesn't matter.
+pub fn connect_beside(
+    lab: &Lab,
+    name: &str,
+    standing: &Standing,
+    keys: &KeyPair,
+) -> Result<Agent, Unreached> {
+    let node = name.strip_prefix(LAB_PREFIX).unwrap_or(name);
+    let connected = lab.within(node, || standing.connect_at(IpAddr::V4(Ipv4Addr::LOCALHOST), keys));
+    connected.map_err(|error| Unreached::Beside(error.to_string()))?
 }
 
 /// Starts the agent of the lab's node `name` (with its prefix), confined to the node's folder.

@@ -34,7 +34,7 @@ pub struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// The lab of a topology, as all benches name it.
     pub fn spec(topology: &Topology) -> Spec {
-        Spec { name: "lab".to_owned(), topology: topology.clone(), roots: None }
+        Spec { name: "lab".to_owned(), topology: topology.clone(), roots: None, faults: Vec::new() }
     }
 
     /// Builds the lab, with folders for `room` bytes.

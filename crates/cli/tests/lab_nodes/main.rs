@@ -2,6 +2,7 @@
 //! topology, where each node must reach each other one.
 
 mod bonds;
+mod checked;
 mod disks;
 mod scenarios;
 mod stage;

@@ -8,6 +8,11 @@ use serde_json::Value;
 /// One lab at a time: they share the processors, and rates of one would tell of the others.
 static ALONE: Mutex<()> = Mutex::new(());
 
+/// Waits until no other lab of these tests is up.
+pub fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A lab of the test's own.
 pub struct Stage<'a> {
     pub garland: Garland<'a>,
@@ -19,7 +24,7 @@ impl<'a> Stage<'a> {
     /// Builds the lab that `topology` describes: a file's text, or a scenario's name.
     #[track_caller]
     pub fn new(scratch: &'a Scratch, topology: &str) -> Self {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = alone();
         let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
         let path = scratch.folder().join("lab.toml");
         let argument = if topology.contains('\n') {

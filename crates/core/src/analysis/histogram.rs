@@ -1,55 +1,76 @@
-//! Distributions of times: buckets that are 1/128 of their value wide, so that no quantile is off by
-//! more than 0.4 %, and the true least and greatest beside them.
+//! A log-linear histogram: every power of two is cut into 128 buckets of equal width, so that a
+//! value is known within 0.8 %, from 1 ns to centuries, in constant memory. The least and the
+//! largest value are kept as they are.
 
-/// Sub-buckets of an octave, as a power of two.
-const BITS: u32 = 7;
+/// Buckets of a power of two; values below twice as many have a bucket of their own.
+const PARTS: u64 = 128;
 
-/// Values below this have a bucket each.
-const EXACT: u64 = 2 << BITS;
+const PART_BITS: u32 = PARTS.ilog2();
 
-/// How often each value was seen, in 58 KiB at most.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Buckets in all.
+pub const ROOM: usize = (PARTS as usize) * (65 - PART_BITS as usize);
+
+/// How often which value was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     buckets: Vec<u64>,
     count: u64,
     sum: u128,
-    least: u64,
-    greatest: u64,
+    min: u64,
+    max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { buckets: vec![0; ROOM], count: 0, sum: 0, min: u64::MAX, max: 0 }
+    }
 }
 
 impl Histogram {
-    /// Counts one value.
+    /// A value was seen.
     pub fn record(&mut self, value: u64) {
-        let bucket = bucket_of(value);
-        if bucket >= self.buckets.len() {
-            self.buckets.resize(bucket + 1, 0);
-        }
-        self.buckets[bucket] += 1;
-        self.least = if self.count == 0 { value } else { self.least.min(value) };
-        self.greatest = self.greatest.max(value);
-        self.count += 1;
-        self.sum += u128::from(value);
+        self.record_many(value, 1);
     }
 
-    /// Counts all that `other` has counted.
-    pub fn merge(&mut self, other: &Self) {
-        if other.count == 0 {
+    /// A value was seen `times` times.
+    pub fn record_many(&mut self, value: u64, times: u64) {
+        if times == 0 {
             return;
         }
-        self.buckets.resize(self.buckets.len().max(other.buckets.len()), 0);
-        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
-            *mine += theirs;
-        }
-        self.least = if self.count == 0 { other.least } else { self.least.min(other.least) };
-        self.greatest = self.greatest.max(other.greatest);
-        self.count += other.count;
-        self.sum += other.sum;
+        self.buckets[bucket(value)] += times;
+        self.count += times;
+        self.sum += u128::from(value) * u128::from(times);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
     }
 
-    /// How many values were counted.
+    /// All that `other` has seen was seen here, too.
+    pub fn merge(&mut self, other: &Self) {
+        for (own, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *own += theirs;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// How many values were seen.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// The least value, exactly; 0 when there is none.
+    #[must_use]
+    pub fn min(&self) -> u64 {
+        if self.count == 0 { 0 } else { self.min }
+    }
+
+    /// The largest value, exactly; 0 when there is none.
+    #[must_use]
+    pub fn max(&self) -> u64 {
+        self.max
     }
 
     /// The mean, rounded down; 0 when there is none.
@@ -59,50 +80,54 @@ impl Histogram {
         u64::try_from(mean).unwrap_or(u64::MAX)
     }
 
-    /// The least value, exactly; 0 when there is none.
-    #[must_use]
-    pub fn min(&self) -> u64 {
-        self.least
-    }
-
-    /// The greatest value, exactly; 0 when there is none.
-    #[must_use]
-    pub fn max(&self) -> u64 {
-        self.greatest
-    }
-
-    /// The value that the share `part` (0 to 1) of all doesn't exceed, by nearest rank: the
-    /// middle of its bucket, within what was seen. 0 when there is none.
+    /// The value that the share `part` (0 to 1) of all values doesn't exceed, by the nearest rank,
+    /// within 0.8 %; 0 when there is none.
     #[must_use]
     pub fn percentile(&self, part: f64) -> u64 {
-        let rank = (part.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
+        self.ranked((part.clamp(0.0, 1.0) * self.count as f64).ceil() as u64)
+    }
+
+    /// Between which two values the median lies, with 95 % confidence: by ranks, whatever the
+    /// distribution (the binomial's normal approximation), if values don't depend on each other.
+    #[must_use]
+    pub fn median_between(&self) -> (u64, u64) {
+        const SIGMAS: f64 = 1.96;
+        let (middle, aside) = (self.count as f64 / 2.0, SIGMAS * (self.count as f64).sqrt() / 2.0);
+        let below = (middle - aside).floor().max(1.0) as u64;
+        (self.ranked(below), self.ranked((middle + aside).ceil() as u64 + 1))
+    }
+
+    /// The value of a rank, from 1.
+    fn ranked(&self, rank: u64) -> u64 {
+        let rank = rank.clamp(1, self.count.max(1));
         let mut seen = 0;
-        for (bucket, &count) in self.buckets.iter().enumerate() {
-            seen += count;
+        for (at, times) in self.buckets.iter().enumerate() {
+            seen += times;
             if seen >= rank {
-                return middle_of(bucket).clamp(self.least, self.greatest);
+                return middle(at).clamp(self.min, self.max);
             }
         }
-        self.greatest
+        0
     }
 }
 
-fn bucket_of(value: u64) -> usize {
-    if value < EXACT {
-        return value as usize;
-    }
-    let shift = value.ilog2() - BITS;
-    ((u64::from(shift) << BITS) + (value >> shift)) as usize
+/// The bucket that a value falls into.
+fn bucket(value: u64) -> usize {
+    let shift = (value | PARTS).ilog2() - PART_BITS;
+    let part = value >> shift;
+    // Parts of the first power of two are values; from then on the leading one needs no room.
+    (u64::from(shift) * PARTS + part) as usize
 }
 
-fn middle_of(bucket: usize) -> u64 {
-    let bucket = bucket as u64;
-    if bucket < EXACT {
-        return bucket;
+/// The value in the middle of a bucket.
+fn middle(at: usize) -> u64 {
+    let at = at as u64;
+    if at < 2 * PARTS {
+        return at;
     }
-    let shift = (bucket >> BITS) - 1;
-    let first = ((bucket & ((1 << BITS) - 1)) + (1 << BITS)) << shift;
-    first + ((1 << shift) >> 1)
+    let shift = at / PARTS - 1;
+    let low = (at - shift * PARTS) << shift;
+    low + ((1_u64 << shift) >> 1)
 }
 
 #[cfg(test)]
@@ -111,39 +136,97 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_known_distribution_has_its_quantiles_and_its_true_ends() {
+    fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
         let mut histogram = Histogram::default();
-        (1..=1_000_000).for_each(|value| histogram.record(value));
-        for (quantile, expected) in [(0.5, 500_000.0), (0.99, 990_000.0), (0.999, 999_000.0)] {
-            let found = histogram.percentile(quantile) as f64;
-            assert!((found / expected - 1.0).abs() < 0.004, "{quantile}: {found}");
+        values.into_iter().for_each(|value| histogram.record(value));
+        histogram
+    }
+
+    fn near(found: u64, known: f64) {
+        let error = (found as f64 - known).abs() / known;
+        assert!(error <= 0.008, "{found} instead of {known}: {:.2} % off", error * 100.0);
+    }
+
+    #[test]
+    fn nothing_seen_is_nothing() {
+        let none = Histogram::default();
+        assert_eq!((none.min(), none.max(), none.mean(), none.percentile(0.5)), (0, 0, 0, 0));
+        assert_eq!(none.median_between(), (0, 0));
+    }
+
+    #[test]
+    fn a_uniform_distribution_is_found_again() {
+        let histogram = of(1..=1_000_000);
+        for part in [0.01, 0.25, 0.5, 0.9, 0.99, 0.999] {
+            near(histogram.percentile(part), part * 1e6);
         }
         assert_eq!((histogram.min(), histogram.max()), (1, 1_000_000));
-        assert_eq!(histogram.percentile(1.0), histogram.percentile(1.0).min(1_000_000));
-        assert_eq!(histogram.count(), 1_000_000);
-        assert_eq!(Histogram::default().percentile(0.5), 0);
+        assert_eq!(histogram.mean(), 500_000);
+    }
+
+    #[test]
+    fn an_exponential_distribution_is_found_again() {
+        // Its quantiles: -mean x ln(1 - p).
+        let mean = 2350.0;
+        let quantile = |p: f64| -mean * (1.0 - p).ln();
+        let count = 1_000_000;
+        let histogram = of((0..count).map(|i| quantile((i as f64 + 0.5) / count as f64) as u64));
+        for part in [0.5, 0.9, 0.99, 0.999, 0.9999] {
+            near(histogram.percentile(part), quantile(part));
+        }
+        near(histogram.mean(), mean);
+    }
+
+    #[test]
+    fn one_stall_among_a_million_is_the_maximum() {
+        let mut histogram = Histogram::default();
+        histogram.record_many(2_000, 999_999);
+        histogram.record(15_000_000_123);
+        assert_eq!(histogram.max(), 15_000_000_123);
+        near(histogram.percentile(0.999), 2000.0);
+    }
+
+    #[test]
+    fn the_medians_interval_narrows_with_the_root_of_the_count() {
+        let width = |count: u64| {
+            let (low, high) = of((0..count).map(|i| 10_000 + i * 10_000 / count)).median_between();
+            assert!(low <= 15_000 && 15_000 <= high, "{low} {high}");
+            high - low
+        };
+        let (few, many) = (width(100), width(10_000));
+        assert!(few > 5 * many, "{few} and {many}");
+    }
+
+    #[test]
+    fn every_bucket_holds_its_own_middle() {
+        for at in 0..ROOM {
+            assert_eq!(bucket(middle(at)), at);
+        }
+        assert_eq!(bucket(u64::MAX), ROOM - 1);
     }
 
     proptest! {
         #[test]
-        fn no_bucket_is_wider_than_its_share(value in any::<u64>()) {
-            let middle = middle_of(bucket_of(value));
-            prop_assert!(middle.abs_diff(value) <= value >> (BITS + 1));
-            prop_assert!(bucket_of(value) < 64 << BITS);
+        fn values_are_known_within_0_8_percent(value: u64, shift in 0..64_u32) {
+            let value = value >> shift;
+            let known = middle(bucket(value));
+            prop_assert!(u128::from(known.abs_diff(value)) * 1000 <= u128::from(value) * 8, "{} as {}", value, known);
         }
 
         #[test]
-        fn merged_is_as_counted_together(values in proptest::collection::vec(any::<u64>(), 0..50), cut in 0..50_usize) {
-            let mut all = Histogram::default();
-            let mut parts = [Histogram::default(), Histogram::default()];
-            for (at, &value) in values.iter().enumerate() {
-                all.record(value);
-                parts[usize::from(at < cut)].record(value);
-            }
-            let [mut merged, other] = parts;
-            merged.merge(&other);
-            prop_assert_eq!(merged, all);
+        fn a_merge_has_seen_what_both_have(one in proptest::collection::vec(any::<u64>(), 0..50), two in proptest::collection::vec(any::<u64>(), 0..50)) {
+            let mut merged = of(one.iter().copied());
+            merged.merge(&of(two.iter().copied()));
+            prop_assert_eq!(merged, of(one.into_iter().chain(two)));
+        }
+
+        #[test]
+        fn percentiles_are_near_the_sorted_values(mut values in proptest::collection::vec(1..1_u64 << 40, 1..300), part in 0.0..1.0_f64) {
+            let found = of(values.iter().copied()).percentile(part);
+            values.sort_unstable();
+            let rank = ((part * values.len() as f64).ceil() as usize).max(1);
+            let known = values[rank - 1];
+            prop_assert!(u128::from(found.abs_diff(known)) * 1000 <= u128::from(known) * 8, "{} as {}", known, found);
         }
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::frame::Copy;
 use super::seal::Secret;
+use super::stream::{StreamCame, StreamTask, StreamWent};
 
 /// The longest that a meeting may take.
 pub const PROBE_LIMIT: Duration = Duration::from_secs(3600);
@@ -49,6 +50,8 @@ pub struct Meeting {
 pub enum Task {
     /// Small gets, puts and messages; the one that dials is the initiator.
     Ping(PingTask),
+    /// Bytes as fast as they go.
+    Stream(StreamTask),
 }
 
 /// What an agent has found out.
@@ -58,8 +61,12 @@ pub enum Finding {
     Ping(PingTook),
     /// Nanoseconds that reading the clock takes, from a ping's initiator, once.
     Timer(u64),
-    /// What about this node may have an influence, in words: the first of each pair names it.
+    /// What about this node may have an influence: names and values, in words.
     Conditions(Vec<(String, String)>),
+    /// What came in on a stream, from its receiver.
+    StreamCame(StreamCame),
+    /// The kernel's account of a stream, from its sender.
+    StreamWent(StreamWent),
 }
 
 /// What gets, puts and messages go by.
@@ -191,6 +198,7 @@ impl Meeting {
         }
         match &self.task {
             Task::Ping(task) => task.check(),
+            Task::Stream(task) => task.check(self.streams),
         }
     }
 }

@@ -2,7 +2,8 @@
 //! packet by packet in turn or connection by connection.
 //!
 //! The device is one end of a veth pair. On its way out every packet is passed on to a NIC; what
-//! comes in at a NIC is passed on to the inner end, and so comes in at the outer one.
+//! comes in at a NIC is passed on to the inner end, and so comes in at the outer one. Only IP is: what
+//! else comes in is for those who listen at the NIC itself, as with the driver.
 
 use garland_core::cluster::topology::{Bond, MediumId, NicId, Selector, Topology};
 
@@ -28,7 +29,8 @@ pub(super) fn steps(
     let size = mtu(nics.iter().map(|id| nic(id).mtu).min().unwrap_or(u16::MAX));
     let mut steps = vec![
         write.ip(format!(
-            "link add {name} address {ethernet}{size} type veth peer name {inner}{size}"
+            "link add {name} address {ethernet}{size} type veth peer name {inner} address \
+             {ethernet}{size}"
         )),
         write.ip(format!("link set {inner} arp off")),
     ];
@@ -77,7 +79,7 @@ fn rules(name: &str, inner: &str, nics: &[&str], selector: Selector) -> String {
             format!(
                 "  chain from_{nic} {{
     type filter hook ingress device \"{nic}\" priority 0; policy accept;
-    fwd to \"{inner}\"
+    meta protocol {{ ip, arp }} fwd to \"{inner}\"
   }}
 "
             )

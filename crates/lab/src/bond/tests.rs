@@ -7,7 +7,7 @@ use crate::plan::{Place, steps};
 /// What is done on one node about its bond, as commands.
 fn of_node(topology: Topology, node: &str) -> String {
     let place = Place::Node(node.to_owned());
-    let spec = Spec { name: "lab".to_owned(), topology, roots: None };
+    let spec = Spec { name: "lab".to_owned(), topology, roots: None, faults: Vec::new() };
     let about = |step: &Step| match step {
         Step::Ip { place: at, line } => {
             *at == place && ["bond", "arp off", "mptcp"].iter().any(|word| line.contains(word))

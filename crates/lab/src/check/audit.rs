@@ -86,29 +86,3 @@ fn name_of(topology: &Topology, medium: usize, device: &str) -> String {
         None => "its wire".to_owned(),
     }
 }
-
-/// How busy this machine's processors have been.
-pub(super) struct Processors {
-    idle: u64,
-    all: u64,
-}
-
-impl Processors {
-    /// The kernel's count so far, of `/proc/stat`; nothing where it can't be read.
-    pub(super) fn now() -> Self {
-        let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-        let first = text.lines().next().unwrap_or_default();
-        let ticks: Vec<u64> =
-            first.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
-        // User, nice, system, idle, waiting for disks, interrupts, soft interrupts, stolen.
-        let idle = ticks.get(3..5).map_or(0, |idle| idle.iter().sum());
-        Self { idle, all: ticks.iter().take(8).sum() }
-    }
-
-    /// The share of time since then that they weren't idle.
-    pub(super) fn busy_since(&self) -> f64 {
-        let now = Self::now();
-        let all = now.all.saturating_sub(self.all).max(1) as f64;
-        1.0 - now.idle.saturating_sub(self.idle) as f64 / all
-    }
-}

@@ -13,7 +13,8 @@ const ONE: f64 = 94.15;
 fn up(state: &StateDir, rate: &str, segment: Segment, selector: Selector) -> Lab {
     let basis = Basis::numbered("bonded", 2).at(rate.parse().unwrap());
     let topology = bonded(&basis, 2, segment, selector);
-    Lab::up(state, Spec { name: "lab".to_owned(), topology, roots: None }).unwrap()
+    Lab::up(state, Spec { name: "lab".to_owned(), topology, roots: None, faults: Vec::new() })
+        .unwrap()
 }
 
 /// What all flows from the head to n1 get together, in Mbit/s, as their number is.

@@ -9,7 +9,9 @@ fn basis(nodes: u32, rate: &str) -> Basis {
 }
 
 fn holds(state: &StateDir, topology: Topology) {
-    let lab = Lab::up(state, Spec { name: "lab".to_owned(), topology, roots: None }).unwrap();
+    let lab =
+        Lab::up(state, Spec { name: "lab".to_owned(), topology, roots: None, faults: Vec::new() })
+            .unwrap();
     let report = lab.check().unwrap();
     assert!(report.holds(), "{report}");
     assert!(!report.media.is_empty() && !report.pairs.is_empty());

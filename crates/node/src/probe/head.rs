@@ -15,8 +15,12 @@ use crate::switchboard::{Call, Switchboard};
 /// An agent that is silent for so long is gone.
 const SILENCE_NS: u64 = 5_000_000_000;
 
+/// One that complains may only be the first to notice that the other one is gone: so long that may
+/// take to show.
+const SECOND_THOUGHT_NS: u64 = 500_000_000;
+
 /// How much longer than its limit a meeting's end is waited for.
-const GRACE: Duration = Duration::from_secs(6);
+const GRACE: Duration = Duration::from_secs(10);
 
 /// Two agents that are to meet, by their places in the node list.
 #[derive(Clone, Debug)]
@@ -60,6 +64,8 @@ struct Underway {
     sides: [usize; 2],
     done: [bool; 2],
     end: Option<PairEnd>,
+    /// Who complained first, what of, and since when.
+    complaint: Option<(usize, String, u64)>,
     deadline_ns: u64,
 }
 
@@ -73,6 +79,12 @@ impl Party {
         let heard = vec![clock::now_ns(); addresses.len()];
         let connections = agents.into_iter().map(|agent| agent.map(|agent| agent.connection));
         Self { board: Switchboard::new(connections), addresses, heard }
+    }
+
+    /// Whether there is still a channel to a node's agent.
+    #[must_use]
+    pub fn has(&self, node: usize) -> bool {
+        self.board.has(place(node))
     }
 
     /// Lets all `pairs` meet at once; `found` gets (the pair's place, the node's place, what it
@@ -117,6 +129,7 @@ impl Party {
             sides: [pair.from, pair.to],
             done: [false; 2],
             end: None,
+            complaint: None,
             deadline_ns: clock::now_ns() + within,
         };
         for side in [pair.from, pair.to] {
@@ -153,6 +166,11 @@ impl Party {
             if let Some(side) = meeting.sides.into_iter().find(silent) {
                 let seconds = SILENCE_NS / 1_000_000_000;
                 let reason = format!("no word from its agent for {seconds} s");
+                meeting.close(PairEnd::Failed(side, reason));
+            } else if let Some((side, reason, _)) = meeting
+                .complaint
+                .take_if(|(.., since)| now.saturating_sub(*since) > SECOND_THOUGHT_NS)
+            {
                 meeting.close(PairEnd::Failed(side, reason));
             } else if now > meeting.deadline_ns {
                 let side = meeting.sides[usize::from(meeting.done[0])];
@@ -192,7 +210,9 @@ fn hear(
             let Some(side) = meeting.side(node) else { return };
             meeting.done[side] = true;
             match reason {
-                Some(reason) => meeting.close(PairEnd::Failed(node, reason)),
+                Some(reason) => {
+                    meeting.complaint.get_or_insert((node, reason, clock::now_ns()));
+                }
                 None if meeting.done == [true; 2] => meeting.close(PairEnd::Done),
                 None => {}
             }

@@ -1,15 +1,18 @@
 //! Measuring what lies between two agents: they meet by the head's order, and measure.
 
+mod conditions;
 mod greeting;
 mod guest;
 mod head;
 pub mod ping;
 mod runner;
+mod stream;
 
 pub use greeting::greet_guest;
 pub use guest::Invitation;
 pub use head::{Pair, PairEnd, Party};
 pub use runner::Running;
 
-/// How long the other agent may leave one without a sign.
-pub const SILENCE: std::time::Duration = std::time::Duration::from_secs(5);
+/// How long the other agent may leave one without a sign: longer than the head takes to miss its
+/// heartbeats, since the head knows which of the two is gone.
+pub const SILENCE: std::time::Duration = std::time::Duration::from_secs(8);

@@ -10,7 +10,7 @@ use garland_core::proto::{Copy, Finding, FromAgent, Meeting, Task};
 use garland_sys::{clock, pinning};
 
 use super::guest::Invitation;
-use super::{SILENCE, greeting, ping};
+use super::{SILENCE, greeting, ping, stream};
 use crate::agent::{Agent, Expected};
 use crate::session::Session;
 use crate::store::reason;
@@ -122,6 +122,7 @@ impl Place {
         }
         match &meeting.task {
             Task::Ping(task) => ping::take_part(self, task, meeting.dial.is_some(), &streams),
+            Task::Stream(task) => stream::take_part(self, task, meeting.dial.is_some(), &streams),
         }
     }
 

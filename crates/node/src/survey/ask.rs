@@ -17,13 +17,15 @@ use crate::switchboard::{Call, Switchboard};
 pub struct Survey<'a> {
     board: Switchboard,
     interrupts: Option<&'a Interrupts>,
+    /// Answers that were given up and may still come, by place.
+    late: BTreeMap<usize, u32>,
 }
 
 impl<'a> Survey<'a> {
     /// A survey by these agents; a place may have none.
     pub fn new(agents: Vec<Option<Agent>>, interrupts: Option<&'a Interrupts>) -> Self {
         let connections = agents.into_iter().map(|agent| agent.map(|agent| agent.connection));
-        Self { board: Switchboard::new(connections), interrupts }
+        Self { board: Switchboard::new(connections), interrupts, late: BTreeMap::new() }
     }
 
     /// Gives orders, at most one an agent, and waits for their answers: `patience` at most. What
@@ -53,6 +55,12 @@ impl<'a> Survey<'a> {
             let others: Vec<_> = self.interrupts.iter().map(|fd| fd.as_fd()).collect();
             for (id, call) in self.board.wait(&others, clock::until(deadline))? {
                 let place = id.index() - 1;
+                if let (Call::Message(FromAgent::Surveyed(_)), Some(late @ 1..)) =
+                    (&call, self.late.get_mut(&place))
+                {
+                    *late -= 1;
+                    continue;
+                }
                 let answer = match call {
                     Call::Message(FromAgent::Surveyed(SurveyAnswer::Failed(reason))) => Err(reason),
                     Call::Message(FromAgent::Surveyed(answer)) => Ok(answer),
@@ -67,6 +75,7 @@ impl<'a> Survey<'a> {
             }
         }
         for place in waiting {
+            *self.late.entry(place).or_default() += 1;
             let seconds = patience.as_secs();
             answers.insert(place, Err(format!("its agent didn't answer within {seconds} s")));
         }

@@ -12,6 +12,7 @@ mod show;
 mod size;
 mod tables;
 mod tool;
+mod verify;
 
 use crate::args::{Args, NetCommand};
 use crate::failure::{Exit, Failure};
@@ -22,6 +23,7 @@ pub fn run(args: &Args, command: &NetCommand) -> Result<Exit, Failure> {
         NetCommand::Show(show) => show::run(args, show),
         NetCommand::Size(size) => size::run(args, size),
         NetCommand::Config(config) => config::run(config),
+        NetCommand::Verify(verify) => verify::run(args, verify),
         NetCommand::Confirm => confirm::run(),
         NetCommand::Guard { installation } => guard::run(installation),
     }

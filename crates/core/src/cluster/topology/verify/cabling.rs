@@ -10,7 +10,7 @@ use super::super::{MediumId, NicId, NicName, Topology};
 use super::cycles::{self, Displaced};
 use super::matching::{self, Group};
 use super::names::{facts, ports};
-use super::{Finding, Link, Observed, Port, links};
+use super::{Finding, Link, NicFacts, Observed, Port, links};
 
 /// Who is where, and what of it isn't as planned.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Cabling {
     pub findings: Vec<Finding>,
     /// The real NIC of each one of the plan that was found.
     pub ports: BTreeMap<NicId, Port>,
+    /// All real NICs; devices that are made of others aren't.
+    pub(super) real: BTreeSet<Port>,
     /// By planned segment: its NICs that are where they belong.
     pub(super) home: BTreeMap<MediumId, Vec<NicId>>,
     /// NICs whose cabling isn't as planned, or whose peers' isn't.
@@ -33,8 +35,8 @@ impl Cabling {
         judge.absent();
         judge.places();
         judge.unplanned();
-        let Judge { ports, home, accused, findings, .. } = judge;
-        Self { findings, ports, home, accused }
+        let Judge { ports, groups, home, accused, findings, .. } = judge;
+        Self { findings, ports, real: groups.into_keys().collect(), home, accused }
     }
 
     /// The links to measure, each both ways: all NICs in every direction.
@@ -67,10 +69,10 @@ struct Judge<'a> {
 impl<'a> Judge<'a> {
     fn new(topology: &'a Topology, observed: &'a Observed, ports: BTreeMap<NicId, Port>) -> Self {
         Self {
+            groups: groups(observed, &ports),
             topology,
             observed,
             ports,
-            groups: groups(observed),
             segments: topology.segments(),
             home: BTreeMap::new(),
             accused: BTreeSet::new(),
@@ -268,14 +270,23 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The number of the group of each NIC.
-fn groups(observed: &Observed) -> BTreeMap<Port, Group> {
-    let all = observed.nodes.iter().enumerate().flat_map(|(node, facts)| {
-        let facts = facts.iter().flatten();
-        facts.map(move |facts| Port { node, nic: facts.name.clone() })
-    });
+/// The number of the group of each NIC. Devices that are made of planned NICs (bonds, VLANs, bridges)
+/// have an Ethernet address of theirs, and aren't NICs.
+fn groups(observed: &Observed, planned: &BTreeMap<NicId, Port>) -> BTreeMap<Port, Group> {
+    let known: BTreeSet<&Port> = planned.values().collect();
+    let mut all = Vec::new();
+    for (node, nics) in observed.nodes.iter().enumerate() {
+        let with = |facts: &NicFacts| (Port { node, nic: facts.name.clone() }, facts.ethernet);
+        let nics: Vec<_> = nics.iter().flatten().map(with).collect();
+        let own = nics.iter().filter(|(port, _)| known.contains(port));
+        let own: Vec<_> = own.map(|(_, ethernet)| *ethernet).collect();
+        let real = nics
+            .into_iter()
+            .filter(|(port, ethernet)| known.contains(port) || !own.contains(ethernet));
+        all.extend(real.map(|(port, _)| port));
+    }
     let mut groups: BTreeMap<Port, Group> =
-        all.enumerate().map(|(number, port)| (port, number)).collect();
+        all.into_iter().enumerate().map(|(number, port)| (port, number)).collect();
     let mut parents: Vec<Group> = (0..groups.len()).collect();
     let root = |parents: &[Group], mut group: Group| {
         while parents[group] != group {

@@ -94,7 +94,7 @@ pub enum Finding {
         found: u32,
         /// Bytes of the plan.
         planned: u16,
-        /// The largest packet that passed between it and a peer.
+        /// The largest packet that passed both ways between it and a peer.
         passes: Option<u16>,
     },
     /// A link that loses full packets, though the NICs at both ends have the right MTU.
@@ -144,6 +144,27 @@ pub enum Finding {
 }
 
 impl Finding {
+    /// The NICs in question; none where it is about a way.
+    pub fn names(&self) -> Vec<&NicName> {
+        match self {
+            Self::NoNic { nic }
+            | Self::Misplaced { nic, .. }
+            | Self::Speed { nic, .. }
+            | Self::HalfDuplex { nic, .. }
+            | Self::Mtu { nic, .. } => vec![nic],
+            Self::Swapped { nics } | Self::Missing { nics, .. } => nics.iter().collect(),
+            Self::Joined { one, other } => one.iter().chain(other).collect(),
+            Self::Extra { nics, planned } => nics.iter().chain(planned).collect(),
+            // Of a slow NIC among many, those who are fast with each other are not in question.
+            Self::Slow { from, to, .. } => match &to[..] {
+                [to] => vec![from, to],
+                _ => vec![from],
+            },
+            Self::LinkMtu { from, to, .. } => vec![from, to],
+            Self::Route { .. } | Self::Unreached { .. } | Self::Reached { .. } => Vec::new(),
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
@@ -228,15 +249,15 @@ impl fmt::Display for Finding {
                 passes.map_or(Ok(()), |bytes| write!(f, ", {bytes} do"))
             }
             Self::Route { from, to, planned, found } => {
-                let (planned, found) = (list(planned), list(found));
+                let (planned, found) = (way(planned), way(found));
                 write!(f, "route: {from} -> {to} went by {found}, planned {planned}")
             }
             Self::Unreached { from, to, planned, sent, arrived } => {
-                let planned = list(planned);
+                let planned = way(planned);
                 write!(f, "route: {from} -> {to} by {planned}: {arrived} of {sent} packets came")
             }
             Self::Reached { from, to, found } => {
-                write!(f, "route: {from} -> {to} went by {}, planned isolated", list(found))
+                write!(f, "route: {from} -> {to} went by {}, planned isolated", way(found))
             }
         }
     }
@@ -268,6 +289,12 @@ fn list(nics: &[NicName]) -> String {
     };
     let folded: Vec<String> = devices.into_iter().map(of).collect();
     folded.join(", ")
+}
+
+/// NICs in the order in which packets left by them.
+fn way(nics: &[NicName]) -> String {
+    let names: Vec<String> = nics.iter().map(NicName::to_string).collect();
+    names.join(", ")
 }
 
 fn rate(bits: f64) -> String {

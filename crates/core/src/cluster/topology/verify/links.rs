@@ -148,7 +148,7 @@ impl Judge<'_> {
         }
         if facts.mtu != u32::from(nic.mtu) {
             let seen = self.observed.mtus.iter().filter(|seen| seen.from == id || seen.to == id);
-            let passes = seen.filter_map(|seen| seen.passes).max();
+            let passes = seen.filter_map(|seen| seen.passes).min();
             let (found, planned) = (facts.mtu, nic.mtu);
             findings.push(Finding::Mtu { nic: name, peers, found, planned, passes });
         }

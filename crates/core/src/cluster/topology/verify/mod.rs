@@ -20,7 +20,7 @@ pub use facts::{Duplex, Heard, NicFacts};
 pub use finding::Finding;
 pub use links::{Link, MtuSeen, RateSeen};
 pub use names::Port;
-pub use ways::BurstSeen;
+pub use ways::{BurstSeen, WayJudge};
 
 use std::collections::BTreeSet;
 

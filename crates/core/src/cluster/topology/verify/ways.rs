@@ -27,19 +27,25 @@ pub struct BurstSeen {
 }
 
 pub(super) fn judge(topology: &Topology, observed: &Observed, cabling: &Cabling) -> Vec<Finding> {
-    let ways = Ways::of(topology);
-    let judge = Judge { topology, cabling, ways };
+    let judge = WayJudge::new(topology, cabling);
     observed.bursts.iter().filter_map(|burst| judge.burst(burst)).collect()
 }
 
-struct Judge<'a> {
+/// Compares bursts with the planned ways.
+pub struct WayJudge<'a> {
     topology: &'a Topology,
     cabling: &'a Cabling,
     ways: Ways<'a>,
 }
 
-impl Judge<'_> {
-    fn burst(&self, burst: &BurstSeen) -> Option<Finding> {
+impl<'a> WayJudge<'a> {
+    /// By this plan; ways over cables that are accused already are not judged.
+    pub fn new(topology: &'a Topology, cabling: &'a Cabling) -> Self {
+        Self { topology, cabling, ways: Ways::of(topology) }
+    }
+
+    /// What isn't as planned of a burst.
+    pub fn burst(&self, burst: &BurstSeen) -> Option<Finding> {
         let streams = self.ways.between(burst.from, burst.to);
         let choices: Vec<&Choice> = streams.iter().flat_map(|stream| &stream.there).collect();
         let planned: BTreeSet<NicId> = choices
@@ -47,14 +53,16 @@ impl Judge<'_> {
             .flat_map(|choice| choice.legs.iter().flat_map(|leg| &leg.path.senders))
             .copied()
             .collect();
-        if self.is_consequence(burst, &planned) {
+        if self.is_consequence(burst, &choices) {
             return None;
         }
         let node = |id: NodeId| self.topology.nodes[id].name.clone();
         let (from, to) = (node(burst.from), node(burst.to));
         let good = |count: u64| count as f64 >= GOOD_PART * f64::from(burst.sent);
-        let found: Vec<&Port> =
-            burst.carried.iter().filter(|(_, count)| good(*count)).map(|(port, _)| port).collect();
+        // What the receiver sends is nothing of the way.
+        let on_way = |port: &Port| port.node != burst.to && self.cabling.real.contains(port);
+        let found = burst.carried.iter().filter(|(port, count)| good(*count) && on_way(port));
+        let found: Vec<&Port> = found.map(|(port, _)| port).collect();
         let found_names = || found.iter().map(|port| port.name(self.topology)).collect();
         if planned.is_empty() {
             return (burst.arrived > 0).then(|| Finding::Reached {
@@ -66,12 +74,13 @@ impl Judge<'_> {
         let planned_names = || self.names(choices.iter().find(|choice| !choice.legs.is_empty()));
         let others =
             found.iter().any(|port| !planned.iter().any(|nic| self.port(*nic) == Some(*port)));
-        let strayed = others || !choices.iter().any(|choice| self.is_taken(choice, burst));
-        if strayed && burst.arrived * 2 >= burst.sent {
+        let arrived = burst.arrived * 2 >= burst.sent;
+        let taken = choices.iter().any(|choice| self.is_taken(choice, burst));
+        if arrived && (others || !taken) {
             let (planned, found) = (planned_names(), found_names());
             return Some(Finding::Route { from, to, planned, found });
         }
-        (burst.arrived * 2 < burst.sent).then(|| Finding::Unreached {
+        (!arrived).then(|| Finding::Unreached {
             from,
             to,
             planned: planned_names(),
@@ -100,11 +109,13 @@ impl Judge<'_> {
         nics.into_iter().map(name).collect()
     }
 
-    /// Whether a way leads over cables that are accused already.
-    fn is_consequence(&self, burst: &BurstSeen, planned: &BTreeSet<NicId>) -> bool {
-        let accused = |nic: NicId| self.cabling.accuses(nic);
-        let own = |node: NodeId| self.topology.nics_of(node).any(|(nic, _)| accused(nic));
-        planned.iter().any(|nic| accused(*nic)) || own(burst.from) || own(burst.to)
+    /// Whether a way leads by nodes whose cables are accused already.
+    fn is_consequence(&self, burst: &BurstSeen, choices: &[&Choice]) -> bool {
+        let legs = choices.iter().flat_map(|choice| &choice.legs);
+        let between = legs.flat_map(|leg| &leg.path.nodes);
+        let mut nodes = between.chain([&burst.from, &burst.to]);
+        let accused = |(nic, _)| self.cabling.accuses(nic);
+        nodes.any(|node| self.topology.nics_of(*node).any(accused))
     }
 
     /// Whether all NICs of a choice have sent about their share.

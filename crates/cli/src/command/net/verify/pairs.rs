@@ -1,0 +1,40 @@
+//! Which pairs of nodes are asked to send each other something.
+
+use garland_core::cluster::topology::NodeId;
+
+/// The most pairs: each takes some 30 ms.
+const MOST: usize = 400;
+
+/// All ordered pairs of these nodes; of very many, each node's with so many that follow it.
+pub fn pairs(nodes: &[NodeId]) -> Vec<(NodeId, NodeId)> {
+    let count = nodes.len();
+    let each = if count * count.saturating_sub(1) <= MOST { count } else { (MOST / count).max(1) };
+    let of = |place: usize| {
+        // Spread over all: neighbours in the list are often neighbours on the floor.
+        let step = (count / (each + 1)).max(1);
+        (1..count).step_by(step).take(each).map(move |by| (place, (place + by) % count))
+    };
+    let all = (0..count).flat_map(of);
+    all.map(|(from, to)| (nodes[from], nodes[to])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_nodes_have_all_pairs_and_many_a_part() {
+        let few: Vec<NodeId> = (0..9).collect();
+        let mut all = pairs(&few);
+        assert_eq!(all.len(), 72);
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 72);
+        assert!(all.iter().all(|(from, to)| from != to));
+        let many: Vec<NodeId> = (0..300).collect();
+        let some = pairs(&many);
+        assert!((300..=MOST).contains(&some.len()), "{}", some.len());
+        assert!(some.iter().all(|(from, to)| from != to));
+        assert!(pairs(&[]).is_empty() && pairs(&[3]).is_empty());
+    }
+}

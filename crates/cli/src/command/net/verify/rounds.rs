@@ -1,0 +1,83 @@
+//! Which links are measured at a time: none shares a sender, a NIC or a hub with another.
+
+use std::collections::BTreeSet;
+
+use garland_core::cluster::topology::verify::Link;
+use garland_core::cluster::topology::{MediumKind, NodeId, Topology};
+
+/// The most at a time: beyond it the machine that emulates them, or the head's, may be the limit.
+const MOST: usize = 8;
+
+/// The places of all links, round by round.
+pub fn rounds(topology: &Topology, links: &[Link]) -> Vec<Vec<usize>> {
+    let mut left: Vec<usize> = (0..links.len()).collect();
+    let mut rounds = Vec::new();
+    while !left.is_empty() {
+        let mut busy: BTreeSet<Busy> = BTreeSet::new();
+        let mut round = Vec::new();
+        left.retain(|&place| {
+            let taken = busy_of(topology, &links[place]);
+            if round.len() == MOST || taken.iter().any(|one| busy.contains(one)) {
+                return true;
+            }
+            busy.extend(taken);
+            round.push(place);
+            false
+        });
+        rounds.push(round);
+    }
+    rounds
+}
+
+/// What a link takes while it is measured.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Busy {
+    Sender(NodeId),
+    Receiver(NodeId),
+    Segment(usize),
+}
+
+fn busy_of(topology: &Topology, link: &Link) -> Vec<Busy> {
+    let (from, to) = (&topology.nics[link.from], &topology.nics[link.to]);
+    let mut taken = vec![Busy::Sender(from.node), Busy::Receiver(to.node)];
+    // Behind uplinks there may be a hub, and uplinks are shared themselves.
+    let segments = topology.segments();
+    let segment = segments[from.medium];
+    let alone = |medium: usize| {
+        let kind = topology.media[medium].kind;
+        segments[medium] != segment || !matches!(kind, MediumKind::Hub { .. })
+    };
+    let joined = topology.uplinks.iter().any(|uplink| segments[uplink.from] == segment);
+    if joined || !(0..topology.media.len()).all(alone) {
+        taken.push(Busy::Segment(segment));
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_core::cluster::topology::shapes::{Basis, hub, switch};
+
+    use super::*;
+
+    fn links(count: usize) -> Vec<Link> {
+        let link = |from| Link {
+            from,
+            to: (from + 1) % count,
+            address: [10, 0, 0, 1].into(),
+            mtu: 1500,
+            goodput: None,
+        };
+        (0..count).map(link).collect()
+    }
+
+    #[test]
+    fn a_hub_carries_one_at_a_time_and_a_switch_all() {
+        let basis = Basis::numbered("try", 5).at("10mbit".parse().unwrap());
+        let lengths = |topology| -> Vec<usize> {
+            rounds(&topology, &links(6)).iter().map(Vec::len).collect()
+        };
+        assert_eq!(lengths(hub(&basis)), [1; 6]);
+        assert_eq!(lengths(switch(&basis, None)), [6]);
+    }
+}

@@ -1,0 +1,146 @@
+//! `garland ping`: small gets, puts and messages between nodes.
+
+mod ask;
+mod evidence;
+mod result;
+mod sweep;
+mod table;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use garland_core::proto::{Finding, Task};
+use garland_node::{Agent, Pair, PairEnd, Party};
+use garland_sys::signal::Interrupts;
+
+use crate::args::{Args, Ping};
+use crate::failure::{Exit, Failure, OrFailure};
+use crate::fleet::Muster;
+use crate::launch::{FAREWELL, HURRY, lab};
+use crate::nodes::Inventory;
+use crate::places::Places;
+use crate::result::{Phases, print_json};
+use crate::run::Run;
+use crate::ui::output;
+
+use ask::Asked;
+use result::{PairResult, PingResult};
+
+/// Time that a meeting may take besides its points.
+const BESIDES: Duration = Duration::from_secs(20);
+
+/// Times operations between the first node and each of the others.
+pub fn run(args: &Args, ping: &Ping) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let asked = ask::read(ping)?;
+    let inventory = Inventory::open(args)?;
+    let nodes = inventory.nodes(&ping.nodes)?;
+    if nodes.len() < 2 {
+        return Err(Failure::usage(format!(
+            "garland ping {}: one node has nobody to ask",
+            ping.nodes
+        ))
+        .hint("name two nodes or more: the first one asks each of the others in turn")
+        .hint("on this machine alone: garland ping 'local[1-2]'"));
+    }
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let places = Places::open()?;
+    let lab = lab::enter(&nodes, &places, &ping.launch.lab)?;
+    let run = Run::begin(&places, "ping")?;
+    let muster = Muster {
+        nodes: &nodes,
+        cluster: inventory.cluster(),
+        places: &places,
+        launch: &ping.launch,
+        logs: run.folder().to_owned(),
+        lab: lab.as_ref(),
+        stay: None,
+        beside_wires: false,
+        interrupts: Some(Arc::clone(&interrupts)),
+        quiet: args.json,
+    };
+    let fleet = muster.assemble()?;
+    phases.end("set-up");
+    let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+    let agents = fleet.agents;
+    let session =
+        Session { names: &names, asked: &asked, interrupts: &interrupts, tells: !args.json };
+    let (pairs, interrupted) = session.measure(agents)?;
+    phases.end("ping");
+    fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
+    phases.end("teardown");
+    let result = PingResult::new(&run, phases, &asked, &names, pairs, interrupted);
+    run.keep("result.json", &result)?;
+    if args.json {
+        print_json(&result)?;
+    } else {
+        output::print(format_args!("\nrun     {}\n", run.name()))?;
+    }
+    Ok(result.exit())
+}
+
+/// What all pairs have in common.
+struct Session<'a> {
+    names: &'a [String],
+    asked: &'a Asked,
+    interrupts: &'a Interrupts,
+    /// Whether a table is printed as soon as it is known.
+    tells: bool,
+}
+
+impl Session<'_> {
+    /// Measures between the first node and each of the others, in turn: none disturbs another.
+    fn measure(
+        &self,
+        agents: Vec<Result<Agent, String>>,
+    ) -> Result<(Vec<PairResult>, bool), Failure> {
+        let absent: Vec<Option<String>> =
+            agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
+        let mut party = Party::new(agents.into_iter().map(Result::ok).collect());
+        let mut pairs = Vec::new();
+        let mut interrupted = false;
+        for to in 1..self.names.len() {
+            let mut pair = PairResult::new(self.names, to, self.asked);
+            if let Some(at) = [0, to].into_iter().find(|&at| absent[at].is_some()) {
+                pair.fail(&self.names[at], absent[at].as_deref().unwrap_or_default());
+            } else if interrupted {
+                pair.skip();
+            } else {
+                interrupted = self.meet(&mut party, to, &mut pair)?;
+            }
+            pair.conclude(self.asked);
+            if self.tells {
+                output::print(table::Table { pair: &pair, asked: self.asked, place: to })?;
+            }
+            pairs.push(pair);
+        }
+        Ok((pairs, interrupted))
+    }
+
+    /// Lets the first node and that of place `to` meet; whether the user gave up meanwhile.
+    fn meet(&self, party: &mut Party, to: usize, pair: &mut PairResult) -> Result<bool, Failure> {
+        let points = &self.asked.task.points;
+        let time: u64 = points.iter().map(|point| u64::from(point.time_ms)).sum();
+        let meeting = Pair {
+            from: 0,
+            to,
+            rail: 0,
+            streams: 1,
+            limit: Duration::from_millis(2 * time) + BESIDES,
+            pin: self.asked.pin,
+            task: Task::Ping(self.asked.task.clone()),
+        };
+        let mut found = |_: usize, node: usize, finding: Finding| pair.found(node == 0, finding);
+        let ends =
+            party.round(&[meeting], Some(self.interrupts), &mut found).or_nothing("measuring")?;
+        match ends.into_iter().next() {
+            Some(PairEnd::Failed(node, reason)) => pair.fail(&self.names[node], &reason),
+            Some(PairEnd::Interrupted) => {
+                pair.skip();
+                return Ok(true);
+            }
+            Some(PairEnd::Done) | None => {}
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,253 @@
+//! The result object `garland.ping/1`.
+
+use garland_core::proto::{Finding, PingKind, PingMeans, PingTook, PingWait, Summary, TargetState};
+use serde::Serialize;
+
+use super::ask::Asked;
+use super::evidence::{self, Conditions};
+use super::sweep::{self, Sweep};
+use crate::failure::Exit;
+use crate::result::{Head, Phases};
+use crate::run::Run;
+
+/// All of it.
+#[derive(Serialize)]
+pub struct PingResult {
+    #[serde(flatten)]
+    head: Head,
+    transport: &'static str,
+    /// Whether the target's CPU serves gets and puts.
+    emulated: bool,
+    wait: &'static str,
+    target: &'static str,
+    nodes: Vec<NodeResult>,
+    pairs: Vec<PairResult>,
+    interrupted: bool,
+}
+
+#[derive(Serialize)]
+struct NodeResult {
+    name: String,
+    verdict: &'static str,
+    reason: Option<String>,
+}
+
+/// The first node and one of the others.
+#[derive(Clone, Debug, Serialize)]
+pub struct PairResult {
+    pub from: String,
+    pub to: String,
+    pub verdict: &'static str,
+    /// The node that it failed at, and why.
+    pub at: Option<String>,
+    pub reason: Option<String>,
+    /// Nanoseconds that reading the clock takes.
+    pub timer_ns: Option<u64>,
+    pub points: Vec<PointResult>,
+    pub sweep: Option<Sweep>,
+    /// Of both nodes, as name and value.
+    pub from_conditions: Conditions,
+    pub to_conditions: Conditions,
+    pub warnings: Vec<String>,
+    #[serde(skip)]
+    asked: Vec<garland_core::proto::PingPoint>,
+}
+
+/// One measurement.
+#[derive(Clone, Debug, Serialize)]
+pub struct PointResult {
+    pub function: &'static str,
+    #[serde(skip)]
+    pub kind: PingKind,
+    pub size: u32,
+    pub in_flight: u32,
+    #[serde(skip)]
+    pub depth: u32,
+    /// Operations per second, as asked for.
+    pub rate: Option<u32>,
+    pub count: u64,
+    pub elapsed_ns: u64,
+    /// Nanoseconds an operation; of a message half of its way there and back.
+    pub each_ns: f64,
+    pub sojourn: Sojourn,
+    pub timed_together: u32,
+    pub writes: u64,
+    pub writing_ns: u64,
+    pub initiator_ns: u64,
+    pub target_ns: u64,
+}
+
+/// From an operation's beginning to its end, in nanoseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Sojourn {
+    pub min: u64,
+    pub mean: u64,
+    pub p50: u64,
+    pub p99: u64,
+    pub p999: u64,
+    pub max: u64,
+    pub median_between: (u64, u64),
+}
+
+impl From<Summary> for Sojourn {
+    fn from(summary: Summary) -> Self {
+        let Summary { count: _, min, mean, p50, p99, p999, max, median_between } = summary;
+        Self { min, mean, p50, p99, p999, max, median_between }
+    }
+}
+
+impl PairResult {
+    /// Nothing measured yet between the first node and that of place `to`.
+    pub fn new(names: &[String], to: usize, asked: &Asked) -> Self {
+        Self {
+            from: names[0].clone(),
+            to: names[to].clone(),
+            verdict: "ok",
+            at: None,
+            reason: None,
+            timer_ns: None,
+            points: Vec::new(),
+            sweep: None,
+            from_conditions: Vec::new(),
+            to_conditions: Vec::new(),
+            warnings: Vec::new(),
+            asked: asked.task.points.clone(),
+        }
+    }
+
+    /// One of the two has found something out: the first node, or the other.
+    pub fn found(&mut self, is_first: bool, finding: Finding) {
+        match finding {
+            Finding::Ping(took) => {
+                if let Some(&point) = self.asked.get(took.point as usize) {
+                    self.points.push(PointResult::new(&point, &took));
+                    let timer = self.timer_ns.unwrap_or(0);
+                    self.warnings.extend(evidence::warn_of_point(&point, &took, timer));
+                }
+            }
+            Finding::Timer(ns) => self.timer_ns = Some(ns),
+            Finding::Conditions(more) if is_first => self.from_conditions.extend(more),
+            Finding::Conditions(more) => self.to_conditions.extend(more),
+            // No stream was asked for.
+            Finding::StreamCame(_) | Finding::StreamWent(_) => {}
+        }
+    }
+
+    /// It went wrong at a node.
+    pub fn fail(&mut self, at: &str, reason: &str) {
+        self.verdict = "failed";
+        self.at = Some(at.to_owned());
+        self.reason = Some(reason.to_owned());
+    }
+
+    /// The user ended it before it was done.
+    pub fn skip(&mut self) {
+        self.verdict = "skipped";
+        self.reason = Some("interrupted".to_owned());
+    }
+
+    /// Nothing more will be found: what it comes to.
+    pub fn conclude(&mut self, asked: &Asked) {
+        let speed = |conditions: &Conditions| {
+            let speed = conditions.iter().find(|(name, _)| name == "speed, bit/s")?;
+            speed.1.parse::<u64>().ok()
+        };
+        let bits = speed(&self.from_conditions).min(speed(&self.to_conditions));
+        self.sweep =
+            asked.depths.and_then(|depths| sweep::conclude(&self.points, depths, asked, bits));
+        let [from, to] = evidence::polls(asked);
+        self.warnings.extend(evidence::warn_of(&self.from, &self.from_conditions, from));
+        self.warnings.extend(evidence::warn_of(&self.to, &self.to_conditions, to));
+    }
+}
+
+impl PointResult {
+    fn new(point: &garland_core::proto::PingPoint, took: &PingTook) -> Self {
+        // There and back is twice one way.
+        let ways = if point.kind == PingKind::Msg && point.depth == 1 { 2.0 } else { 1.0 };
+        // By a rate, the time between operations says nothing of how long they take.
+        let each_ns = match point.rate {
+            Some(_) => took.sojourn.mean as f64 / if ways > 1.0 { ways } else { 1.0 },
+            None => took.elapsed_ns as f64 / took.count.max(1) as f64 / ways,
+        };
+        Self {
+            function: function(point.kind),
+            kind: point.kind,
+            size: point.size,
+            in_flight: point.depth,
+            depth: point.depth,
+            rate: point.rate,
+            count: took.count,
+            elapsed_ns: took.elapsed_ns,
+            each_ns,
+            sojourn: took.sojourn.into(),
+            timed_together: took.timed_together,
+            writes: took.writes,
+            writing_ns: took.writing_ns,
+            initiator_ns: took.initiator_ns,
+            target_ns: took.target_ns,
+        }
+    }
+}
+
+/// What an operation is called.
+pub fn function(kind: PingKind) -> &'static str {
+    match kind {
+        PingKind::Get => "get",
+        PingKind::Put => "put",
+        PingKind::Msg => "msg",
+    }
+}
+
+impl PingResult {
+    /// The result of a command that ends now.
+    pub fn new(
+        run: &Run,
+        phases: Phases,
+        asked: &Asked,
+        names: &[String],
+        pairs: Vec<PairResult>,
+        interrupted: bool,
+    ) -> Self {
+        let verdict = |name: &String| {
+            let of = |pair: &&PairResult| pair.at.as_ref() == Some(name) || pair.to == *name;
+            let (verdict, reason) = match pairs.iter().filter(of).find(|p| p.verdict != "ok") {
+                Some(pair) => (pair.verdict, pair.reason.clone()),
+                None => ("ok", None),
+            };
+            NodeResult { name: name.clone(), verdict, reason }
+        };
+        Self {
+            transport: match asked.task.means {
+                PingMeans::Tcp => "tcp",
+                PingMeans::Shm => "shm",
+            },
+            emulated: asked.task.means == PingMeans::Tcp,
+            wait: match asked.task.wait {
+                PingWait::Block => "block",
+                PingWait::Poll => "poll",
+            },
+            target: match asked.task.target {
+                TargetState::Idle => "idle",
+                TargetState::Asleep => "asleep",
+                TargetState::Busy => "busy",
+            },
+            nodes: names.iter().map(verdict).collect(),
+            head: Head::new("garland.ping/1", Some(run), phases),
+            pairs,
+            interrupted,
+        }
+    }
+
+    /// The command's exit code.
+    pub fn exit(&self) -> Exit {
+        let ok = self.pairs.iter().filter(|pair| pair.verdict == "ok").count();
+        let some = self.pairs.iter().any(|pair| !pair.points.is_empty());
+        match (self.interrupted, ok) {
+            (true, _) => Exit::Interrupted,
+            (_, ok) if ok == self.pairs.len() => Exit::Done,
+            (_, 0) if !some => Exit::Nothing,
+            _ => Exit::SomeFailed,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What a sweep comes to: LogGP, the knee, and what binds there.
+
+use garland_core::analysis::{Knee, Load, LogGp, Network, find_knee, loggp};
+use garland_core::proto::{PingKind, PingMeans};
+use serde::Serialize;
+
+use super::ask::Asked;
+use super::result::PointResult;
+
+/// A sweep's outcome.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sweep {
+    /// Nanoseconds.
+    pub latency_ns: f64,
+    pub overhead_ns: f64,
+    pub gap_ns: f64,
+    pub gap_per_byte_ns: Option<f64>,
+    /// How well a line fits times over sizes.
+    pub fit: Option<f64>,
+    /// In flight where more buys nothing.
+    pub knee: u32,
+    /// What binds there.
+    pub binds: &'static str,
+    /// The shares of the time that the two CPUs were at work at the knee.
+    pub initiator_busy: f64,
+    pub target_busy: f64,
+}
+
+/// What the points of a sweep come to; `None` unless all depths were measured.
+pub fn conclude(
+    points: &[PointResult],
+    depths: usize,
+    asked: &Asked,
+    bits: Option<u64>,
+) -> Option<Sweep> {
+    let sweep = points.get(..depths)?;
+    let alone = sweep.first()?;
+    let loads: Vec<Load> = sweep.iter().map(|point| load(point, bits)).collect();
+    let (at, knee) = find_knee(&loads)?;
+    let best = loads.iter().map(|load| load.each_ns).min_by(f64::total_cmp)?;
+    // A message's other way is measured, too.
+    let ways = if alone.kind == PingKind::Msg { 2.0 } else { 1.0 };
+    let sizes: Vec<(f64, f64)> = points[depths..]
+        .iter()
+        .map(|point| (f64::from(point.size), point.sojourn.p50 as f64 / ways))
+        .collect();
+    let is_served = asked.task.means == PingMeans::Tcp || alone.kind == PingKind::Msg;
+    let LogGp { latency_ns, overhead_ns, gap_ns, gap_per_byte_ns, fit } = loggp(&Network {
+        round_trip_ns: alone.sojourn.p50 as f64,
+        sending_ns: alone.writing_ns as f64 / alone.count.max(1) as f64,
+        is_served,
+        best_each_ns: best,
+        sizes: &sizes,
+    });
+    Some(Sweep {
+        latency_ns,
+        overhead_ns,
+        gap_ns,
+        gap_per_byte_ns,
+        fit,
+        knee: loads[at].depth,
+        binds: match knee {
+            Knee::RoundTrip => "round trip",
+            Knee::Initiator => "sender CPU",
+            Knee::Target => "target CPU",
+            Knee::Wire => "wire",
+            Knee::Unknown => "unknown",
+        },
+        initiator_busy: loads[at].initiator,
+        target_busy: loads[at].target,
+    })
+}
+
+fn load(point: &PointResult, bits: Option<u64>) -> Load {
+    let share = |ns: u64| (ns as f64 / point.elapsed_ns.max(1) as f64).min(1.0);
+    let each_ns = point.elapsed_ns as f64 / point.count.max(1) as f64;
+    let rate = f64::from(point.size) * 8e9 / each_ns.max(1e-3);
+    Load {
+        depth: point.depth,
+        each_ns,
+        initiator: share(point.initiator_ns),
+        target: share(point.target_ns),
+        wire: bits.map(|bits| rate / bits as f64),
+    }
+}

@@ -1,0 +1,89 @@
+//! What an earlier run has measured between the same nodes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use garland_core::analysis::pairs::Matrix;
+use serde::Deserialize;
+
+use super::result::SCHEMA;
+use crate::failure::{Failure, OrFailure};
+use crate::places::Places;
+
+/// A run to compare with.
+pub struct Baseline {
+    /// Its name.
+    pub run: String,
+    /// Its rates of one stream, in bytes per second; the nodes in the order of now.
+    pub rates: Matrix,
+}
+
+#[derive(Deserialize)]
+struct Kept {
+    schema: String,
+    nodes: Vec<KeptNode>,
+    ways: Vec<KeptWay>,
+}
+
+#[derive(Deserialize)]
+struct KeptNode {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct KeptWay {
+    from: String,
+    to: String,
+    rate: Option<f64>,
+}
+
+/// The run named `asked`, or the last one that has measured the nodes `names`, if any has.
+pub fn find(
+    places: &Places,
+    asked: Option<&str>,
+    names: &[&str],
+) -> Result<Option<Baseline>, Failure> {
+    let runs = places.folder("runs")?;
+    if let Some(run) = asked {
+        let safe = !run.contains('/') && !run.starts_with('.');
+        let baseline = read(&runs.join(run).join("result.json"), run, names);
+        return match baseline.filter(|_| safe) {
+            Some(baseline) if baseline.rates.measured().count() > 0 => Ok(Some(baseline)),
+            _ => {
+                Err(Failure::usage(format!("{run} isn't a run of garland wires with these nodes"))
+                    .hint(format!("runs are kept in {}", runs.display())))
+            }
+        };
+    }
+    let entries = fs::read_dir(&runs).or_nothing(format!("reading {}", runs.display()))?;
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    // Names begin with the time.
+    folders.sort();
+    let of_same_nodes = |folder: &PathBuf| {
+        let run = folder.file_name()?.to_string_lossy().into_owned();
+        let baseline =
+            run.contains("-wires-").then(|| read(&folder.join("result.json"), &run, names));
+        baseline.flatten().filter(|baseline| baseline.rates.measured().count() > 0)
+    };
+    Ok(folders.iter().rev().find_map(of_same_nodes))
+}
+
+/// The result in `path`, if it is one of exactly these nodes, in any order.
+fn read(path: &Path, run: &str, names: &[&str]) -> Option<Baseline> {
+    let kept: Kept = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let place = |name: &str| names.iter().position(|known| *known == name);
+    let same =
+        kept.nodes.len() == names.len() && kept.nodes.iter().all(|n| place(&n.name).is_some());
+    if kept.schema != SCHEMA || !same {
+        return None;
+    }
+    let mut rates = Matrix::new(names.len());
+    for way in kept.ways {
+        if let (Some(from), Some(to), Some(rate)) = (place(&way.from), place(&way.to), way.rate)
+            && from != to
+        {
+            rates.set(from, to, rate);
+        }
+    }
+    Some(Baseline { run: run.to_owned(), rates })
+}

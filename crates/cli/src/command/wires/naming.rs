@@ -1,0 +1,143 @@
+//! Who is at fault, in words and for programs.
+
+use garland_core::analysis::pairs::{Accusation, Part};
+use garland_core::cluster::nodelist;
+use serde::Serialize;
+
+use super::survey::Survey;
+
+/// A part that is named.
+#[derive(Clone, Debug, Serialize)]
+pub struct Named {
+    /// What it is: `node`, `sending`, `receiving`, `pair`, `one-way`, `between`.
+    pub part: &'static str,
+    /// What it was found by: `rate`, `latency` or `baseline`.
+    pub by: &'static str,
+    /// Its nodes; of a one-way pair the sender first.
+    pub nodes: Vec<String>,
+    /// The other side's, where two groups are told apart.
+    pub others: Vec<String>,
+    /// What it gives of what its peers do (of what it gave before, by the baseline).
+    pub share: f64,
+    /// A part that gave more than this wouldn't have been named.
+    pub bound: f64,
+    /// All of it in words, and what speaks for which cause.
+    pub text: String,
+}
+
+impl Named {
+    /// Puts names to an accusation.
+    pub fn new(
+        accusation: &Accusation,
+        by: &'static str,
+        names: &[&str],
+        survey: &Survey<'_>,
+    ) -> Self {
+        let of = |places: &[usize]| -> Vec<String> {
+            places.iter().map(|&place| names[place].to_owned()).collect()
+        };
+        let (part, nodes, others) = match &accusation.part {
+            Part::Node(node) => ("node", vec![*node], vec![]),
+            Part::Sending(node) => ("sending", vec![*node], vec![]),
+            Part::Receiving(node) => ("receiving", vec![*node], vec![]),
+            Part::Pair(a, b) => ("pair", vec![*a, *b], vec![]),
+            Part::OneWay(a, b) => ("one-way", vec![*a, *b], vec![]),
+            Part::Between(one, other) => ("between", one.clone(), other.clone()),
+        };
+        let (share, bound) = (accusation.share, accusation.bound);
+        let text = format!("{}{}", text(accusation, by, names), evidence(&nodes, part, survey));
+        Self { part, by, nodes: of(&nodes), others: of(&others), share, bound, text }
+    }
+}
+
+fn text(accusation: &Accusation, by: &str, names: &[&str]) -> String {
+    let percent = format!("{:.0} %", accusation.share * 100.0);
+    let fold = |places: &[usize]| {
+        nodelist::fold(&places.iter().map(|&place| names[place]).collect::<Vec<_>>())
+    };
+    let measure = match by {
+        "latency" => return late(accusation, &fold),
+        "baseline" => "of its rate in the baseline",
+        _ => "of its peers' rate",
+    };
+    match &accusation.part {
+        Part::Node(node) => format!(
+            "{}: {percent} {measure}, both ways with all partners: its cable, its NIC or the host",
+            names[*node]
+        ),
+        Part::Sending(node) => format!(
+            "{}: sends at {percent} {measure}, to all partners, and receives as it should: its NIC's \
+             sending side, the cable or the switch's port",
+            names[*node]
+        ),
+        Part::Receiving(node) => format!(
+            "{}: receives at {percent} {measure}, from all partners, and sends as it should: its \
+             NIC's receiving side, the cable or the switch's port",
+            names[*node]
+        ),
+        Part::Pair(a, b) => format!(
+            "{} and {}: {percent} {measure} between them, both ways, and well with all others: the \
+             cable or the route between them",
+            names[*a], names[*b]
+        ),
+        Part::OneWay(a, b) => format!(
+            "from {} to {}: {percent} {measure}, and well the other way and with all others: the \
+             route that way",
+            names[*a], names[*b]
+        ),
+        Part::Between(one, other) => format!(
+            "between {} and {}: {percent} {measure}, and well on either side: the cable or the \
+             route that joins them",
+            fold(one),
+            fold(other)
+        ),
+    }
+}
+
+fn late(accusation: &Accusation, fold: &dyn Fn(&[usize]) -> String) -> String {
+    let (who, with) = match &accusation.part {
+        Part::Node(node) | Part::Sending(node) | Part::Receiving(node) => {
+            (fold(&[*node]), "with all partners: its host, or its cable")
+        }
+        Part::Pair(a, b) | Part::OneWay(a, b) => {
+            (fold(&[*a, *b]), "between them: the route or the cable between them")
+        }
+        Part::Between(one, other) => {
+            (format!("{} and {}", fold(one), fold(other)), "between them: what joins them")
+        }
+    };
+    format!("{who}: {:.1} times their peers' round trip, {with}", 1.0 / accusation.share)
+}
+
+/// What the kernel's accounts of the streams say about the cause.
+fn evidence(nodes: &[usize], part: &str, survey: &Survey<'_>) -> String {
+    let concerns = |from: usize, to: usize| match part {
+        "sending" => nodes.contains(&from),
+        "receiving" => nodes.contains(&to),
+        "node" => nodes.contains(&from) || nodes.contains(&to),
+        _ => nodes.contains(&from) && nodes.contains(&to),
+    };
+    let (mut segments, mut again, mut busy, mut window) = (0_u64, 0_u64, 0_u64, 0_u64);
+    for ((from, to), way) in &survey.ways {
+        if let Some(went) = way.went.filter(|_| concerns(*from, *to)) {
+            segments += u64::from(went.segments);
+            again += u64::from(went.retransmits);
+            busy += went.busy_us;
+            window += went.window_limited_us;
+        }
+    }
+    let (lost, full) = (again as f64 / segments.max(1) as f64, window as f64 / busy.max(1) as f64);
+    if lost >= 0.001 {
+        format!(
+            " ({:.1} % of its segments were sent again: a cable, a NIC or a full port loses them)",
+            lost * 100.0
+        )
+    } else if full >= 0.5 {
+        format!(
+            " (for {:.0} % of the time the receiver had no room: a host is too slow)",
+            full * 100.0
+        )
+    } else {
+        String::new()
+    }
+}

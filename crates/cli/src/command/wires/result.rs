@@ -1,0 +1,233 @@
+//! The result object of `garland wires`.
+
+use garland_core::analysis::pairs::{Accusation, Effects, Matrix, Tolerance, accuse};
+use garland_core::proto::StreamWent;
+use serde::Serialize;
+
+use super::baseline::Baseline;
+use super::naming::Named;
+use super::survey::Survey;
+use crate::result::Head;
+
+/// Its kind and version.
+pub const SCHEMA: &str = "garland.wires/1";
+
+/// The result object `garland.wires/1`.
+#[derive(Serialize)]
+pub struct WiresResult {
+    /// What every result begins with.
+    #[serde(flatten)]
+    pub head: Head,
+    /// What was measured, and what it says.
+    #[serde(flatten)]
+    pub told: Told,
+}
+
+/// What was measured, and what it says.
+#[derive(Serialize)]
+pub struct Told {
+    /// The nodes.
+    pub nodes: Vec<NodeResult>,
+    /// Every ordered pair.
+    pub ways: Vec<WayResult>,
+    /// Pairs that couldn't be measured.
+    pub failed: Vec<FailedPair>,
+    /// So many pairs at once.
+    pub loads: Vec<LoadResult>,
+    /// How many pairs were measured at once: as many as don't disturb each other.
+    pub at_once: usize,
+    /// Rounds in which the pairs were measured.
+    pub rounds: usize,
+    /// Half of the nodes with the other half, both ways at once: bytes per second in all.
+    pub bisection: Option<f64>,
+    /// What is at fault, the worst first.
+    pub faults: Vec<Named>,
+    /// What it was compared with.
+    pub baseline: Option<BaselineResult>,
+    /// How busy the processors of this machine were while it measured, from 0 to 1.
+    pub cpu: f64,
+    /// What makes the numbers doubtful, in words.
+    pub warnings: Vec<String>,
+    /// Whether the user ended it.
+    pub interrupted: bool,
+}
+
+/// A node.
+#[derive(Serialize)]
+pub struct NodeResult {
+    /// Its name.
+    pub name: String,
+    /// How it ended.
+    pub verdict: &'static str,
+    /// Why it isn't ok.
+    pub reason: Option<String>,
+    /// What it gives as a sender, as a share of the middle node.
+    pub sends: Option<f64>,
+    /// The same as a receiver.
+    pub receives: Option<f64>,
+}
+
+/// One way of a pair; rates in bytes per second.
+#[derive(Serialize)]
+pub struct WayResult {
+    /// The sender.
+    pub from: String,
+    /// The receiver.
+    pub to: String,
+    /// One stream.
+    pub rate: Option<f64>,
+    /// One stream beside one the other way.
+    pub two_way_rate: Option<f64>,
+    /// Several streams together.
+    pub streams_rate: Option<f64>,
+    /// What neither node explains, as a factor: 1 is what both let expect.
+    pub pair_effect: Option<f64>,
+    /// Round trips of 8 bytes: the shortest, the median, the 99th percentile.
+    pub round_trip_ns: Option<[u64; 3]>,
+    /// The kernel's account of the one stream, of its sender.
+    pub tcp: Option<TcpAccount>,
+}
+
+/// `TCP_INFO` at a stream's end.
+#[derive(Serialize)]
+pub struct TcpAccount {
+    busy_ns: u64,
+    window_limited_ns: u64,
+    buffer_limited_ns: u64,
+    segments: u32,
+    retransmits: u32,
+    window: u32,
+    round_trip_ns: u64,
+    segment_size: u32,
+}
+
+/// A pair that couldn't be measured.
+#[derive(Serialize)]
+pub struct FailedPair {
+    /// The two.
+    pub nodes: [String; 2],
+    /// Why.
+    pub reason: String,
+}
+
+/// So many pairs at once, one way each.
+#[derive(Serialize)]
+pub struct LoadResult {
+    /// How many.
+    pub pairs: usize,
+    /// All of them together, in bytes per second.
+    pub rate: f64,
+    /// The slowest of them.
+    pub lowest: f64,
+    /// The middle one, the better of two.
+    pub median: f64,
+}
+
+/// What it was compared with.
+#[derive(Serialize)]
+pub struct BaselineResult {
+    /// The run.
+    pub run: String,
+    /// What pairs give of what they gave then, in the middle.
+    pub share: f64,
+}
+
+/// What a survey says: who is at fault, and what came of the comparison.
+pub fn judge(
+    survey: &Survey<'_>,
+    baseline: Option<&Baseline>,
+    names: &[&str],
+) -> (Vec<Named>, Option<BaselineResult>) {
+    let rates = survey.rates();
+    let mut named: Vec<Named> = Vec::new();
+    let mut add = |found: Vec<Accusation>, by| {
+        for accusation in found {
+            let new = Named::new(&accusation, by, names, survey);
+            // One that is slow is named once: as slow, then as late, then as slower than before.
+            if !named.iter().any(|known| known.part == new.part && known.nodes == new.nodes) {
+                named.push(new);
+            }
+        }
+    };
+    add(accuse(&rates, &Tolerance::RATES), "rate");
+    add(accuse(&survey.round_trips(), &Tolerance::LATENCIES), "latency");
+    let compared = baseline.and_then(|baseline| {
+        let relative = rates.relative_to(&baseline.rates);
+        let share = Effects::of(&relative)?.base.exp();
+        add(accuse(&relative, &Tolerance::RATES), "baseline");
+        Some(BaselineResult { run: baseline.run.clone(), share })
+    });
+    (named, compared)
+}
+
+/// The nodes, with what each does to the rates.
+pub fn nodes(survey: &Survey<'_>, names: &[&str], never: &[bool]) -> Vec<NodeResult> {
+    let rates = survey.rates();
+    let effects = Effects::of(&rates);
+    let has = |of: fn((usize, usize, f64)) -> usize, node: usize| {
+        rates.measured().any(|cell| of(cell) == node)
+    };
+    let node = |(at, name): (usize, &&str)| NodeResult {
+        name: (*name).to_owned(),
+        verdict: match &survey.out[at] {
+            None => "ok",
+            Some(_) if never[at] => "failed",
+            Some(_) => "dead",
+        },
+        reason: survey.out[at].clone(),
+        sends: effects.as_ref().filter(|_| has(|cell| cell.0, at)).map(|e| e.send[at].exp()),
+        receives: effects.as_ref().filter(|_| has(|cell| cell.1, at)).map(|e| e.receive[at].exp()),
+    };
+    names.iter().enumerate().map(node).collect()
+}
+
+/// Every ordered pair that was measured.
+pub fn ways(survey: &Survey<'_>, names: &[&str]) -> Vec<WayResult> {
+    let rates: Matrix = survey.rates();
+    let effects = Effects::of(&rates);
+    let one = |(&(from, to), way): (&(usize, usize), &super::survey::Way)| WayResult {
+        from: names[from].to_owned(),
+        to: names[to].to_owned(),
+        rate: way.one,
+        two_way_rate: way.two_way,
+        streams_rate: way.many,
+        pair_effect: way
+            .one
+            .filter(|&rate| rate > 0.0)
+            .and_then(|rate| Some(effects.as_ref()?.rest(from, to, rate).exp())),
+        round_trip_ns: survey
+            .latencies
+            .get(&(from.min(to), from.max(to)))
+            .map(|latency| [latency.min, latency.p50, latency.p99]),
+        tcp: way.went.map(|went| TcpAccount::new(&went)),
+    };
+    survey.ways.iter().map(one).collect()
+}
+
+/// Pairs at once.
+pub fn loads(survey: &Survey<'_>) -> Vec<LoadResult> {
+    let loads = survey.loads.iter().filter(|load| !load.rates.is_empty());
+    loads
+        .map(|load| LoadResult {
+            pairs: load.pairs,
+            rate: load.rates.iter().sum(),
+            lowest: load.rates.first().copied().unwrap_or(0.0),
+            median: load.rates.get(load.rates.len() / 2).copied().unwrap_or(0.0),
+        })
+        .collect()
+}
+
+impl TcpAccount {
+    fn new(went: &StreamWent) -> Self {
+        Self {
+            busy_ns: went.busy_us * 1000,
+            window_limited_ns: went.window_limited_us * 1000,
+            buffer_limited_ns: went.buffer_limited_us * 1000,
+            segments: went.segments,
+            retransmits: went.retransmits,
+            window: went.window,
+            round_trip_ns: u64::from(went.round_trip_us) * 1000,
+            segment_size: went.segment_size,
+        }
+    }
+}

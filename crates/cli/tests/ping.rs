@@ -1,0 +1,129 @@
+//! `garland ping` from outside: on agents of this machine, and between nodes of a lab.
+
+use std::time::Duration;
+
+use garland_testkit::{Garland, Scratch};
+use serde_json::Value;
+
+fn garland(scratch: &Scratch) -> Garland<'_> {
+    Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn gets_are_told_in_pgpings_lines() {
+    let scratch = Scratch::new("ping-lines");
+    let said = garland(&scratch).run(&["ping", "local[1-2]", "0", "64", "-n", "500"]).with_code(0);
+    let lines: Vec<&str> = said.out.lines().filter(|line| line.starts_with("  1: ")).collect();
+    let sizes: Vec<&str> = lines.iter().filter_map(|l| l.split_whitespace().nth(1)).collect();
+    assert_eq!(sizes, ["0", "4", "8", "16", "32", "64"], "{}", said.out);
+    assert!(lines.iter().all(|line| line.contains(" uSec ") && line.contains(" MB/s")));
+    assert!(said.out.contains("emulated"), "{}", said.out);
+    assert!(said.out.contains("reading the clock takes"), "{}", said.out);
+}
+
+#[test]
+fn every_kind_goes_by_every_means() {
+    let scratch = Scratch::new("ping-kinds");
+    for transport in ["tcp", "shm"] {
+        for function in ["get", "put", "msg"] {
+            let arguments = ["ping", "local[1-2]", "-f", function, "--transport", transport];
+            let more = ["-n", "300", "-b", "1..4", "0", "100000", "--time", "0.2", "--json"];
+            let said = garland(&scratch).run(&[&arguments[..], &more].concat()).with_code(0);
+            let result = json(&said.out);
+            assert_eq!(result["schema"], "garland.ping/1");
+            let points = result["pairs"][0]["points"].as_array().cloned().unwrap_or_default();
+            assert_eq!(points.len(), 17 * 3, "{transport} {function}: {}", said.out);
+            for point in points {
+                let [min, p50, max] =
+                    ["min", "p50", "max"].map(|name| point["sojourn"][name].as_u64());
+                assert!(min <= p50 && p50 <= max && max.is_some(), "{point}");
+                assert!(point["count"].as_u64() > Some(0), "{point}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rate_is_kept_and_polling_works() {
+    let scratch = Scratch::new("ping-rate");
+    let arguments =
+        ["ping", "local[1-2]", "--rate", "2000", "--time", "0.5", "--wait", "poll", "--json"];
+    let result = json(&garland(&scratch).run(&arguments).with_code(0).out);
+    let point = &result["pairs"][0]["points"][0];
+    assert_eq!(point["count"], 1000);
+    assert!(point["elapsed_ns"].as_u64() > Some(450_000_000), "{point}");
+}
+
+#[test]
+fn a_sweep_names_what_binds() {
+    let scratch = Scratch::new("ping-sweep");
+    let said =
+        garland(&scratch).run(&["ping", "local[1-2]", "--sweep", "--time", "0.1"]).with_code(0);
+    for wanted in ["LogGP   L ", "knee    ", "what binds: ", "at work: sender "] {
+        assert!(said.out.contains(wanted), "{}", said.out);
+    }
+}
+
+#[test]
+fn what_can_not_be_measured_is_refused_with_the_way_out() {
+    let scratch = Scratch::new("ping-refused");
+    let refused = |arguments: &[&str], wanted: &str| {
+        let all = [&["ping"], arguments].concat();
+        let said = garland(&scratch).run(&all).with_code(2);
+        assert!(said.err.contains(wanted), "{all:?}: {}", said.err);
+    };
+    refused(&["local1"], "one node has nobody to ask");
+    refused(&["local[1-2]", "--transport", "fabric"], "not present; there are: tcp, shm");
+    refused(&["local[1-2]", "1TiB"], "an agent keeps 16.00 MiB for it");
+    refused(&["local[1-2]", "64", "8"], "there are none");
+    refused(&["local[1-2]", "-b", "0"], "from 1 to 4096");
+    refused(&["local[1-2]", "-b", "9..2"], "N or N..M");
+    refused(&["local[1-2]", "--time", "0"], "from 0.001 to 600 s");
+    refused(&["local[1-2]", "--pin", "one"], "two CPUs");
+    refused(&["local[1-2]", "8", "64", "--sweep"], "give one at most");
+    let said = garland(&scratch).run(&["ping", "local[1-2]", "--pin", "999,999"]).with_code(3);
+    assert!(said.out.contains("staying on CPU 999"), "{}", said.out);
+}
+
+#[test]
+fn an_agent_that_dies_or_stalls_is_named_and_what_was_measured_is_kept() {
+    for (stalls, wanted) in [(false, "failed  local2: "), (true, "failed  local2: no word")] {
+        let scratch = Scratch::new("ping-death");
+        let garland = garland(&scratch);
+        let roots = scratch.root("");
+        let folder = roots.to_string_lossy();
+        let options = ["-n", "100000000", "--time", "20", "--local-root", &folder];
+        let running = garland.start(&[&["ping", "local[1-2]", "8", "16"], &options[..]].concat());
+        let agent = garland.agent("local2");
+        std::thread::sleep(Duration::from_millis(1000));
+        if stalls {
+            agent.stop()
+        } else {
+            agent.kill()
+        }
+        let said = running.end();
+        assert!(said.out.contains(wanted), "{stalls}: {}{}", said.out, said.err);
+        assert_eq!(said.code, 3, "nothing was measured to its end");
+        agent.kill();
+    }
+}
+
+#[test]
+fn lab_nodes_ping_over_their_wire_and_their_memory() {
+    let scratch = Scratch::new("ping-lab");
+    let garland = garland(&scratch);
+    let _ = garland.run(&["lab", "up", "--nodes", "2"]).with_code(0);
+    for transport in ["tcp", "shm"] {
+        let arguments =
+            ["ping", "lab:n[1-2]", "0", "64", "-n", "500", "--transport", transport, "--json"];
+        let result = json(&garland.run(&arguments).with_code(0).out);
+        assert_eq!(result["pairs"][0]["points"].as_array().map(Vec::len), Some(6), "{transport}");
+        assert_eq!(result["pairs"][0]["verdict"], "ok");
+    }
+    let _ = garland.run(&["lab", "down"]).with_code(0);
+    scratch.assert_nothing_left();
+}

@@ -1,0 +1,56 @@
+//! Wrong usage, nodes that die or stall meanwhile, and users who give up.
+
+use std::time::Duration;
+
+use garland_lab::fault;
+use garland_testkit::{Garland, Scratch};
+
+use crate::stage::{ALL, Stage, json};
+
+#[test]
+fn one_node_has_no_wire_and_an_unknown_baseline_is_refused() {
+    let scratch = Scratch::new("wires-usage");
+    let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
+    let alone = garland.run(&["wires", "local1"]).with_code(2);
+    assert!(alone.err.contains("one node has no wire to measure"), "{}", alone.err);
+    let unknown = garland.run(&["wires", "local[1-4]", "--baseline", "../x"]).with_code(2);
+    assert!(unknown.err.contains("isn't a run of garland wires"), "{}", unknown.err);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn nodes_that_die_and_stall_are_named_and_the_rest_is_measured() {
+    let scratch = Scratch::new("wires-death");
+    let stage = Stage::new(&scratch);
+    let running = stage.garland.start(&["wires", "--json", ALL]);
+    std::thread::sleep(Duration::from_millis(2500));
+    fault::kill(&stage.lab, "n4").expect("it runs");
+    fault::stop(&stage.lab, "n7").expect("it runs");
+    let said = running.end();
+    fault::resume(&stage.lab, "n7").expect("it stands still");
+    let result = json(&said);
+    let nodes = result["nodes"].as_array().expect("a result has nodes");
+    let dead = nodes.iter().filter(|node| node["verdict"] == "dead");
+    let dead: Vec<&str> = dead.filter_map(|node| node["name"].as_str()).collect();
+    assert_eq!(dead, ["lab:n4", "lab:n7"], "{:#}", result["nodes"]);
+    assert_eq!(result["faults"].as_array().map(Vec::len), Some(0), "{:#}", result["faults"]);
+    // All pairs of the ten others, both ways.
+    let ways = result["ways"].as_array().expect("a result has ways");
+    let is_of = |way: &serde_json::Value| dead.iter().any(|d| way["from"] == *d || way["to"] == *d);
+    assert_eq!(ways.iter().filter(|way| !is_of(way)).count(), 90);
+    stage.end();
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_was_measured() {
+    let scratch = Scratch::new("wires-interrupt");
+    let stage = Stage::new(&scratch);
+    let running = stage.garland.start(&["wires", "--json", ALL]);
+    std::thread::sleep(Duration::from_secs(4));
+    running.process().interrupt();
+    let result = json(&running.end().with_code(130));
+    assert_eq!(result["interrupted"], true);
+    let ways = result["ways"].as_array().map_or(0, Vec::len);
+    assert!((1..132).contains(&ways), "{ways}");
+    stage.end();
+}

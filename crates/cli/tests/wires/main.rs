@@ -1,0 +1,6 @@
+//! `garland wires` in a lab of twelve nodes where something is slow, or nothing is.
+
+mod endings;
+mod faults;
+mod healthy;
+mod stage;

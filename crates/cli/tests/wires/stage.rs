@@ -1,0 +1,76 @@
+//! A lab of twelve nodes on a switch, and the proof that nothing of it is left.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use garland_lab::{Lab, StateDir};
+use garland_testkit::{Garland, Said, Scratch};
+use serde_json::Value;
+
+/// One lab at a time: they share the processors.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// All of the lab's nodes.
+pub const ALL: &str = "lab:n[1-12]";
+
+/// A lab at a rate that the emulator keeps beside other work.
+pub struct Stage<'a> {
+    /// The built binary.
+    pub garland: Garland<'a>,
+    /// The lab, from the outside.
+    pub lab: Lab,
+    scratch: &'a Scratch,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl<'a> Stage<'a> {
+    /// Builds the lab and starts agents that stay.
+    #[track_caller]
+    pub fn new(scratch: &'a Scratch) -> Self {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        assert_eq!(garland_sys::process::user_id(), 0, "these tests slow NICs, which needs root");
+        let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
+        let _ = garland.run(&["lab", "up", "--nodes", "12", "--rate", "50mbit"]).with_code(0);
+        let _ = garland.run(&["up", ALL]).with_code(0);
+        let lab = Lab::open(&state(scratch), "lab").expect("it has just been started");
+        Self { garland, lab, scratch, _alone: alone }
+    }
+
+    /// Measures all of it, which must end with `code`.
+    #[track_caller]
+    pub fn measure(&self, code: i32) -> Value {
+        json(&self.garland.run(&["wires", "--json", ALL]).with_code(code))
+    }
+
+    /// Ends everything, and looks that nothing is left of it.
+    #[track_caller]
+    pub fn end(self) {
+        let _ = self.garland.run(&["lab", "down"]).with_code(0);
+        self.scratch.assert_nothing_left();
+    }
+}
+
+impl Drop for Stage<'_> {
+    fn drop(&mut self) {
+        // After a failed test; after one that passed the lab is gone.
+        let _ = Lab::end(&state(self.scratch), "lab");
+    }
+}
+
+fn state(scratch: &Scratch) -> StateDir {
+    StateDir(scratch.state().join(garland_sys::process::host_name()).join("lab"))
+}
+
+/// The result object that `--json` printed.
+#[track_caller]
+pub fn json(said: &Said) -> Value {
+    serde_json::from_str(&said.out)
+        .unwrap_or_else(|error| panic!("{error} in\n{}\n{}", said.out, said.err))
+}
+
+/// What is named: the part's kind and its nodes.
+pub fn faults(result: &Value) -> Vec<(String, Vec<String>)> {
+    let faults = result["faults"].as_array().expect("a result has faults");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let nodes = |fault: &Value| fault["nodes"].as_array().into_iter().flatten().map(text).collect();
+    faults.iter().map(|fault| (text(&fault["part"]), nodes(fault))).collect()
+}

@@ -1,0 +1,117 @@
+//! The knee of a depth sweep: the depth beyond which more operations in flight buy nothing, and
+//! what binds there.
+
+/// What was measured at one depth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    /// Operations in flight.
+    pub depth: u32,
+    /// Nanoseconds an operation, over all of them.
+    pub each_ns: f64,
+    /// The share of the time that the initiator's CPU was at work, 0 to 1.
+    pub initiator: f64,
+    /// The same of the target's.
+    pub target: f64,
+    /// The share of the wire's rate that was used; `None` where that isn't known.
+    pub wire: Option<f64>,
+}
+
+/// What binds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knee {
+    /// The round trip: too little is in flight, at any depth that was tried.
+    RoundTrip,
+    /// The initiator's CPU.
+    Initiator,
+    /// The target's CPU.
+    Target,
+    /// The wire.
+    Wire,
+    /// None of those that are watched.
+    Unknown,
+}
+
+/// From this share of its capacity on, something counts as used up.
+const FULL: f64 = 0.85;
+
+/// A depth that is within this share of the best counts as good as it.
+const AS_GOOD: f64 = 0.05;
+
+/// Where the knee is (the place in `loads`, which go by rising depth) and what binds there; `None`
+/// when nothing was measured.
+#[must_use]
+pub fn find_knee(loads: &[Load]) -> Option<(usize, Knee)> {
+    let best = loads.iter().map(|load| load.each_ns).min_by(f64::total_cmp)?;
+    let at = loads.iter().position(|load| load.each_ns <= best * (1.0 + AS_GOOD))?;
+    let load = &loads[at];
+    let candidates = [
+        (load.wire.unwrap_or(0.0), Knee::Wire),
+        (load.target, Knee::Target),
+        (load.initiator, Knee::Initiator),
+    ];
+    let fullest = candidates.into_iter().max_by(|one, two| one.0.total_cmp(&two.0))?;
+    // Still falling at the last depth: more in flight might buy more.
+    let falls = at + 1 == loads.len() && loads.len() > 1;
+    Some((
+        at,
+        match fullest {
+            (share, who) if share >= FULL => who,
+            _ if falls || loads.len() == 1 => Knee::RoundTrip,
+            _ => Knee::Unknown,
+        },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A round trip of `trip` ns, and a part that takes `gap` ns an operation.
+    fn sweep(trip: f64, gap: f64) -> Vec<Load> {
+        let load = |depth: u32| {
+            let each_ns = (trip / f64::from(depth)).max(gap);
+            Load { depth, each_ns, initiator: 0.3, target: gap / each_ns, wire: None }
+        };
+        (0..7).map(|power| load(1 << power)).collect()
+    }
+
+    #[test]
+    fn elan4s_knee_is_where_the_round_trip_is_hidden() {
+        // 2.36 µs alone, 0.79 µs an operation at best: L / g is 3.
+        let loads = sweep(2360.0, 790.0);
+        let (at, binds) = find_knee(&loads).unwrap();
+        assert_eq!((loads[at].depth, binds), (4, Knee::Target));
+    }
+
+    #[test]
+    fn a_curve_that_still_falls_is_bound_by_the_round_trip() {
+        let loads = sweep(1e6, 1.0);
+        assert_eq!(find_knee(&loads), Some((6, Knee::RoundTrip)));
+        assert_eq!(find_knee(&[]), None);
+    }
+
+    #[test]
+    fn nobody_is_accused_without_evidence() {
+        let mut loads = sweep(2360.0, 790.0);
+        loads.iter_mut().for_each(|load| load.target = 0.2);
+        assert_eq!(find_knee(&loads), Some((2, Knee::Unknown)));
+        loads.iter_mut().for_each(|load| load.wire = Some(0.97));
+        assert_eq!(find_knee(&loads), Some((2, Knee::Wire)));
+    }
+
+    proptest! {
+        #[test]
+        fn beyond_the_knee_nothing_is_gained(trip in 1.0..1e6_f64, gap in 1.0..1e4_f64) {
+            let loads = sweep(trip, gap);
+            let (at, _) = find_knee(&loads).unwrap();
+            for load in &loads[at..] {
+                prop_assert!(load.each_ns >= loads[at].each_ns / 1.06);
+            }
+            for load in &loads[..at] {
+                prop_assert!(load.each_ns > loads[at].each_ns);
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Other work on the target's CPUs, to show what a computing node does to those that ask it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use garland_sys::pinning;
+
+/// Threads that do nothing but keep the CPUs busy, one for each that this thread may use.
+pub struct Burner {
+    over: Arc<AtomicBool>,
+}
+
+impl Burner {
+    /// Begins to burn.
+    pub fn start() -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let cpus = pinning::allowed().map_or(1, |cpus| cpus.len());
+        for _ in 0..cpus {
+            let over = Arc::clone(&over);
+            std::thread::spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        Self { over }
+    }
+}
+
+impl Drop for Burner {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,160 @@
+//! A stream that is written and read by one thread, which sleeps or polls meanwhile. It never waits
+//! for room while answers wait to be read: two ends that did would wait forever.
+
+use std::io::{self, Read};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use garland_sys::event::{self, Interest};
+use garland_sys::{clock, tcp};
+
+use super::super::SILENCE;
+use super::super::runner::Place;
+use super::memory::Memory;
+use super::round::broken;
+
+/// What is read at a time, at most.
+const SCRATCH: usize = 256 << 10;
+
+/// After so many polls in vain the thread lets others have its CPU for a moment: one that this
+/// waits for may need it.
+const PATIENT_POLLS: u32 = 1000;
+
+/// One side of a round.
+pub struct Flow<'a> {
+    place: &'a Place,
+    stream: &'a TcpStream,
+    polls: bool,
+    memory: Memory,
+    scratch: Vec<u8>,
+    /// Bytes sent and received.
+    pub sent: u64,
+    pub received: u64,
+    /// Writes, and the nanoseconds in them.
+    pub writes: u64,
+    pub writing_ns: u64,
+    idle_ns: u64,
+    start_ns: u64,
+    start_cpu_ns: u64,
+}
+
+impl<'a> Flow<'a> {
+    /// A side that sends what `memory` has.
+    pub fn new(place: &'a Place, stream: &'a TcpStream, polls: bool, memory: Memory) -> Self {
+        Self {
+            place,
+            stream,
+            polls,
+            memory,
+            scratch: vec![0; SCRATCH],
+            sent: 0,
+            received: 0,
+            writes: 0,
+            writing_ns: 0,
+            idle_ns: 0,
+            start_ns: clock::now_ns(),
+            start_cpu_ns: clock::thread_cpu_ns(),
+        }
+    }
+
+    /// Sends until byte `until`, as far as the socket takes it; whether it took all. `now` is the
+    /// time by a clock just read.
+    pub fn push(&mut self, until: u64, now: u64) -> Result<bool, String> {
+        let before = self.sent;
+        while self.sent < until {
+            let bytes = self.memory.next(self.sent, until);
+            match tcp::try_send(self.stream, bytes).map_err(|error| broken(&error))? {
+                Some(sent) => self.sent += sent as u64,
+                None => break,
+            }
+            self.writes += 1;
+        }
+        if self.sent > before {
+            self.writing_ns += clock::now_ns().saturating_sub(now);
+        }
+        Ok(self.sent == until)
+    }
+
+    /// Waits until something comes in, at most to byte `limit` of all, or until `due_ns`, or until
+    /// there is `room` to send where that is waited for. The time afterwards.
+    pub fn pull(&mut self, limit: u64, room: bool, due_ns: Option<u64>) -> Result<u64, String> {
+        let most = usize::try_from(limit - self.received).unwrap_or(SCRATCH).min(SCRATCH);
+        if self.polls {
+            return self.poll(most, room, due_ns);
+        }
+        if room || due_ns.is_some() || most == 0 {
+            let timeout = due_ns.map_or(SILENCE, clock::until);
+            let interest = Interest { fd: self.stream.as_fd(), write: room };
+            let ready = event::wait(&[interest], Some(timeout)).map_err(|error| broken(&error))?;
+            if due_ns.is_none() && ready.iter().all(|ready| !ready.read && !ready.write) {
+                return Err(broken(&io::ErrorKind::TimedOut.into()));
+            }
+            self.take(most)?;
+        } else {
+            let read = loop {
+                let mut stream = self.stream;
+                match stream.read(&mut self.scratch[..most]) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    result => break result.map_err(|error| broken(&error))?,
+                }
+            };
+            self.received += self.some(read)?;
+        }
+        Ok(clock::now_ns())
+    }
+
+    fn poll(&mut self, most: usize, room: bool, due_ns: Option<u64>) -> Result<u64, String> {
+        let mut idle_since = None;
+        for polls in 0_u32.. {
+            if self.take(most)? {
+                let now = clock::now_ns();
+                self.idle_ns += idle_since.map_or(0, |since| now - since);
+                return Ok(now);
+            }
+            let since = *idle_since.get_or_insert_with(clock::now_ns);
+            if room || due_ns.is_some() || polls > PATIENT_POLLS {
+                let now = clock::now_ns();
+                if room || due_ns.is_some_and(|due| now >= due) {
+                    self.idle_ns += now - since;
+                    return Ok(now);
+                }
+                if Duration::from_nanos(now - since) > SILENCE || self.place.is_over() {
+                    return Err(broken(&io::ErrorKind::TimedOut.into()));
+                }
+                if polls > PATIENT_POLLS {
+                    std::thread::yield_now();
+                }
+            }
+            std::hint::spin_loop();
+        }
+        Ok(clock::now_ns())
+    }
+
+    /// Takes what has come in, if anything has.
+    fn take(&mut self, most: usize) -> Result<bool, String> {
+        if most == 0 {
+            return Ok(false);
+        }
+        let read = tcp::try_receive(self.stream, &mut self.scratch[..most]);
+        let Some(read) = read.map_err(|error| broken(&error))? else { return Ok(false) };
+        self.received += self.some(read)?;
+        Ok(true)
+    }
+
+    fn some(&self, read: usize) -> Result<u64, String> {
+        match read {
+            0 => Err(broken(&io::ErrorKind::UnexpectedEof.into())),
+            read => Ok(read as u64),
+        }
+    }
+
+    /// Nanoseconds that this side was at work since its beginning: its CPU time, or all but the
+    /// time in which it polled in vain.
+    pub fn work_ns(&self) -> u64 {
+        match self.polls {
+            true => (clock::now_ns() - self.start_ns).saturating_sub(self.idle_ns),
+            false => clock::thread_cpu_ns() - self.start_cpu_ns,
+        }
+    }
+}

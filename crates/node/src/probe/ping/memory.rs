@@ -1,0 +1,43 @@
+//! What is sent: a piece of memory that holds whole operations, sent round and round.
+
+/// Small operations fill so many bytes at least, to go out together.
+const WINDOW: usize = 64 << 10;
+
+/// Memory of operations of one size.
+pub struct Memory {
+    bytes: Vec<u8>,
+}
+
+impl Memory {
+    /// For operations of `each` bytes.
+    pub fn of(each: u64) -> Self {
+        let each = usize::try_from(each).unwrap_or(1).max(1);
+        let whole = each * (WINDOW / each).max(1);
+        // No byte of it is zero: what comes out of nowhere is.
+        Self { bytes: (0..whole).map(|at| (at % 251) as u8 + 1).collect() }
+    }
+
+    /// What is to be sent from byte `sent` of all to byte `until`, as far as it lies together.
+    pub fn next(&self, sent: u64, until: u64) -> &[u8] {
+        let length = self.bytes.len() as u64;
+        let start = sent % length;
+        let end = length.min(start + (until - sent));
+        &self.bytes[start as usize..end as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_goes_round_and_round() {
+        let memory = Memory::of(3);
+        let whole = 64 << 10 >> 1 << 1;
+        assert_eq!(memory.next(0, 6), [1, 2, 3, 4, 5, 6]);
+        let length = (whole / 3 * 3) as u64;
+        assert_eq!(memory.next(length - 1, length + 2).len(), 1);
+        assert_eq!(memory.next(length, length + 2), [1, 2]);
+        assert_eq!(Memory::of(1 << 20).next(5, 1 << 20).len(), (1 << 20) - 5);
+    }
+}

@@ -1,0 +1,87 @@
+//! Gets, puts and messages over a TCP connection. What is asked for together goes out in one write,
+//! and what has come in is answered in one: that is where the rate of many in flight comes from.
+//! The target's CPU serves gets and puts: they are emulated.
+
+use std::net::TcpStream;
+
+use garland_sys::clock;
+
+use super::super::runner::Place;
+use super::flow::Flow;
+use super::means::Means;
+use super::memory::Memory;
+use super::round::Order;
+use super::tally::Tally;
+
+/// A TCP connection.
+pub struct Wire<'a> {
+    place: &'a Place,
+    stream: &'a TcpStream,
+    polls: bool,
+}
+
+impl<'a> Wire<'a> {
+    /// Over `stream`; this side `polls`, or sleeps while it waits.
+    pub fn new(place: &'a Place, stream: &'a TcpStream, polls: bool) -> Self {
+        Self { place, stream, polls }
+    }
+}
+
+impl Means for Wire<'_> {
+    fn timed_together(&self, _: &Order) -> u32 {
+        1
+    }
+
+    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<(), String> {
+        let (ask, answer) = order.bytes();
+        let depth = u64::from(order.depth);
+        let mut flow = Flow::new(self.place, self.stream, self.polls, Memory::of(ask));
+        let mut begins = vec![0; order.depth as usize];
+        let (mut begun, mut done) = (0_u64, 0_u64);
+        let mut now = clock::now_ns();
+        let start = now;
+        // When an operation is to begin, by the rate: whatever held it up counts.
+        let intended = |number: u64| {
+            order.rate.map(|rate| start + number.saturating_mul(1_000_000_000) / u64::from(rate))
+        };
+        while done < order.count {
+            let most = order.count.min(done + depth);
+            while begun < most {
+                let at = match intended(begun) {
+                    Some(due) if due > now => break,
+                    Some(due) => due,
+                    None => now,
+                };
+                begins[(begun % depth) as usize] = at;
+                begun += 1;
+            }
+            let all_sent = flow.push(begun * ask, now)?;
+            let due = intended(begun).filter(|_| begun < most);
+            now = flow.pull(begun * answer, !all_sent, due)?;
+            let finished = flow.received / answer;
+            for number in done..finished {
+                tally.sojourn.record(now.saturating_sub(begins[(number % depth) as usize]));
+            }
+            done = finished;
+        }
+        tally.writes += flow.writes;
+        tally.writing_ns += flow.writing_ns;
+        tally.work_ns[0] += flow.work_ns();
+        Ok(())
+    }
+
+    fn serve(&mut self, order: &Order) -> Result<u64, String> {
+        let (ask, answer) = order.bytes();
+        let mut flow = Flow::new(self.place, self.stream, self.polls, Memory::of(answer));
+        let asked = order.count.saturating_mul(ask);
+        let owed = order.count.saturating_mul(answer);
+        let mut now = clock::now_ns();
+        loop {
+            let all_sent = flow.push(flow.received / ask * answer, now)?;
+            if flow.sent == owed {
+                return Ok(flow.work_ns());
+            }
+            now = flow.pull(asked, !all_sent, None)?;
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! How busy this machine is.
+
+/// How busy this machine's processors have been.
+#[derive(Clone, Copy, Debug)]
+pub struct Processors {
+    idle: u64,
+    all: u64,
+}
+
+impl Processors {
+    /// The kernel's count so far, of `/proc/stat`; nothing where it can't be read.
+    #[must_use]
+    pub fn now() -> Self {
+        let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let first = text.lines().next().unwrap_or_default();
+        let ticks: Vec<u64> =
+            first.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
+        // User, nice, system, idle, waiting for disks, interrupts, soft interrupts, stolen.
+        let idle = ticks.get(3..5).map_or(0, |idle| idle.iter().sum());
+        Self { idle, all: ticks.iter().take(8).sum() }
+    }
+
+    /// The share of time since then that they weren't idle.
+    #[must_use]
+    pub fn busy_since(&self) -> f64 {
+        let now = Self::now();
+        let all = now.all.saturating_sub(self.all).max(1) as f64;
+        1.0 - now.idle.saturating_sub(self.idle) as f64 / all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_is_a_share() {
+        let since = Processors::now();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!((0.0..=1.0).contains(&since.busy_since()));
+    }
+}

@@ -1,0 +1,122 @@
+//! Memory that processes of one machine share: a memfd, which no name leads to and which goes with
+//! its last user. Another process of the same user finds it through `/proc`.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+/// A piece of shared memory, as words that both sides load and store.
+#[derive(Debug)]
+pub struct Segment {
+    fd: OwnedFd,
+    start: *mut AtomicU64,
+    words: usize,
+}
+
+// SAFETY: the mapping belongs to this value until it is dropped, whatever thread that happens in,
+// and is reached as atomics only.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+impl Segment {
+    /// New memory of so many words, all zero.
+    ///
+    /// # Errors
+    /// When the system has no memory or descriptor left.
+    pub fn new(words: usize) -> io::Result<Self> {
+        let bytes = words.checked_mul(8).filter(|&b| b > 0).ok_or(io::ErrorKind::InvalidInput)?;
+        let fd = memfd_create("garland", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        ftruncate(&fd, bytes as u64)?;
+        // Nobody can cut it under the other's feet.
+        fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        Self::map(fd, bytes)
+    }
+
+    /// The memory that the process `pid` has open as descriptor `fd`.
+    ///
+    /// # Errors
+    /// When there is none, it isn't this user's, or it could be cut.
+    pub fn of_process(pid: u32, fd: u32) -> io::Result<Self> {
+        let path = format!("/proc/{pid}/fd/{fd}");
+        let file = File::options().read(true).write(true).open(path)?;
+        let fd = OwnedFd::from(file);
+        // Only a memfd has seals: a file that took the number's place hasn't.
+        if !rustix::fs::fcntl_get_seals(&fd)?.contains(SealFlags::SHRINK) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let bytes = usize::try_from(fstat(&fd)?.st_size).unwrap_or(0);
+        if bytes == 0 || !bytes.is_multiple_of(8) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Self::map(fd, bytes)
+    }
+
+    fn map(fd: OwnedFd, bytes: usize) -> io::Result<Self> {
+        let (access, shared) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        // SAFETY: a new mapping at a place of the kernel's choice; nothing of ours lies there.
+        let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, shared, &fd, 0)? };
+        Ok(Self { fd, start: start.cast(), words: bytes / 8 })
+    }
+
+    /// The words.
+    #[must_use]
+    pub fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping has so many words, page-aligned, lives as long as `self`, can't be
+        // cut (it is sealed), and every value of a word is a valid atomic.
+        unsafe { std::slice::from_raw_parts(self.start, self.words) }
+    }
+
+    /// What `/proc` knows this process by: in a namespace of processes that isn't the process's own
+    /// number.
+    ///
+    /// # Errors
+    /// When there is no `/proc`.
+    pub fn owner() -> io::Result<u32> {
+        let own = std::fs::read_link("/proc/self")?;
+        own.to_str().and_then(|own| own.parse().ok()).ok_or(io::ErrorKind::NotFound.into())
+    }
+
+    /// The descriptor's number in this process.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        u32::try_from(self.fd.as_raw_fd()).unwrap_or(u32::MAX)
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own, of this length, and nothing borrows it any more.
+        // That it can't be unmapped would only mean that it stays.
+        let _ = unsafe { munmap(self.start.cast(), self.words * 8) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+
+    #[test]
+    fn what_one_stores_the_other_loads() {
+        let one = Segment::new(1024).unwrap();
+        let two = Segment::of_process(Segment::owner().unwrap(), one.number()).unwrap();
+        one.words()[1023].store(42, Ordering::Release);
+        assert_eq!(two.words().len(), 1024);
+        assert_eq!(two.words()[1023].load(Ordering::Acquire), 42);
+    }
+
+    #[test]
+    fn what_is_no_shared_memory_is_refused() {
+        assert!(Segment::new(0).is_err());
+        let file = File::open("/proc/self/exe").unwrap();
+        let number = u32::try_from(file.as_raw_fd()).unwrap();
+        assert!(Segment::of_process(std::process::id(), number).is_err());
+        assert!(Segment::of_process(u32::MAX, 0).is_err());
+    }
+}
