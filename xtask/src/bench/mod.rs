@@ -31,8 +31,12 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
             println!("{}", lab::USAGE);
             Ok(())
         }
+        Some((name, rest)) if name == "disk" && rest.iter().any(|word| word == "--help") => {
+            println!("{}", disk::USAGE);
+            Ok(())
+        }
         Some((_, rest)) if rest.iter().any(|word| word == "--help") => {
-            println!("{}\n\n{}\n\n{}", options::USAGE, lab::USAGE, disk::USAGE);
+            println!("{}", options::USAGE);
             Ok(())
         }
         Some((name, rest)) if name == field::SHELL => field::shell(rest),

@@ -79,6 +79,12 @@ fn place_notes(place: &DiskPlace, size: u64) -> Vec<String> {
         let reason = &place.no_uring;
         notes.push(format!("no io_uring ({reason}): threads did direct I/O"));
     }
+    if place.device.starts_with("loop") {
+        let device = &place.device;
+        notes.push(format!(
+            "{device} is a file that plays a disk: what is below it has its own cache"
+        ));
+    }
     if place.guest && !place.in_memory {
         notes.push(
             "a virtual machine: what its host caches can't be seen or emptied from inside"

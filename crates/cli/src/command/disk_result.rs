@@ -162,7 +162,7 @@ impl NodeDisk {
         use DiskDirection::{Read, Write};
         use DiskPattern::{Random, Sequential};
         use DiskWay::{Buffered, Direct, Stable};
-        let Some(place) = self.place.as_ref().filter(|place| !place.in_memory) else {
+        let Some(place) = self.place.as_ref().filter(|place| is_disk(place)) else {
             return Vec::new();
         };
         let rate = |direction, way| self.find(direction, Sequential, way).map(|found| found.rate);
@@ -182,6 +182,11 @@ impl NodeDisk {
         let random = self.measurements.iter().filter(|one| one.job.pattern == DiskPattern::Random);
         random.clone().any(|one| one.operations < FEW)
     }
+}
+
+/// Whether a disk's settings are what matters: not for memory, nor for a file that plays a disk.
+pub fn is_disk(place: &DiskPlace) -> bool {
+    !place.in_memory && !place.queue.is_empty() && !place.device.starts_with("loop")
 }
 
 fn queue(place: &DiskPlace) -> Queue {

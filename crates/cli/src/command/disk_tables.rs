@@ -6,7 +6,7 @@ use garland_core::cluster::nodelist;
 use garland_core::proto::{DiskDirection, DiskPattern, DiskTimes, DiskWay};
 use garland_core::units::{Nanos, bytes};
 
-use super::disk_result::{DiskResult, Measurement, NodeDisk};
+use super::disk_result::{DiskResult, Measurement, NodeDisk, is_disk};
 use crate::ui::verdicts::folded;
 
 use DiskDirection::{Read, Write};
@@ -151,9 +151,7 @@ fn tuning(f: &mut fmt::Formatter<'_>, nodes: &[&NodeDisk]) -> fmt::Result {
         .iter()
         .flat_map(|node| node.advice.iter().map(move |advice| format!("{}: {advice}", node.name)))
         .collect();
-    let judged = |node: &&&NodeDisk| {
-        node.place.as_ref().is_some_and(|place| !place.queue.is_empty() && !place.in_memory)
-    };
+    let judged = |node: &&&NodeDisk| node.place.as_ref().is_some_and(is_disk);
     let judged: Vec<&str> = nodes.iter().filter(judged).map(|node| node.name.as_str()).collect();
     match (lines.is_empty(), judged.is_empty()) {
         (true, true) => writeln!(f),
