@@ -114,7 +114,7 @@ mod tests {
         // Not in the system's temporary folder, which may be memory, where nothing is forgotten.
         let program = std::env::current_exe().unwrap();
         let path = program.with_file_name(format!("cache-test-{}", std::process::id()));
-        let file = File::options().read(true).write(true).create(true).open(&path);
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(&path);
         let file = file.unwrap();
         std::fs::remove_file(&path).unwrap();
         let length = 8 << 20;

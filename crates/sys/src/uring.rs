@@ -134,7 +134,8 @@ mod tests {
     #[test]
     fn blocks_go_there_and_back() {
         let path = std::env::temp_dir().join(format!("garland-uring-{}", std::process::id()));
-        let file = File::options().read(true).write(true).create(true).open(&path).unwrap();
+        let file =
+            File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         let mut ring = Ring::new(&file, 4, 4096).unwrap();
         for slot in 0..4 {
