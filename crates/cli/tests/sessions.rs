@@ -63,6 +63,7 @@ fn help() {
       wires        Measure all wires: every pair of nodes, and name what is at fault: garland wires
                    'n[01-20]'
       ping         Time small gets, puts and messages between nodes: garland ping 'n[1-2]' 0 64
+      disk         Measure the disk under a path on every node: garland disk 'n[01-20]:/scratch'
       up           Start agents that stay, so that copies need no set-up
       down         End the agents that stay
       status       Show the agents that stay
@@ -133,15 +134,15 @@ fn help_of_cp() {
       -q, --quiet                No progress
           --launcher <LAUNCHER>  How to start agents on nodes [default: the cluster file's, else ssh]
                                  [possible values: ssh, slurm, local]
-          --cluster <FILE>       The cluster file: nodes, groups, racks, rails, ssh options [default:
-                                 ./cluster.toml, then ~/.config/garland/cluster.toml, if there]
-          --json                 One JSON object on standard output instead of tables
           --mptcp                Data links over MPTCP, on all paths that nodes announce (`ip mptcp
                                  endpoint`); plain TCP where a kernel lacks it [default: for copies of
                                  one lane in labs that are bonded by subflows]
           --lab <NAME>           The lab that lab:.. nodes belong to [default: lab]
+          --cluster <FILE>       The cluster file: nodes, groups, racks, rails, ssh options [default:
+                                 ./cluster.toml, then ~/.config/garland/cluster.toml, if there]
           --from <NODE>          The lab's node that this command runs on and copies from, such as
                                  lab:n3 [default: the lab's first]
+          --json                 One JSON object on standard output instead of tables
           --local-root <DIR>     Where local[..] nodes have their folders [default: under Garland's
                                  state]
       -h, --help                 Print help (see more with '--help')
