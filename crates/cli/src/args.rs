@@ -18,10 +18,10 @@ pub struct Args {
     pub command: Command,
     /// The cluster file: nodes, groups, racks, rails, ssh options [default: ./cluster.toml, then
     /// ~/.config/garland/cluster.toml, if there].
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", display_order = 900)]
     pub cluster: Option<PathBuf>,
     /// One JSON object on standard output instead of tables.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 901)]
     pub json: bool,
 }
 

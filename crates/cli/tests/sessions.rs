@@ -138,13 +138,13 @@ fn help_of_cp() {
                                  endpoint`); plain TCP where a kernel lacks it [default: for copies of
                                  one lane in labs that are bonded by subflows]
           --lab <NAME>           The lab that lab:.. nodes belong to [default: lab]
-          --cluster <FILE>       The cluster file: nodes, groups, racks, rails, ssh options [default:
-                                 ./cluster.toml, then ~/.config/garland/cluster.toml, if there]
           --from <NODE>          The lab's node that this command runs on and copies from, such as
                                  lab:n3 [default: the lab's first]
-          --json                 One JSON object on standard output instead of tables
           --local-root <DIR>     Where local[..] nodes have their folders [default: under Garland's
                                  state]
+          --cluster <FILE>       The cluster file: nodes, groups, racks, rails, ssh options [default:
+                                 ./cluster.toml, then ~/.config/garland/cluster.toml, if there]
+          --json                 One JSON object on standard output instead of tables
       -h, --help                 Print help (see more with '--help')
     [exit 0]
     ");
