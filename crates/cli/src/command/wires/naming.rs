@@ -4,7 +4,7 @@ use garland_core::analysis::pairs::{Accusation, Part};
 use garland_core::cluster::nodelist;
 use serde::Serialize;
 
-use super::survey::Survey;
+use super::survey::{GRACE_NS, Survey};
 
 /// A part that is named.
 #[derive(Clone, Debug, Serialize)]
@@ -106,7 +106,9 @@ fn late(accusation: &Accusation, fold: &dyn Fn(&[usize]) -> String) -> String {
             (format!("{} and {}", fold(one), fold(other)), "between them: what joins them")
         }
     };
-    format!("{who}: {:.1} times their peers' round trip, {with}", 1.0 / accusation.share)
+    let times = 1.0 / accusation.share;
+    let grace = GRACE_NS / 1000;
+    format!("{who}: {times:.1} times their peers' round trip, {grace} µs granted to each, {with}")
 }
 
 /// What the kernel's accounts of the streams say about the cause.

@@ -23,6 +23,10 @@ const UNDISTURBED: f64 = 0.9;
 /// A node that has failed with so many partners in a row is out.
 const STRIKES: u32 = 2;
 
+/// What is granted to every round trip before they are compared: below that, wires aren't told from
+/// what schedulers and interrupts do.
+pub const GRACE_NS: u64 = 250_000;
+
 /// What is at fault in a first look is measured so many times again: noise passes, a fault stays.
 const SECOND_LOOKS: usize = 2;
 
@@ -138,11 +142,11 @@ impl<'a> Survey<'a> {
         Matrix::by(self.nodes, |from, to| self.ways.get(&(from, to))?.one)
     }
 
-    /// How many shortest round trips of 8 bytes go into a second.
+    /// How many shortest round trips of 8 bytes go into a second, each with [`GRACE_NS`] added.
     pub fn round_trips(&self) -> Matrix {
         Matrix::by(self.nodes, |from, to| {
             let latency = self.latencies.get(&(from.min(to), from.max(to)))?;
-            Some(1e9 / latency.min.max(1) as f64)
+            Some(1e9 / (latency.min + GRACE_NS) as f64)
         })
     }
 

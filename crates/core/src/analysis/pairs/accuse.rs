@@ -47,8 +47,8 @@ pub struct Tolerance {
 impl Tolerance {
     /// For rates: 10 % at least, and one healthy cluster in a thousand.
     pub const RATES: Self = Self { loss: 0.1, risk: 1e-3 };
-    /// For latencies, whose noise is larger: five times the others' at least.
-    pub const LATENCIES: Self = Self { loss: 0.8, risk: 1e-3 };
+    /// For latencies, whose noise is larger: three times the others' at least.
+    pub const LATENCIES: Self = Self { loss: 2.0 / 3.0, risk: 1e-3 };
 
     /// The lowest logarithm that is tolerated of `tests` ones with the standard deviation `sigma`,
     /// which `parts` values told: a normal variable is below -z with at most the probability
