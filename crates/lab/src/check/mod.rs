@@ -28,7 +28,7 @@ pub const TOLERANCE: f64 = 0.01;
 pub const TOLERANCE_OF_PAIRS: f64 = 0.05;
 
 /// How often something that looks off is measured again: other programs use this machine as well.
-const AGAIN: usize = 2;
+const AGAIN: usize = 4;
 
 /// So many pairs that stay off are enough to know, and none is measured again.
 const MOST_OFF: usize = 5;
