@@ -6,7 +6,7 @@ use crate::stage::{Stage, faults};
 
 /// How often it is measured: `GARLAND_WIRES_RUNS`, which `make soak` sets.
 fn runs() -> usize {
-    std::env::var("GARLAND_WIRES_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(3)
+    std::env::var("GARLAND_WIRES_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(2)
 }
 
 #[test]
