@@ -17,9 +17,10 @@ use crate::args::Launch;
 use crate::at_once::at_once;
 use crate::failure::Failure;
 use crate::launch::{HURRY, Launched, LaunchedChild, Orders, Ways, Will, lab, local};
-use crate::nodes;
+use crate::nodes::{self, Inventory};
 use crate::places::Places;
 use crate::reach::{self, Unreached};
+use crate::run::Run;
 use crate::standing::{Shelf, Standing};
 use crate::ui::starting;
 
@@ -87,6 +88,32 @@ impl Children {
             }
         }
         self.0.iter_mut().flatten().for_each(|child| child.end(deadline_ns));
+    }
+}
+
+impl<'a> Muster<'a> {
+    /// Agents for one command, which stands in `lab` already if its nodes are a lab's: none stays,
+    /// and their complaints go to the run's folder.
+    pub fn new(
+        nodes: &'a [Node],
+        inventory: &'a Inventory,
+        places: &'a Places,
+        launch: &'a Launch,
+        run: &Run,
+        lab: Option<&'a Lab>,
+    ) -> Self {
+        Self {
+            nodes,
+            cluster: inventory.cluster(),
+            places,
+            launch,
+            logs: run.folder().to_owned(),
+            lab,
+            stay: None,
+            interrupts: None,
+            quiet: false,
+            beside_wires: false,
+        }
     }
 }
 

@@ -53,16 +53,9 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let run = Run::begin(&places, "cp")?;
     run.keep("plan.json", &plan)?;
     let muster = Muster {
-        nodes: &nodes,
-        cluster: inventory.cluster(),
-        places: &places,
-        launch: &cp.launch,
-        logs: run.folder().to_owned(),
-        lab: lab.as_ref(),
-        stay: None,
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: cp.quiet || args.json,
-        beside_wires: false,
+        ..Muster::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
     let mptcp = cp.launch.speaks_mptcp(lab.as_ref(), plan.lanes.len());

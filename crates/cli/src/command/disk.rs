@@ -36,16 +36,9 @@ pub fn run(args: &Args, disk: &Disk) -> Result<Exit, Failure> {
     let lab = lab::enter(&nodes, &places, &disk.launch.lab)?;
     let run = Run::begin(&places, "disk")?;
     let muster = Muster {
-        nodes: &nodes,
-        cluster: inventory.cluster(),
-        places: &places,
-        launch: &disk.launch,
-        logs: run.folder().to_owned(),
-        lab: lab.as_ref(),
-        stay: None,
-        beside_wires: false,
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: args.json,
+        ..Muster::new(&nodes, &inventory, &places, &disk.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
     phases.end("set-up");

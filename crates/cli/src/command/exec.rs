@@ -54,16 +54,9 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
     let lab = exec.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "exec")?;
     let muster = Muster {
-        nodes: &nodes,
-        cluster: inventory.cluster(),
-        places: &places,
-        launch: &exec.launch,
-        logs: run.folder().to_owned(),
-        lab: lab.as_ref(),
-        stay: None,
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: args.json,
-        beside_wires: false,
+        ..Muster::new(&nodes, &inventory, &places, &exec.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
     phases.end("set-up");

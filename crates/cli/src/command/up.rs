@@ -22,16 +22,9 @@ pub fn run(args: &Args, up: &Up) -> Result<Exit, Failure> {
     let lab = up.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "up")?;
     let muster = Muster {
-        nodes: &nodes,
-        cluster: inventory.cluster(),
-        places: &places,
-        launch: &up.launch,
-        logs: run.folder().to_owned(),
-        lab: lab.as_ref(),
         stay: Some(up.idle),
-        interrupts: None,
         quiet: args.json,
-        beside_wires: false,
+        ..Muster::new(&nodes, &inventory, &places, &up.launch, &run, lab.as_ref())
     };
     phases.end("set-up");
     let fleet = muster.assemble()?;

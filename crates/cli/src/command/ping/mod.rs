@@ -48,16 +48,9 @@ pub fn run(args: &Args, ping: &Ping) -> Result<Exit, Failure> {
     let lab = lab::enter(&nodes, &places, &ping.launch.lab)?;
     let run = Run::begin(&places, "ping")?;
     let muster = Muster {
-        nodes: &nodes,
-        cluster: inventory.cluster(),
-        places: &places,
-        launch: &ping.launch,
-        logs: run.folder().to_owned(),
-        lab: lab.as_ref(),
-        stay: None,
-        beside_wires: false,
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: args.json,
+        ..Muster::new(&nodes, &inventory, &places, &ping.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
     phases.end("set-up");

@@ -50,16 +50,9 @@ pub fn run(args: &Args, wires: &Wires) -> Result<Exit, Failure> {
     let lab = lab::enter(&nodes, &places, &wires.launch.lab)?;
     let run = Run::begin(&places, "wires")?;
     let muster = Muster {
-        nodes: &nodes,
-        cluster: inventory.cluster(),
-        places: &places,
-        launch: &wires.launch,
-        logs: run.folder().to_owned(),
-        lab: lab.as_ref(),
-        stay: None,
-        beside_wires: false,
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: args.json,
+        ..Muster::new(&nodes, &inventory, &places, &wires.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
     phases.end("set-up");

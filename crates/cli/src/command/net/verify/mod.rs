@@ -42,16 +42,10 @@ pub fn run(args: &Args, options: &NetVerify) -> Result<Exit, Failure> {
     let run = Run::begin(&places, "net-verify")?;
     let quiet = options.quiet || args.json;
     let muster = Muster {
-        nodes: &nodes,
-        cluster: inventory.cluster(),
-        places: &places,
-        launch: &options.launch,
-        logs: run.folder().to_owned(),
-        lab: lab.as_ref(),
-        stay: None,
         interrupts: Some(Arc::clone(&interrupts)),
         quiet,
         beside_wires: true,
+        ..Muster::new(&nodes, &inventory, &places, &options.launch, &run, lab.as_ref())
     };
     phases.end("set-up");
     let fleet = muster.assemble()?;
