@@ -96,8 +96,8 @@ fn a_node_that_gives_other_bytes_is_asked_once_and_the_head_sends_the_right_ones
     assert!(run(&field, &["down", "n1"]).status.success());
 }
 
-#[test]
-fn a_node_that_dies_while_it_gives_is_replaced_by_the_head() {
+/// Two nodes; the agent on n1 stays, and gives slowly enough to be caught at it.
+fn slow_giver() -> Sshd {
     let field = field(2);
     let up = run(&field, &["up", "n1"]);
     assert!(up.status.success(), "{}", said(&up));
@@ -105,12 +105,23 @@ fn a_node_that_dies_while_it_gives_is_replaced_by_the_head() {
         .machines
         .shell(1, "tc qdisc add dev eth0 root tbf rate 20mbit burst 20000 limit 200000")
         .expect("tc");
-    let mut copy = garland(&field, &["cp", "/mnt/head/source", "n[1-2]:/mnt/home/copy"]);
-    let copy = copy.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    field
+}
+
+/// Waits until n2 has some of the binary.
+fn wait_for_a_half(field: &Sshd) {
     wait_for(|| {
-        let halves = half_binaries(&field, 2);
+        let halves = half_binaries(field, 2);
         halves.iter().any(|half| fs::metadata(half).is_ok_and(|meta| meta.len() > 100_000))
     });
+}
+
+#[test]
+fn a_node_that_dies_while_it_gives_is_replaced_by_the_head() {
+    let field = slow_giver();
+    let mut copy = garland(&field, &["cp", "/mnt/head/source", "n[1-2]:/mnt/home/copy"]);
+    let copy = copy.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    wait_for_a_half(&field);
     field.machines.shell(0, "kill -9 $(pgrep -f '^/proc/self/exe agent ')").expect("it runs");
     let output = copy.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
@@ -124,19 +135,10 @@ fn a_node_that_dies_while_it_gives_is_replaced_by_the_head() {
 
 #[test]
 fn a_node_that_vanishes_while_it_gives_is_replaced_by_the_head() {
-    let field = field(2);
-    let up = run(&field, &["up", "n1"]);
-    assert!(up.status.success(), "{}", said(&up));
-    field
-        .machines
-        .shell(1, "tc qdisc add dev eth0 root tbf rate 20mbit burst 20000 limit 200000")
-        .expect("tc");
+    let field = slow_giver();
     let mut exec = garland(&field, &["exec", "n[1-2]", "--", "true"]);
     let exec = exec.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    wait_for(|| {
-        let halves = half_binaries(&field, 2);
-        halves.iter().any(|half| fs::metadata(half).is_ok_and(|meta| meta.len() > 100_000))
-    });
+    wait_for_a_half(&field);
     field.machines.shell(0, "ip link set v1 down").expect("it runs");
     let output = exec.wait_with_output().expect("it ends");
     let text = said(&output);
