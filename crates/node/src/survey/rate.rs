@@ -65,7 +65,7 @@ impl Meter {
 pub fn send(nic: &str, to: SocketAddrV4, millis: u32) -> io::Result<SurveyAnswer> {
     let millis = millis.clamp(1, MOST_MILLIS);
     let mut stream = tcp::connect_by(nic, to.into(), CONNECT)?;
-    // Reno, which every kernel allows: the wire is measured, not a guess of it.
+    // The wire is to be measured, not what bbr takes it for.
     tcp::choose_congestion(&stream, &tcp::PREFERRED)?;
     stream.write_all(&millis.to_le_bytes())?;
     stream.set_nonblocking(true)?;
