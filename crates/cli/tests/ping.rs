@@ -124,6 +124,8 @@ fn lab_nodes_ping_over_their_wire_and_their_memory() {
         assert_eq!(result["pairs"][0]["points"].as_array().map(Vec::len), Some(6), "{transport}");
         assert_eq!(result["pairs"][0]["verdict"], "ok");
     }
+    let nowhere = garland.run(&["ping", "--from", "lab:n9", "lab:n[1-2]"]).with_code(3);
+    assert!(nowhere.err.contains("lab lab has no node n9"), "{}", nowhere.err);
     let _ = garland.run(&["lab", "down"]).with_code(0);
     scratch.assert_nothing_left();
 }

@@ -17,7 +17,7 @@ use super::ends;
 use crate::args::{Args, Disk};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
-use crate::launch::{FAREWELL, HURRY, lab};
+use crate::launch::{FAREWELL, HURRY};
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::result::{Phases, print_json};
@@ -33,7 +33,7 @@ pub fn run(args: &Args, disk: &Disk) -> Result<Exit, Failure> {
     let (nodes, path) = place(&inventory, &disk.target)?;
     let order = order(disk, path)?;
     let places = Places::open()?;
-    let lab = lab::enter(&nodes, &places, &disk.launch.lab)?;
+    let lab = disk.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "disk")?;
     let muster = Muster {
         interrupts: Some(Arc::clone(&interrupts)),

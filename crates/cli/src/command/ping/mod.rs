@@ -16,7 +16,7 @@ use garland_sys::signal::Interrupts;
 use crate::args::{Args, Ping};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
-use crate::launch::{FAREWELL, HURRY, lab};
+use crate::launch::{FAREWELL, HURRY};
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::result::{Phases, print_json};
@@ -45,7 +45,7 @@ pub fn run(args: &Args, ping: &Ping) -> Result<Exit, Failure> {
     }
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let places = Places::open()?;
-    let lab = lab::enter(&nodes, &places, &ping.launch.lab)?;
+    let lab = ping.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "ping")?;
     let muster = Muster {
         interrupts: Some(Arc::clone(&interrupts)),

@@ -20,7 +20,7 @@ use self::survey::Survey;
 use crate::args::{Args, Wires};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
-use crate::launch::{FAREWELL, HURRY, lab};
+use crate::launch::{FAREWELL, HURRY};
 use crate::nodes::{self, Inventory};
 use crate::places::Places;
 use crate::result::{Head, Phases, print_json};
@@ -47,7 +47,7 @@ pub fn run(args: &Args, wires: &Wires) -> Result<Exit, Failure> {
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let places = Places::open()?;
     let baseline = baseline::find(&places, wires.baseline.as_deref(), &names)?;
-    let lab = lab::enter(&nodes, &places, &wires.launch.lab)?;
+    let lab = wires.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "wires")?;
     let muster = Muster {
         interrupts: Some(Arc::clone(&interrupts)),

@@ -38,7 +38,7 @@ pub fn run(args: &Args, options: &NetVerify) -> Result<Exit, Failure> {
     let inventory = Inventory::open(args)?;
     let prefix = if is_of_lab(&places, &topology, options)? { LAB_PREFIX } else { "" };
     let nodes = nodes(&inventory, &topology, prefix)?;
-    let lab = lab::enter(&nodes, &places, &options.launch.lab)?;
+    let lab = options.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "net-verify")?;
     let quiet = options.quiet || args.json;
     let muster = Muster {
