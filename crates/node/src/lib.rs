@@ -8,6 +8,7 @@ mod agent;
 mod budget;
 mod chain;
 mod command;
+mod conditions;
 mod conduit;
 mod connection;
 mod disk;

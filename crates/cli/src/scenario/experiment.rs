@@ -6,7 +6,7 @@ use garland_core::cluster::topology::Topology;
 use garland_sys::signal::Interrupts;
 use serde::{Deserialize, Serialize};
 
-use super::{broadcast, copy, pairs};
+use super::{broadcast, copy, pairs, ping};
 use crate::failure::Failure;
 use crate::result::Phases;
 use crate::run::Run;
@@ -21,6 +21,8 @@ pub enum Experiment {
     Copy(copy::Copy),
     /// Several copies at once between pairs of nodes, over several topologies.
     Pairs(pairs::Pairs),
+    /// Small gets between two nodes.
+    Ping(ping::Ping),
 }
 
 /// The kinds, by the names they have in a file's `[job]`.
@@ -33,6 +35,8 @@ pub enum Kind {
     Copy,
     /// [`Experiment::Pairs`].
     Pairs,
+    /// [`Experiment::Ping`].
+    Ping,
 }
 
 /// The part of `[job]` that says which kind it is.
@@ -67,6 +71,7 @@ impl Experiment {
             Kind::Broadcast => toml::from_str(text).map(Self::Broadcast),
             Kind::Copy => toml::from_str(text).map(Self::Copy),
             Kind::Pairs => toml::from_str(text).map(Self::Pairs),
+            Kind::Ping => toml::from_str(text).map(Self::Ping),
         }
         .map_err(wrong)
     }
@@ -77,6 +82,7 @@ impl Experiment {
             Self::Broadcast(broadcast) => broadcast.check(topologies),
             Self::Copy(copy) => copy.check(topologies),
             Self::Pairs(pairs) => pairs.check(topologies),
+            Self::Ping(ping) => ping.check(topologies),
         }
     }
 
@@ -86,6 +92,7 @@ impl Experiment {
             Self::Broadcast(broadcast) => broadcast.run(stage, phases).map(Table::Broadcast),
             Self::Copy(copy) => copy.run(stage, phases).map(Table::Copy),
             Self::Pairs(pairs) => pairs.run(stage, phases).map(Table::Pairs),
+            Self::Ping(ping) => ping.run(stage, phases).map(Table::Ping),
         }
     }
 }
@@ -100,6 +107,8 @@ pub enum Table {
     Copy(copy::Table),
     /// Of [`Experiment::Pairs`].
     Pairs(pairs::Table),
+    /// Of [`Experiment::Ping`].
+    Ping(ping::Table),
 }
 
 impl Table {
@@ -109,6 +118,7 @@ impl Table {
             Self::Broadcast(table) => table.miss(),
             Self::Copy(table) => table.miss(),
             Self::Pairs(table) => table.miss(),
+            Self::Ping(table) => table.miss(),
         }
     }
 }
@@ -119,6 +129,7 @@ impl fmt::Display for Table {
             Self::Broadcast(table) => table.fmt(f),
             Self::Copy(table) => table.fmt(f),
             Self::Pairs(table) => table.fmt(f),
+            Self::Ping(table) => table.fmt(f),
         }
     }
 }

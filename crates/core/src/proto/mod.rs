@@ -36,6 +36,6 @@ pub use seal::{
     Keys, SealError, Sealer, Secret, TAG_LEN, content_check, content_digest, root_digest,
 };
 pub use sink::{Landing, Sink, SinkError};
-pub use stream::{StreamCame, StreamTask, StreamWent, WRITE_MAX};
+pub use stream::{PACKETS, StreamCame, StreamTask, StreamWent, WRITE_MAX};
 pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};
 pub use version::{PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, VersionError};

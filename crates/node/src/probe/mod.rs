@@ -1,6 +1,5 @@
 //! Measuring what lies between two agents: they meet by the head's order, and measure.
 
-mod conditions;
 mod greeting;
 mod guest;
 mod head;

@@ -6,21 +6,18 @@ mod result;
 mod sweep;
 mod table;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use garland_core::proto::{Finding, Task};
 use garland_node::{Agent, Pair, PairEnd, Party};
 use garland_sys::signal::Interrupts;
 
+use super::gather::{Gathered, gather};
 use crate::args::{Args, Ping};
 use crate::failure::{Exit, Failure, OrFailure};
-use crate::fleet::Muster;
 use crate::launch::{FAREWELL, HURRY};
 use crate::nodes::Inventory;
-use crate::places::Places;
 use crate::result::{Phases, print_json};
-use crate::run::Run;
 use crate::ui::output;
 
 use ask::Asked;
@@ -31,7 +28,7 @@ const BESIDES: Duration = Duration::from_secs(20);
 
 /// Times operations between the first node and each of the others.
 pub fn run(args: &Args, ping: &Ping) -> Result<Exit, Failure> {
-    let mut phases = Phases::begin();
+    let phases = Phases::begin();
     let asked = ask::read(ping)?;
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(&ping.nodes)?;
@@ -43,17 +40,8 @@ pub fn run(args: &Args, ping: &Ping) -> Result<Exit, Failure> {
         .hint("name two nodes or more: the first one asks each of the others in turn")
         .hint("on this machine alone: garland ping 'local[1-2]'"));
     }
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
-    let places = Places::open()?;
-    let lab = ping.launch.enter_lab(&nodes, &places)?;
-    let run = Run::begin(&places, "ping")?;
-    let muster = Muster {
-        interrupts: Some(Arc::clone(&interrupts)),
-        quiet: args.json,
-        ..Muster::new(&nodes, &inventory, &places, &ping.launch, &run, lab.as_ref())
-    };
-    let fleet = muster.assemble()?;
-    phases.end("set-up");
+    let gathered = gather("ping", &nodes, &inventory, &ping.launch, args.json, phases)?;
+    let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let agents = fleet.agents;
     let session =

@@ -1,10 +1,11 @@
 //! The result object `garland.ping/1`.
 
+use garland_core::analysis::conditions::{Conditions, value};
 use garland_core::proto::{Finding, PingKind, PingMeans, PingTook, PingWait, Summary, TargetState};
 use serde::Serialize;
 
 use super::ask::Asked;
-use super::evidence::{self, Conditions};
+use super::evidence;
 use super::sweep::{self, Sweep};
 use crate::failure::Exit;
 use crate::result::{Head, Phases};
@@ -148,16 +149,12 @@ impl PairResult {
 
     /// Nothing more will be found: what it comes to.
     pub fn conclude(&mut self, asked: &Asked) {
-        let speed = |conditions: &Conditions| {
-            let speed = conditions.iter().find(|(name, _)| name == "speed, bit/s")?;
-            speed.1.parse::<u64>().ok()
-        };
+        let speed =
+            |conditions: &Conditions| value(conditions, "speed, bit/s")?.parse::<u64>().ok();
         let bits = speed(&self.from_conditions).min(speed(&self.to_conditions));
         self.sweep =
             asked.depths.and_then(|depths| sweep::conclude(&self.points, depths, asked, bits));
-        let [from, to] = evidence::polls(asked);
-        self.warnings.extend(evidence::warn_of(&self.from, &self.from_conditions, from));
-        self.warnings.extend(evidence::warn_of(&self.to, &self.to_conditions, to));
+        self.warnings.extend(evidence::warn_of(asked, self));
     }
 }
 
