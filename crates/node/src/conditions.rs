@@ -6,6 +6,7 @@ use std::fs;
 use std::net::TcpStream;
 
 use garland_core::units::Nanos;
+use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{clock, link_settings, nic, pinning, power, tcp};
 
 /// The node's conditions, each with its name.
@@ -22,8 +23,14 @@ pub fn of(stream: &TcpStream) -> Vec<(String, String)> {
     if let Ok(name) = tcp::choose_congestion(stream, &[]) {
         conditions.add("congestion control", name);
     }
+    if let Ok(info) = TcpInfo::of(stream) {
+        conditions.add("path mtu", info.path_mtu.to_string());
+    }
     let own = stream.local_addr().map(|own| own.ip().to_canonical());
-    if let Some(name) = own.ok().and_then(nic::with_address) {
+    let peer = stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
+    // A node may have its address on the loopback, and send by other NICs, packet by packet.
+    let name = own.ok().and_then(nic::with_address).filter(|name| peer || name != "lo");
+    if let Some(name) = name {
         conditions.nic(&name);
     }
     conditions.0
@@ -146,6 +153,7 @@ mod tests {
             conditions.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
         };
         assert_eq!(value("nic"), Some("lo"));
+        assert!(value("path mtu").is_some_and(|mtu| mtu.parse::<u32>().is_ok()));
         assert!(value("mtu").is_some_and(|mtu| mtu.parse::<u32>().is_ok()));
         assert!(value("cpus").is_some() && value("congestion control").is_some());
         assert!(value("affinity").is_some() && value("cpus online").is_some());

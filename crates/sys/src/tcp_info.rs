@@ -25,6 +25,8 @@ pub struct TcpInfo {
     pub round_trip: Duration,
     /// Bytes of data in a full segment.
     pub segment_size: u32,
+    /// Bytes of the largest packet that the way to the other end takes, as far as is known.
+    pub path_mtu: u32,
 }
 
 /// Bytes of `struct tcp_info` up to `tcpi_sndbuf_limited` and with it: Linux 4.10.
@@ -68,6 +70,7 @@ impl TcpInfo {
         };
         Self {
             segment_size: word(16),
+            path_mtu: word(60),
             round_trip: Duration::from_micros(u64::from(word(68))),
             window: word(80),
             retransmits: word(100),
@@ -103,6 +106,7 @@ mod tests {
         assert!(info.window_limited >= Duration::from_millis(50), "{info:?}");
         assert!(info.busy >= info.window_limited, "{info:?}");
         assert!(info.segments > 100 && info.window > 0, "{info:?}");
+        assert!(info.path_mtu > info.segment_size, "{info:?}");
         assert!(info.segment_size > 500 && info.round_trip > Duration::ZERO, "{info:?}");
     }
 }

@@ -122,12 +122,9 @@ fn cpu_list(text: &str) -> Option<Vec<u16>> {
 /// What ought to be equal on all nodes and isn't, in words: the values with the names of those that
 /// have them, as `fold` writes names.
 #[must_use]
-pub fn differences(
-    nodes: &[(&str, &Conditions)],
-    fold: &dyn Fn(&[&str]) -> String,
-) -> Vec<String> {
+pub fn differences(nodes: &[(&str, &Conditions)], fold: &dyn Fn(&[&str]) -> String) -> Vec<String> {
     /// A node that differs in one of these is no peer of the others.
-    const SAME: [&str; 4] = ["mtu", "congestion control", "offloads", "speed, bit/s"];
+    const SAME: [&str; 5] = ["mtu", "path mtu", "congestion control", "offloads", "speed, bit/s"];
     let differing = |name: &&str| {
         let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
         for (node, conditions) in nodes {
@@ -140,7 +137,8 @@ pub fn differences(
         // The fewest first: those are the odd ones.
         values.sort_by_key(|(_, of)| of.len());
         let told = values.iter().map(|(value, of)| format!("{value} on {}", fold(of)));
-        (values.len() > 1).then(|| format!("{name} differs: {}", told.collect::<Vec<_>>().join("; ")))
+        (values.len() > 1)
+            .then(|| format!("{name} differs: {}", told.collect::<Vec<_>>().join("; ")))
     };
     SAME.iter().filter_map(differing).collect()
 }
@@ -185,12 +183,16 @@ mod tests {
         assert_eq!(said(&deep, Purpose::Rates), "");
         assert!(said(&[("cpus", "1")], Purpose::Times { polls: true }).contains("it polls"));
         let far = [("affinity", "0-3"), ("nic cpus", "4-7"), ("numa node", "1"), ("nic", "eth0")];
-        assert!(said(&far, TIMES).contains("eth0 is at NUMA node 1, and it may run on CPUs of oth"));
+        assert!(
+            said(&far, TIMES).contains("eth0 is at NUMA node 1, and it may run on CPUs of oth")
+        );
         let half = [("affinity", "2-5"), ("nic cpus", "4-7"), ("numa node", "1")];
         assert!(said(&half, TIMES).contains("2 of 4 CPUs are of others"));
         let slow = [("offloads", "tso off, gro on"), ("speed, bit/s", "10000000000")];
         assert!(said(&slow, Purpose::Rates).contains("tso is off"));
-        assert!(said(&[("clock", "was set by 3 s meanwhile")], TIMES).contains("its clock was set"));
+        assert!(
+            said(&[("clock", "was set by 3 s meanwhile")], TIMES).contains("its clock was set")
+        );
     }
 
     #[test]

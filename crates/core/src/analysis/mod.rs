@@ -4,17 +4,17 @@
 
 pub mod conditions;
 mod histogram;
+mod jumps;
 mod knee;
 mod line;
 mod loggp;
 mod outlier;
 pub mod pairs;
-mod sweep;
 pub mod tuning;
 
 pub use histogram::{Histogram, ROOM};
-pub use knee::{Knee, Load, find_knee};
+pub use jumps::jumps;
+pub use knee::{Knee, Load, find_knee, is_flat, knee};
 pub use line::{Line, fit_line};
 pub use loggp::{LogGp, Network, loggp};
 pub use outlier::{Outlier, slow_ones};
-pub use sweep::{is_flat, knee};

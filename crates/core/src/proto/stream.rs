@@ -99,7 +99,8 @@ mod tests {
         assert!(task(1, 1, 2, 1).unwrap_err().contains("2 to 1 ms"));
         assert!(task(1, 1, 0, 0).is_err());
         let packet = |packet| {
-            let task = StreamTask { packet, forward: 1, write: 1, warm_up_ms: 1, least_ms: 1, most_ms: 1 };
+            let task =
+                StreamTask { packet, forward: 1, write: 1, warm_up_ms: 1, least_ms: 1, most_ms: 1 };
             task.check(1)
         };
         assert!(packet(Some(128)).is_ok() && packet(None).is_ok());

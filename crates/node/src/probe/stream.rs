@@ -215,8 +215,7 @@ impl Counter {
 mod tests {
     use super::*;
 
-    const TASK: StreamTask =
-        StreamTask {
+    const TASK: StreamTask = StreamTask {
         forward: 1,
         write: 1,
         packet: None,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::ask::Asked;
 use super::evidence;
-use super::sweep::{self, Sweep};
+use super::sweep::{self, Sweep, Wire};
 use crate::failure::Exit;
 use crate::result::{Head, Phases};
 use crate::run::Run;
@@ -148,12 +148,20 @@ impl PairResult {
     }
 
     /// Nothing more will be found: what it comes to.
-    pub fn conclude(&mut self, asked: &Asked) {
-        let speed =
-            |conditions: &Conditions| value(conditions, "speed, bit/s")?.parse::<u64>().ok();
-        let bits = speed(&self.from_conditions).min(speed(&self.to_conditions));
+    ///
+    /// The wire is the emulated one in a lab, else as fast as both NICs say.
+    pub fn conclude(&mut self, asked: &Asked, emulated: Option<Wire>) {
+        let told = || {
+            let number = |conditions: &Conditions, name| value(conditions, name)?.parse().ok();
+            let both = [&self.from_conditions, &self.to_conditions];
+            let [one, other] = both.map(|conditions| number(conditions, "speed, bit/s"));
+            let mtu: f64 = number(&self.from_conditions, "path mtu").unwrap_or(1500.0);
+            Some(Wire { bits: f64::min(one?, other?), mtu: mtu as u16 })
+        };
+        // What goes through memory has no wire.
+        let wire = emulated.or_else(told).filter(|_| asked.task.means != PingMeans::Shm);
         self.sweep =
-            asked.depths.and_then(|depths| sweep::conclude(&self.points, depths, asked, bits));
+            asked.depths.and_then(|depths| sweep::conclude(&self.points, depths, asked, wire));
         self.warnings.extend(evidence::warn_of(asked, self));
     }
 }

@@ -90,7 +90,8 @@ fn read(path: &Path, run: &str, names: &[&str]) -> Option<Baseline> {
         return None;
     }
     // A file may say anything.
-    let rails = kept.ways.iter().map(|way| way.rail.saturating_add(1)).max().unwrap_or(0).min(RAILS);
+    let rails =
+        kept.ways.iter().map(|way| way.rail.saturating_add(1)).max().unwrap_or(0).min(RAILS);
     let mut rates = vec![Matrix::new(names.len()); rails];
     for way in kept.ways {
         if let (Some(from), Some(to), Some(rate)) = (place(&way.from), place(&way.to), way.rate)

@@ -156,7 +156,8 @@ fn warnings(
         let most = found.loads.last().map_or(0, |load| load.pairs);
         let at_once = found.at_once;
         if at_once < most {
-            let on = if survey.rails.len() > 1 { format!("on rail {rail}, ") } else { String::new() };
+            let on =
+                if survey.rails.len() > 1 { format!("on rail {rail}, ") } else { String::new() };
             warnings.push(format!(
                 "{on}with more than {at_once} pairs at once they take from each other: pairs were \
                  measured {at_once} at a time"

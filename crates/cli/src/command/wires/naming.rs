@@ -37,12 +37,7 @@ impl Named {
     }
 
     /// Puts names to an accusation.
-    pub fn new(
-        found: &OnRails,
-        by: &'static str,
-        names: &[&str],
-        survey: &Survey<'_>,
-    ) -> Self {
+    pub fn new(found: &OnRails, by: &'static str, names: &[&str], survey: &Survey<'_>) -> Self {
         let OnRails { accusation, rail } = found;
         let of = |places: &[usize]| -> Vec<String> {
             places.iter().map(|&place| names[place].to_owned()).collect()
@@ -158,7 +153,9 @@ fn late(accusation: &Accusation, place: Place, fold: &dyn Fn(&[usize]) -> String
     let times = 1.0 / accusation.share;
     let grace = GRACE_NS / 1000;
     let on = place.words();
-    format!("{who}{on}: {times:.1} times their peers' round trip, {grace} µs granted to each, {with}")
+    format!(
+        "{who}{on}: {times:.1} times their peers' round trip, {grace} µs granted to each, {with}"
+    )
 }
 
 /// What the kernel's accounts of the streams say about the cause.
@@ -170,7 +167,8 @@ fn evidence(nodes: &[usize], part: &str, rail: Option<usize>, survey: &Survey<'_
         _ => nodes.contains(&from) && nodes.contains(&to),
     };
     let (mut segments, mut again, mut busy, mut window) = (0_u64, 0_u64, 0_u64, 0_u64);
-    let rails = survey.rails.iter().enumerate().filter(|(at, _)| rail.is_none_or(|rail| *at == rail));
+    let rails =
+        survey.rails.iter().enumerate().filter(|(at, _)| rail.is_none_or(|rail| *at == rail));
     for ((from, to), way) in rails.flat_map(|(_, found)| &found.ways) {
         if let Some(went) = way.went.filter(|_| concerns(*from, *to)) {
             segments += u64::from(went.segments);

@@ -186,7 +186,8 @@ pub fn judge(
         let relative: Vec<Matrix> = both.map(|(now, then)| now.relative_to(then)).collect();
         let shares = relative.iter().filter_map(Effects::of).map(|effects| effects.base);
         let shares: Vec<f64> = shares.collect();
-        let share = (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)?;
+        let share =
+            (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)?;
         add(accused(&relative, &Tolerance::RATES), "baseline");
         Some(BaselineResult { run: baseline.run.clone(), share: share.exp() })
     });

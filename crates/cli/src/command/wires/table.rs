@@ -40,7 +40,8 @@ impl fmt::Display for Told {
         write!(f, "{}", folded(verdicts))?;
         for pair in &self.failed {
             let ([one, other], reason) = (&pair.nodes, &pair.reason);
-            let rail = if self.rails > 1 { format!(" on rail {}", pair.rail) } else { String::new() };
+            let rail =
+                if self.rails > 1 { format!(" on rail {}", pair.rail) } else { String::new() };
             writeln!(f, "no measurement between {one} and {other}{rail}: {reason}")?;
         }
         if let Some(baseline) = &self.baseline {

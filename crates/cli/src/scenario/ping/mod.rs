@@ -64,7 +64,8 @@ impl Transport {
     }
 }
 
-/// What counts as reproduced, of every transport.
+/// What counts as reproduced over TCP. In shared memory there is no way to be paid for; there every
+/// get must take less than over TCP.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
@@ -204,9 +205,7 @@ impl Ping {
 
     /// The published line of so many bytes and so many in flight.
     pub fn published(&self, point: &Point) -> Option<&Published> {
-        let is = |line: &&Published| {
-            (line.bytes, line.in_flight) == (point.size, point.in_flight)
-        };
+        let is = |line: &&Published| (line.bytes, line.in_flight) == (point.size, point.in_flight);
         self.published.iter().find(is)
     }
 }

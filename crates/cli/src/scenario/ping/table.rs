@@ -38,30 +38,44 @@ impl Table {
         self.rows.iter().filter(is).map(|row| &row.point)
     }
 
-    /// The first transport whose gets aren't alike to those of 2005, and why.
+    /// The first thing that isn't as in 2005, and why.
     pub fn miss(&self) -> Option<String> {
-        let most = &self.experiment.tolerance;
-        self.experiment.job.transports.iter().find_map(|&transport| {
-            let name = transport.name();
-            let mut sizes = self.of(transport, false).filter(|point| point.size > 0);
-            let (small, large) = (sizes.next()?, sizes.last()?);
-            let share = large.each_ns / small.each_ns;
-            if share > most.large_over_small {
-                let (small, large, most) = (small.size, large.size, most.large_over_small);
-                return Some(format!(
-                    "{name}: {large} bytes take {share:.2} times what {small} take, above {most}"
-                ));
-            }
-            let mut depths = self.of(transport, true);
-            let (alone, deep) = (depths.next()?, depths.last()?);
-            let share = deep.each_ns / alone.each_ns;
-            (share > most.deep_over_alone).then(|| {
-                let (depth, most) = (deep.in_flight, most.deep_over_alone);
-                format!(
-                    "{name}: each of {depth} in flight takes {share:.2} of one alone, above {most}"
-                )
-            })
+        self.size_counts().or_else(|| self.depth_gains_nothing()).or_else(|| self.memory_is_slow())
+    }
+
+    fn size_counts(&self) -> Option<String> {
+        let most = self.experiment.tolerance.large_over_small;
+        let mut sizes = self.of(Transport::Tcp, false).filter(|point| point.size > 0);
+        let (small, large) = (sizes.next()?, sizes.last()?);
+        let share = large.each_ns / small.each_ns;
+        let (small, large) = (small.size, large.size);
+        (share > most).then(|| {
+            format!("tcp: {large} bytes take {share:.2} times what {small} take, above {most}")
         })
+    }
+
+    fn depth_gains_nothing(&self) -> Option<String> {
+        let most = self.experiment.tolerance.deep_over_alone;
+        let mut depths = self.of(Transport::Tcp, true);
+        let (alone, deep) = (depths.next()?, depths.last()?);
+        let (share, depth) = (deep.each_ns / alone.each_ns, deep.in_flight);
+        (share > most).then(|| {
+            format!("tcp: each of {depth} in flight takes {share:.2} of one alone, above {most}")
+        })
+    }
+
+    fn memory_is_slow(&self) -> Option<String> {
+        let slow = [false, true].into_iter().find_map(|deep| {
+            let mut both = self.of(Transport::Tcp, deep).zip(self.of(Transport::Shm, deep));
+            both.find(|(tcp, shm)| shm.each_ns >= tcp.each_ns)
+        });
+        let (tcp, shm) = slow?;
+        let (size, depth) = (shm.size, shm.in_flight);
+        Some(format!(
+            "shm: {size} bytes, {depth} in flight, take {:.2} uSec and over tcp {:.2}",
+            shm.each_ns / 1000.0,
+            tcp.each_ns / 1000.0
+        ))
     }
 
     fn lines(&self, f: &mut fmt::Formatter<'_>, deep: bool) -> fmt::Result {

@@ -13,7 +13,8 @@ pub fn apart(candidates: &[(MatchUp, Option<usize>)]) -> Vec<MatchUp> {
     let mut on: BTreeMap<usize, usize> = BTreeMap::new();
     let mut picked = Vec::new();
     loop {
-        let load = |medium: Option<usize>| medium.map_or(0, |medium| *on.get(&medium).unwrap_or(&0));
+        let load =
+            |medium: Option<usize>| medium.map_or(0, |medium| *on.get(&medium).unwrap_or(&0));
         let Some(&(pair, medium)) = left.iter().min_by_key(|(_, medium)| load(*medium)) else {
             return picked;
         };
@@ -31,7 +32,10 @@ mod tests {
     use super::*;
 
     /// All pairs of so many nodes, with the medium that `on` says.
-    fn all(nodes: usize, on: impl Fn(usize, usize) -> Option<usize>) -> Vec<(MatchUp, Option<usize>)> {
+    fn all(
+        nodes: usize,
+        on: impl Fn(usize, usize) -> Option<usize>,
+    ) -> Vec<(MatchUp, Option<usize>)> {
         let pairs = (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| (a, b)));
         pairs.map(|(a, b)| ((a, b), on(a, b))).collect()
     }

@@ -81,7 +81,8 @@ mod tests {
             .map(|rail| {
                 // The second rail is ten times as fast, and noise is ±1 %.
                 let base = if rail == 0 { 1e7 } else { 1e8 };
-                let noise = |a: usize, b: usize| 1.0 + 0.01 * (((a * 7 + b * 5) % 5) as f64 - 2.0) / 2.0;
+                let noise =
+                    |a: usize, b: usize| 1.0 + 0.01 * (((a * 7 + b * 5) % 5) as f64 - 2.0) / 2.0;
                 let rate = |a, b| {
                     let share = if slow(rail, a) || slow(rail, b) { 0.5 } else { 1.0 };
                     Some(base * share * noise(a, b))

@@ -22,10 +22,11 @@ pub fn streams(forward: u16, warm_up_ms: u32, least_ms: u32, most_ms: u32) -> Ta
     Task::Stream(StreamTask { forward, write: WRITE, packet: None, warm_up_ms, least_ms, most_ms })
 }
 
-/// The same in packets of so many bytes, long enough for slow wires that many share.
+/// The same in packets of so many bytes, long enough for slow wires that many share, and for all of
+/// them equally long: one that went on alone would have more than its share.
 pub fn packets(bytes: u16) -> Task {
     let packet = Some(bytes);
-    let (warm_up_ms, least_ms, most_ms) = (100, 250, 500);
+    let (warm_up_ms, least_ms, most_ms) = (100, 400, 400);
     Task::Stream(StreamTask { forward: 1, write: WRITE, packet, warm_up_ms, least_ms, most_ms })
 }
 

@@ -106,8 +106,7 @@ impl Sweep<'_> {
     /// A first meeting of each pair: who can't meet is left out, and both tell their conditions.
     fn look(&mut self, group: &mut Group) -> Result<(), Failure> {
         let task = ping();
-        let meetings: Vec<_> =
-            group.pairs.iter().map(|&pair| meeting(pair, 0, 1, &task)).collect();
+        let meetings: Vec<_> = group.pairs.iter().map(|&pair| meeting(pair, 0, 1, &task)).collect();
         for (pair, met) in group.pairs.clone().into_iter().zip(self.meets.round(&meetings)?) {
             match met {
                 Met::Got(got) => {
@@ -130,7 +129,7 @@ impl Sweep<'_> {
 
     /// The sizes of packets that all nodes take.
     fn sizes(&self) -> Vec<u16> {
-        let mtu = |conditions: &Conditions| value(conditions, "mtu")?.parse::<u32>().ok();
+        let mtu = |conditions: &Conditions| value(conditions, "path mtu")?.parse::<u32>().ok();
         let least = self.conditions.values().filter_map(mtu).min().unwrap_or(1500);
         let most = u16::try_from(least).unwrap_or(u16::MAX).clamp(*PACKETS.start(), *PACKETS.end());
         SIZES.into_iter().filter(|&size| size < most).chain([most]).collect()
@@ -184,9 +183,8 @@ impl Sweep<'_> {
         if let Some(all) = self.network.bounds(pairs, packet) {
             return Some(all.iter().sum());
         }
-        let speed = |node: &usize| {
-            value(self.conditions.get(node)?, "speed, bit/s")?.parse::<f64>().ok()
-        };
+        let speed =
+            |node: &usize| value(self.conditions.get(node)?, "speed, bit/s")?.parse::<f64>().ok();
         let each = |&(a, b): &MatchUp| Some(speed(&a)?.min(speed(&b)?));
         let bits: Option<Vec<f64>> = pairs.iter().map(each).collect();
         Some(bits?.iter().sum::<f64>() / 8.0 * bounds::payload_share(packet))

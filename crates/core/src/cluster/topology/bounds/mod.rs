@@ -36,6 +36,16 @@ pub fn payload_share(packet: u16) -> f64 {
     (packet - HEADERS) / (packet + FRAME)
 }
 
+/// Bytes of wire that a TCP payload takes which is handed over at once, in packets of at most `mtu`
+/// bytes: headers and what is between frames included. A frame has 84 at least.
+#[must_use]
+pub fn on_the_wire(payload: u64, mtu: u16) -> u64 {
+    const LEAST: u64 = 84;
+    let full = u64::from(mtu.max(68)) - HEADERS as u64;
+    let packets = payload.div_ceil(full).max(1);
+    (payload + packets * (HEADERS + FRAME) as u64).max(LEAST)
+}
+
 /// The most that hashes are combined in all ways; beyond it, a sample is taken.
 const ALL_DRAWS: usize = 1024;
 /// The size of that sample.
