@@ -75,8 +75,8 @@ impl fmt::Display for OnRail<'_> {
         self.write_summary(f)?;
         self.write_loads(f)?;
         match self.told.nodes.len() {
-            0..=NUMBERS => self.write_numbers(f),
-            0..=CHARACTERS => self.write_characters(f),
+            few if few <= NUMBERS => self.write_numbers(f),
+            some if some <= CHARACTERS => self.write_characters(f),
             _ => Ok(()),
         }
     }
