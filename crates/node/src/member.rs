@@ -11,6 +11,7 @@ use garland_core::proto::{
 };
 use garland_sys::event::Wake;
 use garland_sys::mptcp::Transport;
+use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{clock, process};
 
 use crate::parking::Parking;
@@ -296,6 +297,13 @@ impl LaneHandle {
     pub fn note(&self, side: LinkSide, link: Option<(u32, &TcpStream)>) {
         let second = link.and_then(|(epoch, stream)| Some((epoch, stream.try_clone().ok()?)));
         *self.side(side) = second;
+    }
+
+    /// The kernel's account of the link in use downstream; none of MPTCP.
+    #[must_use]
+    pub fn account(&self) -> Option<TcpInfo> {
+        let link = self.side(LinkSide::Down);
+        link.as_ref().and_then(|(_, stream)| TcpInfo::of(stream).ok())
     }
 
     fn cut_others(&self, route: &Route) {
