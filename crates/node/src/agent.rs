@@ -15,6 +15,7 @@ use garland_sys::mptcp::Transport;
 use garland_sys::{clock, tcp};
 use thiserror::Error;
 
+use crate::awake::Awake;
 use crate::balance::Depot;
 use crate::budget::{Budget, Share};
 use crate::chain;
@@ -134,6 +135,7 @@ pub struct Agent {
     root: Root,
     disk: Option<Arc<Pace>>,
     usage: Arc<Usage>,
+    awake: Arc<Awake>,
     started_ns: u64,
     /// When there was something to do last.
     active_ns: AtomicU64,
@@ -180,6 +182,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
         config,
         disk,
         usage: Arc::default(),
+        awake: Arc::default(),
         keys,
         root,
         started_ns: now,
@@ -265,6 +268,11 @@ impl Agent {
     /// How long tests of balance have been at its disk.
     pub fn usage(&self) -> &Arc<Usage> {
         &self.usage
+    }
+
+    /// How long its copies' threads were awake.
+    pub fn awake(&self) -> &Arc<Awake> {
+        &self.awake
     }
 
     /// What it takes for links, and opens those by that stand.

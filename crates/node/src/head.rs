@@ -157,6 +157,7 @@ impl<'a> Driver<'a> {
             transport: job.transport,
             // Its links end with its command.
             parking: None,
+            awake: Arc::default(),
             notices: Box::new(move |notice| {
                 // The loop may have ended before a late thread.
                 let _ = tell.send(notice);

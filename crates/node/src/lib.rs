@@ -5,6 +5,7 @@
 //! a node.
 
 mod agent;
+mod awake;
 mod balance;
 mod budget;
 mod chain;

@@ -14,6 +14,7 @@ use garland_sys::mptcp::Transport;
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{clock, process};
 
+use crate::awake::Awake;
 use crate::parking::Parking;
 use crate::pool::{self, Pool};
 use crate::store::Store;
@@ -92,6 +93,8 @@ pub struct Member {
     pub transport: Transport,
     /// Where links come from and go to that outlive the copy; the head has none.
     pub parking: Option<Arc<Parking>>,
+    /// How long its threads are awake.
+    pub awake: Arc<Awake>,
     /// CPU nanoseconds that the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
@@ -123,6 +126,8 @@ pub struct Membership {
     pub transport: Transport,
     /// Where links come from and go to that outlive the copy.
     pub parking: Option<Arc<Parking>>,
+    /// Who is told how long its threads were awake.
+    pub awake: Arc<Awake>,
     /// Who is told.
     pub notices: Box<dyn Fn(Notice) + Send + Sync>,
 }
@@ -149,6 +154,7 @@ impl Member {
             congestion: parts.congestion,
             transport: parts.transport,
             parking: parts.parking,
+            awake: parts.awake,
             cpu_before_ns: clock::cpu_ns(),
             sink: Mutex::new(sink),
             notices: parts.notices,

@@ -78,6 +78,7 @@ impl Part {
                 congestion: begin.congestion.clone(),
                 transport: Transport::mptcp_if(begin.mptcp),
                 parking: agent.parking().cloned(),
+                awake: Arc::clone(agent.awake()),
                 notices: Box::new(move |notice| teller.send(&to_message(copy, notice, &report))),
             })
         });

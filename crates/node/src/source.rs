@@ -269,6 +269,7 @@ impl Drop for SourceFeeder {
 
 impl Shared {
     fn work(&self) {
+        let _watch = self.member.awake.watch();
         let mut packer = Packer::new(&self.member, self.lane);
         while let Some((place, incarnation, buffer)) = self.claim() {
             let prepared = self.make(&mut packer, self.blocks.index(place), incarnation, buffer);

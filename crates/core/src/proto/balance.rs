@@ -81,6 +81,8 @@ pub struct NodeUse {
     pub disk_ns: u64,
     /// CPU nanoseconds of its agent.
     pub agent_ns: u64,
+    /// Nanoseconds that the busiest thread of its copies was awake: on a CPU, or waiting for one.
+    pub awake_ns: u64,
     /// Thousandths of the time in which the machine's processors weren't idle.
     pub busy: u16,
     /// How many of these the agent may use.

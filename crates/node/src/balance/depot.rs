@@ -99,9 +99,9 @@ impl Keeper {
             BalanceOrder::Feed(begin) => {
                 let (copy, length) = (begin.copy, begin.layout.length);
                 let begun = match &self.stock {
-                    Some(stock) => stock
-                        .source(&self.agent, length)
-                        .and_then(|source| Feeding::begin(&self.agent, &self.session, *begin, source)),
+                    Some(stock) => stock.source(&self.agent, length).and_then(|source| {
+                        Feeding::begin(&self.agent, &self.session, *begin, source)
+                    }),
                     None => Err("there is nothing to copy".to_owned()),
                 };
                 match begun {
@@ -140,6 +140,8 @@ struct Since {
 
 impl Since {
     fn now(agent: &Agent) -> Self {
+        // What earlier copies did.
+        agent.awake().take();
         Self {
             now_ns: clock::now_ns(),
             disk_ns: agent.usage().used_ns(),
@@ -154,6 +156,7 @@ impl Since {
             elapsed_ns: clock::now_ns().saturating_sub(self.now_ns),
             disk_ns: agent.usage().used_ns().saturating_sub(self.disk_ns),
             agent_ns: clock::cpu_ns().saturating_sub(self.agent_ns),
+            awake_ns: agent.awake().take(),
             busy: (self.processors.busy_since() * 1000.0).round() as u16,
             processors: u16::try_from(allowed).unwrap_or(u16::MAX),
         }

@@ -164,10 +164,11 @@ impl Exchange {
             let feeds = job.errands.iter().any(|errand| errand.from == node);
             BalanceOrder::Prepare { size: if feeds { job.size } else { 0 }, cold: job.cold }
         };
-        let told = self.ask(nodes, &order, patience(job.size), interrupts, &|event| match event {
-            BalanceEvent::Prepared(cached) => Some(cached),
-            _ => None,
-        })?;
+        let told =
+            self.ask(nodes, &order, patience(job.size), interrupts, &|event| match event {
+                BalanceEvent::Prepared(cached) => Some(cached),
+                _ => None,
+            })?;
         let Some(told) = told else { return Ok(Err(RoundEnd::Interrupted)) };
         let all: Result<Vec<_>, RoundEnd> = nodes
             .iter()

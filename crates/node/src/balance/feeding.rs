@@ -64,6 +64,7 @@ impl Feeding {
             transport: Transport::mptcp_if(begin.mptcp),
             // Each round's connections are its own: their accounts begin at nothing.
             parking: None,
+            awake: Arc::clone(agent.awake()),
             notices: Box::new(tell),
         }));
         let threads = start_lanes(&member, &source, begin.lanes.into_iter())

@@ -37,7 +37,7 @@ pub struct Took {
     pub disk: f64,
     /// Bytes were on their way, and their receiver had room.
     pub network: f64,
-    /// The processors of the busier machine were in use: their share of the time.
+    /// The busiest of its threads was on a processor, or waited for one.
     pub cpu: f64,
 }
 
@@ -102,9 +102,8 @@ pub fn bind(copies: &[Took]) -> Binding {
     let last = copies.iter().filter(|copy| copy.seconds > 0.0);
     let last: Vec<&Took> = last.filter(|copy| copy.seconds >= longest * (1.0 - LAST)).collect();
     let count = last.len().max(1) as f64;
-    let share = |resource| {
-        last.iter().map(|copy| copy.of(resource) / copy.seconds).sum::<f64>() / count
-    };
+    let share =
+        |resource| last.iter().map(|copy| copy.of(resource) / copy.seconds).sum::<f64>() / count;
     let [disk, network, cpu] = Resource::ALL.map(share);
     // Copies of different kinds may end together, each held up by something else.
     let votes = |resource| {
@@ -171,8 +170,7 @@ mod tests {
     #[test]
     fn a_faster_disk_helps_until_the_next_thing_binds() {
         let all = [LOCAL, remote(1.5)];
-        let [twice, tenfold] =
-            [2.0, 10.0].map(|factor| forecast(&all, Resource::Disk, factor));
+        let [twice, tenfold] = [2.0, 10.0].map(|factor| forecast(&all, Resource::Disk, factor));
         assert!((twice - 1.5).abs() < 1e-9, "the remote copy is last then: {twice}");
         assert!((tenfold - 1.5).abs() < 1e-9);
         let wire = forecast(&all, Resource::Network, 2.0);
