@@ -34,6 +34,9 @@ pub struct Balance {
     /// Blocks are checked, but not sealed.
     #[arg(long)]
     pub clear: bool,
+    /// Bytes of a sealed block [default: by the files' lengths].
+    #[arg(long, value_name = "SIZE")]
+    pub block_size: Option<String>,
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,

@@ -78,13 +78,13 @@ impl<'a> Bout<'a> {
     /// The copies of `job` among nodes of these names and addresses; none has begun.
     pub fn new(job: &'a RoundJob, names: &[String], addresses: &[NodeAddress]) -> Self {
         let now = clock::now_ns();
-        let copy = |errand: &Errand| Running::new(*errand, job.size, names, addresses, now);
+        let copy = |errand: &Errand| Running::new(*errand, job.layout, names, addresses, now);
         Self { job, copies: job.errands.iter().map(copy).collect(), began_ns: now, moved_ns: now }
     }
 
     /// Bytes of each copy.
     pub fn size(&self) -> u64 {
-        self.job.size
+        self.job.layout.length
     }
 
     /// How the copies went, in the job's order.
@@ -198,7 +198,7 @@ impl<'a> Bout<'a> {
 impl Running {
     fn new(
         errand: Errand,
-        size: u64,
+        layout: Layout,
         names: &[String],
         addresses: &[NodeAddress],
         now: u64,
@@ -208,7 +208,6 @@ impl Running {
         // One to oneself has no use for several.
         let rails = if errand.is_remote() { to.len().clamp(1, 64) } else { 1 };
         let rails = u16::try_from(rails).unwrap_or(1);
-        let layout = Layout::fitting(size);
         let plan = Plan::between(layout, &names[errand.from], &names[errand.to], rails)
             .expect("a hop has an end, and 1 to 64 rails");
         let policy = Policy { silence_ns: SILENCE_NS, detached_max: 0 };

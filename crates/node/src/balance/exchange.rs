@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use garland_core::plan::Layout;
 use garland_core::proto::{
     BalanceEvent, BalanceOrder, DiskCached, DiskPlace, NodeAddress, NodeUse,
 };
@@ -42,8 +43,8 @@ impl Errand {
 pub struct RoundJob {
     /// Who copies to whom. No node has two files to copy, or gets two.
     pub errands: Vec<Errand>,
-    /// Bytes of each copy.
-    pub size: u64,
+    /// How many bytes each copy has, and how they are cut.
+    pub layout: Layout,
     /// Whether none of the files' bytes are in the page cache at the beginning; else all are.
     pub cold: bool,
     /// The folder, in the system's bytes.
@@ -162,13 +163,22 @@ impl Exchange {
     ) -> io::Result<Result<Vec<Option<DiskCached>>, RoundEnd>> {
         let order = |node| {
             let feeds = job.errands.iter().any(|errand| errand.from == node);
-            BalanceOrder::Prepare { size: if feeds { job.size } else { 0 }, cold: job.cold }
+            BalanceOrder::Prepare {
+                size: if feeds { job.layout.length } else { 0 },
+                cold: job.cold,
+            }
         };
         let told =
-            self.ask(nodes, &order, patience(job.size), interrupts, &|event| match event {
-                BalanceEvent::Prepared(cached) => Some(cached),
-                _ => None,
-            })?;
+            self.ask(
+                nodes,
+                &order,
+                patience(job.layout.length),
+                interrupts,
+                &|event| match event {
+                    BalanceEvent::Prepared(cached) => Some(cached),
+                    _ => None,
+                },
+            )?;
         let Some(told) = told else { return Ok(Err(RoundEnd::Interrupted)) };
         let all: Result<Vec<_>, RoundEnd> = nodes
             .iter()

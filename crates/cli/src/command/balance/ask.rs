@@ -1,5 +1,6 @@
 //! What the user asked for, checked before anything is started.
 
+use garland_core::plan::Layout;
 use garland_core::proto::BALANCE_SIZES;
 use garland_core::units::bytes;
 
@@ -24,6 +25,8 @@ pub struct Asked {
     pub fsync: bool,
     /// Whether blocks are sealed.
     pub sealed: bool,
+    /// Bytes of a block, if not by the files' lengths.
+    pub block: Option<u32>,
 }
 
 impl Asked {
@@ -52,6 +55,7 @@ impl Asked {
             return Err(Failure::usage(message).hint("each pair of nodes makes one"));
         }
         let sizes = balance.sizes.iter().map(|text| size(text)).collect::<Result<_, _>>()?;
+        let block = balance.block_size.as_deref().map(block).transpose()?;
         Ok(Self {
             path,
             sizes,
@@ -61,6 +65,7 @@ impl Asked {
             cold: !balance.warm,
             fsync: !balance.no_fsync,
             sealed: !balance.clear,
+            block,
         })
     }
 
@@ -68,6 +73,12 @@ impl Asked {
     pub fn longest(&self) -> u64 {
         self.sizes.iter().map(|(_, size)| *size).max().unwrap_or(0)
     }
+}
+
+fn block(text: &str) -> Result<u32, Failure> {
+    let size = bytes::parse(text).map_err(Failure::usage)?;
+    let size = u32::try_from(size).unwrap_or(u32::MAX);
+    Layout::new(0, size).map(|layout| layout.block_size).map_err(Failure::usage)
 }
 
 fn size(text: &str) -> Result<(String, u64), Failure> {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use garland_core::plan::Layout;
 use garland_core::proto::DiskPlace;
 use garland_node::{Errand, Exchange, RoundCourse, RoundEnd, RoundJob};
 use garland_sys::mptcp::Transport;
@@ -144,7 +145,10 @@ impl<'a> Series<'a> {
         let backwards = number % 2 == 1;
         let job = RoundJob {
             errands: errands(&self.findings.pairs, remote, number),
-            size,
+            layout: match self.asked.block {
+                Some(block_size) => Layout { length: size, block_size },
+                None => Layout::fitting(size),
+            },
             cold: self.asked.cold,
             path: self.asked.path.clone(),
             fsync: self.asked.fsync,
