@@ -55,6 +55,8 @@ pub struct Bout<'a> {
     began_ns: u64,
     /// When any of them got on last, in monotonic nanoseconds.
     moved_ns: u64,
+    /// Who was the first that couldn't go on, and why.
+    fault: Option<(usize, String)>,
 }
 
 /// A copy under way.
@@ -79,7 +81,8 @@ impl<'a> Bout<'a> {
     pub fn new(job: &'a RoundJob, names: &[String], addresses: &[NodeAddress]) -> Self {
         let now = clock::now_ns();
         let copy = |errand: &Errand| Running::new(*errand, job.layout, names, addresses, now);
-        Self { job, copies: job.errands.iter().map(copy).collect(), began_ns: now, moved_ns: now }
+        let copies = job.errands.iter().map(copy).collect();
+        Self { job, copies, began_ns: now, moved_ns: now, fault: None }
     }
 
     /// Bytes of each copy.
@@ -162,7 +165,10 @@ impl<'a> Bout<'a> {
         for running in &mut self.copies {
             running.obey(exchange, began);
         }
-        if self.fault().is_some() {
+        if self.fault.is_none() {
+            self.fault = self.first_fault();
+        }
+        if self.fault.is_some() {
             let now = clock::now_ns();
             for running in self.copies.iter_mut().filter(|running| !running.finished) {
                 running.head.handle(now, HeadEvent::Interrupted);
@@ -171,8 +177,8 @@ impl<'a> Bout<'a> {
         }
     }
 
-    /// Whose fault it is that a copy has failed, and why.
-    fn fault(&self) -> Option<(usize, String)> {
+    /// Whose fault it is that a copy has failed, and why; only the first failure is anybody's.
+    fn first_fault(&self) -> Option<(usize, String)> {
         let mut failed = self.copies.iter().filter(|running| running.finished);
         failed.find_map(|running| match (&running.fault, running.verdict()?) {
             (Some(reason), _) => Some((running.errand.from, reason.clone())),
@@ -340,7 +346,7 @@ pub fn hold(
     let mut interrupted = false;
     bout.open(exchange);
     while !bout.is_finished() {
-        if !began && bout.is_ready() && bout.fault().is_none() {
+        if !began && bout.is_ready() && bout.fault.is_none() {
             began = true;
             bout.go(exchange);
         }
@@ -353,7 +359,7 @@ pub fn hold(
         bout.tick(exchange, patience);
         bout.obey(exchange, began);
     }
-    let end = match bout.fault() {
+    let end = match bout.fault.take() {
         _ if interrupted => RoundEnd::Interrupted,
         Some((node, reason)) => RoundEnd::Failed(node, reason),
         None => RoundEnd::Done,
@@ -372,18 +378,14 @@ fn say_goodbye(exchange: &mut Exchange, bout: &mut Bout<'_>, began: bool) -> io:
         }
     }
     wait_for(exchange, bout, |running, exchange| {
-        running.ended || is_gone(exchange, running.errand.from)
+        running.ended || exchange.is_gone(running.errand.from)
     })?;
     for running in &bout.copies {
         exchange.board.send(place(running.errand.to), &ToAgent::Close(running.copy));
     }
     wait_for(exchange, bout, |running, exchange| {
-        running.closed || is_gone(exchange, running.errand.to)
+        running.closed || exchange.is_gone(running.errand.to)
     })
-}
-
-fn is_gone(exchange: &Exchange, node: usize) -> bool {
-    !exchange.board.has(place(node)) || exchange.is_silent(node)
 }
 
 fn wait_for(

@@ -11,6 +11,7 @@ use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
+use super::ask::place;
 use super::bout::{self, Bout, ErrandCourse, RoundEnd};
 use crate::head::Agent;
 use crate::switchboard::Switchboard;
@@ -90,6 +91,12 @@ impl Exchange {
         let heard_ns = vec![clock::now_ns(); addresses.len()];
         let connections = agents.into_iter().map(|agent| agent.map(|agent| agent.connection));
         Self { names, board: Switchboard::new(connections), addresses, heard_ns }
+    }
+
+    /// Whether a node's agent has died, or hangs.
+    #[must_use]
+    pub fn is_gone(&self, node: usize) -> bool {
+        !self.board.has(place(node)) || self.is_silent(node)
     }
 
     /// Has each of `nodes` make its file of `size` bytes in the folder `path`: where that lies, or

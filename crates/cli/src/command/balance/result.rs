@@ -192,7 +192,7 @@ impl NodeResult {
         Self {
             name: found.names[node].clone(),
             verdict: match &reason {
-                Some(_) if is_paired => "dead",
+                Some(_) if found.dead[node] => "dead",
                 Some(_) => "failed",
                 None if partner && !is_paired => "skipped",
                 None => "ok",

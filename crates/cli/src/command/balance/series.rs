@@ -41,6 +41,8 @@ pub struct Findings {
     pub places: Vec<Option<DiskPlace>>,
     /// Why a node has no part in it, or has none any more.
     pub troubles: Vec<Option<String>>,
+    /// Whether its agent is gone.
+    pub dead: Vec<bool>,
     /// The points, in their order.
     pub points: Vec<Measured>,
     /// Whether the user ended it.
@@ -66,6 +68,7 @@ impl<'a> Series<'a> {
     ) -> Self {
         let findings = Findings {
             places: vec![None; names.len()],
+            dead: vec![false; names.len()],
             troubles: absent,
             names,
             pairs: Vec::new(),
@@ -166,6 +169,7 @@ impl<'a> Series<'a> {
             }
             RoundEnd::Failed(node, reason) => {
                 self.findings.troubles[*node].get_or_insert(reason.clone());
+                self.findings.dead[*node] = self.exchange.is_gone(*node);
             }
             RoundEnd::Interrupted => self.findings.interrupted = true,
         }
