@@ -48,7 +48,7 @@ pub struct Job {
     /// Bytes of a block.
     pub block: String,
     /// How fast each node's disk is.
-    pub disk: Rate,
+    pub disk: String,
     /// The pairs by their wire; each topology is run with those that it has.
     pub wire: Vec<Group>,
     /// Which forecasts are tried.
@@ -97,7 +97,7 @@ impl Balance {
         if job.sizes.is_empty() || job.remote.is_empty() || pairs == 0 {
             return Err("`sizes`, `remote` and `wire` have one entry at least".to_owned());
         }
-        if job.disk.bits_per_second() == 0 {
+        if job.disk.parse::<Rate>().map_err(|error| error.to_string())? == Rate::default() {
             return Err("`disk` is 0".to_owned());
         }
         Group::check_all(&job.wire, pairs, topologies)?;
@@ -127,7 +127,7 @@ impl Balance {
         let sizes = self.sizes(scale)?;
         let mut rows: Vec<Row> = Vec::new();
         for topology in stage.topologies {
-            let topology = self.with_disks(topology);
+            let topology = self.with_disks(topology)?;
             let bench = self.build(stage, &topology, &sizes)?;
             phases.end("set-up");
             // Whatever the wires between pairs, no copy is on them.
@@ -168,10 +168,11 @@ impl Balance {
     }
 
     /// A topology whose nodes have the experiment's disks.
-    fn with_disks(&self, topology: &Topology) -> Topology {
+    fn with_disks(&self, topology: &Topology) -> Result<Topology, Failure> {
+        let disk: Rate = self.job.disk.parse().map_err(Failure::usage)?;
         let mut topology = topology.clone();
-        topology.nodes.iter_mut().for_each(|node| node.disk = Some(self.job.disk));
-        topology
+        topology.nodes.iter_mut().for_each(|node| node.disk = Some(disk));
+        Ok(topology)
     }
 
     /// The lab of `topology`, with room for all files.

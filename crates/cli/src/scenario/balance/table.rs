@@ -143,7 +143,7 @@ fn place(row: &Row) -> String {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (disk, share) = (self.experiment.job.disk, self.scale * 100.0);
+        let (disk, share) = (&self.experiment.job.disk, self.scale * 100.0);
         writeln!(f, "emulated: {share:.3} % of the published files, disks of {disk}")?;
         let same_size = |one: &&Row, two: &&Row| one.size == two.size;
         let mut rows: Vec<&Row> = self.rows.iter().collect();
@@ -211,5 +211,73 @@ impl Table {
             writeln!(f)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Experiment, text};
+
+    fn experiment() -> Balance {
+        match Experiment::parse(text("beowulf-1996").unwrap(), "x.toml").unwrap() {
+            Experiment::Balance(balance) => *balance,
+            _ => unreachable!("it is a balance test"),
+        }
+    }
+
+    fn row(topology: &str, wire: Wire, remote: usize, rate: f64) -> Row {
+        Row {
+            topology: topology.to_owned(),
+            wire,
+            size: 1 << 20,
+            remote,
+            rate,
+            bound: 8e6,
+            wires: Some(8e6),
+            resource: Some("disk".to_owned()),
+            disk_twice: rate,
+            network_twice: rate,
+        }
+    }
+
+    fn mesh(wire: Wire, rates: [f64; 3]) -> impl Iterator<Item = Row> {
+        let row = move |(remote, rate)| row("routed-mesh", wire, remote, rate);
+        rates.into_iter().enumerate().map(row)
+    }
+
+    fn miss(local: [f64; 3], remote: [f64; 3], upgrades: Vec<Tried>) -> Option<String> {
+        let rows = mesh(Wire::Local, local).chain(mesh(Wire::Remote, remote)).collect();
+        Table::new(&experiment(), (1.0, vec![1 << 20]), rows, upgrades).miss()
+    }
+
+    #[test]
+    fn remote_wire_may_equal_local_wire_but_not_with_all_copies_remote() {
+        assert_eq!(miss([7e6, 7e6, 8e6], [7e6, 7.1e6, 6e6], Vec::new()), None);
+        let told = miss([7e6, 6e6, 8e6], [7e6, 7e6, 6e6], Vec::new()).unwrap();
+        let wanted = "routed-mesh, local wire, 1.00 MiB, 1 remote: 6.00 MB/s are below the 7.00 of \
+                      remote wire";
+        assert_eq!(told, wanted);
+        let told = miss([7e6, 7e6, 7e6], [7e6, 7e6, 7e6], Vec::new()).unwrap();
+        assert!(told.contains("2 remote: 7.00 MB/s are not above the 7.00"), "{told}");
+        let told = miss([7e6, 7e6, 8e6], [7e6, 7e6, 1e6], Vec::new()).unwrap();
+        assert!(told.contains("12.5 % of what wires and disks allow, below 70 %"), "{told}");
+    }
+
+    #[test]
+    fn a_best_elsewhere_and_a_forecast_that_fails_are_told() {
+        let bonded = |rates: [f64; 3]| {
+            let row = |(remote, rate)| row("bonded-dual-net", Wire::Local, remote, rate);
+            let rows = rates.into_iter().enumerate().map(row).collect();
+            Table::new(&experiment(), (1.0, vec![1 << 20]), rows, Vec::new()).miss()
+        };
+        assert_eq!(bonded([7.1e6, 7e6, 6e6]), None);
+        let told = bonded([7e6, 7e6, 8e6]).unwrap();
+        assert!(told.contains("2 remote: 8.00 MB/s, above the 7.00 with 1"), "{told}");
+        let tried = |rate| Tried { faster: Faster::Wires, remote: 2, forecast: 4e6, rate };
+        let with = |rate| miss([7e6, 7e6, 8e6], [7e6, 7e6, 6e6], vec![tried(rate)]);
+        assert_eq!(with(3.9e6), None);
+        let told = with(2e6).unwrap();
+        assert_eq!(told, "wires twice as fast, 2 remote: 2.00 MB/s, and 4.00 were forecast");
     }
 }

@@ -76,7 +76,7 @@ impl Balance {
         let Some(topology) = stage.topologies.iter().find(named) else { return Ok(Vec::new()) };
         let mut tried = Vec::new();
         for faster in [Faster::Disks, Faster::Wires] {
-            let topology = faster.of(&self.with_disks(topology));
+            let topology = faster.of(&self.with_disks(topology)?);
             let bench = self.build(stage, &topology, sizes)?;
             for group in &self.job.wire {
                 let flows = group.flows(&topology).map_err(Failure::usage)?;
