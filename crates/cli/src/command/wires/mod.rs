@@ -14,6 +14,7 @@ use garland_sys::clock;
 use garland_sys::processors::Processors;
 
 use self::baseline::Baseline;
+pub use self::result::TcpAccount;
 use self::result::{SCHEMA, Told, WiresResult};
 use self::survey::{Meets, Progress, Survey};
 use super::gather::{Gathered, gather};

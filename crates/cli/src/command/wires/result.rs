@@ -293,7 +293,8 @@ pub fn failed(survey: &Survey<'_>, names: &[&str]) -> Vec<FailedPair> {
 }
 
 impl TcpAccount {
-    fn new(went: &StreamWent) -> Self {
+    /// The account as its agent told it.
+    pub fn new(went: &StreamWent) -> Self {
         Self {
             busy_ns: went.busy_us * 1000,
             window_limited_ns: went.window_limited_us * 1000,
