@@ -157,10 +157,8 @@ pub struct Domain {
 #[repr(C)]
 pub struct DomainOps {
     pub size: usize,
-    pub av_open:
-        unsafe extern "C" fn(*mut Domain, *mut AvAttr, *mut *mut Av, *mut c_void) -> c_int,
-    pub cq_open:
-        unsafe extern "C" fn(*mut Domain, *mut CqAttr, *mut *mut Cq, *mut c_void) -> c_int,
+    pub av_open: unsafe extern "C" fn(*mut Domain, *mut AvAttr, *mut *mut Av, *mut c_void) -> c_int,
+    pub cq_open: unsafe extern "C" fn(*mut Domain, *mut CqAttr, *mut *mut Cq, *mut c_void) -> c_int,
     pub endpoint: unsafe extern "C" fn(*mut Domain, *mut Info, *mut *mut Ep, *mut c_void) -> c_int,
 }
 
@@ -208,14 +206,8 @@ pub struct Av {
 #[repr(C)]
 pub struct AvOps {
     pub size: usize,
-    pub insert: unsafe extern "C" fn(
-        *mut Av,
-        *const c_void,
-        usize,
-        *mut u64,
-        u64,
-        *mut c_void,
-    ) -> c_int,
+    pub insert:
+        unsafe extern "C" fn(*mut Av, *const c_void, usize, *mut u64, u64, *mut c_void) -> c_int,
 }
 
 #[repr(C)]
@@ -241,8 +233,7 @@ pub struct CqOps {
     pub read: unsafe extern "C" fn(*mut Cq, *mut c_void, usize) -> isize,
     pub readfrom: unsafe extern "C" fn(*mut Cq, *mut c_void, usize, *mut u64) -> isize,
     pub readerr: unsafe extern "C" fn(*mut Cq, *mut CqErrEntry, u64) -> isize,
-    pub sread:
-        unsafe extern "C" fn(*mut Cq, *mut c_void, usize, *const c_void, c_int) -> isize,
+    pub sread: unsafe extern "C" fn(*mut Cq, *mut c_void, usize, *const c_void, c_int) -> isize,
 }
 
 /// What a completion says in `FI_CQ_FORMAT_CONTEXT`.

@@ -62,7 +62,11 @@ impl<'p, 'l> Engine<'p, 'l> {
     /// end in time. The time afterwards.
     pub fn wait(&mut self, now: u64, until: Until, busy: bool) -> Result<u64, String> {
         self.done.clear();
-        if self.sleeps && until != Until::Room { self.doze(until, busy) } else { self.poll(now, until, busy) }
+        if self.sleeps && until != Until::Room {
+            self.doze(until, busy)
+        } else {
+            self.poll(now, until, busy)
+        }
     }
 
     fn poll(&mut self, since: u64, until: Until, busy: bool) -> Result<u64, String> {

@@ -4,8 +4,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_void;
 
-/// Slots begin at a multiple of this, a cache line.
-const LINE: usize = 64;
+use super::words::stride;
 
 /// The memory begins at a multiple of this.
 const PAGE: usize = 4096;
@@ -27,11 +26,6 @@ pub enum Ring {
     Source,
     /// What is put here, or received.
     Sink,
-}
-
-/// Bytes from one slot of operations of `size` bytes to the next.
-pub fn stride(size: u32) -> usize {
-    (size as usize).max(1).next_multiple_of(LINE)
 }
 
 impl Memory {
@@ -65,9 +59,9 @@ impl Memory {
 
     /// Where slot `number` of a ring begins, from the memory's start; `None` when it isn't inside.
     pub fn slot(&self, ring: Ring, number: usize, size: u32) -> Option<usize> {
-        let at = number.checked_mul(stride(size))?;
+        let at = number.checked_mul(usize::try_from(stride(size)).ok()?)?;
         let base = if ring == Ring::Source { 0 } else { self.ring };
-        (at + size as usize <= self.ring).then_some(base + at)
+        (at.checked_add(size as usize)? <= self.ring).then_some(base + at)
     }
 
     /// Where the word is that ends a round.

@@ -11,13 +11,11 @@ use super::abi::{
     FI_WRITE, Info,
 };
 use super::library::Library;
+use super::words;
 
 /// The part of a provider's name that makes reliable datagrams of connections: `tcp` and `verbs`
 /// need it in most versions.
 const LAYER: &str = ";ofi_rxm";
-
-/// Providers that reach no other machine have one of these in their names.
-const LOCAL: [&str; 2] = ["shm", "sm2"];
 
 /// A list of offers, best first, that the library has made.
 pub struct Offers<'l> {
@@ -63,7 +61,7 @@ pub fn find<'l>(
     let layered = format!("{provider}{LAYER}");
     let full = [provider, &layered];
     let tries = if provider.contains(';') { &full[..1] } else { &full[..] };
-    let source = source.filter(|_| !is_local(provider));
+    let source = source.filter(|_| !words::is_local(provider));
     for provider in tries {
         for delivers in [puts, false] {
             for source in [source, None] {
@@ -80,11 +78,6 @@ pub fn find<'l>(
         names => names.join(", "),
     };
     Err(format!("libfabric {major}.{minor} has no provider {provider} here; there are: {there}"))
-}
-
-/// Whether a provider reaches only its own machine.
-pub fn is_local(provider: &str) -> bool {
-    LOCAL.iter().any(|name| provider.contains(name))
 }
 
 fn ask<'l>(library: &'l Library, wish: &Wish<'_>) -> Result<Option<Offers<'l>>, String> {

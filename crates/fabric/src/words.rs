@@ -24,6 +24,15 @@ pub const ADDRESS_MAX: usize = 512;
 /// Bytes before a message: its length.
 pub const PREFIX: usize = 4;
 
+/// Operations in flight are so many bytes apart at least, a cache line.
+const LINE: u64 = 64;
+
+/// Bytes from one operation in flight to the next, in memory for those of `size` bytes.
+#[must_use]
+pub fn stride(size: u32) -> u64 {
+    u64::from(size.max(1)).next_multiple_of(LINE)
+}
+
 /// What an agent wants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
@@ -157,6 +166,15 @@ pub enum Answer {
     Refused(String),
 }
 
+/// Providers that reach no other machine have one of these in their names.
+const LOCAL: [&str; 2] = ["shm", "sm2"];
+
+/// Whether a provider reaches only its own machine.
+#[must_use]
+pub fn is_local(provider: &str) -> bool {
+    LOCAL.iter().any(|name| provider.contains(name))
+}
+
 /// A message as a frame.
 #[must_use]
 pub fn frame(message: &impl Serialize) -> Vec<u8> {
@@ -196,14 +214,8 @@ mod tests {
 
     #[test]
     fn what_is_said_is_understood_and_nothing_else() {
-        let round = Round {
-            kind: Kind::Put,
-            size: 8,
-            depth: 4,
-            count: 100,
-            rate: Some(1000),
-            serial: 7,
-        };
+        let round =
+            Round { kind: Kind::Put, size: 8, depth: 4, count: 100, rate: Some(1000), serial: 7 };
         let frame = frame(&Order::Run(round));
         let prefix = frame[..PREFIX].try_into().unwrap();
         assert_eq!(length(prefix, ORDER_MAX), Ok(frame.len() - PREFIX));

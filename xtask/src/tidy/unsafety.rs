@@ -1,10 +1,10 @@
-//! `unsafe` lives in `sys`, says why it is sound, and can't enter `core`.
+//! `unsafe` lives in `sys` and `fabric`, says why it is sound, and can't enter `core`.
 
 use super::finding::Finding;
 use super::scan::{line_of, words};
 use super::tree::{SourceFile, Tree};
 
-const SYS: &str = "crates/sys/";
+const HOMES: [&str; 2] = ["crates/sys/", "crates/fabric/"];
 const CORE: &str = "crates/core/src/lib.rs";
 const FORBID: &str = "#![forbid(unsafe_code)]";
 
@@ -19,8 +19,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     for file in tree.rust() {
         for at in words(&file.scanned.code, "unsafe") {
             let line = line_of(&file.text, at);
-            if !file.path.starts_with(SYS) {
-                let why = "`unsafe` outside crates/sys: wrap the call there";
+            if !HOMES.iter().any(|home| file.path.starts_with(home)) {
+                let why = "`unsafe` outside crates/sys and crates/fabric: wrap the call there";
                 findings.push(Finding::new(&file.path, line, why));
             } else if !is_type(&file.scanned.code[at..]) && !reasoned(file, line) {
                 let why = "`unsafe` without a `SAFETY:` comment right above";

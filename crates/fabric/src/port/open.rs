@@ -27,8 +27,7 @@ impl<'l> Port<'l> {
     /// # Errors
     /// When the provider isn't there, or can't do it.
     pub fn open(library: &'l Library, wish: &Open) -> Result<Self, String> {
-        let (offers, delivers) =
-            provider::find(library, &wish.provider, wish.source, wish.puts)?;
+        let (offers, delivers) = provider::find(library, &wish.provider, wish.source, wish.puts)?;
         let depth = wish.depth.max(1) as usize;
         let room = || UnsafeCell::new(Context { internal: [ptr::null_mut(); 8] });
         let mut port = Self {
@@ -141,9 +140,8 @@ impl<'l> Port<'l> {
     fn open_endpoint(&mut self) -> Result<(), String> {
         let (domain, info) = (self.domain, self.offers.best());
         // SAFETY: the domain is open, and of this offer.
-        let answer = unsafe {
-            ((*(*domain).ops).endpoint)(domain, info, &raw mut self.ep, ptr::null_mut())
-        };
+        let answer =
+            unsafe { ((*(*domain).ops).endpoint)(domain, info, &raw mut self.ep, ptr::null_mut()) };
         self.check("opening the endpoint", answer)?;
         self.bind(self.cq.cast(), FI_TRANSMIT | FI_RECV, "the completion queue")?;
         self.bind(self.av.cast(), 0, "the address vector")?;
@@ -203,9 +201,8 @@ impl<'l> Port<'l> {
         address.truncate(length);
         let info = self.offers.best();
         // SAFETY: as in `check_limits`.
-        let (name, domain) = unsafe {
-            ((*(*info).fabric_attr).prov_name, (*(*info).domain_attr).name)
-        };
+        let (name, domain) =
+            unsafe { ((*(*info).fabric_attr).prov_name, (*(*info).domain_attr).name) };
         let mode = self.mode();
         // SAFETY: the region is open.
         let key = unsafe { (*self.mr).key };

@@ -13,7 +13,11 @@ pub struct Ahead {
 impl Ahead {
     /// For all messages of a round; the first `depth` of them have a slot each.
     pub fn new(round: &Round) -> Self {
-        Self { idle: (0..round.depth as usize).rev().collect(), left: round.count, size: round.size }
+        Self {
+            idle: (0..round.depth as usize).rev().collect(),
+            left: round.count,
+            size: round.size,
+        }
     }
 
     /// A slot's message has come, and its bytes are no longer needed.

@@ -48,9 +48,7 @@ pub fn measure(
     let mut lead = |order: Order, tally: &mut Tally| -> Result<(), String> {
         order.send(stream)?;
         round::await_ready(place, stream)?;
-        let start = clock::now_ns();
-        means.run(&order, tally)?;
-        tally.elapsed_ns += clock::now_ns() - start;
+        tally.elapsed_ns += means.run(&order, tally)?;
         tally.work_ns[1] += round::read_receipt(place, stream)?;
         Ok(())
     };
