@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::net::{IpAddr, TcpStream};
 
+use garland_core::proto::check_provider;
 use garland_fabric::words::{self, Answer, ORDER_MAX, Open, Opened, Order, PREFIX};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -23,7 +24,8 @@ impl Fabric<'_> {
         };
         if !initiates {
             self.say(&ours)?;
-            return self.hear();
+            let chosen: String = self.hear()?;
+            return check_provider(&chosen).map(|()| chosen);
         }
         let theirs: Vec<String> = self.hear()?;
         let both = ours.iter().find(|name| theirs.contains(name) && !words::is_local(name));
