@@ -31,7 +31,7 @@ pub fn run() -> ExitCode {
     // One order at a time is under way; more than one waiting is against the rules.
     let (sender, orders) = sync_channel(1);
     let told = Arc::clone(&over);
-    std::thread::spawn(move || listen(&sender, &told));
+    std::thread::spawn(move || listen(sender, &told));
     match obey(output, &orders, &over) {
         Ok(()) => ExitCode::SUCCESS,
         // The agent is gone: there is nobody to tell.
@@ -67,7 +67,7 @@ fn keep_output() -> io::Result<File> {
 }
 
 /// Passes orders on until there are no more, and sees to it that the helper ends then.
-fn listen(orders: &SyncSender<Order>, over: &AtomicBool) {
+fn listen(orders: SyncSender<Order>, over: &AtomicBool) {
     let mut input = io::stdin().lock();
     while let Ok(order) = read_order(&mut input) {
         if orders.send(order).is_err() {
@@ -75,6 +75,7 @@ fn listen(orders: &SyncSender<Order>, over: &AtomicBool) {
         }
     }
     over.store(true, Ordering::Relaxed);
+    drop(orders);
     std::thread::sleep(LAST);
     // Something hangs in the library; whatever it would still do at an end, it has had its time.
     // SAFETY: it ends the process, and nothing else.
@@ -155,11 +156,10 @@ impl<'l> Errand<'l> {
         let (over, pending) = (self.over, std::mem::take(&mut self.pending));
         let mut engine = Engine::new(self.port()?, over);
         let mut now = clock::now_ns();
-        while pending {
+        let mut over = !pending;
+        while !over {
             now = engine.wait(now, Until::Done, true)?;
-            if engine.done.contains(&Done::Went(0)) {
-                break;
-            }
+            over = engine.done.contains(&Done::Went(0));
         }
         rounds::finish(&mut engine)
     }

@@ -33,13 +33,13 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 
 /// Whether this is the type of a function pointer, which does nothing.
 fn is_type(code: &str) -> bool {
-    let mut words = code.split_whitespace().skip(1);
-    let mut word = words.next();
-    if word == Some("extern") {
-        words.next();
-        word = words.next();
+    let mut rest = code.trim_start_matches("unsafe").trim_start();
+    if let Some(abi) = rest.strip_prefix("extern") {
+        // The name of the calling convention is no code: between its quotes is nothing, or blanks.
+        let after = abi.trim_start().strip_prefix('"').and_then(|name| name.split_once('"'));
+        rest = after.map_or(abi, |(_, after)| after).trim_start();
     }
-    word.is_some_and(|word| word.starts_with("fn("))
+    rest.starts_with("fn(")
 }
 
 /// Whether a comment with the reason stands on the line or right above its statement: above it are
@@ -90,6 +90,9 @@ mod tests {
         let path = "crates/sys/src/splice.rs";
         let good = "// SAFETY: fds are open.\n#[allow(x)]\nlet n =\n    unsafe { g() };\n";
         assert_eq!(lines(path, good), [0_usize; 0]);
+        let good = "struct S {\n    f: unsafe extern \"C\" fn(u32),\n}\n";
+        assert_eq!(lines(path, good), [0_usize; 0]);
+        assert_eq!(lines(path, "fn f() {}\nunsafe extern \"C\" fn g() {}\n"), [2]);
         let good = "/// Does.\n/// # Safety\n/// Careful.\nunsafe fn f(g: unsafe fn()) {}\n";
         assert_eq!(lines(path, good), [0_usize; 0]);
         let bad = "// SAFETY: fds are open.\nlet n = 1;\nlet m = unsafe { g() };\n";

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::super::round::{broken, read};
-use super::{Fabric, helper};
+use super::{Fabric, child};
 
 impl Fabric<'_> {
     /// The best provider that both have and that reaches other machines: this one's order counts
@@ -20,7 +20,7 @@ impl Fabric<'_> {
         source: Option<IpAddr>,
     ) -> Result<String, String> {
         let Answer::Providers(ours) = self.ask(&Order::List(source))? else {
-            return Err(helper::out_of_turn());
+            return Err(child::out_of_turn());
         };
         if !initiates {
             self.say(&ours)?;
@@ -44,13 +44,13 @@ impl Fabric<'_> {
     /// Opens an endpoint, and lets it know the other side's; both.
     pub(super) fn open(&mut self, wish: Open) -> Result<(Opened, Opened), String> {
         let Answer::Opened(ours) = self.ask(&Order::Open(wish))? else {
-            return Err(helper::out_of_turn());
+            return Err(child::out_of_turn());
         };
         self.say(&ours)?;
         let theirs: Opened = self.hear()?;
         match self.ask(&Order::Meet(theirs.peer.clone()))? {
             Answer::Done => Ok((ours, theirs)),
-            _ => Err(helper::out_of_turn()),
+            _ => Err(child::out_of_turn()),
         }
     }
 

@@ -2,8 +2,8 @@
 //! can load no library. Before the first round it is tried whether gets and puts go on while the
 //! target's CPU does nothing: that tells one-sided ones from those that a CPU serves.
 
+mod child;
 mod find;
-mod helper;
 mod meet;
 mod proof;
 
@@ -16,7 +16,7 @@ use super::super::runner::Place;
 use super::means::Means;
 use super::round::Order;
 use super::tally::Tally;
-use helper::Helper;
+use child::Helper;
 
 /// The most memory that operations in flight take on each side, in bytes.
 const MOST: u64 = 128 << 20;
@@ -115,10 +115,10 @@ impl Means for Fabric<'_> {
         let mut elapsed_ns = 0;
         for round in self.rounds(order) {
             let Answer::Ran(ran) = self.ask(&words::Order::Run(round))? else {
-                return Err(helper::out_of_turn());
+                return Err(child::out_of_turn());
             };
             if ran.samples.len() as u64 != round.count {
-                return Err(helper::out_of_turn());
+                return Err(child::out_of_turn());
             }
             ran.samples.iter().for_each(|&ns| tally.sojourn.record(ns));
             tally.writing_ns += ran.posting_ns;
@@ -133,7 +133,7 @@ impl Means for Fabric<'_> {
         for round in self.rounds(order) {
             match self.ask(&words::Order::Serve(round))? {
                 Answer::Served(ns) => work_ns += ns,
-                _ => return Err(helper::out_of_turn()),
+                _ => return Err(child::out_of_turn()),
             }
         }
         Ok(work_ns)

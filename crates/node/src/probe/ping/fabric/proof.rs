@@ -5,7 +5,7 @@
 use garland_core::proto::{PingKind, PingTask};
 use garland_fabric::words::{Answer, Kind, Order, Round};
 
-use super::{Fabric, helper};
+use super::{Fabric, child};
 
 /// Operations to make the connection with.
 const WARM_UP: u64 = 16;
@@ -44,40 +44,43 @@ impl Fabric<'_> {
 
     fn prove_as_initiator(&mut self, warm: Round, tries: Round) -> Result<bool, String> {
         let Answer::Ran(_) = self.ask(&Order::Run(warm))? else {
-            return Err(helper::out_of_turn());
+            return Err(child::out_of_turn());
         };
         let _resting: bool = self.hear()?;
         let Answer::Tried(ended) = self.ask(&Order::Try(tries, MILLIS))? else {
-            return Err(helper::out_of_turn());
+            return Err(child::out_of_turn());
         };
         self.say(&true)?;
         let used_ns: u64 = self.hear()?;
-        match self.ask(&Order::Settle)? {
-            Answer::Done => Ok(ended > 0 && used_ns <= RESTING_NS + ended * SERVING_NS),
-            _ => Err(helper::out_of_turn()),
-        }
+        let Answer::Done = self.ask(&Order::Settle)? else {
+            return Err(child::out_of_turn());
+        };
+        // What comes next changes the bytes that the target looks at.
+        let _looked: bool = self.hear()?;
+        Ok(ended > 0 && used_ns <= RESTING_NS + ended * SERVING_NS)
     }
 
     fn prove_as_target(&mut self, warm: Round) -> Result<bool, String> {
         let Answer::Served(_) = self.ask(&Order::Serve(warm))? else {
-            return Err(helper::out_of_turn());
+            return Err(child::out_of_turn());
         };
         let before = self.rest()?;
         self.say(&true)?;
         let _tried: bool = self.hear()?;
         let used_ns = self.rest()?.saturating_sub(before);
         self.say(&used_ns)?;
-        match self.ask(&Order::Serve(warm))? {
-            // The initiator judges.
-            Answer::Served(_) => Ok(false),
-            _ => Err(helper::out_of_turn()),
-        }
+        let Answer::Served(_) = self.ask(&Order::Serve(warm))? else {
+            return Err(child::out_of_turn());
+        };
+        self.say(&true)?;
+        // The initiator judges.
+        Ok(false)
     }
 
     fn rest(&mut self) -> Result<u64, String> {
         match self.ask(&Order::Rest)? {
             Answer::Rested(cpu_ns) => Ok(cpu_ns),
-            _ => Err(helper::out_of_turn()),
+            _ => Err(child::out_of_turn()),
         }
     }
 }

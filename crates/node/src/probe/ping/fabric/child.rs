@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -50,7 +51,11 @@ impl Helper {
     /// Starts the helper, and hears its hello.
     pub fn start(place: &Place, stream: &TcpStream) -> Result<Self, String> {
         let path = find()?;
-        let started = Command::new(&path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut command = Command::new(&path);
+        // It ends by itself when its input does, and then leaves nothing: whoever kills the agent
+        // with all its group must not take it along.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let started = command.spawn();
         let failed = |error: &io::Error| format!("starting {}: {}", path.display(), reason(error));
         let mut child = started.map_err(|error| failed(&error))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
@@ -81,7 +86,12 @@ impl Helper {
             return Err(self.obituary());
         }
         match self.answer(place, stream, None)? {
-            Answer::Refused(reason) => Err(reason),
+            Answer::Refused(reason) => {
+                if matches!(order, Order::Run(_) | Order::Serve(_) | Order::Try(..)) {
+                    give_way(stream);
+                }
+                Err(reason)
+            }
             Answer::Opened(opened) => {
                 self.leftover = shared_file(&opened.peer.address);
                 Ok(Answer::Opened(opened))
@@ -185,6 +195,13 @@ impl Drop for Helper {
             let _ = std::fs::remove_file(file);
         }
     }
+}
+
+/// Operations fail, too, when the other side is gone. Then its agent knows why: it is let speak first,
+/// and leaves when it has.
+fn give_way(stream: &TcpStream) {
+    // Whatever comes of it, there is a reason to tell already.
+    let _ = event::wait_readable(&[stream.as_fd()], Some(FAREWELL));
 }
 
 /// The file that an address of the provider `shm` stands for.
