@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::balance::{BalanceEvent, BalanceOrder};
 use super::disk::{DiskEvent, DiskOrder};
 use super::frame::Copy;
 use super::probe::{Finding, Meeting};
@@ -36,6 +37,13 @@ pub enum Destination {
     Null,
     /// The agent's standard output.
     Output,
+    /// A file without a name, gone with the copy, to measure the disk as well.
+    Scratch {
+        /// The folder, in the system's bytes.
+        path: Vec<u8>,
+        /// Whether it must be on stable storage before the node says that it is done.
+        fsync: bool,
+    },
 }
 
 /// A hop of a lane as one node sees it.
@@ -111,6 +119,8 @@ pub enum ToAgent {
     EndProbe(Copy),
     /// Test the disk under a path; the test ends with this channel at the latest.
     Disk(DiskOrder),
+    /// Copy from the node's own disk; what was made for it is gone with this channel.
+    Balance(BalanceOrder),
 }
 
 /// Which side of a node a link is on.
@@ -220,6 +230,8 @@ pub enum FromAgent {
     ProbeEnded(Copy, Option<String>),
     /// How the disk's test goes.
     Disk(DiskEvent),
+    /// How the balance test goes.
+    Balance(BalanceEvent),
 }
 
 /// The most lanes a copy may have.
