@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::ask::Asked;
 use super::evidence;
+use super::fabric::FabricResult;
 use super::sweep::{self, Sweep, Wire};
 use crate::failure::Exit;
 use crate::result::{Head, Phases};
@@ -46,6 +47,7 @@ pub struct PairResult {
     pub timer_ns: Option<u64>,
     pub points: Vec<PointResult>,
     pub sweep: Option<Sweep>,
+    pub fabric: Option<FabricResult>,
     /// Of both nodes, as name and value.
     pub from_conditions: Conditions,
     pub to_conditions: Conditions,
@@ -109,6 +111,7 @@ impl PairResult {
             timer_ns: None,
             points: Vec::new(),
             sweep: None,
+            fabric: None,
             from_conditions: Vec::new(),
             to_conditions: Vec::new(),
             warnings: Vec::new(),
@@ -127,6 +130,7 @@ impl PairResult {
                 }
             }
             Finding::Timer(ns) => self.timer_ns = Some(ns),
+            Finding::Fabric(way) => self.fabric = Some(way.into()),
             Finding::Conditions(more) if is_first => self.from_conditions.extend(more),
             Finding::Conditions(more) => self.to_conditions.extend(more),
             // No stream was asked for.
@@ -147,6 +151,15 @@ impl PairResult {
         self.reason = Some("interrupted".to_owned());
     }
 
+    /// Whether the target's CPU serves gets and puts.
+    pub fn is_emulated(&self, means: PingMeans) -> bool {
+        match means {
+            PingMeans::Tcp => true,
+            PingMeans::Shm => false,
+            PingMeans::Fabric => self.fabric.as_ref().is_some_and(FabricResult::is_emulated),
+        }
+    }
+
     /// Nothing more will be found: what it comes to.
     ///
     /// The wire is the emulated one in a lab, else as fast as both NICs say.
@@ -160,8 +173,10 @@ impl PairResult {
         };
         // What goes through memory has no wire.
         let wire = emulated.or_else(told).filter(|_| asked.task.means != PingMeans::Shm);
+        let served = self.is_emulated(asked.task.means);
         self.sweep =
-            asked.depths.and_then(|depths| sweep::conclude(&self.points, depths, asked, wire));
+            asked.depths.and_then(|depths| sweep::conclude(&self.points, depths, wire, served));
+        self.warnings.extend(self.fabric.iter().flat_map(|way| way.warnings(&asked.task)));
         self.warnings.extend(evidence::warn_of(asked, self));
     }
 }
@@ -226,8 +241,9 @@ impl PingResult {
             transport: match asked.task.means {
                 PingMeans::Tcp => "tcp",
                 PingMeans::Shm => "shm",
+                PingMeans::Fabric => "fabric",
             },
-            emulated: asked.task.means == PingMeans::Tcp,
+            emulated: pairs.iter().any(|pair| pair.is_emulated(asked.task.means)),
             wait: match asked.task.wait {
                 PingWait::Block => "block",
                 PingWait::Poll => "poll",

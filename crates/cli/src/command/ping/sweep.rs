@@ -2,10 +2,9 @@
 
 use garland_core::analysis::{Knee, Load, LogGp, Network, find_knee, jumps, loggp};
 use garland_core::cluster::topology::bounds::on_the_wire;
-use garland_core::proto::{PingKind, PingMeans};
+use garland_core::proto::PingKind;
 use serde::Serialize;
 
-use super::ask::Asked;
 use super::result::PointResult;
 
 /// A sweep's outcome.
@@ -40,12 +39,13 @@ pub struct Wire {
     pub mtu: u16,
 }
 
-/// What the points of a sweep come to; `None` unless all depths were measured.
+/// What the points of a sweep come to; `None` unless all depths were measured. Gets and puts that
+/// are `emulated` are served by the target's CPU.
 pub fn conclude(
     points: &[PointResult],
     depths: usize,
-    asked: &Asked,
     wire: Option<Wire>,
+    emulated: bool,
 ) -> Option<Sweep> {
     let sweep = points.get(..depths)?;
     let alone = sweep.first()?;
@@ -58,7 +58,7 @@ pub fn conclude(
         .iter()
         .map(|point| (f64::from(point.size), point.sojourn.p50 as f64 / ways))
         .collect();
-    let is_served = asked.task.means == PingMeans::Tcp || alone.kind == PingKind::Msg;
+    let is_served = emulated || alone.kind == PingKind::Msg;
     let LogGp { latency_ns, overhead_ns, gap_ns, gap_per_byte_ns, fit } = loggp(&Network {
         round_trip_ns: alone.sojourn.p50 as f64,
         sending_ns: alone.writing_ns as f64 / alone.count.max(1) as f64,
@@ -103,7 +103,11 @@ fn load(point: &PointResult, wire: Option<Wire>) -> Load {
 /// Nanoseconds that the wire takes for an operation, in the fuller one of its directions. Answers are
 /// taken to go together as requests do.
 fn used(point: &PointResult, wire: Wire) -> f64 {
-    let together = point.count as f64 / point.writes.max(1) as f64;
+    // Where nothing is written, nothing is known to go together.
+    let together = match point.writes {
+        0 => 1.0,
+        writes => point.count as f64 / writes as f64,
+    };
     let (ask, answer) = point.kind.bytes(point.size);
     let payload = ask.max(answer) as f64 * together;
     on_the_wire(payload as u64, wire.mtu) as f64 / together * 8e9 / wire.bits

@@ -85,7 +85,7 @@ impl Got {
             Finding::StreamWent(went) => self.went[usize::from(dialled)] = Some(went),
             Finding::Ping(took) => self.latency = Some(took.sojourn),
             Finding::Conditions(more) => self.conditions[usize::from(dialled)].extend(more),
-            Finding::Timer(_) => {}
+            Finding::Timer(_) | Finding::Fabric(_) => {}
         }
     }
 }

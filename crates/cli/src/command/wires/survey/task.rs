@@ -41,6 +41,7 @@ pub fn ping() -> Task {
         time_ms: 100,
     };
     Task::Ping(PingTask {
+        provider: None,
         means: PingMeans::Tcp,
         wait: PingWait::Block,
         target: TargetState::Asleep,
