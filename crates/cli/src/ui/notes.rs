@@ -1,5 +1,6 @@
 //! Notes on nodes.
 
+use garland_core::analysis::conditions::{Conditions, Purpose, beware, differences};
 use garland_core::cluster::nodelist;
 
 /// Equal notes of several nodes as one: `n[01-20]: the note`, in the order in which each came first.
@@ -12,6 +13,16 @@ pub fn folded<'a>(notes: impl Iterator<Item = (&'a str, String)>) -> Vec<String>
         }
     }
     all.into_iter().map(|(note, names)| format!("{}: {note}", nodelist::fold(&names))).collect()
+}
+
+/// What to beware of in the nodes' conditions, and where they differ.
+pub fn guard_rails(nodes: &[(&str, &Conditions)], purpose: Purpose) -> Vec<String> {
+    let each = nodes.iter().flat_map(|(name, conditions)| {
+        beware(conditions, purpose).into_iter().map(|note| (*name, note))
+    });
+    let mut all = folded(each);
+    all.extend(differences(nodes, &|names| nodelist::fold(names)));
+    all
 }
 
 #[cfg(test)]

@@ -24,7 +24,6 @@ use crate::result::{Phases, print_json};
 use crate::ui::output;
 
 use ask::Asked;
-pub use evidence::warn_of;
 use result::{PairResult, PingResult};
 use sweep::Wire;
 

@@ -7,8 +7,8 @@ mod survey;
 mod sweep;
 mod table;
 
-use garland_core::analysis::conditions::{Conditions, Purpose, beware, differences};
-use garland_core::cluster::{Node, nodelist};
+use garland_core::analysis::conditions::{Conditions, Purpose};
+use garland_core::cluster::Node;
 use garland_node::{Agent, Party};
 use garland_sys::clock;
 use garland_sys::processors::Processors;
@@ -24,8 +24,9 @@ use crate::launch::{FAREWELL, HURRY};
 use crate::nodes::{self, Inventory};
 use crate::places::Places;
 use crate::result::{Head, Phases, print_json};
+use crate::ui::notes::guard_rails;
+use crate::ui::output;
 use crate::ui::screen::Screen;
-use crate::ui::{notes, output};
 
 /// Busier than this, an emulated cluster measures its machine.
 const BUSY: f64 = 0.9;
@@ -136,16 +137,6 @@ fn emulator(nodes: &[Node], cpu: f64) -> Option<String> {
     })
 }
 
-/// What to beware of in the nodes' conditions, and where they differ.
-fn guard_rails(conditions: &[(&str, &Conditions)]) -> Vec<String> {
-    let each = conditions.iter().flat_map(|(name, conditions)| {
-        beware(conditions, Purpose::Rates).into_iter().map(|note| (*name, note))
-    });
-    let mut all = notes::folded(each);
-    all.extend(differences(conditions, &|names| nodelist::fold(names)));
-    all
-}
-
 fn warnings(
     nodes: &[Node],
     survey: &Survey<'_>,
@@ -168,7 +159,7 @@ fn warnings(
         let of_rail: Vec<(&str, &Conditions)> = of_rail
             .map(|(&(_, node), conditions)| (nodes[node].name.as_str(), conditions))
             .collect();
-        for warning in guard_rails(&of_rail) {
+        for warning in guard_rails(&of_rail, Purpose::Rates) {
             // What holds for a node holds on all of its rails.
             if !warnings.contains(&warning) {
                 warnings.push(warning);

@@ -7,7 +7,7 @@ mod table;
 
 use std::collections::BTreeMap;
 
-use garland_core::analysis::conditions::{Conditions, value};
+use garland_core::analysis::conditions::{Conditions, Purpose, value};
 use garland_core::analysis::pairs::MatchUp;
 use garland_core::cluster::Node;
 use garland_core::cluster::topology::bounds;
@@ -20,13 +20,14 @@ use garland_sys::processors::Processors;
 use self::groups::{Group, Network};
 use self::result::{FailedPair, NodeResult, PointResult, SCHEMA, SweepResult, Swept, WireResult};
 use super::super::gather::Gathered;
+use super::emulator;
 use super::survey::task::{meeting, packets, ping};
 use super::survey::{Meets, Met};
-use super::{emulator, guard_rails};
 use crate::args::Args;
 use crate::failure::{Exit, Failure};
 use crate::launch::{FAREWELL, HURRY};
 use crate::result::{Head, print_json};
+use crate::ui::notes::guard_rails;
 use crate::ui::output;
 use crate::ui::screen::Screen;
 
@@ -81,7 +82,8 @@ pub fn run(args: &Args, nodes: &[Node], gathered: Gathered) -> Result<Exit, Fail
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
     phases.end("teardown");
     let of_nodes: Vec<_> = conditions.iter().map(|(&node, all)| (names[node], all)).collect();
-    let warnings = emulator(nodes, cpu).into_iter().chain(guard_rails(&of_nodes)).collect();
+    let warnings =
+        emulator(nodes, cpu).into_iter().chain(guard_rails(&of_nodes, Purpose::Rates)).collect();
     let swept = Swept {
         nodes: NodeResult::all(&names, &absent, conditions),
         wires: groups.iter().map(|group| WireResult::new(group, &names)).collect(),
