@@ -42,7 +42,7 @@ fn nobody_is_dead_because_the_head_slept() {
 fn links(head: &Head, node: NodeId) -> Vec<(LinkSide, u32)> {
     let routes = head.routes(node).into_iter();
     let links = routes.flat_map(|route| {
-        let up = route.upstream.map(|(_, epoch)| (LinkSide::Up, epoch));
+        let up = route.upstream.map(|(_, epoch, _)| (LinkSide::Up, epoch));
         up.into_iter().chain(route.downstream.map(|(_, epoch, _)| (LinkSide::Down, epoch)))
     });
     links.collect()

@@ -31,6 +31,7 @@ pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
     for mut arrived in arrivals {
         if !open(member, &mut keys, &mut arrived) {
             member.pool.give(arrived.buffer);
+            member.stages.write.leave();
             land(member, &arrived.frame, Landing::Changed);
             continue;
         }
@@ -95,6 +96,7 @@ fn write(member: &Member, arrived: Arrived) -> bool {
         return false;
     }
     member.pool.give(buffer);
+    member.stages.write.leave();
     land(member, &frame, Landing::Written);
     true
 }

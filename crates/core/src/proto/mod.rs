@@ -10,6 +10,7 @@ mod message;
 mod probe;
 mod relay;
 mod seal;
+mod sight;
 mod sink;
 mod stream;
 mod survey;
@@ -25,7 +26,8 @@ pub use disk::{
 pub use frame::{Copy, FRAME_LEN, Frame, FrameError, Kind};
 pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Verdict};
 pub use message::{
-    Begin, Destination, FromAgent, LaneReport, LinkSide, NodeAddress, Report, Route, ToAgent,
+    BUFFERS_MAX, Begin, Destination, End, FromAgent, LaneReport, LinkSide, NodeAddress, Origin,
+    Report, Route, Stage, StageDepth, ToAgent,
 };
 pub use probe::{
     Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT, PingKind,
@@ -35,6 +37,7 @@ pub use relay::{Relay, RelayEvent, RelayOrder, Store};
 pub use seal::{
     Keys, SealError, Sealer, Secret, TAG_LEN, content_check, content_digest, root_digest,
 };
+pub use sight::{Look, MANIFEST_MAX, SIGHTS_MAX, Sight};
 pub use sink::{Landing, Sink, SinkError};
 pub use stream::{StreamCame, StreamTask, StreamWent, WRITE_MAX};
 pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};

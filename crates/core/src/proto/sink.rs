@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use super::seal::root_digest;
-use crate::plan::{BlockSet, Layout};
+use crate::plan::{BlockSet, LaneBlocks, Layout};
 
 /// How a block that was handed to the writer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct Sink {
     contents: Vec<[u8; 32]>,
     holder: bool,
     turn: Option<Turn>,
+    /// Only these blocks belong here; all where there is none.
+    part: Option<LaneBlocks>,
 }
 
 /// A stream's place: where it is, and how far blocks may be ahead of it.
@@ -64,6 +66,7 @@ impl Sink {
             contents: vec![[0; 32]; table],
             holder,
             turn: None,
+            part: None,
         }
     }
 
@@ -80,6 +83,12 @@ impl Sink {
     #[must_use]
     pub fn source(layout: Layout) -> Self {
         Self { held: BlockSet::full(layout.blocks()), ..Self::new(layout, true) }
+    }
+
+    /// The same where only the blocks of one lane belong: a stripe.
+    #[must_use]
+    pub fn with_part(self, part: LaneBlocks) -> Self {
+        Self { part: Some(part), ..self }
     }
 
     /// How the source is cut.
@@ -213,16 +222,30 @@ impl Sink {
         self.held.count()
     }
 
-    /// Whether every block is held.
+    /// Whether every block that belongs here is held.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.held.is_full()
+        match self.part {
+            Some(part) => self.held.count() >= part.len(),
+            None => self.held.is_full(),
+        }
     }
 
-    /// The source's digest, once every block's is known.
+    /// The digest of the blocks that belong here, once each of theirs is known.
     #[must_use]
     pub fn root(&self) -> Option<[u8; 32]> {
-        self.known.is_full().then(|| root_digest(&self.contents))
+        match self.part {
+            Some(part) => self.root_of(part),
+            None => self.known.is_full().then(|| root_digest(&self.contents)),
+        }
+    }
+
+    /// The digest of the blocks of one lane, once each of theirs is known.
+    #[must_use]
+    pub fn root_of(&self, lane: LaneBlocks) -> Option<[u8; 32]> {
+        let contents: Option<Vec<[u8; 32]>> =
+            lane.indices().map(|index| self.content(index)).collect();
+        Some(root_digest(&contents?))
     }
 }
 
@@ -270,6 +293,21 @@ mod tests {
         sink.landed(0, Landing::Written);
         sink.landed(1, Landing::Written);
         assert!(sink.front() == Some((2, false)) && sink.wants(2));
+    }
+
+    #[test]
+    fn a_part_is_complete_without_the_rest() {
+        let part = LaneBlocks { first: 0, run: 1, step: 2, end: 3 };
+        let mut sink = Sink::new(layout(), true).with_part(part);
+        for index in [0, 2] {
+            assert!(!sink.is_complete() && sink.root().is_none());
+            sink.take(index, [index as u8; 32]).unwrap();
+            sink.landed(index, Landing::Written);
+        }
+        assert!(sink.is_complete());
+        assert_eq!(sink.root(), Some(root_digest(&[[0; 32], [2; 32]])));
+        let none = LaneBlocks { first: 3, run: 1, step: 2, end: 3 };
+        assert!(Sink::new(layout(), true).with_part(none).is_complete(), "nothing is all of it");
     }
 
     #[test]
