@@ -83,6 +83,8 @@ pub struct Member {
     pub operations: Option<Operations>,
     /// How many blocks are where.
     pub stages: Stages,
+    /// How many lanes this node is on.
+    pub lane_count: usize,
     /// How the source is cut.
     pub layout: Layout,
     /// Where the bytes go.
@@ -162,6 +164,7 @@ impl Member {
             acknowledge: parts.acknowledge,
             operations: parts.operations,
             stages: Stages::default(),
+            lane_count,
             layout,
             store,
             pool: Pool::new(room, count),

@@ -225,7 +225,7 @@ impl SourceFeeder {
     /// Begins to make the blocks of `lane` ready.
     #[must_use]
     pub fn start(member: Arc<Member>, source: Arc<Source>, lane: u16, blocks: LaneBlocks) -> Self {
-        let lanes = member.lanes.get().map_or(1, |lanes| lanes.len().max(1));
+        let lanes = member.lane_count.max(1);
         let room = AHEAD.min(AHEAD_OF_ALL / lanes as u64);
         let fitting = (room / u64::from(member.layout.block_size)).max(3);
         let ahead_most = member.buffers.map_or(fitting, u64::from);

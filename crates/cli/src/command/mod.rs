@@ -3,6 +3,7 @@
 mod agent;
 mod copy_result;
 mod cp;
+mod cp_in;
 mod demo;
 mod disk;
 mod disk_notes;

@@ -114,6 +114,19 @@ impl Plan {
         Self { version: PLAN_VERSION, layout, nodes: nodes.collect(), lanes }
     }
 
+    /// Bytes of the lanes that a node is on.
+    #[must_use]
+    pub fn bytes_of(&self, node: NodeId) -> u64 {
+        let last = self.layout.blocks().saturating_sub(1);
+        let short = u64::from(self.layout.block_size - self.layout.block_length(last));
+        let bytes = |lane: &Lane| {
+            let whole = lane.blocks.len() * u64::from(self.layout.block_size);
+            let ends = lane.blocks.ordinal(last).is_some();
+            whole - if ends { short } else { 0 }
+        };
+        self.lanes.iter().filter(|lane| lane.route.contains(&node)).map(bytes).sum()
+    }
+
     /// How many lanes a node is on.
     #[must_use]
     pub fn lanes_of(&self, node: NodeId) -> usize {
@@ -173,6 +186,7 @@ mod tests {
         lane 1: 6 blocks (2-3, +4), rail 0
           head -> io2
         ");
+        assert_eq!([1, 2].map(|node| plan.bytes_of(NodeId(node))), [25_424, 24_576]);
         let back = plan.clone().reversed();
         assert_eq!(back.lanes[1].route, [NodeId(2), HEAD]);
         assert_eq!(back.reversed(), plan);

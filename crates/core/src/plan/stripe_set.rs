@@ -1,5 +1,6 @@
 //! Which stripes belong together, and whether all of them are there.
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use thiserror::Error;
@@ -61,7 +62,8 @@ impl StripeSet {
                 }
             }
         }
-        let Some((_, newest)) = read.iter().max_by_key(|(_, manifest)| manifest.written) else {
+        let newer = |(_, manifest): &&(usize, Manifest)| Reverse(manifest.written);
+        let Some((_, newest)) = read.iter().min_by_key(newer) else {
             return Err(match unreadable.is_empty() {
                 true => StripeSetError::Nothing,
                 false => StripeSetError::Unreadable(unreadable.join("; ")),
@@ -77,16 +79,17 @@ impl StripeSet {
         }
         let (mut stripes, mut lacking) = (Vec::new(), String::new());
         for number in 0..newest.stripes.servers {
-            let here = read.iter().find(|(_, manifest)| manifest.number == number);
+            // Several nodes that share a file system all see all stripes.
+            let written_to = &newest.servers[usize::from(number)].name;
+            let here = || read.iter().filter(|(_, manifest)| manifest.number == number);
+            let named = here().find(|(place, _)| found[*place].node == *written_to);
+            let here = named.or_else(|| here().next());
             let fault = match here {
                 Some((place, manifest)) => {
                     stripes.push(*place);
                     fault(&found[*place], manifest)
                 }
-                None => {
-                    let name = &newest.servers[usize::from(number)].name;
-                    Some(format!("none of these nodes has it; it was written to {name}"))
-                }
+                None => Some(format!("none of these nodes has it; it was written to {written_to}")),
             };
             if let Some(fault) = fault {
                 let of = newest.stripes.servers;

@@ -47,7 +47,9 @@ pub enum StripesError {
     #[error("stripes over {0} servers: allowed are 1 to {STRIPE_SERVERS_MAX}")]
     Servers(usize),
     /// Blocks don't fit into units.
-    #[error("blocks of {block} bytes don't fit into stripe units of {unit}: a unit must have a whole number of them")]
+    #[error(
+        "blocks of {block} bytes don't fit into stripe units of {unit}: a unit must have a whole number of them"
+    )]
     Block {
         /// Bytes of a block.
         block: u32,

@@ -9,8 +9,8 @@ use super::disk::{DiskEvent, DiskOrder};
 use super::frame::Copy;
 use super::probe::{Finding, Meeting};
 use super::seal::Secret;
-use super::survey::{SurveyAnswer, SurveyOrder};
 use super::sight::{Look, Sight};
+use super::survey::{SurveyAnswer, SurveyOrder};
 use crate::plan::{LaneBlocks, Layout, NodeId, Stripe};
 
 /// Where a node's agent listens, one address a rail.

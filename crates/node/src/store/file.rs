@@ -211,9 +211,7 @@ impl Beside {
     pub fn remove(&self) -> Result<(), StoreError> {
         match unlinkat(&self.folder, &self.name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(error) => {
-                Err(StoreError::path("removing the old", &self.path(), &error.into()))
-            }
+            Err(error) => Err(StoreError::path("removing the old", &self.path(), &error.into())),
         }
     }
 

@@ -32,7 +32,8 @@ impl Head {
     pub fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (&index, seen) in &self.faults {
-            let carries = |lane: &&LaneState| lane.blocks.is_some_and(|b| b.ordinal(index).is_some());
+            let carries =
+                |lane: &&LaneState| lane.blocks.is_some_and(|b| b.ordinal(index).is_some());
             let Some(lane) = self.lanes.iter().find(carries) else { continue };
             let chain = &lane.route;
             let place = |node: &NodeId| chain.iter().position(|other| other == node);

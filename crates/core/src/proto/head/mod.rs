@@ -20,7 +20,7 @@ use self::node::Node;
 pub use self::policy::Policy;
 pub use self::verdict::{NodeState, Verdict};
 use super::frame::Copy;
-use super::message::{FromAgent, LinkSide, NodeAddress, Report};
+use super::message::{FromAgent, NodeAddress, Report};
 use crate::plan::{HEAD, NodeId, Plan};
 
 /// One copy.

@@ -61,7 +61,8 @@ impl Head {
             return;
         }
         let ids = || (1..).map(NodeId);
-        let others = |(id, node): (NodeId, &Node)| (known(node) && node.root != node.wanted).then_some(id);
+        let others =
+            |(id, node): (NodeId, &Node)| (known(node) && node.root != node.wanted).then_some(id);
         let other: Vec<NodeId> = ids().zip(self.nodes.iter().skip(1)).filter_map(others).collect();
         for id in other {
             let reason = "its blocks are not those of the source".to_owned();
