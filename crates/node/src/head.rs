@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use garland_core::plan::{HEAD, Manifest, NodeId, Plan, Stripes};
 use garland_core::proto::{
-    Begin, Copy, Destination, End, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Origin,
-    Policy, Secret, Sink, ToAgent, Verdict,
+    Begin, Copy, Cut, Destination, End, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress,
+    Operations, Origin, Policy, Secret, Sink, ToAgent, Verdict,
 };
 use garland_sys::confine::Root;
 use garland_sys::event::Wake;
@@ -23,7 +23,6 @@ use crate::conduit::Path;
 use crate::connection::Connection;
 use crate::lanes;
 use crate::member::{Member, Membership, Notice};
-use crate::operations::{Cut, Operations};
 use crate::outcome::{NodeOutcome, Outcome, Times};
 use crate::queue::{Queue, Step};
 use crate::source::Source;
@@ -161,6 +160,8 @@ struct Driver<'a> {
     /// The copy hasn't begun: it waits for its places.
     queue: Option<Queue>,
     member: Arc<Member>,
+    /// What may be under way, if not all that there is memory for.
+    operations: Option<Operations>,
     /// Nodes that have given all and proved it unchanged, and what they said: they are done when the
     /// file here is.
     given: Vec<(NodeId, FromAgent)>,
@@ -187,7 +188,9 @@ impl<'a> Driver<'a> {
         let (copy, secret) = (Copy(random::bytes()), Secret(random::bytes()));
         let wake = Arc::new(Wake::new()?);
         let (tell, notices) = channel();
-        let (sink, store) = near_end(job, copy)?;
+        let (mut sink, store) = near_end(job, copy)?;
+        let operations = job.pipeline.cut.map(|cut| Operations::new(cut, job.plan.layout));
+        operations.iter().for_each(|operations| sink.serve_until(operations.bound()));
         let waker = Arc::clone(&wake);
         let member = Arc::new(Member::new(Membership {
             copy,
@@ -197,7 +200,6 @@ impl<'a> Driver<'a> {
             is_source: matches!(job.ends, Ends::Out { .. }),
             buffers: job.pipeline.buffers,
             acknowledge: false,
-            operations: job.pipeline.cut.map(|cut| Operations::new(cut, job.plan.layout)),
             sink,
             lane_count: job.plan.lanes.len(),
             store,
@@ -240,6 +242,7 @@ impl<'a> Driver<'a> {
             queue: None,
             board: Switchboard::new(connections.into_iter()),
             member,
+            operations,
             given: Vec::new(),
             stored: channel(),
             notices,
@@ -441,6 +444,7 @@ impl<'a> Driver<'a> {
             }
             Notice::First => return self.firsts.fill(true),
             Notice::Bad(index) => HeadEvent::Bad(index),
+            Notice::Written(_) => return,
             Notice::LinkLost(lane, epoch, _, reason) => HeadEvent::LinkLost(lane, epoch, reason),
             Notice::BadFrame(lane, epoch, _) => HeadEvent::BadFrame(lane, epoch),
             Notice::Failed(reason) => HeadEvent::SourceFailed(reason),
@@ -460,6 +464,11 @@ impl<'a> Driver<'a> {
             FromAgent::Complete(..) => self.moments.sent = Some(now),
             FromAgent::Committed(copy, _) if *copy == self.copy && !self.member.is_source => {
                 return self.note_given(id, message);
+            }
+            FromAgent::Written(copy, index) if *copy == self.copy => {
+                let operations = self.operations.as_mut();
+                let bound = operations.and_then(|operations| operations.written(*index));
+                bound.into_iter().for_each(|bound| self.member.serve_until(bound));
             }
             FromAgent::Closed(_) => self.closed[id.index()] = true,
             FromAgent::Busy(copy, _) if *copy == self.copy => self.busy.push(id),

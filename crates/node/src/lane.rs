@@ -172,7 +172,7 @@ impl Lane {
                 self.handle(event);
                 if let Some((index, landing)) = landed {
                     if landing == Landing::Written && self.member.acknowledge {
-                        self.acknowledge(index);
+                        self.member.tell(Notice::Written(index));
                     }
                     self.member.tell_if_complete();
                 }
@@ -196,24 +196,12 @@ impl Lane {
             LinkSide::Up => {
                 self.up = Some((epoch, stream));
                 self.handle(RelayEvent::UpOpened(epoch));
-                if self.member.acknowledge {
-                    // What was said over a link that broke may not have been heard.
-                    let held = |index: &u64| self.member.sink().can_serve(*index);
-                    let held: Vec<u64> = self.blocks.indices().filter(held).collect();
-                    held.into_iter().for_each(|index| self.acknowledge(index));
-                }
             }
             LinkSide::Down => {
                 self.down = Some((epoch, stream));
                 self.handle(RelayEvent::DownOpened(epoch));
             }
         }
-    }
-
-    /// Tells the upstream that a block is written.
-    fn acknowledge(&mut self, index: u64) {
-        let sent = self.send(LinkSide::Up, Kind::Written, index);
-        self.after_up(sent);
     }
 
     fn obey(&mut self, order: RelayOrder) {
@@ -438,10 +426,6 @@ impl Lane {
     fn read_down(&mut self) {
         let Some((_, stream)) = &self.down else { return };
         match link::read_frame(stream, &self.member.keys) {
-            Ok((frame, _)) if frame.kind == Kind::Written => {
-                let operations = self.member.operations.iter();
-                operations.for_each(|operations| operations.written(frame.index));
-            }
             Ok((frame, _)) => self.handle(RelayEvent::Asked(frame.kind, frame.index)),
             Err(error) => {
                 self.tell_if_changed(LinkSide::Down, &error);

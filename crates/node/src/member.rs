@@ -14,7 +14,6 @@ use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
 use crate::gauge::Stages;
-use crate::operations::Operations;
 use crate::parking::Parking;
 use crate::pool::{self, Pool};
 use crate::store::Store;
@@ -29,6 +28,8 @@ pub enum Notice {
     LinkLost(u16, u32, LinkSide, String),
     /// A block came in changed.
     Bad(u64),
+    /// A block is written, and that is of interest.
+    Written(u64),
     /// A frame came in changed: lane, epoch, side.
     BadFrame(u16, u32, LinkSide),
     /// Every block is held and this is their digest.
@@ -77,10 +78,8 @@ pub struct Member {
     pub is_source: bool,
     /// How many blocks each lane may have in memory, if that was said.
     pub buffers: Option<u16>,
-    /// Whether the upstream hears of every block that is written.
+    /// Whether every block that is written is told of.
     pub acknowledge: bool,
-    /// Which blocks may be under way, if not all that there is memory for.
-    pub operations: Option<Operations>,
     /// How many blocks are where.
     pub stages: Stages,
     /// How many lanes this node is on.
@@ -126,10 +125,8 @@ pub struct Membership {
     pub is_source: bool,
     /// How many blocks each lane may have in memory, if that was said.
     pub buffers: Option<u16>,
-    /// Whether the upstream hears of every block that is written.
+    /// Whether every block that is written is told of.
     pub acknowledge: bool,
-    /// Which blocks may be under way, if not all that there is memory for.
-    pub operations: Option<Operations>,
     /// What is held at the start.
     pub sink: Sink,
     /// How many lanes this node is on.
@@ -162,7 +159,6 @@ impl Member {
             is_source: parts.is_source,
             buffers: parts.buffers,
             acknowledge: parts.acknowledge,
-            operations: parts.operations,
             stages: Stages::default(),
             lane_count,
             layout,
@@ -255,7 +251,6 @@ impl Member {
         // this, or is seen at work here.
         self.closing.store(true, Ordering::SeqCst);
         self.pool.close();
-        self.operations.iter().for_each(Operations::close);
         for lane in self.lanes.get().into_iter().flatten() {
             if !lane.at_rest.load(Ordering::SeqCst) {
                 lane.cut_all();
@@ -274,6 +269,12 @@ impl Member {
     pub fn wake_others(&self, number: u16) {
         let lanes = (0..).zip(self.lanes.get().into_iter().flatten());
         lanes.filter(|(other, _)| *other != number).for_each(|(_, lane)| lane.wake.raise());
+    }
+
+    /// Feeds the blocks before `bound`, and lets those who want others wait.
+    pub fn serve_until(&self, bound: u64) {
+        self.sink().serve_until(bound);
+        self.lanes.get().into_iter().flatten().for_each(|lane| lane.wake.raise());
     }
 
     /// Gives a lane its new hops; ends at once what hangs in the old ones.

@@ -84,7 +84,6 @@ impl Part {
                 is_source: source.is_some(),
                 buffers,
                 acknowledge: begin.acknowledge,
-                operations: None,
                 sink,
                 lane_count: lanes,
                 store,
@@ -200,6 +199,7 @@ fn to_message(
             FromAgent::LinkLost { copy, lane, epoch, side, reason }
         }
         Notice::Bad(index) => FromAgent::Bad(copy, index),
+        Notice::Written(index) => FromAgent::Written(copy, index),
         Notice::BadFrame(lane, epoch, side) => FromAgent::BadFrame { copy, lane, epoch, side },
         Notice::Complete(root) | Notice::Read(root) => FromAgent::Complete(copy, root, report()),
         Notice::Failed(reason) => FromAgent::Failed(copy, reason),

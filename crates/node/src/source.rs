@@ -254,6 +254,8 @@ impl Feeder for SourceFeeder {
         let shared = &self.0;
         let place = shared.blocks.ordinal(index).unwrap_or(0);
         let mut state = shared.lock();
+        // It may have been held back until now.
+        shared.changed.notify_all();
         if (state.wanted, state.incarnation) != (place, incarnation) {
             let old = std::mem::take(&mut state.ready);
             let buffers = old.into_values().flatten().map(|prepared| prepared.buffer);
@@ -307,7 +309,6 @@ impl Shared {
         let stages = &self.member.stages;
         while let Some((place, incarnation, buffer)) = self.claim() {
             let index = self.blocks.index(place);
-            self.member.operations.iter().for_each(|operations| operations.enter(index));
             stages.read.enter();
             let (began, worked) = (clock::now_ns(), clock::thread_cpu_ns());
             let prepared = self.make(&mut packer, index, incarnation, buffer);
@@ -338,7 +339,9 @@ impl Shared {
                 return None;
             }
             let end = self.blocks.len().min(state.wanted + state.ahead);
-            if state.unclaimed < end {
+            // What is held back isn't even read; the sender comes for it when it no longer is.
+            let serves = |place| self.member.sink().serves(self.blocks.index(place));
+            if state.unclaimed < end && serves(state.unclaimed) {
                 let place = state.unclaimed;
                 state.unclaimed += 1;
                 let room = self.member.layout.block_size as usize + TAG_LEN;

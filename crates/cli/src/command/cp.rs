@@ -6,10 +6,10 @@ use std::sync::Arc;
 use garland_core::cluster::target::{self, Target};
 use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::{Layout, Manifest, Order, Plan, StripeServer, Stripes, chain_order};
-use garland_core::proto::{Destination, Policy};
+use garland_core::proto::{Cut, Destination, Policy};
 use garland_core::units::bytes;
 use garland_lab::Lab;
-use garland_node::{CopyJob, Cut, Ends, Pipeline, Source, run_copy};
+use garland_node::{CopyJob, Ends, Pipeline, Source, run_copy};
 use garland_sys::{clock, mptcp::Transport, random, signal::Interrupts, tcp};
 
 use super::copy_result::{Copied, CopyResult, Way};

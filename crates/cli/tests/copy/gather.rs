@@ -50,12 +50,12 @@ fn one_nodes_file_goes_where_it_is_told() {
     let scratch = Scratch::new("gather-one");
     logs(&scratch, 1, 100_000);
     let garland = garland(&scratch);
-    garland.cp(&["local1:/log/x", "here"]).with_code(0);
+    let _ = garland.cp(&["local1:/log/x", "here"]).with_code(0);
     assert_gathered(&scratch, 1, "here");
     fs::create_dir(scratch.path("folder")).expect("it can be made");
-    garland.cp(&["local1:/log/x", "folder"]).with_code(0);
+    let _ = garland.cp(&["local1:/log/x", "folder"]).with_code(0);
     assert_gathered(&scratch, 1, "folder/x");
-    garland.cp(&["local1:/log/x", "."]).with_code(0);
+    let _ = garland.cp(&["local1:/log/x", "."]).with_code(0);
     assert_gathered(&scratch, 1, "x");
     let said = garland.cp(&["--dry-run", "local1:/log/x", "nowhere"]).with_code(0);
     assert!(said.out.ends_with("  local1 -> head\n"), "{}", said.out);
@@ -77,7 +77,7 @@ fn a_node_without_the_file_fails_alone() {
     assert_gathered(&scratch, 1, "all/local1/x");
     assert!(!scratch.path("all/local3").exists());
     let enough = ["--min-ok", "2", "local[1-4]:/log/x", "all"];
-    garland.cp(&enough).with_code(0);
+    let _ = garland.cp(&enough).with_code(0);
     scratch.assert_nothing_left();
 }
 

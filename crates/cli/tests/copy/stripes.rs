@@ -107,7 +107,7 @@ fn the_plan_is_a_lane_a_server() {
     lane 1: 40 blocks (8-15, +16), rail 0
       head -> local2
     ");
-    garland.cp(&["--stripe", "source.bin", "local[1-2]:/d/"]).with_code(0);
+    let _ = garland.cp(&["--stripe", "source.bin", "local[1-2]:/d/"]).with_code(0);
     let back = ["--stripe", "--dry-run", "local[1-2]:/d/source.bin", "x"];
     let said = garland.cp(&back).with_code(0);
     assert!(said.out.ends_with("(8-15, +16), rail 0\n  local2 -> head\n"), "{}", said.out);
@@ -118,13 +118,13 @@ fn the_plan_is_a_lane_a_server() {
 #[test]
 fn a_server_that_is_killed_ends_the_copy_and_is_named() {
     let scratch = Scratch::new("stripe-kill");
-    let from = source(&scratch, 16 << 20);
+    let _ = source(&scratch, 16 << 20);
     let garland = garland(&scratch).over(Wire::slow(100));
     let old = |node: &str| scratch.root(node).join("x.stripe-1of3");
     fs::create_dir_all(scratch.root("local1")).expect("it can be made");
     fs::write(old("local1"), b"old").expect("it can be written");
     let copy = garland.start_cp(&["--json", "--stripe", "source.bin", "local[1-3]:/x"]);
-    crate::await_middle(&scratch, "local3", &from, 0);
+    until("the stripes to come", || scratch.partial_files().len() == 3);
     garland.agent("local2").kill();
     let result = json(&copy.end().with_code(3));
     assert_eq!(verdict(&result, "local2").0, "dead", "{result}");
@@ -143,7 +143,7 @@ fn a_server_that_is_killed_ends_the_copy_and_is_named() {
 fn a_server_that_is_killed_on_the_way_back_leaves_nothing_here() {
     let scratch = Scratch::new("stripe-kill-back");
     let _ = source(&scratch, 16 << 20);
-    garland(&scratch).cp(&["--stripe", "source.bin", "local[1-3]:/x"]).with_code(0);
+    let _ = garland(&scratch).cp(&["--stripe", "source.bin", "local[1-3]:/x"]).with_code(0);
     let garland = garland(&scratch).over(Wire::slow(100));
     let copy = garland.start_cp(&["--json", "--stripe", "local[1-3]:/x", "back"]);
     until("the file to come", || !scratch.partial_files().is_empty());
@@ -177,7 +177,7 @@ fn spoilt(name: &str, spoil: impl FnOnce(&dyn Fn(u8, &str) -> PathBuf)) -> Said 
     let scratch = Scratch::new(name);
     let _ = source(&scratch, 20 * 4096 - 5);
     let garland = garland(&scratch);
-    garland.cp(&["--stripe=4KiB", "source.bin", "local[1-3]:/x"]).with_code(0);
+    let _ = garland.cp(&["--stripe=4KiB", "source.bin", "local[1-3]:/x"]).with_code(0);
     spoil(&|number, end| {
         scratch.root(&format!("local{number}")).join(format!("x.stripe-{number}of3{end}"))
     });

@@ -45,8 +45,6 @@ pub enum Kind {
     Resume,
     /// Upstream: send the block `index` again.
     Again,
-    /// Upstream, where the copy asks for it: the block `index` is written.
-    Written,
 }
 
 /// A frame, checked.
@@ -194,7 +192,6 @@ impl Kind {
             Self::End => 4,
             Self::Resume => 5,
             Self::Again => 6,
-            Self::Written => 7,
         }
     }
 
@@ -206,7 +203,6 @@ impl Kind {
             4 => Self::End,
             5 => Self::Resume,
             6 => Self::Again,
-            7 => Self::Written,
             _ => return None,
         })
     }

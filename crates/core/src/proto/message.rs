@@ -93,7 +93,7 @@ pub struct Begin {
     pub stripe: Option<Stripe>,
     /// How many blocks each of the node's lanes may have in memory; by their size where it is 0.
     pub buffers: u16,
-    /// Whether its upstream must hear of every block that is written.
+    /// Whether the head must hear of every block that is written.
     pub acknowledge: bool,
     /// The node's first hops.
     pub routes: Vec<Route>,
@@ -278,6 +278,8 @@ pub enum FromAgent {
     ProbeEnded(Copy, Option<String>),
     /// How the disk's test goes.
     Disk(DiskEvent),
+    /// A block is written, where the head must hear of each.
+    Written(Copy, u64),
     /// The answer to `Look`, or why there is none.
     Looked(Result<Vec<Sight>, String>),
 }

@@ -7,6 +7,7 @@ mod disk;
 mod frame;
 mod head;
 mod message;
+mod operations;
 mod probe;
 mod relay;
 mod seal;
@@ -29,6 +30,7 @@ pub use message::{
     BUFFERS_MAX, Begin, Destination, End, FromAgent, LaneReport, LinkSide, NodeAddress, Origin,
     Report, Route, Stage, StageDepth, ToAgent,
 };
+pub use operations::{Cut, Operations};
 pub use probe::{
     Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT, PingKind,
     PingMeans, PingPoint, PingTask, PingTook, PingWait, STREAMS_MAX, Summary, TargetState, Task,

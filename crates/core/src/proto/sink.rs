@@ -40,6 +40,8 @@ pub struct Sink {
     turn: Option<Turn>,
     /// Only these blocks belong here; all where there is none.
     part: Option<LaneBlocks>,
+    /// Blocks from this one on are held, but not served yet.
+    serving: u64,
 }
 
 /// A stream's place: where it is, and how far blocks may be ahead of it.
@@ -67,6 +69,7 @@ impl Sink {
             holder,
             turn: None,
             part: None,
+            serving: u64::MAX,
         }
     }
 
@@ -89,6 +92,17 @@ impl Sink {
     #[must_use]
     pub fn with_part(self, part: LaneBlocks) -> Self {
         Self { part: Some(part), ..self }
+    }
+
+    /// Serves the blocks before `bound`, and lets those who want others wait.
+    pub fn serve_until(&mut self, bound: u64) {
+        self.serving = bound;
+    }
+
+    /// Whether block `index` may be served as soon as it can be.
+    #[must_use]
+    pub fn serves(&self, index: u64) -> bool {
+        index < self.serving
     }
 
     /// How the source is cut.
@@ -207,13 +221,14 @@ impl Sink {
     /// Whether block `index` can be read back and fed to others.
     #[must_use]
     pub fn can_serve(&self, index: u64) -> bool {
-        self.holder && self.held.contains(index)
+        self.holder && self.held.contains(index) && self.serves(index)
     }
 
-    /// Whether block `index` is with the writer, and can be fed to others once it has landed.
+    /// Whether block `index` can be fed to others later: it is with the writer, or held back.
     #[must_use]
     pub fn will_serve(&self, index: u64) -> bool {
-        self.holder && self.flying.contains(&index)
+        let held_back = self.held.contains(index) && !self.serves(index);
+        self.holder && (held_back || self.flying.contains(&index))
     }
 
     /// How many blocks are held.
@@ -293,6 +308,15 @@ mod tests {
         sink.landed(0, Landing::Written);
         sink.landed(1, Landing::Written);
         assert!(sink.front() == Some((2, false)) && sink.wants(2));
+    }
+
+    #[test]
+    fn what_is_held_back_is_served_later() {
+        let mut sink = Sink::source(layout());
+        sink.serve_until(1);
+        assert!(sink.can_serve(0) && !sink.can_serve(1) && sink.will_serve(1));
+        sink.serve_until(3);
+        assert!(sink.can_serve(2) && !sink.will_serve(2));
     }
 
     #[test]

@@ -174,7 +174,8 @@ impl Head {
             FromAgent::Complete(of, root, report) if of == copy => {
                 self.nodes[at].root = Some(root);
                 self.nodes[at].report = report;
-                if self.is_alive(at) && self.nodes[at].state != NodeState::Committed {
+                // Whoever was given up in the meantime stays so.
+                if matches!(self.nodes[at].state, NodeState::Joining | NodeState::Ready) {
                     self.nodes[at].state = NodeState::Complete;
                     self.commit();
                 }
