@@ -145,6 +145,9 @@ pub fn run_copy(
 /// An agent, or how its node has ended already.
 type Seated = Result<Agent, Box<NodeOutcome>>;
 
+/// How putting a file under its final name went.
+type Stored = Result<(), String>;
+
 struct Driver<'a> {
     job: &'a CopyJob<'a>,
     secret: Secret,
@@ -166,7 +169,7 @@ struct Driver<'a> {
     /// file here is.
     given: Vec<(NodeId, FromAgent)>,
     /// How putting the file here under its final name went.
-    stored: (Sender<Result<(), String>>, Receiver<Result<(), String>>),
+    stored: (Sender<Stored>, Receiver<Stored>),
     notices: Receiver<Notice>,
     wake: Arc<Wake>,
     threads: Vec<JoinHandle<()>>,
@@ -188,31 +191,14 @@ impl<'a> Driver<'a> {
         let (copy, secret) = (Copy(random::bytes()), Secret(random::bytes()));
         let wake = Arc::new(Wake::new()?);
         let (tell, notices) = channel();
-        let (mut sink, store) = near_end(job, copy)?;
         let operations = job.pipeline.cut.map(|cut| Operations::new(cut, job.plan.layout));
-        operations.iter().for_each(|operations| sink.serve_until(operations.bound()));
         let waker = Arc::clone(&wake);
-        let member = Arc::new(Member::new(Membership {
-            copy,
-            me: HEAD,
-            secret: secret.clone(),
-            sealed: job.sealed,
-            is_source: matches!(job.ends, Ends::Out { .. }),
-            buffers: job.pipeline.buffers,
-            acknowledge: false,
-            sink,
-            lane_count: job.plan.lanes.len(),
-            store,
-            congestion: job.congestion.clone(),
-            transport: job.transport,
-            // Its links end with its command.
-            parking: None,
-            notices: Box::new(move |notice| {
-                // The loop may have ended before a late thread.
-                let _ = tell.send(notice);
-                waker.raise();
-            }),
-        }));
+        let member = near_end(job, copy, &secret, move |notice| {
+            // The loop may have ended before a late thread.
+            let _ = tell.send(notice);
+            waker.raise();
+        })?;
+        operations.iter().for_each(|operations| member.serve_until(operations.bound()));
         let (mut connections, mut addresses, mut before) = (Vec::new(), Vec::new(), Vec::new());
         for agent in agents {
             let (connection, address, outcome) = match agent {
@@ -676,16 +662,40 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// What this machine holds at the start, and where it puts what it gets.
-fn near_end(job: &CopyJob<'_>, copy: Copy) -> std::io::Result<(Sink, Box<dyn Store>)> {
+/// This machine's part: it holds all at the start, or has a place for what it gets.
+fn near_end(
+    job: &CopyJob<'_>,
+    copy: Copy,
+    secret: &Secret,
+    tell: impl Fn(Notice) + Send + Sync + 'static,
+) -> std::io::Result<Arc<Member>> {
     let layout = job.plan.layout;
-    match &job.ends {
-        Ends::Out { .. } => Ok((Sink::source(layout), Box::new(NoStore))),
+    let (sink, store): (_, Box<dyn Store>) = match &job.ends {
+        Ends::Out { .. } => (Sink::source(layout), Box::new(NoStore)),
         Ends::In { destination, .. } => {
             let tag: String = copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-            let store = store::open(destination, &Root::Free, layout, None, &tag, None);
+            let store =
+                store::open(destination, &Root::Free, layout, None, &tag, None, &Arc::default());
             let store = store.map_err(std::io::Error::other)?;
-            Ok((Sink::new(layout, store.is_holder()), store))
+            (Sink::new(layout, store.is_holder()), store)
         }
-    }
+    };
+    Ok(Arc::new(Member::new(Membership {
+        copy,
+        me: HEAD,
+        secret: secret.clone(),
+        sealed: job.sealed,
+        is_source: matches!(job.ends, Ends::Out { .. }),
+        buffers: job.pipeline.buffers,
+        acknowledge: false,
+        sink,
+        lane_count: job.plan.lanes.len(),
+        store,
+        congestion: job.congestion.clone(),
+        transport: job.transport,
+        // Its links end with its command.
+        parking: None,
+        awake: Arc::default(),
+        notices: Box::new(tell),
+    })))
 }

@@ -91,6 +91,7 @@ impl Lane {
 
     /// Works until the copy is over here; parks the links on which nothing is under way then.
     pub fn run(mut self, letters: &Receiver<Mail>) {
+        let _watch = self.member.awake.watch();
         self.work(letters);
         if let Some(parking) = self.member.parking.clone() {
             self.park(&parking);

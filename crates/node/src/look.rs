@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ fn suffixes(folder: &OwnedFd, start: &[u8], name: usize) -> Result<Vec<Vec<u8>>,
     Ok(suffixes)
 }
 
-fn manifest(root: &Root, path: &PathBuf) -> Result<Vec<u8>, String> {
+fn manifest(root: &Root, path: &Path) -> Result<Vec<u8>, String> {
     let shown = path.display();
     let source = Source::open_in(root, path).map_err(|error| error.to_string())?;
     if source.length() > MANIFEST_MAX as u64 {
@@ -108,6 +108,9 @@ fn manifest(root: &Root, path: &PathBuf) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
+/// An agent and what it has, or why it can't say.
+pub type Seen = Result<(head::Agent, Vec<Sight>), String>;
+
 /// What all `agents` have of what `look` asks for, and the agents back, both in their order.
 ///
 /// # Errors
@@ -116,7 +119,7 @@ pub fn look(
     agents: Vec<Result<head::Agent, String>>,
     look: &Look,
     interrupts: Option<&Interrupts>,
-) -> std::io::Result<Vec<Result<(head::Agent, Vec<Sight>), String>>> {
+) -> std::io::Result<Vec<Seen>> {
     let (mut connections, mut addresses, mut seen) = (Vec::new(), Vec::new(), Vec::new());
     for agent in agents {
         let (connection, listens, known) = match agent {

@@ -11,8 +11,10 @@ use garland_core::proto::{
 };
 use garland_sys::event::Wake;
 use garland_sys::mptcp::Transport;
+use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{clock, process};
 
+use crate::awake::Awake;
 use crate::gauge::Stages;
 use crate::parking::Parking;
 use crate::pool::{self, Pool};
@@ -102,6 +104,8 @@ pub struct Member {
     pub transport: Transport,
     /// Where links come from and go to that outlive the copy; the head has none.
     pub parking: Option<Arc<Parking>>,
+    /// How long its threads are awake.
+    pub awake: Arc<Awake>,
     /// CPU nanoseconds that the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
@@ -139,6 +143,8 @@ pub struct Membership {
     pub transport: Transport,
     /// Where links come from and go to that outlive the copy.
     pub parking: Option<Arc<Parking>>,
+    /// Who is told how long its threads were awake.
+    pub awake: Arc<Awake>,
     /// Who is told.
     pub notices: Box<dyn Fn(Notice) + Send + Sync>,
 }
@@ -170,6 +176,7 @@ impl Member {
             congestion: parts.congestion,
             transport: parts.transport,
             parking: parts.parking,
+            awake: parts.awake,
             cpu_before_ns: clock::cpu_ns(),
             sink: Mutex::new(sink),
             notices: parts.notices,
@@ -330,6 +337,13 @@ impl LaneHandle {
     pub fn note(&self, side: LinkSide, link: Option<(u32, &TcpStream)>) {
         let second = link.and_then(|(epoch, stream)| Some((epoch, stream.try_clone().ok()?)));
         *self.side(side) = second;
+    }
+
+    /// The kernel's account of the link in use downstream; none of MPTCP.
+    #[must_use]
+    pub fn account(&self) -> Option<TcpInfo> {
+        let link = self.side(LinkSide::Down);
+        link.as_ref().and_then(|(_, stream)| TcpInfo::of(stream).ok())
     }
 
     fn cut_others(&self, route: &Route) {

@@ -90,6 +90,7 @@ impl Part {
                 congestion: begin.congestion.clone(),
                 transport: Transport::mptcp_if(begin.mptcp),
                 parking: agent.parking().cloned(),
+                awake: Arc::clone(agent.awake()),
                 notices: Box::new(move |notice| teller.send(&to_message(copy, notice, &report))),
             })
         });
@@ -169,7 +170,8 @@ fn open(agent: &Agent, begin: &Begin, tag: &str) -> Result<Opened, String> {
     match &begin.end {
         End::Sink(destination) => {
             let (root, layout, disk) = (agent.root(), begin.layout, agent.disk());
-            let store = store::open(destination, root, layout, begin.stripe, tag, disk);
+            let (stripe, usage) = (begin.stripe, agent.usage());
+            let store = store::open(destination, root, layout, stripe, tag, disk, usage);
             Ok((store.map_err(|error| error.to_string())?, None))
         }
         End::Source(Origin { path, length, modified }) => {

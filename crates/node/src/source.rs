@@ -18,9 +18,10 @@ use crate::feed::{FeedError, Feeder, Packer, Prepared};
 use crate::member::Member;
 use crate::pace::Pace;
 use crate::store::reason;
+use crate::usage::Usage;
 
 /// Bytes that are made ready ahead of a lane's sender at most.
-const AHEAD: u64 = 8 << 20;
+pub const AHEAD: u64 = 8 << 20;
 
 /// Bytes that all lanes together make ready.
 const AHEAD_OF_ALL: u64 = 64 << 20;
@@ -64,7 +65,10 @@ pub struct Source {
     file: File,
     path: PathBuf,
     identity: Identity,
+    /// Bytes from its beginning that are copied.
+    length: u64,
     disk: Option<Arc<Pace>>,
+    usage: Option<Arc<Usage>>,
     /// The units that it has of a file; all of it where there is none.
     stripe: Option<Stripe>,
 }
@@ -108,7 +112,25 @@ impl Source {
             let is = "a file that doesn't tell its length";
             return Err(SourceError::NotAFile { path: path.display().to_string(), is });
         }
-        Ok(Self { file, path: path.to_owned(), identity, disk: None, stripe: None })
+        let (path, length) = (path.to_owned(), identity.length);
+        Ok(Self { file, path, identity, length, disk: None, usage: None, stripe: None })
+    }
+
+    /// The first `length` bytes of an open file, which is on `disk`, if there is one; how long it is
+    /// read is noted in `usage`. `path` is for messages.
+    ///
+    /// # Errors
+    /// When the system doesn't say what file it is.
+    pub fn of(
+        file: File,
+        path: PathBuf,
+        length: u64,
+        disk: Option<Arc<Pace>>,
+        usage: Arc<Usage>,
+    ) -> io::Result<Self> {
+        let identity = Identity::of(&file)?;
+        let length = length.min(identity.length);
+        Ok(Self { file, path, identity, length, disk, usage: Some(usage), stripe: None })
     }
 
     /// The same file on an emulated node's disk of so many bytes per second.
@@ -138,7 +160,7 @@ impl Source {
     /// Bytes of the source.
     #[must_use]
     pub fn length(&self) -> u64 {
-        self.identity.length
+        self.length
     }
 
     /// Its permission bits.
@@ -166,9 +188,13 @@ impl Source {
         let length = bytes.len();
         let offset = self.stripe.map_or(offset, |stripe| stripe.offset(offset));
         let mut read = || self.file.read_exact_at(bytes, offset);
-        let read = match &self.disk {
+        let paced = || match &self.disk {
             Some(disk) => disk.pass(length, read),
             None => read(),
+        };
+        let read = match &self.usage {
+            Some(usage) => usage.during(paced),
+            None => paced(),
         };
         read.map_err(|error| {
             if error.kind() == io::ErrorKind::UnexpectedEof {
@@ -305,6 +331,7 @@ impl Shared {
     }
 
     fn work(self: &Arc<Self>) {
+        let _watch = self.member.awake.watch();
         let mut packer = Packer::new(&self.member, self.lane);
         let stages = &self.member.stages;
         while let Some((place, incarnation, buffer)) = self.claim() {

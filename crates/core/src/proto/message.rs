@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::balance::{BalanceEvent, BalanceOrder};
 use super::disk::{DiskEvent, DiskOrder};
 use super::frame::Copy;
 use super::probe::{Finding, Meeting};
@@ -37,6 +38,13 @@ pub enum Destination {
     Null,
     /// The agent's standard output.
     Output,
+    /// A file without a name, gone with the copy, to measure the disk as well.
+    Scratch {
+        /// The folder, in the system's bytes.
+        path: Vec<u8>,
+        /// Whether it must be on stable storage before the node says that it is done.
+        fsync: bool,
+    },
 }
 
 /// A file that a node gives, and what it was when it was looked at.
@@ -140,6 +148,8 @@ pub enum ToAgent {
     EndProbe(Copy),
     /// Test the disk under a path; the test ends with this channel at the latest.
     Disk(DiskOrder),
+    /// Copy from the node's own disk; what was made for it is gone with this channel.
+    Balance(BalanceOrder),
     /// Say what there is to be given.
     Look(Look),
     /// What stands beside the copy's file once it is committed, in a file of its own.
@@ -278,6 +288,8 @@ pub enum FromAgent {
     ProbeEnded(Copy, Option<String>),
     /// How the disk's test goes.
     Disk(DiskEvent),
+    /// How the balance test goes.
+    Balance(BalanceEvent),
     /// A block is written, where the head must hear of each.
     Written(Copy, u64),
     /// The answer to `Look`, or why there is none.

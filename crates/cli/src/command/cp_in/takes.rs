@@ -7,7 +7,7 @@ use std::path::Path;
 use garland_core::cluster::Node;
 use garland_core::plan::{FoundStripe, Layout, Manifest, Plan, StripeSet, Stripes};
 use garland_core::proto::{Destination, Origin, Policy, Sight};
-use garland_node::{Agent, Ends, Pipeline};
+use garland_node::{Agent, Ends, Pipeline, Seen};
 
 use super::folder_of;
 use crate::args::Cp;
@@ -46,9 +46,6 @@ pub struct Take {
     /// What the head may decide.
     pub policy: Policy,
 }
-
-/// What one node said.
-pub type Seen = Result<(Agent, Vec<Sight>), String>;
 
 impl<'a> Here<'a> {
     /// Puts what `nodes` have at `source` to `path`.

@@ -2,6 +2,7 @@
 
 mod ask;
 mod evidence;
+mod fabric;
 mod result;
 mod sweep;
 mod table;
