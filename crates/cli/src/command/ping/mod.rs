@@ -25,6 +25,7 @@ use crate::run::Run;
 use crate::ui::output;
 
 use ask::Asked;
+pub use evidence::warn_of;
 use result::{PairResult, PingResult};
 
 /// Time that a meeting may take besides its points.
