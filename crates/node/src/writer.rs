@@ -32,6 +32,7 @@ pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
     for mut arrived in arrivals {
         if !open(member, &mut keys, &mut arrived) {
             member.pool.give(arrived.buffer);
+            member.stages.write.leave();
             land(member, &arrived.frame, Landing::Changed);
             continue;
         }
@@ -96,6 +97,7 @@ fn write(member: &Member, arrived: Arrived) -> bool {
         return false;
     }
     member.pool.give(buffer);
+    member.stages.write.leave();
     land(member, &frame, Landing::Written);
     true
 }

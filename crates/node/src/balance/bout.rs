@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use garland_core::plan::{HEAD, NodeId};
 use garland_core::proto::{
-    BalanceOrder, Begin, Destination, HeadEvent, NodeAddress, NodeState, ToAgent, Verdict,
+    BalanceOrder, Begin, Destination, End, HeadEvent, NodeAddress, NodeState, ToAgent, Verdict,
 };
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
@@ -70,7 +70,10 @@ impl<'a> Bout<'a> {
             layout: running.plan.layout,
             lanes: running.plan.lanes.iter().map(|lane| lane.blocks).collect(),
             me,
-            destination: Destination::Scratch { path: job.path.clone(), fsync: job.fsync },
+            end: End::Sink(Destination::Scratch { path: job.path.clone(), fsync: job.fsync }),
+            stripe: None,
+            buffers: 0,
+            acknowledge: false,
             routes: running.head.routes(me),
             congestion: job.congestion.clone(),
             mptcp: job.transport == Transport::Mptcp && running.errand.is_remote(),

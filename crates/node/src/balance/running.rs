@@ -69,7 +69,7 @@ impl Running {
         let rails = u16::try_from(rails).unwrap_or(1);
         let plan = Plan::between(layout, &names[errand.from], &names[errand.to], rails)
             .expect("a hop has an end, and 1 to 64 rails");
-        let policy = Policy { silence_ns: SILENCE_NS, detached_max: 0 };
+        let policy = Policy { silence_ns: SILENCE_NS, detached_max: 0, together: false };
         let head = Head::new(copy, &plan, vec![Vec::new(), to.clone()], policy, now);
         Self {
             errand,
