@@ -4,22 +4,18 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use garland_core::plan::{HEAD, Layout, NodeId, Plan};
+use garland_core::plan::{HEAD, NodeId};
 use garland_core::proto::{
-    BalanceEvent, BalanceOrder, Begin, Copy, Destination, DiskCached, End, FeedEvent, FromAgent,
-    Head, HeadEvent, HeadOrder, NodeAddress, NodeState, Policy, Report, Secret, StreamWent,
-    ToAgent, Verdict,
+    BalanceOrder, Begin, Destination, End, HeadEvent, NodeAddress, NodeState, ToAgent, Verdict,
 };
+use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
-use garland_sys::{clock, random};
 
-use super::ask::{LOOK, SILENCE_NS, place, silence};
+use super::ask::{LOOK, place, silence};
 use super::exchange::{Errand, Exchange, RoundJob};
+use super::running::{ErrandCourse, Running, SINK};
 use crate::switchboard::Call;
-
-/// The sink of a copy, whose plan has two nodes.
-const SINK: NodeId = NodeId(1);
 
 /// How long agents may take to clean up.
 const GOODBYE_NS: u64 = 10_000_000_000;
@@ -35,19 +31,6 @@ pub enum RoundEnd {
     Interrupted,
 }
 
-/// How a copy went.
-#[derive(Clone, Debug, Default)]
-pub struct ErrandCourse {
-    /// Nanoseconds from the round's beginning until it was done; none if it wasn't.
-    pub took_ns: Option<u64>,
-    /// What of its file was in the page cache before, where the kernel tells.
-    pub cached: Option<DiskCached>,
-    /// The kernel's account of its lanes at their end, of their sender, as far as these are TCP.
-    pub lanes: Vec<StreamWent>,
-    /// What the node that got it reported at the end.
-    pub report: Report,
-}
-
 /// A round's copies.
 pub struct Bout<'a> {
     job: &'a RoundJob,
@@ -57,23 +40,6 @@ pub struct Bout<'a> {
     moved_ns: u64,
     /// Who was the first that couldn't go on, and why.
     fault: Option<(usize, String)>,
-}
-
-/// A copy under way.
-struct Running {
-    errand: Errand,
-    copy: Copy,
-    secret: Secret,
-    plan: Plan,
-    head: Head,
-    finished: bool,
-    /// Why its feeder can't go on.
-    fault: Option<String>,
-    course: ErrandCourse,
-    /// Blocks that the sink held when it last said so.
-    held: u64,
-    ended: bool,
-    closed: bool,
 }
 
 impl<'a> Bout<'a> {
@@ -201,137 +167,6 @@ impl<'a> Bout<'a> {
 
     fn is_finished(&self) -> bool {
         self.copies.iter().all(|running| running.finished)
-    }
-}
-
-impl Running {
-    fn new(
-        errand: Errand,
-        layout: Layout,
-        names: &[String],
-        addresses: &[NodeAddress],
-        now: u64,
-    ) -> Self {
-        let copy = Copy(random::bytes());
-        let to = &addresses[errand.to];
-        // One to oneself has no use for several.
-        let rails = if errand.is_remote() { to.len().clamp(1, 64) } else { 1 };
-        let rails = u16::try_from(rails).unwrap_or(1);
-        let plan = Plan::between(layout, &names[errand.from], &names[errand.to], rails)
-            .expect("a hop has an end, and 1 to 64 rails");
-        let policy = Policy { silence_ns: SILENCE_NS, detached_max: 0, together: false };
-        let head = Head::new(copy, &plan, vec![Vec::new(), to.clone()], policy, now);
-        Self {
-            errand,
-            copy,
-            secret: Secret(random::bytes()),
-            plan,
-            head,
-            finished: false,
-            fault: None,
-            course: ErrandCourse::default(),
-            held: 0,
-            ended: false,
-            closed: false,
-        }
-    }
-
-    fn verdict(&self) -> Option<Verdict> {
-        self.head.verdict(SINK)
-    }
-
-    fn fail(&mut self, now: u64, reason: String) {
-        self.fault.get_or_insert_with(|| reason.clone());
-        self.head.handle(now, HeadEvent::SourceFailed(reason));
-    }
-
-    /// Takes note of what a node said; whether the copy got on.
-    fn hear(&mut self, now: u64, node: usize, call: &Call) -> bool {
-        match call {
-            Call::Lost(reason) => {
-                if node == self.errand.from && !self.finished {
-                    self.fail(now, reason.clone());
-                }
-                if node == self.errand.to {
-                    self.head.handle(now, HeadEvent::Lost(SINK, reason.clone()));
-                }
-                false
-            }
-            Call::Message(FromAgent::Balance(event)) => {
-                node == self.errand.from && self.fed(now, event)
-            }
-            Call::Message(message) if node == self.errand.to => self.sunk(now, message),
-            Call::Message(_) => false,
-        }
-    }
-
-    /// News from the feeder.
-    fn fed(&mut self, now: u64, event: &BalanceEvent) -> bool {
-        let event = match event {
-            BalanceEvent::Fed(copy, event) if *copy == self.copy => event,
-            BalanceEvent::Failed(reason) if !self.finished => {
-                self.fail(now, reason.clone());
-                return false;
-            }
-            _ => return false,
-        };
-        match event {
-            FeedEvent::Read(root) => self.head.handle(now, HeadEvent::SourceRead(*root)),
-            FeedEvent::LinkLost(lane, epoch, reason) => {
-                self.head.handle(now, HeadEvent::LinkLost(*lane, *epoch, reason.clone()));
-            }
-            FeedEvent::BadFrame(lane, epoch) => {
-                self.head.handle(now, HeadEvent::BadFrame(*lane, *epoch));
-            }
-            FeedEvent::Failed(reason) => self.fail(now, reason.clone()),
-            FeedEvent::Ended(lanes) => {
-                self.course.lanes.clone_from(lanes);
-                self.ended = true;
-            }
-        }
-        true
-    }
-
-    /// News from the sink.
-    fn sunk(&mut self, now: u64, message: &FromAgent) -> bool {
-        let moved = match message {
-            FromAgent::Heartbeat(Some(report)) => {
-                report.held > std::mem::replace(&mut self.held, report.held)
-            }
-            FromAgent::Closed(copy) => {
-                self.closed |= *copy == self.copy;
-                false
-            }
-            FromAgent::Busy(copy, copies) if *copy == self.copy => {
-                let reason = format!("its agent's memory is taken by {copies} other copies");
-                let failed = FromAgent::Failed(self.copy, reason);
-                self.head.handle(now, HeadEvent::From(SINK, failed));
-                return false;
-            }
-            FromAgent::Committed(copy, report) if *copy == self.copy => {
-                self.course.report = report.clone();
-                true
-            }
-            FromAgent::Heartbeat(None) => false,
-            _ => true,
-        };
-        self.head.handle(now, HeadEvent::From(SINK, message.clone()));
-        moved
-    }
-
-    fn obey(&mut self, exchange: &mut Exchange, began: bool) {
-        while let Some(order) = self.head.poll() {
-            match order {
-                HeadOrder::Send(_, message) => exchange.board.send(place(self.errand.to), &message),
-                // Before that, its beginning tells all.
-                HeadOrder::Route(route) if began => {
-                    let order = ToAgent::Balance(BalanceOrder::Route(self.copy, route));
-                    exchange.board.send(place(self.errand.from), &order);
-                }
-                HeadOrder::Route(_) => {}
-                HeadOrder::Finished => self.finished = true,
-            }
-        }
     }
 }
 

@@ -12,7 +12,8 @@ use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
 use super::ask::place;
-use super::bout::{self, Bout, ErrandCourse, RoundEnd};
+use super::bout::{self, Bout, RoundEnd};
+use super::running::ErrandCourse;
 use crate::head::Agent;
 use crate::switchboard::Switchboard;
 
@@ -163,8 +164,12 @@ impl Exchange {
                 BalanceEvent::Account(account) => Some(account),
                 _ => None,
             })?;
+            let Some(told) = told else {
+                course.end = RoundEnd::Interrupted;
+                return Ok(course);
+            };
             // One that is gone by now has copied before.
-            let told = nodes.into_iter().zip(told.unwrap_or_default());
+            let told = nodes.into_iter().zip(told);
             course.uses = told.filter_map(|(node, told)| Some((node, told.ok()?))).collect();
         }
         Ok(course)

@@ -11,8 +11,10 @@ mod bout;
 mod depot;
 mod exchange;
 mod feeding;
+mod running;
 mod stock;
 
-pub use bout::{ErrandCourse, RoundEnd};
+pub use bout::RoundEnd;
 pub use depot::Depot;
 pub use exchange::{Errand, Exchange, RoundCourse, RoundJob, Stocked};
+pub use running::ErrandCourse;

@@ -13,11 +13,7 @@ pub fn verdicts(points: &[PointResult], pairs: usize) -> Vec<VerdictResult> {
 }
 
 fn verdict(points: &[PointResult], pairs: usize) -> VerdictResult {
-    let point = |point: &PointResult| Point {
-        remote: point.remote,
-        rate: point.rate,
-        binds: point.binding.resource,
-    };
+    let point = |point: &PointResult| Point { remote: point.remote, binds: point.binding.resource };
     let found = balance(&points.iter().map(point).collect::<Vec<_>>());
     VerdictResult {
         size: points.first().map_or(0, |point| point.size),

@@ -2,13 +2,11 @@
 
 use super::Resource;
 
-/// What so many remote copies gave.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What so many remote copies waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// How many of the copies went over the network.
     pub remote: usize,
-    /// Bytes per second of all copies.
-    pub rate: f64,
     /// What binds.
     pub binds: Option<Resource>,
 }
@@ -55,7 +53,7 @@ mod tests {
     use super::*;
 
     fn points(binds: &[Option<Resource>]) -> Vec<Point> {
-        let point = |(remote, &binds)| Point { remote, rate: 1.0, binds };
+        let point = |(remote, &binds)| Point { remote, binds };
         binds.iter().enumerate().map(point).collect()
     }
 
