@@ -40,6 +40,25 @@ fn a_command_reaches_the_nodes_and_its_code_comes_back() {
 }
 
 #[test]
+fn a_file_is_striped_over_a_wire_to_each_node_and_comes_back() {
+    let scratch = Scratch::new("lab-stripe");
+    let (garland, star) = (garland(&scratch), star(&scratch));
+    let from = scratch.folder().join("from");
+    garland_testkit::random_file(&from, 3_000_001, 7);
+    let own = env!("CARGO_BIN_EXE_garland");
+    // By their names, once there and twice back: as stripes, and each node's own file.
+    let script = format!(
+        "set -e; '{own}' cp --stripe=64KiB from lab:a,lab:b,lab:c-1:/d/ \
+         && '{own}' cp --stripe lab:c-1,lab:a,lab:b:/d/from back && cmp from back \
+         && '{own}' cp --rails 2 from lab:a,lab:b:/whole \
+         && '{own}' cp lab:a,lab:b:/whole all && cmp from all/a/whole && cmp from all/b/whole"
+    );
+    let said = garland.run(&["lab", "run", &star, "--", "sh", "-c", &script]).with_code(0);
+    assert!(said.out.contains("2.86 MiB from 3 of 3 nodes in "), "{}", said.out);
+    nothing_is_up(&garland);
+}
+
+#[test]
 fn a_request_to_end_takes_the_lab_down() {
     let scratch = Scratch::new("lab-run-ends");
     let (garland, star) = (garland(&scratch), star(&scratch));
