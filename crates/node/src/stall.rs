@@ -55,9 +55,9 @@ impl Faults {
         self.sender.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// The file is being made stable.
-    pub fn while_making_stable(&self) {
-        std::thread::sleep(self.fsync);
+    /// How much longer making the file stable takes; none if it is as fast as it can be.
+    pub fn fsync(&self) -> Option<Duration> {
+        Some(self.fsync).filter(|longer| !longer.is_zero())
     }
 
     /// How late answers to the head's orders come.

@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn parcels_become_a_trace_and_nonsense_ends_it() {
         let mut harvest = Harvest::new(4);
-        let parcels = parcels(&trace().origin, &trace().records, 200);
+        let parcels = parcels(&trace().origin, &trace().records, 100);
         assert!(parcels.len() > 2);
         for (at, parcel) in parcels.iter().enumerate() {
             harvest.take(NodeId(2), parcel, at + 1 < parcels.len());

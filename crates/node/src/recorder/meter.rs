@@ -19,7 +19,7 @@ struct Side {
     spent_ns: u64,
     /// Of these, what the fastest calls wouldn't have taken.
     excess_ns: u64,
-    /// Nanoseconds a KiB of the lane's fastest call; none yet is 0.
+    /// Nanoseconds a MiB of the lane's fastest call; none yet is 0.
     fastest: u64,
 }
 
@@ -72,17 +72,18 @@ impl Meter {
 
 impl Side {
     fn add(&mut self, ns: u64, bytes: usize) {
-        const KIB: u64 = 1024;
+        const MIB: u64 = 1 << 20;
+        /// Of fewer bytes the call itself is most of it.
+        const ENOUGH: u64 = 4096;
         let bytes = bytes as u64;
-        // Of few bytes the call itself is most of it.
-        if bytes >= 4 * KIB {
-            let pace = (ns * KIB / bytes).max(1);
+        if bytes >= ENOUGH {
+            let pace = (ns.saturating_mul(MIB) / bytes).max(1);
             self.fastest = if self.fastest == 0 { pace } else { self.fastest.min(pace) };
         }
         self.spent_ns += ns;
         // A call that moves nothing between nodes waits for none.
         if bytes > 0 {
-            self.excess_ns += ns.saturating_sub(self.fastest * bytes / KIB);
+            self.excess_ns += ns.saturating_sub(self.fastest * bytes / MIB);
         }
     }
 
