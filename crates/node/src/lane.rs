@@ -98,6 +98,7 @@ impl Lane {
     pub fn run(mut self, letters: &Receiver<Mail>) {
         let what = if self.member.me == HEAD { Stage::Send } else { Stage::Relay };
         self.passage = Passage::new(self.member.trace.recorder(what), self.number);
+        let _watch = self.member.awake.watch();
         self.work(letters);
         if let Some(parking) = self.member.parking.clone() {
             self.park(&parking);
