@@ -9,7 +9,7 @@ use garland_core::plan::{Layout, NodeId};
 use garland_core::proto::{
     Copy, Keys, LaneReport, LinkSide, RelayEvent, Report, Route, Secret, Sink,
 };
-use garland_core::trace::{Direction, NONE};
+use garland_core::trace::NONE;
 use garland_sys::event::Wake;
 use garland_sys::mptcp::Transport;
 use garland_sys::tcp_info::TcpInfo;
@@ -351,13 +351,14 @@ impl LaneHandle {
     /// the answer.
     pub fn ask<T>(
         &self,
-        direction: Direction,
+        side: LinkSide,
         question: impl FnOnce(&TcpStream) -> T,
     ) -> Option<(u16, T)> {
-        let (link, peer) = match direction {
-            Direction::Up => (self.side(LinkSide::Up), &self.up_peer),
-            Direction::Down => (self.side(LinkSide::Down), &self.down_peer),
+        let peer = match side {
+            LinkSide::Up => &self.up_peer,
+            LinkSide::Down => &self.down_peer,
         };
+        let link = self.side(side);
         let answer = link.as_ref().map(|(_, stream)| question(stream))?;
         Some((peer.load(Ordering::Relaxed), answer))
     }
@@ -365,7 +366,7 @@ impl LaneHandle {
     /// The kernel's account of the link in use downstream; none of MPTCP.
     #[must_use]
     pub fn account(&self) -> Option<TcpInfo> {
-        self.ask(Direction::Down, TcpInfo::of)?.1.ok()
+        self.ask(LinkSide::Down, TcpInfo::of)?.1.ok()
     }
 
     fn cut_others(&self, route: &Route) {
