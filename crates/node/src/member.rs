@@ -1,7 +1,7 @@
 //! One node's part in one copy: what its threads share.
 
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -9,6 +9,7 @@ use garland_core::plan::{Layout, NodeId};
 use garland_core::proto::{
     Copy, Keys, LaneReport, LinkSide, RelayEvent, Report, Route, Secret, Sink,
 };
+use garland_core::trace::NONE;
 use garland_sys::event::Wake;
 use garland_sys::mptcp::Transport;
 use garland_sys::tcp_info::TcpInfo;
@@ -18,6 +19,8 @@ use crate::awake::Awake;
 use crate::gauge::Stages;
 use crate::parking::Parking;
 use crate::pool::{self, Pool};
+use crate::recorder::Collector;
+use crate::stall::Faults;
 use crate::store::Store;
 use crate::writing::Writing;
 
@@ -58,6 +61,9 @@ pub struct LaneHandle {
     /// Second descriptors of the links in use, to end a transfer that hangs in one.
     up: Mutex<Option<(u32, TcpStream)>>,
     down: Mutex<Option<(u32, TcpStream)>>,
+    /// The places in the plan of the nodes that these lead to.
+    up_peer: AtomicU16,
+    down_peer: AtomicU16,
     /// Blocks received.
     pub received: AtomicU64,
     /// The thread waits, and nothing is under way on its links or will be: they needn't be cut.
@@ -104,6 +110,10 @@ pub struct Member {
     pub transport: Transport,
     /// Where links come from and go to that outlive the copy; the head has none.
     pub parking: Option<Arc<Parking>>,
+    /// What happens, as it is noted.
+    pub trace: Arc<Collector>,
+    /// What goes wrong here on purpose.
+    pub faults: Faults,
     /// How long its threads are awake.
     pub awake: Arc<Awake>,
     /// CPU nanoseconds that the agent had used before this copy.
@@ -143,6 +153,10 @@ pub struct Membership {
     pub transport: Transport,
     /// Where links come from and go to that outlive the copy.
     pub parking: Option<Arc<Parking>>,
+    /// Where what happens is noted.
+    pub trace: Arc<Collector>,
+    /// What goes wrong here on purpose.
+    pub faults: Faults,
     /// Who is told how long its threads were awake.
     pub awake: Arc<Awake>,
     /// Who is told.
@@ -176,6 +190,8 @@ impl Member {
             congestion: parts.congestion,
             transport: parts.transport,
             parking: parts.parking,
+            trace: parts.trace,
+            faults: parts.faults,
             awake: parts.awake,
             cpu_before_ns: clock::cpu_ns(),
             sink: Mutex::new(sink),
@@ -272,6 +288,16 @@ impl Member {
         self.lanes.get()?.get(usize::from(number))
     }
 
+    /// Asks the kernel for its counters, if it is time for it.
+    pub fn sample(&self) {
+        self.trace.sample(self.lanes.get().map_or(&[], Vec::as_slice));
+    }
+
+    /// Asks the kernel for its counters at once.
+    pub fn sample_now(&self) {
+        self.trace.sample_now(self.lanes.get().map_or(&[], Vec::as_slice));
+    }
+
     /// Lets all lanes but one look again whether they may go on.
     pub fn wake_others(&self, number: u16) {
         let lanes = (0..).zip(self.lanes.get().into_iter().flatten());
@@ -321,10 +347,17 @@ impl LaneHandle {
     pub fn new() -> std::io::Result<(Arc<Self>, Receiver<Mail>)> {
         let (mail, letters) = channel();
         let wake = Wake::new()?;
-        let (up, down) = (Mutex::new(None), Mutex::new(None));
-        let received = AtomicU64::new(0);
-        let at_rest = AtomicBool::new(false);
-        Ok((Arc::new(Self { mail, wake, up, down, received, at_rest }), letters))
+        let handle = Self {
+            mail,
+            wake,
+            up: Mutex::new(None),
+            down: Mutex::new(None),
+            up_peer: AtomicU16::new(NONE),
+            down_peer: AtomicU16::new(NONE),
+            received: AtomicU64::new(0),
+            at_rest: AtomicBool::new(false),
+        };
+        Ok((Arc::new(handle), letters))
     }
 
     /// Tells the lane's thread; a thread that has ended needs no telling.
@@ -339,11 +372,35 @@ impl LaneHandle {
         *self.side(side) = second;
     }
 
+    /// Notes whom the lane's links lead to.
+    pub fn note_peers(&self, route: &Route) {
+        let place = |id: NodeId| u16::try_from(id.0).unwrap_or(NONE);
+        let up = route.upstream.map_or(NONE, |(id, ..)| place(id));
+        let down = route.downstream.map_or(NONE, |(id, ..)| place(id));
+        self.up_peer.store(up, Ordering::Relaxed);
+        self.down_peer.store(down, Ordering::Relaxed);
+    }
+
+    /// Asks something about the link in use on one side, if there is one: whom it leads to, and
+    /// the answer.
+    pub fn ask<T>(
+        &self,
+        side: LinkSide,
+        question: impl FnOnce(&TcpStream) -> T,
+    ) -> Option<(u16, T)> {
+        let peer = match side {
+            LinkSide::Up => &self.up_peer,
+            LinkSide::Down => &self.down_peer,
+        };
+        let link = self.side(side);
+        let answer = link.as_ref().map(|(_, stream)| question(stream))?;
+        Some((peer.load(Ordering::Relaxed), answer))
+    }
+
     /// The kernel's account of the link in use downstream; none of MPTCP.
     #[must_use]
     pub fn account(&self) -> Option<TcpInfo> {
-        let link = self.side(LinkSide::Down);
-        link.as_ref().and_then(|(_, stream)| TcpInfo::of(stream).ok())
+        self.ask(LinkSide::Down, TcpInfo::of)?.1.ok()
     }
 
     fn cut_others(&self, route: &Route) {

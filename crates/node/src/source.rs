@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use garland_core::plan::{LaneBlocks, Stripe};
 use garland_core::proto::{TAG_LEN, content_digest};
+use garland_core::trace::Stage;
 use garland_sys::clock;
 use garland_sys::confine::Root;
 use thiserror::Error;
@@ -17,6 +18,7 @@ use thiserror::Error;
 use crate::feed::{FeedError, Feeder, Packer, Prepared};
 use crate::member::Member;
 use crate::pace::Pace;
+use crate::recorder::{At, Recorder};
 use crate::store::reason;
 use crate::usage::Usage;
 
@@ -184,6 +186,12 @@ impl Source {
         Identity::of(&self.file).is_ok_and(|now| now == self.identity)
     }
 
+    /// The number of the device that it is on.
+    #[must_use]
+    pub fn device(&self) -> Option<u64> {
+        self.file.metadata().ok().map(|stat| stat.dev())
+    }
+
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
         let length = bytes.len();
         let offset = self.stripe.map_or(offset, |stripe| stripe.offset(offset));
@@ -276,7 +284,26 @@ impl SourceFeeder {
 }
 
 impl Feeder for SourceFeeder {
-    fn prepare(&mut self, index: u64, incarnation: u32) -> Result<Prepared, FeedError> {
+    fn prepare(
+        &mut self,
+        index: u64,
+        incarnation: u32,
+        recorder: &mut Recorder,
+    ) -> Result<Prepared, FeedError> {
+        let (at, began) = (At::block(self.0.lane, index), recorder.now());
+        let prepared = self.take(index, incarnation);
+        recorder.took(Stage::WaitUpstream, at, began, 0);
+        prepared
+    }
+
+    fn recycle(&mut self, buffer: Vec<u8>) {
+        self.0.lock().spare.push(buffer);
+    }
+}
+
+impl SourceFeeder {
+    /// The block `index`; waits until a worker has made it ready.
+    fn take(&self, index: u64, incarnation: u32) -> Result<Prepared, FeedError> {
         let shared = &self.0;
         let place = shared.blocks.ordinal(index).unwrap_or(0);
         let mut state = shared.lock();
@@ -305,10 +332,6 @@ impl Feeder for SourceFeeder {
             state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
-
-    fn recycle(&mut self, buffer: Vec<u8>) {
-        self.0.lock().spare.push(buffer);
-    }
 }
 
 impl Drop for SourceFeeder {
@@ -333,15 +356,19 @@ impl Shared {
     fn work(self: &Arc<Self>) {
         let _watch = self.member.awake.watch();
         let mut packer = Packer::new(&self.member, self.lane);
+        let mut recorder = self.member.trace.recorder(Stage::Read);
+        let mut idle = recorder.now();
         let stages = &self.member.stages;
         while let Some((place, incarnation, buffer)) = self.claim() {
             let index = self.blocks.index(place);
+            recorder.took(Stage::WaitBuffer, At::block(self.lane, index), idle, 0);
             stages.read.enter();
             let (began, worked) = (clock::now_ns(), clock::thread_cpu_ns());
-            let prepared = self.make(&mut packer, index, incarnation, buffer);
+            let prepared = self.make(&mut packer, &mut recorder, index, incarnation, buffer);
             let took = clock::now_ns().saturating_sub(began);
             let worked = clock::thread_cpu_ns().saturating_sub(worked);
             stages.read.leave();
+            idle = recorder.now();
             let mut state = self.lock();
             // Where the disk is waited for, another read may go on beside this one.
             let waits = worked < took / 2 && state.starved && !state.over;
@@ -382,19 +409,26 @@ impl Shared {
     fn make(
         &self,
         packer: &mut Packer,
+        recorder: &mut Recorder,
         index: u64,
         incarnation: u32,
         mut buffer: Vec<u8>,
     ) -> Result<Prepared, FeedError> {
         let layout = self.member.layout;
         let length = layout.block_length(index) as usize;
+        let (at, began) = (At::block(self.lane, index), recorder.now());
         self.source.read(layout.offset(index), &mut buffer[..length])?;
+        self.member.faults.after_reading(length);
+        let began = recorder.took(Stage::Read, at, began, length);
         let content = content_digest(&buffer[..length]);
         self.member
             .sink()
             .learn(index, content)
             .map_err(|_| FeedError::Changed(self.source.name()))?;
-        Ok(packer.pack(&self.member.keys, index, incarnation, content, buffer, length))
+        let keys = &self.member.keys;
+        let prepared = packer.pack(keys, index, incarnation, content, buffer, length);
+        recorder.took(Stage::Seal, at, began, length);
+        Ok(prepared)
     }
 
     fn lock(&self) -> MutexGuard<'_, Ahead> {

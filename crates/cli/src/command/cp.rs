@@ -9,10 +9,11 @@ use garland_core::plan::{Layout, Manifest, Order, Plan, StripeServer, Stripes, c
 use garland_core::proto::{Cut, Destination, Policy};
 use garland_core::units::bytes;
 use garland_lab::Lab;
-use garland_node::{CopyJob, Ends, Pipeline, Source, run_copy};
+use garland_node::{CopyJob, Ends, Pipeline, Source, Tracing, run_copy};
 use garland_sys::{clock, mptcp::Transport, random, signal::Interrupts, tcp};
 
 use super::copy_result::{Copied, CopyResult, Way};
+use super::injections::Injections;
 use super::{cp_in, ends};
 use crate::args::{Args, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
@@ -53,6 +54,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let source = Arc::new(source.on_disk_of(disk));
     let lanes = found.as_ref().map(Lab::lanes);
     let (plan, stripes, nodes) = make_plan(&inventory, cp, &source, nodes, lanes)?;
+    let injections = Injections::parse(&cp.inject, &plan)?;
     if let Some(file) = &cp.save_plan {
         let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
         std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))?;
@@ -66,6 +68,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let muster = Muster {
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: cp.quiet || args.json,
+        clocks: &injections.clocks,
         ..Muster::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
@@ -88,6 +91,9 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         congestion: congestion.clone(),
         transport,
         policy: if stripes.is_some() { policy.together() } else { policy },
+        tracing: (!cp.no_trace)
+            .then(|| Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() }),
+        injections: injections.faults,
     };
     let mut bars = Bars::new(&plan, cp.quiet || args.json).silent(cp.quiet);
     let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(&plan, now));
@@ -95,6 +101,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let outcome = copied.or_nothing("copying")?;
     let patience = if outcome.interrupted { HURRY } else { FAREWELL };
     fleet.children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
+    run.keep_traces(&places, &outcome.traces);
     let names: Vec<&str> = congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())

@@ -14,6 +14,7 @@ mod down;
 mod ends;
 mod exec;
 mod gather;
+mod injections;
 mod lab;
 mod lab_result;
 mod lab_run;

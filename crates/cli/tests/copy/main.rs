@@ -14,6 +14,7 @@ mod sizes;
 mod sources;
 mod stripes;
 mod terminal;
+mod traces;
 mod ways;
 
 use std::fs::File;

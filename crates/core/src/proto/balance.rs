@@ -146,6 +146,8 @@ mod tests {
                 routes: Vec::new(),
                 congestion: Vec::new(),
                 mptcp: false,
+                trace: 0,
+                injections: Vec::new(),
             };
             BalanceOrder::Feed(Box::new(begin))
         };

@@ -8,6 +8,7 @@ mod disk;
 mod fabric;
 mod frame;
 mod head;
+mod injection;
 mod message;
 mod operations;
 mod probe;
@@ -30,9 +31,12 @@ pub use disk::{
 pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
 pub use frame::{Copy, FRAME_LEN, Frame, FrameError, Kind};
 pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Verdict};
+pub use injection::{
+    ClockFault, FORM as INJECTION_FORM, Injection, Stall, Wanted, parse_injection,
+};
 pub use message::{
     BUFFERS_MAX, Begin, Destination, End, FromAgent, LaneReport, LinkSide, NodeAddress, Origin,
-    Report, Route, Stage, StageDepth, ToAgent,
+    Report, Route, Stage, StageDepth, TRACE_MAX, ToAgent,
 };
 pub use operations::{Cut, Operations};
 pub use probe::{

@@ -133,6 +133,11 @@ impl Trace {
         bytes
     }
 
+    /// Orders the records by their times; what was lost comes last.
+    pub fn put_in_order(&mut self) {
+        self.records.sort_by_key(|record| record.at_ns().unwrap_or(u64::MAX));
+    }
+
     /// Reads a file. One that was cut short is read up to the cut.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ const LEAST: usize = 64;
 /// No copy has more blocks, so no span can be for more.
 const MOST: u32 = 1 << 24;
 
-/// Spans of one thread in the order of their begins. When the room is full, neighbors are merged
+/// Spans of one thread, about in the order of their begins. When the room is full, neighbors are merged
 /// ([`condense`]); what can't be merged either is kept by its sums alone.
 #[derive(Clone, Debug)]
 pub struct Ring {
@@ -30,12 +30,24 @@ impl Ring {
         Self { spans: Vec::with_capacity(room), room, most: 1, lost }
     }
 
-    /// Notes a span that began no earlier than the last one.
+    /// Notes a span.
     pub fn push(&mut self, span: Span) {
         if self.spans.len() >= self.room {
             self.make_room(self.room * 3 / 4);
         }
         self.spans.push(span);
+    }
+
+    /// How many spans it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
     }
 
     /// Makes the ring no larger than `room`, and gives its spans and what was lost of them.

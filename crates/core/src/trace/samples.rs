@@ -12,6 +12,12 @@ pub struct Samples {
     stride: u64,
 }
 
+impl Default for Samples {
+    fn default() -> Self {
+        Self::new(1)
+    }
+}
+
 impl Samples {
     /// No samples yet, and room for so many.
     #[must_use]

@@ -77,6 +77,9 @@ impl<'a> Bout<'a> {
             routes: running.head.routes(me),
             congestion: job.congestion.clone(),
             mptcp: job.transport == Transport::Mptcp && running.errand.is_remote(),
+            // The bout has an account of its own.
+            trace: 0,
+            injections: Vec::new(),
         }
     }
 

@@ -15,8 +15,10 @@ use crate::conduit::Path;
 use crate::lanes;
 use crate::member::{Member, Membership, Notice};
 use crate::probe::went;
+use crate::recorder::{Budget, Collector};
 use crate::session::Session;
 use crate::source::{AHEAD, Source};
+use crate::stall::Faults;
 use crate::store;
 
 /// Bytes of a lane's threads and what it reads into.
@@ -70,6 +72,8 @@ impl Feeding {
             // Each round's connections are its own: their accounts begin at nothing.
             parking: None,
             awake: Arc::clone(agent.awake()),
+            trace: Collector::new(Budget::NOTHING, copy, HEAD.0, 0, None),
+            faults: Faults::default(),
             notices: Box::new(tell),
         }));
         let threads = lanes::start(&member, &begin.lanes, |_| true, Some(&source), Path::Copy)

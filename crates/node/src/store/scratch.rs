@@ -5,11 +5,13 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use garland_core::trace::Stage;
 use garland_sys::confine::Root;
 
 use super::{Store, StoreError, reason};
 use crate::disk::TestFile;
 use crate::pace::Pace;
+use crate::recorder::Collector;
 use crate::usage::Usage;
 
 /// The file, and the disk that it is on.
@@ -52,11 +54,12 @@ impl Store for ScratchStore {
         self.pass(bytes.len(), || self.file.file().read_exact_at(bytes, offset))
     }
 
-    fn commit(&self) -> Result<(), StoreError> {
+    fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         if !self.fsync {
             return Ok(());
         }
-        self.usage.during(|| self.file.file().sync_all()).map_err(|error| StoreError::Path {
+        let sync = || self.usage.during(|| self.file.file().sync_all());
+        trace.time(Stage::Fsync, sync).map_err(|error| StoreError::Path {
             operation: "making stable",
             path: self.name(),
             reason: reason(&error),

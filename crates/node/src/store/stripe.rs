@@ -7,6 +7,7 @@ use garland_core::plan::Stripe;
 
 use super::file::Beside;
 use super::{Store, StoreError};
+use crate::recorder::Collector;
 
 /// A file of one server's units.
 pub struct StripeStore {
@@ -34,11 +35,11 @@ impl Store for StripeStore {
 
     /// The manifest is what makes a stripe one: an old one goes first, the new one comes last, so
     /// none ever lies beside a stripe that isn't its own.
-    fn commit(&self) -> Result<(), StoreError> {
+    fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         let manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
         self.beside.remove()?;
-        self.file.commit()?;
-        self.beside.put(&manifest)
+        self.file.commit(trace)?;
+        self.beside.put(&manifest, trace)
     }
 
     fn abandon(&self) {
@@ -51,6 +52,10 @@ impl Store for StripeStore {
 
     fn is_ordered(&self) -> bool {
         self.file.is_ordered()
+    }
+
+    fn device(&self) -> Option<u64> {
+        self.file.device()
     }
 
     fn name(&self) -> String {

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use garland_core::plan::Plan;
-use garland_node::{CopyJob, Moments, NodeOutcome, Outcome, run_copy};
+use garland_node::{CopyJob, Moments, NodeOutcome, Outcome, Tracing, run_copy};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
@@ -21,6 +21,8 @@ pub struct Common<'a> {
     pub congestion: Vec<String>,
     /// What data links speak.
     pub transport: Transport,
+    /// How the copy is traced, where it is the only one.
+    pub tracing: Option<Tracing>,
     /// What tells that the user gave up.
     pub interrupts: &'a Interrupts,
     /// Without a word on the terminal but who is waited for.
@@ -73,6 +75,8 @@ fn make(take: Take, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Cop
                 congestion: common.congestion.clone(),
                 transport: common.transport,
                 policy,
+                tracing: common.tracing,
+                injections: Vec::new(),
             };
             run_copy(&job, agents, Some(common.interrupts), &mut |progress| {
                 let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,6 +110,7 @@ fn failed(plan: &Plan, reason: &str) -> Outcome {
         faults: Vec::new(),
         bad_frames: Vec::new(),
         interrupted: reason == "interrupted",
+        traces: Vec::new(),
         depths: Vec::new(),
     }
 }

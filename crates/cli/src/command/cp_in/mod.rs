@@ -10,7 +10,7 @@ use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::Plan;
 use garland_core::proto::Look;
-use garland_node::look;
+use garland_node::{Tracing, look};
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 use garland_sys::tcp;
@@ -70,10 +70,12 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     let limit = limit_of(&takes, |plan, agents| {
         limit::known(lab.as_ref(), cp.launch.sender(), plan, transport, agents)
     });
+    let tracing = Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() };
     let common = Common {
         sealed: !cp.clear,
         congestion: congestion(cp),
         transport,
+        tracing: Some(tracing).filter(|_| takes.len() == 1 && !cp.no_trace),
         interrupts: &interrupts,
         quiet: cp.quiet || args.json,
         silent: cp.quiet,
@@ -83,6 +85,7 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     let ends = || copies.iter().flat_map(|copied| &copied.outcome.nodes);
     let silent = |at: usize| ends().any(|end| end.silent && end.name == nodes[at].name);
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, silent);
+    copies.iter().for_each(|copied| run.keep_traces(&places, &copied.outcome.traces));
     let names: Vec<&str> = common.congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, Way::In, &copies, phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())
@@ -117,6 +120,10 @@ fn refuse_what_only_goes_out(cp: &Cp) -> Result<(), Failure> {
     if cp.op_size.is_some() {
         return Err(Failure::usage("operations can only be cut where the file is read")
             .hint("--op-size is for copies to nodes"));
+    }
+    if !cp.inject.is_empty() {
+        return Err(Failure::usage("faults can only be put into copies to nodes")
+            .hint("leave --inject out"));
     }
     if cp.order != "list" {
         return Err(Failure::usage("files that come from nodes come in no order")
