@@ -2,8 +2,10 @@
 //! fault, and what a disk's figures say about its settings. Numbers in, verdicts out; samples are
 //! whole nanoseconds.
 
+pub mod clock;
 mod histogram;
 mod knee;
+pub mod ledger;
 mod line;
 mod loggp;
 mod outlier;
