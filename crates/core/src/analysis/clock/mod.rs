@@ -13,6 +13,7 @@
 
 mod clocks;
 mod closure;
+mod evidence;
 mod offset;
 mod piece;
 mod region;
@@ -21,4 +22,5 @@ mod tests;
 
 pub use clocks::{Clocks, Exchange, Message};
 pub use closure::Closure;
+pub use evidence::{Evidence, reading};
 pub use offset::{Moment, Step};

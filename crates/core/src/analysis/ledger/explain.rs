@@ -147,8 +147,14 @@ fn stragglers(run: &Run<'_>, world: &World, path: Vec<Segment>) -> Vec<Segment> 
     let mut landings: Vec<i64> = landings.collect();
     landings.sort_unstable();
     let [.., others, last] = landings[..] else { return path };
-    let late = (last - others) as f64 >= LATE * run.wall_ns() as f64;
-    if !late {
+    let before = |segment: &&Segment| segment.end <= others && segment.cause.can_be_fault();
+    let late = path.iter().rev().find(|segment| segment.end <= last);
+    let node = late.and_then(|segment| segment.place.to.or(segment.place.node));
+    let held_up = path.iter().filter(before).filter(|s| s.place.to.is_none() && s.place.node == node);
+    let held_up: u64 = held_up.map(Segment::ns).sum();
+    let late = nanos(last - others);
+    // Who held up the others as long as itself is slow, but no straggler.
+    if (late as f64) < LATE * run.wall_ns() as f64 || held_up >= late {
         return path;
     }
     let mut named = Vec::with_capacity(path.len() + 1);
@@ -169,6 +175,10 @@ fn stragglers(run: &Run<'_>, world: &World, path: Vec<Segment>) -> Vec<Segment> 
         }
     }
     named
+}
+
+fn nanos(ns: i64) -> u64 {
+    u64::try_from(ns).unwrap_or(0)
 }
 
 /// How long each stage was at work at each node while bytes went; threads that share work share its

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::hop::Hop;
-use super::run::{Run, signed};
+use super::run::Run;
 use super::samples::Samples;
 use super::weave::{Piece, Strand, weave};
-use crate::analysis::clock::Clocks;
+use crate::analysis::clock::{Clocks, reading};
 use crate::trace::{Direction, NONE, Record, Stage, Trace};
 
 /// One thread of one node.
@@ -71,11 +71,11 @@ impl World {
     }
 
     fn add(&mut self, node: usize, trace: &Trace, clocks: &Clocks) {
-        let head_ns = |ns: u64| clocks.to_head(node, signed(ns)).map(|moment| moment.ns);
+        let head_ns = |ns: u64| clocks.to_head(node, reading(ns)).map(|moment| moment.ns);
         let mut strands: BTreeMap<u16, Vec<Strand>> = BTreeMap::new();
         let mut scheduled: BTreeMap<u16, Samples<2>> = BTreeMap::new();
         for record in &trace.records {
-            let Some(at) = record.at_ns().and_then(|ns| clocks.to_head(node, signed(ns))) else {
+            let Some(at) = record.at_ns().and_then(|ns| clocks.to_head(node, reading(ns))) else {
                 continue;
             };
             let error = &mut self.errors[node];
@@ -93,7 +93,7 @@ impl World {
                             let (lane, peer, bytes) = (span.lane, span.peer, span.bytes as f64);
                             let piece = Piece { begin: at.ns, end, stage, lane, peer, bytes };
                             let strand =
-                                Strand { piece, busy: signed(span.busy_ns), count: span.count };
+                                Strand { piece, busy: reading(span.busy_ns), count: span.count };
                             strands.entry(span.thread).or_default().push(strand);
                         }
                     }
@@ -175,7 +175,7 @@ impl World {
             0 => 0,
             _ => self.errors.get(node).copied().flatten().unwrap_or(0),
         };
-        signed(of(one) + of(other))
+        reading(of(one) + of(other))
     }
 }
 
