@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use garland_core::cluster::{Cluster, Node};
-use garland_core::proto::{KeyPair, ToAgent};
+use garland_core::proto::{ClockFault, KeyPair, ToAgent};
 use garland_lab::Lab;
 use garland_node::Agent;
 use garland_sys::signal::Interrupts;
@@ -47,6 +47,8 @@ pub struct Muster<'a> {
     /// What they are started for is the network itself: a lab's agents are spoken to beside its
     /// wires, and this machine, if it is one of the nodes, has its agent started without ssh.
     pub beside_wires: bool,
+    /// Nodes whose clocks are to be wrong on purpose, by name.
+    pub clocks: &'a [(String, ClockFault)],
 }
 
 /// What every node's enlisting needs.
@@ -113,6 +115,7 @@ impl<'a> Muster<'a> {
             interrupts: None,
             quiet: false,
             beside_wires: false,
+            clocks: &[],
         }
     }
 }
@@ -127,6 +130,7 @@ impl Muster<'_> {
             relay: self.launch.relay,
             mptcp: self.launch.takes_mptcp(self.lab),
             disk: None,
+            clock: None,
             stay: self.stay,
             will: will.clone(),
         };
@@ -204,14 +208,22 @@ impl Muster<'_> {
     fn enlist(&self, node: &Node, recruiter: &Recruiter<'_>) -> Enlisted {
         let Recruiter { keys, orders, ways, shelf } = *recruiter;
         orders.will.check()?;
+        let clock = self.clock_of(node);
         if let Some(standing) = Standing::find(shelf, &node.name) {
+            if clock.is_some() {
+                let why = "its agent stands, and has its clock already: `garland down` it first";
+                return Err(why.to_owned());
+            }
             match self.connect(node, &standing, keys) {
                 Ok(agent) => return Ok((agent, None)),
                 // Its time was over, or its machine was started anew.
                 Err(_) => standing.forget(shelf),
             }
         }
-        let launched = self.start(node, orders, ways)?;
+        let launched = match clock {
+            None => self.start(node, orders, ways)?,
+            clock => self.start(node, &Orders { clock, ..orders.clone() }, ways)?,
+        };
         let standing = Standing::of(&node.name, &launched);
         let agent =
             self.connect(node, &standing, keys).map_err(|error| match self.is_real(node) {
@@ -222,6 +234,10 @@ impl Muster<'_> {
             standing.keep(shelf)?;
         }
         Ok((agent, launched.child))
+    }
+
+    fn clock_of(&self, node: &Node) -> Option<ClockFault> {
+        self.clocks.iter().find(|(name, _)| *name == node.name).map(|(_, fault)| *fault)
     }
 
     fn connect(

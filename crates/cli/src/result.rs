@@ -61,6 +61,11 @@ impl Phases {
         Self { last: process::start_ns(), list: Vec::new() }
     }
 
+    /// Where the next phase begins, in nanoseconds of the monotonic clock.
+    pub fn last_ns(&self) -> u64 {
+        self.last
+    }
+
     /// The phase `name` ends now; how long it took, in nanoseconds.
     pub fn end(&mut self, name: &'static str) -> u64 {
         self.end_at(name, clock::now_ns())

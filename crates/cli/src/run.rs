@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use garland_core::trace::Trace;
 use garland_sys::{clock, random};
 use serde::Serialize;
 
@@ -11,6 +12,12 @@ use crate::places::{Places, write_private};
 
 /// How many runs are kept.
 const KEPT: usize = 200;
+
+/// Of how many of these the traces are kept: they are most of a run's bytes.
+const TRACED: usize = 50;
+
+/// The folder of a run's traces, in its own.
+const TRACES: &str = "trace";
 
 /// A run's folder.
 #[derive(Clone, Debug)]
@@ -51,11 +58,31 @@ impl Run {
     }
 }
 
+impl Run {
+    /// Keeps what was noted of the run, a file a node.
+    pub fn keep_traces(&self, places: &Places, traces: &[Trace]) -> Result<(), Failure> {
+        if traces.is_empty() {
+            return Ok(());
+        }
+        let folder = places.folder(&format!("runs/{}/{TRACES}", self.name))?;
+        for trace in traces {
+            let path = folder.join(trace.origin.file_name());
+            write_private(&path, &trace.encode())
+                .or_nothing(format!("writing {}", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
 /// Names begin with the time, so the oldest come first.
 fn forget_old(runs: &Path) {
     let Ok(entries) = std::fs::read_dir(runs) else { return };
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     folders.sort();
+    for folder in &folders[..folders.len().saturating_sub(TRACED)] {
+        // Most have none any more.
+        let _ = std::fs::remove_dir_all(folder.join(TRACES));
+    }
     let old = folders.len().saturating_sub(KEPT);
     for folder in &folders[..old] {
         // A run that can't be removed is only untidy.

@@ -24,10 +24,12 @@ use crate::giving::Tickets;
 use crate::listener;
 use crate::log::log;
 use crate::member::Member;
+use crate::orders;
 use crate::pace::Pace;
 use crate::parking::Parking;
 use crate::part::{Part, Refusal};
 use crate::probe::{self, Invitation};
+use crate::recorder::Pulse;
 use crate::seat::Seat;
 use crate::session::Session;
 use crate::survey::Surveyor;
@@ -315,9 +317,11 @@ impl Agent {
         let mut surveyor = Surveyor::new(session);
         let mut meetings = Vec::new();
         let mut disk_tests = Vec::new();
+        let given = orders::read(session);
         let shutdown = loop {
-            match session.receive() {
-                Ok(ToAgent::Ping) => {}
+            match given.recv() {
+                // The time has been told already.
+                Ok(ToAgent::Ping | ToAgent::Clock(_)) => {}
                 Ok(ToAgent::Exec(command)) => {
                     commands.push(exec::start(self, Arc::clone(session), command));
                 }
@@ -343,8 +347,7 @@ impl Agent {
                 }
                 Ok(ToAgent::Close(copy)) => {
                     seat = None;
-                    self.close(&parts, copy);
-                    session.send(&FromAgent::Closed(copy));
+                    self.close(session, &parts, copy);
                 }
                 Ok(ToAgent::Route(copy, route)) => {
                     of(&parts, copy, |part| part.member().route(route));
@@ -392,23 +395,34 @@ impl Agent {
 
     fn begin(&self, session: &Arc<Session>, parts: &Parts, begin: Begin, share: Option<Share>) {
         let copy = begin.copy;
-        session.send(&match Part::begin(self, session, begin, share) {
+        let mut late = Duration::ZERO;
+        let answer = match Part::begin(self, session, begin, share) {
             Ok(part) => {
+                late = part.member().faults.control();
                 lock(parts).push(part);
                 FromAgent::Ready(copy)
             }
             Err(Refusal::Busy(busy)) => FromAgent::Busy(copy, busy.copies),
             Err(Refusal::Failed(reason)) => FromAgent::Failed(copy, reason),
-        });
+        };
+        session.send_after(late, answer);
     }
 
-    fn close(&self, parts: &Parts, copy: Copy) {
+    /// Ends a copy's part, and hands over what was noted of it once all else is said.
+    fn close(&self, session: &Session, parts: &Parts, copy: Copy) {
         let part = {
             let mut parts = lock(parts);
             let at = parts.iter().position(|part| part.member().copy == copy);
             at.map(|at| parts.swap_remove(at))
         };
-        part.into_iter().for_each(|part| part.end(self));
+        let parcels = part.map_or_else(Vec::new, |part| part.end(self));
+        session.send(&FromAgent::Closed(copy));
+        // Nothing is said, too: the head waits for it.
+        let parcels = if parcels.is_empty() { vec![Vec::new()] } else { parcels };
+        let last = parcels.len() - 1;
+        for (at, parcel) in parcels.into_iter().enumerate() {
+            session.send(&FromAgent::Trace(copy, parcel, at < last));
+        }
     }
 
     /// A launcher that dies takes its agent with it: its end of the agent's input closes.
@@ -459,11 +473,20 @@ impl Heart {
     fn start(session: Arc<Session>, parts: Parts) -> Self {
         let (stop, stopped) = std::sync::mpsc::channel();
         let beat = std::thread::spawn(move || {
+            let mut pulse = Pulse::begin(HEARTBEAT);
             while stopped.recv_timeout(HEARTBEAT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
             {
-                // Only the member is kept: a part's end must not wait for a heartbeat.
-                let member = lock(&parts).first().map(|part| Arc::clone(part.member()));
-                session.send(&FromAgent::Heartbeat(member.map(|member| member.report())));
+                // Only the members are kept: a part's end must not wait for a heartbeat.
+                let members: Vec<_> =
+                    lock(&parts).iter().map(|part| Arc::clone(part.member())).collect();
+                let stood = pulse.beat();
+                let report = members.first().map(|member| member.report());
+                session.send(&FromAgent::Heartbeat(report));
+                for member in members {
+                    stood.iter().for_each(|stood| stood.note(&member.trace));
+                    member.sample();
+                }
+                pulse.rest();
             }
         });
         Self { stop, beat }

@@ -13,6 +13,8 @@ use std::net::TcpStream;
 use garland_sys::pipe::{self, Pipe};
 use garland_sys::tcp;
 
+use crate::recorder::Passage;
+
 /// Bytes that are read and written at a time when bytes are copied.
 const SLICE: usize = 256 << 10;
 
@@ -68,22 +70,33 @@ impl Conduit {
         down: Option<&TcpStream>,
         keep: Option<&mut [u8]>,
         length: usize,
+        passage: &mut Passage,
     ) -> Moved {
         let moved = match down {
-            Some(down) => self.relay(up, down, keep, length),
-            None => self.receive(up, keep, length),
+            Some(down) => self.relay(up, down, keep, length, passage),
+            None => self.receive(up, keep, length, passage),
         };
         set_low_water(up, 1);
         moved
     }
 
-    fn receive(&mut self, up: &TcpStream, mut keep: Option<&mut [u8]>, length: usize) -> Moved {
+    fn receive(
+        &mut self,
+        up: &TcpStream,
+        mut keep: Option<&mut [u8]>,
+        length: usize,
+        passage: &mut Passage,
+    ) -> Moved {
         let mut done = 0;
+        let mut now = passage.now();
         while done < length {
             let kept = keep.as_deref_mut().map(|keep| &mut keep[done..length]);
             set_low_water(up, self.slice.min(length - done));
             match take_slice(&mut self.scratch, up, kept, length - done) {
-                Ok(came) => done += came.len(),
+                Ok(came) => {
+                    done += came.len();
+                    now = passage.received(now, came.len());
+                }
                 Err(error) => return Moved { up_error: Some(error), down_error: None },
             }
         }
@@ -96,6 +109,7 @@ impl Conduit {
         down: &TcpStream,
         mut keep: Option<&mut [u8]>,
         length: usize,
+        passage: &mut Passage,
     ) -> Moved {
         let mut moved = Moved::default();
         let mut done = 0;
@@ -109,10 +123,8 @@ impl Conduit {
             let kept = keep.as_deref_mut().map(|keep| &mut keep[done..length]);
             let more = &mut moved.down_error;
             let slice = match &self.pipes {
-                Some((first, second)) => {
-                    splice_slice(first, second, up, down, kept, length - done, more)
-                }
-                None => copy_slice(&mut self.scratch, up, down, kept, length - done, more),
+                Some(pipes) => splice_slice(pipes, up, down, kept, length - done, more, passage),
+                None => copy_slice(&mut self.scratch, up, down, kept, length - done, more, passage),
             };
             match slice {
                 Ok(bytes) => done += bytes,
@@ -143,23 +155,26 @@ fn set_low_water(up: &TcpStream, bytes: usize) {
 
 /// Moves what has come in, at most `length` bytes, inside the kernel; how many.
 fn splice_slice(
-    first: &Pipe,
-    second: &Pipe,
+    (first, second): &(Pipe, Pipe),
     up: &TcpStream,
     down: &TcpStream,
     keep: Option<&mut [u8]>,
     length: usize,
     down_error: &mut Option<io::Error>,
+    passage: &mut Passage,
 ) -> io::Result<usize> {
+    let began = passage.now();
     let came = first.fill(up, length)?;
     if came == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     let more = came < length;
+    let mut now = passage.received(began, came);
     let Some(keep) = keep else {
         if down_error.is_none() {
             *down_error = first.drain(down, came, more).err();
         }
+        passage.sent(now, came);
         return Ok(came);
     };
     let mut done = 0;
@@ -169,7 +184,9 @@ fn splice_slice(
             part = first.tee(second, part)?;
             *down_error = second.drain(down, part, more).err();
         }
+        now = passage.sent(now, part);
         first.read_exact(&mut keep[done..done + part])?;
+        now = passage.received(now, 0);
         done += part;
     }
     Ok(came)
@@ -183,11 +200,15 @@ fn copy_slice(
     keep: Option<&mut [u8]>,
     length: usize,
     down_error: &mut Option<io::Error>,
+    passage: &mut Passage,
 ) -> io::Result<usize> {
+    let began = passage.now();
     let came = take_slice(scratch, up, keep, length)?;
+    let now = passage.received(began, came.len());
     if down_error.is_none() {
         *down_error = down.write_all(came).err();
     }
+    passage.sent(now, came.len());
     Ok(came.len())
 }
 
@@ -252,7 +273,13 @@ mod tests {
                 scope.spawn(|| source.write_all(&bytes).unwrap());
                 scope.spawn(|| sink.read_exact(&mut passed).unwrap());
                 let mut conduit = Conduit::new(path, 64 << 10);
-                let moved = conduit.transfer(&up, Some(&down), Some(&mut kept), bytes.len());
+                let moved = conduit.transfer(
+                    &up,
+                    Some(&down),
+                    Some(&mut kept),
+                    bytes.len(),
+                    &mut Passage::default(),
+                );
                 assert!(moved.up_error.is_none() && moved.down_error.is_none(), "{moved:?}");
             });
             assert!(kept == bytes && passed == bytes, "{path:?}");
@@ -266,7 +293,13 @@ mod tests {
             let (down, mut sink) = pair();
             source.write_all(b"only this").unwrap();
             drop(source);
-            let moved = Conduit::new(path, 64 << 10).transfer(&up, Some(&down), None, 20);
+            let moved = Conduit::new(path, 64 << 10).transfer(
+                &up,
+                Some(&down),
+                None,
+                20,
+                &mut Passage::default(),
+            );
             assert!(moved.up_error.is_some() && moved.down_error.is_none(), "{path:?}: {moved:?}");
             let mut passed = [1; 20];
             sink.read_exact(&mut passed).unwrap();
@@ -285,7 +318,13 @@ mod tests {
             std::thread::scope(|scope| {
                 scope.spawn(|| source.write_all(&bytes).unwrap());
                 let mut conduit = Conduit::new(path, 64 << 10);
-                let moved = conduit.transfer(&up, Some(&down), Some(&mut kept), bytes.len());
+                let moved = conduit.transfer(
+                    &up,
+                    Some(&down),
+                    Some(&mut kept),
+                    bytes.len(),
+                    &mut Passage::default(),
+                );
                 assert!(moved.up_error.is_none() && moved.down_error.is_some(), "{path:?}");
             });
             assert!(kept == bytes, "{path:?}");

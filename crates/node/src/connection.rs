@@ -10,7 +10,7 @@ use garland_core::proto::{
     ToAgent, VersionError,
 };
 use garland_sys::mptcp::Transport;
-use garland_sys::tcp;
+use garland_sys::{clock, tcp};
 use thiserror::Error;
 
 use crate::link::{self, LinkError};
@@ -45,6 +45,8 @@ pub struct Connection {
     key: PublicKey,
     channel: Channel,
     received: Vec<u8>,
+    /// When the last of these had come, by the monotonic clock.
+    read_ns: u64,
     unsent: Vec<u8>,
 }
 
@@ -83,7 +85,7 @@ pub fn connect_agent(
     stream.set_nonblocking(true)?;
     tcp::keep_alive(&stream)?;
     let (received, unsent) = (Vec::new(), Vec::new());
-    let mut connection = Connection { stream, key: *theirs, channel, received, unsent };
+    let mut connection = Connection { stream, key: *theirs, channel, received, read_ns: 0, unsent };
     // The agent believes nobody before this: it proves that the greeting isn't an old one.
     connection.send(&ToAgent::Ping)?;
     Ok(connection)
@@ -146,6 +148,7 @@ impl Connection {
                 }
             }
         }
+        self.read_ns = clock::now_ns();
         let mut messages = Vec::new();
         while let Some(bytes) =
             self.channel.open(&mut self.received).map_err(|_| ConnectionError::Garbage)?
@@ -156,6 +159,12 @@ impl Connection {
             Some(error) if messages.is_empty() => Err(error),
             _ => Ok(messages),
         }
+    }
+
+    /// When the messages of the last `receive` had come, in nanoseconds of the monotonic clock.
+    #[must_use]
+    pub fn read_ns(&self) -> u64 {
+        self.read_ns
     }
 
     /// The agent's key.

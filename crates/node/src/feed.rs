@@ -7,9 +7,11 @@ use garland_core::plan::NodeId;
 use garland_core::proto::{
     FRAME_LEN, Frame, Keys, Kind, Sealer, TAG_LEN, content_check, content_digest,
 };
+use garland_core::trace::Stage;
 use thiserror::Error;
 
 use crate::member::Member;
+use crate::recorder::{At, Recorder};
 use crate::store::reason;
 
 /// A block as it goes on the wire: its header, and its bytes with the tag behind them.
@@ -35,8 +37,13 @@ pub enum FeedError {
 
 /// Gives a lane the blocks that it feeds.
 pub trait Feeder: Send {
-    /// The block `index`, sealed under `incarnation`.
-    fn prepare(&mut self, index: u64, incarnation: u32) -> Result<Prepared, FeedError>;
+    /// The block `index`, sealed under `incarnation`; notes what it took.
+    fn prepare(
+        &mut self,
+        index: u64,
+        incarnation: u32,
+        recorder: &mut Recorder,
+    ) -> Result<Prepared, FeedError>;
     /// Takes back the buffer of a block that has gone out.
     fn recycle(&mut self, buffer: Vec<u8>);
 }
@@ -106,8 +113,14 @@ impl StoreFeeder {
 }
 
 impl Feeder for StoreFeeder {
-    fn prepare(&mut self, index: u64, incarnation: u32) -> Result<Prepared, FeedError> {
+    fn prepare(
+        &mut self,
+        index: u64,
+        incarnation: u32,
+        recorder: &mut Recorder,
+    ) -> Result<Prepared, FeedError> {
         let member = &self.member;
+        let (at, began) = (At::block(self.packer.frame.lane, index), recorder.now());
         let layout = member.layout;
         let length = layout.block_length(index) as usize;
         let room = layout.block_size as usize + TAG_LEN;
@@ -116,11 +129,15 @@ impl Feeder for StoreFeeder {
         store
             .read_at(layout.offset(index), &mut buffer[..length])
             .map_err(|error| FeedError::Read(store.name(), reason(&error)))?;
+        let began = recorder.took(Stage::Read, at, began, length);
         let content = content_digest(&buffer[..length]);
         if member.sink().content(index) != Some(content) {
             return Err(FeedError::Changed(store.name()));
         }
-        Ok(self.packer.pack(&member.keys, index, incarnation, content, buffer, length))
+        let keys = &member.keys;
+        let prepared = self.packer.pack(keys, index, incarnation, content, buffer, length);
+        recorder.took(Stage::Seal, at, began, length);
+        Ok(prepared)
     }
 
     fn recycle(&mut self, buffer: Vec<u8>) {

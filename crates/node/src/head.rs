@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use garland_core::plan::{HEAD, NodeId, Plan};
 use garland_core::proto::{
-    Begin, Copy, Destination, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Policy, Secret,
-    Sink, ToAgent, Verdict,
+    Begin, Copy, Destination, FromAgent, Head, HeadEvent, HeadOrder, Injection, NodeAddress,
+    Policy, Secret, Sink, ToAgent, Verdict,
 };
+use garland_core::trace::{Exchange, Stage, Trace};
 use garland_sys::event::Wake;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
@@ -23,7 +24,9 @@ use crate::lane::{Lane, LaneParts};
 use crate::member::{LaneHandle, Member, Membership, Notice};
 use crate::outcome::{NodeOutcome, Outcome, Times};
 use crate::queue::{Queue, Step};
+use crate::recorder::{At, Budget, ClockProbes, Collector, Exchanges, Harvest};
 use crate::source::{Source, SourceFeeder};
+use crate::stall::Faults;
 use crate::store;
 use crate::switchboard::{Call, Switchboard};
 
@@ -39,6 +42,10 @@ const GOODBYE: Duration = Duration::from_secs(5);
 /// An agent that hasn't said a word for so long while goodbyes are said, though it should every
 /// 100 ms, hangs, and isn't waited for.
 const QUIET_NS: u64 = 800_000_000;
+
+/// How long traces are waited for when a copy is over, and when the user gave up.
+const TRACES: Duration = Duration::from_secs(2);
+const TRACES_HURRY: Duration = Duration::from_millis(300);
 
 /// A node's agent, ready to take orders.
 pub struct Agent {
@@ -64,6 +71,19 @@ pub struct CopyJob<'a> {
     pub transport: Transport,
     /// What the head may decide.
     pub policy: Policy,
+    /// How it is traced; not at all without.
+    pub tracing: Option<Tracing>,
+    /// Known faults, and the nodes that are to show them.
+    pub injections: Vec<(NodeId, Injection)>,
+}
+
+/// How a copy is traced.
+#[derive(Clone, Copy, Debug)]
+pub struct Tracing {
+    /// When the command began, in nanoseconds of the monotonic clock.
+    pub started_ns: u64,
+    /// Whether the nodes are a lab's.
+    pub emulated: bool,
 }
 
 /// How far a copy is.
@@ -106,6 +126,13 @@ pub fn run_copy(
     Ok(driver.end())
 }
 
+impl CopyJob<'_> {
+    fn injections_at(&self, id: NodeId) -> Vec<Injection> {
+        let here = self.injections.iter().filter(|(at, _)| *at == id);
+        here.map(|(_, injection)| *injection).collect()
+    }
+}
+
 /// An agent, or how its node has ended already.
 type Seated = Result<Agent, Box<NodeOutcome>>;
 
@@ -134,6 +161,10 @@ struct Driver<'a> {
     /// When each said something last.
     heard_ns: Vec<u64>,
     moments: Times,
+    /// What is noted: how long orders take, what time it is elsewhere, and the nodes' own traces.
+    exchanges: Exchanges,
+    probes: ClockProbes,
+    harvest: Harvest,
     /// When the loop came round last.
     turned_ns: u64,
     finished: bool,
@@ -143,6 +174,9 @@ struct Driver<'a> {
 impl<'a> Driver<'a> {
     fn new(job: &'a CopyJob<'a>, agents: Vec<Seated>) -> std::io::Result<Self> {
         let (copy, secret) = (Copy(random::bytes()), Secret(random::bytes()));
+        let began = job.tracing.map_or(0, |tracing| tracing.started_ns);
+        let device = job.source.device();
+        let trace = Collector::new(Budget::of_head(job), copy, HEAD.0, began, device);
         let wake = Arc::new(Wake::new()?);
         let (tell, notices) = channel();
         let waker = Arc::clone(&wake);
@@ -158,6 +192,8 @@ impl<'a> Driver<'a> {
             transport: job.transport,
             // Its links end with its command.
             parking: None,
+            trace,
+            faults: Faults::new(&job.injections_at(HEAD)),
             notices: Box::new(move |notice| {
                 // The loop may have ended before a late thread.
                 let _ = tell.send(notice);
@@ -201,6 +237,9 @@ impl<'a> Driver<'a> {
             held_ns: vec![None; nodes],
             closed: vec![false; nodes],
             heard_ns: vec![clock::now_ns(); nodes],
+            exchanges: Exchanges::new(nodes),
+            probes: ClockProbes::new(nodes),
+            harvest: Harvest::new(nodes),
             moments: Times::default(),
             turned_ns: clock::now_ns(),
             finished: false,
@@ -237,6 +276,12 @@ impl<'a> Driver<'a> {
         self.start_lanes()?;
         self.pass_over_orders();
         let job = self.job;
+        let records = Budget::of_node(job);
+        if let Some(tracing) = job.tracing {
+            // Waiting for busy agents is no part of it.
+            let end_ns = self.moments.waited.map_or_else(clock::now_ns, |(since, _)| since);
+            self.member.trace.note(At::HERE.span(Stage::SetUp, tracing.started_ns, end_ns));
+        }
         for id in self.board.ids() {
             let begin = Begin {
                 copy: self.copy,
@@ -249,11 +294,16 @@ impl<'a> Driver<'a> {
                 routes: self.head.routes(id),
                 congestion: job.congestion.clone(),
                 mptcp: job.transport == Transport::Mptcp,
+                trace: records,
+                injections: job.injections_at(id),
             };
             self.started[id.index()] = self.board.has(id);
+            self.exchanges.asked(id, Exchange::Begin, &self.member.trace);
             self.board.send(id, &ToAgent::Begin(Box::new(begin)));
         }
         self.head.routes(HEAD).into_iter().for_each(|route| self.member.route(route));
+        self.member.sample_now();
+        self.begin_burst();
         // With nobody left the copy is over before it began.
         self.head.handle(clock::now_ns(), HeadEvent::Tick);
         self.obey();
@@ -318,6 +368,7 @@ impl<'a> Driver<'a> {
                 let plan = self.job.plan;
                 let bytes = Member::memory(plan.layout, plan.lanes.len());
                 let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+                self.exchanges.asked(id, Exchange::Queue, &self.member.trace);
                 self.board.send(id, &ToAgent::Queue(self.copy, bytes));
             }
             Step::Through => {
@@ -358,8 +409,11 @@ impl<'a> Driver<'a> {
         let now = clock::now_ns();
         let slept = now.saturating_sub(std::mem::replace(&mut self.turned_ns, now));
         if slept > SLEEP_NS {
+            self.member.trace.took(Stage::Pause, At::HERE, now - slept);
             self.head.handle(now, HeadEvent::Slept(slept));
         }
+        self.member.sample();
+        self.ask_the_time();
         while let Ok(notice) = self.notices.try_recv() {
             self.notice(notice);
         }
@@ -397,6 +451,16 @@ impl<'a> Driver<'a> {
     fn message(&mut self, id: NodeId, message: FromAgent) {
         let now = clock::now_ns();
         self.heard_ns[id.index()] = now;
+        let message = match message {
+            FromAgent::Clock(asked, came, answered) => {
+                return self.time_told(id, [asked, came, answered]);
+            }
+            FromAgent::Trace(copy, parcel, more) if copy == self.copy => {
+                return self.harvest.take(id, &parcel, more);
+            }
+            other => other,
+        };
+        self.note_answer(id, &message);
         match &message {
             FromAgent::First(_) => self.firsts[id.index()] = true,
             FromAgent::Complete(..) => self.held_ns[id.index()] = Some(now),
@@ -413,10 +477,49 @@ impl<'a> Driver<'a> {
     fn obey(&mut self) {
         while let Some(order) = self.head.poll() {
             match order {
-                HeadOrder::Send(id, message) => self.board.send(id, &message),
+                HeadOrder::Send(id, message) => {
+                    if matches!(message, ToAgent::Commit(..)) {
+                        self.exchanges.asked(id, Exchange::Commit, &self.member.trace);
+                    }
+                    self.board.send(id, &message);
+                }
                 HeadOrder::Route(route) => self.member.route(route),
                 HeadOrder::Finished => self.finished = true,
             }
+        }
+    }
+
+    /// Notes how long the order took whose answer this is, if it is one.
+    fn note_answer(&mut self, id: NodeId, message: &FromAgent) {
+        let exchange = match message {
+            FromAgent::Ready(copy) if *copy == self.copy => Exchange::Begin,
+            FromAgent::Committed(copy, _) if *copy == self.copy => Exchange::Commit,
+            FromAgent::Closed(copy) if *copy == self.copy => Exchange::Close,
+            FromAgent::Admitted(copy) if *copy == self.copy => Exchange::Queue,
+            _ => return,
+        };
+        self.exchanges.answered(id, exchange, &self.member.trace);
+    }
+
+    /// Asks everyone for the time, again and again for a moment.
+    fn begin_burst(&mut self) {
+        if self.member.trace.is_on() {
+            self.probes.begin_burst();
+            self.board.ids().for_each(|id| self.board.send(id, &ToAgent::Clock(clock::now_ns())));
+        }
+    }
+
+    /// Asks everyone for the time when that was long ago.
+    fn ask_the_time(&mut self) {
+        if self.probes.is_due() {
+            self.board.ids().for_each(|id| self.board.send(id, &ToAgent::Clock(clock::now_ns())));
+        }
+    }
+
+    fn time_told(&mut self, id: NodeId, [asked, came, answered]: [u64; 3]) {
+        let Some(connection) = self.board.connection(id) else { return };
+        if self.probes.answered(id, [asked, came, answered, connection.read_ns()]) {
+            self.board.send(id, &ToAgent::Clock(clock::now_ns()));
         }
     }
 
@@ -444,7 +547,11 @@ impl<'a> Driver<'a> {
     /// Ends the copy at every agent, and waits until they have cleaned up.
     fn say_goodbye(&mut self, interrupts: Option<&Interrupts>) {
         let copy = self.copy;
-        self.board.ids().for_each(|id| self.board.send(id, &ToAgent::Close(copy)));
+        for id in self.board.ids() {
+            self.exchanges.asked(id, Exchange::Close, &self.member.trace);
+            self.board.send(id, &ToAgent::Close(copy));
+        }
+        self.member.sample_now();
         self.member.close();
         let began = clock::now_ns();
         // What was silent before is asked once more: this process itself may have stood still.
@@ -463,9 +570,46 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// Waits for the traces of the nodes that have said goodbye: they are on their way, and no
+    /// copy is held up by one for long.
+    fn await_traces(&mut self) {
+        let patience = if self.interrupted { TRACES_HURRY } else { TRACES };
+        let deadline = clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+        let owes = |own: &Self, id: NodeId| {
+            own.board.has(id) && own.closed[id.index()] && own.harvest.is_awaiting(id)
+        };
+        while self.member.trace.is_on() && clock::now_ns() < deadline {
+            if !self.board.ids().any(|id| owes(self, id)) || self.wait(None).is_err() {
+                return;
+            }
+            self.wake.lower();
+        }
+    }
+
+    /// The head's own trace and those of the nodes.
+    fn traces(&mut self) -> Vec<Trace> {
+        let Some(Tracing { emulated, .. }) = self.job.tracing else { return Vec::new() };
+        let mut own = self.member.trace.finish();
+        let probes = std::mem::replace(&mut self.probes, ClockProbes::new(0));
+        own.records.extend(probes.into_records());
+        own.put_in_order();
+        let harvest = std::mem::replace(&mut self.harvest, Harvest::new(0));
+        let mut traces = vec![own];
+        traces.extend(harvest.into_traces(self.copy));
+        for trace in &mut traces {
+            let planned = self.job.plan.nodes.get(usize::from(trace.origin.index));
+            trace.origin.node = planned.map_or_else(String::new, |node| node.name.clone());
+            trace.origin.emulated = emulated;
+        }
+        traces
+    }
+
     /// Says goodbye and puts the outcome together.
     fn end(mut self) -> Outcome {
+        self.begin_burst();
         self.say_goodbye(None);
+        self.await_traces();
+        let traces = self.traces();
         let nodes = self.job.plan.receivers().map(|(id, node)| {
             let early = || "the copy ended before it".to_owned();
             self.outcome_of(id).unwrap_or_else(|| NodeOutcome::failed(&node.name, early()))
@@ -476,6 +620,7 @@ impl<'a> Driver<'a> {
             faults: self.head.faults(),
             bad_frames: self.head.bad_frames().to_vec(),
             interrupted: self.interrupted,
+            traces,
         }
     }
 

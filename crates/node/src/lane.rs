@@ -12,6 +12,7 @@ use garland_core::plan::{HEAD, LaneBlocks};
 use garland_core::proto::{
     FRAME_LEN, Frame, Kind, LinkSide, Relay, RelayEvent, RelayOrder, Store, TAG_LEN,
 };
+use garland_core::trace::Stage;
 use garland_sys::event;
 
 use crate::conduit::{Conduit, Path};
@@ -19,6 +20,7 @@ use crate::feed::Feeder;
 use crate::link::{self, Hop, LinkError, break_reason};
 use crate::member::{LaneHandle, Mail, Member, Notice};
 use crate::parking::Parking;
+use crate::recorder::Passage;
 use crate::writer::Arrived;
 
 /// A relay passes a block on in so many slices: a chain of N nodes takes N slices' time to fill.
@@ -44,6 +46,8 @@ pub struct Lane {
     early: Vec<(u32, TcpStream)>,
     /// The header of the block that the machine is about to receive.
     header: Option<(Frame, [u8; FRAME_LEN])>,
+    /// What is noted of the blocks' way.
+    passage: Passage,
 }
 
 /// What a lane is made of.
@@ -86,11 +90,14 @@ impl Lane {
             expected: None,
             early: Vec::new(),
             header: None,
+            passage: Passage::default(),
         }
     }
 
     /// Works until the copy is over here; parks the links on which nothing is under way then.
     pub fn run(mut self, letters: &Receiver<Mail>) {
+        let what = if self.member.me == HEAD { Stage::Send } else { Stage::Relay };
+        self.passage = Passage::new(self.member.trace.recorder(what), self.number);
         self.work(letters);
         if let Some(parking) = self.member.parking.clone() {
             self.park(&parking);
@@ -151,6 +158,8 @@ impl Lane {
     fn read_mail(&mut self, mail: Mail) {
         match mail {
             Mail::Event(RelayEvent::Route(route)) => {
+                self.passage.route(&route);
+                self.handle.note_peers(&route);
                 self.address = route.downstream.map(|(_, epoch, address)| (epoch, address));
                 self.expected = route.upstream.map(|(_, epoch)| epoch);
                 self.handle(RelayEvent::Route(route));
@@ -225,12 +234,15 @@ impl Lane {
     fn dial(&self, epoch: u32) {
         let Some((_, address)) = self.address.filter(|(of, _)| *of == epoch) else { return };
         let hop = Hop { copy: self.member.copy, lane: self.number, epoch };
+        let (at, began) = (self.passage.downstream(), self.passage.now());
         let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
         std::thread::spawn(move || {
             let Member { secret, keys, congestion, transport, .. } = &*member;
             let transport = *transport;
             let to = link::Dial { address, hop, secret, keys, congestion, transport };
-            let mail = match link::dial(&to, member.parking.as_deref()) {
+            let dialed = link::dial(&to, member.parking.as_deref());
+            member.trace.took(Stage::Dial, at, began);
+            let mail = match dialed {
                 Ok(stream) => Mail::Down(epoch, stream),
                 Err(error) => {
                     let reason = format!("linking to {address}: {error}");
@@ -279,14 +291,17 @@ impl Lane {
     }
 
     fn feed(&mut self, index: u64, incarnation: u32) {
-        match self.feeder.prepare(index, incarnation) {
+        match self.feeder.prepare(index, incarnation, self.passage.recorder()) {
             Ok(prepared) => {
+                let began = self.passage.begin();
                 let sent = match &self.down {
                     Some((_, stream)) => {
                         write_block(stream, &prepared.header, &prepared.buffer[..prepared.length])
                     }
                     None => Ok(()),
                 };
+                self.passage.fed(began, index, prepared.length);
+                self.member.faults.after_sending(prepared.length);
                 self.feeder.recycle(prepared.buffer);
                 self.after_down(sent);
                 self.handle(RelayEvent::Fed);
@@ -306,17 +321,21 @@ impl Lane {
     fn receive(&mut self, store: Store, forward: bool) {
         let Some((frame, header)) = self.header.take() else { return };
         let length = frame.length as usize + if frame.sealed { TAG_LEN } else { 0 };
+        let waits = self.passage.now();
         let mut buffer = match store {
             Store::No => None,
             Store::IfRoom => self.member.pool.try_take(),
             Store::Yes => self.member.pool.take(),
         };
+        self.passage.waited(Stage::WaitBuffer, waits);
         let Some((_, up)) = &self.up else { return };
         let down = self.down.as_ref().filter(|_| forward).map(|(_, stream)| stream);
+        let began = self.passage.begin();
         let mut down_error = down.and_then(|mut down| down.write_all(&header).err());
         let onward = down.filter(|_| down_error.is_none());
         let keep = buffer.as_mut().map(|buffer| &mut buffer[..length]);
-        let moved = self.conduit.transfer(up, onward, keep, length);
+        let moved = self.conduit.transfer(up, onward, keep, length, &mut self.passage);
+        self.passage.passed(began, frame.index, length, onward.is_some());
         down_error = down_error.or(moved.down_error);
         if let Some(error) = down_error {
             self.lose_down(break_reason(&error));
@@ -353,10 +372,15 @@ impl Lane {
         let down = self.down.as_ref().map(|(_, stream)| stream.as_fd());
         let fds: Vec<_> = std::iter::once(self.handle.wake.as_fd()).chain(up).chain(down).collect();
         let (has_up, has_down) = (up.is_some(), down.is_some());
+        let awaited = self.awaited(has_up && !up_over, held);
+        let began = self.passage.now();
         // Waiting for the node's own stream is waiting for its writer, as waiting for a buffer is.
         let since = held.then(|| self.member.pool.begin_waiting());
         let ready = event::wait_readable(&fds, more.then_some(Duration::ZERO));
         since.into_iter().for_each(|since| self.member.pool.end_waiting(since));
+        if let (Some(stage), false) = (awaited, more || at_rest) {
+            self.passage.waited(stage, began);
+        }
         self.handle.at_rest.store(false, Ordering::SeqCst);
         let ready = ready?;
         if self.member.is_closing() {
@@ -372,6 +396,20 @@ impl Lane {
             }
         }
         Ok(())
+    }
+
+    /// What the lane lacks while it waits: a buffer, its upstream or the upstream's next block, its
+    /// downstream.
+    fn awaited(&self, reads: bool, held: bool) -> Option<Stage> {
+        if held {
+            Some(Stage::WaitBuffer)
+        } else if reads || (self.up.is_none() && self.expected.is_some()) {
+            Some(Stage::WaitUpstream)
+        } else if self.down.is_none() && self.address.is_some() {
+            Some(Stage::WaitDownstream)
+        } else {
+            None
+        }
     }
 
     /// What comes from upstream when all of this copy has come is the next copy's greeting: the

@@ -1,7 +1,7 @@
 //! One node's part in one copy: what its threads share.
 
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -9,12 +9,15 @@ use garland_core::plan::{Layout, NodeId};
 use garland_core::proto::{
     Copy, Keys, LaneReport, LinkSide, RelayEvent, Report, Route, Secret, Sink,
 };
+use garland_core::trace::{Direction, NONE};
 use garland_sys::event::Wake;
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
 use crate::parking::Parking;
 use crate::pool::{self, Pool};
+use crate::recorder::Collector;
+use crate::stall::Faults;
 use crate::store::Store;
 use crate::writing::Writing;
 
@@ -55,6 +58,9 @@ pub struct LaneHandle {
     /// Second descriptors of the links in use, to end a transfer that hangs in one.
     up: Mutex<Option<(u32, TcpStream)>>,
     down: Mutex<Option<(u32, TcpStream)>>,
+    /// The places in the plan of the nodes that these lead to.
+    up_peer: AtomicU16,
+    down_peer: AtomicU16,
     /// Blocks received.
     pub received: AtomicU64,
     /// The thread waits, and nothing is under way on its links or will be: they needn't be cut.
@@ -91,6 +97,10 @@ pub struct Member {
     pub transport: Transport,
     /// Where links come from and go to that outlive the copy; the head has none.
     pub parking: Option<Arc<Parking>>,
+    /// What happens, as it is noted.
+    pub trace: Arc<Collector>,
+    /// What goes wrong here on purpose.
+    pub faults: Faults,
     /// CPU nanoseconds that the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
@@ -122,6 +132,10 @@ pub struct Membership {
     pub transport: Transport,
     /// Where links come from and go to that outlive the copy.
     pub parking: Option<Arc<Parking>>,
+    /// Where what happens is noted.
+    pub trace: Arc<Collector>,
+    /// What goes wrong here on purpose.
+    pub faults: Faults,
     /// Who is told.
     pub notices: Box<dyn Fn(Notice) + Send + Sync>,
 }
@@ -148,6 +162,8 @@ impl Member {
             congestion: parts.congestion,
             transport: parts.transport,
             parking: parts.parking,
+            trace: parts.trace,
+            faults: parts.faults,
             cpu_before_ns: clock::cpu_ns(),
             sink: Mutex::new(sink),
             notices: parts.notices,
@@ -241,6 +257,16 @@ impl Member {
         self.lanes.get()?.get(usize::from(number))
     }
 
+    /// Asks the kernel for its counters, if it is time for it.
+    pub fn sample(&self) {
+        self.trace.sample(self.lanes.get().map_or(&[], Vec::as_slice));
+    }
+
+    /// Asks the kernel for its counters at once.
+    pub fn sample_now(&self) {
+        self.trace.sample_now(self.lanes.get().map_or(&[], Vec::as_slice));
+    }
+
     /// Lets all lanes but one look again whether they may go on.
     pub fn wake_others(&self, number: u16) {
         let lanes = (0..).zip(self.lanes.get().into_iter().flatten());
@@ -280,10 +306,17 @@ impl LaneHandle {
     pub fn new() -> std::io::Result<(Arc<Self>, Receiver<Mail>)> {
         let (mail, letters) = channel();
         let wake = Wake::new()?;
-        let (up, down) = (Mutex::new(None), Mutex::new(None));
-        let received = AtomicU64::new(0);
-        let at_rest = AtomicBool::new(false);
-        Ok((Arc::new(Self { mail, wake, up, down, received, at_rest }), letters))
+        let handle = Self {
+            mail,
+            wake,
+            up: Mutex::new(None),
+            down: Mutex::new(None),
+            up_peer: AtomicU16::new(NONE),
+            down_peer: AtomicU16::new(NONE),
+            received: AtomicU64::new(0),
+            at_rest: AtomicBool::new(false),
+        };
+        Ok((Arc::new(handle), letters))
     }
 
     /// Tells the lane's thread; a thread that has ended needs no telling.
@@ -296,6 +329,30 @@ impl LaneHandle {
     pub fn note(&self, side: LinkSide, link: Option<(u32, &TcpStream)>) {
         let second = link.and_then(|(epoch, stream)| Some((epoch, stream.try_clone().ok()?)));
         *self.side(side) = second;
+    }
+
+    /// Notes whom the lane's links lead to.
+    pub fn note_peers(&self, route: &Route) {
+        let place = |id: NodeId| u16::try_from(id.0).unwrap_or(NONE);
+        let up = route.upstream.map_or(NONE, |(id, _)| place(id));
+        let down = route.downstream.map_or(NONE, |(id, ..)| place(id));
+        self.up_peer.store(up, Ordering::Relaxed);
+        self.down_peer.store(down, Ordering::Relaxed);
+    }
+
+    /// Asks something about the link in use on one side, if there is one: whom it leads to, and
+    /// the answer.
+    pub fn ask<T>(
+        &self,
+        direction: Direction,
+        question: impl FnOnce(&TcpStream) -> T,
+    ) -> Option<(u16, T)> {
+        let (link, peer) = match direction {
+            Direction::Up => (self.side(LinkSide::Up), &self.up_peer),
+            Direction::Down => (self.side(LinkSide::Down), &self.down_peer),
+        };
+        let answer = link.as_ref().map(|(_, stream)| question(stream))?;
+        Some((peer.load(Ordering::Relaxed), answer))
     }
 
     fn cut_others(&self, route: &Route) {

@@ -2,6 +2,7 @@
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, Verdict};
+use garland_core::trace::Trace;
 use garland_sys::clock;
 
 /// When what happened, in monotonic nanoseconds. What never happened has the time of the next thing
@@ -54,6 +55,8 @@ pub struct Outcome {
     pub bad_frames: Vec<BadFrame>,
     /// The user gave up.
     pub interrupted: bool,
+    /// What was noted of it: by the head, then by every node that handed it over.
+    pub traces: Vec<Trace>,
 }
 
 /// The moments as they come.

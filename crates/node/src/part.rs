@@ -3,8 +3,11 @@
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use garland_core::proto::{Begin, Copy, FromAgent, RelayEvent, Sink};
+use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
+use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 
 use crate::agent::{Agent, Expected};
@@ -12,7 +15,9 @@ use crate::budget::{Busy, Share};
 use crate::feed::StoreFeeder;
 use crate::lane::{Lane, LaneParts};
 use crate::member::{LaneHandle, Mail, Member, Membership, Notice};
+use crate::recorder::{At, Budget, Collector};
 use crate::session::Session;
+use crate::stall::Faults;
 use crate::store;
 use crate::writer;
 
@@ -48,6 +53,7 @@ impl Part {
         begin: Begin,
         share: Option<Share>,
     ) -> Result<Self, Refusal> {
+        let began = clock::now_ns();
         begin.check().map_err(|reason| format!("the head's plan: {reason}"))?;
         let tag: String = begin.copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
         let memory = Member::memory(begin.layout, begin.lanes.len());
@@ -63,6 +69,10 @@ impl Part {
             Sink::new(begin.layout, store.is_holder())
         };
         let (copy, teller) = (begin.copy, Arc::clone(session));
+        let place = begin.me.0;
+        let trace = Collector::new(Budget::of(&begin), copy, place, began, store.device());
+        let faults = Faults::new(&begin.injections);
+        let late = faults.control();
         let member = Arc::new_cyclic(|member: &std::sync::Weak<Member>| {
             let member = member.clone();
             let report = move || member.upgrade().map(|m| m.report()).unwrap_or_default();
@@ -77,13 +87,21 @@ impl Part {
                 congestion: begin.congestion.clone(),
                 transport: Transport::mptcp_if(begin.mptcp),
                 parking: agent.parking().cloned(),
-                notices: Box::new(move |notice| teller.send(&to_message(copy, notice, &report))),
+                trace: Arc::clone(&trace),
+                faults,
+                notices: Box::new(move |notice| {
+                    let message = to_message(copy, notice, &report);
+                    let answer = matches!(message, FromAgent::Complete(..));
+                    teller.send_after(if answer { late } else { Duration::ZERO }, message);
+                }),
             })
         });
         let threads = start_lanes(agent, &member, &begin)
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
         agent.expect(copy, Expected::Member(Arc::clone(&member)));
         begin.routes.into_iter().for_each(|route| member.route(route));
+        trace.took(Stage::SetUp, At::HERE, began);
+        member.sample_now();
         Ok(Self { member, threads, finishing: Mutex::new(None), _share: share })
     }
 
@@ -109,25 +127,37 @@ impl Part {
     pub fn commit(&self, session: &Arc<Session>, root: [u8; 32]) {
         let (member, session) = (Arc::clone(&self.member), Arc::clone(session));
         let thread = std::thread::spawn(move || {
+            let began = member.trace.now();
             let same = {
                 let sink = member.sink();
                 sink.is_complete() && sink.root() == Some(root)
             };
             let result = match same {
-                true => member.store.commit().map_err(|error| error.to_string()),
+                true => {
+                    if let Some(longer) = member.faults.fsync() {
+                        member.trace.time(Stage::Fsync, || std::thread::sleep(longer));
+                    }
+                    member.store.commit(&member.trace).map_err(|error| error.to_string())
+                }
                 false => Err("the head's digest is not that of the blocks held".to_owned()),
             };
-            session.send(&match result {
+            let at = At { block: Exchange::Commit.number(), ..At::HERE };
+            member.trace.took(Stage::Control, at, began);
+            let answer = match result {
                 Ok(()) => FromAgent::Committed(member.copy, member.report()),
                 Err(reason) => FromAgent::Failed(member.copy, reason),
-            });
+            };
+            session.send_after(member.faults.control(), answer);
         });
         *self.finishing.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
     }
 
-    /// Ends the part: threads joined, what isn't committed removed.
-    pub fn end(self, agent: &Agent) {
+    /// Ends the part: threads joined, what isn't committed removed. Gives what was noted of it, in
+    /// parcels; none if nothing was.
+    pub fn end(self, agent: &Agent) -> Vec<Vec<u8>> {
+        let began = self.member.trace.now();
         agent.leave(self.member.copy);
+        self.member.sample_now();
         self.member.close();
         let finishing = self.finishing.into_inner().unwrap_or_else(PoisonError::into_inner);
         for thread in self.threads.into_iter().chain(finishing) {
@@ -135,6 +165,13 @@ impl Part {
             let _ = thread.join();
         }
         self.member.store.abandon();
+        let at = At { block: Exchange::Close.number(), ..At::HERE };
+        self.member.trace.took(Stage::Control, at, began);
+        if !self.member.trace.is_on() {
+            return Vec::new();
+        }
+        let trace = self.member.trace.finish();
+        parcels(&trace.origin, &trace.records, PARCEL_MAX)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use garland_core::proto::{
@@ -79,6 +79,18 @@ impl Session {
             // Half a message can't be mended: end the channel.
             let _ = stream.shutdown(Shutdown::Both);
         }
+    }
+
+    /// Sends a message later, from a thread of its own; at once if `late` is nothing.
+    pub fn send_after(self: &Arc<Self>, late: Duration, message: FromAgent) {
+        if late.is_zero() {
+            return self.send(&message);
+        }
+        let session = Arc::clone(self);
+        std::thread::spawn(move || {
+            std::thread::sleep(late);
+            session.send(&message);
+        });
     }
 
     /// Waits for the next message.

@@ -10,11 +10,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use garland_core::plan::LaneBlocks;
 use garland_core::proto::{TAG_LEN, content_digest};
+use garland_core::trace::Stage;
 use thiserror::Error;
 
 use crate::feed::{FeedError, Feeder, Packer, Prepared};
 use crate::member::Member;
 use crate::pace::Pace;
+use crate::recorder::{At, Recorder};
 use crate::store::reason;
 
 /// Bytes that are made ready ahead of the sender.
@@ -121,6 +123,12 @@ impl Source {
         Identity::of(&self.file).is_ok_and(|now| now == self.identity)
     }
 
+    /// The number of the device that it is on.
+    #[must_use]
+    pub fn device(&self) -> Option<u64> {
+        self.file.metadata().ok().map(|stat| stat.dev())
+    }
+
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
         let length = bytes.len();
         let mut read = || self.file.read_exact_at(bytes, offset);
@@ -204,7 +212,26 @@ impl SourceFeeder {
 }
 
 impl Feeder for SourceFeeder {
-    fn prepare(&mut self, index: u64, incarnation: u32) -> Result<Prepared, FeedError> {
+    fn prepare(
+        &mut self,
+        index: u64,
+        incarnation: u32,
+        recorder: &mut Recorder,
+    ) -> Result<Prepared, FeedError> {
+        let (at, began) = (At::block(self.shared.lane, index), recorder.now());
+        let prepared = self.take(index, incarnation);
+        recorder.took(Stage::WaitUpstream, at, began, 0);
+        prepared
+    }
+
+    fn recycle(&mut self, buffer: Vec<u8>) {
+        self.shared.lock().spare.push(buffer);
+    }
+}
+
+impl SourceFeeder {
+    /// The block `index`; waits until a worker has made it ready.
+    fn take(&self, index: u64, incarnation: u32) -> Result<Prepared, FeedError> {
         let shared = &self.shared;
         let place = shared.blocks.ordinal(index).unwrap_or(0);
         let mut state = shared.lock();
@@ -224,10 +251,6 @@ impl Feeder for SourceFeeder {
             state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
-
-    fn recycle(&mut self, buffer: Vec<u8>) {
-        self.shared.lock().spare.push(buffer);
-    }
 }
 
 impl Drop for SourceFeeder {
@@ -244,8 +267,13 @@ impl Drop for SourceFeeder {
 impl Shared {
     fn work(&self) {
         let mut packer = Packer::new(&self.member, self.lane);
+        let mut recorder = self.member.trace.recorder(Stage::Read);
+        let mut began = recorder.now();
         while let Some((place, incarnation, buffer)) = self.claim() {
-            let prepared = self.make(&mut packer, self.blocks.index(place), incarnation, buffer);
+            let index = self.blocks.index(place);
+            recorder.took(Stage::WaitBuffer, At::block(self.lane, index), began, 0);
+            let prepared = self.make(&mut packer, &mut recorder, index, incarnation, buffer);
+            began = recorder.now();
             let mut state = self.lock();
             if state.incarnation == incarnation && place >= state.wanted {
                 state.ready.insert(place, prepared);
@@ -277,19 +305,26 @@ impl Shared {
     fn make(
         &self,
         packer: &mut Packer,
+        recorder: &mut Recorder,
         index: u64,
         incarnation: u32,
         mut buffer: Vec<u8>,
     ) -> Result<Prepared, FeedError> {
         let layout = self.member.layout;
         let length = layout.block_length(index) as usize;
+        let (at, began) = (At::block(self.lane, index), recorder.now());
         self.source.read(layout.offset(index), &mut buffer[..length])?;
+        self.member.faults.after_reading(length);
+        let began = recorder.took(Stage::Read, at, began, length);
         let content = content_digest(&buffer[..length]);
         self.member
             .sink()
             .learn(index, content)
             .map_err(|_| FeedError::Changed(self.source.path.display().to_string()))?;
-        Ok(packer.pack(&self.member.keys, index, incarnation, content, buffer, length))
+        let keys = &self.member.keys;
+        let prepared = packer.pack(keys, index, incarnation, content, buffer, length);
+        recorder.took(Stage::Seal, at, began, length);
+        Ok(prepared)
     }
 
     fn lock(&self) -> MutexGuard<'_, Ahead> {

@@ -6,9 +6,11 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
 use garland_core::proto::{FRAME_LEN, Frame, Keys, Landing, RelayEvent};
+use garland_core::trace::Stage;
 use garland_sys::clock;
 
 use crate::member::{Mail, Member, Notice};
+use crate::recorder::{At, Recorder};
 use crate::store::reason;
 
 /// A block that has come in whole.
@@ -28,25 +30,37 @@ pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
     member.writing.begin();
     let mut keys = Keys::new(&member.secret, member.copy);
     let mut turns = member.store.is_ordered().then(Turns::default);
+    let mut recorder = member.trace.recorder(Stage::Write);
+    let mut began = recorder.now();
     for mut arrived in arrivals {
-        if !open(member, &mut keys, &mut arrived) {
+        let now = recorder.now();
+        recorder.note(At::HERE.of(arrived.frame.index).span(Stage::WaitUpstream, began, now));
+        let opened = open(member, &mut keys, &mut arrived);
+        began = recorder.took(Stage::Open, at(&arrived.frame), now, arrived.frame.length as usize);
+        if !opened {
             member.pool.give(arrived.buffer);
             land(member, &arrived.frame, Landing::Changed);
             continue;
         }
         let Some(turns) = &mut turns else {
-            if !write(member, arrived) {
+            if !write(member, &mut recorder, arrived) {
                 return;
             }
+            began = recorder.now();
             continue;
         };
         turns.enter(member, arrived);
         while let Some(arrived) = turns.next() {
-            if !write(member, arrived) {
+            if !write(member, &mut recorder, arrived) {
                 return;
             }
+            began = recorder.now();
         }
     }
+}
+
+fn at(frame: &Frame) -> At {
+    At::block(frame.lane, frame.index)
 }
 
 /// A stream's blocks that are here before their turn. The sink lets in no more than there are
@@ -84,11 +98,17 @@ fn open(member: &Member, keys: &mut Keys, arrived: &mut Arrived) -> bool {
 }
 
 /// Writes an opened block; says whether the store took it.
-fn write(member: &Member, arrived: Arrived) -> bool {
+fn write(member: &Member, recorder: &mut Recorder, arrived: Arrived) -> bool {
     let Arrived { frame, buffer, .. } = arrived;
     let bytes = &buffer[..frame.length as usize];
     let offset = member.layout.offset(frame.index);
-    let written = member.writing.measure(|| member.store.write_at(offset, bytes));
+    let began = recorder.now();
+    let written = member.writing.measure(|| {
+        let written = member.store.write_at(offset, bytes);
+        member.faults.after_writing(bytes.len());
+        written
+    });
+    recorder.took(Stage::Write, at(&frame), began, bytes.len());
     if let Err(error) = written {
         let reason = format!("writing {}: {}", member.store.name(), reason(&error));
         member.tell(Notice::Failed(reason));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use garland_core::proto::ClockFault;
 
 use super::{DEFAULT_LAB, Launch, RelayName};
 
@@ -63,6 +64,9 @@ pub struct Agent {
     /// Bytes per second of an emulated node's disk.
     #[arg(long, value_name = "RATE")]
     pub disk: Option<u64>,
+    /// What is wrong with its clock on purpose.
+    #[arg(long, value_name = "FAULT", allow_hyphen_values = true)]
+    pub clock: Option<ClockFault>,
     /// Leave whoever started it behind, and write complaints to a file.
     #[arg(long)]
     pub detach: bool,

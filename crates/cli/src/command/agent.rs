@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
+use garland_core::proto::ClockFault;
 use garland_node::{AgentConfig, ReadyLine, RelayPath, run_agent};
+use garland_sys::clock::{self, Skew};
 use garland_sys::mptcp::Transport;
 use garland_sys::random;
 
@@ -24,6 +26,10 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
     // The terminal's Ctrl-C is for the command that started this agent, which then says goodbye
     // properly. A process that leads a session already can't leave it, and needn't.
     let _ = garland_sys::process::leave_session();
+    if let Some(fault) = agent.clock {
+        let ClockFault { offset_ns, drift_ppb, step } = fault;
+        clock::skew(Skew { offset_ns, drift_ppb, step });
+    }
     let config = AgentConfig {
         root: agent.root.clone(),
         controllers: agent

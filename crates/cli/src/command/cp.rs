@@ -8,11 +8,12 @@ use garland_core::plan::{Layout, Order, Plan, chain_order};
 use garland_core::proto::{Destination, Policy};
 use garland_core::units::bytes;
 use garland_lab::Lab;
-use garland_node::{CopyJob, Source, run_copy};
+use garland_node::{CopyJob, Source, Tracing, run_copy};
 use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
 
 use super::copy_result::CopyResult;
 use super::ends;
+use super::injections::Injections;
 use crate::args::{Args, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
@@ -42,6 +43,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let source = Arc::new(source.on_disk_of(disk));
     let lanes = found.as_ref().map(Lab::lanes);
     let (plan, nodes) = make_plan(&inventory, cp, &source, nodes, lanes)?;
+    let injections = Injections::parse(&cp.inject, &plan)?;
     if let Some(file) = &cp.save_plan {
         let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
         std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))?;
@@ -55,6 +57,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let muster = Muster {
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: cp.quiet || args.json,
+        clocks: &injections.clocks,
         ..Muster::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
@@ -73,6 +76,9 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         congestion: congestion.clone(),
         transport,
         policy: Policy::for_nodes(nodes.len()),
+        tracing: (!cp.no_trace)
+            .then(|| Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() }),
+        injections: injections.faults,
     };
     let mut bars = Bars::new(&plan, cp.quiet || args.json).silent(cp.quiet);
     let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(now));
@@ -80,6 +86,10 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let outcome = copied.or_nothing("copying")?;
     let patience = if outcome.interrupted { HURRY } else { FAREWELL };
     fleet.children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
+    if let Err(failure) = run.keep_traces(&places, &outcome.traces) {
+        // The copy is as good without.
+        eprintln!("this run has no whole trace: {failure}");
+    }
     let names: Vec<&str> = congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, &plan, &outcome, phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())

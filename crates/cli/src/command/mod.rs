@@ -11,6 +11,7 @@ mod disk_tables;
 mod down;
 mod ends;
 mod exec;
+mod injections;
 mod lab;
 mod lab_result;
 mod lab_run;

@@ -18,6 +18,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
 
+use garland_core::proto::ClockFault;
 use garland_node::ReadyLine;
 
 pub use child::{FAREWELL, HURRY, LaunchedChild, Starting};
@@ -47,6 +48,8 @@ pub struct Orders {
     pub mptcp: bool,
     /// Bytes per second of the node's disk, where a lab says so.
     pub disk: Option<u64>,
+    /// What is wrong with the node's clock on purpose.
+    pub clock: Option<ClockFault>,
     /// Stay for so many seconds without anything to do, beyond the command that started it.
     pub stay: Option<u64>,
     /// How long the user wants them.
@@ -68,6 +71,9 @@ impl Orders {
         }
         if let Some(rate) = self.disk {
             arguments.extend(["--disk".to_owned(), rate.to_string()]);
+        }
+        if let Some(fault) = self.clock {
+            arguments.extend(["--clock".to_owned(), fault.to_string()]);
         }
         if let Some(seconds) = self.stay {
             arguments.extend(["--stay".to_owned(), seconds.to_string()]);

@@ -244,6 +244,7 @@ mod tests {
                 relay: RelayName::Copy,
                 mptcp: false,
                 disk: None,
+                clock: None,
                 stay: None,
                 will: Will::default(),
             };

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::disk::{DiskEvent, DiskOrder};
 use super::frame::Copy;
+use super::injection::Injection;
 use super::probe::{Finding, Meeting};
 use super::seal::Secret;
 use super::survey::{SurveyAnswer, SurveyOrder};
@@ -72,6 +73,10 @@ pub struct Begin {
     pub congestion: Vec<String>,
     /// Whether new data links ask for MPTCP.
     pub mptcp: bool,
+    /// How many records the node's trace of the copy may have; 0 keeps none.
+    pub trace: u32,
+    /// Known faults to show, so that what explains copies can be tested on them.
+    pub injections: Vec<Injection>,
 }
 
 /// From the head to an agent.
@@ -111,6 +116,8 @@ pub enum ToAgent {
     EndProbe(Copy),
     /// Test the disk under a path; the test ends with this channel at the latest.
     Disk(DiskOrder),
+    /// What time is it? Asked at this time of the head's clock; answered before anything else.
+    Clock(u64),
 }
 
 /// Which side of a node a link is on.
@@ -220,6 +227,12 @@ pub enum FromAgent {
     ProbeEnded(Copy, Option<String>),
     /// How the disk's test goes.
     Disk(DiskEvent),
+    /// What time it is: when the head asked, by its clock; when the question came and when it was
+    /// answered, by the agent's.
+    Clock(u64, u64, u64),
+    /// A parcel of what was noted of a copy that has been closed (nothing where nothing was), and
+    /// whether more follow.
+    Trace(Copy, Vec<u8>, bool),
 }
 
 /// The most lanes a copy may have.
@@ -227,6 +240,9 @@ const LANES_MAX: usize = 64;
 
 /// The most blocks a copy may have: their digests take 32 bytes each on every node.
 const BLOCKS_MAX: u64 = 1 << 24;
+
+/// The most records that a head may ask an agent to keep of a copy: some 450 KiB of its memory.
+pub const TRACE_MAX: u32 = 8192;
 
 impl Begin {
     /// Whether an agent can take part without harm: every number from the wire is bounded before
@@ -249,6 +265,9 @@ impl Begin {
         }
         if self.routes.iter().any(|route| usize::from(route.lane) >= self.lanes.len()) {
             return Err("a route is for a lane that isn't there".to_owned());
+        }
+        if self.trace > TRACE_MAX {
+            return Err(format!("{} records of trace: allowed are {TRACE_MAX}", self.trace));
         }
         Ok(())
     }
@@ -303,7 +322,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..24_u8) {
+        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..26_u8) {
             for bytes in [bytes.clone(), [&[kind], &bytes[..]].concat()] {
                 if let Some(message) = ToAgent::parse(&bytes) {
                     let again = message.to_bytes();

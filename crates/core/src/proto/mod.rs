@@ -6,6 +6,7 @@ mod channel;
 mod disk;
 mod frame;
 mod head;
+mod injection;
 mod message;
 mod probe;
 mod relay;
@@ -24,8 +25,12 @@ pub use disk::{
 };
 pub use frame::{Copy, FRAME_LEN, Frame, FrameError, Kind};
 pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Verdict};
+pub use injection::{
+    ClockFault, FORM as INJECTION_FORM, Injection, Stall, Wanted, parse_injection,
+};
 pub use message::{
-    Begin, Destination, FromAgent, LaneReport, LinkSide, NodeAddress, Report, Route, ToAgent,
+    Begin, Destination, FromAgent, LaneReport, LinkSide, NodeAddress, Report, Route, TRACE_MAX,
+    ToAgent,
 };
 pub use probe::{
     Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT, PingKind,

@@ -4,7 +4,7 @@ use super::stage::Stage;
 /// Kinds of spans that are told apart while merging; the spans of further ones stay as they are.
 const KINDS: usize = 64;
 
-/// Makes room among spans in the order of their begins: neighbors of one stage, lane, peer and
+/// Makes room among spans that are about in the order of their begins: neighbors of one stage, lane, peer and
 /// thread become one while they are for at most `most` blocks together. Begin of the first, end of
 /// the last, sums of the rest: totals stay right, and what is merged is merged evenly over the
 /// whole copy as long as `most` grows only when it has to. Stages that aren't of blocks are merged
@@ -51,6 +51,7 @@ impl Kind {
 }
 
 fn merge(first: &mut Span, next: &Span) {
+    first.begin_ns = first.begin_ns.min(next.begin_ns);
     first.end_ns = first.end_ns.max(next.end_ns);
     first.busy_ns = first.busy_ns.saturating_add(next.busy_ns);
     first.bytes = first.bytes.saturating_add(next.bytes);
@@ -86,7 +87,9 @@ mod tests {
     #[test]
     fn neighbors_become_one_and_their_sums_stay() {
         let mut spans: Vec<Span> = (0..8)
-            .flat_map(|at| [span(Stage::Receive, 0, 100 * at, 10), span(Stage::Relay, 2, 100 * at + 10, 20)])
+            .flat_map(|at| {
+                [span(Stage::Receive, 0, 100 * at, 10), span(Stage::Relay, 2, 100 * at + 10, 20)]
+            })
             .collect();
         condense(&mut spans, 2, false);
         assert_eq!(spans.len(), 8);

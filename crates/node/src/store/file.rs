@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use garland_core::trace::Stage;
 use garland_sys::confine::Root;
 use garland_sys::process;
 use rustix::fs::{
@@ -19,6 +20,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::{Store, StoreError};
+use crate::recorder::Collector;
 
 /// The end of a partial file's name; its beginning is a dot and the final name.
 const PARTIAL: &str = ".garland-part";
@@ -119,7 +121,23 @@ impl FileStore {
         Ok(file)
     }
 
-    fn finish(&self) -> io::Result<()> {
+    fn finish(&self, trace: &Collector) -> io::Result<()> {
+        trace.time(Stage::Commit, || self.dress())?;
+        if self.fsync {
+            trace.time(Stage::Fsync, || self.file.sync_all())?;
+        }
+        trace.time(Stage::Commit, || {
+            renameat(&self.folder, &self.partial, &self.folder, &self.name)
+        })?;
+        self.committed.store(true, Ordering::Release);
+        if self.fsync {
+            trace.time(Stage::Fsync, || rustix::fs::fsync(&self.folder))?;
+        }
+        Ok(())
+    }
+
+    /// Gives the file its mode and times.
+    fn dress(&self) -> io::Result<()> {
         let mode = match self.times {
             Some((seconds, nanos)) => {
                 let time = Timespec { tv_sec: seconds, tv_nsec: nanos.into() };
@@ -128,16 +146,7 @@ impl FileStore {
             }
             None => self.mode & 0o777 & !process::umask(),
         };
-        fchmod(&self.file, Mode::from_raw_mode(mode))?;
-        if self.fsync {
-            self.file.sync_all()?;
-        }
-        renameat(&self.folder, &self.partial, &self.folder, &self.name)?;
-        self.committed.store(true, Ordering::Release);
-        if self.fsync {
-            rustix::fs::fsync(&self.folder)?;
-        }
-        Ok(())
+        Ok(fchmod(&self.file, Mode::from_raw_mode(mode))?)
     }
 }
 
@@ -150,8 +159,8 @@ impl Store for FileStore {
         self.file.read_exact_at(bytes, offset)
     }
 
-    fn commit(&self) -> Result<(), StoreError> {
-        self.finish().map_err(|error| StoreError::path("finishing", &self.path, &error))
+    fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
+        self.finish(trace).map_err(|error| StoreError::path("finishing", &self.path, &error))
     }
 
     fn abandon(&self) {
@@ -171,6 +180,10 @@ impl Store for FileStore {
 
     fn name(&self) -> String {
         self.path.display().to_string()
+    }
+
+    fn device(&self) -> Option<u64> {
+        fstat(&self.file).ok().map(|stat| stat.st_dev)
     }
 }
 
@@ -226,7 +239,14 @@ pub fn partial_name(name: &OsStr, tag: &str) -> OsString {
 
 #[cfg(test)]
 mod tests {
+    use garland_core::proto::Copy;
+
     use super::*;
+    use crate::recorder::Budget;
+
+    fn nothing_noted() -> std::sync::Arc<Collector> {
+        Collector::new(Budget::NOTHING, Copy([0; 16]), 1, 0, None)
+    }
 
     fn folder(test: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("garland-file-{test}-{}", std::process::id()));
@@ -250,7 +270,7 @@ mod tests {
         let file = FileStore::create(&root, b"/x", b"s", 3, "t1").unwrap();
         file.write_at(0, b"new").unwrap();
         assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"a longer old file");
-        file.commit().unwrap();
+        file.commit(&nothing_noted()).unwrap();
         drop(file);
         assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"new");
         assert_eq!(names(&dir), ["x"]);

@@ -14,6 +14,7 @@ use garland_sys::confine::Root;
 use thiserror::Error;
 
 use crate::pace::Pace;
+use crate::recorder::Collector;
 
 /// A sink's bytes. Blocks may be written from several threads at once, each once.
 pub trait Store: Send + Sync {
@@ -21,8 +22,9 @@ pub trait Store: Send + Sync {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Reads back bytes that were written.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
-    /// Makes what was written appear, whole. Called once, after the last block.
-    fn commit(&self) -> Result<(), StoreError>;
+    /// Makes what was written appear, whole, and notes what that took. Called once, after the last
+    /// block.
+    fn commit(&self, trace: &Collector) -> Result<(), StoreError>;
     /// Removes what was written, unless it was committed.
     fn abandon(&self);
     /// Whether what was written can be read back.
@@ -31,6 +33,10 @@ pub trait Store: Send + Sync {
     fn is_ordered(&self) -> bool;
     /// What it is, for messages.
     fn name(&self) -> String;
+    /// The number of the device that it is on, if it is on one.
+    fn device(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Why bytes can't be put where they should go.

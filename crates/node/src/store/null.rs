@@ -3,6 +3,7 @@
 use std::io;
 
 use super::{Store, StoreError};
+use crate::recorder::Collector;
 
 /// Holds nothing.
 pub struct NullStore;
@@ -16,7 +17,7 @@ impl Store for NullStore {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    fn commit(&self) -> Result<(), StoreError> {
+    fn commit(&self, _: &Collector) -> Result<(), StoreError> {
         Ok(())
     }
 

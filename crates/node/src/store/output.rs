@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::{Store, StoreError};
+use crate::recorder::Collector;
 
 /// Passes bytes on as they come.
 pub struct OutputStore;
@@ -16,7 +17,7 @@ impl Store for OutputStore {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    fn commit(&self) -> Result<(), StoreError> {
+    fn commit(&self, _: &Collector) -> Result<(), StoreError> {
         io::stdout().flush().map_err(|error| StoreError::Path {
             operation: "writing to",
             path: self.name(),

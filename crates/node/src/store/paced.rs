@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Store, StoreError};
 use crate::pace::Pace;
+use crate::recorder::Collector;
 
 /// What goes to the store and comes from it takes the disk's time.
 pub struct PacedStore {
@@ -28,8 +29,8 @@ impl Store for PacedStore {
         self.disk.pass(bytes.len(), || self.store.read_at(offset, bytes))
     }
 
-    fn commit(&self) -> Result<(), StoreError> {
-        self.store.commit()
+    fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
+        self.store.commit(trace)
     }
 
     fn abandon(&self) {
@@ -46,5 +47,9 @@ impl Store for PacedStore {
 
     fn name(&self) -> String {
         self.store.name()
+    }
+
+    fn device(&self) -> Option<u64> {
+        self.store.device()
     }
 }

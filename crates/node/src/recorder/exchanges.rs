@@ -1,0 +1,39 @@
+//! The head's orders that are answered, and how long the answers took.
+
+use garland_core::plan::NodeId;
+use garland_core::trace::{Exchange, NONE, Stage};
+
+use super::collector::Collector;
+use super::thread::At;
+
+/// When each node was given which order; 0 where none is open.
+#[derive(Debug)]
+pub struct Exchanges(Vec<[u64; 4]>);
+
+impl Exchanges {
+    /// No order yet, to so many nodes.
+    pub fn new(nodes: usize) -> Self {
+        Self(vec![[0; 4]; nodes])
+    }
+
+    /// An order goes out now.
+    pub fn asked(&mut self, id: NodeId, exchange: Exchange, trace: &Collector) {
+        if let Some(open) = self.open(id, exchange) {
+            *open = trace.now();
+        }
+    }
+
+    /// Its answer is here.
+    pub fn answered(&mut self, id: NodeId, exchange: Exchange, trace: &Collector) {
+        let Some(asked_ns) = self.open(id, exchange).map(std::mem::take) else { return };
+        if asked_ns > 0 {
+            let peer = u16::try_from(id.0).unwrap_or(NONE);
+            let at = At { block: exchange.number(), ..At::HERE.with(peer) };
+            trace.took(Stage::Control, at, asked_ns);
+        }
+    }
+
+    fn open(&mut self, id: NodeId, exchange: Exchange) -> Option<&mut u64> {
+        self.0.get_mut(id.index())?.get_mut(exchange.number() as usize)
+    }
+}

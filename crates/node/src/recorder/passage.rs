@@ -1,0 +1,168 @@
+//! What a lane's thread notes: a handful of spans a block, however many slices it came in.
+
+use garland_core::proto::Route;
+use garland_core::trace::{NONE, Span, Stage};
+
+use super::meter::Meter;
+use super::thread::{At, Recorder};
+
+/// A lane's recorder.
+#[derive(Debug, Default)]
+pub struct Passage {
+    recorder: Recorder,
+    lane: u16,
+    /// The upstream's place in the plan.
+    up: u16,
+    /// The downstream's.
+    down: u16,
+    meter: Meter,
+    /// Waiting since the last block: for the upstream, the downstream, a buffer.
+    waits: [Wait; 3],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Wait {
+    begin_ns: u64,
+    busy_ns: u64,
+}
+
+/// When something began: by the clock, and by the thread's CPU time.
+#[derive(Clone, Copy, Debug)]
+pub struct Began {
+    now_ns: u64,
+    cpu_ns: u64,
+}
+
+impl Passage {
+    /// The recorder of the calling thread, which moves the blocks of `lane`.
+    pub fn new(recorder: Recorder, lane: u16) -> Self {
+        let (meter, waits) = (Meter::default(), [Wait::default(); 3]);
+        Self { recorder, lane, up: NONE, down: NONE, meter, waits }
+    }
+
+    /// The lane's hops are these from now on.
+    pub fn route(&mut self, route: &Route) {
+        let place = |id: garland_core::plan::NodeId| u16::try_from(id.0).unwrap_or(NONE);
+        self.up = route.upstream.map_or(NONE, |(id, _)| place(id));
+        self.down = route.downstream.map_or(NONE, |(id, ..)| place(id));
+    }
+
+    /// The lane and the node after this one.
+    pub fn downstream(&self) -> At {
+        At { lane: self.lane, peer: self.down, ..At::HERE }
+    }
+
+    /// The thread's recorder, for what isn't a passage.
+    pub fn recorder(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+
+    /// The time; 0 when nothing is noted.
+    pub fn now(&self) -> u64 {
+        self.recorder.now()
+    }
+
+    /// Now.
+    pub fn begin(&self) -> Began {
+        Began { now_ns: self.recorder.now(), cpu_ns: self.recorder.cpu_ns() }
+    }
+
+    /// The lane has waited since `since_ns`, in which it had nothing else to do.
+    pub fn waited(&mut self, stage: Stage, since_ns: u64) {
+        if !self.recorder.is_on() {
+            return;
+        }
+        let now = self.recorder.now();
+        let Some(wait) = slot(&mut self.waits, stage) else { return };
+        if wait.busy_ns == 0 {
+            wait.begin_ns = since_ns;
+        }
+        wait.busy_ns += now.saturating_sub(since_ns);
+    }
+
+    /// A call took so many bytes from the upstream, since then; gives the time.
+    pub fn received(&mut self, since_ns: u64, bytes: usize) -> u64 {
+        let now = self.recorder.now();
+        self.meter.received(now.saturating_sub(since_ns), bytes);
+        now
+    }
+
+    /// A call gave so many bytes to the downstream, since then; gives the time.
+    pub fn sent(&mut self, since_ns: u64, bytes: usize) -> u64 {
+        let now = self.recorder.now();
+        self.meter.sent(now.saturating_sub(since_ns), bytes);
+        now
+    }
+
+    /// A block has come in (and gone on) since then.
+    pub fn passed(&mut self, began: Began, index: u64, bytes: usize, onward: bool) {
+        if !self.recorder.is_on() {
+            return;
+        }
+        let end = self.begin();
+        let parts = self.meter.part(end.cpu_ns.saturating_sub(began.cpu_ns));
+        let at = At::block(self.lane, index);
+        let (up, down) = (at.with(self.up), at.with(self.down));
+        let bytes = bytes as u64;
+        self.note_waits(at, (began.now_ns, end.now_ns), (parts.wait_up_ns, parts.wait_down_ns));
+        let whole = |stage, at: At, busy_ns: u64| {
+            let span = at.span(stage, began.now_ns, end.now_ns);
+            Span { busy_ns: busy_ns.min(span.busy_ns), bytes, ..span }
+        };
+        self.recorder.note(whole(Stage::Receive, up, parts.receive_ns));
+        if onward {
+            self.recorder.note(whole(Stage::Relay, down, parts.relay_ns));
+        }
+    }
+
+    /// A block of this node's own has gone to the downstream since then.
+    pub fn fed(&mut self, began: Began, index: u64, bytes: usize) {
+        if !self.recorder.is_on() {
+            return;
+        }
+        let end = self.begin();
+        let spent_ns = end.now_ns.saturating_sub(began.now_ns);
+        let busy_ns = end.cpu_ns.saturating_sub(began.cpu_ns).min(spent_ns);
+        let at = At::block(self.lane, index);
+        self.note_waits(at, (began.now_ns, end.now_ns), (0, spent_ns - busy_ns));
+        let span = at.with(self.down).span(Stage::Send, began.now_ns, end.now_ns);
+        self.recorder.note(Span { busy_ns, bytes: bytes as u64, ..span });
+    }
+
+    /// Notes the waiting since the last block, and that within this one.
+    fn note_waits(&mut self, at: At, (begin_ns, end_ns): (u64, u64), (up_ns, down_ns): (u64, u64)) {
+        let (up, down) = (at.with(self.up), at.with(self.down));
+        let within = [
+            (Stage::WaitUpstream, up, up_ns),
+            (Stage::WaitDownstream, down, down_ns),
+            (Stage::WaitBuffer, at, 0),
+        ];
+        for (stage, at, within_ns) in within {
+            let Some(wait) = slot(&mut self.waits, stage).map(std::mem::take) else { continue };
+            let begin_ns = if wait.busy_ns > 0 { wait.begin_ns } else { begin_ns };
+            let span = at.span(stage, begin_ns, end_ns);
+            let busy_ns = (wait.busy_ns + within_ns).min(span.busy_ns);
+            self.recorder.note(Span { busy_ns, ..span });
+        }
+    }
+}
+
+impl Drop for Passage {
+    /// What was waited for after the last block is noted, too.
+    fn drop(&mut self) {
+        if self.recorder.is_on() {
+            let at = At { lane: self.lane, ..At::HERE };
+            let last = self.waits.iter().map(|wait| wait.begin_ns + wait.busy_ns).max();
+            self.note_waits(at, (0, last.unwrap_or(0)), (0, 0));
+        }
+    }
+}
+
+fn slot(waits: &mut [Wait; 3], stage: Stage) -> Option<&mut Wait> {
+    match stage {
+        Stage::WaitUpstream => waits.first_mut(),
+        Stage::WaitDownstream => waits.get_mut(1),
+        Stage::WaitBuffer => waits.get_mut(2),
+        _ => None,
+    }
+}

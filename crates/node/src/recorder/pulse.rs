@@ -1,0 +1,78 @@
+//! Whether this whole process stood still: a thread that does nothing but wake up now and then
+//! notices that it woke up late, though it didn't lack a processor.
+
+use std::time::Duration;
+
+use garland_core::trace::Stage;
+use garland_sys::clock;
+use garland_sys::schedule::Account;
+
+use super::collector::Collector;
+use super::thread::At;
+
+/// As late as this any thread may be now and then.
+const LATE_NS: u64 = 100_000_000;
+
+/// A thread's beats.
+#[derive(Debug)]
+pub struct Pulse {
+    every_ns: u64,
+    account: Account,
+    last_ns: u64,
+    waited_ns: u64,
+}
+
+/// The process stood still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standstill {
+    begin_ns: u64,
+    end_ns: u64,
+}
+
+impl Pulse {
+    /// The calling thread's beats, which are to come this often.
+    pub fn begin(every: Duration) -> Self {
+        let account = Account::of_this_thread();
+        let waited_ns = account.times().map_or(0, |times| times.waiting_ns);
+        let every_ns = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
+        Self { every_ns, account, last_ns: clock::now_ns(), waited_ns }
+    }
+
+    /// The thread goes to sleep until its next beat.
+    pub fn rest(&mut self) {
+        self.last_ns = clock::now_ns();
+    }
+
+    /// A beat; whether the process has stood still since the last one.
+    pub fn beat(&mut self) -> Option<Standstill> {
+        let (now, waited) =
+            (clock::now_ns(), self.account.times().map_or(0, |times| times.waiting_ns));
+        let due_ns = self.last_ns.saturating_add(self.every_ns);
+        let lacked_ns = waited.saturating_sub(std::mem::replace(&mut self.waited_ns, waited));
+        let begin_ns = due_ns.saturating_add(lacked_ns);
+        let late_ns = now.saturating_sub(begin_ns);
+        (late_ns > LATE_NS).then_some(Standstill { begin_ns, end_ns: now })
+    }
+}
+
+impl Standstill {
+    /// Notes it.
+    pub fn note(&self, trace: &Collector) {
+        trace.note(At::HERE.span(Stage::Pause, self.begin_ns, self.end_ns));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_beat_is_a_standstill_and_one_in_time_is_none() {
+        let mut pulse = Pulse::begin(Duration::from_secs(1));
+        assert_eq!(pulse.beat(), None);
+        let mut pulse = Pulse::begin(Duration::from_millis(1));
+        std::thread::sleep(Duration::from_millis(300));
+        let stood = pulse.beat().expect("300 ms instead of 1");
+        assert!(stood.end_ns - stood.begin_ns > LATE_NS, "{stood:?}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Known faults of a node (`--inject`), to test what must find them.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use garland_core::proto::{Injection, Stall};
+
+/// What is wrong with this node on purpose; nothing, mostly.
+#[derive(Debug, Default)]
+pub struct Faults {
+    source: Option<Stalling>,
+    sink: Option<Stalling>,
+    sender: Option<Stalling>,
+    fsync: Duration,
+    control: Duration,
+}
+
+/// Something that stands still now and then.
+#[derive(Debug)]
+struct Stalling {
+    stall: Stall,
+    /// Bytes since the last pause. Who comes during a pause waits as well, as for one disk.
+    passed: Mutex<u64>,
+}
+
+impl Faults {
+    /// These faults; of each kind the last one counts.
+    pub fn new(injections: &[Injection]) -> Self {
+        let mut faults = Self::default();
+        let stalling = |stall| Some(Stalling { stall, passed: Mutex::new(0) });
+        for injection in injections {
+            match *injection {
+                Injection::SourceDisk(stall) => faults.source = stalling(stall),
+                Injection::SinkDisk(stall) => faults.sink = stalling(stall),
+                Injection::Pause(stall) => faults.sender = stalling(stall),
+                Injection::Fsync(ns) => faults.fsync = Duration::from_nanos(ns),
+                Injection::Control(ns) => faults.control = Duration::from_nanos(ns),
+            }
+        }
+        faults
+    }
+
+    /// So many bytes have been read from the source.
+    pub fn after_reading(&self, bytes: usize) {
+        self.source.iter().for_each(|stalling| stalling.pass(bytes));
+    }
+
+    /// So many bytes have been written.
+    pub fn after_writing(&self, bytes: usize) {
+        self.sink.iter().for_each(|stalling| stalling.pass(bytes));
+    }
+
+    /// So many bytes have been sent.
+    pub fn after_sending(&self, bytes: usize) {
+        self.sender.iter().for_each(|stalling| stalling.pass(bytes));
+    }
+
+    /// How much longer making the file stable takes; none if it is as fast as it can be.
+    pub fn fsync(&self) -> Option<Duration> {
+        Some(self.fsync).filter(|longer| !longer.is_zero())
+    }
+
+    /// How late answers to the head's orders come.
+    pub fn control(&self) -> Duration {
+        self.control
+    }
+}
+
+impl Stalling {
+    fn pass(&self, bytes: usize) {
+        let Stall { pause_ns, every } = self.stall;
+        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        *passed = passed.saturating_add(bytes as u64);
+        while *passed >= every.max(1) {
+            *passed -= every.max(1);
+            std::thread::sleep(Duration::from_nanos(pause_ns));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_sys::clock;
+
+    use super::*;
+
+    #[test]
+    fn pauses_come_after_so_many_bytes_and_hold_everybody_up() {
+        let stall = Stall { pause_ns: 20_000_000, every: 100 };
+        let faults = Faults::new(&[Injection::SinkDisk(stall)]);
+        let began = clock::now_ns();
+        std::thread::scope(|scope| {
+            scope.spawn(|| faults.after_writing(250));
+            faults.after_writing(250);
+        });
+        let took = clock::now_ns() - began;
+        assert!(took >= 100_000_000, "500 bytes are 5 pauses of 20 ms: {took} ns");
+        let began = clock::now_ns();
+        faults.after_reading(1 << 30);
+        faults.after_sending(1 << 30);
+        assert!(clock::now_ns() - began < 20_000_000, "nothing else is slow");
+    }
+}
