@@ -194,9 +194,8 @@ mod tests {
     fn times_are_microseconds_and_flows_have_two_ends() {
         let (bytes, _) = exported(Kind::Chrome, &traces());
         let events = events(&bytes);
-        let of = |phase: &str| {
-            events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>()
-        };
+        let of =
+            |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
         let read = of("X").into_iter().find(|event| event["name"] == Stage::Read.name()).unwrap();
         assert_eq!((read["ts"].as_f64(), read["dur"].as_f64()), (Some(1.0), Some(0.5)));
         let ids = |phase| {

@@ -171,13 +171,7 @@ impl Format for Perfetto<'_> {
         self.track(&message)
     }
 
-    fn sample(
-        &mut self,
-        _: &Process,
-        counter: &Counter,
-        at_ns: u64,
-        value: u64,
-    ) -> io::Result<()> {
+    fn sample(&mut self, _: &Process, counter: &Counter, at_ns: u64, value: u64) -> io::Result<()> {
         let mut message = event_of(event::COUNTER, counter.id);
         // The schema's is signed.
         message.number(event::COUNTER_VALUE, value.min(i64::MAX.unsigned_abs()));

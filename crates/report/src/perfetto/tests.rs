@@ -117,9 +117,9 @@ fn sums_are_those_of_the_traces() {
             }
         }
     }
-    let wanted = totals.stages().map(|(stage, total)| {
-        (stage.name(), [total.busy_ns, total.bytes, total.blocks])
-    });
+    let wanted = totals
+        .stages()
+        .map(|(stage, total)| (stage.name(), [total.busy_ns, total.bytes, total.blocks]));
     assert_eq!(sums, wanted.collect());
 }
 
@@ -164,8 +164,7 @@ fn tracks_say_whose_they_are() {
     let packets = Fields::of(&bytes).messages(field::TRACE_PACKET);
     let tracks: Vec<Fields<'_>> =
         packets.iter().flat_map(|packet| packet.messages(packet::TRACK_DESCRIPTOR)).collect();
-    let mut ids: Vec<u64> =
-        tracks.iter().map(|track| track.number(track::UUID).unwrap()).collect();
+    let mut ids: Vec<u64> = tracks.iter().map(|track| track.number(track::UUID).unwrap()).collect();
     let parents: Vec<u64> =
         tracks.iter().filter_map(|track| track.number(track::PARENT_UUID)).collect();
     assert!(parents.iter().all(|parent| ids.contains(parent)));
