@@ -2,6 +2,7 @@
 //! where the feature may be missing. All unsafe code of the project lives here, each with its
 //! reason. Nothing here knows of clusters or copies.
 
+pub mod block_device;
 pub mod cache;
 pub mod cgroup;
 pub mod clock;

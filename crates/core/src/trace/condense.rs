@@ -86,7 +86,9 @@ mod tests {
     #[test]
     fn neighbors_become_one_and_their_sums_stay() {
         let mut spans: Vec<Span> = (0..8)
-            .flat_map(|at| [span(Stage::Receive, 0, 100 * at, 10), span(Stage::Relay, 2, 100 * at + 10, 20)])
+            .flat_map(|at| {
+                [span(Stage::Receive, 0, 100 * at, 10), span(Stage::Relay, 2, 100 * at + 10, 20)]
+            })
             .collect();
         condense(&mut spans, 2, false);
         assert_eq!(spans.len(), 8);

@@ -87,6 +87,28 @@ pub enum TraceError {
     Origin,
 }
 
+impl Origin {
+    /// The name of its file in a run's `trace` folder: `head.trace`, and the node's name elsewhere,
+    /// with everything but letters, digits and `.,:@_-` written as `%` and two hexadecimal digits.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        if self.index == 0 {
+            return "head.trace".to_owned();
+        }
+        let mut name = String::new();
+        for (at, byte) in self.node.bytes().enumerate() {
+            // Nothing is hidden, and no node is taken for the head.
+            let first = at == 0 && (byte == b'.' || self.node == "head");
+            if !first && (byte.is_ascii_alphanumeric() || b".,:@_-".contains(&byte)) {
+                name.push(char::from(byte));
+            } else {
+                name.push_str(&format!("%{byte:02x}"));
+            }
+        }
+        name + ".trace"
+    }
+}
+
 impl Trace {
     /// The bytes of a file: the magic, the version and the origin's length (4 bytes each, little
     /// endian), the origin (postcard), records of [`RECORD_LEN`] bytes, and one that says that this

@@ -8,14 +8,17 @@ mod condense;
 mod file;
 mod parcel;
 mod record;
+mod ring;
+mod samples;
 mod stage;
 mod wire;
 
-pub use condense::condense;
 pub use file::{Cut, Origin, Role, Trace, TraceError, VERSION};
 pub use parcel::{PARCEL_MAX, Parcel, parcels};
 pub use record::{
     Direction, Disk, Exchange, Lost, NO_BLOCK, NONE, Probe, Record, Socket, Span, Thread,
 };
+pub use ring::Ring;
+pub use samples::Samples;
 pub use stage::Stage;
 pub use wire::RECORD_LEN;

@@ -131,6 +131,15 @@ fn the_bytes_are_those_of_the_documented_format() {
 }
 
 #[test]
+fn every_name_is_a_file_of_its_own() {
+    let named = |index, node: &str| Origin { index, node: node.to_owned(), ..origin() }.file_name();
+    assert_eq!(named(0, "head"), "head.trace");
+    assert_eq!(named(1, "head"), "%68ead.trace");
+    assert_eq!(named(1, "lab:n1"), "lab:n1.trace");
+    assert_eq!(named(1, "../a b%"), "%2e.%2fa%20b%25.trace");
+}
+
+#[test]
 fn strangers_and_other_versions_are_told_apart() {
     assert_eq!(Trace::decode(b"GAR"), Err(TraceError::Empty));
     assert_eq!(Trace::decode(b"%PDF-1.7 and more"), Err(TraceError::Stranger));
