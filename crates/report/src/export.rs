@@ -1,6 +1,7 @@
 //! One node's trace after another becomes a timeline.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{self, Write};
 
 use garland_core::trace::{Lost, NONE, Record, Span, Trace};
@@ -74,7 +75,8 @@ impl<'a> Export<'a> {
         on_head: &dyn Fn(u64) -> Moment,
     ) -> io::Result<()> {
         let origin = &trace.origin;
-        let id = self.next_id();
+        self.last_id += 1;
+        let id = self.last_id;
         let pid = u32::from(origin.index) + 1;
         let process = Process { id, pid, name: origin.node.clone(), labels };
         self.format.process(&process)?;
@@ -146,15 +148,18 @@ impl<'a> Export<'a> {
         let mut counters: BTreeMap<(Of, &str), Counter> = BTreeMap::new();
         for (at_ns, readings) in records.iter().filter_map(readings) {
             for Reading { of, what, unit, value } in readings {
-                if !counters.contains_key(&(of, what)) {
-                    let peer = of.peer().and_then(|peer| name(&self.names, peer));
-                    let of_what = of.name(peer.as_deref().unwrap_or_default());
-                    let name = format!("{of_what}: {what}");
-                    let counter = Counter { id: self.next_id(), name, unit };
-                    self.format.counter(process, &counter)?;
-                    counters.insert((of, what), counter);
-                }
-                let counter = &counters[&(of, what)];
+                let counter = match counters.entry((of, what)) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(place) => {
+                        let peer = of.peer().and_then(|peer| name(&self.names, peer));
+                        let of_what = of.name(peer.as_deref().unwrap_or_default());
+                        let name = format!("{of_what}: {what}");
+                        self.last_id += 1;
+                        let counter = Counter { id: self.last_id, name, unit };
+                        self.format.counter(process, &counter)?;
+                        place.insert(counter)
+                    }
+                };
                 self.format.sample(process, counter, on_head(at_ns).at_ns, value)?;
             }
         }
@@ -166,11 +171,6 @@ impl<'a> Export<'a> {
         self.format.lost(process, lost, peer.as_deref(), at_ns)?;
         self.totals.add_lost(lost);
         Ok(())
-    }
-
-    fn next_id(&mut self) -> u64 {
-        self.last_id += 1;
-        self.last_id
     }
 }
 

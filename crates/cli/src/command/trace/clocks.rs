@@ -3,20 +3,12 @@
 //! Nothing compares them yet: all are taken to be one, as they are on one machine, and how far that
 //! is off nobody knows.
 
-use garland_core::trace::Trace;
 use garland_report::Moment;
 
 /// The clocks of a run's nodes.
-#[derive(Default)]
 pub struct Clocks;
 
 impl Clocks {
-    /// Takes in what a trace tells of clocks.
-    pub fn learn(&mut self, _: &Trace) {}
-
-    /// All traces are known, of so many nodes.
-    pub fn settle(&mut self, _: usize) {}
-
     /// The head's time when the clock of the node at `place` showed `at_ns`.
     pub fn on_head(&self, place: u16, at_ns: u64) -> Moment {
         Moment { at_ns, error_ns: self.error_ns(place) }

@@ -73,11 +73,10 @@ pub fn run(args: &Args, export: &TraceExport) -> Result<Exit, Failure> {
 fn look(run: &Run) -> Result<Survey, Failure> {
     let planned = traces::planned(run);
     let mut names: BTreeMap<u16, String> = (0..).zip(planned.iter().cloned()).collect();
-    let (mut known, mut missing, mut clocks) = (Vec::new(), Vec::new(), Clocks::default());
+    let (mut known, mut missing) = (Vec::new(), Vec::new());
     for path in traces::files(run)? {
         match traces::read(&path) {
             Ok((trace, cut)) => {
-                clocks.learn(&trace);
                 names.insert(trace.origin.index, trace.origin.node.clone());
                 let (records, cut) = (trace.records.len(), cut.map(|cut| cut.to_string()));
                 known.push(Known { path, origin: trace.origin, records, cut });
@@ -97,8 +96,7 @@ fn look(run: &Run) -> Result<Survey, Failure> {
     let gone: Vec<String> = planned.into_iter().filter(|name| !is_there(name)).collect();
     let reason = || "it left no trace".to_owned();
     missing.extend(gone.into_iter().map(|name| NodeResult::without(name, "skipped", reason())));
-    clocks.settle(names.keys().next_back().map_or(1, |last| usize::from(*last) + 1));
-    Ok(Survey { known, missing, names, clocks })
+    Ok(Survey { known, missing, names, clocks: Clocks })
 }
 
 /// Writes all traces down; the outer error is the target's.
