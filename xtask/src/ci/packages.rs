@@ -29,6 +29,8 @@ pub(crate) const TESTS: &[Need] = &[
     ("network-manager", "nmcli"),
     ("systemd", "networkctl"),
     ("dbus-daemon", "dbus-daemon"),
+    ("python3", "python3"),
+    ("python3-pip", "pip3"),
 ];
 
 const POLICY: &str = "/usr/sbin/policy-rc.d";

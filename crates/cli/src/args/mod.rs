@@ -8,6 +8,7 @@ mod measure;
 mod net;
 mod standing;
 mod tour;
+mod trace;
 
 use std::path::PathBuf;
 
@@ -19,6 +20,7 @@ pub use measure::{Disk, Ping, PingFunction, PingTarget, PingTransport, PingWaiti
 pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};
 pub use standing::{Agent, Nodes, Status, Up};
 pub use tour::{Demo, Man, Scenario, ScenarioCommand};
+pub use trace::{ExportFormat, Trace, TraceCommand, TraceExport};
 
 /// The lab that is meant where none is named.
 pub const DEFAULT_LAB: &str = "lab";
@@ -78,6 +80,8 @@ pub enum Command {
     Down(Nodes),
     /// Show the agents that stay
     Status(Status),
+    /// What a copy recorded of itself, for other programs: garland trace export --format perfetto
+    Trace(Trace),
     /// An emulated cluster on this machine, without root
     Lab(Lab),
     /// The network of a topology: what it takes and gives, and its configuration files

@@ -21,10 +21,11 @@ mod scenario;
 mod shell;
 mod standing_result;
 mod status;
+mod trace;
 mod up;
 mod wires;
 
-use crate::args::{Args, Command, LabCommand, NetCommand};
+use crate::args::{Args, Command, LabCommand, NetCommand, TraceCommand};
 use crate::failure::{Exit, Failure};
 
 /// Does what the user asked for.
@@ -42,6 +43,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
+        Command::Trace(trace) => trace::run(args, &trace.command),
         Command::Lab(lab) => lab::run(args, &lab.command),
         Command::Net(net) => net::run(args, &net.command),
         Command::Scenario(scenario) => scenario::run(args, &scenario.command),
@@ -74,6 +76,10 @@ fn has_result(command: &Command) -> bool {
         Command::Net(net) => {
             matches!(net.command, NetCommand::Show(_) | NetCommand::Size(_) | NetCommand::Verify(_))
         }
+        // Without a file the bytes themselves are on standard output.
+        Command::Trace(trace) => match &trace.command {
+            TraceCommand::Export(export) => export.output.is_some(),
+        },
         Command::Demo(_) | Command::Agent(_) | Command::Completions { .. } | Command::Man(_) => {
             false
         }

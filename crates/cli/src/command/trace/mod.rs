@@ -1,0 +1,16 @@
+//! `garland trace`: what a copy recorded of itself.
+
+mod clocks;
+mod export;
+mod result;
+mod target;
+
+use crate::args::{Args, TraceCommand};
+use crate::failure::{Exit, Failure};
+
+/// Does what the user asked of a trace.
+pub fn run(args: &Args, command: &TraceCommand) -> Result<Exit, Failure> {
+    match command {
+        TraceCommand::Export(export) => export::run(args, export),
+    }
+}
