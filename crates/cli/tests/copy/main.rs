@@ -12,6 +12,7 @@ mod result;
 mod sizes;
 mod sources;
 mod terminal;
+mod traces;
 mod ways;
 
 use std::fs::File;
