@@ -2,10 +2,12 @@
 
 use clap::Args as ClapArgs;
 
+use crate::run::LAST;
+
 /// `garland explain`.
 #[derive(Debug, ClapArgs)]
 pub struct Explain {
-    /// The run: its name, its folder (a path with a slash), or the last one that has a trace.
-    #[arg(default_value = "last")]
+    /// The run: its name, its folder, or last.
+    #[arg(default_value = LAST)]
     pub run: String,
 }

@@ -3,6 +3,7 @@
 //! What belongs to all commands is here; a group of commands has a file.
 
 mod copy;
+mod explain;
 mod lab;
 mod measure;
 mod net;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub use copy::{Cp, Exec, Launch, LauncherName, RelayName};
+pub use explain::Explain;
 pub use lab::{Lab, LabCommand, What};
 pub use measure::{Disk, Ping, PingFunction, PingTarget, PingTransport, PingWaiting, Wires};
 pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};
@@ -80,6 +82,8 @@ pub enum Command {
     Down(Nodes),
     /// Show the agents that stay
     Status(Status),
+    /// Where a copy's time went, and what would help: garland explain
+    Explain(Explain),
     /// What a copy recorded of itself, for other programs: garland trace export --format perfetto
     Trace(Trace),
     /// An emulated cluster on this machine, without root

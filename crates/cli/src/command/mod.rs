@@ -11,6 +11,7 @@ mod disk_tables;
 mod down;
 mod ends;
 mod exec;
+mod explain;
 mod injections;
 mod lab;
 mod lab_result;
@@ -40,6 +41,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Wires(wires) => wires::run(args, wires),
         Command::Ping(ping) => ping::run(args, ping),
         Command::Disk(disk) => disk::run(args, disk),
+        Command::Explain(asked) => explain::run(args, asked),
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
@@ -69,6 +71,7 @@ fn has_result(command: &Command) -> bool {
         | Command::Wires(_)
         | Command::Ping(_)
         | Command::Disk(_)
+        | Command::Explain(_)
         | Command::Up(_)
         | Command::Down(_)
         | Command::Status(_)

@@ -149,7 +149,6 @@ fn result(run: &Run) -> Result<KeptResult, Failure> {
     let result: KeptResult =
         serde_json::from_slice(&text).or_nothing(format!("reading {}", path.display()))?;
     if result.schema != KNOWN {
-        let Run { .. } = run;
         return Err(Failure::usage(format!(
             "{} is a {}, and only copies can be explained ({KNOWN})",
             run.name(),
