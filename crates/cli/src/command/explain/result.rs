@@ -132,7 +132,11 @@ impl ExplainResult {
             bytes: kept.bytes,
             ok: kept.ok,
             of: nodes.len().saturating_sub(1),
-            rows: ledger.rows.iter().map(|row| RowResult::new(nodes, row, ledger.wall_ns)).collect(),
+            rows: ledger
+                .rows
+                .iter()
+                .map(|row| RowResult::new(nodes, row, ledger.wall_ns))
+                .collect(),
             path: outline(&ledger.path, LINES)
                 .into_iter()
                 .map(|stretch| {

@@ -29,7 +29,8 @@ impl fmt::Display for ExplainResult {
             writeln!(f, "fault   none found")?;
         }
         if let Some(fix) = &self.fix {
-            let (gain, share) = (Nanos(fix.gain_ns), fix.gain_ns as f64 / self.wall_ns.max(1) as f64);
+            let (gain, share) =
+                (Nanos(fix.gain_ns), fix.gain_ns as f64 / self.wall_ns.max(1) as f64);
             let (text, remedy, percent) = (&fix.text, fix.remedy, share * 100.0);
             writeln!(f, "next    {text}: {remedy}; at most {gain} sooner ({percent:.0} %)")?;
         }
@@ -46,8 +47,7 @@ impl fmt::Display for ExplainResult {
 
 impl ExplainResult {
     fn write_rows(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (large, small): (Vec<_>, Vec<_>) =
-            self.rows.iter().partition(|row| row.share >= SMALL);
+        let (large, small): (Vec<_>, Vec<_>) = self.rows.iter().partition(|row| row.share >= SMALL);
         let texts = large.iter().map(|row| row.text.chars().count());
         let width = texts.max().unwrap_or(0).max("where the time went".len());
         writeln!(f, "{:<width$} {:>12} {:>8}", "where the time went", "time", "share")?;
@@ -57,7 +57,8 @@ impl ExplainResult {
         large.iter().try_for_each(|row| line(f, &row.text, row.ns, row.share))?;
         if !small.is_empty() {
             let text = format!("{} smaller ones", small.len());
-            let (ns, share) = (small.iter().map(|r| r.ns).sum(), small.iter().map(|r| r.share).sum());
+            let (ns, share) =
+                (small.iter().map(|r| r.ns).sum(), small.iter().map(|r| r.share).sum());
             line(f, &text, ns, share)?;
         }
         line(f, "all of it", self.wall_ns, if self.wall_ns > 0 { 1.0 } else { 0.0 })?;
