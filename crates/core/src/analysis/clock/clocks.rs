@@ -76,11 +76,8 @@ impl Clocks {
             }
         }
         let offsets = trips.into_iter().map(Offset::of).collect();
-        let mut clocks = Self {
-            offsets,
-            open_loops: open_loops(&exchanges),
-            contradictions: vec![0; nodes],
-        };
+        let mut clocks =
+            Self { offsets, open_loops: open_loops(&exchanges), contradictions: vec![0; nodes] };
         for round in 0..ROUNDS {
             clocks.tighten(&exchanges, messages, inside, round == 0);
         }
@@ -115,8 +112,7 @@ impl Clocks {
             _ => offsets,
         };
         let own = |node: usize, at: i64| self.offsets[node].as_ref().and_then(|o| o.offsets(at));
-        let (sender, receiver) =
-            (between(own(from, sent), from), between(own(to, received), to));
+        let (sender, receiver) = (between(own(from, sent), from), between(own(to, received), to));
         let there = received - sent;
         let mut agrees = true;
         if let (Some((_, high)), Some(offset)) = (sender, &mut self.offsets[to]) {

@@ -34,13 +34,27 @@ impl Delays {
 }
 
 /// Round trips from the head to node `to`, `apart` nanoseconds apart.
-fn exchanges(crystal: &Crystal, to: usize, times: usize, apart: i64, there: &mut Delays, back: &mut Delays) -> Vec<Exchange> {
+fn exchanges(
+    crystal: &Crystal,
+    to: usize,
+    times: usize,
+    apart: i64,
+    there: &mut Delays,
+    back: &mut Delays,
+) -> Vec<Exchange> {
     let ask = |k: usize| {
         let sent = 1_000_000_000 + k as i64 * apart;
         let came = sent + there.next();
         let answered = came + 5_000;
         let received = crystal.shows(came);
-        Exchange { from: 0, to, sent, received, answered: crystal.shows(answered), back: answered + back.next() }
+        Exchange {
+            from: 0,
+            to,
+            sent,
+            received,
+            answered: crystal.shows(answered),
+            back: answered + back.next(),
+        }
     };
     (0..times).map(ask).collect()
 }
@@ -127,10 +141,14 @@ proptest! {
 
 #[test]
 fn probes_between_nodes_tighten_and_loops_close() {
-    let crystals = [Crystal { ahead: 5_000_000, ppm: 10.0, step: None }, Crystal { ahead: -9_000_000, ppm: -10.0, step: None }];
+    let crystals = [
+        Crystal { ahead: 5_000_000, ppm: 10.0, step: None },
+        Crystal { ahead: -9_000_000, ppm: -10.0, step: None },
+    ];
     let mut probes = Vec::new();
     for (to, crystal) in (1..).zip(&crystals) {
-        let (mut out, mut home) = (Delays { state: 1, least: 800_000 }, Delays { state: 2, least: 800_000 });
+        let (mut out, mut home) =
+            (Delays { state: 1, least: 800_000 }, Delays { state: 2, least: 800_000 });
         probes.extend(exchanges(crystal, to, 20, 250_000_000, &mut out, &mut home));
     }
     let star = Clocks::of(3, &probes, &[]);
@@ -145,13 +163,18 @@ fn probes_between_nodes_tighten_and_loops_close() {
             back: crystals[0].shows(at + 45_000),
         }
     };
-    let closed: Vec<Exchange> = probes.iter().copied().chain((0..20).map(|k| between(k, 0))).collect();
+    let closed: Vec<Exchange> =
+        probes.iter().copied().chain((0..20).map(|k| between(k, 0))).collect();
     let clocks = Clocks::of(3, &closed, &[]);
     assert!(clocks.open_loops().is_empty());
     let at = crystals[1].shows(3_000_000_000);
     let (before, now) = (star.to_head(2, at).unwrap(), clocks.to_head(2, at).unwrap());
-    assert!(now.error_ns <= before.error_ns && (now.ns - 3_000_000_000).unsigned_abs() <= now.error_ns + 2);
-    let open: Vec<Exchange> = probes.into_iter().chain((0..20).map(|k| between(k, 30_000_000))).collect();
+    assert!(
+        now.error_ns <= before.error_ns
+            && (now.ns - 3_000_000_000).unsigned_abs() <= now.error_ns + 2
+    );
+    let open: Vec<Exchange> =
+        probes.into_iter().chain((0..20).map(|k| between(k, 30_000_000))).collect();
     let loops = Clocks::of(3, &open, &[]).open_loops().to_vec();
     assert_eq!(loops.len(), 1);
     assert_eq!(loops[0].nodes, [0, 1, 2]);
@@ -161,7 +184,8 @@ fn probes_between_nodes_tighten_and_loops_close() {
 #[test]
 fn a_message_that_came_before_it_was_sent_is_counted() {
     let crystal = Crystal { ahead: 0, ppm: 0.0, step: None };
-    let (mut out, mut home) = (Delays { state: 1, least: 10_000 }, Delays { state: 2, least: 10_000 });
+    let (mut out, mut home) =
+        (Delays { state: 1, least: 10_000 }, Delays { state: 2, least: 10_000 });
     let probes = exchanges(&crystal, 1, 20, 250_000_000, &mut out, &mut home);
     let early = Message { from: 0, to: 1, sent: 2_000_000_000, received: 1_990_000_000 };
     assert_eq!(Clocks::of(2, &probes, &[early]).contradictions(1), 1);

@@ -110,6 +110,12 @@ impl Cause {
         }
     }
 
+    /// Whether anything can be done about it for the nodes' part.
+    #[must_use]
+    pub fn can_be_helped(self) -> bool {
+        !matches!(self, Self::Emulator | Self::ClockError | Self::Undecided | Self::Unattributed)
+    }
+
     /// Whether time that it takes can be a fault: what every run has, or nobody knows, is none.
     #[must_use]
     pub fn can_be_fault(self) -> bool {

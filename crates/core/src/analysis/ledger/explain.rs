@@ -89,8 +89,8 @@ fn path(run: &Run<'_>, world: &World) -> Vec<Segment> {
     walk.pass(committed, Cause::Teardown, Place::default());
     let head_known = world.errors.first().is_some_and(Option::is_some);
     if head_known {
-        follow_commit(world, &mut walk);
-        if let Some((thread, landed)) = last_landing(world, walk.at()) {
+        let last = follow_commit(world, &mut walk);
+        if let Some((thread, landed)) = last_landing(world, last, walk.at()) {
             let node = world.threads[thread].node;
             walk.pass(landed, Cause::FinalAck, Place::node(node));
             walk.follow(thread);
@@ -112,27 +112,27 @@ fn path(run: &Run<'_>, world: &World) -> Vec<Segment> {
     segments
 }
 
-/// The file's last steps at the node that took longest.
-fn follow_commit(world: &World, walk: &mut Walk<'_>) {
+/// The file's last steps at the node that was through last; which one.
+fn follow_commit(world: &World, walk: &mut Walk<'_>) -> Option<usize> {
     let stages = [Stage::Fsync, Stage::Commit];
-    let done = |&thread: &usize| {
-        world.threads[thread].done(&stages, walk.at()).map(|end| (end, thread))
-    };
-    if let Some((end, thread)) = world.finishers.iter().filter_map(done).max() {
-        let node = world.threads[thread].node;
-        walk.pass(end, Cause::FinalAck, Place::node(node));
-        walk.follow_while(thread, &stages);
-    }
+    let done =
+        |&thread: &usize| world.threads[thread].done(&stages, walk.at()).map(|end| (end, thread));
+    let (end, thread) = world.finishers.iter().filter_map(done).max()?;
+    let node = world.threads[thread].node;
+    walk.pass(end, Cause::FinalAck, Place::node(node));
+    walk.follow_while(thread, &stages);
+    Some(node)
 }
 
-/// The thread that had a block in hand last, and until when.
-fn last_landing(world: &World, before: i64) -> Option<(usize, i64)> {
+/// The thread that had a block in hand last, of that node or of any, and until when.
+fn last_landing(world: &World, node: Option<usize>, before: i64) -> Option<(usize, i64)> {
     let landing = |thread: usize| {
         let stages = [Stage::Write, Stage::Open, Stage::Receive];
         world.threads[thread].done(&stages, before).map(|end| (end, thread))
     };
-    let of_nodes = (0..world.threads.len()).filter(|&thread| world.threads[thread].node != 0);
-    let last = of_nodes.filter_map(landing).max();
+    let is_asked = |of: usize| of != 0 && node.is_none_or(|node| node == of);
+    let asked = (0..world.threads.len()).filter(|&thread| is_asked(world.threads[thread].node));
+    let last = asked.filter_map(landing).max();
     last.map(|(end, thread)| (thread, end))
 }
 
@@ -150,7 +150,8 @@ fn stragglers(run: &Run<'_>, world: &World, path: Vec<Segment>) -> Vec<Segment> 
     let before = |segment: &&Segment| segment.end <= others && segment.cause.can_be_fault();
     let late = path.iter().rev().find(|segment| segment.end <= last);
     let node = late.and_then(|segment| segment.place.to.or(segment.place.node));
-    let held_up = path.iter().filter(before).filter(|s| s.place.to.is_none() && s.place.node == node);
+    let held_up =
+        path.iter().filter(before).filter(|s| s.place.to.is_none() && s.place.node == node);
     let held_up: u64 = held_up.map(Segment::ns).sum();
     let late = nanos(last - others);
     // Who held up the others as long as itself is slow, but no straggler.
@@ -164,9 +165,7 @@ fn stragglers(run: &Run<'_>, world: &World, path: Vec<Segment>) -> Vec<Segment> 
         match node.filter(|_| !stays) {
             Some(node) => {
                 let begin = segment.begin.max(others);
-                named.extend(
-                    (segment.begin < begin).then_some(Segment { end: begin, ..segment }),
-                );
+                named.extend((segment.begin < begin).then_some(Segment { end: begin, ..segment }));
                 let (cause, place) = (Cause::Straggler, Place::node(node));
                 let within = Some(segment.cause);
                 named.push(Segment { begin, cause, place, within, ..segment });
@@ -189,7 +188,9 @@ fn busy(run: &Run<'_>, world: &World) -> Vec<(Cause, Place, i64)> {
     for (at, thread) in world.threads.iter().enumerate() {
         let sharing = world.stores.get(&thread.node).filter(|of| of.contains(&at));
         let sharing = i64::try_from(sharing.map_or(1, Vec::len)).unwrap_or(1);
-        for stage in [Stage::Read, Stage::Seal, Stage::Send, Stage::Relay, Stage::Open, Stage::Write] {
+        for stage in
+            [Stage::Read, Stage::Seal, Stage::Send, Stage::Relay, Stage::Open, Stage::Write]
+        {
             let key = (cause_of(stage, thread.node), Place::node(thread.node));
             let ns = thread.spent(&[stage], begin, end) / sharing;
             match all.iter_mut().find(|known| (known.0, known.1) == key) {

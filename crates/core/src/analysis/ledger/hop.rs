@@ -38,8 +38,10 @@ impl Moved {
 }
 
 impl Hop {
-    /// Whether more is under way at that moment than what the ends have in hand.
-    pub fn is_wet(&self, at: i64) -> bool {
-        self.sent.until(at) - self.received.until(at) > SLICES
+    /// Whether more is under way at that moment than what the ends have in hand; or anything at all,
+    /// when the sender's work is over.
+    pub fn is_wet(&self, at: i64, over: bool) -> bool {
+        let least = if over { 1.0 } else { SLICES };
+        self.sent.until(at) - self.received.until(at) > least
     }
 }

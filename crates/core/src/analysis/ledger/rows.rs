@@ -129,18 +129,21 @@ pub(super) fn best_fix(run: &Run<'_>, rows: &[Row], busy: &[(Cause, Place, i64)]
     let stream = run.end_of(&["drain"]).saturating_sub(begin);
     let wire = run.limit.map_or(0.0, |limit| run.bytes as f64 / limit.max(1.0) * 1e9) as i64;
     let fix = |row: &Row| {
-        let others = busy.iter().filter(|(cause, place, _)| (*cause, *place) != (row.cause, row.place));
+        let others =
+            busy.iter().filter(|(cause, place, _)| (*cause, *place) != (row.cause, row.place));
         let others = others.map(|(.., ns)| *ns).max().unwrap_or(0);
         let floor = if row.cause == Cause::Wire { others } else { others.max(wire) };
         let room = u64::try_from(stream.saturating_sub(floor)).unwrap_or(0);
         let gain_ns = match row.cause {
-            Cause::Fsync | Cause::SetUp | Cause::Queue | Cause::Teardown | Cause::FinalAck => row.ns,
+            Cause::Fsync | Cause::SetUp | Cause::Queue | Cause::Teardown | Cause::FinalAck => {
+                row.ns
+            }
             Cause::Wire => row.ns.saturating_sub(u64::try_from(wire).unwrap_or(0)).min(room),
             _ => row.ns.min(room),
         };
         Fix { cause: row.cause, place: row.place, gain_ns }
     };
-    let known = |row: &&Row| !matches!(row.cause, Cause::Unattributed | Cause::ClockError | Cause::Undecided);
+    let known = |row: &&Row| row.cause.can_be_helped();
     let best = rows.iter().filter(known).map(fix).max_by_key(|fix| fix.gain_ns);
     best.filter(|fix| fix.gain_ns > 0)
 }

@@ -76,7 +76,13 @@ impl Segment {
     }
 
     /// Gives a share of it, from its beginning on, to another cause.
-    pub(super) fn shared(self, share: f64, cause: Cause, place: Place, into: &mut Vec<Self>) -> Self {
+    pub(super) fn shared(
+        self,
+        share: f64,
+        cause: Cause,
+        place: Place,
+        into: &mut Vec<Self>,
+    ) -> Self {
         let ns = (self.ns() as f64 * share.clamp(0.0, 1.0)) as i64;
         if ns > 0 {
             into.push(Self { end: self.begin + ns, cause, place, ..self });

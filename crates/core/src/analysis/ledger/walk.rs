@@ -75,7 +75,7 @@ impl<'a> Walk<'a> {
                     self.pass_with(piece.begin, cause, Place::node(node), Some(thread));
                 }
                 Before::Gap(since) if self.at - since < GAP_NS => {
-                    self.pass(since, Cause::Unattributed, Place::node(node));
+                    self.pass_with(since, Cause::Unattributed, Place::node(node), Some(thread));
                 }
                 _ => return,
             }
@@ -114,14 +114,17 @@ impl<'a> Walk<'a> {
             // A reader rests when there is no room, a writer when there is nothing to write.
             return self.hand_over(thread, since, node != 0);
         }
-        // It went on later, so its record is whole: it did nothing.
-        let cause = if long && world.threads[thread].goes_on(self.at) {
+        // The head always has something to send until it has sent all: that it did nothing is its own
+        // doing. Others may have been asked for nothing.
+        let cause = if long && node == 0 && world.threads[thread].goes_on(self.at) {
             Cause::Pause
         } else {
             Cause::Unattributed
         };
-        self.pass(since, cause, Place::node(node));
-        thread
+        let waiter = self.waiting.last().copied().filter(|waiter| waiter.1 > since);
+        let to = waiter.map_or(since, |waiter| waiter.1);
+        self.pass_with(to, cause, Place::node(node), Some(thread));
+        waiter.map_or(thread, |waiter| waiter.0)
     }
 
     /// From a thread that waited since then to one of the same node: the one before it, or behind it.
@@ -158,7 +161,8 @@ impl<'a> Walk<'a> {
             return other;
         }
         // The one that began to wait last made it a ring.
-        let (last, since) = self.waiting.iter().copied().max_by_key(|wait| wait.1).unwrap_or((thread, since));
+        let (last, since) =
+            self.waiting.iter().copied().max_by_key(|wait| wait.1).unwrap_or((thread, since));
         let node = self.world.threads[last].node;
         self.pass(since, Cause::Bubble, Place::node(node));
         self.waiting.clear();
@@ -175,7 +179,11 @@ impl<'a> Walk<'a> {
             return thread;
         };
         let flow = world.hops.get(&(piece.lane, from, node));
-        let is_wet = |at: i64| flow.is_some_and(|flow| flow.is_wet(at));
+        let is_wet = |at: i64| {
+            // Behind the last byte there is nothing that could be in the ends' hands.
+            let over = !world.threads[sender].goes_on(at);
+            flow.is_some_and(|flow| flow.is_wet(at, over))
+        };
         let mut dry = self.at;
         while dry > piece.begin {
             let (gives, since) = match world.threads[sender].before(dry) {
@@ -197,7 +205,30 @@ impl<'a> Walk<'a> {
             self.pass(dry + unsure, Cause::Wire, hop);
             self.pass(dry, Cause::ClockError, hop);
         }
+        if self.is_idle(sender) && self.store_works(node) {
+            // It wasn't asked for anything: who was to ask waited for its own writer.
+            return self.hand_over(thread, piece.begin, false);
+        }
         self.wait_for(thread, piece.begin, sender)
+    }
+
+    /// Whether a thread did nothing just now, and not only between two blocks.
+    fn is_idle(&self, thread: usize) -> bool {
+        match self.world.threads[thread].before(self.at) {
+            Before::Gap(since) => {
+                self.at - since > GAP_NS || !self.world.threads[thread].goes_on(self.at)
+            }
+            Before::Nothing => true,
+            Before::Piece(_) => false,
+        }
+    }
+
+    /// Whether a node's writer was at work just now.
+    fn store_works(&self, node: usize) -> bool {
+        let stores = self.world.stores.get(&node).into_iter().flatten();
+        stores.into_iter().any(|&store| {
+            matches!(self.world.threads[store].before(self.at), Before::Piece(p) if !p.stage.is_wait())
+        })
     }
 
     /// A lane couldn't give its bytes away.

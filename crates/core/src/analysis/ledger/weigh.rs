@@ -13,6 +13,9 @@ use crate::trace::{NONE, Stage};
 /// below, bytes under way hide it.
 const STARVED: f64 = 0.3;
 
+/// A thread that lacks one for this share is why its window is full.
+const PARALYSED: f64 = 0.6;
+
 /// A thread works slower for want of a processor from this share of its work on.
 const SLOWED: f64 = 0.1;
 
@@ -61,6 +64,9 @@ impl<'a> Scales<'a> {
             match (segment.cause, segment.thread) {
                 (Cause::Wire, _) => self.weigh_wire(segment, &mut weighed),
                 (Cause::Undecided, _) => self.weigh_unknown(segment, &mut weighed),
+                (Cause::Unattributed | Cause::Pause, Some(thread)) => {
+                    weighed.push(self.weigh_nothing(segment, thread));
+                }
                 (_, Some(thread)) => self.weigh_work(segment, thread, &mut weighed),
                 _ => weighed.push(segment),
             }
@@ -100,6 +106,20 @@ impl<'a> Scales<'a> {
         into.push(rest);
     }
 
+    /// A thread did nothing that is recorded. It may have lacked a processor in between.
+    fn weigh_nothing(&self, segment: Segment, thread: usize) -> Segment {
+        let scheduled = &self.world.threads[thread].scheduled;
+        let waited = scheduled.around(segment.begin, segment.end).map_or(0.0, |(_, [_, ns])| ns);
+        if waited < segment.ns() as f64 / 2.0 {
+            return segment;
+        }
+        let (cause, place) = match self.emulated {
+            true => (Cause::Emulator, Place::default()),
+            false => (self.starving(segment.place.node), segment.place),
+        };
+        Segment { cause, place, ..segment }
+    }
+
     fn weigh_wire(&self, segment: Segment, into: &mut Vec<Segment>) {
         let (Some(from), Some(to)) = (segment.place.node, segment.place.to) else {
             into.push(segment);
@@ -116,22 +136,30 @@ impl<'a> Scales<'a> {
         let ends = lanes.iter().filter(|(node, _)| *node == from || *node == to);
         let worst = ends.copied().max_by(|a, b| a.1.total_cmp(&b.1));
         let usual = if self.emulated { usual } else { 0.0 };
-        match worst {
-            Some((node, share)) if share - usual >= STARVED => {
-                let cause = self.starving(Some(node));
-                let rest = segment.shared(share, cause, Place::node(node), into);
-                into.push(rest);
+        let mut rest = segment;
+        let own = worst.filter(|(_, share)| share - usual >= STARVED);
+        if let Some((node, share)) = own.filter(|(_, share)| *share >= PARALYSED) {
+            let cause = self.starving(Some(node));
+            rest = segment.shared(share, cause, Place::node(node), into);
+        } else {
+            rest = self.weigh_windows(rest, from, to, into);
+            if let Some((node, share)) = own {
+                rest = rest.shared(share, self.starving(Some(node)), Place::node(node), into);
+            } else if usual >= STARVED {
+                rest = rest.shared(usual, Cause::Emulator, Place::default(), into);
             }
-            Some((_, share)) if share >= STARVED => {
-                let rest = segment.shared(usual, Cause::Emulator, Place::default(), into);
-                into.push(rest);
-            }
-            _ => self.weigh_windows(segment, from, to, into),
         }
+        into.push(rest);
     }
 
-    /// Bytes were under way and both ends had processors: what kept the sender from sending more?
-    fn weigh_windows(&self, segment: Segment, from: usize, to: usize, into: &mut Vec<Segment>) {
+    /// Bytes were under way: what kept the sender from sending more? What is left is the wire's.
+    fn weigh_windows(
+        &self,
+        segment: Segment,
+        from: usize,
+        to: usize,
+        into: &mut Vec<Segment>,
+    ) -> Segment {
         let (begin, end) = (segment.begin, segment.end);
         let sockets = self.world.sockets.range((0, from, to)..=(NONE, from, to));
         let grown = sockets.filter(|(key, _)| (key.1, key.2) == (from, to)).filter_map(|(_, s)| {
@@ -147,23 +175,20 @@ impl<'a> Scales<'a> {
                 worst = Some(shares);
             }
         }
-        let Some((window, buffer, false)) = worst else {
-            into.push(segment);
-            return;
-        };
+        let Some((window, buffer, false)) = worst else { return segment };
         let blamed = |share: f64| if share >= FULL { share.min(1.0) } else { 0.0 };
         let (window, buffer) = (blamed(window), blamed(buffer));
         let rest = segment.shared(window, Cause::BlockedByPeer, Place::hop(from, to), into);
         let share = if window < 1.0 { buffer / (1.0 - window) } else { 0.0 };
-        let rest = rest.shared(share, Cause::BlockedByBuffer, Place::hop(from, to), into);
-        into.push(rest);
+        rest.shared(share, Cause::BlockedByBuffer, Place::hop(from, to), into)
     }
 
     /// A node without a trace was waited for. Its neighbour's connection knows whether it read.
     fn weigh_unknown(&self, segment: Segment, into: &mut Vec<Segment>) {
         let node = segment.place.node;
         let feeding = self.world.sockets.iter().find(|(key, _)| Some(key.2) == node);
-        let grown = feeding.and_then(|(key, s)| Some((key.1, s.around(segment.begin, segment.end)?)));
+        let grown =
+            feeding.and_then(|(key, s)| Some((key.1, s.around(segment.begin, segment.end)?)));
         let Some((from, (ns, [busy, window, buffer, ..]))) = grown else {
             into.push(segment);
             return;

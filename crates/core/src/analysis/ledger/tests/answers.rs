@@ -42,7 +42,8 @@ fn a_source_that_stalls_is_found_as_long_as_it_cost() {
     model.read = every(9 * MS);
     let without = model.run().explain();
     let cost = (with.wall_ns - without.wall_ns) as f64 / 1e6;
-    let grown = row(&with, Cause::SourceDisk, Place::node(0)) - row(&without, Cause::SourceDisk, Place::node(0));
+    let grown = row(&with, Cause::SourceDisk, Place::node(0))
+        - row(&without, Cause::SourceDisk, Place::node(0));
     near(cost, 20.0 * 17.0);
     assert!((grown - cost).abs() < 0.05 * cost + 8.0, "{grown} of {cost}");
 }
@@ -112,7 +113,8 @@ fn a_slow_fsync_is_named_at_its_node() {
 #[test]
 fn a_late_control_reply_is_an_acknowledgement() {
     let ledger = Model { control: 300 * MS, ..Model::healthy(2) }.run().explain();
-    let acknowledged: f64 = (1..3).map(|node| row(&ledger, Cause::FinalAck, Place::node(node))).sum();
+    let acknowledged: f64 =
+        (1..3).map(|node| row(&ledger, Cause::FinalAck, Place::node(node))).sum();
     near(acknowledged, 600.0);
 }
 

@@ -52,7 +52,10 @@ fn a_full_window_is_no_wires_fault() {
     let mut made = slow_wire();
     sockets(&mut made, 1, 2, 0.97, 0.0);
     let ledger = made.explain();
-    assert_eq!((ledger.rows[0].cause, ledger.rows[0].place), (Cause::BlockedByPeer, Place::hop(1, 2)));
+    assert_eq!(
+        (ledger.rows[0].cause, ledger.rows[0].place),
+        (Cause::BlockedByPeer, Place::hop(1, 2))
+    );
     let mut made = slow_wire();
     sockets(&mut made, 1, 2, 0.0, 0.9);
     assert_eq!(made.explain().rows[0].cause, Cause::BlockedByBuffer);
@@ -107,7 +110,13 @@ fn a_process_that_stood_still_is_what_was_waited_for() {
         panic!("no span");
     };
     let [begin_ns, end_ns] = [2_000, 4_000].map(|ms| u64::try_from(begin + ms * MS).unwrap());
-    let pause = Record::Span(crate::trace::Span { stage: Stage::Pause, begin_ns, end_ns, busy_ns: end_ns - begin_ns, ..span });
+    let pause = Record::Span(crate::trace::Span {
+        stage: Stage::Pause,
+        begin_ns,
+        end_ns,
+        busy_ns: end_ns - begin_ns,
+        ..span
+    });
     made.add(1, [pause]);
     let ledger = made.explain();
     let paused = ledger.rows.iter().find(|row| row.cause == Cause::Pause).unwrap();

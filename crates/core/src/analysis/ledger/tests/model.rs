@@ -2,9 +2,7 @@
 //! receive, pass on, open and write, each block after the other.
 
 use crate::analysis::ledger::{Ledger, Run, explain};
-use crate::trace::{
-    NO_BLOCK, NONE, Origin, Probe, Record, Role, Span, Stage, Trace,
-};
+use crate::trace::{NO_BLOCK, NONE, Origin, Probe, Record, Role, Span, Stage, Trace};
 
 pub(super) const MS: i64 = 1_000_000;
 const BLOCK: u64 = 1 << 20;
@@ -158,7 +156,8 @@ impl<'a> Maker<'a> {
             let came = self.head(block);
             self.chain(block, came);
         }
-        let (sent, first) = (self.sent[self.sent.len() - 1], self.received.iter().map(|r| r[0]).max());
+        let (sent, first) =
+            (self.sent[self.sent.len() - 1], self.received.iter().map(|r| r[0]).max());
         let held = self.written.iter().map(|written| written[written.len() - 1]).max().unwrap();
         let asked = held + self.model.control;
         let mut committed = asked;
@@ -251,7 +250,15 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn note(&mut self, node: usize, stage: Stage, peer: u16, thread: u16, span: (i64, i64), block: Option<usize>) {
+    fn note(
+        &mut self,
+        node: usize,
+        stage: Stage,
+        peer: u16,
+        thread: u16,
+        span: (i64, i64),
+        block: Option<usize>,
+    ) {
         let (begin_ns, end_ns) = (self.shown(node, span.0), self.shown(node, span.1));
         if begin_ns >= end_ns {
             return;
@@ -284,7 +291,8 @@ impl<'a> Maker<'a> {
         for node in 1..self.traces.len() {
             let mut at = START + SET_UP;
             while at < until {
-                let [received_ns, answered_ns] = [25_000, 30_000].map(|ns| self.shown(node, at + ns));
+                let [received_ns, answered_ns] =
+                    [25_000, 30_000].map(|ns| self.shown(node, at + ns));
                 let [sent_ns, back_ns] = [0, 60_000].map(|ns| self.shown(0, at + ns));
                 let peer = u16::try_from(node).unwrap();
                 let probe = Probe { peer, sent_ns, received_ns, answered_ns, back_ns };
