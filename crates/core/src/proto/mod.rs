@@ -2,6 +2,7 @@
 //! channel, and the machines that decide. A machine is fed inputs and asked for orders; it never
 //! holds payload, waits, or fails on time by itself.
 
+mod balance;
 mod channel;
 mod disk;
 mod frame;
@@ -16,6 +17,7 @@ mod stream;
 mod survey;
 mod version;
 
+pub use balance::{BALANCE_SIZES, BalanceEvent, BalanceOrder, FeedEvent, NodeUse};
 pub use channel::{
     Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
 };
