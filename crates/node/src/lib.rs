@@ -45,7 +45,7 @@ mod writer;
 mod writing;
 
 pub use agent::{AgentConfig, AgentError, ReadyLine, run_agent};
-pub use balance::{Errand, ErrandCourse, Exchange, RoundCourse, RoundEnd, RoundJob};
+pub use balance::{Errand, ErrandCourse, Exchange, RoundCourse, RoundEnd, RoundJob, Stocked};
 pub use chain::{Links, count_links, stand_chain};
 pub use command::{CommandEnd, run_command, shut_down};
 pub use conduit::Path as RelayPath;

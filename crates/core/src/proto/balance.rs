@@ -45,8 +45,8 @@ pub enum BalanceOrder {
 /// From the agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum BalanceEvent {
-    /// The file is there.
-    Stocked(Box<DiskPlace>),
+    /// The file is there; what about the node may change what copies take, in names and words.
+    Stocked(Box<DiskPlace>, Vec<(String, String)>),
     /// The page cache is as ordered; what it has of the file, where the kernel tells.
     Prepared(Option<DiskCached>),
     /// News of a copy that it feeds.

@@ -5,6 +5,7 @@
 mod balance;
 mod channel;
 mod disk;
+mod fabric;
 mod frame;
 mod head;
 mod injection;
@@ -25,6 +26,7 @@ pub use disk::{
     DISK_DEPTH_MAX, DISK_SIZES, DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob,
     DiskOrder, DiskPattern, DiskPlace, DiskTimes, DiskWay,
 };
+pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
 pub use frame::{Copy, FRAME_LEN, Frame, FrameError, Kind};
 pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Verdict};
 pub use injection::{

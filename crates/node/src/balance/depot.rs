@@ -86,7 +86,8 @@ impl Keeper {
                 self.stock = None;
                 let (stock, place) = Stock::make(&self.agent, &path, size, &self.stop)?;
                 self.stock = Some(stock);
-                self.tell(BalanceEvent::Stocked(Box::new(place)));
+                let conditions = self.session.conditions();
+                self.tell(BalanceEvent::Stocked(Box::new(place), conditions));
             }
             BalanceOrder::Prepare { size, cold } => {
                 let cached = match &self.stock {

@@ -71,6 +71,15 @@ pub struct RoundCourse {
     pub end: RoundEnd,
 }
 
+/// A node that has its file.
+#[derive(Clone, Debug)]
+pub struct Stocked {
+    /// Where that lies.
+    pub place: DiskPlace,
+    /// What about the node may change what copies take, in names and words.
+    pub conditions: Vec<(String, String)>,
+}
+
 /// Agents that copy among each other.
 pub struct Exchange {
     pub(super) names: Vec<String>,
@@ -99,8 +108,8 @@ impl Exchange {
         !self.board.has(place(node)) || self.is_silent(node)
     }
 
-    /// Has each of `nodes` make its file of `size` bytes in the folder `path`: where that lies, or
-    /// why it can't be. Nothing if the user gave up.
+    /// Has each of `nodes` make its file of `size` bytes in the folder `path`: where that lies and
+    /// what about the node matters, or why it can't be. Nothing if the user gave up.
     ///
     /// # Errors
     /// When this host can't wait for them.
@@ -110,10 +119,10 @@ impl Exchange {
         path: &[u8],
         size: u64,
         interrupts: Option<&Interrupts>,
-    ) -> io::Result<Option<Vec<Result<DiskPlace, String>>>> {
+    ) -> io::Result<Option<Vec<Result<Stocked, String>>>> {
         let order = |_| BalanceOrder::Stock { path: path.to_vec(), size };
         self.ask(nodes, &order, patience(size), interrupts, &|event| match event {
-            BalanceEvent::Stocked(place) => Some(*place),
+            BalanceEvent::Stocked(place, conditions) => Some(Stocked { place: *place, conditions }),
             _ => None,
         })
     }

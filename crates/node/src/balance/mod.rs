@@ -15,4 +15,4 @@ mod stock;
 
 pub use bout::{ErrandCourse, RoundEnd};
 pub use depot::Depot;
-pub use exchange::{Errand, Exchange, RoundCourse, RoundJob};
+pub use exchange::{Errand, Exchange, RoundCourse, RoundJob, Stocked};

@@ -8,6 +8,7 @@ pub mod ping;
 mod runner;
 mod stream;
 
+pub use conditions::of as conditions_of;
 pub use greeting::greet_guest;
 pub use guest::Invitation;
 pub use head::{Pair, PairEnd, Party};

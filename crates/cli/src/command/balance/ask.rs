@@ -51,7 +51,8 @@ impl Asked {
             Some(given) => given.clone(),
         };
         if let Some(many) = remote.iter().find(|&&remote| remote > pairs) {
-            let message = format!("--remote {many}: there are {pairs} copies in all");
+            let copies = if pairs == 1 { "1 copy" } else { &format!("{pairs} copies") };
+            let message = format!("--remote {many}: {nodes} nodes make {copies} in all");
             return Err(Failure::usage(message).hint("each pair of nodes makes one"));
         }
         let sizes = balance.sizes.iter().map(|text| size(text)).collect::<Result<_, _>>()?;

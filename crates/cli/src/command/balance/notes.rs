@@ -9,6 +9,7 @@ use garland_lab::Lab;
 
 use super::ask::Asked;
 use super::result::{BalanceResult, PointResult};
+use crate::command::ping::warn_of;
 use crate::nodes::{LAB_PREFIX, is_local};
 
 /// Seconds of a round that is too short to tell much.
@@ -34,6 +35,7 @@ pub fn of(result: &BalanceResult, asked: &Asked, lab: Option<&Lab>) -> Vec<Strin
             nodelist::fold(&emulated)
         ));
     }
+    notes.extend(conditions(result));
     notes.extend(short(result));
     notes.extend(apart(result, asked));
     let of_this_machine = |name: &str| name.starts_with(LAB_PREFIX) || is_local(name);
@@ -135,6 +137,24 @@ fn shared(result: &BalanceResult) -> Vec<String> {
         format!("{names}: all on {device} of one machine: their copies take from each other")
     };
     shared.map(line).collect()
+}
+
+/// What to beware of on the nodes; the same of several is one.
+fn conditions(result: &BalanceResult) -> Vec<String> {
+    let mut warnings: Vec<(String, Vec<&str>)> = Vec::new();
+    for node in &result.nodes {
+        for warning in warn_of(&node.name, &node.conditions, false) {
+            let own = format!("{}: ", node.name);
+            let warning = warning.strip_prefix(&own).unwrap_or(&warning).to_owned();
+            match warnings.iter_mut().find(|(known, _)| *known == warning) {
+                Some((_, names)) => names.push(&node.name),
+                None => warnings.push((warning, vec![&node.name])),
+            }
+        }
+    }
+    let line =
+        |(warning, names): (String, Vec<&str>)| format!("{}: {warning}", nodelist::fold(&names));
+    warnings.into_iter().map(line).collect()
 }
 
 /// That rounds were over too soon.

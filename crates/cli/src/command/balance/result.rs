@@ -57,6 +57,8 @@ pub struct NodeResult {
     pub reason: Option<String>,
     /// Where its file lay.
     pub place: Option<DiskPlace>,
+    /// What about it may change what copies take, in names and words.
+    pub conditions: Vec<(String, String)>,
 }
 
 /// So many remote copies of one size.
@@ -187,6 +189,7 @@ impl BalanceResult {
 impl NodeResult {
     fn new(found: &Findings, node: usize) -> Self {
         let reason = found.troubles[node].clone();
+        let stocked = found.stocked[node].as_ref();
         let partner = found.troubles.get(node ^ 1).is_some_and(Option::is_some);
         let is_paired = found.pairs.iter().flatten().any(|&paired| paired == node);
         Self {
@@ -198,7 +201,8 @@ impl NodeResult {
                 None => "ok",
             },
             reason,
-            place: found.places[node].clone(),
+            place: stocked.map(|stocked| stocked.place.clone()),
+            conditions: stocked.map(|stocked| stocked.conditions.clone()).unwrap_or_default(),
         }
     }
 }

@@ -3,8 +3,7 @@
 use std::io;
 
 use garland_core::plan::Layout;
-use garland_core::proto::DiskPlace;
-use garland_node::{Errand, Exchange, RoundCourse, RoundEnd, RoundJob};
+use garland_node::{Errand, Exchange, RoundCourse, RoundEnd, RoundJob, Stocked};
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 use garland_sys::tcp;
@@ -37,8 +36,8 @@ pub struct Findings {
     pub names: Vec<String>,
     /// The pairs that could be measured, by their nodes' places.
     pub pairs: Vec<[usize; 2]>,
-    /// Where each node's file lay, once it was there.
-    pub places: Vec<Option<DiskPlace>>,
+    /// What each node's file lies on, once it is there.
+    pub stocked: Vec<Option<Stocked>>,
     /// Why a node has no part in it, or has none any more.
     pub troubles: Vec<Option<String>>,
     /// Whether its agent is gone.
@@ -67,7 +66,7 @@ impl<'a> Series<'a> {
         transport: Transport,
     ) -> Self {
         let findings = Findings {
-            places: vec![None; names.len()],
+            stocked: vec![None; names.len()],
             dead: vec![false; names.len()],
             troubles: absent,
             names,
@@ -95,7 +94,7 @@ impl<'a> Series<'a> {
         };
         for (node, told) in nodes.into_iter().zip(told) {
             match told {
-                Ok(place) => found.places[node] = Some(place),
+                Ok(stocked) => found.stocked[node] = Some(stocked),
                 Err(reason) => found.troubles[node] = Some(reason),
             }
         }

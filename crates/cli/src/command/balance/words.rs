@@ -113,3 +113,51 @@ fn upgrades(points: &[PointResult]) -> Vec<String> {
     let (disks, wires) = (gains(|point| point.disk_twice), gains(|point| point.network_twice));
     vec![line("disks", disks), line("wires", wires)]
 }
+
+#[cfg(test)]
+mod tests {
+    use garland_core::analysis::balance::{Binding, Shares};
+
+    use super::*;
+
+    const D: Option<Resource> = Some(Resource::Disk);
+    const N: Option<Resource> = Some(Resource::Network);
+
+    fn said(points: &[(f64, Option<Resource>)]) -> (Option<usize>, String, String) {
+        let point = |(remote, &(rate, resource)): (usize, &(f64, Option<Resource>))| PointResult {
+            text: "2MB".to_owned(),
+            size: 2_000_000,
+            remote,
+            rate: rate * 1e6,
+            binding: Binding {
+                resource,
+                rival: None,
+                shares: Shares { disk: 0.5, network: 0.25, cpu: 0.125 },
+            },
+            disk_twice: if resource == D { 2e6 * rate } else { 1e6 * rate },
+            network_twice: if resource == N { 2e6 * rate } else { 1e6 * rate },
+            rounds: Vec::new(),
+        };
+        let points: Vec<PointResult> = points.iter().enumerate().map(point).collect();
+        let verdict = verdicts(&points, points.len() - 1).remove(0);
+        (verdict.balance, verdict.text, verdict.upgrades.join("; "))
+    }
+
+    #[test]
+    fn each_verdict_has_its_figures() {
+        let (at, text, upgrades) = said(&[(7.0, D), (7.1, D), (5.0, N)]);
+        assert_eq!(at, Some(1));
+        insta::assert_snapshot!(text, @"up to 1 of 2 copies remote the disks bind (7.10 MB/s at 1), beyond it the network (5.00 MB/s at 2): the balance lies at 1");
+        insta::assert_snapshot!(upgrades, @"disks twice as fast would give 14.00 MB/s at 0, 5.00 MB/s at 2; wires twice as fast would give 7.00 MB/s at 0, 10.00 MB/s at 2");
+        let (at, text, _) = said(&[(7.0, D), (2.0, N)]);
+        assert_eq!(at, Some(0));
+        insta::assert_snapshot!(text, @"the network binds as soon as a copy is remote (7.00 MB/s at 0, 2.00 MB/s at 1)");
+        let (at, text, upgrades) = said(&[(7.0, D), (9.0, D)]);
+        assert_eq!(at, None);
+        insta::assert_snapshot!(text, @"the disks bind at every number of remote copies (9.00 MB/s at 1); the network is in use for 25 % of the time at most");
+        assert!(upgrades.ends_with("wires twice as fast would give nothing"), "{upgrades}");
+        let (_, text, upgrades) = said(&[(7.0, None), (9.0, None)]);
+        insta::assert_snapshot!(text, @"nothing is in use all the time (9.00 MB/s at 1: disks 50 %, network 25 %, CPUs 12 %): copies wait for each other's steps, or for what isn't measured");
+        assert_eq!(upgrades, "");
+    }
+}

@@ -54,6 +54,14 @@ impl Faster {
         topology
     }
 
+    /// Its name in the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disks => "disks",
+            Self::Wires => "wires",
+        }
+    }
+
     fn forecast(self, row: &Row) -> f64 {
         match self {
             Self::Disks => row.disk_twice,
@@ -84,7 +92,7 @@ impl Balance {
                     continue;
                 }
                 let (bench, topology) = (&bench, &topology);
-                eprintln!("{} with {faster:?} twice as fast ...", topology.name);
+                eprintln!("{} with {} twice as fast ...", topology.name, faster.name());
                 let balances = Balances { experiment: self, bench, topology, group, flows };
                 for new in balances.once(sizes, &upgrade.remote)? {
                     let before = rows.iter().find(|row| {
