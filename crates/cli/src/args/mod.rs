@@ -88,7 +88,7 @@ pub enum Command {
     Status(Status),
     /// Where a copy's time went, and what would help: garland explain
     Explain(Explain),
-    /// What a copy recorded of itself, for other programs: garland trace export --format perfetto
+    /// What a copy recorded, for other programs: garland trace export --format perfetto
     Trace(Trace),
     /// An emulated cluster on this machine, without root
     Lab(Lab),
