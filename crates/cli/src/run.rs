@@ -17,7 +17,7 @@ const KEPT: usize = 200;
 const TRACED: usize = 50;
 
 /// The folder of a run's traces, in its own.
-const TRACES: &str = "trace";
+pub const TRACES: &str = "trace";
 
 /// The run that is meant where none is named.
 pub const LAST: &str = "last";

@@ -9,22 +9,19 @@ use garland_core::trace::{Cut, Trace};
 
 use crate::failure::{Failure, OrFailure};
 use crate::places::Places;
-use crate::run::Run;
-
-/// The folder of a run's traces in the run's own.
-pub const FOLDER: &str = "trace";
+use crate::run::{Run, TRACES};
 
 /// No trace is larger, by far: a node keeps about a mebibyte.
 const LARGEST: u64 = 256 << 20;
 
 /// The run that `asked` names, which has traces.
 pub fn run(places: &Places, asked: &str) -> Result<Run, Failure> {
-    Run::find(places, asked, FOLDER, "a trace, as every garland cp makes one")
+    Run::find(places, asked, TRACES, "a trace, as every garland cp makes one")
 }
 
 /// The files of a run's traces, by name.
 pub fn files(run: &Run) -> Result<Vec<PathBuf>, Failure> {
-    let folder = run.folder().join(FOLDER);
+    let folder = run.folder().join(TRACES);
     let entries = fs::read_dir(&folder).or_nothing(format!("reading {}", folder.display()))?;
     let mut files = Vec::new();
     for entry in entries {

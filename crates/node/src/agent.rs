@@ -15,6 +15,8 @@ use garland_sys::mptcp::Transport;
 use garland_sys::{clock, tcp};
 use thiserror::Error;
 
+use crate::awake::Awake;
+use crate::balance::Depot;
 use crate::budget::{Budget, Share};
 use crate::chain;
 use crate::conduit::Path as RelayPath;
@@ -33,6 +35,7 @@ use crate::recorder::Pulse;
 use crate::seat::Seat;
 use crate::session::Session;
 use crate::survey::Surveyor;
+use crate::usage::Usage;
 
 /// How often an agent says that it is alive.
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -133,6 +136,8 @@ pub struct Agent {
     keys: KeyPair,
     root: Root,
     disk: Option<Arc<Pace>>,
+    usage: Arc<Usage>,
+    awake: Arc<Awake>,
     started_ns: u64,
     /// When there was something to do last.
     active_ns: AtomicU64,
@@ -178,6 +183,8 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     let agent = Arc::new(Agent {
         config,
         disk,
+        usage: Arc::default(),
+        awake: Arc::default(),
         keys,
         root,
         started_ns: now,
@@ -260,6 +267,16 @@ impl Agent {
         self.disk.as_ref()
     }
 
+    /// How long tests of balance have been at its disk.
+    pub fn usage(&self) -> &Arc<Usage> {
+        &self.usage
+    }
+
+    /// How long its copies' threads were awake.
+    pub fn awake(&self) -> &Arc<Awake> {
+        &self.awake
+    }
+
     /// What it takes for links, and opens those by that stand.
     pub fn transport(&self) -> Transport {
         self.config.transport
@@ -318,6 +335,7 @@ impl Agent {
         let mut meetings = Vec::new();
         let mut disk_tests = Vec::new();
         let given = orders::read(session);
+        let mut depot = Depot::new(self, session);
         let shutdown = loop {
             match given.recv() {
                 // The time has been told already.
@@ -331,6 +349,7 @@ impl Agent {
                     session.send(&FromAgent::Stands(order, failed));
                 }
                 Ok(ToAgent::Disk(order)) => disk_tests.push(disk::start(self, session, order)),
+                Ok(ToAgent::Balance(order)) => depot.obey(order),
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {
                     self.tickets.add(session, tickets, seconds);
                 }
@@ -360,7 +379,7 @@ impl Agent {
             }
         };
         heart.stop();
-        drop(surveyor);
+        drop((surveyor, depot));
         drop(seat);
         stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);

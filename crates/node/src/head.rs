@@ -18,14 +18,13 @@ use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
-use crate::conduit::Path;
 use crate::connection::Connection;
-use crate::lane::{Lane, LaneParts};
-use crate::member::{LaneHandle, Member, Membership, Notice};
+use crate::feeding;
+use crate::member::{Member, Membership, Notice};
 use crate::outcome::{NodeOutcome, Outcome, Times};
 use crate::queue::{Queue, Step};
 use crate::recorder::{At, Budget, ClockProbes, Collector, Exchanges, Harvest};
-use crate::source::{Source, SourceFeeder};
+use crate::source::Source;
 use crate::stall::Faults;
 use crate::store;
 use crate::switchboard::{Call, Switchboard};
@@ -194,6 +193,7 @@ impl<'a> Driver<'a> {
             parking: None,
             trace,
             faults: Faults::new(&job.injections_at(HEAD)),
+            awake: Arc::default(),
             notices: Box::new(move |notice| {
                 // The loop may have ended before a late thread.
                 let _ = tell.send(notice);
@@ -247,33 +247,10 @@ impl<'a> Driver<'a> {
         })
     }
 
-    fn start_lanes(&mut self) -> std::io::Result<()> {
-        let mut handles = Vec::new();
-        let mut lanes = Vec::new();
-        for (number, planned) in (0..).zip(&self.job.plan.lanes) {
-            let (handle, letters) = LaneHandle::new()?;
-            handles.push(Arc::clone(&handle));
-            lanes.push((number, planned.blocks, handle, letters));
-        }
-        // Set before any thread runs, and only here.
-        let _ = self.member.lanes.set(handles);
-        for (number, blocks, handle, letters) in lanes {
-            let (member, source) = (Arc::clone(&self.member), Arc::clone(&self.job.source));
-            self.threads.push(std::thread::spawn(move || {
-                let feeder = SourceFeeder::start(Arc::clone(&member), source, number, blocks);
-                let feeder = Box::new(feeder);
-                let path = Path::Copy;
-                let parts =
-                    LaneParts { number, blocks, member, handle, feeder, writer: None, path };
-                Lane::new(parts).run(&letters);
-            }));
-        }
-        Ok(())
-    }
-
     /// Tells every node of the copy, and of its hops as they stand after those who never came.
     fn begin(&mut self) -> std::io::Result<()> {
-        self.start_lanes()?;
+        let lanes = self.job.plan.lanes.iter().map(|lane| lane.blocks);
+        self.threads = feeding::start_lanes(&self.member, &self.job.source, lanes)?;
         self.pass_over_orders();
         let job = self.job;
         let records = Budget::of_node(job);

@@ -98,6 +98,7 @@ impl Lane {
     pub fn run(mut self, letters: &Receiver<Mail>) {
         let what = if self.member.me == HEAD { Stage::Send } else { Stage::Relay };
         self.passage = Passage::new(self.member.trace.recorder(what), self.number);
+        let _watch = self.member.awake.watch();
         self.work(letters);
         if let Some(parking) = self.member.parking.clone() {
             self.park(&parking);
@@ -204,11 +205,11 @@ impl Lane {
         match order {
             RelayOrder::OpenDown(_, epoch) => self.dial(epoch),
             RelayOrder::CloseDown => {
-                self.handle.note(LinkSide::Down, None);
+                self.forget(LinkSide::Down);
                 self.down = None;
             }
             RelayOrder::CloseUp => {
-                self.handle.note(LinkSide::Up, None);
+                self.forget(LinkSide::Up);
                 self.up = None;
             }
             RelayOrder::AskUp(kind, index) => {
@@ -276,15 +277,21 @@ impl Lane {
         }
     }
 
+    /// The link on this side is no more; what the kernel knew of it is noted.
+    fn forget(&self, side: LinkSide) {
+        self.member.trace.sample_link(self.number, &self.handle, side);
+        self.handle.note(side, None);
+    }
+
     fn lose_up(&mut self, reason: String) {
-        self.handle.note(LinkSide::Up, None);
+        self.forget(LinkSide::Up);
         if let Some((epoch, _)) = self.up.take() {
             self.handle(RelayEvent::UpLost(epoch, reason));
         }
     }
 
     fn lose_down(&mut self, reason: String) {
-        self.handle.note(LinkSide::Down, None);
+        self.forget(LinkSide::Down);
         if let Some((epoch, _)) = self.down.take() {
             self.handle(RelayEvent::DownLost(epoch, reason));
         }
@@ -417,7 +424,7 @@ impl Lane {
     fn give_up_to_the_next(&mut self, parking: &Parking) {
         let speaks = |stream: &TcpStream| matches!(stream.peek(&mut [0]), Ok(1));
         if self.up.as_ref().is_some_and(|(_, stream)| speaks(stream)) {
-            self.handle.note(LinkSide::Up, None);
+            self.forget(LinkSide::Up);
             self.up.take().into_iter().for_each(|(_, stream)| parking.park(stream, None));
         } else {
             self.read_up();
@@ -430,8 +437,8 @@ impl Lane {
             self.relay.is_up_over(&sink)
         };
         // Second descriptors would keep a connection open that the next copy closes.
-        self.handle.note(LinkSide::Up, None);
-        self.handle.note(LinkSide::Down, None);
+        self.forget(LinkSide::Up);
+        self.forget(LinkSide::Down);
         let up = self.up.take().filter(|_| up_over);
         up.into_iter().for_each(|(_, stream)| parking.park(stream, None));
         let address = self.address.map(|(_, address)| address);

@@ -5,6 +5,8 @@
 //! a node.
 
 mod agent;
+mod awake;
+mod balance;
 mod budget;
 mod chain;
 mod command;
@@ -13,6 +15,7 @@ mod connection;
 mod disk;
 mod exec;
 mod feed;
+mod feeding;
 mod giving;
 mod head;
 mod image;
@@ -37,10 +40,12 @@ mod stall;
 mod store;
 mod survey;
 mod switchboard;
+mod usage;
 mod writer;
 mod writing;
 
 pub use agent::{AgentConfig, AgentError, ReadyLine, run_agent};
+pub use balance::{Errand, ErrandCourse, Exchange, RoundCourse, RoundEnd, RoundJob, Stocked};
 pub use chain::{Links, count_links, stand_chain};
 pub use command::{CommandEnd, run_command, shut_down};
 pub use conduit::Path as RelayPath;

@@ -9,11 +9,13 @@ use garland_core::plan::{Layout, NodeId};
 use garland_core::proto::{
     Copy, Keys, LaneReport, LinkSide, RelayEvent, Report, Route, Secret, Sink,
 };
-use garland_core::trace::{Direction, NONE};
+use garland_core::trace::NONE;
 use garland_sys::event::Wake;
 use garland_sys::mptcp::Transport;
+use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{clock, process};
 
+use crate::awake::Awake;
 use crate::parking::Parking;
 use crate::pool::{self, Pool};
 use crate::recorder::Collector;
@@ -101,6 +103,8 @@ pub struct Member {
     pub trace: Arc<Collector>,
     /// What goes wrong here on purpose.
     pub faults: Faults,
+    /// How long its threads are awake.
+    pub awake: Arc<Awake>,
     /// CPU nanoseconds that the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
@@ -136,6 +140,8 @@ pub struct Membership {
     pub trace: Arc<Collector>,
     /// What goes wrong here on purpose.
     pub faults: Faults,
+    /// Who is told how long its threads were awake.
+    pub awake: Arc<Awake>,
     /// Who is told.
     pub notices: Box<dyn Fn(Notice) + Send + Sync>,
 }
@@ -164,6 +170,7 @@ impl Member {
             parking: parts.parking,
             trace: parts.trace,
             faults: parts.faults,
+            awake: parts.awake,
             cpu_before_ns: clock::cpu_ns(),
             sink: Mutex::new(sink),
             notices: parts.notices,
@@ -344,15 +351,22 @@ impl LaneHandle {
     /// the answer.
     pub fn ask<T>(
         &self,
-        direction: Direction,
+        side: LinkSide,
         question: impl FnOnce(&TcpStream) -> T,
     ) -> Option<(u16, T)> {
-        let (link, peer) = match direction {
-            Direction::Up => (self.side(LinkSide::Up), &self.up_peer),
-            Direction::Down => (self.side(LinkSide::Down), &self.down_peer),
+        let peer = match side {
+            LinkSide::Up => &self.up_peer,
+            LinkSide::Down => &self.down_peer,
         };
+        let link = self.side(side);
         let answer = link.as_ref().map(|(_, stream)| question(stream))?;
         Some((peer.load(Ordering::Relaxed), answer))
+    }
+
+    /// The kernel's account of the link in use downstream; none of MPTCP.
+    #[must_use]
+    pub fn account(&self) -> Option<TcpInfo> {
+        self.ask(LinkSide::Down, TcpInfo::of)?.1.ok()
     }
 
     fn cut_others(&self, route: &Route) {

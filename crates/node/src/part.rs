@@ -61,7 +61,8 @@ impl Part {
             Some(share) => share,
             None => agent.budget().take(memory).map_err(Refusal::Busy)?,
         };
-        let store = store::open(&begin.destination, agent.root(), begin.layout, &tag, agent.disk())
+        let (root, disk, usage) = (agent.root(), agent.disk(), agent.usage());
+        let store = store::open(&begin.destination, root, begin.layout, &tag, disk, usage)
             .map_err(|error| error.to_string())?;
         let sink = if store.is_ordered() {
             Sink::in_order(begin.layout, Member::buffer_count(begin.layout, begin.lanes.len()))
@@ -87,6 +88,7 @@ impl Part {
                 congestion: begin.congestion.clone(),
                 transport: Transport::mptcp_if(begin.mptcp),
                 parking: agent.parking().cloned(),
+                awake: Arc::clone(agent.awake()),
                 trace: Arc::clone(&trace),
                 faults,
                 notices: Box::new(move |notice| {

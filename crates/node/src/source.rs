@@ -18,9 +18,10 @@ use crate::member::Member;
 use crate::pace::Pace;
 use crate::recorder::{At, Recorder};
 use crate::store::reason;
+use crate::usage::Usage;
 
 /// Bytes that are made ready ahead of the sender.
-const AHEAD: usize = 8 << 20;
+pub const AHEAD: usize = 8 << 20;
 
 /// Threads that make blocks ready: one reads and seals some 2 GB/s.
 const WORKERS: usize = 2;
@@ -54,7 +55,10 @@ pub struct Source {
     file: File,
     path: PathBuf,
     identity: Identity,
-    disk: Option<Pace>,
+    /// Bytes from its beginning that are copied.
+    length: u64,
+    disk: Option<Arc<Pace>>,
+    usage: Option<Arc<Usage>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,19 +91,37 @@ impl Source {
             let is = "a file that doesn't tell its length";
             return Err(SourceError::NotAFile { path: path.display().to_string(), is });
         }
-        Ok(Self { file, path: path.to_owned(), identity, disk: None })
+        let (path, length) = (path.to_owned(), identity.length);
+        Ok(Self { file, path, identity, length, disk: None, usage: None })
+    }
+
+    /// The first `length` bytes of an open file, which is on `disk`, if there is one; how long it is
+    /// read is noted in `usage`. `path` is for messages.
+    ///
+    /// # Errors
+    /// When the system doesn't say what file it is.
+    pub fn of(
+        file: File,
+        path: PathBuf,
+        length: u64,
+        disk: Option<Arc<Pace>>,
+        usage: Arc<Usage>,
+    ) -> io::Result<Self> {
+        let identity = Identity::of(&file)?;
+        let length = length.min(identity.length);
+        Ok(Self { file, path, identity, length, disk, usage: Some(usage) })
     }
 
     /// The same file on an emulated node's disk of so many bytes per second.
     #[must_use]
     pub fn on_disk_of(self, bytes_per_second: Option<u64>) -> Self {
-        Self { disk: bytes_per_second.map(Pace::new), ..self }
+        Self { disk: bytes_per_second.map(|rate| Arc::new(Pace::new(rate))), ..self }
     }
 
     /// Bytes of the source.
     #[must_use]
     pub fn length(&self) -> u64 {
-        self.identity.length
+        self.length
     }
 
     /// Its permission bits.
@@ -132,9 +154,13 @@ impl Source {
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
         let length = bytes.len();
         let mut read = || self.file.read_exact_at(bytes, offset);
-        let read = match &self.disk {
+        let paced = || match &self.disk {
             Some(disk) => disk.pass(length, read),
             None => read(),
+        };
+        let read = match &self.usage {
+            Some(usage) => usage.during(paced),
+            None => paced(),
         };
         read.map_err(|error| {
             let path = self.path.display().to_string();
@@ -266,6 +292,7 @@ impl Drop for SourceFeeder {
 
 impl Shared {
     fn work(&self) {
+        let _watch = self.member.awake.watch();
         let mut packer = Packer::new(&self.member, self.lane);
         let mut recorder = self.member.trace.recorder(Stage::Read);
         let mut began = recorder.now();

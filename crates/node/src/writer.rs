@@ -28,6 +28,7 @@ pub struct Arrived {
 /// Writes what arrives until nobody sends any more, or the store fails.
 pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
     member.writing.begin();
+    let _watch = member.awake.watch();
     let mut keys = Keys::new(&member.secret, member.copy);
     let mut turns = member.store.is_ordered().then(Turns::default);
     let mut recorder = member.trace.recorder(Stage::Write);

@@ -10,7 +10,7 @@ use garland_core::trace::Lost;
 use serde::Serialize;
 
 use crate::details::{self, NAMES, Value};
-use crate::format::{Counter, Flow, Format, Process, Row, Slice, Unit};
+use crate::format::{Counter, Flow, Format, Process, Row, Slice, Step, Unit};
 
 /// A file under way.
 pub(crate) struct Chrome<'a> {
@@ -90,7 +90,7 @@ impl Format for Chrome<'_> {
         self.about(process, None, "process_name", &name)?;
         let labels = format!(r#""labels":{}"#, json(&process.labels.join(", "))?);
         self.about(process, None, "process_labels", &labels)?;
-        let place = format!(r#""sort_index":{}"#, process.pid);
+        let place = format!(r#""sort_index":{}"#, process.rank());
         self.about(process, None, "process_sort_index", &place)
     }
 
@@ -111,6 +111,15 @@ impl Format for Chrome<'_> {
             r#""ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":"{stage}","cat":"{category}","args":{{{args}}}"#
         ))?;
         slice.flow.map_or(Ok(()), |flow| self.flow(process, row, slice.begin_ns, flow))
+    }
+
+    fn step(&mut self, process: &Process, row: &Row, step: &Step) -> io::Result<()> {
+        let (pid, tid, cause) = (process.pid, row.tid(), step.cause);
+        let (ts, dur) = (Micros(step.begin_ns), Micros(step.end_ns - step.begin_ns));
+        let args = arguments(&details::of_step(step))?;
+        self.event(format_args!(
+            r#""ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":"{cause}","cat":"cause","args":{{{args}}}"#
+        ))
     }
 
     fn lost(
@@ -173,7 +182,7 @@ mod tests {
         let (bytes, totals) = exported(Kind::Chrome, &traces);
         let mut sums: BTreeMap<String, [u64; 3]> = BTreeMap::new();
         for event in events(&bytes) {
-            if event["ph"] == "X" || event["ph"] == "i" {
+            if event["cat"] != "cause" && (event["ph"] == "X" || event["ph"] == "i") {
                 let sum = sums.entry(event["name"].as_str().unwrap().to_owned()).or_default();
                 for (sum, field) in sum.iter_mut().zip(["busy_ns", "bytes", "blocks"]) {
                     *sum += event["args"][field].as_u64().unwrap();
@@ -207,7 +216,7 @@ mod tests {
         assert!(!ids("s").is_empty());
         let names = of("M").into_iter().filter(|event| event["name"] == "process_name");
         let names: Vec<_> = names.map(|event| event["args"]["name"].clone()).collect();
-        assert_eq!(names, ["head", "n\"1\","]);
+        assert_eq!(names, ["head", "n\"1\",", "critical path"]);
         assert!(of("C").iter().any(|event| event["name"] == "link to n\"1\",, lane 0: bytes"));
     }
 }

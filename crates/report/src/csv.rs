@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use garland_core::trace::{Lost, NO_BLOCK, NONE, Stage};
 
 use crate::details;
-use crate::format::{Counter, Format, Process, Row, Slice};
+use crate::format::{Counter, Format, Process, Row, Slice, Step};
 
-/// The columns. A `span` has no `value`, a `sample` nothing between `end_ns` and `value`, and what
-/// was `lost` has sums only.
+/// The columns. A `span` has no `value`, a `sample` nothing between `end_ns` and `value`, what was
+/// `lost` has sums only, and a stretch of the `path` a place and times: `peer` is where a hop ends.
 const COLUMNS: &str = "node,kind,name,lane,peer,thread,begin_ns,end_ns,clock_error_ns,\
                        busy_ns,bytes,block,blocks,operation,exchange,value,unit\n";
 
@@ -76,6 +76,13 @@ impl Format for Csv<'_> {
             String::new(),
             String::new(),
         ])
+    }
+
+    fn step(&mut self, _: &Process, _: &Row, step: &Step) -> io::Result<()> {
+        let of = |word: &Option<String>| quoted(word.clone().unwrap_or_default());
+        let (node, to, cause) = (of(&step.node), of(&step.to), step.cause);
+        let Step { begin_ns, end_ns, .. } = *step;
+        writeln!(self.output, "{node},path,{cause},,{to},,{begin_ns},{end_ns},,,,,,,,,")
     }
 
     fn lost(
@@ -146,7 +153,7 @@ mod tests {
         for (stage, total) in totals.stages() {
             let of_stage = lines
                 .iter()
-                .filter(|line| line[place("kind")] != "sample" && line[2] == stage.name());
+                .filter(|line| ["span", "lost"].contains(&&*line[1]) && line[2] == stage.name());
             let sum = |column: &str| {
                 let numbers = of_stage.clone().map(|line| line[place(column)].parse::<u64>());
                 numbers.sum::<Result<u64, _>>().unwrap()
@@ -156,6 +163,7 @@ mod tests {
         }
         assert!(lines.iter().any(|line| line[0] == "n\"1\"," && line[1] == "sample"));
         assert!(lines.iter().any(|line| line[place("exchange")] == "begin"));
+        assert!(lines.iter().any(|line| line[..3] == ["head", "path", "wire"]));
     }
 
     /// Splits a line at its commas, but not within quotes.

@@ -2,10 +2,10 @@
 
 use garland_core::trace::{Exchange, Lost, NO_BLOCK, NONE, Span, Stage};
 
-use crate::format::Slice;
+use crate::format::{Slice, Step};
 
 /// The names of all details, in the order in which they are given.
-pub(crate) const NAMES: [&str; 10] = [
+pub(crate) const NAMES: [&str; 13] = [
     "busy_ns",
     "bytes",
     "blocks",
@@ -16,6 +16,9 @@ pub(crate) const NAMES: [&str; 10] = [
     "exchange",
     "peer",
     "clock_error_ns",
+    "node",
+    "to",
+    "within",
 ];
 
 /// A detail's value.
@@ -50,6 +53,12 @@ pub(crate) fn of_slice<'a>(slice: &Slice<'a>) -> Vec<(usize, Value<'a>)> {
     }
     details.sort_by_key(|(name, _)| *name);
     details
+}
+
+/// The details of a stretch of the critical path.
+pub(crate) fn of_step(step: &Step) -> Vec<(usize, Value<'_>)> {
+    let words = [(10, step.node.as_deref()), (11, step.to.as_deref()), (12, step.within)];
+    words.into_iter().filter_map(|(name, word)| Some((name, Value::Text(word?)))).collect()
 }
 
 /// The details of what was lost.

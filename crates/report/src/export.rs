@@ -10,7 +10,7 @@ use crate::chrome::Chrome;
 use crate::counters::{Of, Reading, readings};
 use crate::csv::Csv;
 use crate::flows::Flows;
-use crate::format::{Counter, Format, Process, Slice};
+use crate::format::{Counter, Format, PATH_PID, Process, Row, Slice, Step};
 use crate::perfetto::Perfetto;
 use crate::rows::{Stretch, lay_out};
 use crate::totals::Totals;
@@ -75,8 +75,7 @@ impl<'a> Export<'a> {
         on_head: &dyn Fn(u64) -> Moment,
     ) -> io::Result<()> {
         let origin = &trace.origin;
-        self.last_id += 1;
-        let id = self.last_id;
+        let id = self.next_id();
         let pid = u32::from(origin.index) + 1;
         let process = Process { id, pid, name: origin.node.clone(), labels };
         self.format.process(&process)?;
@@ -88,6 +87,20 @@ impl<'a> Export<'a> {
             _ => None,
         });
         lost.into_iter().try_for_each(|lost| self.lost(&process, lost, on_head(last_ns).at_ns))
+    }
+
+    /// Adds the critical path, whose steps come in their order and don't overlap.
+    ///
+    /// # Errors
+    /// When the output can't be written.
+    pub fn path(&mut self, steps: &[Step]) -> io::Result<()> {
+        let name = "critical path".to_owned();
+        let labels = vec!["what everybody waited for".to_owned()];
+        let process = Process { id: self.next_id(), pid: PATH_PID, name, labels };
+        let row = Row { id: self.next_id(), name: "cause".to_owned() };
+        self.format.process(&process)?;
+        self.format.row(&process, &row)?;
+        steps.iter().try_for_each(|step| self.format.step(&process, &row, step))
     }
 
     /// Ends it; what all slices sum to.
@@ -171,6 +184,11 @@ impl<'a> Export<'a> {
         self.format.lost(process, lost, peer.as_deref(), at_ns)?;
         self.totals.add_lost(lost);
         Ok(())
+    }
+
+    fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
     }
 }
 

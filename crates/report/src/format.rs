@@ -8,7 +8,7 @@ use garland_core::trace::{Lost, Span};
 pub(crate) struct Process {
     /// Its number in the whole export; rows and counters have others.
     pub(crate) id: u64,
-    /// Its number as a process: its place in the plan and one, since no process is 0.
+    /// Its number as a process: its place in the plan and one, since no process is 0; or [`PATH_PID`].
     pub(crate) pid: u32,
     /// Its name.
     pub(crate) name: String,
@@ -22,6 +22,16 @@ pub(crate) struct Row {
     pub(crate) id: u64,
     /// What is on it.
     pub(crate) name: String,
+}
+
+/// The critical path's number as a process, behind those of all nodes.
+pub(crate) const PATH_PID: u32 = 65_537;
+
+impl Process {
+    /// Its place from the top: the critical path comes first.
+    pub(crate) fn rank(&self) -> u32 {
+        self.pid % PATH_PID
+    }
 }
 
 impl Row {
@@ -47,6 +57,23 @@ pub(crate) struct Slice<'a> {
     pub(crate) peer: Option<&'a str>,
     /// What joins it with the other end of its hop.
     pub(crate) flow: Option<Flow>,
+}
+
+/// A stretch of the critical path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// When it began, in nanoseconds of the head's clock.
+    pub begin_ns: u64,
+    /// When it ended; never before that.
+    pub end_ns: u64,
+    /// What was waited for.
+    pub cause: &'static str,
+    /// At which node; none where it is everybody's.
+    pub node: Option<String>,
+    /// Where a hop ends.
+    pub to: Option<String>,
+    /// What a straggler was at.
+    pub within: Option<&'static str>,
 }
 
 /// One end of a block's way over a hop.
@@ -102,6 +129,8 @@ pub(crate) trait Format {
     fn row(&mut self, process: &Process, row: &Row) -> io::Result<()>;
     /// A slice of a row. Those of a row come in their order.
     fn slice(&mut self, process: &Process, row: &Row, slice: &Slice<'_>) -> io::Result<()>;
+    /// A stretch of the critical path, which is a row of a process of its own.
+    fn step(&mut self, process: &Process, row: &Row, step: &Step) -> io::Result<()>;
     /// Spans that are known by their sums only, at the end of what is known.
     fn lost(
         &mut self,

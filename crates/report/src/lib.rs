@@ -20,4 +20,5 @@ mod rows;
 mod totals;
 
 pub use export::{Export, Kind, Moment};
+pub use format::Step;
 pub use totals::{Total, Totals};

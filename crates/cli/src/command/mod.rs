@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod agent;
+mod balance;
 mod copy_result;
 mod cp;
 mod demo;
@@ -42,6 +43,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Ping(ping) => ping::run(args, ping),
         Command::Disk(disk) => disk::run(args, disk),
         Command::Explain(asked) => explain::run(args, asked),
+        Command::Balance(balance) => balance::run(args, balance),
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
@@ -72,6 +74,7 @@ fn has_result(command: &Command) -> bool {
         | Command::Ping(_)
         | Command::Disk(_)
         | Command::Explain(_)
+        | Command::Balance(_)
         | Command::Up(_)
         | Command::Down(_)
         | Command::Status(_)

@@ -21,7 +21,8 @@ trace = schema.Trace()
 with open(sys.argv[1], "rb") as file:
     trace.ParseFromString(file.read())
 names, details, tracks, open_slices = {}, {}, {}, {}
-stages, flows, counters, slices, disorder = {}, {}, {}, 0, 0
+stages, causes, flows, counters, slices, disorder = {}, {}, {}, {}, 0, 0
+ends = {}
 for packet in trace.packet:
     for name in packet.interned_data.event_names:
         names[name.iid] = name.name
@@ -36,12 +37,17 @@ for packet in trace.packet:
     if event.type == event.TYPE_COUNTER:
         counters[track.name] = event.counter_value
     elif event.type == event.TYPE_SLICE_END:
-        disorder += open_slices.pop(event.track_uuid) > at
+        begin = open_slices.pop(event.track_uuid)
+        disorder += begin[0] > at
+        if begin[1] is not None:
+            causes[begin[1]] = causes.get(begin[1], 0) + at - begin[0]
     else:
         if event.type == event.TYPE_SLICE_BEGIN:
             disorder += event.track_uuid in open_slices
-            open_slices[event.track_uuid] = at
+            open_slices[event.track_uuid] = (at, event.name or None)
             slices += 1
+        if event.name:
+            continue
         sums = stages.setdefault(names[event.name_iid], {"busy_ns": 0, "bytes": 0, "blocks": 0})
         for annotation in event.debug_annotations:
             detail = details[annotation.name_iid]
@@ -49,15 +55,20 @@ for packet in trace.packet:
                 sums[detail] += annotation.uint_value
         for flow in event.flow_ids:
             flows.setdefault(flow, [0, 0])[0] += 1
+            ends.setdefault(flow, [None, None])[0] = at
         for flow in event.terminating_flow_ids:
             flows.setdefault(flow, [0, 0])[1] += 1
+            ends.setdefault(flow, [None, None])[1] = at
 processes = [track.process.process_name for track in tracks.values() if track.HasField("process")]
+early = sum(1 for sent, come in ends.values() if None not in (sent, come) and come < sent)
 whole = sum(1 for sent, come in flows.values() if sent and come)
 json.dump(
     {
         "unknown": unknown(trace),
         "processes": processes,
         "stages": stages,
+        "causes": causes,
+        "early": early,
         "slices": slices,
         "disorder": disorder + len(open_slices),
         "flows": whole,

@@ -46,6 +46,10 @@ fn perfetto_by_the_published_schema() {
     assert_eq!(decoded["disorder"], 0, "slices of one row that overlap");
     assert_eq!(sums_of(&decoded), wanted());
     assert_eq!(decoded["processes"], serde_json::json!(["head", "n1", "n2"]));
+    assert_eq!(
+        decoded["early"], 0,
+        "blocks that came before they were sent: clocks differ by days"
+    );
     // From the head to n1 and from there to n2; what n3 received nobody knows.
     assert_eq!((&decoded["flows"], &decoded["ends"]), (&(2 * BLOCKS).into(), &BLOCKS.into()));
     assert_eq!(decoded["counters"]["link to n1, lane 0: bytes"], 40 << 20);
@@ -102,6 +106,12 @@ fn the_result_object_has_the_sums_too() {
     let found: Sums =
         stages.map(|stage| (stage["stage"].as_str().unwrap().to_owned(), sum(stage))).collect();
     assert_eq!(found, wanted());
+    let errors = result["nodes"].as_array().unwrap().iter().map(|node| &node["clock_error_ns"]);
+    let errors: Vec<Option<u64>> = errors.map(Value::as_u64).collect();
+    // The round trips took 250 µs, so that offsets are wrong by half of that at most, and a little
+    // more at the ends, where rates count.
+    assert_eq!((errors[0], errors[3]), (Some(0), None));
+    assert!(errors[1..3].iter().all(|error| (1..=150_000).contains(&error.unwrap())), "{errors:?}");
     let verdicts: Vec<_> = result["nodes"].as_array().unwrap().iter().collect();
     let named = verdicts.iter().map(|node| (node["name"].as_str(), node["verdict"].as_str()));
     let wanted = [("head", "ok"), ("n1", "ok"), ("n2", "ok"), ("n3", "skipped")];

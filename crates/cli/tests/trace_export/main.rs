@@ -2,6 +2,7 @@
 
 mod formats;
 mod made;
+mod real;
 mod refusals;
 
 use garland_testkit::{Garland, Scratch};

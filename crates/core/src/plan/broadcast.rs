@@ -71,6 +71,17 @@ impl Plan {
         Ok(Self { version: PLAN_VERSION, layout, nodes, lanes: (0..rails).map(lane).collect() })
     }
 
+    /// A copy of `layout` from one node to another, or to itself, over `rails` lanes of one hop: the
+    /// node `from` has the head's place.
+    ///
+    /// # Errors
+    /// When there are not 1 to 64 rails.
+    pub fn between(layout: Layout, from: &str, to: &str, rails: u16) -> Result<Self, PlanError> {
+        let mut plan = Self::broadcast(layout, &[to.to_owned()], rails)?;
+        plan.nodes[HEAD.index()].name = from.to_owned();
+        Ok(plan)
+    }
+
     /// The nodes that receive, in the plan's order.
     pub fn receivers(&self) -> impl Iterator<Item = (NodeId, &PlannedNode)> {
         (0..).map(NodeId).zip(&self.nodes).skip(1)
@@ -112,6 +123,17 @@ mod tests {
         lane 1: 1 blocks (1, +2), rail 1
           head -> n1 -> n2
         ");
+    }
+
+    #[test]
+    fn a_lane_may_lead_to_a_partner_or_to_oneself() {
+        let layout = Layout::new(10_000, 4096).unwrap();
+        for to in ["n2", "n1"] {
+            let plan = Plan::between(layout, "n1", to, 1).unwrap();
+            let names: Vec<&str> = plan.nodes.iter().map(|node| node.name.as_str()).collect();
+            assert_eq!(names, ["n1", to]);
+            assert_eq!(plan.lanes[0].route, [HEAD, NodeId(1)]);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::balance::{BalanceEvent, BalanceOrder};
 use super::disk::{DiskEvent, DiskOrder};
 use super::frame::Copy;
 use super::injection::Injection;
@@ -37,6 +38,13 @@ pub enum Destination {
     Null,
     /// The agent's standard output.
     Output,
+    /// A file without a name, gone with the copy, to measure the disk as well.
+    Scratch {
+        /// The folder, in the system's bytes.
+        path: Vec<u8>,
+        /// Whether it must be on stable storage before the node says that it is done.
+        fsync: bool,
+    },
 }
 
 /// A hop of a lane as one node sees it.
@@ -118,6 +126,8 @@ pub enum ToAgent {
     Disk(DiskOrder),
     /// What time is it? Asked at this time of the head's clock; answered before anything else.
     Clock(u64),
+    /// Copy from the node's own disk; what was made for it is gone with this channel.
+    Balance(BalanceOrder),
 }
 
 /// Which side of a node a link is on.
@@ -233,6 +243,8 @@ pub enum FromAgent {
     /// A parcel of what was noted of a copy that has been closed (nothing where nothing was), and
     /// whether more follow.
     Trace(Copy, Vec<u8>, bool),
+    /// How the balance test goes.
+    Balance(BalanceEvent),
 }
 
 /// The most lanes a copy may have.

@@ -2,8 +2,10 @@
 //! channel, and the machines that decide. A machine is fed inputs and asked for orders; it never
 //! holds payload, waits, or fails on time by itself.
 
+mod balance;
 mod channel;
 mod disk;
+mod fabric;
 mod frame;
 mod head;
 mod injection;
@@ -16,6 +18,7 @@ mod stream;
 mod survey;
 mod version;
 
+pub use balance::{BALANCE_SIZES, BalanceEvent, BalanceOrder, FeedEvent, NodeUse};
 pub use channel::{
     Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
 };
@@ -23,6 +26,7 @@ pub use disk::{
     DISK_DEPTH_MAX, DISK_SIZES, DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob,
     DiskOrder, DiskPattern, DiskPlace, DiskTimes, DiskWay,
 };
+pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
 pub use frame::{Copy, FRAME_LEN, Frame, FrameError, Kind};
 pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Verdict};
 pub use injection::{

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use garland_core::proto::{Begin, Copy, TRACE_MAX};
+use garland_core::proto::{Begin, Copy, LinkSide, TRACE_MAX};
 use garland_core::trace::{NONE, Origin, Record, Ring, Role, Span, Stage, Trace};
 use garland_sys::clock;
 use garland_sys::schedule::Account;
@@ -188,6 +188,13 @@ impl Collector {
         if self.is_on() {
             self.sampled_ns.store(clock::now_ns(), Ordering::Relaxed);
             self.lock().counters.sample(lanes);
+        }
+    }
+
+    /// Asks for the counters of a lane's link, which is about to go.
+    pub fn sample_link(&self, lane: u16, handle: &LaneHandle, side: LinkSide) {
+        if self.is_on() {
+            self.lock().counters.sample_link(lane, handle, side);
         }
     }
 

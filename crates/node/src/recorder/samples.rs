@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use garland_core::proto::LinkSide;
 use garland_core::trace::{Direction, Disk, Record, Samples, Socket, Stage, Thread};
 use garland_sys::block_device::{self, BlockDevice};
 use garland_sys::clock;
@@ -45,18 +46,20 @@ impl Counters {
             }
         }
         for (lane, handle) in (0..).zip(lanes) {
-            for direction in [Direction::Up, Direction::Down] {
-                let known = handle.ask(direction, TcpInfo::of);
-                if let Some((peer, Ok(info))) = known {
-                    let sample = socket(&info, lane, peer, direction);
-                    self.samples.push(Record::Socket(sample));
-                }
-            }
+            self.sample_link(lane, handle, LinkSide::Up);
+            self.sample_link(lane, handle, LinkSide::Down);
         }
         if let Some((disk, before)) = &self.disk
             && let Some(now) = disk.counters()
         {
             self.samples.push(Record::Disk(of_disk(&now.since(before), at_ns)));
+        }
+    }
+
+    /// Asks for those of one link of a lane, if there is one.
+    pub fn sample_link(&mut self, lane: u16, handle: &LaneHandle, side: LinkSide) {
+        if let Some((peer, Ok(info))) = handle.ask(side, TcpInfo::of) {
+            self.samples.push(Record::Socket(socket(&info, lane, peer, side)));
         }
     }
 
@@ -66,11 +69,11 @@ impl Counters {
     }
 }
 
-fn socket(info: &TcpInfo, lane: u16, peer: u16, direction: Direction) -> Socket {
+fn socket(info: &TcpInfo, lane: u16, peer: u16, side: LinkSide) -> Socket {
     let micros = |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-    let bytes = match direction {
-        Direction::Up => info.received,
-        Direction::Down => info.acknowledged,
+    let (direction, bytes) = match side {
+        LinkSide::Up => (Direction::Up, info.received),
+        LinkSide::Down => (Direction::Down, info.acknowledged),
     };
     Socket {
         lane,

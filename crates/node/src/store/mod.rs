@@ -4,6 +4,7 @@ mod file;
 mod null;
 mod output;
 mod paced;
+mod scratch;
 
 use std::io;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use thiserror::Error;
 
 use crate::pace::Pace;
 use crate::recorder::Collector;
+use crate::usage::Usage;
 
 /// A sink's bytes. Blocks may be written from several threads at once, each once.
 pub trait Store: Send + Sync {
@@ -62,6 +64,9 @@ pub enum StoreError {
         /// Bytes free for this user.
         free: u64,
     },
+    /// A file without a name can't be had.
+    #[error("{0}")]
+    Scratch(String),
 }
 
 impl StoreError {
@@ -82,7 +87,7 @@ pub fn reason(error: &io::Error) -> String {
 }
 
 /// Opens the destination of a copy of `layout` under `root`, named for the copy `tag`; a file is on
-/// `disk`, if there is one.
+/// `disk`, if there is one. How long a scratch file is at work is noted in `usage`.
 ///
 /// # Errors
 /// When the path can't be, isn't allowed, or has no room.
@@ -92,6 +97,7 @@ pub fn open(
     layout: Layout,
     tag: &str,
     disk: Option<&Arc<Pace>>,
+    usage: &Arc<Usage>,
 ) -> Result<Box<dyn Store>, StoreError> {
     match destination {
         Destination::File { path, name, mode, times, fsync } => {
@@ -104,6 +110,12 @@ pub fn open(
         }
         Destination::Null => Ok(Box::new(null::NullStore)),
         Destination::Output => Ok(Box::new(output::OutputStore)),
+        Destination::Scratch { path, fsync } => {
+            let (disk, usage) = (disk.cloned(), Arc::clone(usage));
+            let place = (path.as_slice(), *fsync);
+            let store = scratch::ScratchStore::create(root, place, layout.length, disk, usage)?;
+            Ok(Box::new(store))
+        }
     }
 }
 

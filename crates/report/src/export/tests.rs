@@ -121,8 +121,15 @@ pub(crate) fn exported(kind: Kind, traces: &[Trace]) -> (Vec<u8>, Totals) {
         let on_head = |at_ns: u64| Moment { at_ns: at_ns - ahead_ns, error_ns: Some(7) };
         export.node(trace, vec!["a label".to_owned()], &on_head).unwrap();
     }
+    export.path(&[step(0, 1000, "set-up", None), step(1000, 9000, "wire", Some("head"))]).unwrap();
     let totals = export.finish().unwrap();
     (bytes, totals)
+}
+
+fn step(begin_ns: u64, end_ns: u64, cause: &'static str, node: Option<&str>) -> Step {
+    let node = node.map(str::to_owned);
+    let to = node.as_ref().map(|_| "n1".to_owned());
+    Step { begin_ns, end_ns, cause, node, to, within: None }
 }
 
 #[test]

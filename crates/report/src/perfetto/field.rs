@@ -46,6 +46,7 @@ pub(super) mod track {
 /// `ProcessDescriptor`.
 pub(super) mod process {
     pub(crate) const PID: u32 = 1;
+    pub(crate) const LEGACY_SORT_INDEX: u32 = 3;
     pub(crate) const PROCESS_NAME: u32 = 6;
     pub(crate) const PROCESS_LABELS: u32 = 8;
 }
@@ -77,6 +78,7 @@ pub(super) mod event {
     pub(crate) const TYPE: u32 = 9;
     pub(crate) const NAME_IID: u32 = 10;
     pub(crate) const TRACK_UUID: u32 = 11;
+    pub(crate) const NAME: u32 = 23;
     pub(crate) const COUNTER_VALUE: u32 = 30;
     pub(crate) const FLOW_IDS: u32 = 47;
     pub(crate) const TERMINATING_FLOW_IDS: u32 = 48;

@@ -14,14 +14,15 @@ use garland_core::trace::{Lost, Stage};
 use self::field::{annotation, counter, event, interned, packet, process, thread, track};
 use self::wire::Message;
 use crate::details::{self, NAMES, Value};
-use crate::format::{Counter, Format, Process, Row, Slice, Unit};
+use crate::format::{Counter, Format, Process, Row, Slice, Step, Unit};
 
 /// The only sequence.
 const SEQUENCE: u64 = 1;
 
 /// Categories, by their number and one.
-const CATEGORIES: [&str; 3] = ["work", "wait", "lost"];
+const CATEGORIES: [&str; 4] = ["work", "wait", "lost", "cause"];
 const LOST: u64 = 3;
+const CAUSE: u64 = 4;
 
 /// A trace under way.
 pub(crate) struct Perfetto<'a> {
@@ -104,6 +105,7 @@ impl Format for Perfetto<'_> {
     fn process(&mut self, process: &Process) -> io::Result<()> {
         let mut inner = Message::default();
         inner.number(process::PID, u64::from(process.pid));
+        inner.number(process::LEGACY_SORT_INDEX, u64::from(process.rank()));
         inner.text(process::PROCESS_NAME, &process.name);
         for label in &process.labels {
             inner.text(process::PROCESS_LABELS, label);
@@ -139,6 +141,15 @@ impl Format for Perfetto<'_> {
         }
         self.event(slice.begin_ns, &begin)?;
         self.event(slice.end_ns, &event_of(event::SLICE_END, row.id))
+    }
+
+    fn step(&mut self, _: &Process, row: &Row, step: &Step) -> io::Result<()> {
+        let mut begin = event_of(event::SLICE_BEGIN, row.id);
+        begin.text(event::NAME, step.cause);
+        begin.number(event::CATEGORY_IIDS, CAUSE);
+        annotate(&mut begin, &details::of_step(step));
+        self.event(step.begin_ns, &begin)?;
+        self.event(step.end_ns, &event_of(event::SLICE_END, row.id))
     }
 
     fn lost(

@@ -138,10 +138,10 @@ fn slices_of_a_row_follow_each_other_by_the_heads_clock() {
         let track = event.number(event::TRACK_UUID).unwrap();
         let (was_open, last_ns) = open.insert(track, (begins, at_ns)).unwrap_or_default();
         assert!(was_open != begins && at_ns >= last_ns, "track {track} at {at_ns}");
-        assert!((1000..10_000_000).contains(&at_ns), "{at_ns} isn't by the head's clock");
+        assert!(at_ns < 10_000_000, "{at_ns} isn't by the head's clock");
         slices += u32::from(begins);
     }
-    assert_eq!(slices, 10);
+    assert_eq!(slices, 12);
     assert!(open.values().all(|(is_open, _)| !is_open));
 }
 
@@ -176,7 +176,7 @@ fn tracks_say_whose_they_are() {
         .flat_map(|track| track.messages(track::PROCESS))
         .map(|process| process.text(process::PROCESS_NAME))
         .collect();
-    assert_eq!(processes, ["head", "n\"1\","]);
+    assert_eq!(processes, ["head", "n\"1\",", "critical path"]);
     let threads: Vec<String> = tracks
         .iter()
         .flat_map(|track| track.messages(track::THREAD))

@@ -20,25 +20,34 @@ pub(crate) struct Garland {
     /// Whether agents stand between copies.
     up: bool,
     clear: bool,
+    traced: bool,
     congestion: String,
 }
 
 impl Garland {
     /// All ways, with data links that use `congestion`.
-    pub(crate) fn ways(congestion: &str) -> [Self; 4] {
+    pub(crate) fn ways(congestion: &str) -> [Self; 5] {
         let up = "agents up between copies; CPU by their control groups";
         let cold = "agents started and ended by every copy; CPU as the agents tell it";
         [
-            ("garland", up, true, false),
-            ("garland-clear", up, true, true),
-            ("garland-cold", cold, false, false),
-            ("garland-cold-clear", cold, false, true),
+            ("garland", up, true, false, true),
+            ("garland-clear", up, true, true, true),
+            ("garland-cold", cold, false, false, true),
+            ("garland-cold-clear", cold, false, true, true),
+            (
+                "garland-untraced",
+                "as garland, without a trace, to see what one costs",
+                true,
+                false,
+                false,
+            ),
         ]
-        .map(|(name, about, up, clear)| Self {
+        .map(|(name, about, up, clear, traced)| Self {
             name,
             about,
             up,
             clear,
+            traced,
             congestion: congestion.to_owned(),
         })
     }
@@ -84,6 +93,9 @@ impl Peer for Garland {
         command.args(["--json", "cp", "--quiet", "--lab", LAB, "--congestion", &self.congestion]);
         if self.clear {
             command.arg("--clear");
+        }
+        if !self.traced {
+            command.arg("--no-trace");
         }
         let result = fs::File::create(result()).context("make the result's file")?;
         command.arg(&job.source).arg(format!("{}:/{}", Self::nodes(job), Job::COPY)).stdout(result);

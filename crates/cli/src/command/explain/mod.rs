@@ -1,7 +1,7 @@
 //! `garland explain`: where a run's time went.
 
 mod clocks;
-mod read;
+pub mod read;
 mod result;
 mod table;
 mod words;

@@ -1,16 +1,21 @@
 //! `garland trace export`: a copy's timeline in a format that other programs read.
 //!
 //! Traces are read twice, one at a time: first to learn who is there and what their clocks said,
-//! then to write them down. So a run of a thousand nodes takes no more memory than its largest trace.
+//! then to write them down. So a run of a thousand nodes takes hardly more memory than its largest
+//! trace. Only where all of them together are small are clocks told by every block besides the round
+//! trips, and is the critical path written: the ledger needs all traces at once.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use garland_core::trace::{Origin, Role};
-use garland_report::{Export, Kind, Totals};
+use garland_core::analysis::clock::Evidence;
+use garland_core::trace::{Origin, Record, Role, Trace};
+use garland_report::{Export, Kind, Step, Totals};
 
-use super::clocks::Clocks;
+use super::clocks::{Clocks, Stay};
+use super::path;
 use super::result::{ExportResult, NodeResult, stages};
 use super::target::{Target, is_enough};
 use crate::args::{Args, ExportFormat, TraceExport};
@@ -21,10 +26,14 @@ use crate::run::Run;
 use crate::traces;
 use crate::ui::output;
 
+/// So many bytes of traces are small.
+const SMALL: u64 = 128 << 20;
+
 /// A trace that can be read.
 struct Known {
     path: PathBuf,
     origin: Origin,
+    stay: Stay,
     records: usize,
     cut: Option<String>,
 }
@@ -36,6 +45,7 @@ struct Survey {
     missing: Vec<NodeResult>,
     names: BTreeMap<u16, String>,
     clocks: Clocks,
+    path: Vec<Step>,
 }
 
 /// Exports the traces of a run.
@@ -74,12 +84,22 @@ fn look(run: &Run) -> Result<Survey, Failure> {
     let planned = traces::planned(run);
     let mut names: BTreeMap<u16, String> = (0..).zip(planned.iter().cloned()).collect();
     let (mut known, mut missing) = (Vec::new(), Vec::new());
-    for path in traces::files(run)? {
+    let mut evidence = Evidence::default();
+    let files = traces::files(run)?;
+    let length = |path: &PathBuf| fs::metadata(path).map_or(0, |file| file.len());
+    let small = files.iter().map(length).sum::<u64>() <= SMALL;
+    for path in files {
         match traces::read(&path) {
-            Ok((trace, cut)) => {
-                names.insert(trace.origin.index, trace.origin.node.clone());
-                let (records, cut) = (trace.records.len(), cut.map(|cut| cut.to_string()));
-                known.push(Known { path, origin: trace.origin, records, cut });
+            Ok((mut trace, cut)) => {
+                let (records, stay) = (trace.records.len(), Stay::of(&trace));
+                if !small {
+                    trace.records.retain(|record| matches!(record, Record::Probe(_)));
+                }
+                let Trace { origin, .. } = &trace;
+                evidence.learn(usize::from(origin.index), &trace);
+                names.insert(origin.index, origin.node.clone());
+                let cut = cut.map(|cut| cut.to_string());
+                known.push(Known { path, origin: trace.origin, stay, records, cut });
             }
             Err(reason) => missing.push(NodeResult::without(stem(&path), "failed", reason)),
         }
@@ -96,7 +116,11 @@ fn look(run: &Run) -> Result<Survey, Failure> {
     let gone: Vec<String> = planned.into_iter().filter(|name| !is_there(name)).collect();
     let reason = || "it left no trace".to_owned();
     missing.extend(gone.into_iter().map(|name| NodeResult::without(name, "skipped", reason())));
-    Ok(Survey { known, missing, names, clocks: Clocks })
+    let places = names.keys().next_back().map_or(0, |last| usize::from(*last) + 1);
+    let told = evidence.clocks(places);
+    let path = if small { path::of(run, &told) } else { Vec::new() };
+    let clocks = Clocks::new(told, known.iter().map(|known| (&known.origin, known.stay)));
+    Ok(Survey { known, missing, names, clocks, path })
 }
 
 /// Writes all traces down; the outer error is the target's.
@@ -121,6 +145,9 @@ fn write(
         let index = trace.origin.index;
         let on_head = |at_ns| survey.clocks.on_head(index, at_ns);
         export.node(&trace, survey.labels(known), &on_head)?;
+    }
+    if !survey.path.is_empty() {
+        export.path(&survey.path)?;
     }
     export.finish().map(Ok)
 }

@@ -2,6 +2,7 @@
 
 mod clocks;
 mod export;
+mod path;
 mod result;
 mod target;
 

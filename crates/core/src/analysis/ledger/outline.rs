@@ -20,6 +20,9 @@ pub struct Stretch {
     pub share: f64,
 }
 
+/// What went into what, in nanoseconds.
+type Sums = BTreeMap<(Cause, Place), i64>;
+
 /// So many slots are looked at one by one.
 const SLOTS: i64 = 96;
 
@@ -38,13 +41,13 @@ pub fn outline(path: &[Segment], lines: usize) -> Vec<Stretch> {
 }
 
 fn in_slots(path: &[Segment], end: i64, slots: i64) -> Vec<Stretch> {
-    let mut stretches: Vec<(Stretch, BTreeMap<(Cause, Place), i64>)> = Vec::new();
+    let mut stretches: Vec<(Stretch, Sums)> = Vec::new();
     let mut rest = path;
     for slot in 0..slots {
         // Ends as 128 bits: a file may say anything.
         let edge = |slot: i64| (i128::from(end) * i128::from(slot) / i128::from(slots)) as i64;
         let (begin, until) = (edge(slot), edge(slot + 1));
-        let mut sums: BTreeMap<(Cause, Place), i64> = BTreeMap::new();
+        let mut sums = Sums::new();
         for segment in rest.iter().take_while(|segment| segment.begin < until) {
             let inside = segment.end.min(until) - segment.begin.max(begin);
             *sums.entry((segment.cause, segment.place)).or_default() += inside.max(0);
@@ -59,7 +62,7 @@ fn in_slots(path: &[Segment], end: i64, slots: i64) -> Vec<Stretch> {
             _ => stretches.push((Stretch { begin, end: until, cause, place, share: 0.0 }, sums)),
         }
     }
-    let with_share = |(stretch, sums): (Stretch, BTreeMap<(Cause, Place), i64>)| {
+    let with_share = |(stretch, sums): (Stretch, Sums)| {
         let own = sums.get(&(stretch.cause, stretch.place)).copied().unwrap_or(0);
         let share = own as f64 / (stretch.end - stretch.begin).max(1) as f64;
         Stretch { share, ..stretch }

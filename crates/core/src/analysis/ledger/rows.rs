@@ -55,19 +55,27 @@ const NEVER_RIGHT: [Cause; 6] = [
     Cause::Bubble,
 ];
 
+/// What becomes a row.
+#[derive(Default)]
+struct Sum {
+    ns: u64,
+    covered: f64,
+    within: BTreeMap<Cause, u64>,
+}
+
 /// The rows of a path, the largest first. They sum to its length.
 pub(super) fn rows(world: &World, path: &[Segment]) -> Vec<Row> {
-    let mut sums: BTreeMap<(Cause, Place), (u64, f64, BTreeMap<Cause, u64>)> = BTreeMap::new();
+    let mut sums: BTreeMap<(Cause, Place), Sum> = BTreeMap::new();
     for segment in path {
         let sum = sums.entry((segment.cause, segment.place)).or_default();
-        sum.0 += segment.ns();
-        sum.1 += segment.ns() as f64 * covered(world, segment);
+        sum.ns += segment.ns();
+        sum.covered += segment.ns() as f64 * covered(world, segment);
         if let Some(within) = segment.within {
-            *sum.2.entry(within).or_default() += segment.ns();
+            *sum.within.entry(within).or_default() += segment.ns();
         }
     }
-    let row = |((cause, place), (ns, covered, within)): ((Cause, Place), (u64, f64, _))| {
-        let within: BTreeMap<Cause, u64> = within;
+    let row = |((cause, place), sum): ((Cause, Place), Sum)| {
+        let Sum { ns, covered, within } = sum;
         let within = within.into_iter().max_by_key(|(_, ns)| *ns).map(|(cause, _)| cause);
         Row { cause, place, ns, within, covered: covered / ns.max(1) as f64 }
     };
