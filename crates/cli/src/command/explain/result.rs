@@ -1,7 +1,8 @@
 //! The result object `garland.explain/1`.
 
-use garland_core::analysis::clock::Clocks;
-use garland_core::analysis::ledger::{Cause, Ledger, Place, Row, outline};
+use garland_core::analysis::clock::{Clocks, Closure};
+use garland_core::analysis::ledger::{Cause, Fix, Ledger, Place, Row, Stretch, outline};
+use garland_core::units::Nanos;
 use serde::Serialize;
 
 use super::clocks::{self, ClockResult};
@@ -111,71 +112,30 @@ impl ExplainResult {
             source: limit.source.clone(),
             achieved: limit.achieved,
         });
-        let nodes = &kept.nodes;
-        let name = |node: Option<usize>| Some(nodes.get(node?)?.clone());
-        let names = |at: Place| (name(at.node), name(at.to));
+        let (nodes, wall_ns) = (&kept.nodes, ledger.wall_ns);
         let told = clocks::of(kept, clocks, &ledger.clock_errors);
-        let mut faults: Vec<FaultResult> =
-            ledger.faults.iter().map(|row| fault(nodes, row, ledger.wall_ns)).collect();
-        for clock in told.iter() {
-            faults.extend(clock.fault.as_ref().map(|text| FaultResult {
-                cause: "clock",
-                node: Some(clock.node.clone()),
-                to: None,
-                ns: 0,
-                text: format!("clock of {}: {text}; its times were corrected", clock.node),
-            }));
-        }
+        let faults = ledger.faults.iter().map(|row| FaultResult::new(nodes, row, wall_ns));
+        let of_clocks = told.iter().filter_map(FaultResult::of_clock);
+        let resent = ledger.resent.iter().map(|(at, share)| {
+            let (node, to) = names(nodes, *at);
+            ResentResult { node, to, share: *share }
+        });
         let mut result = Self {
             head,
-            wall_ns: ledger.wall_ns,
+            wall_ns,
             bytes: kept.bytes,
             ok: kept.ok,
             of: nodes.len().saturating_sub(1),
-            rows: ledger
-                .rows
-                .iter()
-                .map(|row| RowResult::new(nodes, row, ledger.wall_ns))
-                .collect(),
+            rows: ledger.rows.iter().map(|row| RowResult::new(nodes, row, wall_ns)).collect(),
             path: outline(&ledger.path, LINES)
-                .into_iter()
-                .map(|stretch| {
-                    let (node, to) = names(stretch.place);
-                    StretchResult {
-                        begin_ns: stretch.begin,
-                        ns: stretch.end - stretch.begin,
-                        cause: stretch.cause.name(),
-                        node,
-                        to,
-                        share: stretch.share,
-                        text: words::of(nodes, stretch.cause, stretch.place, None),
-                    }
-                })
+                .iter()
+                .map(|stretch| StretchResult::new(nodes, stretch))
                 .collect(),
-            faults,
-            fix: ledger.fix.map(|fix| {
-                let (node, to) = names(fix.place);
-                let (cause, gain_ns, remedy) = (fix.cause.name(), fix.gain_ns, fix.cause.remedy());
-                let text = words::of(nodes, fix.cause, fix.place, None);
-                FixResult { cause, node, to, gain_ns, remedy, text }
-            }),
+            faults: faults.chain(of_clocks).collect(),
+            fix: ledger.fix.map(|fix| FixResult::new(nodes, &fix)),
+            open_loops: clocks.open_loops().iter().map(|o| LoopResult::new(nodes, o)).collect(),
             clocks: told,
-            open_loops: clocks
-                .open_loops()
-                .iter()
-                .map(|open| LoopResult {
-                    nodes: open.nodes.iter().filter_map(|node| name(Some(*node))).collect(),
-                    miss_ns: open.miss_ns,
-                })
-                .collect(),
-            resent: ledger
-                .resent
-                .iter()
-                .map(|(at, share)| {
-                    let (node, to) = names(*at);
-                    ResentResult { node, to, share: *share }
-                })
-                .collect(),
+            resent: resent.collect(),
             undecided: ledger.undecided.iter().map(|open| words::undecided(nodes, open)).collect(),
             warnings: kept.warnings.clone(),
         };
@@ -217,13 +177,19 @@ impl ExplainResult {
     }
 }
 
+/// The names of a place's nodes.
+fn names(nodes: &[String], at: Place) -> (Option<String>, Option<String>) {
+    let name = |node: Option<usize>| Some(nodes.get(node?)?.clone());
+    (name(at.node), name(at.to))
+}
+
 impl RowResult {
     fn new(nodes: &[String], row: &Row, wall_ns: u64) -> Self {
-        let name = |node: Option<usize>| Some(nodes.get(node?)?.clone());
+        let (node, to) = names(nodes, row.place);
         Self {
             cause: row.cause.name(),
-            node: name(row.place.node),
-            to: name(row.place.to),
+            node,
+            to,
             within: row.within.map(Cause::name),
             ns: row.ns,
             share: row.ns as f64 / wall_ns.max(1) as f64,
@@ -233,10 +199,54 @@ impl RowResult {
     }
 }
 
-fn fault(nodes: &[String], row: &Row, wall_ns: u64) -> FaultResult {
-    let told = RowResult::new(nodes, row, wall_ns);
-    let share = told.share * 100.0;
-    let time = garland_core::units::Nanos(row.ns);
-    let text = format!("{}: {time}, {share:.0} % of the command", told.text);
-    FaultResult { cause: told.cause, node: told.node, to: told.to, ns: row.ns, text }
+impl StretchResult {
+    fn new(nodes: &[String], stretch: &Stretch) -> Self {
+        let (node, to) = names(nodes, stretch.place);
+        Self {
+            begin_ns: stretch.begin,
+            ns: stretch.end - stretch.begin,
+            cause: stretch.cause.name(),
+            node,
+            to,
+            share: stretch.share,
+            text: words::of(nodes, stretch.cause, stretch.place, None),
+        }
+    }
+}
+
+impl FaultResult {
+    fn new(nodes: &[String], row: &Row, wall_ns: u64) -> Self {
+        let told = RowResult::new(nodes, row, wall_ns);
+        let (time, share) = (Nanos(row.ns), told.share * 100.0);
+        let text = format!("{}: {time}, {share:.0} % of the command", told.text);
+        Self { cause: told.cause, node: told.node, to: told.to, ns: row.ns, text }
+    }
+
+    /// A clock that is wrong takes no time.
+    fn of_clock(clock: &ClockResult) -> Option<Self> {
+        let fault = clock.fault.as_ref()?;
+        let text = format!("clock of {}: {fault}; its times were corrected", clock.node);
+        Some(Self { cause: "clock", node: Some(clock.node.clone()), to: None, ns: 0, text })
+    }
+}
+
+impl FixResult {
+    fn new(nodes: &[String], fix: &Fix) -> Self {
+        let (node, to) = names(nodes, fix.place);
+        Self {
+            cause: fix.cause.name(),
+            node,
+            to,
+            gain_ns: fix.gain_ns,
+            remedy: fix.cause.remedy(),
+            text: words::of(nodes, fix.cause, fix.place, None),
+        }
+    }
+}
+
+impl LoopResult {
+    fn new(nodes: &[String], open: &Closure) -> Self {
+        let names = open.nodes.iter().filter_map(|&node| nodes.get(node).cloned());
+        Self { nodes: names.collect(), miss_ns: open.miss_ns }
+    }
 }

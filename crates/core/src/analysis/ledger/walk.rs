@@ -23,12 +23,21 @@ pub(super) struct Walk<'a> {
     segments: Vec<Segment>,
     /// Who has waited for whom since the last step back in time: thread and begin of its waiting.
     waiting: Vec<(usize, i64)>,
+    /// Who still waits at this moment, the last one for the thread that is followed.
+    callers: Vec<(usize, i64)>,
 }
 
 impl<'a> Walk<'a> {
     /// A walk back from `end` to `begin`.
     pub fn new(world: &'a World, begin: i64, end: i64) -> Self {
-        Self { world, begin, at: end.max(begin), segments: Vec::new(), waiting: Vec::new() }
+        Self {
+            world,
+            begin,
+            at: end.max(begin),
+            segments: Vec::new(),
+            waiting: Vec::new(),
+            callers: Vec::new(),
+        }
     }
 
     /// Where it is.
@@ -114,17 +123,32 @@ impl<'a> Walk<'a> {
             // A reader rests when there is no room, a writer when there is nothing to write.
             return self.hand_over(thread, since, node != 0);
         }
+        let caller = self.caller(thread);
+        if let Some((waiter, since)) = caller.filter(|_| long)
+            && world.threads[waiter].node != 0
+            && self.store_works(world.threads[waiter].node)
+        {
+            // It wasn't asked for anything: who was to ask waited for its own writer.
+            return self.hand_over(waiter, since, false);
+        }
         // The head always has something to send until it has sent all: that it did nothing is its own
-        // doing. Others may have been asked for nothing.
+        // doing.
         let cause = if long && node == 0 && world.threads[thread].goes_on(self.at) {
             Cause::Pause
         } else {
             Cause::Unattributed
         };
-        let waiter = self.waiting.last().copied().filter(|waiter| waiter.1 > since);
-        let to = waiter.map_or(since, |waiter| waiter.1);
+        let caller = caller.filter(|caller| caller.1 > since);
+        let to = caller.map_or(since, |caller| caller.1);
         self.pass_with(to, cause, Place::node(node), Some(thread));
-        waiter.map_or(thread, |waiter| waiter.0)
+        caller.map_or(thread, |caller| caller.0)
+    }
+
+    /// Who waits for `thread` at this moment, and since when.
+    fn caller(&mut self, thread: usize) -> Option<(usize, i64)> {
+        let at = self.at;
+        self.callers.retain(|(waiter, since)| *since < at && *waiter != thread);
+        self.callers.last().copied()
     }
 
     /// From a thread that waited since then to one of the same node: the one before it, or behind it.
@@ -157,6 +181,9 @@ impl<'a> Walk<'a> {
     /// From `thread`, which has waited since then, to `other`; unless all wait for each other.
     fn wait_for(&mut self, thread: usize, since: i64, other: usize) -> usize {
         self.waiting.push((thread, since));
+        let at = self.at;
+        self.callers.retain(|(_, since)| *since < at);
+        self.callers.push((thread, since));
         if !self.waiting.iter().any(|(waiting, _)| *waiting == other) {
             return other;
         }

@@ -16,6 +16,9 @@ const STARVED: f64 = 0.3;
 /// A thread that lacks one for this share is why its window is full.
 const PARALYSED: f64 = 0.6;
 
+/// Much shorter than the time from one reading of a thread's account to the next.
+const SHORT_NS: u64 = 50_000_000;
+
 /// A thread works slower for want of a processor from this share of its work on.
 const SLOWED: f64 = 0.1;
 
@@ -109,7 +112,13 @@ impl<'a> Scales<'a> {
     /// A thread did nothing that is recorded. It may have lacked a processor in between.
     fn weigh_nothing(&self, segment: Segment, thread: usize) -> Segment {
         let scheduled = &self.world.threads[thread].scheduled;
-        let waited = scheduled.around(segment.begin, segment.end).map_or(0.0, |(_, [_, ns])| ns);
+        let (begin, end) = (segment.begin, segment.end);
+        // Within a short while all that was waited between two readings may lie.
+        let grown = match segment.ns() < SHORT_NS {
+            true => scheduled.around(begin, end).map(|(_, grown)| grown),
+            false => scheduled.between(begin, end),
+        };
+        let waited = grown.map_or(0.0, |[_, ns]| ns);
         if waited < segment.ns() as f64 / 2.0 {
             return segment;
         }
@@ -137,7 +146,9 @@ impl<'a> Scales<'a> {
         let worst = ends.copied().max_by(|a, b| a.1.total_cmp(&b.1));
         let usual = if self.emulated { usual } else { 0.0 };
         let mut rest = segment;
-        let own = worst.filter(|(_, share)| share - usual >= STARVED);
+        let lacks =
+            |(node, share): &(usize, f64)| share - usual >= STARVED && self.is_starved(*node);
+        let own = worst.filter(lacks);
         if let Some((node, share)) = own.filter(|(_, share)| *share >= PARALYSED) {
             let cause = self.starving(Some(node));
             rest = segment.shared(share, cause, Place::node(node), into);
@@ -197,6 +208,15 @@ impl<'a> Scales<'a> {
         let hop = Place { node: Some(from), to: node };
         let rest = segment.shared(wire, Cause::Wire, hop, into);
         into.push(rest);
+    }
+
+    /// Whether all of a node lacks processors, and not only a thread that wakes up very often.
+    fn is_starved(&self, node: usize) -> bool {
+        let threads = self.world.threads.iter().zip(&self.slowed);
+        let stores = self.world.stores.get(&node).is_some_and(|stores| !stores.is_empty());
+        let worst = threads.filter(|(thread, _)| thread.node == node).map(|(_, slowed)| *slowed);
+        let usual = if self.emulated { self.usual } else { 0.0 };
+        !stores || worst.fold(0.0, f64::max) - usual >= STARVED
     }
 
     fn starving(&self, node: Option<usize>) -> Cause {

@@ -74,7 +74,9 @@ fn a_full_window_on_a_wire_that_gives_all_it_can_is_no_fault() {
 #[test]
 fn a_relay_without_a_processor_is_named_and_a_busy_machine_is_not() {
     let mut made = slow_wire();
+    // The lane's thread and the writer.
     starve(&mut made, 1, 2, 0.9);
+    starve(&mut made, 1, 4, 0.9);
     let ledger = made.explain();
     assert_eq!((ledger.rows[0].cause, ledger.rows[0].place), (Cause::Processor, Place::node(1)));
     let mut made = slow_wire();
