@@ -1,6 +1,6 @@
 //! What a lane's thread notes: a handful of spans a block, however many slices it came in.
 
-use garland_core::proto::Route;
+use garland_core::proto::{LinkSide, Route};
 use garland_core::trace::{NONE, Span, Stage};
 
 use super::meter::Meter;
@@ -43,13 +43,17 @@ impl Passage {
     /// The lane's hops are these from now on.
     pub fn route(&mut self, route: &Route) {
         let place = |id: garland_core::plan::NodeId| u16::try_from(id.0).unwrap_or(NONE);
-        self.up = route.upstream.map_or(NONE, |(id, _)| place(id));
+        self.up = route.upstream.map_or(NONE, |(id, ..)| place(id));
         self.down = route.downstream.map_or(NONE, |(id, ..)| place(id));
     }
 
-    /// The lane and the node after this one.
-    pub fn downstream(&self) -> At {
-        At { lane: self.lane, peer: self.down, ..At::HERE }
+    /// The lane and the node on this side.
+    pub fn neighbor(&self, side: LinkSide) -> At {
+        let peer = match side {
+            LinkSide::Up => self.up,
+            LinkSide::Down => self.down,
+        };
+        At { lane: self.lane, peer, ..At::HERE }
     }
 
     /// The thread's recorder, for what isn't a passage.
