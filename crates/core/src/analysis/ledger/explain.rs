@@ -138,7 +138,7 @@ fn last_landing(world: &World, node: Option<usize>, before: i64) -> Option<(usiz
 
 /// Calls what one node did after all others had ended by its name.
 fn stragglers(run: &Run<'_>, world: &World, path: Vec<Segment>) -> Vec<Segment> {
-    let end = run.end_of(&["drain"]);
+    let end = run.end_of(&["fsync"]);
     let landings = (1..run.nodes.len()).filter_map(|node| {
         let of_node = (0..world.threads.len()).filter(|&thread| world.threads[thread].node == node);
         let stages = [Stage::Write, Stage::Open, Stage::Receive];

@@ -122,9 +122,11 @@ impl<'a> Scales<'a> {
         if waited < segment.ns() as f64 / 2.0 {
             return segment;
         }
-        let (cause, place) = match self.emulated {
-            true => (Cause::Emulator, Place::default()),
-            false => (self.starving(segment.place.node), segment.place),
+        let node = segment.place.node;
+        let own = !self.emulated || node.is_some_and(|node| self.is_starved(node));
+        let (cause, place) = match own {
+            true => (self.starving(node), segment.place),
+            false => (Cause::Emulator, Place::default()),
         };
         Segment { cause, place, ..segment }
     }

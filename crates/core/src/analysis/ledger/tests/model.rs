@@ -159,9 +159,10 @@ impl<'a> Maker<'a> {
         let (sent, first) =
             (self.sent[self.sent.len() - 1], self.received.iter().map(|r| r[0]).max());
         let held = self.written.iter().map(|written| written[written.len() - 1]).max().unwrap();
-        let asked = held + self.model.control;
-        let mut committed = asked;
+        let mut committed = held;
         for node in 1..self.traces.len() {
+            let written = &self.written[node - 1];
+            let asked = written[written.len() - 1].max(sent) + self.model.control;
             let done = asked + self.model.fsync[node - 1];
             self.note(node, Stage::Fsync, NONE, 3, (asked, done), None);
             committed = committed.max(done + self.model.control);
