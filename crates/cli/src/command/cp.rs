@@ -76,7 +76,6 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let limit = limit::known(lab.as_ref(), cp.launch.sender(), &plan, transport, &fleet.agents);
     let congestion = congestion(cp);
     let manifest = stripes.map(|stripes| manifest(cp, &source, &plan, stripes)).transpose()?;
-    let policy = policy(nodes.len(), stripes.is_some());
     let job = CopyJob {
         plan: &plan,
         ends: Ends::Out {
@@ -89,7 +88,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         sealed: !cp.clear,
         congestion: congestion.clone(),
         transport,
-        policy,
+        policy: policy(nodes.len(), stripes.is_some()),
         tracing: (!cp.no_trace)
             .then(|| Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() }),
         injections: injections.faults,
