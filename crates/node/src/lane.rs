@@ -426,7 +426,7 @@ impl Lane {
     }
 
     /// What the lane lacks while it waits: a buffer, its upstream or the upstream's next block, its
-    /// downstream.
+    /// downstream, or leave to send what it has.
     fn awaited(&self, reads: bool, held: bool) -> Option<Stage> {
         if held {
             Some(Stage::WaitBuffer)
@@ -434,6 +434,8 @@ impl Lane {
             Some(Stage::WaitUpstream)
         } else if self.down.is_none() && self.expected[1].is_some() {
             Some(Stage::WaitDownstream)
+        } else if self.member.is_source && self.down.is_some() {
+            Some(Stage::Control)
         } else {
             None
         }
