@@ -94,8 +94,14 @@ impl Run {
 }
 
 impl Run {
-    /// Keeps what was noted of the run, a file a node.
-    pub fn keep_traces(&self, places: &Places, traces: &[Trace]) -> Result<(), Failure> {
+    /// Keeps what was noted of the run, a file a node; says if it can't: the run is as good without.
+    pub fn keep_traces(&self, places: &Places, traces: &[Trace]) {
+        if let Err(failure) = self.write_traces(places, traces) {
+            eprintln!("this run has no whole trace: {failure}");
+        }
+    }
+
+    fn write_traces(&self, places: &Places, traces: &[Trace]) -> Result<(), Failure> {
         if traces.is_empty() {
             return Ok(());
         }

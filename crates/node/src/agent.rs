@@ -25,6 +25,7 @@ use crate::exec;
 use crate::giving::Tickets;
 use crate::listener;
 use crate::log::log;
+use crate::look;
 use crate::member::Member;
 use crate::orders;
 use crate::pace::Pace;
@@ -348,6 +349,8 @@ impl Agent {
                     let failed = chain::stand(self, order, &secret, &neighbours);
                     session.send(&FromAgent::Stands(order, failed));
                 }
+                Ok(ToAgent::Look(order)) => look::start(self, session, order),
+                Ok(ToAgent::Attach(copy, text)) => of(&parts, copy, |part| part.attach(text)),
                 Ok(ToAgent::Disk(order)) => disk_tests.push(disk::start(self, session, order)),
                 Ok(ToAgent::Balance(order)) => depot.obey(order),
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {

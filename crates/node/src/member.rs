@@ -16,6 +16,7 @@ use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{clock, process};
 
 use crate::awake::Awake;
+use crate::gauge::Stages;
 use crate::parking::Parking;
 use crate::pool::{self, Pool};
 use crate::recorder::Collector;
@@ -32,6 +33,8 @@ pub enum Notice {
     LinkLost(u16, u32, LinkSide, String),
     /// A block came in changed.
     Bad(u64),
+    /// A block is written, and that is of interest.
+    Written(u64),
     /// A frame came in changed: lane, epoch, side.
     BadFrame(u16, u32, LinkSide),
     /// Every block is held and this is their digest.
@@ -46,10 +49,8 @@ pub enum Notice {
 pub enum Mail {
     /// Something for its machine.
     Event(RelayEvent),
-    /// The upstream's link of this epoch.
-    Up(u32, TcpStream),
-    /// The link to the downstream, of this epoch.
-    Down(u32, TcpStream),
+    /// A link on that side, of this epoch.
+    Link(LinkSide, u32, TcpStream),
 }
 
 /// The outside of a lane's thread.
@@ -81,6 +82,16 @@ pub struct Member {
     pub keys: Arc<Keys>,
     /// Whether blocks are sealed.
     pub sealed: bool,
+    /// Whether the copy's bytes come from here.
+    pub is_source: bool,
+    /// How many blocks each lane may have in memory, if that was said.
+    pub buffers: Option<u16>,
+    /// Whether every block that is written is told of.
+    pub acknowledge: bool,
+    /// How many blocks are where.
+    pub stages: Stages,
+    /// How many lanes this node is on.
+    pub lane_count: usize,
     /// How the source is cut.
     pub layout: Layout,
     /// Where the bytes go.
@@ -124,9 +135,15 @@ pub struct Membership {
     pub secret: Secret,
     /// Whether blocks are sealed.
     pub sealed: bool,
+    /// Whether the copy's bytes come from here.
+    pub is_source: bool,
+    /// How many blocks each lane may have in memory, if that was said.
+    pub buffers: Option<u16>,
+    /// Whether every block that is written is told of.
+    pub acknowledge: bool,
     /// What is held at the start.
     pub sink: Sink,
-    /// How many lanes there will be.
+    /// How many lanes this node is on.
     pub lane_count: usize,
     /// Where the bytes go.
     pub store: Box<dyn Store>,
@@ -152,13 +169,18 @@ impl Member {
     pub fn new(parts: Membership) -> Self {
         let Membership { copy, me, secret, sealed, sink, lane_count, store, .. } = parts;
         let layout = sink.layout();
-        let (room, count) = Self::buffers(layout, lane_count);
+        let (room, count) = Self::room(layout, lane_count, parts.buffers);
         Self {
             copy,
             me,
             keys: Arc::new(Keys::new(&secret, copy)),
             secret,
             sealed,
+            is_source: parts.is_source,
+            buffers: parts.buffers,
+            acknowledge: parts.acknowledge,
+            stages: Stages::default(),
+            lane_count,
             layout,
             store,
             pool: Pool::new(room, count),
@@ -181,26 +203,28 @@ impl Member {
     }
 
     /// The size of its buffers in bytes and how many there may be.
-    fn buffers(layout: Layout, lanes: usize) -> (usize, usize) {
+    fn room(layout: Layout, lanes: usize, buffers: Option<u16>) -> (usize, usize) {
         let room = layout.block_size as usize + garland_core::proto::TAG_LEN;
-        (room, pool::count(room, layout.blocks()).max(lanes + 2))
+        let fitting = || pool::count(room, layout.blocks());
+        let count = buffers.map_or_else(fitting, |buffers| usize::from(buffers) * lanes);
+        (room, count.max(lanes + 2))
     }
 
     /// How many blocks the writer of a copy of `layout` over so many lanes may have: more than
     /// there are lanes, since a lane holds a buffer while it waits for its downstream.
     #[must_use]
-    pub fn buffer_count(layout: Layout, lanes: usize) -> usize {
-        Self::buffers(layout, lanes).1
+    pub fn buffer_count(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
+        Self::room(layout, lanes, buffers).1
     }
 
     /// Bytes of memory that a part in a copy of `layout` over so many lanes may take: its buffers,
     /// what each lane feeds from and reads into, the blocks' digests, and its threads.
     #[must_use]
-    pub fn memory(layout: Layout, lanes: usize) -> usize {
+    pub fn memory(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
         const DIGEST: u64 = 40;
         const THREADS: usize = 1 << 20;
         const LANE: usize = 512 << 10;
-        let (room, count) = Self::buffers(layout, lanes);
+        let (room, count) = Self::room(layout, lanes, buffers);
         let digests = usize::try_from(layout.blocks().saturating_mul(DIGEST)).unwrap_or(usize::MAX);
         (room * count + (room + LANE) * lanes + THREADS).saturating_add(digests)
     }
@@ -233,8 +257,8 @@ impl Member {
         };
         let Some(root) = root else { return };
         if !self.completed.swap(true, Ordering::Relaxed) {
-            let head = self.me == garland_core::plan::HEAD;
-            self.tell(if head { Notice::Read(root) } else { Notice::Complete(root) });
+            let read = self.is_source;
+            self.tell(if read { Notice::Read(root) } else { Notice::Complete(root) });
         }
     }
 
@@ -280,6 +304,12 @@ impl Member {
         lanes.filter(|(other, _)| *other != number).for_each(|(_, lane)| lane.wake.raise());
     }
 
+    /// Feeds the blocks before `bound`, and lets those who want others wait.
+    pub fn serve_until(&self, bound: u64) {
+        self.sink().serve_until(bound);
+        self.lanes.get().into_iter().flatten().for_each(|lane| lane.wake.raise());
+    }
+
     /// Gives a lane its new hops; ends at once what hangs in the old ones.
     pub fn route(&self, route: Route) {
         if let Some(lane) = self.lane(route.lane) {
@@ -293,9 +323,13 @@ impl Member {
     pub fn report(&self) -> Report {
         let received =
             |lane: &Arc<LaneHandle>| LaneReport { received: lane.received.load(Ordering::Relaxed) };
+        let lanes: Vec<_> = self.lanes.get().into_iter().flatten().map(received).collect();
+        // A source holds all from the start: what it has given is what is of interest.
+        let given = || lanes.iter().map(|lane| lane.received).sum();
         Report {
-            lanes: self.lanes.get().into_iter().flatten().map(received).collect(),
-            held: self.sink().held(),
+            held: if self.is_source { given() } else { self.sink().held() },
+            lanes,
+            depths: self.stages.depths(),
             stalled_ns: self.pool.waited_ns(),
             blocked_ns: self.writing.blocked_ns(),
             memory: process::peak_memory(),
@@ -341,7 +375,7 @@ impl LaneHandle {
     /// Notes whom the lane's links lead to.
     pub fn note_peers(&self, route: &Route) {
         let place = |id: NodeId| u16::try_from(id.0).unwrap_or(NONE);
-        let up = route.upstream.map_or(NONE, |(id, _)| place(id));
+        let up = route.upstream.map_or(NONE, |(id, ..)| place(id));
         let down = route.downstream.map_or(NONE, |(id, ..)| place(id));
         self.up_peer.store(up, Ordering::Relaxed);
         self.down_peer.store(down, Ordering::Relaxed);
@@ -370,7 +404,7 @@ impl LaneHandle {
     }
 
     fn cut_others(&self, route: &Route) {
-        let up = route.upstream.map(|(_, epoch)| epoch);
+        let up = route.upstream.map(|(_, epoch, _)| epoch);
         let down = route.downstream.map(|(_, epoch, _)| epoch);
         self.cut_unless(LinkSide::Up, up);
         self.cut_unless(LinkSide::Down, down);

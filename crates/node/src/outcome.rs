@@ -1,7 +1,9 @@
 //! How a copy ended, and when what happened.
 
 use garland_core::plan::NodeId;
-use garland_core::proto::{BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, Verdict};
+use garland_core::proto::{
+    BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, StageDepth, Verdict,
+};
 use garland_core::trace::Trace;
 use garland_sys::clock;
 
@@ -57,6 +59,8 @@ pub struct Outcome {
     pub interrupted: bool,
     /// What was noted of it: by the head, then by every node that handed it over.
     pub traces: Vec<Trace>,
+    /// How many blocks each of this machine's stages has had at a time.
+    pub depths: Vec<StageDepth>,
 }
 
 /// The moments as they come.

@@ -40,6 +40,7 @@ pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
         began = recorder.took(Stage::Open, at(&arrived.frame), now, arrived.frame.length as usize);
         if !opened {
             member.pool.give(arrived.buffer);
+            member.stages.write.leave();
             land(member, &arrived.frame, Landing::Changed);
             continue;
         }
@@ -116,6 +117,7 @@ fn write(member: &Member, recorder: &mut Recorder, arrived: Arrived) -> bool {
         return false;
     }
     member.pool.give(buffer);
+    member.stages.write.leave();
     land(member, &frame, Landing::Written);
     true
 }

@@ -15,6 +15,7 @@ mod processes;
 mod result;
 mod sandbox;
 mod source;
+mod stripe;
 mod table;
 
 use std::path::Path;
@@ -35,6 +36,10 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
             println!("{}", disk::USAGE);
             Ok(())
         }
+        Some((name, rest)) if name == "stripe" && rest.iter().any(|word| word == "--help") => {
+            println!("{}", stripe::USAGE);
+            Ok(())
+        }
         Some((_, rest)) if rest.iter().any(|word| word == "--help") => {
             println!("{}", options::USAGE);
             Ok(())
@@ -43,6 +48,10 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
         Some((name, rest)) if name == "chain" => chain::run(root, rest),
         Some((name, rest)) if name == "lab" => lab::run(root, rest),
         Some((name, rest)) if name == "disk" => disk::run(root, rest),
-        _ => bail!("which benchmark?\n\n{}\n\n{}\n\n{}", options::USAGE, lab::USAGE, disk::USAGE),
+        Some((name, rest)) if name == "stripe" => stripe::run(root, rest),
+        _ => {
+            let all = [options::USAGE, lab::USAGE, disk::USAGE, stripe::USAGE].join("\n\n");
+            bail!("which benchmark?\n\n{all}")
+        }
     }
 }

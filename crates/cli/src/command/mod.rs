@@ -4,6 +4,7 @@ mod agent;
 mod balance;
 mod copy_result;
 mod cp;
+mod cp_in;
 mod demo;
 mod disk;
 mod disk_notes;

@@ -123,7 +123,7 @@ impl BalanceOrder {
 mod tests {
     use super::*;
     use crate::plan::{Layout, NodeId};
-    use crate::proto::{Destination, Secret};
+    use crate::proto::{Destination, End, Secret};
 
     #[test]
     fn orders_out_of_bounds_are_refused() {
@@ -139,7 +139,10 @@ mod tests {
                 layout: Layout::fitting(length),
                 lanes,
                 me,
-                destination: Destination::Null,
+                end: End::Sink(Destination::Null),
+                stripe: None,
+                buffers: 0,
+                acknowledge: false,
                 routes: Vec::new(),
                 congestion: Vec::new(),
                 mptcp: false,
@@ -148,7 +151,7 @@ mod tests {
             };
             BalanceOrder::Feed(Box::new(begin))
         };
-        let lane = || vec![crate::plan::LaneBlocks { first: 0, step: 1, end: 16 }];
+        let lane = || vec![crate::plan::LaneBlocks { first: 0, run: 1, step: 1, end: 16 }];
         assert_eq!(feed(HEAD, 1 << 20, lane()).check(), Ok(()));
         assert!(feed(NodeId(1), 1 << 20, lane()).check().unwrap_err().contains("head's place"));
         assert!(feed(HEAD, 1 << 20, Vec::new()).check().unwrap_err().contains("0 lanes"));

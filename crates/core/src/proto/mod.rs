@@ -10,9 +10,11 @@ mod frame;
 mod head;
 mod injection;
 mod message;
+mod operations;
 mod probe;
 mod relay;
 mod seal;
+mod sight;
 mod sink;
 mod stream;
 mod survey;
@@ -33,9 +35,10 @@ pub use injection::{
     ClockFault, FORM as INJECTION_FORM, Injection, Stall, Wanted, parse_injection,
 };
 pub use message::{
-    Begin, Destination, FromAgent, LaneReport, LinkSide, NodeAddress, Report, Route, TRACE_MAX,
-    ToAgent,
+    BUFFERS_MAX, Begin, Destination, End, FromAgent, LaneReport, LinkSide, NodeAddress, Origin,
+    Report, Route, Stage, StageDepth, TRACE_MAX, ToAgent,
 };
+pub use operations::{Cut, Operations};
 pub use probe::{
     Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT, PingKind,
     PingMeans, PingPoint, PingTask, PingTook, PingWait, STREAMS_MAX, Summary, TargetState, Task,
@@ -44,6 +47,7 @@ pub use relay::{Relay, RelayEvent, RelayOrder, Store};
 pub use seal::{
     Keys, SealError, Sealer, Secret, TAG_LEN, content_check, content_digest, root_digest,
 };
+pub use sight::{Look, MANIFEST_MAX, SIGHTS_MAX, Sight};
 pub use sink::{Landing, Sink, SinkError};
 pub use stream::{StreamCame, StreamTask, StreamWent, WRITE_MAX};
 pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};

@@ -59,7 +59,7 @@ pub struct Span {
 /// What a [`Stage::Control`] span is about: the number in its `block`.
 ///
 /// At the head a span begins with the order's sending and ends with the answer. At an agent it is
-/// the obeying.
+/// the obeying. `Operation` is a lane's own, at either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exchange {
     /// From `Begin` to `Ready`.
@@ -70,6 +70,9 @@ pub enum Exchange {
     Close,
     /// From `Queue` to `Admitted`: the node's memory was others'.
     Queue,
+    /// A lane that could send and may not yet: its downstream has to ask for the blocks first, or
+    /// to write those of an earlier operation.
+    Operation,
 }
 
 impl Exchange {
@@ -82,7 +85,8 @@ impl Exchange {
     /// The exchange of this number.
     #[must_use]
     pub fn of_number(number: u32) -> Option<Self> {
-        [Self::Begin, Self::Commit, Self::Close, Self::Queue].get(number as usize).copied()
+        let all = [Self::Begin, Self::Commit, Self::Close, Self::Queue, Self::Operation];
+        all.get(number as usize).copied()
     }
 }
 

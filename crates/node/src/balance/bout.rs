@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use garland_core::plan::{HEAD, Layout, NodeId, Plan};
 use garland_core::proto::{
-    BalanceEvent, BalanceOrder, Begin, Copy, Destination, DiskCached, FeedEvent, FromAgent, Head,
-    HeadEvent, HeadOrder, NodeAddress, NodeState, Policy, Report, Secret, StreamWent, ToAgent,
-    Verdict,
+    BalanceEvent, BalanceOrder, Begin, Copy, Destination, DiskCached, End, FeedEvent, FromAgent,
+    Head, HeadEvent, HeadOrder, NodeAddress, NodeState, Policy, Report, Secret, StreamWent,
+    ToAgent, Verdict,
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
@@ -104,7 +104,10 @@ impl<'a> Bout<'a> {
             layout: running.plan.layout,
             lanes: running.plan.lanes.iter().map(|lane| lane.blocks).collect(),
             me,
-            destination: Destination::Scratch { path: job.path.clone(), fsync: job.fsync },
+            end: End::Sink(Destination::Scratch { path: job.path.clone(), fsync: job.fsync }),
+            stripe: None,
+            buffers: 0,
+            acknowledge: false,
             routes: running.head.routes(me),
             congestion: job.congestion.clone(),
             mptcp: job.transport == Transport::Mptcp && running.errand.is_remote(),
@@ -219,7 +222,7 @@ impl Running {
         let rails = u16::try_from(rails).unwrap_or(1);
         let plan = Plan::between(layout, &names[errand.from], &names[errand.to], rails)
             .expect("a hop has an end, and 1 to 64 rails");
-        let policy = Policy { silence_ns: SILENCE_NS, detached_max: 0 };
+        let policy = Policy { silence_ns: SILENCE_NS, detached_max: 0, together: false };
         let head = Head::new(copy, &plan, vec![Vec::new(), to.clone()], policy, now);
         Self {
             errand,

@@ -11,7 +11,8 @@ use garland_sys::mptcp::Transport;
 
 use crate::agent::Agent;
 use crate::budget::Share;
-use crate::feeding::start_lanes;
+use crate::conduit::Path;
+use crate::lanes;
 use crate::member::{Member, Membership, Notice};
 use crate::probe::went;
 use crate::recorder::{Budget, Collector};
@@ -43,7 +44,8 @@ impl Feeding {
         source: Source,
     ) -> Result<Self, String> {
         let room = begin.layout.block_size as usize + TAG_LEN;
-        let memory = (AHEAD + 3 * room + LANE) * begin.lanes.len();
+        let ahead = usize::try_from(AHEAD).unwrap_or(usize::MAX);
+        let memory = (ahead + 3 * room + LANE) * begin.lanes.len();
         let share = agent.budget().take(memory).map_err(|busy| {
             format!("its agent's memory is taken by {} other copies", busy.copies)
         })?;
@@ -59,6 +61,9 @@ impl Feeding {
             me: HEAD,
             secret: begin.secret,
             sealed: begin.sealed,
+            is_source: true,
+            buffers: None,
+            acknowledge: false,
             sink: Sink::source(begin.layout),
             lane_count: begin.lanes.len(),
             store: Box::new(store::NoStore),
@@ -71,7 +76,7 @@ impl Feeding {
             faults: Faults::default(),
             notices: Box::new(tell),
         }));
-        let threads = start_lanes(&member, &source, begin.lanes.into_iter())
+        let threads = lanes::start(&member, &begin.lanes, |_| true, Some(&source), Path::Copy)
             .map_err(|error| format!("starting the copy's lanes: {}", store::reason(&error)))?;
         begin.routes.into_iter().for_each(|route| member.route(route));
         Ok(Self { member, threads, _share: share })
@@ -112,6 +117,6 @@ fn to_event(notice: Notice, source: &Source) -> Option<FeedEvent> {
         Notice::LinkLost(lane, epoch, _, reason) => Some(FeedEvent::LinkLost(lane, epoch, reason)),
         Notice::BadFrame(lane, epoch, _) => Some(FeedEvent::BadFrame(lane, epoch)),
         Notice::Failed(reason) => Some(FeedEvent::Failed(reason)),
-        Notice::First | Notice::Bad(_) | Notice::Complete(_) => None,
+        Notice::First | Notice::Bad(_) | Notice::Written(_) | Notice::Complete(_) => None,
     }
 }

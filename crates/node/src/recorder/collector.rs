@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use garland_core::proto::{Begin, Copy, LinkSide, TRACE_MAX};
+use garland_core::proto::{Begin, Copy, End, LinkSide, TRACE_MAX};
 use garland_core::trace::{NONE, Origin, Record, Ring, Role, Span, Stage, Trace};
 use garland_sys::clock;
 use garland_sys::schedule::Account;
@@ -37,8 +37,13 @@ impl Budget {
 
     /// That of an agent that has been told to begin.
     pub fn of(begin: &Begin) -> Self {
-        // A thread a lane, and the writer.
-        Self { records: begin.trace, threads: begin.lanes.len() + 1 }
+        let lanes = begin.own_lanes().count();
+        let threads = match begin.end {
+            // A thread a lane, and the writer; or a thread a lane, and those of its source.
+            End::Sink(_) => lanes + 1,
+            End::Source(_) => lanes * 3,
+        };
+        Self { records: begin.trace, threads }
     }
 
     /// That of the head: a lane's thread and its source's, each lane.

@@ -1,7 +1,7 @@
 //! What a lane's thread notes: a handful of spans a block, however many slices it came in.
 
-use garland_core::proto::Route;
-use garland_core::trace::{NONE, Span, Stage};
+use garland_core::proto::{LinkSide, Route};
+use garland_core::trace::{Exchange, NONE, Span, Stage};
 
 use super::meter::Meter;
 use super::thread::{At, Recorder};
@@ -16,8 +16,8 @@ pub struct Passage {
     /// The downstream's.
     down: u16,
     meter: Meter,
-    /// Waiting since the last block: for the upstream, the downstream, a buffer.
-    waits: [Wait; 3],
+    /// Waiting since the last block: for the upstream, the downstream, a buffer, leave to go on.
+    waits: [Wait; 4],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,20 +36,24 @@ pub struct Began {
 impl Passage {
     /// The recorder of the calling thread, which moves the blocks of `lane`.
     pub fn new(recorder: Recorder, lane: u16) -> Self {
-        let (meter, waits) = (Meter::default(), [Wait::default(); 3]);
+        let (meter, waits) = (Meter::default(), [Wait::default(); 4]);
         Self { recorder, lane, up: NONE, down: NONE, meter, waits }
     }
 
     /// The lane's hops are these from now on.
     pub fn route(&mut self, route: &Route) {
         let place = |id: garland_core::plan::NodeId| u16::try_from(id.0).unwrap_or(NONE);
-        self.up = route.upstream.map_or(NONE, |(id, _)| place(id));
+        self.up = route.upstream.map_or(NONE, |(id, ..)| place(id));
         self.down = route.downstream.map_or(NONE, |(id, ..)| place(id));
     }
 
-    /// The lane and the node after this one.
-    pub fn downstream(&self) -> At {
-        At { lane: self.lane, peer: self.down, ..At::HERE }
+    /// The lane and the node on this side.
+    pub fn neighbor(&self, side: LinkSide) -> At {
+        let peer = match side {
+            LinkSide::Up => self.up,
+            LinkSide::Down => self.down,
+        };
+        At { lane: self.lane, peer, ..At::HERE }
     }
 
     /// The thread's recorder, for what isn't a passage.
@@ -136,9 +140,13 @@ impl Passage {
             (Stage::WaitUpstream, up, up_ns),
             (Stage::WaitDownstream, down, down_ns),
             (Stage::WaitBuffer, at, 0),
+            (Stage::Control, At { block: Exchange::Operation.number(), ..down }, 0),
         ];
         for (stage, at, within_ns) in within {
             let Some(wait) = slot(&mut self.waits, stage).map(std::mem::take) else { continue };
+            if wait.busy_ns + within_ns == 0 {
+                continue;
+            }
             let begin_ns = if wait.busy_ns > 0 { wait.begin_ns } else { begin_ns };
             let span = at.span(stage, begin_ns, end_ns);
             let busy_ns = (wait.busy_ns + within_ns).min(span.busy_ns);
@@ -158,11 +166,12 @@ impl Drop for Passage {
     }
 }
 
-fn slot(waits: &mut [Wait; 3], stage: Stage) -> Option<&mut Wait> {
+fn slot(waits: &mut [Wait; 4], stage: Stage) -> Option<&mut Wait> {
     match stage {
         Stage::WaitUpstream => waits.first_mut(),
         Stage::WaitDownstream => waits.get_mut(1),
         Stage::WaitBuffer => waits.get_mut(2),
+        Stage::Control => waits.get_mut(3),
         _ => None,
     }
 }
