@@ -64,9 +64,13 @@ fn help() {
                    'n[01-20]'
       ping         Time small gets, puts and messages between nodes: garland ping 'n[1-2]' 0 64
       disk         Measure the disk under a path on every node: garland disk 'n[01-20]:/scratch'
+      balance      Copy within and between pairs of nodes, to see what binds: garland balance
+                   'n[01-14]:/scratch'
       up           Start agents that stay, so that copies need no set-up
       down         End the agents that stay
       status       Show the agents that stay
+      explain      Where a copy's time went, and what would help: garland explain
+      trace        What a copy recorded, for other programs: garland trace export --format perfetto
       lab          An emulated cluster on this machine, without root
       net          The network of a topology: what it takes and gives, and its configuration files
       scenario     The experiments that Garland reproduces

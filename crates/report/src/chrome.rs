@@ -115,7 +115,7 @@ impl Format for Chrome<'_> {
 
     fn step(&mut self, process: &Process, row: &Row, step: &Step) -> io::Result<()> {
         let (pid, tid, cause) = (process.pid, row.tid(), step.cause);
-        let (ts, dur) = (Micros(step.begin_ns), Micros(step.end_ns - step.begin_ns));
+        let (ts, dur) = (Micros(step.begin_ns), Micros(step.end_ns.saturating_sub(step.begin_ns)));
         let args = arguments(&details::of_step(step))?;
         self.event(format_args!(
             r#""ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":"{cause}","cat":"cause","args":{{{args}}}"#

@@ -78,7 +78,8 @@ pub enum Command {
     Ping(Ping),
     /// Measure the disk under a path on every node: garland disk 'n[01-20]:/scratch'
     Disk(Disk),
-    /// Copy within and between pairs of nodes: do disks or the network bind? garland balance 'n[01-14]:/scratch'
+    /// Copy within and between pairs of nodes, to see what binds: garland balance
+    /// 'n[01-14]:/scratch'
     Balance(Balance),
     /// Start agents that stay, so that copies need no set-up
     Up(Up),
@@ -88,7 +89,7 @@ pub enum Command {
     Status(Status),
     /// Where a copy's time went, and what would help: garland explain
     Explain(Explain),
-    /// What a copy recorded of itself, for other programs: garland trace export --format perfetto
+    /// What a copy recorded, for other programs: garland trace export --format perfetto
     Trace(Trace),
     /// An emulated cluster on this machine, without root
     Lab(Lab),
