@@ -84,5 +84,6 @@ pub(crate) fn exchange(span: &Span) -> Option<&'static str> {
         Exchange::Commit => "commit",
         Exchange::Close => "close",
         Exchange::Queue => "queue",
+        Exchange::Operation => "operation",
     })
 }
