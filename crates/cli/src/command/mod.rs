@@ -14,6 +14,7 @@ mod down;
 mod ends;
 mod exec;
 mod explain;
+mod gather;
 mod injections;
 mod lab;
 mod lab_result;
