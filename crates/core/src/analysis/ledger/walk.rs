@@ -105,6 +105,7 @@ impl<'a> Walk<'a> {
             Stage::WaitUpstream => Some(self.hand_over(thread, piece.begin, true)),
             Stage::WaitDownstream => Some(self.downstream(thread, piece)),
             Stage::WaitBuffer => Some(self.hand_over(thread, piece.begin, false)),
+            Stage::Control if piece.peer != NONE => Some(self.leave(thread, piece)),
             stage => {
                 let cause = cause_of(stage, node);
                 self.pass_with(piece.begin, cause, Place::node(node), Some(thread));
@@ -256,6 +257,20 @@ impl<'a> Walk<'a> {
         stores.into_iter().any(|&store| {
             matches!(self.world.threads[store].before(self.at), Before::Piece(p) if !p.stage.is_wait())
         })
+    }
+
+    /// A sender had to wait until its downstream asked for more, or had written what it had.
+    fn leave(&mut self, thread: usize, piece: &Piece) -> usize {
+        let to = usize::from(piece.peer);
+        let stores = self.world.stores.get(&to).and_then(|stores| stores.first());
+        match stores.filter(|_| self.store_works(to)) {
+            Some(&store) => self.wait_for(thread, piece.begin, store),
+            None => {
+                let node = self.world.threads[thread].node;
+                self.pass(piece.begin, Cause::Control, Place::hop(node, to));
+                thread
+            }
+        }
     }
 
     /// A lane couldn't give its bytes away.

@@ -7,7 +7,10 @@ use super::run::Run;
 use super::samples::Samples;
 use super::weave::{Piece, Strand, weave};
 use crate::analysis::clock::{Clocks, reading};
-use crate::trace::{Direction, NONE, Record, Stage, Trace};
+use crate::trace::{Direction, Exchange, NONE, Record, Stage, Trace};
+
+/// What a sender's waiting for leave to go on is noted as.
+const LEAVE: u32 = Exchange::Operation as u32;
 
 /// One thread of one node.
 #[derive(Debug)]
@@ -85,7 +88,8 @@ impl World {
                     let Some(end) = head_ns(span.end_ns) else { continue };
                     match span.stage {
                         // An order lasts while others are obeyed, and by many threads.
-                        Stage::Control | Stage::SetUp => {}
+                        Stage::Control if span.block != LEAVE => {}
+                        Stage::SetUp => {}
                         Stage::Pause => {
                             self.pauses.entry(node).or_default().push((at.ns, end));
                         }
