@@ -16,6 +16,7 @@ mod run;
 mod scenario;
 mod standing;
 mod topology;
+mod traces;
 mod ui;
 
 use std::process::ExitCode;

@@ -17,7 +17,10 @@ const KEPT: usize = 200;
 const TRACED: usize = 50;
 
 /// The folder of a run's traces, in its own.
-const TRACES: &str = "trace";
+pub const TRACES: &str = "trace";
+
+/// The run that is meant where none is named.
+pub const LAST: &str = "last";
 
 /// A run's folder.
 #[derive(Clone, Debug)]
@@ -38,6 +41,38 @@ impl Run {
         let folder = places.folder(&format!("runs/{name}"))?;
         forget_old(&runs);
         Ok(Self { name, folder })
+    }
+
+    /// A run that was made: by its name, by its folder, or the last one. It must hold `needed`, which
+    /// `what` says in words; the last one is the last that does.
+    pub fn find(places: &Places, asked: &str, needed: &str, what: &str) -> Result<Self, Failure> {
+        let runs = places.folder("runs")?;
+        let named = |folder: PathBuf| {
+            let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+            Self { name: name.unwrap_or_else(|| asked.to_owned()), folder }
+        };
+        let known = sorted(&runs);
+        let mut having = known.into_iter().rev().filter(|folder| folder.join(needed).exists());
+        let kept = |failure: Failure| failure.hint(format!("runs are kept in {}", runs.display()));
+        if asked == LAST {
+            let last = having.next().map(named);
+            return last.ok_or_else(|| kept(Failure::usage(format!("no run has {what} yet"))));
+        }
+        let is_path = asked.contains('/') || asked.starts_with('.');
+        let folder = if is_path { PathBuf::from(asked) } else { runs.join(asked) };
+        if !folder.is_dir() {
+            let last: Vec<String> = having.take(3).map(|folder| named(folder).name).collect();
+            let failure = kept(Failure::usage(format!("there is no run {asked}")));
+            return Err(if last.is_empty() {
+                failure
+            } else {
+                failure.hint(format!("the last that have {what}: {}", last.join(", ")))
+            });
+        }
+        if !folder.join(needed).exists() {
+            return Err(kept(Failure::usage(format!("the run {asked} has no {needed}: {what}"))));
+        }
+        Ok(named(std::path::absolute(&folder).unwrap_or(folder)))
     }
 
     /// The run's name.
@@ -80,11 +115,16 @@ impl Run {
     }
 }
 
-/// Names begin with the time, so the oldest come first.
-fn forget_old(runs: &Path) {
-    let Ok(entries) = std::fs::read_dir(runs) else { return };
+/// The folders of all runs. Names begin with the time, so the oldest come first.
+fn sorted(runs: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(runs).into_iter().flatten();
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     folders.sort();
+    folders
+}
+
+fn forget_old(runs: &Path) {
+    let folders = sorted(runs);
     for folder in &folders[..folders.len().saturating_sub(TRACED)] {
         // Most have none any more.
         let _ = std::fs::remove_dir_all(folder.join(TRACES));

@@ -1,6 +1,6 @@
 //! `garland lab` with topologies: what is built, run beside it, refused, and always torn down.
 
-use garland_testkit::{Garland, Scratch};
+use garland_testkit::{Garland, Scratch, until};
 
 /// A server between three nodes, each on a wire of its own.
 const STAR: &str = "version = 1\n[topology]\nshape = \"star\"\nnodes = \"srv,a,b,c-1\"\n";
@@ -73,6 +73,31 @@ fn a_request_to_end_takes_the_lab_down() {
     let process = garland_sys::identity::signal(running.id(), garland_sys::identity::Signal::TERM);
     process.unwrap();
     assert_eq!(running.wait().unwrap().code(), Some(143));
+    nothing_is_up(&garland);
+}
+
+#[test]
+fn a_killed_run_takes_its_lab_and_its_command_along() {
+    let scratch = Scratch::new("lab-run-killed");
+    let (garland, star) = (garland(&scratch), star(&scratch));
+    let roots = scratch.folder().join("roots");
+    std::fs::create_dir(&roots).unwrap();
+    let sign = scratch.folder().join("running").display().to_string();
+    let script = format!("trap 'rm {sign}; exit' TERM; touch {sign}; while :; do sleep 0.01; done");
+    let place = roots.display().to_string();
+    let words = ["lab", "run", &star, "--roots", &place, "--", "sh", "-c", &script];
+    let mut running = garland.command(&words).spawn().unwrap();
+    let runs = || std::path::Path::new(&sign).exists();
+    until("the command runs", || {
+        assert!(running.try_wait().unwrap().is_none(), "it ended early");
+        runs()
+    });
+    running.kill().unwrap();
+    running.wait().unwrap();
+    until("the command has been asked to end", || !runs());
+    until("the nodes' folders are gone", || std::fs::read_dir(&roots).unwrap().count() == 0);
+    scratch.assert_nobody_left();
+    assert_eq!(garland.run(&["lab", "down"]).with_code(0).out, "lab was not up\n");
     nothing_is_up(&garland);
 }
 

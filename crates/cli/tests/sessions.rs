@@ -69,6 +69,8 @@ fn help() {
       up           Start agents that stay, so that copies need no set-up
       down         End the agents that stay
       status       Show the agents that stay
+      explain      Where a copy's time went, and what would help: garland explain
+      trace        What a copy recorded, for other programs: garland trace export --format perfetto
       lab          An emulated cluster on this machine, without root
       net          The network of a topology: what it takes and gives, and its configuration files
       scenario     The experiments that Garland reproduces

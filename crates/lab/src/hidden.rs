@@ -1,22 +1,25 @@
-//! The hidden subcommands through which the running binary starts itself again as a lab's keeper
-//! or probe. Both must begin life single-threaded, which only an exec grants.
+//! The hidden subcommands through which the running binary starts itself again as a lab's keeper,
+//! warden or probe. Keeper and probe must begin life single-threaded, which only an exec grants.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use crate::{keeper, probe};
+use crate::{keeper, probe, warden};
 
 pub(crate) const KEEPER: &str = "lab-keeper";
+pub(crate) const WARDEN: &str = "lab-warden";
 pub(crate) const PROBE: &str = "lab-probe";
 
 /// The first thing in `main` of a program that uses labs, before it makes a thread: plays the part
-/// of keeper or probe when the arguments (the program's name first) say so, and gives `None` for
+/// of keeper, warden or probe when the arguments (the program's name first) say so, and gives `None` for
 /// every other command.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let part = arguments.into_iter().nth(1)?;
     if part == OsStr::new(KEEPER) {
         Some(keeper::main())
+    } else if part == OsStr::new(WARDEN) {
+        Some(warden::main())
     } else if part == OsStr::new(PROBE) {
         Some(probe::main())
     } else {

@@ -14,6 +14,7 @@ use garland_sys::namespace::{Entry, Kind, Namespace};
 use crate::record::Keeper;
 use crate::state::{self, StateDir};
 use crate::tool::Tool;
+use crate::warden::{Charge, Warden};
 use crate::{LabError, Record, Spec, apply, bond, keeper, share};
 
 /// How long a killed keeper may take to go with all processes of its lab.
@@ -30,7 +31,29 @@ pub struct Lab {
 impl Lab {
     /// Starts a lab that lives on after this program. A stale one of the same name, whose keeper
     /// has died, is cleaned away first.
-    pub fn up(state: &StateDir, mut spec: Spec) -> Result<Lab, LabError> {
+    pub fn up(state: &StateDir, spec: Spec) -> Result<Lab, LabError> {
+        Lab::raise(state, spec, |_, _| Ok(())).map(|(lab, ())| lab)
+    }
+
+    /// Starts a lab as [`Lab::up`] does, and a warden that ends it and removes `folders` when this
+    /// program ends, however it does, without having dismissed the warden.
+    pub fn up_meanwhile(
+        state: &StateDir,
+        spec: Spec,
+        folders: Vec<PathBuf>,
+    ) -> Result<(Lab, Warden), LabError> {
+        Lab::raise(state, spec, |name, keeper| {
+            let (name, keeper) = (name.to_owned(), keeper.clone());
+            Warden::start(&Charge { state: state.0.clone(), name, keeper, folders })
+        })
+    }
+
+    /// Starts a lab; `watch` is called when it stands, but still ends with this program.
+    fn raise<T>(
+        state: &StateDir,
+        mut spec: Spec,
+        watch: impl FnOnce(&str, &Keeper) -> Result<T, LabError>,
+    ) -> Result<(Lab, T), LabError> {
         spec.validate()?;
         Tool::Ip.find()?;
         Tool::Tc.find()?;
@@ -53,7 +76,7 @@ impl Lab {
             }
         };
         let record = Record::new(spec, roots);
-        let lab = build(state, &folder, record).inspect_err(|_| {
+        let lab = build(state, &folder, record, watch).inspect_err(|_| {
             // The first error is the one worth telling; a rest is cleaned by the next `up`.
             let _ = state::remove(&folder);
         });
@@ -74,12 +97,32 @@ impl Lab {
     /// Ends the lab `name`: its processes, its networks, its folders. False when none ran; what a
     /// crash left of it is removed all the same.
     pub fn end(state: &StateDir, name: &str) -> Result<bool, LabError> {
+        Lab::end_if(state, name, |_| true)
+    }
+
+    /// Ends the lab `name` as [`Lab::end`] does, but only the one that `keeper` keeps.
+    pub(crate) fn end_kept_by(
+        state: &StateDir,
+        name: &str,
+        keeper: &Keeper,
+    ) -> Result<bool, LabError> {
+        Lab::end_if(state, name, |record| record.keeper.as_ref() == Some(keeper))
+    }
+
+    fn end_if(
+        state: &StateDir,
+        name: &str,
+        meant: impl FnOnce(&Record) -> bool,
+    ) -> Result<bool, LabError> {
         let folder = state.lab(name)?;
         if !folder.exists() {
             return Ok(false);
         }
         let _lock = state.lock()?;
         let record = Record::read(&folder)?;
+        if !record.as_ref().is_none_or(meant) {
+            return Ok(false);
+        }
         let mut ran = false;
         if let Some(record) = record {
             if let Some(keeper) = record.living_keeper() {
@@ -278,18 +321,28 @@ impl Lab {
 
 /// Makes the folders and the keeper. The record goes first, so that whatever is left by a crash
 /// can be found and removed.
-fn build(state: &StateDir, folder: &Path, record: Record) -> Result<Lab, LabError> {
+fn build<T>(
+    state: &StateDir,
+    folder: &Path,
+    record: Record,
+    watch: impl FnOnce(&str, &Keeper) -> Result<T, LabError>,
+) -> Result<(Lab, T), LabError> {
     state::make_private(folder)?;
     record.write(folder)?;
     state::make_private(&record.roots)?;
     let roots = record.roots.clone();
-    populate(state, folder, record).inspect_err(|_| {
+    populate(state, folder, record, watch).inspect_err(|_| {
         // As above: the first error is the one worth telling.
         let _ = state::remove(&roots);
     })
 }
 
-fn populate(state: &StateDir, folder: &Path, mut record: Record) -> Result<Lab, LabError> {
+fn populate<T>(
+    state: &StateDir,
+    folder: &Path,
+    mut record: Record,
+    watch: impl FnOnce(&str, &Keeper) -> Result<T, LabError>,
+) -> Result<(Lab, T), LabError> {
     for node in record.spec.node_names() {
         state::make_private(&record.roots.join(node))?;
     }
@@ -297,11 +350,12 @@ fn populate(state: &StateDir, folder: &Path, mut record: Record) -> Result<Lab, 
     let keeper = started.keeper.clone();
     record.keeper = Some(keeper.clone());
     record.write(folder)?;
+    let watched = watch(&record.spec.name, &keeper)?;
     started.stay().map_err(|error| LabError::Keeper {
         name: record.spec.name.clone(),
         reason: format!("the keeper ended: {error}"),
     })?;
-    Ok(Lab { state: state.clone(), record, keeper })
+    Ok((Lab { state: state.clone(), record, keeper }, watched))
 }
 
 fn kill(name: &str, keeper: &Keeper) -> Result<(), LabError> {

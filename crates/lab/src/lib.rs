@@ -8,8 +8,8 @@
 //! control groups, where nodes have a share of a processor, are left by a crash; they are empty, and
 //! the next command removes them.
 //!
-//! A program that calls [`Lab::up`] or [`Lab::check`] is started again as the keeper or the probe,
-//! so its `main` begins with [`hidden::main`], before it makes a thread.
+//! A program that calls [`Lab::up`] or [`Lab::check`] is started again as the keeper, the warden or
+//! the probe, so its `main` begins with [`hidden::main`], before it makes a thread.
 
 mod apply;
 mod bond;
@@ -37,6 +37,7 @@ mod spec;
 mod state;
 mod status;
 mod tool;
+mod warden;
 
 pub use counters::PortCounters;
 pub use error::LabError;
@@ -45,3 +46,4 @@ pub use record::Record;
 pub use spec::Spec;
 pub use state::StateDir;
 pub use status::{MediumStatus, NicStatus, NodeStatus, Status};
+pub use warden::Warden;

@@ -382,8 +382,7 @@ impl Agent {
             }
         };
         heart.stop();
-        drop((surveyor, depot));
-        drop(seat);
+        drop((surveyor, depot, seat));
         stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);
         meetings.into_iter().for_each(probe::Running::end);

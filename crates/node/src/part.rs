@@ -79,9 +79,8 @@ impl Part {
             None => sink,
         };
         let (copy, teller) = (begin.copy, Arc::clone(session));
-        let place = begin.me.0;
         let device = source.as_ref().map_or_else(|| store.device(), |source| source.device());
-        let trace = Collector::new(Budget::of(&begin), copy, place, began, device);
+        let trace = Collector::new(Budget::of(&begin), copy, begin.me.0, began, device);
         let faults = Faults::new(&begin.injections);
         let late = faults.control();
         let member = Arc::new_cyclic(|member: &std::sync::Weak<Member>| {

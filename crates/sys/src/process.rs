@@ -1,6 +1,8 @@
-//! What the kernel says of this process, and how it ends with its parent.
+//! What the kernel says of this process, and how processes end with their parent.
 
 use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
@@ -42,12 +44,13 @@ pub fn umask() -> u32 {
     line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(USUAL)
 }
 
-/// Has the kernel kill this process when the one that started it dies.
-///
-/// # Errors
-/// When the kernel refuses.
-pub fn die_with_parent() -> io::Result<()> {
-    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+/// Has the kernel ask the process that `command` starts to end (SIGTERM) when the thread that starts
+/// it ends, which it does with its process, however that ends.
+pub fn end_with_parent(command: &mut Command) {
+    // SAFETY: between fork and exec only prctl(2) is called, which may be there.
+    unsafe {
+        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
+    }
 }
 
 /// Kills a process group. One that is gone already needs no killing.

@@ -2,6 +2,7 @@
 
 mod leftovers;
 mod packages;
+mod schemas;
 mod soak;
 mod steps;
 

@@ -31,6 +31,8 @@ pub(crate) const TESTS: &[Need] = &[
     ("dbus-daemon", "dbus-daemon"),
     // It brings libfabric1, the library.
     ("libfabric-bin", "fi_info"),
+    ("python3", "python3"),
+    ("python3-pip", "pip3"),
 ];
 
 const POLICY: &str = "/usr/sbin/policy-rc.d";

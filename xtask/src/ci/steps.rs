@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use super::leftovers::Watchman;
-use super::packages;
+use super::{packages, schemas};
 use crate::clock::Watch;
 use crate::{fabric, tidy};
 
@@ -20,6 +20,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     step("components", components)?;
     step("fmt", || cargo(root, &["fmt", "--all", "--check"]))?;
     step("packages", || packages::install(packages::TESTS))?;
+    step("schemas", || schemas::install(root))?;
     step("clippy", || {
         let args = "clippy --quiet --workspace --all-targets --locked -- -D warnings";
         cargo(root, &args.split(' ').collect::<Vec<_>>())

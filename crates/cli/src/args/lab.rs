@@ -15,7 +15,7 @@ pub struct Lab {
     pub command: LabCommand,
 }
 
-/// What a lab emulates.
+/// What a lab emulates, what it is called, and where its files go.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(group = clap::ArgGroup::new("emulated").args(["topology", "nodes"]).required(true))]
 pub struct What {
@@ -34,6 +34,12 @@ pub struct What {
     /// less than planned. Addresses and routes stay as planned.
     #[arg(long, value_name = "FAULT")]
     pub fault: Vec<String>,
+    /// The lab's name.
+    #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
+    pub lab: String,
+    /// Where the nodes' folders go.
+    #[arg(long, value_name = "DIR")]
+    pub roots: Option<PathBuf>,
 }
 
 /// The lab's commands.
@@ -44,12 +50,6 @@ pub enum LabCommand {
         /// What to emulate.
         #[command(flatten)]
         what: What,
-        /// The lab's name.
-        #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
-        lab: String,
-        /// Where the nodes' folders go.
-        #[arg(long, value_name = "DIR")]
-        roots: Option<PathBuf>,
         /// Measure all media and pairs of nodes, and compare them with theory: 15 s at most.
         #[arg(long)]
         check: bool,
@@ -64,12 +64,6 @@ pub enum LabCommand {
         /// What to emulate.
         #[command(flatten)]
         what: What,
-        /// The lab's name.
-        #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
-        lab: String,
-        /// Where the nodes' folders go.
-        #[arg(long, value_name = "DIR")]
-        roots: Option<PathBuf>,
         /// Check the lab first; the command isn't run where that finds a fault.
         #[arg(long)]
         check: bool,

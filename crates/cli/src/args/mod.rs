@@ -4,11 +4,13 @@
 
 mod balance;
 mod copy;
+mod explain;
 mod lab;
 mod measure;
 mod net;
 mod standing;
 mod tour;
+mod trace;
 
 use std::path::PathBuf;
 
@@ -16,11 +18,13 @@ use clap::{Parser, Subcommand};
 
 pub use balance::Balance;
 pub use copy::{Cp, Exec, Launch, LauncherName, RelayName};
+pub use explain::Explain;
 pub use lab::{Lab, LabCommand, What};
 pub use measure::{Disk, Ping, PingFunction, PingTarget, PingTransport, PingWaiting, Wires};
 pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};
 pub use standing::{Agent, Nodes, Status, Up};
 pub use tour::{Demo, Man, Scenario, ScenarioCommand};
+pub use trace::{ExportFormat, Trace, TraceCommand, TraceExport};
 
 /// The lab that is meant where none is named.
 pub const DEFAULT_LAB: &str = "lab";
@@ -83,6 +87,10 @@ pub enum Command {
     Down(Nodes),
     /// Show the agents that stay
     Status(Status),
+    /// Where a copy's time went, and what would help: garland explain
+    Explain(Explain),
+    /// What a copy recorded, for other programs: garland trace export --format perfetto
+    Trace(Trace),
     /// An emulated cluster on this machine, without root
     Lab(Lab),
     /// The network of a topology: what it takes and gives, and its configuration files

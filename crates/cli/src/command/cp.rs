@@ -72,12 +72,10 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         ..Muster::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
-    let mptcp = cp.launch.speaks_mptcp(lab.as_ref(), plan.lanes.len());
-    let transport = Transport::mptcp_if(mptcp);
+    let transport = Transport::mptcp_if(cp.launch.speaks_mptcp(lab.as_ref(), plan.lanes.len()));
     let limit = limit::known(lab.as_ref(), cp.launch.sender(), &plan, transport, &fleet.agents);
     let congestion = congestion(cp);
     let manifest = stripes.map(|stripes| manifest(cp, &source, &plan, stripes)).transpose()?;
-    let policy = Policy::for_nodes(nodes.len());
     let job = CopyJob {
         plan: &plan,
         ends: Ends::Out {
@@ -90,7 +88,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         sealed: !cp.clear,
         congestion: congestion.clone(),
         transport,
-        policy: if stripes.is_some() { policy.together() } else { policy },
+        policy: policy(nodes.len(), stripes.is_some()),
         tracing: (!cp.no_trace)
             .then(|| Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() }),
         injections: injections.faults,
@@ -109,6 +107,12 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     run.keep("result.json", &result)?;
     tell(args, &path, &result)?;
     Ok(result.exit(cp.min_ok))
+}
+
+/// How the copy deals with nodes: in a striped one none has a substitute.
+fn policy(nodes: usize, is_striped: bool) -> Policy {
+    let policy = Policy::for_nodes(nodes);
+    if is_striped { policy.together() } else { policy }
 }
 
 /// The congestion controls to ask for, best first.

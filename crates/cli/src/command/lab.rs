@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::ExitStatus;
 
 use garland_core::units::{Nanos, Rate};
@@ -24,8 +23,8 @@ use crate::ui::output;
 /// Does what the user asked of a lab.
 pub fn run(args: &Args, command: &LabCommand) -> Result<Exit, Failure> {
     match command {
-        LabCommand::Up { what, lab, roots, check, dry_run } => {
-            let spec = spec(what, lab, roots.clone())?;
+        LabCommand::Up { what, check, dry_run } => {
+            let spec = spec(what)?;
             if *dry_run {
                 let steps: String =
                     plan::steps(&spec).iter().map(|step| format!("{step}\n")).collect();
@@ -34,8 +33,8 @@ pub fn run(args: &Args, command: &LabCommand) -> Result<Exit, Failure> {
             }
             up(args, spec, *check)
         }
-        LabCommand::Run { what, lab, roots, check, command } => {
-            lab_run::run(args, spec(what, lab, roots.clone())?, *check, command)
+        LabCommand::Run { what, check, command } => {
+            lab_run::run(args, spec(what)?, *check, command)
         }
         LabCommand::Status => status(args),
         LabCommand::Exec { lab, node, command } => exec(lab, node, command),
@@ -44,7 +43,8 @@ pub fn run(args: &Args, command: &LabCommand) -> Result<Exit, Failure> {
 }
 
 /// What is to be built; refused where it can't be.
-fn spec(what: &What, lab: &str, roots: Option<PathBuf>) -> Result<Spec, Failure> {
+fn spec(what: &What) -> Result<Spec, Failure> {
+    let (lab, roots) = (what.lab.as_str(), what.roots.clone());
     let rate = what.rate.as_deref().map(str::parse::<Rate>).transpose();
     let rate = rate.map_err(Failure::usage)?.map(|rate| rate.bits_per_second());
     let faults = what.fault.iter().map(|fault| fault.parse()).collect::<Result<Vec<_>, _>>();

@@ -9,6 +9,7 @@ use garland_lab::check::Report;
 use garland_lab::{Lab, Spec};
 use garland_sys::clock;
 use garland_sys::identity::{self, Signal};
+use garland_sys::process;
 use garland_sys::signal::{self, Interrupts};
 
 use super::lab::code_of;
@@ -40,7 +41,8 @@ pub fn run(args: &Args, spec: Spec, check: bool, command: &[OsString]) -> Result
     let mut phases = Phases::begin();
     let interrupts = Interrupts::catch().or_nothing("catching interrupts")?;
     let places = Places::open()?;
-    let lab = Lab::up(&state(&places)?, spec).map_err(Failure::nothing)?;
+    let up = Lab::up_meanwhile(&state(&places)?, spec, Vec::new());
+    let (lab, warden) = up.map_err(Failure::nothing)?;
     let name = lab.name().to_owned();
     let took = phases.end("build");
     if !args.json {
@@ -50,6 +52,9 @@ pub fn run(args: &Args, spec: Spec, check: bool, command: &[OsString]) -> Result
     let outcome = use_it(args, &lab, check, command, &interrupts, &mut phases);
     // Whatever happened, the lab goes; what happened is told if both failed.
     let ended = lab.down().map_err(Failure::nothing);
+    if ended.is_ok() {
+        warden.dismiss();
+    }
     Shelf::open(&places, Some(&name))?.clear();
     phases.end("teardown");
     let Outcome { check, code, interrupted } = outcome?;
@@ -92,6 +97,7 @@ fn use_it(
     if let (Some((program, words)), false) = (command.split_first(), outcome.interrupted) {
         let mut command = Command::new(program);
         signal::release_in(command.args(words));
+        process::end_with_parent(&mut command);
         let child = command.spawn();
         let child = child.or_nothing(format!("starting {}", program.to_string_lossy()))?;
         outcome.code = Some(wait(child, interrupts)?);

@@ -13,6 +13,7 @@ mod disk_tables;
 mod down;
 mod ends;
 mod exec;
+mod explain;
 mod gather;
 mod injections;
 mod lab;
@@ -24,10 +25,11 @@ mod scenario;
 mod shell;
 mod standing_result;
 mod status;
+mod trace;
 mod up;
 mod wires;
 
-use crate::args::{Args, Command, LabCommand, NetCommand};
+use crate::args::{Args, Command, LabCommand, NetCommand, TraceCommand};
 use crate::failure::{Exit, Failure};
 
 /// Does what the user asked for.
@@ -42,10 +44,12 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Wires(wires) => wires::run(args, wires),
         Command::Ping(ping) => ping::run(args, ping),
         Command::Disk(disk) => disk::run(args, disk),
+        Command::Explain(asked) => explain::run(args, asked),
         Command::Balance(balance) => balance::run(args, balance),
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
+        Command::Trace(trace) => trace::run(args, &trace.command),
         Command::Lab(lab) => lab::run(args, &lab.command),
         Command::Net(net) => net::run(args, &net.command),
         Command::Scenario(scenario) => scenario::run(args, &scenario.command),
@@ -71,6 +75,7 @@ fn has_result(command: &Command) -> bool {
         | Command::Wires(_)
         | Command::Ping(_)
         | Command::Disk(_)
+        | Command::Explain(_)
         | Command::Balance(_)
         | Command::Up(_)
         | Command::Down(_)
@@ -79,6 +84,10 @@ fn has_result(command: &Command) -> bool {
         Command::Net(net) => {
             matches!(net.command, NetCommand::Show(_) | NetCommand::Size(_) | NetCommand::Verify(_))
         }
+        // Without a file the bytes themselves are on standard output.
+        Command::Trace(trace) => match &trace.command {
+            TraceCommand::Export(export) => export.output.is_some(),
+        },
         Command::Demo(_) | Command::Agent(_) | Command::Completions { .. } | Command::Man(_) => {
             false
         }

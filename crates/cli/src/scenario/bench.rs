@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use garland_core::cluster::topology::{NodeId, Topology};
-use garland_lab::{Lab, Spec, StateDir};
+use garland_lab::{Lab, Spec, StateDir, Warden};
 use garland_sys::identity::{self, Signal};
 use garland_sys::signal::{self, Interrupts};
 use garland_sys::{clock, process, random};
@@ -28,6 +28,8 @@ const AGAIN: u32 = 2;
 /// A lab and the folder of everything that is made for it.
 pub struct Bench<'a> {
     lab: Option<Lab>,
+    /// Ends the lab and removes the folders should this program be killed.
+    warden: Option<Warden>,
     state: PathBuf,
     folder: PathBuf,
     interrupts: &'a Interrupts,
@@ -52,12 +54,14 @@ impl<'a> Bench<'a> {
         let state = run.folder().join("state");
         std::fs::create_dir_all(&state).or_nothing(format!("making {}", state.display()))?;
         let interrupted = Cell::new(false);
-        let mut bench = Self { lab: None, state, folder, interrupts, interrupted };
+        let mut bench = Self { lab: None, warden: None, state, folder, interrupts, interrupted };
         let roots = Some(bench.folder.clone());
         let spec = Spec { roots, ..spec };
         let places = Places::at(&bench.state)?;
-        let lab = Lab::up(&StateDir(places.folder("lab")?), spec).map_err(Failure::nothing)?;
-        bench.lab = Some(lab);
+        let labs = StateDir(places.folder("lab")?);
+        let folders = vec![bench.folder.clone(), bench.state.clone()];
+        let up = Lab::up_meanwhile(&labs, spec, folders).map_err(Failure::nothing)?;
+        (bench.lab, bench.warden) = (Some(up.0), Some(up.1));
         Ok(bench)
     }
 
@@ -172,6 +176,7 @@ impl<'a> Bench<'a> {
         command.args(words).env("GARLAND_STATE", &self.state);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         signal::release_in(&mut command);
+        process::end_with_parent(&mut command);
         command.spawn()
     }
 
@@ -221,6 +226,7 @@ impl Drop for Bench<'_> {
         }
         let _ = std::fs::remove_dir_all(&self.folder);
         let _ = std::fs::remove_dir_all(&self.state);
+        self.warden.take().into_iter().for_each(Warden::dismiss);
     }
 }
 

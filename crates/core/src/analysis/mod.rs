@@ -3,10 +3,12 @@
 //! a node spoils figures. Numbers in, verdicts out; samples are whole nanoseconds.
 
 pub mod balance;
+pub mod clock;
 pub mod conditions;
 mod histogram;
 mod jumps;
 mod knee;
+pub mod ledger;
 mod line;
 mod loggp;
 mod outlier;

@@ -1,0 +1,13 @@
+//! The words of the commands that look at runs.
+
+use clap::Args as ClapArgs;
+
+use crate::run::LAST;
+
+/// `garland explain`.
+#[derive(Debug, ClapArgs)]
+pub struct Explain {
+    /// The run: its name, its folder, or last.
+    #[arg(default_value = LAST)]
+    pub run: String,
+}

@@ -1,0 +1,37 @@
+//! `garland explain`: where a run's time went.
+
+mod clocks;
+pub mod read;
+mod result;
+mod table;
+mod words;
+
+use garland_core::analysis::ledger;
+
+use self::read::Kept;
+use self::result::ExplainResult;
+use crate::args::{Args, Explain};
+use crate::failure::{Exit, Failure};
+use crate::places::Places;
+use crate::result::{Phases, print_json};
+use crate::traces;
+use crate::ui::output;
+
+/// Explains the run that `asked` names.
+pub fn run(args: &Args, asked: &Explain) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let run = traces::run(&Places::open()?, &asked.run)?;
+    let kept = Kept::read(&run)?;
+    phases.end("read");
+    let of = kept.run();
+    let clocks = of.clocks();
+    let ledger = ledger::explain(&of, &clocks);
+    phases.end("analysis");
+    let result = ExplainResult::new(&run, &kept, &ledger, &clocks, phases);
+    if args.json {
+        print_json(&result)?;
+    } else {
+        output::print(&result)?;
+    }
+    Ok(if kept.is_whole() { Exit::Done } else { Exit::SomeFailed })
+}

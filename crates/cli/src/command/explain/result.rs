@@ -1,0 +1,252 @@
+//! The result object `garland.explain/1`.
+
+use garland_core::analysis::clock::{Clocks, Closure};
+use garland_core::analysis::ledger::{Cause, Fix, Ledger, Place, Row, Stretch, outline};
+use garland_core::units::Nanos;
+use serde::Serialize;
+
+use super::clocks::{self, ClockResult};
+use super::read::Kept;
+use super::words;
+use crate::limit::Limit;
+use crate::result::{Head, Phases};
+use crate::run::Run;
+
+/// The path is told in so many lines at most.
+const LINES: usize = 12;
+
+/// Where a run's time went.
+#[derive(Debug, Serialize)]
+pub struct ExplainResult {
+    #[serde(flatten)]
+    pub head: Head,
+    /// The explained command, in nanoseconds.
+    pub wall_ns: u64,
+    pub bytes: u64,
+    /// How many nodes have the whole file, of how many.
+    pub ok: usize,
+    pub of: usize,
+    /// They sum to `wall_ns`, the largest first.
+    pub rows: Vec<RowResult>,
+    /// The critical path in its order, mostly.
+    pub path: Vec<StretchResult>,
+    pub faults: Vec<FaultResult>,
+    pub fix: Option<FixResult>,
+    pub clocks: Vec<ClockResult>,
+    /// Triples of nodes whose clocks, compared pair by pair, don't agree.
+    pub open_loops: Vec<LoopResult>,
+    pub resent: Vec<ResentResult>,
+    pub undecided: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct RowResult {
+    pub cause: &'static str,
+    pub node: Option<String>,
+    /// Where a hop ends.
+    pub to: Option<String>,
+    /// What a straggler was at.
+    pub within: Option<&'static str>,
+    pub ns: u64,
+    pub share: f64,
+    /// The share of it that this cause's own records cover.
+    pub covered: f64,
+    #[serde(skip)]
+    pub text: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct StretchResult {
+    pub begin_ns: i64,
+    pub ns: i64,
+    pub cause: &'static str,
+    pub node: Option<String>,
+    pub to: Option<String>,
+    /// The share of the stretch that went into it.
+    pub share: f64,
+    #[serde(skip)]
+    pub text: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct FaultResult {
+    pub cause: &'static str,
+    pub node: Option<String>,
+    pub to: Option<String>,
+    pub ns: u64,
+    pub text: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct FixResult {
+    pub cause: &'static str,
+    pub node: Option<String>,
+    pub to: Option<String>,
+    /// How much sooner at most.
+    pub gain_ns: u64,
+    pub remedy: &'static str,
+    #[serde(skip)]
+    pub text: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct LoopResult {
+    pub nodes: Vec<String>,
+    pub miss_ns: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct ResentResult {
+    pub node: Option<String>,
+    pub to: Option<String>,
+    pub share: f64,
+}
+
+impl ExplainResult {
+    /// What `ledger` says of the run.
+    pub fn new(run: &Run, kept: &Kept, ledger: &Ledger, clocks: &Clocks, phases: Phases) -> Self {
+        let mut head = Head::new("garland.explain/1", Some(run), phases);
+        head.limit = kept.limit.as_ref().map(|limit| Limit {
+            rate: limit.rate,
+            source: limit.source.clone(),
+            achieved: limit.achieved,
+        });
+        let (nodes, wall_ns) = (&kept.nodes, ledger.wall_ns);
+        let told = clocks::of(kept, clocks, &ledger.clock_errors);
+        let faults = ledger.faults.iter().map(|row| FaultResult::new(nodes, row, wall_ns));
+        let of_clocks = told.iter().filter_map(FaultResult::of_clock);
+        let resent = ledger.resent.iter().map(|(at, share)| {
+            let (node, to) = names(nodes, *at);
+            ResentResult { node, to, share: *share }
+        });
+        let mut result = Self {
+            head,
+            wall_ns,
+            bytes: kept.bytes,
+            ok: kept.ok,
+            of: nodes.len().saturating_sub(1),
+            rows: ledger.rows.iter().map(|row| RowResult::new(nodes, row, wall_ns)).collect(),
+            path: outline(&ledger.path, LINES)
+                .iter()
+                .map(|stretch| StretchResult::new(nodes, stretch))
+                .collect(),
+            faults: faults.chain(of_clocks).collect(),
+            fix: ledger.fix.map(|fix| FixResult::new(nodes, &fix)),
+            open_loops: clocks.open_loops().iter().map(|o| LoopResult::new(nodes, o)).collect(),
+            clocks: told,
+            resent: resent.collect(),
+            undecided: ledger.undecided.iter().map(|open| words::undecided(nodes, open)).collect(),
+            warnings: kept.warnings.clone(),
+        };
+        result.warn();
+        result
+    }
+
+    /// What makes the answer doubtful.
+    fn warn(&mut self) {
+        let of = |cause: Cause| {
+            let rows = self.rows.iter().filter(|row| row.cause == cause.name());
+            rows.map(|row| row.share).sum::<f64>()
+        };
+        let (unknown, emulator) = (of(Cause::Unattributed), of(Cause::Emulator));
+        if unknown > 0.05 {
+            let text = format!("{:.0} % of the time is in no record", unknown * 100.0);
+            self.warnings.push(text);
+        }
+        if emulator > 0.05 {
+            self.warnings.push(format!(
+                "{:.0} % of the time the machine that plays all nodes had no processor for them",
+                emulator * 100.0
+            ));
+        }
+        for clock in &self.clocks {
+            if clock.contradictions > 0 {
+                self.warnings.push(format!(
+                    "{} blocks came to {} before they were sent, by its clock: it was disturbed",
+                    clock.contradictions, clock.node
+                ));
+            }
+        }
+        for open in &self.open_loops {
+            self.warnings.push(format!(
+                "the clocks of {} don't agree with each other",
+                open.nodes.join(", ")
+            ));
+        }
+    }
+}
+
+/// The names of a place's nodes.
+fn names(nodes: &[String], at: Place) -> (Option<String>, Option<String>) {
+    let name = |node: Option<usize>| Some(nodes.get(node?)?.clone());
+    (name(at.node), name(at.to))
+}
+
+impl RowResult {
+    fn new(nodes: &[String], row: &Row, wall_ns: u64) -> Self {
+        let (node, to) = names(nodes, row.place);
+        Self {
+            cause: row.cause.name(),
+            node,
+            to,
+            within: row.within.map(Cause::name),
+            ns: row.ns,
+            share: row.ns as f64 / wall_ns.max(1) as f64,
+            covered: row.covered,
+            text: words::of(nodes, row.cause, row.place, row.within),
+        }
+    }
+}
+
+impl StretchResult {
+    fn new(nodes: &[String], stretch: &Stretch) -> Self {
+        let (node, to) = names(nodes, stretch.place);
+        Self {
+            begin_ns: stretch.begin,
+            ns: stretch.end - stretch.begin,
+            cause: stretch.cause.name(),
+            node,
+            to,
+            share: stretch.share,
+            text: words::of(nodes, stretch.cause, stretch.place, None),
+        }
+    }
+}
+
+impl FaultResult {
+    fn new(nodes: &[String], row: &Row, wall_ns: u64) -> Self {
+        let told = RowResult::new(nodes, row, wall_ns);
+        let (time, share) = (Nanos(row.ns), told.share * 100.0);
+        let text = format!("{}: {time}, {share:.0} % of the command", told.text);
+        Self { cause: told.cause, node: told.node, to: told.to, ns: row.ns, text }
+    }
+
+    /// A clock that is wrong takes no time.
+    fn of_clock(clock: &ClockResult) -> Option<Self> {
+        let fault = clock.fault.as_ref()?;
+        let text = format!("clock of {}: {fault}; its times were corrected", clock.node);
+        Some(Self { cause: "clock", node: Some(clock.node.clone()), to: None, ns: 0, text })
+    }
+}
+
+impl FixResult {
+    fn new(nodes: &[String], fix: &Fix) -> Self {
+        let (node, to) = names(nodes, fix.place);
+        Self {
+            cause: fix.cause.name(),
+            node,
+            to,
+            gain_ns: fix.gain_ns,
+            remedy: fix.cause.remedy(),
+            text: words::of(nodes, fix.cause, fix.place, None),
+        }
+    }
+}
+
+impl LoopResult {
+    fn new(nodes: &[String], open: &Closure) -> Self {
+        let names = open.nodes.iter().filter_map(|&node| nodes.get(node).cloned());
+        Self { nodes: names.collect(), miss_ns: open.miss_ns }
+    }
+}

@@ -1,0 +1,89 @@
+//! What `garland explain` prints for people.
+
+use std::fmt;
+
+use garland_core::units::{Nanos, Rate, bytes};
+
+use super::result::ExplainResult;
+
+/// Rows that take less than this share are told together.
+const SMALL: f64 = 0.001;
+
+impl fmt::Display for ExplainResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let run = self.head.run.as_deref().unwrap_or_default();
+        let (size, wall) = (bytes::format(self.bytes), Nanos(self.wall_ns));
+        writeln!(f, "{run}: {size} to {} of {} nodes in {wall}\n", self.ok, self.of)?;
+        self.write_rows(f)?;
+        self.write_path(f)?;
+        if let Some(limit) = &self.head.limit {
+            let achieved = limit.achieved.unwrap_or(0.0) * 100.0;
+            let rate = Rate::from_bytes_over(limit.rate, Nanos::from_secs(1));
+            let rate = rate.map_or_else(String::new, |rate| rate.to_string());
+            writeln!(f, "limit   {achieved:.1} % of {rate}, {}", limit.source)?;
+        }
+        for fault in &self.faults {
+            writeln!(f, "fault   {}", fault.text)?;
+        }
+        if self.faults.is_empty() {
+            writeln!(f, "fault   none found")?;
+        }
+        if let Some(fix) = &self.fix {
+            let (gain, share) =
+                (Nanos(fix.gain_ns), fix.gain_ns as f64 / self.wall_ns.max(1) as f64);
+            let (text, remedy, percent) = (&fix.text, fix.remedy, share * 100.0);
+            writeln!(f, "next    {text}: {remedy}; at most {gain} sooner ({percent:.0} %)")?;
+        }
+        self.write_clocks(f)?;
+        for resent in self.resent.iter().filter(|resent| resent.share > SMALL) {
+            let (from, to) = (resent.node.as_deref(), resent.to.as_deref());
+            let (from, to) = (from.unwrap_or_default(), to.unwrap_or_default());
+            writeln!(f, "loss    {:.1} % sent again from {from} to {to}", resent.share * 100.0)?;
+        }
+        self.undecided.iter().try_for_each(|open| writeln!(f, "open    {open}"))?;
+        self.warnings.iter().try_for_each(|warning| writeln!(f, "note    {warning}"))
+    }
+}
+
+impl ExplainResult {
+    fn write_rows(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (large, small): (Vec<_>, Vec<_>) = self.rows.iter().partition(|row| row.share >= SMALL);
+        let texts = large.iter().map(|row| row.text.chars().count());
+        let width = texts.max().unwrap_or(0).max("where the time went".len());
+        writeln!(f, "{:<width$} {:>12} {:>8}", "where the time went", "time", "share")?;
+        let line = |f: &mut fmt::Formatter<'_>, text: &str, ns: u64, share: f64| {
+            writeln!(f, "{text:<width$} {:>12} {:>6.1} %", Nanos(ns).to_string(), share * 100.0)
+        };
+        large.iter().try_for_each(|row| line(f, &row.text, row.ns, row.share))?;
+        if !small.is_empty() {
+            let text = format!("{} smaller ones", small.len());
+            let (ns, share) =
+                (small.iter().map(|r| r.ns).sum(), small.iter().map(|r| r.share).sum());
+            line(f, &text, ns, share)?;
+        }
+        line(f, "all of it", self.wall_ns, if self.wall_ns > 0 { 1.0 } else { 0.0 })?;
+        writeln!(f)
+    }
+
+    fn write_path(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "who was waited for")?;
+        for stretch in &self.path {
+            let at = Nanos(u64::try_from(stretch.begin_ns).unwrap_or(0)).to_string();
+            let long = Nanos(u64::try_from(stretch.ns).unwrap_or(0)).to_string();
+            let share = match stretch.share {
+                share if share > 0.995 => String::new(),
+                share => format!(", {:.0} % of it", share * 100.0),
+            };
+            writeln!(f, "  at {at:>9} for {long:>9}  {}{share}", stretch.text)?;
+        }
+        writeln!(f)
+    }
+
+    fn write_clocks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.clocks.iter().filter_map(|clock| clock.error_ns);
+        match known.max() {
+            Some(error) => writeln!(f, "clocks  compared within {}", Nanos(error)),
+            None => writeln!(f, "clocks  not compared"),
+        }
+    }
+}

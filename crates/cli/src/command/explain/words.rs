@@ -1,0 +1,38 @@
+//! Causes and places in words.
+
+use garland_core::analysis::ledger::{Cause, Place, Undecided};
+
+/// A place by the nodes' names: `n1`, or `n1 to n2`.
+pub fn place(nodes: &[String], place: Place) -> Option<String> {
+    let name = |node: usize| nodes.get(node).cloned().unwrap_or_else(|| format!("node {node}"));
+    match (place.node.map(name), place.to.map(name)) {
+        (Some(from), Some(to)) => Some(format!("{from} to {to}")),
+        (Some(node), None) => Some(node),
+        _ => None,
+    }
+}
+
+/// A cause with its place.
+pub fn of(nodes: &[String], cause: Cause, at: Place, within: Option<Cause>) -> String {
+    let within = within.map_or_else(String::new, |within| format!(" ({within})"));
+    match place(nodes, at) {
+        Some(at) => format!("{cause} {at}{within}"),
+        None => format!("{cause}{within}"),
+    }
+}
+
+/// What can't be told of a node.
+pub fn undecided(nodes: &[String], open: &Undecided) -> String {
+    let name = &nodes[open.node];
+    let why = if open.clock_unknown {
+        "its clock was never compared with the head's"
+    } else {
+        "it has no trace"
+    };
+    let parts = if open.node == 0 {
+        "its source disk, its processors, sealing, or its wire"
+    } else {
+        "its disk, its processors, opening seals, its receive buffer, or whoever it feeds"
+    };
+    format!("{name}: {why}, so nobody can say whether it waited for {parts}")
+}

@@ -1,0 +1,90 @@
+//! What nodes' clocks said when the head's said something.
+
+use std::collections::BTreeMap;
+
+use garland_core::analysis::clock::{self, reading};
+use garland_core::trace::{Origin, Record, Trace};
+use garland_core::units::Nanos;
+use garland_report::Moment;
+
+/// The clocks of a run's nodes.
+pub struct Clocks {
+    known: clock::Clocks,
+    /// What to take for the clocks of others: their begins stand at the first node's.
+    shifts: BTreeMap<u16, i64>,
+    errors: BTreeMap<u16, u64>,
+}
+
+/// When a trace began and ended, by its node's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Stay {
+    begin_ns: u64,
+    end_ns: u64,
+}
+
+impl Stay {
+    /// That of a trace.
+    pub fn of(trace: &Trace) -> Self {
+        let begin_ns = trace.origin.started_ns;
+        let end = |record: &Record| match record {
+            Record::Span(span) => Some(span.end_ns),
+            other => other.at_ns(),
+        };
+        let end_ns = trace.records.iter().filter_map(end).max().unwrap_or(begin_ns);
+        Self { begin_ns, end_ns }
+    }
+}
+
+impl Clocks {
+    /// What is `known`, for these nodes in the plan's order.
+    pub fn new<'a>(known: clock::Clocks, nodes: impl Iterator<Item = (&'a Origin, Stay)>) -> Self {
+        let (mut shifts, mut errors) = (BTreeMap::new(), BTreeMap::new());
+        let mut first_ns = None;
+        for (origin, stay) in nodes {
+            let place = origin.index;
+            let first_ns = *first_ns.get_or_insert(reading(origin.started_ns));
+            let error = |at_ns| {
+                let moment = known.to_head(usize::from(place), reading(at_ns))?;
+                Some(moment.error_ns)
+            };
+            match (error(stay.begin_ns), error(stay.end_ns)) {
+                (Some(begin), Some(end)) => {
+                    errors.insert(place, begin.max(end));
+                }
+                // All nodes of a lab have the machine's clock.
+                _ if origin.emulated => {
+                    shifts.insert(place, 0);
+                }
+                _ => {
+                    shifts.insert(place, first_ns - reading(origin.started_ns));
+                }
+            }
+        }
+        Self { known, shifts, errors }
+    }
+
+    /// The head's time when the clock of the node at `place` showed `at_ns`.
+    pub fn on_head(&self, place: u16, at_ns: u64) -> Moment {
+        let at = reading(at_ns);
+        let (at, error_ns) = match self.known.to_head(usize::from(place), at) {
+            Some(moment) => (moment.ns, Some(moment.error_ns)),
+            None => (at + self.shifts.get(&place).copied().unwrap_or(0), None),
+        };
+        Moment { at_ns: u64::try_from(at).unwrap_or(0), error_ns }
+    }
+
+    /// By how much that may be off at the trace's ends; none where nobody knows.
+    pub fn error_ns(&self, place: u16) -> Option<u64> {
+        self.errors.get(&place).copied()
+    }
+
+    /// That in words.
+    pub fn label(&self, place: u16) -> String {
+        match self.error_ns(place) {
+            Some(0) => "its clock is the one that all times are of".to_owned(),
+            Some(error_ns) => format!("clock within {}", Nanos(error_ns)),
+            None if self.shifts.get(&place) == Some(&0) => "clock not compared".to_owned(),
+            None => "clock not compared: it begins where the first node does".to_owned(),
+        }
+    }
+}

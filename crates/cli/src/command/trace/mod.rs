@@ -1,0 +1,17 @@
+//! `garland trace`: what a copy recorded of itself.
+
+mod clocks;
+mod export;
+mod path;
+mod result;
+mod target;
+
+use crate::args::{Args, TraceCommand};
+use crate::failure::{Exit, Failure};
+
+/// Does what the user asked of a trace.
+pub fn run(args: &Args, command: &TraceCommand) -> Result<Exit, Failure> {
+    match command {
+        TraceCommand::Export(export) => export::run(args, export),
+    }
+}

@@ -1,0 +1,29 @@
+//! The critical path, as the ledger has it: what everybody waited for, moment by moment.
+
+use garland_core::analysis::clock::Clocks;
+use garland_core::analysis::ledger::{self, Segment};
+use garland_report::Step;
+
+use super::super::explain::read::Kept;
+use crate::run::Run;
+
+/// The path of a run; none where its folder doesn't hold all that the ledger is made from.
+pub fn of(run: &Run, clocks: &Clocks) -> Vec<Step> {
+    let Ok(kept) = Kept::read(run) else { return Vec::new() };
+    let of = kept.run();
+    let began = of.began();
+    let name = |place: Option<usize>| place.and_then(|place| kept.nodes.get(place).cloned());
+    let step = |segment: Segment| {
+        let at = |ns: i64| u64::try_from(began.saturating_add(ns)).unwrap_or(0);
+        let (begin_ns, end_ns) = (at(segment.begin), at(segment.end));
+        Step {
+            begin_ns,
+            end_ns: end_ns.max(begin_ns),
+            cause: segment.cause.name(),
+            node: name(segment.place.node),
+            to: name(segment.place.to),
+            within: segment.within.map(|cause| cause.name()),
+        }
+    };
+    ledger::explain(&of, clocks).path.into_iter().map(step).collect()
+}

@@ -1,0 +1,84 @@
+//! Runs by name, path and `last`; what is missing or broken in them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use garland_testkit::{Garland, Scratch, random_file};
+
+use crate::stage::{assert_sums, json};
+
+/// A copy to two local nodes; its run's folder.
+fn copied(garland: &Garland<'_>, scratch: &Scratch) -> PathBuf {
+    random_file(&scratch.path("source"), 20 << 20, 7);
+    let _ = garland.cp(&["--quiet", "source", "local[1-2]:/x"]).with_code(0);
+    garland.runs().pop().unwrap()
+}
+
+#[test]
+fn a_run_is_named_by_its_name_its_folder_or_last() {
+    let scratch = Scratch::new("explain-names");
+    let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
+    let said = garland.run(&["explain"]).with_code(2);
+    assert!(said.err.contains("no run has a trace"), "{}", said.err);
+    let folder = copied(&garland, &scratch);
+    let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+    for asked in ["last", &name, folder.to_str().unwrap()] {
+        let explained = json(&garland.run(&["--json", "explain", asked]).with_code(0).out);
+        assert_eq!(explained["run"], name);
+        assert_eq!(explained["schema"], "garland.explain/1");
+        assert_sums(&explained);
+    }
+    let said = garland.run(&["explain", "20010101-000000-cp-0000"]).with_code(2);
+    assert!(said.err.contains("there is no run"), "{}", said.err);
+}
+
+#[test]
+fn a_trace_that_is_cut_or_missing_or_strange_is_told_and_the_rest_explained() {
+    let scratch = Scratch::new("explain-cut");
+    let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
+    let folder = copied(&garland, &scratch);
+    let trace = folder.join("trace/local2.trace");
+    let whole = fs::read(&trace).unwrap();
+    fs::write(&trace, &whole[..whole.len() / 2]).unwrap();
+    let said = garland.run(&["explain"]).with_code(0);
+    assert!(said.out.contains("the trace of local2 was cut"), "{}", said.out);
+
+    let mut other = whole.clone();
+    other[8] = 99;
+    fs::write(&trace, other).unwrap();
+    let said = garland.run(&["explain"]).with_code(1);
+    assert!(said.out.contains("version 99"), "{}", said.out);
+
+    fs::remove_file(&trace).unwrap();
+    let said = garland.run(&["explain"]).with_code(1);
+    assert!(said.out.contains("local2: it has no trace"), "{}", said.out);
+    let explained = json(&garland.run(&["explain", "--json"]).with_code(1).out);
+    assert_sums(&explained);
+
+    fs::remove_file(folder.join("trace/head.trace")).unwrap();
+    let explained = json(&garland.run(&["explain", "--json"]).with_code(1).out);
+    assert_sums(&explained);
+    assert_eq!(explained["undecided"].as_array().unwrap().len(), 3, "{explained:#}");
+
+    fs::write(folder.join("trace/local1.trace"), b"GARbage").unwrap();
+    let said = garland.run(&["explain"]).with_code(3);
+    assert!(said.err.contains("no trace of"), "{}", said.err);
+}
+
+#[test]
+fn a_run_without_a_result_or_of_another_kind_is_refused() {
+    let scratch = Scratch::new("explain-kinds");
+    let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
+    let folder = copied(&garland, &scratch);
+    let result = fs::read_to_string(folder.join("result.json")).unwrap();
+    let wires = result.replace("garland.cp/1", "garland.wires/1");
+    fs::write(folder.join("result.json"), wires).unwrap();
+    let said = garland.run(&["explain"]).with_code(2);
+    assert!(said.err.contains("only copies can be explained"), "{}", said.err);
+    fs::write(folder.join("result.json"), b"{").unwrap();
+    let said = garland.run(&["explain"]).with_code(3);
+    assert!(said.err.contains("result.json"), "{}", said.err);
+    fs::remove_file(folder.join("result.json")).unwrap();
+    let said = garland.run(&["explain"]).with_code(3);
+    assert!(said.err.contains("has no result"), "{}", said.err);
+}

@@ -1,0 +1,86 @@
+//! A lab of the test's own, copies in it, and what `explain` says of them.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use garland_testkit::{Garland, Scratch, random_file};
+use serde_json::Value;
+
+/// One lab at a time: they share the processors, and one would tell of the others.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A head and three nodes on a switch.
+pub struct Stage<'a> {
+    pub garland: Garland<'a>,
+    scratch: &'a Scratch,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl<'a> Stage<'a> {
+    /// Builds the lab; `more` is added to its topology.
+    #[track_caller]
+    pub fn new(scratch: &'a Scratch, more: &str) -> Self {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
+        let path = scratch.folder().join("lab.toml");
+        let topology = "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-3]\"\n\
+                        rate = \"400mbit\"\n";
+        std::fs::write(&path, format!("{topology}{more}")).unwrap();
+        let _ = garland.run(&["lab", "up", &path.display().to_string()]).with_code(0);
+        Self { garland, scratch, _alone: alone }
+    }
+
+    /// Runs a command on a node.
+    #[track_caller]
+    pub fn on(&self, node: &str, command: &[&str]) {
+        let _ = self.garland.run(&[&["lab", "exec", node, "--"], command].concat()).with_code(0);
+    }
+
+    /// Copies a new file of so many MiB to all nodes, and asks where the time went.
+    #[track_caller]
+    pub fn explained(&self, mebibytes: u64, more: &[&str]) -> Value {
+        let source = self.scratch.folder().join("source");
+        random_file(&source, mebibytes << 20, mebibytes);
+        let source = source.display().to_string();
+        let words = [&["cp", "--quiet", &source, "lab:n[1-3]:/x"], more];
+        let _ = self.garland.run(&words.concat()).with_code(0);
+        let explained = json(&self.garland.run(&["explain", "--json"]).with_code(0).out);
+        assert_sums(&explained);
+        explained
+    }
+}
+
+impl Drop for Stage<'_> {
+    fn drop(&mut self) {
+        // A test that fails tells its own story.
+        let _ = self.garland.run(&["lab", "down"]);
+    }
+}
+
+#[track_caller]
+pub fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The rows sum to the copy's whole time.
+#[track_caller]
+pub fn assert_sums(explained: &Value) {
+    let rows = explained["rows"].as_array().unwrap().iter();
+    let sum: u64 = rows.map(|row| row["ns"].as_u64().unwrap()).sum();
+    assert_eq!(Some(sum), explained["wall_ns"].as_u64(), "{explained:#}");
+}
+
+/// The share of the time that has no cause.
+pub fn unknown(explained: &Value) -> f64 {
+    let rows = explained["rows"].as_array().unwrap().iter();
+    let rows = rows.filter(|row| row["cause"] == "unattributed");
+    rows.map(|row| row["share"].as_f64().unwrap()).sum()
+}
+
+/// Cause and place of the first fault: `sink disk n2`, `wire n2 to n3`.
+pub fn first_fault(explained: &Value) -> String {
+    let fault = &explained["faults"][0];
+    let name = |field: &str| fault[field].as_str().map(|name| name.trim_start_matches("lab:"));
+    let cause = fault["cause"].as_str().unwrap_or("none");
+    let words = [Some(cause), name("node"), name("to").map(|_| "to"), name("to")];
+    words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}

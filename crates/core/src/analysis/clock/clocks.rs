@@ -1,0 +1,163 @@
+//! The clocks of all nodes of a run.
+
+use super::closure::{Closure, open_loops};
+use super::offset::{Moment, Offset, Step};
+use super::piece::Bound;
+use super::region::Side;
+
+/// A round trip between the clocks of two nodes, in nanoseconds of each one's own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// Who asked; 0 is the head.
+    pub from: usize,
+    /// Who answered.
+    pub to: usize,
+    /// When the question was sent, by `from`'s clock.
+    pub sent: i64,
+    /// When it came in, by `to`'s.
+    pub received: i64,
+    /// When it was answered, by `to`'s.
+    pub answered: i64,
+    /// When the answer was back, by `from`'s.
+    pub back: i64,
+}
+
+/// Bytes that went one way: they came in after they were sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Who sent; 0 is the head.
+    pub from: usize,
+    /// Who received.
+    pub to: usize,
+    /// When the sending began, by `from`'s clock.
+    pub sent: i64,
+    /// When the receiving had ended, by `to`'s.
+    pub received: i64,
+}
+
+/// How often messages and probes between nodes are gone through: what one tells of a node tightens
+/// what others tell of its neighbours.
+const ROUNDS: usize = 2;
+
+/// What is known of all clocks.
+#[derive(Clone, Debug)]
+pub struct Clocks {
+    /// By node; none for the head, and for those whose offset is open.
+    offsets: Vec<Option<Offset>>,
+    open_loops: Vec<Closure>,
+    /// Messages that came in before they were sent, whatever the clocks' errors, by receiver.
+    contradictions: Vec<usize>,
+}
+
+impl Clocks {
+    /// The clocks of `nodes` nodes.
+    #[must_use]
+    pub fn of(nodes: usize, exchanges: &[Exchange], messages: &[Message]) -> Self {
+        let inside = |from: usize, to: usize| from < nodes && to < nodes && from != to;
+        let exchanges: Vec<Exchange> = exchanges
+            .iter()
+            .copied()
+            .filter(|e| inside(e.from, e.to) && e.back >= e.sent && e.answered >= e.received)
+            .collect();
+        let mut trips = vec![Vec::new(); nodes];
+        for exchange in &exchanges {
+            let Exchange { from, to, sent, received, answered, back } = *exchange;
+            let (there, again) = (received - sent, answered - back);
+            if from == 0 {
+                trips[to].push([
+                    Bound { order: sent, at: received, offset: there, side: Side::Below },
+                    Bound { order: back, at: answered, offset: again, side: Side::Above },
+                ]);
+            } else if to == 0 {
+                trips[from].push([
+                    Bound { order: received, at: sent, offset: -there, side: Side::Above },
+                    Bound { order: answered, at: back, offset: -again, side: Side::Below },
+                ]);
+            }
+        }
+        let offsets = trips.into_iter().map(Offset::of).collect();
+        let mut clocks =
+            Self { offsets, open_loops: open_loops(&exchanges), contradictions: vec![0; nodes] };
+        for round in 0..ROUNDS {
+            clocks.tighten(&exchanges, messages, inside, round == 0);
+        }
+        clocks
+    }
+
+    /// Lets every message and every probe between two nodes bound one clock by the other.
+    fn tighten(
+        &mut self,
+        exchanges: &[Exchange],
+        messages: &[Message],
+        inside: impl Fn(usize, usize) -> bool,
+        first: bool,
+    ) {
+        for message in messages.iter().filter(|m| inside(m.from, m.to)) {
+            let agrees = self.after(message);
+            self.contradictions[message.to] += usize::from(first && !agrees);
+        }
+        for exchange in exchanges.iter().filter(|e| e.from != 0 && e.to != 0) {
+            let Exchange { from, to, sent, received, answered, back } = *exchange;
+            // A loop that doesn't close is told as such; here it tightens nothing.
+            self.after(&Message { from, to, sent, received });
+            self.after(&Message { from: to, to: from, sent: answered, received: back });
+        }
+    }
+
+    /// Uses that `message` came in after it was sent; whether that can be.
+    fn after(&mut self, message: &Message) -> bool {
+        let Message { from, to, sent, received } = *message;
+        let between = |offsets: Option<(i64, i64)>, node: usize| match node {
+            0 => Some((0, 0)),
+            _ => offsets,
+        };
+        let own = |node: usize, at: i64| self.offsets[node].as_ref().and_then(|o| o.offsets(at));
+        let (sender, receiver) = (between(own(from, sent), from), between(own(to, received), to));
+        let there = received - sent;
+        let mut agrees = true;
+        if let (Some((_, high)), Some(offset)) = (sender, &mut self.offsets[to]) {
+            let (order, at) = (received, received);
+            let bound = Bound { order, at, offset: there + high, side: Side::Below };
+            agrees &= offset.tighten(&bound);
+        }
+        if let (Some((low, _)), Some(offset)) = (receiver, &mut self.offsets[from]) {
+            let (order, at) = (sent, sent);
+            let bound = Bound { order, at, offset: low - there, side: Side::Above };
+            agrees &= offset.tighten(&bound);
+        }
+        agrees
+    }
+
+    /// The head's time when `node`'s clock shows `at`; `None` where its offset is open.
+    #[must_use]
+    pub fn to_head(&self, node: usize, at: i64) -> Option<Moment> {
+        match node {
+            0 => Some(Moment { ns: at, error_ns: 0 }),
+            _ => self.offsets.get(node)?.as_ref()?.to_head(at),
+        }
+    }
+
+    /// The least and the largest rate of `node`'s clock against the head's, as a share of 1.
+    #[must_use]
+    pub fn rates(&self, node: usize) -> Option<(f64, f64)> {
+        self.offsets.get(node)?.as_ref()?.rates()
+    }
+
+    /// Where `node`'s clock jumped against the head's.
+    #[must_use]
+    pub fn steps(&self, node: usize) -> Vec<Step> {
+        self.offsets.get(node).and_then(Option::as_ref).map_or_else(Vec::new, Offset::steps)
+    }
+
+    /// Loops of three nodes whose offsets don't come to nothing.
+    #[must_use]
+    pub fn open_loops(&self) -> &[Closure] {
+        &self.open_loops
+    }
+
+    /// How many messages `node` got before they were sent, even within the clocks' errors.
+    #[must_use]
+    pub fn contradictions(&self, node: usize) -> usize {
+        self.contradictions.get(node).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,80 @@
+//! Loops of three clocks: once around, the offsets must come to nothing.
+
+use std::collections::BTreeMap;
+
+use super::clocks::Exchange;
+use super::offset::Offset;
+use super::piece::{Bound, Trip};
+use super::region::Side;
+
+/// Three nodes whose clocks, measured pair by pair, don't come back to where they began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closure {
+    /// The nodes.
+    pub nodes: [usize; 3],
+    /// What is left over at least, in nanoseconds.
+    pub miss_ns: u64,
+}
+
+/// A pair's clocks: the second's minus the first's by the first's reading, and a reading in the
+/// middle.
+struct Pair {
+    offset: Offset,
+    middle: i64,
+}
+
+/// All loops of three probed pairs that don't close.
+pub(super) fn open_loops(exchanges: &[Exchange]) -> Vec<Closure> {
+    let pairs = pairs(exchanges);
+    let mut open = Vec::new();
+    for &(a, b) in pairs.keys() {
+        let thirds = pairs.range((b, 0)..=(b, usize::MAX)).map(|(&(_, c), _)| c);
+        for c in thirds.filter(|&c| pairs.contains_key(&(a, c))) {
+            if let Some(miss_ns) = miss(&pairs[&(a, b)], &pairs[&(b, c)], &pairs[&(a, c)]) {
+                open.push(Closure { nodes: [a, b, c], miss_ns });
+            }
+        }
+    }
+    open
+}
+
+/// By how much b - a, c - b and a - c can't come to nothing.
+fn miss(ab: &Pair, bc: &Pair, ac: &Pair) -> Option<u64> {
+    let (ab_low, ab_high) = ab.offset.offsets(ac.middle)?;
+    // What b's clock shows then, nearly: rates change little within an offset's error.
+    let at_b = ac.middle + ab_low + (ab_high - ab_low) / 2;
+    let (bc_low, bc_high) = bc.offset.offsets(at_b)?;
+    let (ac_low, ac_high) = ac.offset.offsets(ac.middle)?;
+    let (low, high) = (ab_low + bc_low - ac_high, ab_high + bc_high - ac_low);
+    let least = if low > 0 { low } else { high.min(0) };
+    (least != 0).then_some(least.unsigned_abs())
+}
+
+/// The offsets of all probed pairs, the smaller number first.
+fn pairs(exchanges: &[Exchange]) -> BTreeMap<(usize, usize), Pair> {
+    let mut trips: BTreeMap<(usize, usize), Vec<Trip>> = BTreeMap::new();
+    for exchange in exchanges {
+        let Exchange { from, to, sent, received, answered, back } = *exchange;
+        let there = received - sent;
+        let again = answered - back;
+        // By the clock of the smaller one, whichever asked.
+        let of_pair = if from < to {
+            [
+                Bound { order: sent, at: sent, offset: there, side: Side::Below },
+                Bound { order: back, at: back, offset: again, side: Side::Above },
+            ]
+        } else {
+            [
+                Bound { order: sent, at: received, offset: -there, side: Side::Above },
+                Bound { order: back, at: answered, offset: -again, side: Side::Below },
+            ]
+        };
+        trips.entry((from.min(to), from.max(to))).or_default().push(of_pair);
+    }
+    let pair = |(ends, mut of_pair): ((usize, usize), Vec<Trip>)| {
+        of_pair.sort_by_key(|trip| trip[0].order);
+        let middle = of_pair[of_pair.len() / 2][0].at;
+        Some((ends, Pair { offset: Offset::of(of_pair)?, middle }))
+    };
+    trips.into_iter().filter_map(pair).collect()
+}

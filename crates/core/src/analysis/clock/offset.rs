@@ -1,0 +1,97 @@
+//! One node's clock against the head's, over the whole run.
+
+use super::piece::{Bound, Piece, Trip, pieces};
+
+/// A moment on the head's clock, and how far it may be off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Nanoseconds of the head's clock.
+    pub ns: i64,
+    /// It is certain within so many nanoseconds.
+    pub error_ns: u64,
+}
+
+/// A clock that jumped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Between these readings of the node's clock.
+    pub between: (i64, i64),
+    /// By so many nanoseconds, the middle of what is possible.
+    pub by_ns: i64,
+    /// It is certain within so many nanoseconds.
+    pub error_ns: u64,
+}
+
+/// A node's clock.
+#[derive(Clone, Debug)]
+pub(super) struct Offset {
+    /// In the order of the node's readings; at least one.
+    pieces: Vec<Piece>,
+}
+
+/// An interval wider than this says nothing: an hour.
+const USELESS_NS: i64 = 3_600_000_000_000;
+
+impl Offset {
+    /// From round trips in any order; `None` if they leave the offset open.
+    pub fn of(mut trips: Vec<Trip>) -> Option<Self> {
+        trips.sort_by_key(|trip| trip[0].order);
+        let offset = Self { pieces: pieces(&trips) };
+        let middle = trips.get(trips.len() / 2)?[0].at;
+        let (low, high) = offset.offsets(middle)?;
+        (high.saturating_sub(low) < USELESS_NS).then_some(offset)
+    }
+
+    /// Takes in a bound between those that made it. Says whether it agrees with them.
+    pub fn tighten(&mut self, bound: &Bound) -> bool {
+        let within = |piece: &Piece| (piece.from..=piece.until).contains(&bound.at);
+        if let [only] = &mut self.pieces[..] {
+            return only.tighten(bound);
+        }
+        // Between two pieces it could belong to either.
+        self.pieces.iter_mut().find(|piece| within(piece)).is_none_or(|p| p.tighten(bound))
+    }
+
+    /// The least and the largest offset when the node's clock shows `at`.
+    pub fn offsets(&self, at: i64) -> Option<(i64, i64)> {
+        let after = self.pieces.iter().position(|piece| at <= piece.until);
+        let after = after.unwrap_or(self.pieces.len().checked_sub(1)?);
+        let next = &self.pieces[after];
+        let (low, high) = next.offsets(at);
+        let before = after.checked_sub(1).filter(|_| at < next.from);
+        Some(before.map_or((low, high), |before| {
+            // Between two pieces nobody knows which one it follows.
+            let (other_low, other_high) = self.pieces[before].offsets(at);
+            (low.min(other_low), high.max(other_high))
+        }))
+    }
+
+    /// The head's time when the node's clock shows `at`.
+    pub fn to_head(&self, at: i64) -> Option<Moment> {
+        let (low, high) = self.offsets(at)?;
+        let half = (high - low) / 2;
+        let error_ns = u64::try_from(high - low - half).unwrap_or(0);
+        Some(Moment { ns: at - (low + half), error_ns })
+    }
+
+    /// The least and the largest rate against the head's clock in its longest piece, as a share of 1.
+    pub fn rates(&self) -> Option<(f64, f64)> {
+        let longest = self.pieces.iter().max_by_key(|piece| piece.until - piece.from)?;
+        Some(longest.rates())
+    }
+
+    /// Where it jumped: neighbouring pieces that can't meet.
+    pub fn steps(&self) -> Vec<Step> {
+        let step = |pair: &[Piece]| {
+            let between = (pair[0].until, pair[1].from);
+            let (low, high) = pair[0].offsets(between.0);
+            let (next_low, next_high) = pair[1].offsets(between.1);
+            let apart = next_low > high || next_high < low;
+            let (least, most) = (next_low - high, next_high - low);
+            let half = (most - least) / 2;
+            let error_ns = u64::try_from(most - least - half).unwrap_or(0);
+            apart.then_some(Step { between, by_ns: least + half, error_ns })
+        };
+        self.pieces.windows(2).filter_map(step).collect()
+    }
+}

@@ -1,0 +1,91 @@
+//! A stretch of time in which a clock keeps to one line.
+
+use super::region::{Region, Side};
+
+/// What a round trip or a message says: at this reading of the node's clock, the node's clock minus
+/// the head's is on that side of `offset` nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    /// When it was by a clock that is taken to run on evenly: the head's.
+    pub order: i64,
+    pub at: i64,
+    pub offset: i64,
+    pub side: Side,
+}
+
+/// Offsets of a node's clock from the head's while it follows a line.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    /// The node's readings of its first and last bound.
+    pub from: i64,
+    pub until: i64,
+    /// What is taken off every offset, to keep numbers small.
+    base: i64,
+    /// The reading that rates count from.
+    origin: i64,
+    region: Region,
+}
+
+/// What one round trip says: its way there and its way back.
+pub(super) type Trip = [Bound; 2];
+
+/// Cuts the round trips of one clock, in their order, into as few pieces as there must be.
+pub(super) fn pieces(trips: &[Trip]) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    for trip in trips {
+        let longer = pieces.last().and_then(|piece| piece.extended(trip));
+        match (longer, pieces.last_mut()) {
+            (Some(longer), Some(last)) => *last = longer,
+            _ => pieces.extend(Piece::begin(&trip[0]).extended(trip)),
+        }
+    }
+    pieces
+}
+
+impl Piece {
+    fn begin(bound: &Bound) -> Self {
+        let (at, base) = (bound.at, bound.offset);
+        Self { from: at, until: at, base, origin: at, region: Region::whole() }
+    }
+
+    /// With the next round trip, if it fits.
+    fn extended(&self, trip: &Trip) -> Option<Self> {
+        let mut longer = self.clone();
+        for bound in trip {
+            if !longer.tighten(bound) {
+                return None;
+            }
+            longer.from = longer.from.min(bound.at);
+            longer.until = longer.until.max(bound.at);
+        }
+        Some(longer)
+    }
+
+    /// Takes in a bound that is known to belong here, or says that it doesn't fit.
+    pub fn tighten(&mut self, bound: &Bound) -> bool {
+        let offset = bound.offset.saturating_sub(self.base) as f64;
+        match self.region.clip(self.seconds(bound.at), offset, bound.side) {
+            Some(region) => {
+                self.region = region;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The least and the largest offset when the node's clock shows `at`.
+    pub fn offsets(&self, at: i64) -> (i64, i64) {
+        let (low, high) = self.region.interval(self.seconds(at));
+        (self.base.saturating_add(low.floor() as i64), self.base.saturating_add(high.ceil() as i64))
+    }
+
+    /// The least and the largest rate, as shares of 1.
+    pub fn rates(&self) -> (f64, f64) {
+        let (low, high) = self.region.rates();
+        (low / 1e9, high / 1e9)
+    }
+
+    fn seconds(&self, at: i64) -> f64 {
+        at.saturating_sub(self.origin) as f64 / 1e9
+    }
+}

@@ -1,0 +1,81 @@
+//! Counters that were looked at now and then.
+
+/// Values that only grow, by the moments at which they were read.
+#[derive(Clone, Debug)]
+pub(super) struct Samples<const N: usize> {
+    read: Vec<(i64, [f64; N])>,
+    /// The last reading as it was, and what came before the counters began anew.
+    last: [f64; N],
+    before: [f64; N],
+}
+
+impl<const N: usize> Default for Samples<N> {
+    fn default() -> Self {
+        Self { read: Vec::new(), last: [0.0; N], before: [0.0; N] }
+    }
+}
+
+impl<const N: usize> Samples<N> {
+    /// Adds a reading. One that is below the one before (another connection took its place) counts
+    /// from there on.
+    pub fn push(&mut self, at: i64, values: [f64; N]) {
+        let anew = self.last.iter().zip(&values).any(|(last, value)| value < last);
+        if anew && let Some((_, sums)) = self.read.last() {
+            self.before = std::array::from_fn(|i| sums[i] - values[i]);
+        }
+        self.last = values;
+        let values = std::array::from_fn(|i| self.before[i] + values[i]);
+        self.read.push((at, values));
+    }
+
+    /// What they grew by between two moments, evenly between readings; `None` outside of them.
+    pub fn between(&self, begin: i64, end: i64) -> Option<[f64; N]> {
+        let (from, to) = (self.at(begin)?, self.at(end)?);
+        Some(std::array::from_fn(|i| to[i] - from[i]))
+    }
+
+    /// What they grew by between the readings around two moments, and nanoseconds between these; `None`
+    /// without readings.
+    pub fn around(&self, begin: i64, end: i64) -> Option<(i64, [f64; N])> {
+        let last = self.read.len().checked_sub(1).filter(|last| *last > 0)?;
+        let from = self.read.partition_point(|(read, _)| *read <= begin).saturating_sub(1);
+        let from = from.min(last - 1);
+        let to = self.read.partition_point(|(read, _)| *read < end).clamp(from + 1, last);
+        let ((t0, from), (t1, to)) = (self.read[from], self.read[to]);
+        Some((t1 - t0, std::array::from_fn(|i| to[i] - from[i])))
+    }
+
+    /// When it was read first and last.
+    pub fn known(&self) -> Option<(i64, i64)> {
+        Some((self.read.first()?.0, self.read.last()?.0))
+    }
+
+    fn at(&self, at: i64) -> Option<[f64; N]> {
+        if self.read.len() < 2 {
+            return None;
+        }
+        let after = self.read.partition_point(|(read, _)| *read < at);
+        let after = after.clamp(1, self.read.len() - 1);
+        let ((t0, from), (t1, to)) = (self.read[after - 1], self.read[after]);
+        let share = (at - t0) as f64 / (t1 - t0).max(1) as f64;
+        let share = share.clamp(0.0, 1.0);
+        Some(std::array::from_fn(|i| from[i] + share * (to[i] - from[i])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_grow_evenly_between_readings() {
+        let mut samples = Samples::default();
+        assert_eq!(samples.between(0, 1), None);
+        for (at, value) in [(0, 10.0), (100, 20.0), (200, 60.0), (300, 5.0)] {
+            samples.push(at, [value]);
+        }
+        assert_eq!(samples.between(50, 150), Some([25.0]));
+        assert_eq!(samples.between(-50, 400), Some([50.0]));
+        assert_eq!(samples.known(), Some((0, 300)));
+    }
+}

@@ -1,0 +1,108 @@
+//! A stretch of the critical path.
+
+use super::cause::Cause;
+
+/// Where time went: a node, or a hop from it to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The node, by its place in the plan; none where it is everybody's.
+    pub node: Option<usize>,
+    /// Where a hop ends.
+    pub to: Option<usize>,
+}
+
+/// A stretch of time on the critical path, on the head's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its beginning, in nanoseconds.
+    pub begin: i64,
+    /// Its end.
+    pub end: i64,
+    /// What was waited for.
+    pub cause: Cause,
+    /// Where.
+    pub place: Place,
+    /// What a straggler was at.
+    pub within: Option<Cause>,
+    /// Whose work it was, or whose waiting, to weigh it by that thread's evidence.
+    pub(super) thread: Option<usize>,
+}
+
+impl Place {
+    /// A node.
+    #[must_use]
+    pub fn node(node: usize) -> Self {
+        Self { node: Some(node), to: None }
+    }
+
+    /// A hop.
+    #[must_use]
+    pub fn hop(from: usize, to: usize) -> Self {
+        Self { node: Some(from), to: Some(to) }
+    }
+}
+
+impl Segment {
+    /// A stretch of `cause` at `place`.
+    #[must_use]
+    pub fn new(begin: i64, end: i64, cause: Cause, place: Place) -> Self {
+        Self { begin, end, cause, place, within: None, thread: None }
+    }
+
+    /// Its length in nanoseconds.
+    #[must_use]
+    pub fn ns(&self) -> u64 {
+        u64::try_from(self.end - self.begin).unwrap_or(0)
+    }
+
+    /// What lies between the moments of `of` that are inside, of `cause` at `place`, and what is left.
+    pub(super) fn overlaid(
+        self,
+        of: &[(i64, i64)],
+        cause: Cause,
+        place: Place,
+        into: &mut Vec<Self>,
+    ) {
+        let mut at = self.begin;
+        for &(begin, end) in of {
+            let (begin, end) = (begin.max(at), end.min(self.end));
+            if begin < end {
+                into.extend((at < begin).then_some(Self { begin: at, end: begin, ..self }));
+                into.push(Self::new(begin, end, cause, place));
+                at = end;
+            }
+        }
+        into.extend((at < self.end).then_some(Self { begin: at, ..self }));
+    }
+
+    /// Gives a share of it, from its beginning on, to another cause.
+    pub(super) fn shared(
+        self,
+        share: f64,
+        cause: Cause,
+        place: Place,
+        into: &mut Vec<Self>,
+    ) -> Self {
+        let ns = (self.ns() as f64 * share.clamp(0.0, 1.0)) as i64;
+        if ns > 0 {
+            into.push(Self { end: self.begin + ns, cause, place, ..self });
+        }
+        Self { begin: self.begin + ns, ..self }
+    }
+}
+
+/// Neighbours of one cause and place become one; what has no length goes.
+pub(super) fn joined(segments: Vec<Segment>) -> Vec<Segment> {
+    let mut all: Vec<Segment> = Vec::with_capacity(segments.len());
+    for segment in segments.into_iter().filter(|segment| segment.end > segment.begin) {
+        let same = |last: &Segment| {
+            let key = |s: &Segment| (s.cause, s.place, s.within);
+            last.end == segment.begin && key(last) == key(&segment)
+        };
+        match all.last_mut() {
+            Some(last) if same(last) => last.end = segment.end,
+            _ => all.push(segment),
+        }
+    }
+    all
+}

@@ -1,0 +1,4 @@
+mod answers;
+mod evidence;
+mod model;
+mod sums;

@@ -1,0 +1,335 @@
+//! The critical path: back from the end, at each moment to whom was waited for.
+//!
+//! A thread that worked is followed back to where its work began. One that waited is left at the
+//! moment its waiting ended, for the one that ended it: the writer for the lane that brought the
+//! block, a lane without a buffer for the writer, a lane without bytes for the wire or, if nothing is
+//! under way there, for the lane before it. What is passed over that way was hidden behind other
+//! work, and cost nothing.
+
+use super::cause::Cause;
+use super::segment::{Place, Segment};
+use super::weave::Piece;
+use super::world::{Before, World};
+use crate::trace::{NONE, Stage};
+
+/// Shorter gaps in a record are what recording itself leaves out.
+const GAP_NS: i64 = 200_000;
+
+pub(super) struct Walk<'a> {
+    world: &'a World,
+    /// It ends there.
+    begin: i64,
+    at: i64,
+    segments: Vec<Segment>,
+    /// Who has waited for whom since the last step back in time: thread and begin of its waiting.
+    waiting: Vec<(usize, i64)>,
+    /// Who still waits at this moment, the last one for the thread that is followed.
+    callers: Vec<(usize, i64)>,
+}
+
+impl<'a> Walk<'a> {
+    /// A walk back from `end` to `begin`.
+    pub fn new(world: &'a World, begin: i64, end: i64) -> Self {
+        Self {
+            world,
+            begin,
+            at: end.max(begin),
+            segments: Vec::new(),
+            waiting: Vec::new(),
+            callers: Vec::new(),
+        }
+    }
+
+    /// Where it is.
+    pub fn at(&self) -> i64 {
+        self.at
+    }
+
+    /// The path, the last stretch first, and where it ends.
+    pub fn end(self) -> (Vec<Segment>, i64) {
+        (self.segments, self.at)
+    }
+
+    /// Goes back to `to`.
+    pub fn pass(&mut self, to: i64, cause: Cause, place: Place) {
+        self.pass_with(to, cause, place, None);
+    }
+
+    fn pass_with(&mut self, to: i64, cause: Cause, place: Place, thread: Option<usize>) {
+        let to = to.clamp(self.begin, self.at);
+        if to < self.at {
+            let segment = Segment::new(to, self.at, cause, place);
+            self.segments.push(Segment { thread, ..segment });
+            self.at = to;
+            self.waiting.clear();
+        }
+    }
+
+    /// Follows `thread` back to its first piece, through the threads that it waited for.
+    pub fn follow(&mut self, thread: usize) {
+        let mut next = Some(thread);
+        while let Some(thread) = next.filter(|_| self.at > self.begin) {
+            next = self.step(thread);
+        }
+    }
+
+    /// Follows a thread only while it is at one of these stages, or at nothing recorded for a short
+    /// while.
+    pub fn follow_while(&mut self, thread: usize, stages: &[Stage]) {
+        while self.at > self.begin {
+            let node = self.world.threads[thread].node;
+            match self.world.threads[thread].before(self.at) {
+                Before::Piece(piece) if stages.contains(&piece.stage) => {
+                    let cause = cause_of(piece.stage, node);
+                    self.pass_with(piece.begin, cause, Place::node(node), Some(thread));
+                }
+                Before::Gap(since) if self.at - since < GAP_NS => {
+                    self.pass_with(since, Cause::Unattributed, Place::node(node), Some(thread));
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// One step back; who is to be followed then.
+    fn step(&mut self, thread: usize) -> Option<usize> {
+        let world = self.world;
+        let node = world.threads[thread].node;
+        let piece = match world.threads[thread].before(self.at) {
+            Before::Piece(piece) => piece,
+            Before::Gap(since) => return Some(self.gap(thread, since)),
+            Before::Nothing => return None,
+        };
+        match piece.stage {
+            Stage::WaitUpstream if piece.peer != NONE => Some(self.upstream(thread, piece)),
+            Stage::WaitUpstream => Some(self.hand_over(thread, piece.begin, true)),
+            Stage::WaitDownstream => Some(self.downstream(thread, piece)),
+            Stage::WaitBuffer => Some(self.hand_over(thread, piece.begin, false)),
+            Stage::Control if piece.peer != NONE => Some(self.leave(thread, piece)),
+            stage => {
+                let cause = cause_of(stage, node);
+                self.pass_with(piece.begin, cause, Place::node(node), Some(thread));
+                Some(thread)
+            }
+        }
+    }
+
+    /// Nothing was recorded since then.
+    fn gap(&mut self, thread: usize, since: i64) -> usize {
+        let world = self.world;
+        let node = world.threads[thread].node;
+        let is_store = world.stores.get(&node).is_some_and(|of| of.contains(&thread));
+        let long = self.at - since > GAP_NS;
+        if is_store && long {
+            // A reader rests when there is no room, a writer when there is nothing to write.
+            return self.hand_over(thread, since, node != 0);
+        }
+        let caller = self.caller(thread);
+        if let Some((waiter, since)) = caller.filter(|_| long)
+            && world.threads[waiter].node != 0
+            && self.store_works(world.threads[waiter].node)
+        {
+            // It wasn't asked for anything: who was to ask waited for its own writer.
+            return self.hand_over(waiter, since, false);
+        }
+        // The head always has something to send until it has sent all: that it did nothing is its own
+        // doing.
+        let cause = if long && node == 0 && world.threads[thread].goes_on(self.at) {
+            Cause::Pause
+        } else {
+            Cause::Unattributed
+        };
+        let caller = caller.filter(|caller| caller.1 > since);
+        let to = caller.map_or(since, |caller| caller.1);
+        self.pass_with(to, cause, Place::node(node), Some(thread));
+        caller.map_or(thread, |caller| caller.0)
+    }
+
+    /// Who waits for `thread` at this moment, and since when.
+    fn caller(&mut self, thread: usize) -> Option<(usize, i64)> {
+        let at = self.at;
+        self.callers.retain(|(waiter, since)| *since < at && *waiter != thread);
+        self.callers.last().copied()
+    }
+
+    /// From a thread that waited since then to one of the same node: the one before it, or behind it.
+    fn hand_over(&mut self, thread: usize, since: i64, before: bool) -> usize {
+        let world = self.world;
+        let node = world.threads[thread].node;
+        let is_lane = world.lanes.iter().any(|(key, &of)| key.0 == node && of == thread);
+        let lanes = world.lanes.range((node, 0)..=(node, NONE)).map(|(_, &lane)| lane);
+        let candidates: Vec<usize> = match (is_lane, before, node) {
+            // What the head's lane waits for are its readers; what others' wait for is the writer.
+            (true, true, 0) | (true, false, _) => {
+                world.stores.get(&node).cloned().unwrap_or_default()
+            }
+            (true, true, _) => Vec::new(),
+            (false, ..) => lanes.collect(),
+        };
+        const WORK: [Stage; 6] =
+            [Stage::Seal, Stage::Write, Stage::Open, Stage::Receive, Stage::Send, Stage::Relay];
+        let done = |&other: &usize| world.threads[other].done(&WORK, self.at);
+        let other = candidates.into_iter().filter(|&other| other != thread);
+        match other.max_by_key(done) {
+            Some(other) => self.wait_for(thread, since, other),
+            None => {
+                self.pass(since, Cause::Unattributed, Place::node(node));
+                thread
+            }
+        }
+    }
+
+    /// From `thread`, which has waited since then, to `other`; unless all wait for each other.
+    fn wait_for(&mut self, thread: usize, since: i64, other: usize) -> usize {
+        self.waiting.push((thread, since));
+        let at = self.at;
+        self.callers.retain(|(_, since)| *since < at);
+        self.callers.push((thread, since));
+        if !self.waiting.iter().any(|(waiting, _)| *waiting == other) {
+            return other;
+        }
+        // The one that began to wait last made it a ring.
+        let (last, since) =
+            self.waiting.iter().copied().max_by_key(|wait| wait.1).unwrap_or((thread, since));
+        let node = self.world.threads[last].node;
+        self.pass(since, Cause::Bubble, Place::node(node));
+        self.waiting.clear();
+        last
+    }
+
+    /// A lane got no bytes.
+    fn upstream(&mut self, thread: usize, piece: &Piece) -> usize {
+        let world = self.world;
+        let (node, from) = (world.threads[thread].node, usize::from(piece.peer));
+        let hop = Place::hop(from, node);
+        let Some(&sender) = world.lanes.get(&(from, piece.lane)) else {
+            self.pass(piece.begin, Cause::Undecided, Place::node(from));
+            return thread;
+        };
+        let flow = world.hops.get(&(piece.lane, from, node));
+        let is_wet = |at: i64| {
+            // Behind the last byte there is nothing that could be in the ends' hands.
+            let over = !world.threads[sender].goes_on(at);
+            flow.is_some_and(|flow| flow.is_wet(at, over))
+        };
+        let mut dry = self.at;
+        while dry > piece.begin {
+            let (gives, since) = match world.threads[sender].before(dry) {
+                Before::Piece(p) => (is_giving(p, node), p.begin),
+                Before::Gap(since) => (false, since),
+                Before::Nothing => (false, piece.begin),
+            };
+            if !gives && !is_wet(dry) {
+                break;
+            }
+            dry = since.max(piece.begin);
+        }
+        if dry <= piece.begin {
+            self.pass(piece.begin, Cause::Wire, hop);
+            return thread;
+        }
+        if dry < self.at {
+            let unsure = world.error(from, node).min(self.at - dry);
+            self.pass(dry + unsure, Cause::Wire, hop);
+            self.pass(dry, Cause::ClockError, hop);
+        }
+        if self.is_idle(sender) && self.store_works(node) {
+            // It wasn't asked for anything: who was to ask waited for its own writer.
+            return self.hand_over(thread, piece.begin, false);
+        }
+        self.wait_for(thread, piece.begin, sender)
+    }
+
+    /// Whether a thread did nothing just now, and not only between two blocks.
+    fn is_idle(&self, thread: usize) -> bool {
+        match self.world.threads[thread].before(self.at) {
+            Before::Gap(since) => {
+                self.at - since > GAP_NS || !self.world.threads[thread].goes_on(self.at)
+            }
+            Before::Nothing => true,
+            Before::Piece(_) => false,
+        }
+    }
+
+    /// Whether a node's writer was at work just now.
+    fn store_works(&self, node: usize) -> bool {
+        let stores = self.world.stores.get(&node).into_iter().flatten();
+        stores.into_iter().any(|&store| {
+            matches!(self.world.threads[store].before(self.at), Before::Piece(p) if !p.stage.is_wait())
+        })
+    }
+
+    /// A sender had to wait until its downstream asked for more, or had written what it had.
+    fn leave(&mut self, thread: usize, piece: &Piece) -> usize {
+        let to = usize::from(piece.peer);
+        let stores = self.world.stores.get(&to).and_then(|stores| stores.first());
+        match stores.filter(|_| self.store_works(to)) {
+            Some(&store) => self.wait_for(thread, piece.begin, store),
+            None => {
+                let node = self.world.threads[thread].node;
+                self.pass(piece.begin, Cause::Control, Place::hop(node, to));
+                thread
+            }
+        }
+    }
+
+    /// A lane couldn't give its bytes away.
+    fn downstream(&mut self, thread: usize, piece: &Piece) -> usize {
+        let world = self.world;
+        let (node, to) = (world.threads[thread].node, usize::from(piece.peer));
+        let hop = Place::hop(node, to);
+        let Some(&receiver) = world.lanes.get(&(to, piece.lane)) else {
+            self.pass(piece.begin, Cause::Undecided, Place::node(to));
+            return thread;
+        };
+        let mut taken = self.at;
+        while taken > piece.begin {
+            match world.threads[receiver].before(taken) {
+                Before::Piece(p) if is_taking(p, node) => taken = p.begin.max(piece.begin),
+                Before::Gap(since) => taken = since.max(piece.begin),
+                Before::Nothing => taken = piece.begin,
+                Before::Piece(_) => break,
+            }
+        }
+        if taken <= piece.begin {
+            self.pass(piece.begin, Cause::Wire, hop);
+            return thread;
+        }
+        if taken < self.at {
+            let unsure = world.error(node, to).min(self.at - taken);
+            self.pass(taken + unsure, Cause::Wire, hop);
+            self.pass(taken, Cause::ClockError, hop);
+        }
+        self.wait_for(thread, piece.begin, receiver)
+    }
+}
+
+/// Whether a sender's piece gives bytes to `to`, or tries.
+fn is_giving(piece: &Piece, to: usize) -> bool {
+    let gives = matches!(piece.stage, Stage::Send | Stage::Relay | Stage::WaitDownstream);
+    gives && usize::from(piece.peer) == to
+}
+
+/// Whether a receiver's piece takes bytes from `from`, or would.
+fn is_taking(piece: &Piece, from: usize) -> bool {
+    let takes = matches!(piece.stage, Stage::Receive | Stage::WaitUpstream);
+    takes && usize::from(piece.peer) == from
+}
+
+/// What a thread's work is called in the ledger.
+pub(super) fn cause_of(stage: Stage, node: usize) -> Cause {
+    match (stage, node) {
+        (Stage::Read, 0) => Cause::SourceDisk,
+        (Stage::Read | Stage::Write, _) => Cause::SinkDisk,
+        (Stage::Seal, _) => Cause::Seal,
+        (Stage::Send | Stage::Receive | Stage::Relay, 0) => Cause::SourceCpu,
+        (Stage::Send | Stage::Receive | Stage::Relay, _) => Cause::Relay,
+        (Stage::Open, _) => Cause::Open,
+        (Stage::Fsync, _) => Cause::Fsync,
+        (Stage::Commit, _) => Cause::FinalAck,
+        (Stage::Dial | Stage::Control, _) => Cause::Control,
+        (Stage::SetUp, _) => Cause::SetUp,
+        (Stage::Pause, _) => Cause::Pause,
+        (Stage::WaitUpstream | Stage::WaitDownstream | Stage::WaitBuffer, _) => Cause::Bubble,
+    }
+}

@@ -1,0 +1,96 @@
+//! The warden: takes down a lab whose command can't any more.
+//!
+//! A lab that is up for one command is taken down by that command. Where that is killed before it
+//! could, this process does it: it listens to a pipe whose other end the command holds, and when
+//! that closes without a word it ends the lab and removes the folders that it was told of. It has a
+//! session of its own, so that it outlives whoever kills all of a terminal's or a shell's processes.
+
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ExitCode, Stdio};
+
+use garland_sys::process;
+use serde::{Deserialize, Serialize};
+
+use crate::record::Keeper;
+use crate::{Lab, LabError, StateDir, hidden, state};
+
+/// What the command says before the pipe closes when it has taken the lab down itself.
+const DISMISSED: &str = "dismissed\n";
+
+/// What a warden watches over.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Charge {
+    /// Where labs keep their state.
+    pub(crate) state: PathBuf,
+    /// The lab's name.
+    pub(crate) name: String,
+    /// Who keeps it: one of the same name that was started since is another lab.
+    pub(crate) keeper: Keeper,
+    /// What else goes with the command.
+    pub(crate) folders: Vec<PathBuf>,
+}
+
+/// The command's end of the pipe. When this is dropped, or dies with its process, the lab goes.
+#[derive(Debug)]
+pub struct Warden {
+    child: Child,
+    pipe: ChildStdin,
+}
+
+impl Warden {
+    /// Starts a warden.
+    pub(crate) fn start(charge: &Charge) -> Result<Warden, LabError> {
+        let started = || -> io::Result<Warden> {
+            let mut child = hidden::command(hidden::WARDEN, &charge.name)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()?;
+            let mut pipe = child.stdin.take().expect("standard input was asked for");
+            let mut line = serde_json::to_string(charge)?;
+            line.push('\n');
+            pipe.write_all(line.as_bytes())?;
+            Ok(Warden { child, pipe })
+        };
+        started().map_err(|error| LabError::Keeper {
+            name: charge.name.clone(),
+            reason: format!("start its warden: {error}"),
+        })
+    }
+
+    /// Sends it away: the lab is down, or shall stay.
+    pub fn dismiss(mut self) {
+        // One that was killed has no further use, and says so by a broken pipe.
+        let _ = self.pipe.write_all(DISMISSED.as_bytes());
+        drop(self.pipe);
+        let _ = self.child.wait();
+    }
+}
+
+/// Plays the warden's part; see [`hidden::main`].
+pub(crate) fn main() -> ExitCode {
+    let mut input = io::stdin().lock();
+    let Ok(charge) = listen(&mut input) else { return ExitCode::FAILURE };
+    let mut last = String::new();
+    match input.read_line(&mut last) {
+        Ok(_) if last == DISMISSED => ExitCode::SUCCESS,
+        _ => take_down(charge),
+    }
+}
+
+fn listen(input: &mut impl BufRead) -> io::Result<Charge> {
+    process::leave_session()?;
+    std::env::set_current_dir("/")?;
+    let mut line = String::new();
+    input.read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+fn take_down(charge: Charge) -> ExitCode {
+    let Charge { state, name, keeper, folders } = charge;
+    let ended = Lab::end_kept_by(&StateDir(state), &name, &keeper);
+    // Nobody is left who could be told which of them failed.
+    let removed = folders.iter().filter(|folder| state::remove(folder).is_ok()).count();
+    if ended.is_ok() && removed == folders.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

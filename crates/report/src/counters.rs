@@ -1,0 +1,127 @@
+//! What the kernel counted, as series of numbers with a name and a unit.
+
+use garland_core::trace::{Direction, Disk, Probe, Record, Socket, Stage, Thread};
+
+use crate::format::Unit;
+
+/// What a reading is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Of {
+    /// A connection of a lane.
+    Socket { lane: u16, peer: u16, up: bool },
+    /// A thread, and what it is there for.
+    Thread { thread: u16, what: Stage },
+    /// The disk below the source or the destination.
+    Disk,
+    /// The head's question what time it is at another node.
+    Clock { peer: u16 },
+}
+
+/// A number that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// Whose.
+    pub(crate) of: Of,
+    /// What is counted.
+    pub(crate) what: &'static str,
+    /// In what.
+    pub(crate) unit: Unit,
+    /// How many.
+    pub(crate) value: u64,
+}
+
+impl Of {
+    /// Its name, given the peer's.
+    pub(crate) fn name(self, peer: &str) -> String {
+        match self {
+            Self::Socket { lane, up: true, .. } => format!("link from {peer}, lane {lane}"),
+            Self::Socket { lane, up: false, .. } => format!("link to {peer}, lane {lane}"),
+            Self::Thread { thread, what } => format!("thread {thread} ({what})"),
+            Self::Disk => "disk".to_owned(),
+            Self::Clock { .. } => format!("clock of {peer}"),
+        }
+    }
+
+    /// The other node, where there is one.
+    pub(crate) fn peer(self) -> Option<u16> {
+        match self {
+            Self::Socket { peer, .. } | Self::Clock { peer } => Some(peer),
+            Self::Thread { .. } | Self::Disk => None,
+        }
+    }
+}
+
+/// What a record says of counters, and when; nothing where it is a span.
+pub(crate) fn readings(record: &Record) -> Option<(u64, Vec<Reading>)> {
+    match record {
+        Record::Socket(socket) => Some((socket.at_ns, of_socket(socket))),
+        Record::Thread(thread) => Some((thread.at_ns, of_thread(thread))),
+        Record::Disk(disk) => Some((disk.at_ns, of_disk(disk))),
+        Record::Probe(probe) => Some((probe.sent_ns, vec![of_probe(probe)])),
+        Record::Span(_) | Record::Lost(_) => None,
+    }
+}
+
+fn all<const N: usize>(of: Of, rows: [(&'static str, Unit, u64); N]) -> Vec<Reading> {
+    rows.into_iter().map(|(what, unit, value)| Reading { of, what, unit, value }).collect()
+}
+
+fn of_socket(socket: &Socket) -> Vec<Reading> {
+    let Socket { lane, peer, direction, .. } = *socket;
+    let us = |us: u64| us.saturating_mul(1000);
+    all(
+        Of::Socket { lane, peer, up: direction == Direction::Up },
+        [
+            ("bytes", Unit::Bytes, socket.bytes),
+            ("busy", Unit::Time, us(socket.busy_us)),
+            ("receiver's window full", Unit::Time, us(socket.rwnd_limited_us)),
+            ("send buffer too small", Unit::Time, us(socket.sndbuf_limited_us)),
+            ("segments sent again", Unit::Count, u64::from(socket.retransmitted)),
+            ("round trip", Unit::Time, us(u64::from(socket.rtt_us))),
+            ("segments under way at most", Unit::Count, u64::from(socket.cwnd)),
+            ("delivery rate", Unit::Rate, u64::from(socket.delivery_kb_s) * 1000),
+        ],
+    )
+}
+
+fn of_thread(thread: &Thread) -> Vec<Reading> {
+    all(
+        Of::Thread { thread: thread.thread, what: thread.what },
+        [
+            ("running", Unit::Time, thread.running_ns),
+            ("waiting for a processor", Unit::Time, thread.waiting_ns),
+        ],
+    )
+}
+
+fn of_disk(disk: &Disk) -> Vec<Reading> {
+    let ms = |ms: u32| u64::from(ms) * 1_000_000;
+    all(
+        Of::Disk,
+        [
+            ("operations under way", Unit::Count, u64::from(disk.in_flight)),
+            ("read", Unit::Bytes, disk.read_bytes),
+            ("written", Unit::Bytes, disk.written_bytes),
+            ("reads", Unit::Count, u64::from(disk.reads)),
+            ("writes", Unit::Count, u64::from(disk.writes)),
+            ("time of reads", Unit::Time, ms(disk.read_ms)),
+            ("time of writes", Unit::Time, ms(disk.write_ms)),
+            ("flushes", Unit::Count, u64::from(disk.flushes)),
+            ("time of flushes", Unit::Time, ms(disk.flush_ms)),
+            ("busy", Unit::Time, ms(disk.busy_ms)),
+            ("time of all operations", Unit::Time, ms(disk.queue_ms)),
+        ],
+    )
+}
+
+/// What a question took on the way, without the time that the other node took to answer.
+fn of_probe(probe: &Probe) -> Reading {
+    let whole = probe.back_ns.saturating_sub(probe.sent_ns);
+    let there = probe.answered_ns.saturating_sub(probe.received_ns);
+    Reading {
+        of: Of::Clock { peer: probe.peer },
+        what: "round trip",
+        unit: Unit::Time,
+        value: whole.saturating_sub(there),
+    }
+}

@@ -1,0 +1,210 @@
+//! One node's trace after another becomes a timeline.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io::{self, Write};
+
+use garland_core::trace::{Lost, NONE, Record, Span, Trace};
+
+use crate::chrome::Chrome;
+use crate::counters::{Of, Reading, readings};
+use crate::csv::Csv;
+use crate::flows::Flows;
+use crate::format::{Counter, Format, PATH_PID, Process, Row, Slice, Step};
+use crate::perfetto::Perfetto;
+use crate::rows::{Stretch, lay_out};
+use crate::totals::Totals;
+
+/// The formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Perfetto's own, for ui.perfetto.dev and its trace processor.
+    Perfetto,
+    /// JSON trace events, for chrome://tracing and many other programs.
+    Chrome,
+    /// A table of all spans and samples.
+    Csv,
+}
+
+/// A time of a node, by the head's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Nanoseconds of the head's clock.
+    pub at_ns: u64,
+    /// By how much that may be wrong; none where nobody knows.
+    pub error_ns: Option<u64>,
+}
+
+/// An export under way. Its memory is that of the largest trace.
+pub struct Export<'a> {
+    format: Box<dyn Format + 'a>,
+    names: BTreeMap<u16, String>,
+    flows: Flows,
+    totals: Totals,
+    last_id: u64,
+}
+
+impl<'a> Export<'a> {
+    /// Begins one into `output`; `names` are those of the nodes, by their places in the plan.
+    ///
+    /// # Errors
+    /// When `output` can't be written.
+    pub fn begin(
+        kind: Kind,
+        output: &'a mut dyn Write,
+        names: BTreeMap<u16, String>,
+    ) -> io::Result<Self> {
+        let format: Box<dyn Format> = match kind {
+            Kind::Perfetto => Box::new(Perfetto::begin(output)?),
+            Kind::Chrome => Box::new(Chrome::begin(output)?),
+            Kind::Csv => Box::new(Csv::begin(output)?),
+        };
+        let (flows, totals) = (Flows::default(), Totals::default());
+        Ok(Self { format, names, flows, totals, last_id: 0 })
+    }
+
+    /// Adds a node. `labels` say what is to be known of it, and `on_head` what the head's clock said
+    /// when the node's said so many nanoseconds.
+    ///
+    /// # Errors
+    /// When the output can't be written.
+    pub fn node(
+        &mut self,
+        trace: &Trace,
+        labels: Vec<String>,
+        on_head: &dyn Fn(u64) -> Moment,
+    ) -> io::Result<()> {
+        let origin = &trace.origin;
+        let id = self.next_id();
+        let pid = u32::from(origin.index) + 1;
+        let process = Process { id, pid, name: origin.node.clone(), labels };
+        self.format.process(&process)?;
+        self.spans(&process, origin.index, &trace.records, on_head)?;
+        self.samples(&process, &trace.records, on_head)?;
+        let last_ns = trace.records.iter().filter_map(last_ns).max().unwrap_or(origin.started_ns);
+        let lost = trace.records.iter().filter_map(|record| match record {
+            Record::Lost(lost) => Some(lost),
+            _ => None,
+        });
+        lost.into_iter().try_for_each(|lost| self.lost(&process, lost, on_head(last_ns).at_ns))
+    }
+
+    /// Adds the critical path, whose steps come in their order and don't overlap.
+    ///
+    /// # Errors
+    /// When the output can't be written.
+    pub fn path(&mut self, steps: &[Step]) -> io::Result<()> {
+        let name = "critical path".to_owned();
+        let labels = vec!["what everybody waited for".to_owned()];
+        let process = Process { id: self.next_id(), pid: PATH_PID, name, labels };
+        let row = Row { id: self.next_id(), name: "cause".to_owned() };
+        self.format.process(&process)?;
+        self.format.row(&process, &row)?;
+        steps.iter().try_for_each(|step| self.format.step(&process, &row, step))
+    }
+
+    /// Ends it; what all slices sum to.
+    ///
+    /// # Errors
+    /// When the output can't be written.
+    pub fn finish(mut self) -> io::Result<Totals> {
+        self.format.finish()?;
+        Ok(self.totals)
+    }
+
+    fn spans(
+        &mut self,
+        process: &Process,
+        place: u16,
+        records: &[Record],
+        on_head: &dyn Fn(u64) -> Moment,
+    ) -> io::Result<()> {
+        let mut placed: Vec<(Stretch, Option<u64>, &Span)> = records
+            .iter()
+            .filter_map(|record| match record {
+                Record::Span(span) => Some(span),
+                _ => None,
+            })
+            .map(|span| {
+                let (begin, end) = (on_head(span.begin_ns), on_head(span.end_ns));
+                let end_ns = end.at_ns.max(begin.at_ns);
+                let error_ns = begin.error_ns.zip(end.error_ns).map(|(one, other)| one.max(other));
+                (Stretch { begin_ns: begin.at_ns, end_ns }, error_ns, span)
+            })
+            .collect();
+        placed.sort_by_key(|(stretch, ..)| (stretch.begin_ns, stretch.end_ns));
+        let stretches = placed.iter().map(|(stretch, _, span)| (*span, *stretch));
+        let last_id = &mut self.last_id;
+        let rows = lay_out(stretches, || {
+            *last_id += 1;
+            *last_id
+        });
+        rows.rows.iter().try_for_each(|row| self.format.row(process, row))?;
+        for ((stretch, error_ns, span), row) in placed.iter().zip(&rows.of_span) {
+            let Stretch { begin_ns, end_ns } = *stretch;
+            let flow = self.flows.of(place, span);
+            let peer = name(&self.names, span.peer);
+            let (error_ns, peer) = (*error_ns, peer.as_deref());
+            let slice = Slice { begin_ns, end_ns, error_ns, span, peer, flow };
+            self.format.slice(process, &rows.rows[*row], &slice)?;
+            self.totals.add(span);
+        }
+        Ok(())
+    }
+
+    fn samples(
+        &mut self,
+        process: &Process,
+        records: &[Record],
+        on_head: &dyn Fn(u64) -> Moment,
+    ) -> io::Result<()> {
+        let mut counters: BTreeMap<(Of, &str), Counter> = BTreeMap::new();
+        for (at_ns, readings) in records.iter().filter_map(readings) {
+            for Reading { of, what, unit, value } in readings {
+                let counter = match counters.entry((of, what)) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(place) => {
+                        let peer = of.peer().and_then(|peer| name(&self.names, peer));
+                        let of_what = of.name(peer.as_deref().unwrap_or_default());
+                        let name = format!("{of_what}: {what}");
+                        self.last_id += 1;
+                        let counter = Counter { id: self.last_id, name, unit };
+                        self.format.counter(process, &counter)?;
+                        place.insert(counter)
+                    }
+                };
+                self.format.sample(process, counter, on_head(at_ns).at_ns, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lost(&mut self, process: &Process, lost: &Lost, at_ns: u64) -> io::Result<()> {
+        let peer = name(&self.names, lost.peer);
+        self.format.lost(process, lost, peer.as_deref(), at_ns)?;
+        self.totals.add_lost(lost);
+        Ok(())
+    }
+
+    fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+}
+
+/// The name of the node at a place of the plan; that whose trace is missing has only its place.
+fn name(names: &BTreeMap<u16, String>, place: u16) -> Option<String> {
+    let known = || names.get(&place).cloned().unwrap_or_else(|| format!("node {place}"));
+    (place != NONE).then(known)
+}
+
+/// The latest time of a record by its node's clock.
+fn last_ns(record: &Record) -> Option<u64> {
+    match record {
+        Record::Span(span) => Some(span.end_ns),
+        other => other.at_ns(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

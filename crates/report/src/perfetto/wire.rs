@@ -1,0 +1,82 @@
+//! Protocol Buffers' wire format, as far as a trace needs it.
+//!
+//! <https://protobuf.dev/programming-guides/encoding>: a field is its number and its type in a
+//! varint, then a varint, eight bytes, or a length and so many bytes.
+
+/// Bytes of a message under construction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Message {
+    bytes: Vec<u8>,
+}
+
+const VARINT: u32 = 0;
+const EIGHT: u32 = 1;
+const LENGTH: u32 = 2;
+
+impl Message {
+    /// The bytes.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// A whole number, a truth or an enumeration's value.
+    pub(super) fn number(&mut self, field: u32, value: u64) {
+        self.key(field, VARINT);
+        self.varint(value);
+    }
+
+    /// A number of eight bytes.
+    pub(super) fn fixed(&mut self, field: u32, value: u64) {
+        self.key(field, EIGHT);
+        self.bytes.extend(value.to_le_bytes());
+    }
+
+    /// A string.
+    pub(super) fn text(&mut self, field: u32, text: &str) {
+        self.field(field, text.as_bytes());
+    }
+
+    /// A message in this one.
+    pub(super) fn message(&mut self, field: u32, message: &Message) {
+        self.field(field, &message.bytes);
+    }
+
+    fn field(&mut self, field: u32, bytes: &[u8]) {
+        self.key(field, LENGTH);
+        self.varint(bytes.len() as u64);
+        self.bytes.extend(bytes);
+    }
+
+    fn key(&mut self, field: u32, kind: u32) {
+        self.varint(u64::from(field << 3 | kind));
+    }
+
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.bytes.push((value & 0x7f) as u8 | 0x80);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_those_of_the_specification() {
+        let mut inner = Message::default();
+        inner.number(1, 150);
+        assert_eq!(inner.bytes(), [0x08, 0x96, 0x01]);
+        let with = |fill: &dyn Fn(&mut Message)| {
+            let mut message = Message::default();
+            fill(&mut message);
+            message.bytes
+        };
+        assert_eq!(with(&|outer| outer.text(2, "testing")), b"\x12\x07testing");
+        assert_eq!(with(&|outer| outer.message(3, &inner)), [0x1a, 0x03, 0x08, 0x96, 0x01]);
+        assert_eq!(with(&|outer| outer.fixed(47, 1)), [0xf9, 0x02, 1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(with(&|outer| outer.number(1, u64::MAX)).len(), 11);
+    }
+}

@@ -1,0 +1,108 @@
+//! Where a node's spans stand: a row for each stage of each thread and lane. Spans of a row that
+//! overlap (a clock was corrected backwards, or the trace is somebody else's) get further rows, since
+//! a timeline's slices must not.
+
+use std::collections::BTreeMap;
+
+use garland_core::trace::{NONE, Span, Stage};
+
+use crate::format::Row;
+
+/// A span's times by the head's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    /// When it began, in nanoseconds.
+    pub(crate) begin_ns: u64,
+    /// When it ended; never before that.
+    pub(crate) end_ns: u64,
+}
+
+/// A node's rows.
+pub(crate) struct Rows {
+    /// They, in the order of the stages.
+    pub(crate) rows: Vec<Row>,
+    /// The row of each span, in the order in which spans were given.
+    pub(crate) of_span: Vec<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    stage: Stage,
+    lane: u16,
+    thread: u16,
+}
+
+/// Lays spans out, which come in the order of their begins; `next_id` numbers the rows.
+pub(crate) fn lay_out<'a>(
+    spans: impl Iterator<Item = (&'a Span, Stretch)>,
+    mut next_id: impl FnMut() -> u64,
+) -> Rows {
+    // Of each key, until when each of its rows is taken.
+    let mut taken: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
+    let mut places = Vec::new();
+    for (span, stretch) in spans {
+        let key = Key { stage: span.stage, lane: span.lane, thread: span.thread };
+        let ends = taken.entry(key).or_default();
+        let free = ends.iter().position(|end_ns| *end_ns <= stretch.begin_ns);
+        let at = free.unwrap_or(ends.len());
+        match ends.get_mut(at) {
+            Some(end_ns) => *end_ns = stretch.end_ns,
+            None => ends.push(stretch.end_ns),
+        }
+        places.push((key, at));
+    }
+    let mut rows = Vec::new();
+    let mut firsts = BTreeMap::new();
+    for (key, ends) in &taken {
+        firsts.insert(*key, rows.len());
+        for at in 0..ends.len() {
+            rows.push(Row { id: next_id(), name: key.name(at) });
+        }
+    }
+    let of_span = places.iter().map(|(key, at)| firsts[key] + at).collect();
+    Rows { rows, of_span }
+}
+
+impl Key {
+    /// The name of its row number `at`.
+    fn name(self, at: usize) -> String {
+        let mut name = self.stage.name().to_owned();
+        if self.lane != NONE {
+            name += &format!(", lane {}", self.lane);
+        }
+        name += &format!(", thread {}", self.thread);
+        if at > 0 {
+            name += &format!(" ({})", at + 1);
+        }
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::tests::span;
+
+    #[test]
+    fn what_overlaps_stands_in_rows_of_its_own() {
+        let spans = [
+            (span(Stage::Send, 1, 0), Stretch { begin_ns: 0, end_ns: 10 }),
+            (span(Stage::Read, NONE, 0), Stretch { begin_ns: 2, end_ns: 3 }),
+            (span(Stage::Send, 1, 1), Stretch { begin_ns: 5, end_ns: 8 }),
+            (span(Stage::Send, 1, 2), Stretch { begin_ns: 8, end_ns: 9 }),
+            (span(Stage::Send, 1, 3), Stretch { begin_ns: 10, end_ns: 10 }),
+        ];
+        let mut id = 6;
+        let rows = lay_out(spans.iter().map(|(span, stretch)| (span, *stretch)), || {
+            id += 1;
+            id
+        });
+        let names: Vec<&str> = rows.rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["read, lane 0, thread 1", "send, lane 0, thread 1", "send, lane 0, thread 1 (2)"]
+        );
+        assert_eq!(rows.rows.iter().map(|row| row.id).collect::<Vec<_>>(), [7, 8, 9]);
+        assert_eq!(rows.of_span, [1, 0, 2, 2, 1]);
+    }
+}
