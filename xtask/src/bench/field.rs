@@ -107,16 +107,24 @@ impl Field {
     /// on.
     pub(crate) fn adopt(&self) -> Result<()> {
         for node in 1..=self.receivers {
-            let network = self.network(node)?;
-            for entry in fs::read_dir("/proc").context("list processes")?.flatten() {
-                let there = fs::read_link(entry.path().join("ns/net"));
-                if there.is_ok_and(|there| there == Path::new(&network)) {
-                    let pid = entry.file_name();
-                    self.group(node).take(&pid.to_string_lossy())?;
-                }
+            for pid in self.residents(node)? {
+                self.group(node).take(&pid)?;
             }
         }
         Ok(())
+    }
+
+    /// The processes that live in a node's network.
+    pub(crate) fn residents(&self, node: usize) -> Result<Vec<String>> {
+        let network = self.network(node)?;
+        let mut pids = Vec::new();
+        for entry in fs::read_dir("/proc").context("list processes")?.flatten() {
+            let there = fs::read_link(entry.path().join("ns/net"));
+            if there.is_ok_and(|there| there == Path::new(&network)) {
+                pids.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        Ok(pids)
     }
 
     /// What identifies a node's network, as the links of `/proc/PID/ns/net` show it.

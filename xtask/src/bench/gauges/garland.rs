@@ -1,0 +1,131 @@
+//! Garland's own `ping` and `wires`.
+
+use std::fs::{self, File};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::super::contest::{Figure, Gauge};
+use super::super::field::{DIR, Field, LAB};
+use super::super::peers::garland_program;
+use super::super::processes::alone;
+use super::SIZE;
+use super::duet::NODES;
+use crate::ci::Need;
+
+/// `garland ping` with these words.
+pub(crate) struct Ping {
+    /// How it is used.
+    pub(crate) about: &'static str,
+    /// The words.
+    pub(crate) words: &'static [&'static str],
+}
+
+/// `garland wires`, and which of its rates.
+pub(crate) struct Wires {
+    /// The rate's name in the result object.
+    pub(crate) rate: &'static str,
+    /// How many streams it is of, where it is of several.
+    pub(crate) streams: &'static str,
+}
+
+impl Gauge<Field> for Ping {
+    fn tool(&self) -> &'static str {
+        "garland"
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn need(&self) -> Option<Need> {
+        None
+    }
+
+    fn measure(&self, field: &Field) -> Result<Figure> {
+        // As long as the others, however soon it is known well enough.
+        let words = ["ping", "--lab", LAB, NODES, SIZE, "-n", "4000000000", "--time", "0.9"];
+        let result = garland(field, &[&words, self.words].concat())?;
+        ping(&result).with_context(|| format!("garland's result: {}", result["pairs"]))
+    }
+}
+
+impl Gauge<Field> for Wires {
+    fn tool(&self) -> &'static str {
+        "garland"
+    }
+
+    fn about(&self) -> &'static str {
+        "`garland wires --streams STREAMS`: what the receivers count once a rate has settled"
+    }
+
+    fn need(&self) -> Option<Need> {
+        None
+    }
+
+    fn measure(&self, field: &Field) -> Result<Figure> {
+        let result = garland(field, &["wires", "--lab", LAB, NODES, "--streams", self.streams])?;
+        let ways = result["ways"].as_array().map_or(&[][..], Vec::as_slice);
+        let way = ways.iter().find(|way| way["from"] == "lab:n0");
+        let rate = way.and_then(|way| way[self.rate].as_f64());
+        let rate = rate.with_context(|| format!("garland's result has no {}", self.rate))?;
+        Ok(Figure::of(rate / 1e6))
+    }
+}
+
+/// Garland's result object.
+fn garland(field: &Field, words: &[&str]) -> Result<Value> {
+    let mut command = field.outside(&garland_program()?)?;
+    let heard = format!("{DIR}/garland.json");
+    command.arg("--json").args(words);
+    command.stdout(File::create(&heard).context("make the result's file")?);
+    alone(field, 0, command).with_context(|| format!("garland {}", words.join(" ")))?;
+    let text = fs::read(&heard).context("read garland's result")?;
+    serde_json::from_slice(&text).context("parse garland's result")
+}
+
+/// The only point of the object `garland.ping/1`, in microseconds.
+fn ping(result: &Value) -> Option<Figure> {
+    let point = &result["pairs"][0]["points"][0];
+    let (mean, stay) = (point["each_ns"].as_f64()? / 1e3, point["sojourn"]["p50"].as_f64()? / 1e3);
+    let p99 = point["sojourn"]["p99"].as_f64()? / 1e3;
+    let (depth, together) = (point["in_flight"].as_u64()?, point["timed_together"].as_u64()?);
+    if depth > 1 {
+        let (count, writes) = (point["count"].as_f64()?, point["writes"].as_f64()?);
+        let batch = count / writes.max(1.0);
+        let beside = format!("each stays {stay:.2} (p50); {batch:.1} go out in one write");
+        return Some(Figure { mean, median: None, beside: Some(beside) });
+    }
+    if together > 1 {
+        return Some(Figure::of(mean));
+    }
+    let ways = if point["function"] == "msg" { 2.0 } else { 1.0 };
+    let beside = Some(format!("p99 {:.1}", p99 / ways));
+    Some(Figure { mean, median: Some(stay / ways), beside })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(point: &Value) -> Option<Figure> {
+        ping(&json!({"pairs": [{"points": [point]}]}))
+    }
+
+    #[test]
+    fn the_result_object_is_understood() {
+        let point = json!({"function": "msg", "each_ns": 4000.0, "in_flight": 1, "count": 10,
+            "timed_together": 1, "writes": 10, "sojourn": {"p50": 7000, "p99": 20_000}});
+        let figure = found(&point).unwrap();
+        assert_eq!((figure.mean, figure.median), (4.0, Some(3.5)));
+        assert_eq!(figure.beside.as_deref(), Some("p99 10.0"));
+        let point = json!({"function": "get", "each_ns": 300.0, "in_flight": 32, "count": 320,
+            "timed_together": 1, "writes": 10, "sojourn": {"p50": 9000, "p99": 20_000}});
+        let figure = found(&point).unwrap();
+        assert_eq!((figure.mean, figure.median), (0.3, None));
+        assert!(figure.beside.unwrap().ends_with("9.00 (p50); 32.0 go out in one write"));
+        assert_eq!(found(&json!({})), None);
+    }
+}
