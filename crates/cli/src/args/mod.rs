@@ -1,0 +1,99 @@
+//! The command line, as the user typed it. Parsing does nothing else.
+//!
+//! What belongs to all commands is here; a group of commands has a file.
+
+mod copy;
+mod lab;
+mod measure;
+mod net;
+mod standing;
+mod tour;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+pub use copy::{Cp, Exec, Launch, LauncherName, RelayName};
+pub use lab::{Lab, LabCommand, What};
+pub use measure::{Disk, Ping, PingFunction, PingTarget, PingTransport, PingWaiting, Wires};
+pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};
+pub use standing::{Agent, Nodes, Status, Up};
+pub use tour::{Demo, Man, Scenario, ScenarioCommand};
+
+/// The lab that is meant where none is named.
+pub const DEFAULT_LAB: &str = "lab";
+
+/// Moves files through a cluster at the speed of its slowest wire, and accounts for every
+/// millisecond it could not.
+#[derive(Debug, Parser)]
+#[command(name = "garland", version, after_help = NODES_HELP)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// The cluster file: nodes, groups, racks, rails, ssh options [default: ./cluster.toml, then
+    /// ~/.config/garland/cluster.toml, if there].
+    #[arg(long, global = true, value_name = "FILE", display_order = 900)]
+    pub cluster: Option<PathBuf>,
+    /// One JSON object on standard output instead of tables.
+    #[arg(long, global = true, display_order = 901)]
+    pub json: bool,
+}
+
+const NODES_HELP: &str = "\
+NODES is a node list; quote it, or the shell takes the brackets:
+  n[01-20,30]   ranges, zero padding, several brackets: r[1-4]n[01-16]
+  a,b           a list
+  n[1-9]!n3     without
+  ^FILE         the names in a file
+  @GROUP, @all  of the cluster file
+  @slurm        this allocation
+  local[1-8]    agents on this machine, a folder each
+  lab:n[1-20]   nodes of an emulated cluster
+
+Exit codes:
+  0    all done
+  1    some nodes failed
+  2    wrong usage or configuration
+  3    nothing done
+  4    a check found a fault
+  130  interrupted";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Copy a file to every node: garland cp FILE 'n[01-20]:/path'
+    Cp(Cp),
+    /// Run a command on every node; equal output is folded: garland exec 'n[01-20]' -- uptime
+    Exec(Exec),
+    /// Measure all wires: every pair of nodes, and name what is at fault: garland wires 'n[01-20]'
+    Wires(Wires),
+    /// Time small gets, puts and messages between nodes: garland ping 'n[1-2]' 0 64
+    Ping(Ping),
+    /// Measure the disk under a path on every node: garland disk 'n[01-20]:/scratch'
+    Disk(Disk),
+    /// Start agents that stay, so that copies need no set-up
+    Up(Up),
+    /// End the agents that stay
+    Down(Nodes),
+    /// Show the agents that stay
+    Status(Status),
+    /// An emulated cluster on this machine, without root
+    Lab(Lab),
+    /// The network of a topology: what it takes and gives, and its configuration files
+    Net(Net),
+    /// The experiments that Garland reproduces
+    Scenario(Scenario),
+    /// The tour: a small cluster emulated on this machine and a real copy to all of it
+    Demo(Demo),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print a manual page, or write them all to a folder
+    Man(Man),
+    /// Take part in copies on this node (started by the other commands)
+    #[command(hide = true)]
+    Agent(Agent),
+}

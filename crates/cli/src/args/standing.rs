@@ -1,0 +1,72 @@
+//! The words of the commands for agents that stay: up, down and status, and of the agent itself.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+use super::{DEFAULT_LAB, Launch, RelayName};
+
+/// `garland up`.
+#[derive(Debug, ClapArgs)]
+pub struct Up {
+    /// The nodes, such as 'n[01-20]'.
+    pub nodes: String,
+    /// An agent ends after so many seconds without anything to do.
+    #[arg(long, default_value_t = 3600, value_name = "SECONDS")]
+    pub idle: u64,
+    /// How agents are started.
+    #[command(flatten)]
+    pub launch: Launch,
+}
+
+/// Nodes and nothing else.
+#[derive(Debug, ClapArgs)]
+pub struct Nodes {
+    /// The nodes, such as 'n[01-20]'.
+    pub nodes: String,
+    /// The lab that lab:.. nodes belong to.
+    #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
+    pub lab: String,
+}
+
+/// `garland status`.
+#[derive(Debug, ClapArgs)]
+pub struct Status {
+    /// The nodes [default: all with an agent that stays].
+    pub nodes: Option<String>,
+    /// The lab that lab:.. nodes belong to [default: lab].
+    #[arg(long, value_name = "NAME")]
+    pub lab: Option<String>,
+}
+
+/// `garland agent`.
+#[derive(Debug, ClapArgs)]
+pub struct Agent {
+    /// A public key that may command, in hexadecimal.
+    #[arg(long, required = true)]
+    pub controller: Vec<String>,
+    /// The folder that no path leads out of.
+    #[arg(long)]
+    pub root: Option<PathBuf>,
+    /// The port.
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
+    /// Stay for so many seconds without anything to do.
+    #[arg(long)]
+    pub stay: Option<u64>,
+    /// How bytes are passed on.
+    #[arg(long, value_enum, default_value = "copy")]
+    pub relay: RelayName,
+    /// Links speak MPTCP where the kernel has it.
+    #[arg(long)]
+    pub mptcp: bool,
+    /// Bytes per second of an emulated node's disk.
+    #[arg(long, value_name = "RATE")]
+    pub disk: Option<u64>,
+    /// Leave whoever started it behind, and write complaints to a file.
+    #[arg(long)]
+    pub detach: bool,
+    /// That file [default: one under Garland's state on this node].
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+}
