@@ -9,9 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::chain;
-use super::contest::{
-    Bench, Contest, Figure, Gauge, Goal, Report, Words, equip, hold, tools,
-};
+use super::contest::{Bench, Contest, Figure, Gauge, Goal, Report, Words, equip, hold, tools};
 use super::peers::garland_program;
 use crate::ci::Need;
 
@@ -43,7 +41,8 @@ struct Place {
 impl Place {
     /// Where the words say.
     fn of(root: &Path, words: &Words) -> Self {
-        let folder = words.other("--folder").map_or_else(|| root.join("target/bench-disk"), PathBuf::from);
+        let folder =
+            words.other("--folder").map_or_else(|| root.join("target/bench-disk"), PathBuf::from);
         Self { folder, size: words.other("--size").unwrap_or("512MiB").to_owned() }
     }
 
@@ -150,7 +149,9 @@ fn system(folder: &Path) -> String {
     let output = Command::new("df").args(words).arg(there).output();
     let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let line = said.ok().and_then(|said| said.lines().nth(1).map(str::to_owned));
-    line.map_or("unknown".to_owned(), |line| line.split_whitespace().collect::<Vec<_>>().join(" on "))
+    line.map_or("unknown".to_owned(), |line| {
+        line.split_whitespace().collect::<Vec<_>>().join(" on ")
+    })
 }
 
 struct Garland(Job);
@@ -260,9 +261,7 @@ mod tests {
 
     #[test]
     fn a_job_is_found_among_others() {
-        let one = |depth: u64, rate: f64| {
-            json!({"direction": "read", "pattern": "random", "way": "direct", "depth": depth, "rate": rate})
-        };
+        let one = |depth: u64, rate: f64| json!({"direction": "read", "pattern": "random", "way": "direct", "depth": depth, "rate": rate});
         let result = json!({"nodes": [{"measurements": [one(1, 2e6), one(4, 8e6)]}]});
         assert_eq!(found(&result, &JOBS[5]).unwrap().mean, 8.0);
         assert!(found(&result, &JOBS[6]).is_err());

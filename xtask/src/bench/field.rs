@@ -236,14 +236,28 @@ pub(crate) fn wait_listening(child: &mut Child, protocol: &str, port: u16) -> Re
     let table = format!("/proc/{}/net/{protocol}", child.id());
     let own = fs::read_link("/proc/self/ns/net").context("look at our own network")?;
     let network = format!("/proc/{}/ns/net", child.id());
-    let local = format!(":{port:04X}");
+    let inside = || fs::read_link(&network).is_ok_and(|network| network != own);
+    wait(child, protocol, port, || {
+        let text = fs::read_to_string(&table).unwrap_or_default();
+        inside() && listens(&text, &format!(":{port:04X}"))
+    })
+}
+
+/// Waits until process `child`, which is outside of the lab, listens on `port`.
+pub(crate) fn wait_listening_outside(child: &mut Child, protocol: &str, port: u16) -> Result<()> {
+    let table = format!("/proc/self/net/{protocol}");
+    wait(child, protocol, port, || {
+        let text = fs::read_to_string(&table).unwrap_or_default();
+        listens(&text, &format!(":{port:04X}"))
+    })
+}
+
+fn wait(child: &mut Child, protocol: &str, port: u16, listens: impl Fn() -> bool) -> Result<()> {
     for _ in 0..20_000 {
         if let Some(status) = child.try_wait().context("look after a child")? {
             bail!("it ended before it listened on {protocol} port {port}: {status}");
         }
-        let inside = fs::read_link(&network).is_ok_and(|network| network != own);
-        let text = fs::read_to_string(&table).unwrap_or_default();
-        if inside && listens(&text, &local) {
+        if listens() {
             return Ok(());
         }
         std::thread::sleep(std::time::Duration::from_micros(500));

@@ -80,8 +80,10 @@ pub(super) fn notes(words: &Words) -> Result<Vec<String>> {
         "nodes: two network namespaces on one bridge of this machine; shared memory is between \
          processes of both"
             .to_owned(),
-        format!("processors: all that runs on the first node stays on CPU {head}, all on the other \
-                 on CPU {other} (taskset)"),
+        format!(
+            "processors: all that runs on the first node stays on CPU {head}, all on the other \
+                 on CPU {other} (taskset)"
+        ),
         format!("congestion control: {}", congestion(words)),
     ])
 }
@@ -92,7 +94,7 @@ fn contests() -> Vec<Contest<Field>> {
     for way in Ucx::PUT_LATENCY {
         put_latency.push(Box::new(way));
     }
-    let mut put_rate = vec![own(MESSAGES, &["-f", "put", "--transport", "shm"][..])];
+    let mut put_rate = vec![own(MESSAGES, &["-f", "put", "--transport", "shm", "-b", "64"][..])];
     for way in Ucx::PUT_RATE {
         put_rate.push(Box::new(way));
     }
@@ -145,5 +147,5 @@ fn contests() -> Vec<Contest<Field>> {
 
 /// How Garland is used.
 const MESSAGES: &str = "`garland ping`, 0.9 s a turn: `-f msg --wait block` and `--wait poll` there \
-    and back; `--transport shm -f msg`, a store that the other side waits for and answers; `-f put`, \
-    stores that nobody waits for; `-f get -b 32`, emulated by the other CPU as everywhere over TCP";
+    and back; `--transport shm -f msg`, a store that the other side waits for and answers; `-f put \
+    -b 64`, stores that nobody waits for but this side, every 64; `-f get -b 32`, emulated by the other CPU as everywhere over TCP";

@@ -54,8 +54,10 @@ impl Processes {
         let handles = pids.map(|pid| pidfd_open(pid, PidfdFlags::empty()));
         let handles = handles.collect::<Result<Vec<_>, _>>().context("take hold of a child")?;
         self.ended(field, limit, &|| {
-            // One that has ended is what is wanted.
-            handles.iter().for_each(|handle| drop(pidfd_send_signal(handle, Signal::KILL)));
+            for handle in &handles {
+                // One that has ended is what is wanted.
+                let _ = pidfd_send_signal(handle, Signal::KILL);
+            }
         })
     }
 

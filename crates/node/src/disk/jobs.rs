@@ -193,12 +193,7 @@ impl Test<'_> {
     }
 }
 
-fn job(
-    direction: DiskDirection,
-    pattern: DiskPattern,
-    way: DiskWay,
-    depth: u16,
-) -> DiskJob {
+fn job(direction: DiskDirection, pattern: DiskPattern, way: DiskWay, depth: u16) -> DiskJob {
     let block = if pattern == Sequential { LONG } else { SHORT };
     DiskJob { direction, pattern, way, depth, block }
 }

@@ -41,7 +41,7 @@ impl Goal {
             Self::AtLeast(least) => ratios.iter().all(|&ratio| ratio >= least),
             Self::Near(share) => {
                 ratios.iter().all(|&ratio| hundredths((ratio - 1.0).abs()) <= share)
-            },
+            }
         }
     }
 }

@@ -53,7 +53,9 @@ impl Report {
         let turns = |outcome: &Outcome| outcome.entries.first().map(|entry| entry.turns.len());
         Self {
             date: today(),
-            command: format!("cargo xtask bench {} {}", bench.name, args.join(" ")).trim().to_owned(),
+            command: format!("cargo xtask bench {} {}", bench.name, args.join(" "))
+                .trim()
+                .to_owned(),
             bench,
             machine: Machine::here(),
             notes,

@@ -23,12 +23,7 @@ impl Words {
     ///
     /// # Errors
     /// With `usage`.
-    pub(crate) fn parse(
-        args: &[String],
-        rounds: usize,
-        own: &[&str],
-        usage: &str,
-    ) -> Result<Self> {
+    pub(crate) fn parse(args: &[String], rounds: usize, own: &[&str], usage: &str) -> Result<Self> {
         let mut words = Self { rounds, only: String::new(), write: true, others: Vec::new() };
         let mut args = args.iter().map(String::as_str);
         while let Some(option) = args.next() {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-use super::super::field::{Field, LAB, name, wait_listening};
+use super::super::field::{Field, LAB, name, wait_listening, wait_listening_outside};
 use super::super::peers::garland_program;
 use super::super::processes::{Processes, alone};
 
@@ -35,6 +35,17 @@ pub(super) struct Duet<'a> {
     pub(super) listens: (&'static str, u16),
     /// What the head runs.
     pub(super) client: &'a [&'a str],
+    /// Where both run.
+    pub(super) place: Inside,
+}
+
+/// Where a duet plays.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Inside {
+    /// Between two nodes.
+    Lab,
+    /// Beside the lab, whose processes not every tool finds through `/proc`.
+    Machine,
 }
 
 impl Duet<'_> {
@@ -42,9 +53,13 @@ impl Duet<'_> {
     pub(super) fn play(&self, field: &Field) -> Result<String> {
         let mut server = Processes::default();
         let (table, port) = self.listens;
-        wait_listening(server.start(1, on(field, 1, self.server)?)?, table, port)
-            .with_context(|| format!("start {}: {}", self.server.join(" "), field.said(1)))?;
-        let mut client = on(field, 0, self.client)?;
+        let child = server.start(1, self.on(field, 1, self.server)?)?;
+        let listens = match self.place {
+            Inside::Lab => wait_listening(child, table, port),
+            Inside::Machine => wait_listening_outside(child, table, port),
+        };
+        listens.with_context(|| format!("start {}: {}", self.server.join(" "), field.said(1)))?;
+        let mut client = self.on(field, 0, self.client)?;
         let heard = field.dir(0).join("heard");
         client.stdout(File::create(&heard).context("make a file for what a tool says")?);
         let mut processes = Processes::default();
@@ -52,13 +67,16 @@ impl Duet<'_> {
         processes.finish_within(field, LIMIT).with_context(|| self.client.join(" "))?;
         fs::read_to_string(&heard).context("read what a tool says")
     }
-}
 
-/// A command for `node` that stays on the node's processor.
-fn on(field: &Field, node: usize, words: &[&str]) -> Result<Command> {
-    let mut command = field.command(node, "taskset")?;
-    command.args(["-c", &cpus()?[node].to_string()]).args(words);
-    Ok(command)
+    /// A command for `node` that stays on the node's processor.
+    fn on(&self, field: &Field, node: usize, words: &[&str]) -> Result<Command> {
+        let mut command = match self.place {
+            Inside::Lab => field.command(node, "taskset")?,
+            Inside::Machine => field.outside("taskset")?,
+        };
+        command.args(["-c", &cpus()?[node].to_string()]).args(words);
+        Ok(command)
+    }
 }
 
 /// Garland's agents on both nodes, which stay between turns as servers of others would, on the

@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use super::super::contest::{Figure, Gauge};
 use super::super::field::Field;
 use super::SIZE;
-use super::duet::Duet;
+use super::duet::{Duet, Inside};
 use crate::ci::Need;
 
 /// Messages over endpoints of the `tcp` provider, completions looked for again and again.
@@ -28,7 +28,8 @@ impl Gauge<Field> for Pingpong {
         let address = field.address(1)?;
         let server = ["fi_pingpong", "-p", "tcp", "-e", "msg", "-S", SIZE, "-I", "50000"];
         let client = [&server[..], &[&address]].concat();
-        let duet = Duet { server: &server, listens: ("tcp", 47_592), client: &client };
+        let duet =
+            Duet { server: &server, listens: ("tcp", 47_592), client: &client, place: Inside::Lab };
         Ok(Figure::of(transfer(&duet.play(field)?)?))
     }
 }

@@ -92,12 +92,13 @@ fn ping(result: &Value) -> Option<Figure> {
     let (depth, together) = (point["in_flight"].as_u64()?, point["timed_together"].as_u64()?);
     if depth > 1 {
         let (count, writes) = (point["count"].as_f64()?, point["writes"].as_f64()?);
-        let batch = count / writes.max(1.0);
-        let beside = format!("each stays {stay:.2} (p50); {batch:.1} go out in one write");
-        return Some(Figure { mean, median: None, beside: Some(beside) });
-    }
-    if together > 1 {
-        return Some(Figure::of(mean));
+        let mut beside = format!("each stays {stay:.2} (p50)");
+        if writes > 0.0 {
+            beside += &format!("; {:.1} go out in one write", count / writes);
+        }
+        // How long one stays in memory is known by how long all of its group took.
+        let median = (together > 1).then(|| stay / depth as f64);
+        return Some(Figure { mean, median, beside: Some(beside) });
     }
     let ways = if point["function"] == "msg" { 2.0 } else { 1.0 };
     let beside = Some(format!("p99 {:.1}", p99 / ways));

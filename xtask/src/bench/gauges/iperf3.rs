@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::super::contest::{Figure, Gauge};
 use super::super::field::Field;
-use super::duet::Duet;
+use super::duet::{Duet, Inside};
 use crate::ci::Need;
 
 /// So many streams at once.
@@ -29,10 +29,10 @@ impl Gauge<Field> for Iperf3 {
 
     fn measure(&self, field: &Field) -> Result<Figure> {
         let address = field.address(1)?;
-        let client =
-            ["iperf3", "-c", &address, "-t", "2", "-O", "1", "-P", self.streams, "-J"];
+        let client = ["iperf3", "-c", &address, "-t", "2", "-O", "1", "-P", self.streams, "-J"];
         let server = ["iperf3", "-s", "-1"];
-        let duet = Duet { server: &server, listens: ("tcp6", 5201), client: &client };
+        let duet =
+            Duet { server: &server, listens: ("tcp6", 5201), client: &client, place: Inside::Lab };
         let said: Value =
             serde_json::from_str(&duet.play(field)?).context("parse iperf3's result")?;
         let bits = said["end"]["sum_received"]["bits_per_second"].as_f64();

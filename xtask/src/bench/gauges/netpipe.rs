@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use super::super::contest::{Figure, Gauge};
 use super::super::field::Field;
 use super::SIZE;
-use super::duet::Duet;
+use super::duet::{Duet, Inside};
 use crate::ci::Need;
 
 /// Reads and writes that block.
@@ -26,10 +26,13 @@ impl Gauge<Field> for Netpipe {
 
     fn measure(&self, field: &Field) -> Result<Figure> {
         let address = field.address(1)?;
+        // It tells its results on its standard error.
+        let told = ["sh", "-c", "exec \"$@\" 2>&1", "sh"];
         let points = ["-l", SIZE, "-u", SIZE, "-p", "0", "-n", "10000", "-o", "/dev/null"];
         let server = [&["NPtcp"][..], &points].concat();
-        let client = [&["NPtcp", "-h", &address][..], &points].concat();
-        let duet = Duet { server: &server, listens: ("tcp", 5002), client: &client };
+        let client = [&told[..], &["NPtcp", "-h", &address], &points].concat();
+        let duet =
+            Duet { server: &server, listens: ("tcp", 5002), client: &client, place: Inside::Lab };
         Ok(Figure::of(best(&duet.play(field)?)?))
     }
 }

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use super::super::contest::{Figure, Gauge};
 use super::super::field::Field;
 use super::SIZE;
-use super::duet::Duet;
+use super::duet::{Duet, Inside};
 use crate::ci::Need;
 
 /// Reads and writes that block.
@@ -27,7 +27,12 @@ impl Gauge<Field> for Qperf {
     fn measure(&self, field: &Field) -> Result<Figure> {
         let address = field.address(1)?;
         let client = ["qperf", "-t", "1", "-m", SIZE, &address, "tcp_lat"];
-        let duet = Duet { server: &["qperf"], listens: ("tcp6", 19_765), client: &client };
+        let duet = Duet {
+            server: &["qperf"],
+            listens: ("tcp6", 19_765),
+            client: &client,
+            place: Inside::Lab,
+        };
         Ok(Figure::of(latency(&duet.play(field)?)?))
     }
 }

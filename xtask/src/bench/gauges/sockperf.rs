@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::super::contest::{Figure, Gauge};
 use super::super::field::Field;
-use super::duet::{Duet, number_after};
+use super::duet::{Duet, Inside, number_after};
 use crate::ci::Need;
 
 const PORT: &str = "11111";
@@ -49,9 +49,9 @@ impl Gauge<Field> for Sockperf {
         };
         let place = ["--tcp", "-i", &address, "-p", PORT];
         let server = [&["sockperf", "server"][..], &place, way].concat();
-        let client =
-            [&["sockperf", "ping-pong", "-m", "14", "-t", "1"][..], &place, way].concat();
-        let duet = Duet { server: &server, listens: ("tcp", 11_111), client: &client };
+        let client = [&["sockperf", "ping-pong", "-m", "14", "-t", "1"][..], &place, way].concat();
+        let duet =
+            Duet { server: &server, listens: ("tcp", 11_111), client: &client, place: Inside::Lab };
         let said = duet.play(field)?;
         Ok(Figure {
             mean: number_after(&said, "Latency is ")?,
