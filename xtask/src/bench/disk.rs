@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -100,6 +101,9 @@ const JOBS: [Job; 8] = [
     ),
 ];
 
+/// No round begins later.
+const TIME: Duration = Duration::from_secs(240);
+
 /// Runs it with these words.
 ///
 /// # Errors
@@ -114,7 +118,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     let folder = place.folder.display().to_string();
     let was_there = place.folder.exists();
     fs::create_dir_all(&place.folder).with_context(|| format!("make {folder}"))?;
-    let outcomes = hold(&contests, words.rounds, &place);
+    let outcomes = hold(&contests, words.rounds, TIME, &place);
     for left in [place.folder.join("state"), place.folder.join("local1")] {
         // Garland's own folders, if it has come so far.
         let _ = fs::remove_dir_all(left);

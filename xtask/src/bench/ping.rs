@@ -1,6 +1,7 @@
 //! `bench ping`: small messages, gets and puts between two nodes, by Garland and by others.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -32,6 +33,9 @@ pub(super) const NEEDS: &[Need] =
 /// Microseconds that an 8-byte get took with 32 in flight on Quadrics' Elan4 (pgping, 2005).
 const ELAN4_GET_US: f64 = 0.79;
 
+/// No round begins later.
+const TIME: Duration = Duration::from_secs(240);
+
 /// Runs it with these words.
 ///
 /// # Errors
@@ -55,7 +59,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
             let field = Field::up(run, 1, None, congestion(&words)).context("set up two nodes")?;
             let outcomes = {
                 let _agents = Agents::up(&field)?;
-                hold(&contests, words.rounds, &field)
+                hold(&contests, words.rounds, TIME, &field)
             };
             let bench = Bench {
                 schema: "garland.bench-ping/1",
@@ -77,9 +81,7 @@ pub(super) fn congestion(words: &Words) -> &str {
 pub(super) fn notes(words: &Words) -> Result<Vec<String>> {
     let [head, other] = cpus()?;
     Ok(vec![
-        "nodes: two network namespaces on one bridge of this machine; shared memory is between \
-         processes of both"
-            .to_owned(),
+        "nodes: two network namespaces on one bridge of this machine".to_owned(),
         format!(
             "processors: all that runs on the first node stays on CPU {head}, all on the other \
                  on CPU {other} (taskset)"
@@ -89,12 +91,12 @@ pub(super) fn notes(words: &Words) -> Result<Vec<String>> {
 }
 
 fn contests() -> Vec<Contest<Field>> {
-    let own = |about, words| -> Box<dyn Gauge<Field>> { Box::new(Ping { about, words }) };
-    let mut put_latency = vec![own(MESSAGES, &["-f", "msg", "--transport", "shm"][..])];
+    let own = |words| -> Box<dyn Gauge<Field>> { Box::new(Ping { words }) };
+    let mut put_latency = vec![own(&["-f", "msg", "--transport", "shm"][..])];
     for way in Ucx::PUT_LATENCY {
         put_latency.push(Box::new(way));
     }
-    let mut put_rate = vec![own(MESSAGES, &["-f", "put", "--transport", "shm", "-b", "64"][..])];
+    let mut put_rate = vec![own(&["-f", "put", "--transport", "shm", "-b", "64"][..])];
     for way in Ucx::PUT_RATE {
         put_rate.push(Box::new(way));
     }
@@ -104,7 +106,7 @@ fn contests() -> Vec<Contest<Field>> {
             unit: "µs",
             goal: Goal::AtMost(1.0),
             gauges: vec![
-                own(MESSAGES, &["-f", "msg", "--wait", "block"]),
+                own(&["-f", "msg", "--wait", "block"]),
                 Box::new(Qperf),
                 Box::new(Netpipe),
                 Box::new(Sockperf::Blocking),
@@ -115,7 +117,7 @@ fn contests() -> Vec<Contest<Field>> {
             unit: "µs",
             goal: Goal::AtMost(1.0),
             gauges: vec![
-                own(MESSAGES, &["-f", "msg", "--wait", "poll"]),
+                own(&["-f", "msg", "--wait", "poll"]),
                 Box::new(Ucx::AM_TCP),
                 Box::new(Pingpong),
                 Box::new(Sockperf::Polling),
@@ -137,15 +139,7 @@ fn contests() -> Vec<Contest<Field>> {
             title: "Gets of 8 bytes over TCP, 32 in flight, time per get",
             unit: "µs",
             goal: Goal::Below(ELAN4_GET_US),
-            gauges: vec![
-                own(MESSAGES, &["-f", "get", "--wait", "poll", "-b", "32"]),
-                Box::new(Ucx::GET_TCP),
-            ],
+            gauges: vec![own(&["-f", "get", "--wait", "poll", "-b", "32"]), Box::new(Ucx::GET_TCP)],
         },
     ]
 }
-
-/// How Garland is used.
-const MESSAGES: &str = "`garland ping`, 0.9 s a turn: `-f msg --wait block` and `--wait poll` there \
-    and back; `--transport shm -f msg`, a store that the other side waits for and answers; `-f put \
-    -b 64`, stores that nobody waits for but this side, every 64; `-f get -b 32`, emulated by the other CPU as everywhere over TCP";

@@ -1,6 +1,7 @@
 //! `bench wires`: the rate between two nodes, by Garland and by iperf3.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -25,6 +26,9 @@ const ROUNDS: usize = 7;
 
 /// Of the shaped wire, in bit/s.
 const RATE: u64 = 1_000_000_000;
+
+/// No round begins later, at each of the two rates.
+const TIME: Duration = Duration::from_secs(120);
 
 /// Runs it with these words.
 ///
@@ -73,7 +77,7 @@ fn at(
     }
     let field = Field::up(run, 1, rate, congestion(words)).context("set up two nodes")?;
     let _agents = Agents::up(&field)?;
-    Ok(hold(contests, words.rounds, &field))
+    Ok(hold(contests, words.rounds, TIME, &field))
 }
 
 fn all() -> Vec<Contest<Field>> {

@@ -6,6 +6,8 @@ mod goal;
 mod report;
 mod words;
 
+use std::time::Duration;
+
 use anyhow::Result;
 use serde::Serialize;
 
@@ -17,6 +19,7 @@ pub(crate) use words::Words;
 use super::machine::version;
 use super::result::Tool;
 use crate::ci::{Need, install};
+use crate::clock::Watch;
 
 /// A tool that measures something at a place: between two nodes, in a folder.
 pub(crate) trait Gauge<P> {
@@ -78,11 +81,21 @@ pub(crate) fn tools<P>(contests: &[Contest<P>]) -> Vec<Tool> {
     tools
 }
 
-/// Holds so many rounds. In each of them another tool begins, so that none always comes first, or
-/// always after the same one.
-pub(crate) fn hold<P>(contests: &[Contest<P>], rounds: usize, place: &P) -> Vec<Outcome> {
+/// Holds so many rounds, or as many as begin within `time`, and one at least. In each of them another
+/// tool begins, so that none always comes first, or always after the same one.
+pub(crate) fn hold<P>(
+    contests: &[Contest<P>],
+    rounds: usize,
+    time: Duration,
+    place: &P,
+) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> = contests.iter().map(Outcome::new).collect();
+    let watch = Watch::start();
     for round in 0..rounds {
+        if round > 0 && watch.read() > time {
+            eprintln!("{round} rounds took more than {time:?}: no more");
+            break;
+        }
         for (contest, outcome) in contests.iter().zip(&mut outcomes) {
             eprintln!("round {} of {rounds}: {}", round + 1, contest.title);
             let count = contest.gauges.len();
@@ -127,8 +140,11 @@ impl Outcome {
         own.is_some_and(|own| self.goal.is_reached(&self.ratios(), own.median))
     }
 
-    /// The ratio to the best peer.
-    fn worst(&self) -> Option<f64> {
+    /// What decides: the ratio to the best peer, or the figure itself.
+    fn decisive(&self) -> Option<f64> {
+        if let Goal::Below(_) = self.goal {
+            return self.own()?.spread().map(|own| own.median);
+        }
         let badness = |ratio: &f64| self.goal.badness(*ratio);
         self.ratios().into_iter().max_by(|a, b| badness(a).total_cmp(&badness(b)))
     }

@@ -123,9 +123,9 @@ impl fmt::Display for Report {
 impl Outcome {
     fn section(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n## {}\n", self.title)?;
-        let ratio = self.worst().map(|ratio| format!(" ({ratio:.2})")).unwrap_or_default();
+        let shown = self.decisive().map(|value| format!(" ({value:.2})")).unwrap_or_default();
         let reached = if self.is_reached() { "reached" } else { "missed" };
-        writeln!(f, "Goal: {}: **{reached}**{ratio}.\n", self.goal)?;
+        writeln!(f, "Goal: {}: **{reached}**{shown}.\n", self.goal)?;
         writeln!(f, "| tool | {} | of | garland's as a multiple | beside it |", self.unit)?;
         writeln!(f, "|---|--:|---|--:|---|")?;
         self.entries.iter().try_for_each(|entry| f.write_str(&self.line(entry)))
