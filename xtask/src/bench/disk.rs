@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use super::chain;
 use super::contest::{Bench, Contest, Figure, Gauge, Goal, Report, Words, equip, hold, tools};
+use super::options::size;
 use super::peers::garland_program;
+use super::source;
 use crate::ci::Need;
 
 /// What can be said.
@@ -47,6 +49,19 @@ impl Place {
         Self { folder, size: words.other("--size").unwrap_or("512MiB").to_owned() }
     }
 
+    /// Fills so much memory as the file takes and lets it go, if the job needs it: what has been free
+    /// for seconds may have gone back to a virtual machine's host, and whoever is first to take it
+    /// again pays two seconds a GiB.
+    fn warm(&self, job: &Job) -> Result<()> {
+        if job.way != "buffered" {
+            return Ok(());
+        }
+        let path = self.folder.join("warm");
+        let wrote = source::write(&path, size(&self.size)?);
+        let removed = fs::remove_file(&path);
+        wrote.and(removed.with_context(|| format!("remove {}", path.display())))
+    }
+
     /// fio's file, which is made anew for every job, as Garland's is.
     fn fio_file(&self) -> PathBuf {
         self.folder.join("fio")
@@ -63,6 +78,18 @@ struct Job {
     depth: &'static str,
     /// fio's words for it.
     words: &'static [&'static str],
+}
+
+impl Job {
+    /// Of a rate in bytes per second, and the median time of an operation in nanoseconds. Where
+    /// nothing goes on between operations, that comes to a rate, too, which no mishap touches.
+    fn figure(&self, rate: f64, p50: Option<f64>) -> Result<Figure> {
+        let block = if self.pattern == "random" { 4096.0 } else { 1_048_576.0 };
+        let depth: f64 = self.depth.parse()?;
+        let p50 = p50.filter(|&p50| p50 > 0.0 && self.way != "buffered");
+        let median = p50.map(|p50| depth * block / p50 * 1e3);
+        Ok(Figure { median, ..Figure::of(rate / 1e6) })
+    }
 }
 
 const RING: &[&str] = &["--bs=4k", "--ioengine=io_uring", "--direct=1"];
@@ -127,12 +154,17 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
         fs::remove_dir(&place.folder).with_context(|| format!("remove {folder}"))?;
     }
     let bench = Bench { schema: "garland.bench-disk/1", name: "disk", title: "Disks" };
-    let notes = vec![format!(
-        "a file of {} below `{folder}` ({}), written anew right before each job; {SECONDS} s a job \
+    let medians = "medians: the rate that the median time of an operation comes to; means: bytes by \
+                   time, whatever came between";
+    let notes = vec![
+        medians.to_owned(),
+        format!(
+            "a file of {} below `{folder}` ({}), written anew right before each job; {SECONDS} s a job \
          at most; 1 MiB an operation where it is sequential, else 4 KiB",
-        place.size,
-        system(&place.folder),
-    )];
+            place.size,
+            system(&place.folder),
+        ),
+    ];
     Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
 }
 
@@ -175,6 +207,7 @@ impl Gauge<Place> for Garland {
 
     fn measure(&self, place: &Place) -> Result<Figure> {
         let Job { direction, pattern, way, depth, .. } = self.0;
+        place.warm(&self.0)?;
         let output = Command::new(garland_program()?)
             .args(["disk", "--json", "local1", "--depth", depth, "--size", &place.size])
             .args(["--only", &[direction, pattern, way].join(","), "--local-root"])
@@ -202,10 +235,10 @@ fn found(result: &Value, job: &Job) -> Result<Figure> {
             && one["way"] == job.way
             && one["depth"] == depth
     };
-    let one = all.iter().find(is_it);
-    let rate = one.and_then(|one| one["rate"].as_f64());
+    let one = all.iter().find(is_it).unwrap_or(&Value::Null);
+    let rate = one["rate"].as_f64();
     let rate = rate.with_context(|| format!("garland didn't measure: {}", job.title))?;
-    Ok(Figure::of(rate / 1e6))
+    job.figure(rate, one["times"]["p50"].as_f64())
 }
 
 struct Fio(Job);
@@ -226,6 +259,7 @@ impl Gauge<Place> for Fio {
     fn measure(&self, place: &Place) -> Result<Figure> {
         let file = place.fio_file();
         let job = &self.0;
+        place.warm(job)?;
         // Garland's file is new for every test; so is this one.
         let laid_out = match (job.direction, job.pattern, job.way) {
             ("write", "sequential", "buffered") => Ok(Figure::default()),
@@ -243,7 +277,13 @@ fn fio(place: &Place, job: &Job) -> Result<Figure> {
     let random = if job.pattern == "random" { "rand" } else { "" };
     let kind = format!("--rw={random}{}", job.direction);
     let output = Command::new("fio")
-        .args(["--name=job", "--output-format=json", &kind, &format!("--size={}", place.size)])
+        .args([
+            "--name=job",
+            "--output-format=json",
+            "--lat_percentiles=1",
+            &kind,
+            &format!("--size={}", place.size),
+        ])
         .args([format!("--filename={}", place.fio_file().display())])
         .args([format!("--iodepth={}", job.depth), format!("--runtime={SECONDS}")])
         .args(job.words)
@@ -253,8 +293,14 @@ fn fio(place: &Place, job: &Job) -> Result<Figure> {
         bail!("fio {kind}: {}", String::from_utf8_lossy(&output.stderr));
     }
     let result: Value = serde_json::from_slice(&output.stdout).context("read what fio found")?;
-    let rate = result["jobs"][0][job.direction]["bw_bytes"].as_f64();
-    Ok(Figure::of(rate.context("fio told no rate")? / 1e6))
+    let result = &result["jobs"][0];
+    let rate = result[job.direction]["bw_bytes"].as_f64().context("fio told no rate")?;
+    let p50 = |part: &str| result[part]["lat_ns"]["percentile"]["50.000000"].as_f64();
+    let p50 = match job.way {
+        "stable" => p50(job.direction).zip(p50("sync")).map(|(write, sync)| write + sync),
+        _ => p50(job.direction),
+    };
+    job.figure(rate, p50)
 }
 
 #[cfg(test)]
@@ -265,9 +311,13 @@ mod tests {
 
     #[test]
     fn a_job_is_found_among_others() {
-        let one = |depth: u64, rate: f64| json!({"direction": "read", "pattern": "random", "way": "direct", "depth": depth, "rate": rate});
+        let one = |depth: u64, rate: f64| {
+            json!({"direction": "read", "pattern": "random", "way": "direct", "depth": depth, "rate": rate,
+                "times": {"p50": 4096.0 * depth as f64 * 1e3 / 5.0}})
+        };
         let result = json!({"nodes": [{"measurements": [one(1, 2e6), one(4, 8e6)]}]});
-        assert_eq!(found(&result, &JOBS[5]).unwrap().mean, 8.0);
+        let figure = found(&result, &JOBS[5]).unwrap();
+        assert_eq!((figure.mean, figure.median), (Some(8.0), Some(5.0)));
         assert!(found(&result, &JOBS[6]).is_err());
     }
 

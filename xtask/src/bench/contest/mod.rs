@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 
+use figure::Statistic;
 pub(crate) use figure::{Entry, Figure};
 pub(crate) use goal::Goal;
 pub(crate) use report::{Bench, Report};
@@ -130,20 +131,20 @@ impl Outcome {
     /// The medians of the ratios to all peers.
     fn ratios(&self) -> Vec<f64> {
         let peers = self.entries.iter().skip(1);
-        let ratios = peers.filter_map(|peer| Some(self.own()?.ratio(peer)?.median));
+        let ratios = peers.filter_map(|peer| Some(self.own()?.ratio(peer)?.1.median));
         ratios.collect()
     }
 
     /// Whether the goal is reached.
     pub(crate) fn is_reached(&self) -> bool {
         let own = self.own().and_then(Entry::spread);
-        own.is_some_and(|own| self.goal.is_reached(&self.ratios(), own.median))
+        own.is_some_and(|(_, own)| self.goal.is_reached(&self.ratios(), own.median))
     }
 
     /// What decides: the ratio to the best peer, or the figure itself.
     fn decisive(&self) -> Option<f64> {
         if let Goal::Below(_) = self.goal {
-            return self.own()?.spread().map(|own| own.median);
+            return self.own()?.spread().map(|(_, own)| own.median);
         }
         let badness = |ratio: &f64| self.goal.badness(*ratio);
         self.ratios().into_iter().max_by(|a, b| badness(a).total_cmp(&badness(b)))
@@ -154,9 +155,12 @@ impl Entry {
     fn enter(&mut self, turn: Result<Figure>, unit: &str) {
         match turn {
             Ok(figure) => {
-                let median = figure.median.map(|median| format!(", median {median:.3}"));
-                let median = median.unwrap_or_default();
-                eprintln!("  {}: {:.3} {unit}{median}", self.tool, figure.mean);
+                let told = |statistic: Statistic| {
+                    let number = figure.number(statistic)?;
+                    Some(format!("{} {number:.3} {unit}", statistic.name()))
+                };
+                let told: Vec<String> = Statistic::ALL.into_iter().filter_map(told).collect();
+                eprintln!("  {}: {}", self.tool, told.join(", "));
                 self.turns.push(Some(figure));
             }
             Err(error) => {

@@ -108,7 +108,7 @@ impl fmt::Display for Report {
             f,
             "- figures: median (least - most) of {} rounds, in each of which every tool has its \
              turn right beside the others; ratios are of figures of one round, median (least - \
-             most), of what both tools tell: medians, or else means",
+             most), of what both tools tell",
             self.rounds
         )?;
         self.outcomes.iter().try_for_each(|outcome| outcome.section(f))?;
@@ -132,11 +132,13 @@ impl Outcome {
     }
 
     fn line(&self, entry: &Entry) -> String {
-        let spread = entry.spread().map_or_else(|| "-".to_owned(), |spread| shown(spread, 3));
-        let of = if entry.has_medians() { "median" } else { "mean" };
+        let (of, spread) = entry
+            .spread()
+            .map_or_else(Default::default, |(of, spread)| (of.name(), shown(spread, 3)));
         let is_own = self.own().is_some_and(|own| std::ptr::eq(own, entry));
         let ratio = self.own().and_then(|own| own.ratio(entry)).filter(|_| !is_own);
-        let ratio = ratio.map(|ratio| shown(ratio, 2)).unwrap_or_default();
+        let ratio = ratio.map(|(of, ratio)| format!("{}, {}", shown(ratio, 2), of.name()));
+        let ratio = ratio.unwrap_or_default();
         let failed = entry.failed.as_ref().map(|why| format!("failed: {}", why.replace('|', "/")));
         let beside = failed.as_deref().or(entry.beside()).unwrap_or_default().replace('\n', " ");
         let mut text = String::new();
@@ -175,7 +177,7 @@ mod tests {
         let text = report.to_string();
         assert!(text.contains("**reached** (0.75)"), "{text}");
         assert!(text.contains("| garland | 3.000 (3.000 - 3.000) | mean |  |  |"), "{text}");
-        assert!(text.contains("| 0.75 (0.75 - 0.75) | failed: broke/down |"), "{text}");
+        assert!(text.contains("| 0.75 (0.75 - 0.75), mean | failed: broke/down |"), "{text}");
         let error = report.finish(Path::new("/"), false).unwrap_err();
         assert!(error.to_string().starts_with("1 tools failed"), "{error}");
     }

@@ -54,8 +54,9 @@ impl Gauge<Field> for Sockperf {
             Duet { server: &server, listens: ("tcp", 11_111), client: &client, place: Inside::Lab };
         let said = duet.play(field)?;
         Ok(Figure {
-            mean: number_after(&said, "Latency is ")?,
+            mean: Some(number_after(&said, "Latency is ")?),
             median: Some(number_after(&said, "percentile 50.000 =")?),
+            best: None,
             beside: Some(format!("p99 {:.1}", number_after(&said, "percentile 99.000 =")?)),
         })
     }

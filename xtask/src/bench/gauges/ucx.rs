@@ -122,7 +122,7 @@ fn figure(text: &str) -> Result<Figure> {
     let line = line.with_context(|| format!("no result: {}", text.trim()))?;
     let [_, median, _, overall, ..] = line[..] else { bail!("no result: {}", text.trim()) };
     let median = Some(median).filter(|&median| median > 0.0);
-    Ok(Figure { mean: overall, median, beside: None })
+    Ok(Figure { mean: Some(overall), median, ..Figure::default() })
 }
 
 #[cfg(test)]
@@ -135,7 +135,7 @@ mod tests {
                     +--------------+--------------+----------+---------+---------+---------+\n\
                     \x20        50000      5.300     5.431     5.431    1.40   1.40   184113   184113\n";
         let found = figure(said).unwrap();
-        assert_eq!((found.mean, found.median), (5.431, Some(5.3)));
+        assert_eq!((found.mean, found.median), (Some(5.431), Some(5.3)));
         let found = figure("Final: 50000 0.000 5.4 5.4 1 1 1 1\n").unwrap();
         assert_eq!(found.median, None);
         assert!(figure("Final: 50000").is_err());
