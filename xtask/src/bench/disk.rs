@@ -82,13 +82,13 @@ struct Job {
 
 impl Job {
     /// Of a rate in bytes per second, and the median time of an operation in nanoseconds. Where
-    /// nothing goes on between operations, that comes to a rate, too, which no mishap touches.
-    fn figure(&self, rate: f64, p50: Option<f64>) -> Result<Figure> {
+    /// there is one at a time and nothing between them, that comes to a rate, too, which no mishap
+    /// touches.
+    fn figure(&self, rate: f64, p50: Option<f64>) -> Figure {
         let block = if self.pattern == "random" { 4096.0 } else { 1_048_576.0 };
-        let depth: f64 = self.depth.parse()?;
-        let p50 = p50.filter(|&p50| p50 > 0.0 && self.way != "buffered");
-        let median = p50.map(|p50| depth * block / p50 * 1e3);
-        Ok(Figure { median, ..Figure::of(rate / 1e6) })
+        let p50 = p50.filter(|&p50| p50 > 0.0 && self.way != "buffered" && self.depth == "1");
+        let median = p50.map(|p50| block / p50 * 1e3);
+        Figure { median, ..Figure::of(rate / 1e6) }
     }
 }
 
@@ -154,8 +154,8 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
         fs::remove_dir(&place.folder).with_context(|| format!("remove {folder}"))?;
     }
     let bench = Bench { schema: "garland.bench-disk/1", name: "disk", title: "Disks" };
-    let medians = "medians: the rate that the median time of an operation comes to; means: bytes by \
-                   time, whatever came between";
+    let medians = "medians: the rate that the median time of an operation comes to, one in flight; \
+                   means: bytes by time, whatever came between";
     let notes = vec![
         medians.to_owned(),
         format!(
@@ -238,7 +238,7 @@ fn found(result: &Value, job: &Job) -> Result<Figure> {
     let one = all.iter().find(is_it).unwrap_or(&Value::Null);
     let rate = one["rate"].as_f64();
     let rate = rate.with_context(|| format!("garland didn't measure: {}", job.title))?;
-    job.figure(rate, one["times"]["p50"].as_f64())
+    Ok(job.figure(rate, one["times"]["p50"].as_f64()))
 }
 
 struct Fio(Job);
@@ -300,7 +300,7 @@ fn fio(place: &Place, job: &Job) -> Result<Figure> {
         "stable" => p50(job.direction).zip(p50("sync")).map(|(write, sync)| write + sync),
         _ => p50(job.direction),
     };
-    job.figure(rate, p50)
+    Ok(job.figure(rate, p50))
 }
 
 #[cfg(test)]
@@ -313,11 +313,13 @@ mod tests {
     fn a_job_is_found_among_others() {
         let one = |depth: u64, rate: f64| {
             json!({"direction": "read", "pattern": "random", "way": "direct", "depth": depth, "rate": rate,
-                "times": {"p50": 4096.0 * depth as f64 * 1e3 / 5.0}})
+                "times": {"p50": 4096.0 * 1e3 / 5.0}})
         };
         let result = json!({"nodes": [{"measurements": [one(1, 2e6), one(4, 8e6)]}]});
         let figure = found(&result, &JOBS[5]).unwrap();
-        assert_eq!((figure.mean, figure.median), (Some(8.0), Some(5.0)));
+        assert_eq!((figure.mean, figure.median), (Some(8.0), None));
+        let figure = found(&result, &JOBS[4]).unwrap();
+        assert_eq!((figure.mean, figure.median), (Some(2.0), Some(5.0)));
         assert!(found(&result, &JOBS[6]).is_err());
     }
 
