@@ -1,5 +1,5 @@
 # Every target is one command; what it does is in xtask/ or in the binary itself.
-.PHONY: demo test tidy soak bench install
+.PHONY: demo test tidy soak bench fabric install install-fabric
 
 # Emulates a small cluster on this machine and copies a real file to all of it.
 demo:
@@ -24,5 +24,12 @@ bench:
 	cargo xtask bench wires
 	cargo xtask bench disk
 
+# The helper for `garland ping --transport fabric`, beside garland: the only dynamic program here.
+fabric:
+	cargo xtask fabric --release
+
 install:
 	cargo install --locked --path crates/cli
+
+install-fabric:
+	install "$$(cargo xtask fabric --release)" "$${CARGO_HOME:-$$HOME/.cargo}/bin/"

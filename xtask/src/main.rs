@@ -6,6 +6,7 @@
 mod bench;
 mod ci;
 mod clock;
+mod fabric;
 mod tidy;
 
 use std::path::Path;
@@ -17,6 +18,7 @@ const USAGE: &str = "\
 usage: cargo xtask <chore>
 
   tidy                check the house rules (directions, lengths, clocks, unsafe, names)
+  fabric [--release]  build garland-fabric, the helper for libfabric, beside garland
   test | ci           all checks and all tests, after installing what they need
   soak [MINUTES]      the tests again and again with other random cases (60 minutes)
   bench chain         one file to N nodes, against peers (its own --help)
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
     let root = repository();
     let done = match chore.as_str() {
         "tidy" if rest.is_empty() => tidy::run(root),
+        "fabric" if rest.is_empty() => fabric::build(root, false),
+        "fabric" if rest == ["--release"] => fabric::build(root, true),
         "test" | "ci" if rest.is_empty() => ci::test(root),
         "soak" if rest.len() <= 1 => minutes(rest).and_then(|minutes| ci::soak(root, minutes)),
         "bench" => bench::run(root, rest),

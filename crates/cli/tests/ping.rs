@@ -95,7 +95,6 @@ fn what_can_not_be_measured_is_refused_with_the_way_out() {
         assert!(said.err.contains(wanted), "{all:?}: {}", said.err);
     };
     refused(&["local1"], "one node has nobody to ask");
-    refused(&["local[1-2]", "--transport", "fabric"], "not present; there are: tcp, shm");
     refused(&["local[1-2]", "1TiB"], "an agent keeps 16.00 MiB for it");
     refused(&["local[1-2]", "64", "8"], "there are none");
     refused(&["local[1-2]", "-b", "0"], "from 1 to 4096");

@@ -76,6 +76,8 @@ fn still(value: &mut Value, folder: &str) {
         "whole_s",
         "carried",
         "stream_s",
+        "mean",
+        "most",
     ];
     match value {
         Value::Object(fields) => {
@@ -117,7 +119,11 @@ fn cp() {
     interrupted false
     nodes[] {"bytes":100000,"cpu_ns":"CPU_NS","detached":false,"memory":"MEMORY","name":"local1","opening_ns":"OPENING_NS","rate":"RATE","reason":null,"verdict":"ok"}
     rate "RATE"
+    stages[] {"mean":"MEAN","most":"MOST","node":null,"stage":"read"}
+    stages[] {"mean":"MEAN","most":"MOST","node":null,"stage":"ready"}
+    stages[] {"mean":"MEAN","most":"MOST","node":"local1","stage":"write"}
     stream_rate "STREAM_RATE"
+    way "out"
     "#);
 }
 

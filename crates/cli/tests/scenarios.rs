@@ -53,6 +53,38 @@ pairs = [[\"n1\", \"n2\"], [\"n3\", \"srv\"]]
 least_of_bound = 0.1
 ";
 
+const BALANCE: &str = "\
+version = 1
+name = \"balance\"
+question = \"Does it run?\"
+source = \"a test\"
+answer = \"It does.\"
+topologies = [\"switch100\"]
+[job]
+kind = \"balance\"
+sizes = [\"400kB\"]
+scale = 0.5
+remote = [0, 1, 2]
+block = \"16KiB\"
+disk = \"2MB/s\"
+[[job.wire]]
+name = \"local\"
+pairs = [[\"n2\", \"srv\"], [\"n3\", \"n4\"]]
+[job.upgrade]
+topology = \"switch100\"
+remote = [0]
+[tolerance]
+least_of_bound = 0.3
+equal = 0.5
+forecast = 0.5
+[[published]]
+topology = \"switch100\"
+wire = \"local\"
+size = \"400kB\"
+best = 2
+rate = 3.0
+";
+
 /// Runs the experiment `text`; what it printed as JSON, after it has ended with `code`.
 fn run(scratch: &Scratch, text: &str, code: i32) -> Value {
     std::fs::write(scratch.path("star.toml"), STAR).expect("it can be written");
@@ -126,4 +158,27 @@ fn pairs_copy_at_once_where_their_wire_is() {
     let wires: Vec<_> =
         result["rows"].as_array().unwrap().iter().map(|row| row["wire"].clone()).collect();
     assert_eq!(wires, ["local", "remote"]);
+}
+
+#[test]
+fn copies_within_and_between_nodes_stand_beside_their_disks_and_wires() {
+    let scratch = Scratch::new("scenario-balance");
+    let result = run(&scratch, BALANCE, 0);
+    let rows = result["rows"].as_array().unwrap();
+    let remote: Vec<_> = rows.iter().map(|row| &row["remote"]).collect();
+    assert_eq!(remote, [0, 1, 2]);
+    for row in rows {
+        let number = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("no {key}: {row}"));
+        assert_eq!(row["size"], 200_000, "half, as the file says");
+        assert_eq!(row["resource"], "disk", "{row}");
+        assert!(number("rate") < number("bound"), "{row}");
+    }
+    // A remote copy has two disks.
+    assert!((rows[0]["bound"].as_f64().unwrap() - 2e6).abs() < 1.0, "{}", rows[0]);
+    assert!((rows[2]["bound"].as_f64().unwrap() - 4e6).abs() < 1.0, "{}", rows[2]);
+    let tried = result["upgrades"].as_array().unwrap();
+    let faster: Vec<_> = tried.iter().map(|one| &one["faster"]).collect();
+    assert_eq!(faster, ["disks", "wires"]);
+    let rate = |at: usize| tried[at]["rate"].as_f64().unwrap();
+    assert!(rate(0) > 1.3 * rate(1), "{}", result["upgrades"]);
 }

@@ -1,5 +1,5 @@
 //! Garland's pure heart: what exists (`cluster`), what will happen (`plan`), the machines that make
-//! it happen (`proto`) and what measurements say (`analysis`). Nothing here opens a file, a socket
+//! it happen (`proto`), what happened (`trace`) and what measurements say (`analysis`). Nothing here opens a file, a socket
 //! or a thread, reads a clock or the environment: time and bytes come in as arguments, orders go out
 //! as values.
 
@@ -9,4 +9,5 @@ pub mod analysis;
 pub mod cluster;
 pub mod plan;
 pub mod proto;
+pub mod trace;
 pub mod units;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use garland_core::plan::{HEAD, Layout, NodeId, Plan};
+use garland_core::plan::{HEAD, Layout, NodeId, Plan, Stripes};
 use garland_core::proto::{
     BadFrame, Copy, FromAgent, Head, HeadEvent as Event, HeadOrder, LinkSide, Policy, ToAgent,
     Verdict,
@@ -42,7 +42,7 @@ fn nobody_is_dead_because_the_head_slept() {
 fn links(head: &Head, node: NodeId) -> Vec<(LinkSide, u32)> {
     let routes = head.routes(node).into_iter();
     let links = routes.flat_map(|route| {
-        let up = route.upstream.map(|(_, epoch)| (LinkSide::Up, epoch));
+        let up = route.upstream.map(|(_, epoch, _)| (LinkSide::Up, epoch));
         up.into_iter().chain(route.downstream.map(|(_, epoch, _)| (LinkSide::Down, epoch)))
     });
     links.collect()
@@ -166,4 +166,108 @@ fn a_file_that_got_its_name_before_the_user_gave_up_is_told_of() {
     head.handle(3, Event::From(NodeId(1), committed));
     assert_eq!(head.verdict(NodeId(1)), Some(Verdict::Ok));
     assert_eq!(head.verdict(NodeId(2)), Some(Verdict::Failed("interrupted".to_owned())));
+}
+
+/// A head of a striped copy to two servers.
+fn striped(reversed: bool) -> Head {
+    let names = ["io1".to_owned(), "io2".to_owned()];
+    let stripes = Stripes::new(1 << 20, 1 << 16, 2).expect("they can be");
+    let layout = stripes.fitting_layout().expect("it can be");
+    let plan = Plan::striped(layout, stripes, &names, 1).expect("there are servers");
+    let plan = if reversed { plan.reversed() } else { plan };
+    let addresses = [vec![], vec![7001], vec![7002]];
+    let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+    let addresses = addresses.map(|ports| ports.into_iter().map(address).collect()).to_vec();
+    Head::new(COPY, &plan, addresses, Policy::for_nodes(2).together(), 0)
+}
+
+fn complete(head: &mut Head, node: u32, root: [u8; 32]) {
+    let complete = FromAgent::Complete(COPY, root, garland_core::proto::Report::default());
+    head.handle(1, Event::From(NodeId(node), complete));
+}
+
+/// The nodes that were told to commit since the last call.
+fn committing(head: &mut Head) -> Vec<(u32, [u8; 32])> {
+    let orders = std::iter::from_fn(|| head.poll());
+    let commits = orders.filter_map(|order| match order {
+        HeadOrder::Send(node, ToAgent::Commit(_, root)) => Some((node.0, root)),
+        _ => None,
+    });
+    commits.collect()
+}
+
+#[test]
+fn no_stripe_commits_before_all_can() {
+    let mut head = striped(false);
+    complete(&mut head, 2, [2; 32]);
+    head.handle(1, Event::PartsKnown(vec![[1; 32], [2; 32]]));
+    assert_eq!(committing(&mut head), []);
+    complete(&mut head, 1, [1; 32]);
+    assert_eq!(committing(&mut head), [(1, [1; 32]), (2, [2; 32])]);
+}
+
+#[test]
+fn one_stripe_that_is_not_the_sources_fails_all() {
+    let mut head = striped(false);
+    complete(&mut head, 1, [1; 32]);
+    complete(&mut head, 2, [9; 32]);
+    head.handle(1, Event::PartsKnown(vec![[1; 32], [2; 32]]));
+    assert_eq!(committing(&mut head), []);
+    assert_eq!(
+        failures(&head, 2),
+        [
+            (
+                1,
+                "a striped file can't do without io2: its blocks are not those of the source"
+                    .to_owned()
+            ),
+            (2, "its blocks are not those of the source".to_owned())
+        ]
+    );
+}
+
+#[test]
+fn a_striped_file_cannot_lose_a_server() {
+    let mut head = striped(false);
+    head.handle(1, Event::Lost(NodeId(1), "its agent is gone".to_owned()));
+    let reason = "a striped file can't do without io1: its agent is gone";
+    assert_eq!(head.verdict(NodeId(1)), Some(Verdict::Dead("its agent is gone".to_owned())));
+    complete(&mut head, 2, [2; 32]);
+    let other = head.verdict(NodeId(2));
+    assert_eq!(other, Some(Verdict::Failed(reason.to_owned())), "whatever it says afterwards");
+    assert!(std::iter::from_fn(|| head.poll()).any(|order| matches!(order, HeadOrder::Finished)));
+}
+
+#[test]
+fn the_head_opens_the_links_of_what_comes_in() {
+    let mut head = striped(true);
+    let port = |route: Option<(NodeId, u32, Option<SocketAddr>)>| {
+        route.map(|(node, _, address)| (node.0, address.map(|address| address.port())))
+    };
+    let ends = |head: &Head, node| -> Vec<_> {
+        let routes = head.routes(node).into_iter();
+        routes.map(|route| (route.lane, port(route.upstream), port(route.downstream))).collect()
+    };
+    let [one, two] = [(0, Some((1, Some(7001))), None), (1, Some((2, Some(7002))), None)];
+    assert_eq!(ends(&head, HEAD), [one, two]);
+    assert_eq!(ends(&head, NodeId(2)), [(1, None, Some((0, None)))]);
+    // A link that can't be had fails the node at its other end, not the head.
+    let mut told = None;
+    for step in 1..60 {
+        let now = step * SECOND / 5;
+        hear_all(&mut head, now, 2);
+        let present = head.routes(HEAD).first().and_then(|route| route.upstream);
+        let epoch = present.map(|(_, epoch, _)| epoch);
+        if let Some(epoch) = epoch.filter(|_| told != epoch) {
+            head.handle(now, Event::LinkLost(0, epoch, "refused".to_owned()));
+        }
+        told = epoch;
+        head.handle(now, Event::Tick);
+    }
+    let Some(Verdict::Failed(reason)) = head.verdict(NodeId(1)) else { panic!("it has failed") };
+    assert!(
+        reason.starts_with("the head gave up the link to io1 after 3 tries: refused"),
+        "{reason}"
+    );
+    assert!(matches!(head.verdict(NodeId(2)), Some(Verdict::Failed(_))));
 }

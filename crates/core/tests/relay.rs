@@ -19,8 +19,8 @@ fn route(up: Option<u32>, down: Option<u32>) -> Event {
     let address = SocketAddr::from(([127, 0, 0, 1], 1));
     Event::Route(Route {
         lane: 0,
-        upstream: up.map(|epoch| (NodeId(1), epoch)),
-        downstream: down.map(|epoch| (NodeId(3), epoch, address)),
+        upstream: up.map(|epoch| (NodeId(1), epoch, None)),
+        downstream: down.map(|epoch| (NodeId(3), epoch, Some(address))),
     })
 }
 
@@ -44,7 +44,7 @@ impl Middle {
     fn new(is_head: bool) -> Self {
         let layout = Layout::new(8 * 4096, 4096).unwrap();
         let sink = if is_head { Sink::source(layout) } else { Sink::new(layout, true) };
-        Self { relay: Relay::new(LaneBlocks { first: 0, step: 1, end: 8 }, is_head), sink }
+        Self { relay: Relay::new(LaneBlocks { first: 0, run: 1, step: 1, end: 8 }, is_head), sink }
     }
 
     /// A relay whose upstream and downstream are open, the downstream at the lane's start.

@@ -15,6 +15,8 @@ use garland_sys::mptcp::Transport;
 use garland_sys::{clock, tcp};
 use thiserror::Error;
 
+use crate::awake::Awake;
+use crate::balance::Depot;
 use crate::budget::{Budget, Share};
 use crate::chain;
 use crate::conduit::Path as RelayPath;
@@ -23,6 +25,7 @@ use crate::exec;
 use crate::giving::Tickets;
 use crate::listener;
 use crate::log::log;
+use crate::look;
 use crate::member::Member;
 use crate::pace::Pace;
 use crate::parking::Parking;
@@ -31,6 +34,7 @@ use crate::probe::{self, Invitation};
 use crate::seat::Seat;
 use crate::session::Session;
 use crate::survey::Surveyor;
+use crate::usage::Usage;
 
 /// How often an agent says that it is alive.
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -131,6 +135,8 @@ pub struct Agent {
     keys: KeyPair,
     root: Root,
     disk: Option<Arc<Pace>>,
+    usage: Arc<Usage>,
+    awake: Arc<Awake>,
     started_ns: u64,
     /// When there was something to do last.
     active_ns: AtomicU64,
@@ -176,6 +182,8 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     let agent = Arc::new(Agent {
         config,
         disk,
+        usage: Arc::default(),
+        awake: Arc::default(),
         keys,
         root,
         started_ns: now,
@@ -258,6 +266,16 @@ impl Agent {
         self.disk.as_ref()
     }
 
+    /// How long tests of balance have been at its disk.
+    pub fn usage(&self) -> &Arc<Usage> {
+        &self.usage
+    }
+
+    /// How long its copies' threads were awake.
+    pub fn awake(&self) -> &Arc<Awake> {
+        &self.awake
+    }
+
     /// What it takes for links, and opens those by that stand.
     pub fn transport(&self) -> Transport {
         self.config.transport
@@ -315,6 +333,7 @@ impl Agent {
         let mut surveyor = Surveyor::new(session);
         let mut meetings = Vec::new();
         let mut disk_tests = Vec::new();
+        let mut depot = Depot::new(self, session);
         let shutdown = loop {
             match session.receive() {
                 Ok(ToAgent::Ping) => {}
@@ -326,7 +345,10 @@ impl Agent {
                     let failed = chain::stand(self, order, &secret, &neighbours);
                     session.send(&FromAgent::Stands(order, failed));
                 }
+                Ok(ToAgent::Look(order)) => look::start(self, session, order),
+                Ok(ToAgent::Attach(copy, text)) => of(&parts, copy, |part| part.attach(text)),
                 Ok(ToAgent::Disk(order)) => disk_tests.push(disk::start(self, session, order)),
+                Ok(ToAgent::Balance(order)) => depot.obey(order),
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {
                     self.tickets.add(session, tickets, seconds);
                 }
@@ -357,7 +379,7 @@ impl Agent {
             }
         };
         heart.stop();
-        drop(surveyor);
+        drop((surveyor, depot));
         drop(seat);
         stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);

@@ -1,17 +1,19 @@
-//! The head's driver: one loop over all control channels, and lanes of its own that feed.
+//! The head's driver: one loop over all control channels, and lanes of its own, which feed all others
+//! or are fed by them.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use garland_core::plan::{HEAD, NodeId, Plan};
+use garland_core::plan::{HEAD, Manifest, NodeId, Plan, Stripes};
 use garland_core::proto::{
-    Begin, Copy, Destination, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Policy, Secret,
-    Sink, ToAgent, Verdict,
+    Begin, Copy, Cut, Destination, End, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress,
+    Operations, Origin, Policy, Secret, Sink, ToAgent, Verdict,
 };
+use garland_sys::confine::Root;
 use garland_sys::event::Wake;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
@@ -19,12 +21,12 @@ use garland_sys::{clock, random};
 
 use crate::conduit::Path;
 use crate::connection::Connection;
-use crate::lane::{Lane, LaneParts};
-use crate::member::{LaneHandle, Member, Membership, Notice};
+use crate::lanes;
+use crate::member::{Member, Membership, Notice};
 use crate::outcome::{NodeOutcome, Outcome, Times};
 use crate::queue::{Queue, Step};
-use crate::source::{Source, SourceFeeder};
-use crate::store;
+use crate::source::Source;
+use crate::store::{self, NoStore, Store};
 use crate::switchboard::{Call, Switchboard};
 
 /// How often progress is shown at least.
@@ -52,10 +54,12 @@ pub struct Agent {
 pub struct CopyJob<'a> {
     /// What is to happen.
     pub plan: &'a Plan,
-    /// The source.
-    pub source: Arc<Source>,
-    /// Where the bytes go on every node.
-    pub destination: Destination,
+    /// Where the bytes come from and where they go.
+    pub ends: Ends,
+    /// How the nodes' files are stripes of one; none where each has all of it.
+    pub stripes: Option<Stripes>,
+    /// What may be under way at a time.
+    pub pipeline: Pipeline,
     /// Whether blocks are sealed.
     pub sealed: bool,
     /// Congestion controls to ask for, best first.
@@ -64,6 +68,37 @@ pub struct CopyJob<'a> {
     pub transport: Transport,
     /// What the head may decide.
     pub policy: Policy,
+}
+
+/// The two ends of a copy.
+pub enum Ends {
+    /// From this machine to every node.
+    Out {
+        /// What is copied.
+        source: Arc<Source>,
+        /// Where it goes on every node.
+        destination: Destination,
+        /// What lies beside every stripe, but for the digests; nothing beside whole files.
+        manifest: Option<Manifest>,
+    },
+    /// From every node to this machine.
+    In {
+        /// What each node gives, in the plan's order.
+        origins: Vec<Origin>,
+        /// Where it goes here.
+        destination: Destination,
+        /// The digests that the nodes' parts must have, in their order; empty where nobody knows.
+        digests: Vec<[u8; 32]>,
+    },
+}
+
+/// What may be under way at a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pipeline {
+    /// Blocks that each lane may have in memory, at each end; by their size where that isn't said.
+    pub buffers: Option<u16>,
+    /// The operations that the file is cut into; one window over all of it where there are none.
+    pub cut: Option<Cut>,
 }
 
 /// How far a copy is.
@@ -80,7 +115,8 @@ pub struct Progress<'a> {
 /// is called now and then.
 ///
 /// # Errors
-/// When this host has no descriptors or threads left.
+/// When this host has no descriptors or threads left, or what comes in can't be put where it should
+/// go here.
 pub fn run_copy(
     job: &CopyJob<'_>,
     agents: Vec<Result<Agent, String>>,
@@ -109,6 +145,9 @@ pub fn run_copy(
 /// An agent, or how its node has ended already.
 type Seated = Result<Agent, Box<NodeOutcome>>;
 
+/// How putting a file under its final name went.
+type Stored = Result<(), String>;
+
 struct Driver<'a> {
     job: &'a CopyJob<'a>,
     secret: Secret,
@@ -124,6 +163,13 @@ struct Driver<'a> {
     /// The copy hasn't begun: it waits for its places.
     queue: Option<Queue>,
     member: Arc<Member>,
+    /// What may be under way, if not all that there is memory for.
+    operations: Option<Operations>,
+    /// Nodes that have given all and proved it unchanged, and what they said: they are done when the
+    /// file here is.
+    given: Vec<(NodeId, FromAgent)>,
+    /// How putting the file here under its final name went.
+    stored: (Sender<Stored>, Receiver<Stored>),
     notices: Receiver<Notice>,
     wake: Arc<Wake>,
     threads: Vec<JoinHandle<()>>,
@@ -145,25 +191,14 @@ impl<'a> Driver<'a> {
         let (copy, secret) = (Copy(random::bytes()), Secret(random::bytes()));
         let wake = Arc::new(Wake::new()?);
         let (tell, notices) = channel();
+        let operations = job.pipeline.cut.map(|cut| Operations::new(cut, job.plan.layout));
         let waker = Arc::clone(&wake);
-        let member = Arc::new(Member::new(Membership {
-            copy,
-            me: HEAD,
-            secret: secret.clone(),
-            sealed: job.sealed,
-            sink: Sink::source(job.plan.layout),
-            lane_count: job.plan.lanes.len(),
-            store: Box::new(store::NoStore),
-            congestion: job.congestion.clone(),
-            transport: job.transport,
-            // Its links end with its command.
-            parking: None,
-            notices: Box::new(move |notice| {
-                // The loop may have ended before a late thread.
-                let _ = tell.send(notice);
-                waker.raise();
-            }),
-        }));
+        let member = near_end(job, copy, &secret, move |notice| {
+            // The loop may have ended before a late thread.
+            let _ = tell.send(notice);
+            waker.raise();
+        })?;
+        operations.iter().for_each(|operations| member.serve_until(operations.bound()));
         let (mut connections, mut addresses, mut before) = (Vec::new(), Vec::new(), Vec::new());
         for agent in agents {
             let (connection, address, outcome) = match agent {
@@ -193,6 +228,9 @@ impl<'a> Driver<'a> {
             queue: None,
             board: Switchboard::new(connections.into_iter()),
             member,
+            operations,
+            given: Vec::new(),
+            stored: channel(),
             notices,
             wake,
             threads: Vec::new(),
@@ -209,26 +247,12 @@ impl<'a> Driver<'a> {
     }
 
     fn start_lanes(&mut self) -> std::io::Result<()> {
-        let mut handles = Vec::new();
-        let mut lanes = Vec::new();
-        for (number, planned) in (0..).zip(&self.job.plan.lanes) {
-            let (handle, letters) = LaneHandle::new()?;
-            handles.push(Arc::clone(&handle));
-            lanes.push((number, planned.blocks, handle, letters));
-        }
-        // Set before any thread runs, and only here.
-        let _ = self.member.lanes.set(handles);
-        for (number, blocks, handle, letters) in lanes {
-            let (member, source) = (Arc::clone(&self.member), Arc::clone(&self.job.source));
-            self.threads.push(std::thread::spawn(move || {
-                let feeder = SourceFeeder::start(Arc::clone(&member), source, number, blocks);
-                let feeder = Box::new(feeder);
-                let path = Path::Copy;
-                let parts =
-                    LaneParts { number, blocks, member, handle, feeder, writer: None, path };
-                Lane::new(parts).run(&letters);
-            }));
-        }
+        let blocks: Vec<_> = self.job.plan.lanes.iter().map(|lane| lane.blocks).collect();
+        let source = match &self.job.ends {
+            Ends::Out { source, .. } => Some(source),
+            Ends::In { .. } => None,
+        };
+        self.threads = lanes::start(&self.member, &blocks, |_| true, source, Path::Copy)?;
         Ok(())
     }
 
@@ -236,20 +260,8 @@ impl<'a> Driver<'a> {
     fn begin(&mut self) -> std::io::Result<()> {
         self.start_lanes()?;
         self.pass_over_orders();
-        let job = self.job;
         for id in self.board.ids() {
-            let begin = Begin {
-                copy: self.copy,
-                secret: self.secret.clone(),
-                sealed: job.sealed,
-                layout: job.plan.layout,
-                lanes: job.plan.lanes.iter().map(|lane| lane.blocks).collect(),
-                me: id,
-                destination: job.destination.clone(),
-                routes: self.head.routes(id),
-                congestion: job.congestion.clone(),
-                mptcp: job.transport == Transport::Mptcp,
-            };
+            let begin = self.begin_of(id);
             self.started[id.index()] = self.board.has(id);
             self.board.send(id, &ToAgent::Begin(Box::new(begin)));
         }
@@ -259,6 +271,31 @@ impl<'a> Driver<'a> {
         self.obey();
         self.note_moments();
         Ok(())
+    }
+
+    fn begin_of(&self, id: NodeId) -> Begin {
+        let job = self.job;
+        let place = id.index() - 1;
+        let end = match &job.ends {
+            Ends::Out { destination, .. } => End::Sink(destination.clone()),
+            Ends::In { origins, .. } => End::Source(origins[place].clone()),
+        };
+        let number = u16::try_from(place).unwrap_or(u16::MAX);
+        Begin {
+            copy: self.copy,
+            secret: self.secret.clone(),
+            sealed: job.sealed,
+            layout: job.plan.layout,
+            lanes: job.plan.lanes.iter().map(|lane| lane.blocks).collect(),
+            me: id,
+            end,
+            stripe: job.stripes.map(|stripes| stripes.stripe(number)),
+            buffers: job.pipeline.buffers.unwrap_or(0),
+            acknowledge: job.pipeline.cut.is_some(),
+            routes: self.head.routes(id),
+            congestion: job.congestion.clone(),
+            mptcp: job.transport == Transport::Mptcp,
+        }
     }
 
     /// Before the copy has begun nobody needs to hear of changes: its beginning tells all.
@@ -316,7 +353,8 @@ impl<'a> Driver<'a> {
             Step::Wait => {}
             Step::Ask(id) => {
                 let plan = self.job.plan;
-                let bytes = Member::memory(plan.layout, plan.lanes.len());
+                let lanes = plan.lanes_of(id);
+                let bytes = Member::memory(plan.layout, lanes, self.job.pipeline.buffers);
                 let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
                 self.board.send(id, &ToAgent::Queue(self.copy, bytes));
             }
@@ -338,13 +376,15 @@ impl<'a> Driver<'a> {
         let mut others: Vec<BorrowedFd<'_>> = vec![self.wake.as_fd()];
         others.extend(interrupts.map(AsFd::as_fd));
         let calls = self.board.wait(&others, timeout)?;
-        if interrupts.is_some_and(Interrupts::pending) {
+        if interrupts.is_some_and(Interrupts::have_come) {
             self.interrupted = true;
             self.head.handle(clock::now_ns(), HeadEvent::Interrupted);
         }
         for (id, call) in calls {
             match call {
                 Call::Message(message) => self.message(id, message),
+                // What it had to give is here.
+                Call::Lost(_) if self.has_given(id) => {}
                 Call::Lost(reason) => {
                     self.head.handle(clock::now_ns(), HeadEvent::Lost(id, reason));
                 }
@@ -363,6 +403,7 @@ impl<'a> Driver<'a> {
         while let Ok(notice) = self.notices.try_recv() {
             self.notice(notice);
         }
+        self.settle_given();
         let now = clock::now_ns();
         if self.head.deadline().is_some_and(|at| at <= now) {
             self.head.handle(now, HeadEvent::Tick);
@@ -380,16 +421,19 @@ impl<'a> Driver<'a> {
         let event = match notice {
             Notice::Read(root) => {
                 self.moments.sent = Some(now);
-                if self.job.source.is_unchanged() {
-                    HeadEvent::SourceRead(root)
-                } else {
-                    HeadEvent::SourceFailed("the source changed while it was copied".to_owned())
-                }
+                self.read(root)
             }
+            Notice::Complete(root) => {
+                self.held_ns.fill(Some(now));
+                self.take_stock(root);
+                return;
+            }
+            Notice::First => return self.firsts.fill(true),
+            Notice::Bad(index) => HeadEvent::Bad(index),
+            Notice::Written(_) => return,
             Notice::LinkLost(lane, epoch, _, reason) => HeadEvent::LinkLost(lane, epoch, reason),
             Notice::BadFrame(lane, epoch, _) => HeadEvent::BadFrame(lane, epoch),
             Notice::Failed(reason) => HeadEvent::SourceFailed(reason),
-            Notice::First | Notice::Bad(_) | Notice::Complete(_) => return,
         };
         self.head.handle(now, event);
     }
@@ -399,7 +443,19 @@ impl<'a> Driver<'a> {
         self.heard_ns[id.index()] = now;
         match &message {
             FromAgent::First(_) => self.firsts[id.index()] = true,
-            FromAgent::Complete(..) => self.held_ns[id.index()] = Some(now),
+            FromAgent::Complete(..) if self.member.is_source => {
+                self.held_ns[id.index()] = Some(now);
+            }
+            // The last one's word counts.
+            FromAgent::Complete(..) => self.moments.sent = Some(now),
+            FromAgent::Committed(copy, _) if *copy == self.copy && !self.member.is_source => {
+                return self.note_given(id, message);
+            }
+            FromAgent::Written(copy, index) if *copy == self.copy => {
+                let operations = self.operations.as_mut();
+                let bound = operations.and_then(|operations| operations.written(*index));
+                bound.into_iter().for_each(|bound| self.member.serve_until(bound));
+            }
             FromAgent::Closed(_) => self.closed[id.index()] = true,
             FromAgent::Busy(copy, _) if *copy == self.copy => self.busy.push(id),
             FromAgent::Admitted(copy) if *copy == self.copy => {
@@ -408,6 +464,101 @@ impl<'a> Driver<'a> {
             _ => {}
         }
         self.head.handle(now, HeadEvent::From(id, message));
+    }
+
+    /// The whole source has been read, and this is its digest: what every node must hold, or of
+    /// stripes, what each must; and what lies beside these.
+    fn read(&mut self, root: [u8; 32]) -> HeadEvent {
+        let Ends::Out { source, manifest, .. } = &self.job.ends else {
+            return HeadEvent::SourceRead(root);
+        };
+        if !source.is_unchanged() {
+            return HeadEvent::SourceFailed("the source changed while it was copied".to_owned());
+        }
+        let Some(manifest) = manifest else { return HeadEvent::SourceRead(root) };
+        let roots = self.roots_of_parts(root);
+        let mut manifest = manifest.clone();
+        for (server, root) in manifest.servers.iter_mut().zip(&roots) {
+            server.digest = *root;
+        }
+        for id in self.board.ids() {
+            manifest.number = u16::try_from(id.index() - 1).unwrap_or(u16::MAX);
+            let text = manifest.to_string().into_bytes();
+            self.board.send(id, &ToAgent::Attach(self.copy, text));
+        }
+        HeadEvent::PartsKnown(roots)
+    }
+
+    /// Everything is here: is it what was written, and what the nodes say they gave?
+    fn take_stock(&mut self, root: [u8; 32]) {
+        let now = clock::now_ns();
+        let roots = self.roots_of_parts(root);
+        if let Ends::In { digests, .. } = &self.job.ends {
+            let ids = self.board.ids().collect::<Vec<_>>();
+            let other = ids.into_iter().zip(roots.iter().zip(digests));
+            for (id, _) in other.filter(|(_, (root, digest))| root != digest) {
+                let reason = "its stripe isn't what was written there: the manifest has another \
+                              digest";
+                let failed = FromAgent::Failed(self.copy, reason.to_owned());
+                self.head.handle(now, HeadEvent::From(id, failed));
+            }
+        }
+        self.head.handle(now, HeadEvent::PartsKnown(roots));
+    }
+
+    /// What each node has or must have, in the plan's order, where all of it has the digest `root`.
+    fn roots_of_parts(&self, root: [u8; 32]) -> Vec<[u8; 32]> {
+        let plan = self.job.plan;
+        if self.job.stripes.is_none() {
+            return vec![root; plan.nodes.len() - 1];
+        }
+        let sink = self.member.sink();
+        plan.lanes.iter().map(|lane| sink.root_of(lane.blocks).unwrap_or_default()).collect()
+    }
+
+    fn has_given(&self, id: NodeId) -> bool {
+        self.given.iter().any(|(given, _)| *given == id)
+    }
+
+    /// A node has given all. When every node has, the file here gets its final name, from a thread
+    /// of its own: a slow disk must not keep the nodes' words waiting.
+    fn note_given(&mut self, id: NodeId, message: FromAgent) {
+        if self.has_given(id) {
+            return;
+        }
+        self.given.push((id, message));
+        if self.given.len() + 1 < self.job.plan.nodes.len() {
+            return;
+        }
+        let (member, wake) = (Arc::clone(&self.member), Arc::clone(&self.wake));
+        let tell = self.stored.0.clone();
+        self.threads.push(std::thread::spawn(move || {
+            // The copy may be over: then it is told to nobody.
+            let _ = tell.send(member.store.commit().map_err(|error| error.to_string()));
+            wake.raise();
+        }));
+    }
+
+    /// Keeps nodes that have given all from counting as silent, until the file here has its name.
+    fn settle_given(&mut self) {
+        let now = clock::now_ns();
+        match self.stored.1.try_recv() {
+            Ok(Ok(())) => {
+                for (id, message) in std::mem::take(&mut self.given) {
+                    self.head.handle(now, HeadEvent::From(id, message));
+                }
+            }
+            Ok(Err(reason)) => {
+                self.given.clear();
+                let reason = format!("on this machine: {reason}");
+                self.head.handle(now, HeadEvent::SourceFailed(reason));
+            }
+            Err(_) => {
+                for (id, _) in &self.given {
+                    self.head.handle(now, HeadEvent::From(*id, FromAgent::Heartbeat(None)));
+                }
+            }
+        }
     }
 
     fn obey(&mut self) {
@@ -466,6 +617,7 @@ impl<'a> Driver<'a> {
     /// Says goodbye and puts the outcome together.
     fn end(mut self) -> Outcome {
         self.say_goodbye(None);
+        self.member.store.abandon();
         let nodes = self.job.plan.receivers().map(|(id, node)| {
             let early = || "the copy ended before it".to_owned();
             self.outcome_of(id).unwrap_or_else(|| NodeOutcome::failed(&node.name, early()))
@@ -476,6 +628,7 @@ impl<'a> Driver<'a> {
             faults: self.head.faults(),
             bad_frames: self.head.bad_frames().to_vec(),
             interrupted: self.interrupted,
+            depths: self.member.stages.depths(),
         }
     }
 
@@ -507,4 +660,42 @@ impl<'a> Driver<'a> {
         let hangs = quiet && self.board.has(id) && !self.closed[id.index()];
         hangs || matches!(self.head.verdict(id), Some(Verdict::Dead(_)))
     }
+}
+
+/// This machine's part: it holds all at the start, or has a place for what it gets.
+fn near_end(
+    job: &CopyJob<'_>,
+    copy: Copy,
+    secret: &Secret,
+    tell: impl Fn(Notice) + Send + Sync + 'static,
+) -> std::io::Result<Arc<Member>> {
+    let layout = job.plan.layout;
+    let (sink, store): (_, Box<dyn Store>) = match &job.ends {
+        Ends::Out { .. } => (Sink::source(layout), Box::new(NoStore)),
+        Ends::In { destination, .. } => {
+            let tag: String = copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+            let store =
+                store::open(destination, &Root::Free, layout, None, &tag, None, &Arc::default());
+            let store = store.map_err(std::io::Error::other)?;
+            (Sink::new(layout, store.is_holder()), store)
+        }
+    };
+    Ok(Arc::new(Member::new(Membership {
+        copy,
+        me: HEAD,
+        secret: secret.clone(),
+        sealed: job.sealed,
+        is_source: matches!(job.ends, Ends::Out { .. }),
+        buffers: job.pipeline.buffers,
+        acknowledge: false,
+        sink,
+        lane_count: job.plan.lanes.len(),
+        store,
+        congestion: job.congestion.clone(),
+        transport: job.transport,
+        // Its links end with its command.
+        parking: None,
+        awake: Arc::default(),
+        notices: Box::new(tell),
+    })))
 }

@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-use garland_core::plan::{HEAD, LaneBlocks};
+use garland_core::plan::LaneBlocks;
 use garland_core::proto::{
-    FRAME_LEN, Frame, Kind, LinkSide, Relay, RelayEvent, RelayOrder, Store, TAG_LEN,
+    FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Store, TAG_LEN,
 };
 use garland_sys::event;
 
@@ -36,12 +36,12 @@ pub struct Lane {
     conduit: Conduit,
     up: Option<(u32, TcpStream)>,
     down: Option<(u32, TcpStream)>,
-    /// Where the downstream of the present route listens.
+    /// Where the downstream of the present route listens, if this node opens the link.
     address: Option<(u32, SocketAddr)>,
-    /// The epoch of the upstream link that the present route names.
-    expected: Option<u32>,
-    /// Links from upstreams that came before the route that names them.
-    early: Vec<(u32, TcpStream)>,
+    /// The epochs of the upstream and downstream links that the present route names.
+    expected: [Option<u32>; 2],
+    /// Links from neighbours that came before the route that names them.
+    early: Vec<(LinkSide, u32, TcpStream)>,
     /// The header of the block that the machine is about to receive.
     header: Option<(Frame, [u8; FRAME_LEN])>,
 }
@@ -69,7 +69,7 @@ impl Lane {
     #[must_use]
     pub fn new(parts: LaneParts) -> Self {
         let LaneParts { number, blocks, member, handle, feeder, writer, path } = parts;
-        let relay = Relay::new(blocks, member.me == HEAD);
+        let relay = Relay::new(blocks, member.is_source);
         let slice = member.layout.block_size as usize / SLICES;
         Self {
             number,
@@ -83,7 +83,7 @@ impl Lane {
             up: None,
             down: None,
             address: None,
-            expected: None,
+            expected: [None; 2],
             early: Vec::new(),
             header: None,
         }
@@ -91,6 +91,7 @@ impl Lane {
 
     /// Works until the copy is over here; parks the links on which nothing is under way then.
     pub fn run(mut self, letters: &Receiver<Mail>) {
+        let _watch = self.member.awake.watch();
         self.work(letters);
         if let Some(parking) = self.member.parking.clone() {
             self.park(&parking);
@@ -151,49 +152,66 @@ impl Lane {
     fn read_mail(&mut self, mail: Mail) {
         match mail {
             Mail::Event(RelayEvent::Route(route)) => {
-                self.address = route.downstream.map(|(_, epoch, address)| (epoch, address));
-                self.expected = route.upstream.map(|(_, epoch)| epoch);
+                let (up, down) = (route.upstream, route.downstream);
+                self.address = down.and_then(|(_, epoch, address)| Some((epoch, address?)));
+                let [before, _] = self.expected;
+                self.expected = [up.map(|(_, epoch, _)| epoch), down.map(|(_, epoch, _)| epoch)];
                 self.handle(RelayEvent::Route(route));
-                let expected = self.expected;
-                let due = self.early.iter().position(|(epoch, _)| Some(*epoch) == expected);
-                if let Some(due) = due {
-                    let (epoch, stream) = self.early.swap_remove(due);
-                    self.open_up(epoch, stream);
+                if let Some((_, epoch, Some(address))) = up.filter(|_| before != self.expected[0]) {
+                    self.dial(LinkSide::Up, epoch, address);
                 }
-                self.early.retain(|(epoch, _)| Some(*epoch) > expected);
+                for (side, epoch, stream) in std::mem::take(&mut self.early) {
+                    self.read_mail(Mail::Link(side, epoch, stream));
+                }
             }
             Mail::Event(event) => {
-                let landed = matches!(event, RelayEvent::Landed(..));
+                let landed = if let RelayEvent::Landed(index, landing) = event {
+                    Some((index, landing))
+                } else {
+                    None
+                };
                 self.handle(event);
-                if landed {
+                if let Some((index, landing)) = landed {
+                    if landing == Landing::Written && self.member.acknowledge {
+                        self.member.tell(Notice::Written(index));
+                    }
                     self.member.tell_if_complete();
                 }
             }
-            Mail::Up(epoch, stream) if Some(epoch) == self.expected => self.open_up(epoch, stream),
-            Mail::Up(epoch, stream) if Some(epoch) > self.expected => {
-                self.early.push((epoch, stream));
+            Mail::Link(side, epoch, stream) => {
+                let expected = self.expected[usize::from(side == LinkSide::Down)];
+                match Some(epoch).cmp(&expected) {
+                    std::cmp::Ordering::Equal => self.open(side, epoch, stream),
+                    std::cmp::Ordering::Greater => self.early.push((side, epoch, stream)),
+                    // A neighbour that has been replaced since, or a dial that took longer than its
+                    // route lasted: closing the link tells it so.
+                    std::cmp::Ordering::Less => {}
+                }
             }
-            // An upstream that has been replaced since: closing the link tells it so.
-            Mail::Up(..) => {}
-            // A dial that took longer than its route lasted.
-            Mail::Down(epoch, _) if self.address.is_none_or(|(of, _)| of != epoch) => {}
-            Mail::Down(epoch, stream) => {
-                self.handle.note(LinkSide::Down, Some((epoch, &stream)));
+        }
+    }
+
+    fn open(&mut self, side: LinkSide, epoch: u32, stream: TcpStream) {
+        self.handle.note(side, Some((epoch, &stream)));
+        match side {
+            LinkSide::Up => {
+                self.up = Some((epoch, stream));
+                self.handle(RelayEvent::UpOpened(epoch));
+            }
+            LinkSide::Down => {
                 self.down = Some((epoch, stream));
                 self.handle(RelayEvent::DownOpened(epoch));
             }
         }
     }
 
-    fn open_up(&mut self, epoch: u32, stream: TcpStream) {
-        self.handle.note(LinkSide::Up, Some((epoch, &stream)));
-        self.up = Some((epoch, stream));
-        self.handle(RelayEvent::UpOpened(epoch));
-    }
-
     fn obey(&mut self, order: RelayOrder) {
         match order {
-            RelayOrder::OpenDown(_, epoch) => self.dial(epoch),
+            RelayOrder::OpenDown(_, epoch) => {
+                if let Some((_, address)) = self.address.filter(|(of, _)| *of == epoch) {
+                    self.dial(LinkSide::Down, epoch, address);
+                }
+            }
             RelayOrder::CloseDown => {
                 self.handle.note(LinkSide::Down, None);
                 self.down = None;
@@ -220,10 +238,9 @@ impl Lane {
         }
     }
 
-    /// Connects to the downstream from a thread of its own: the lane may be told of another one
+    /// Connects to a neighbour from a thread of its own: the lane may be told of another one
     /// meanwhile.
-    fn dial(&self, epoch: u32) {
-        let Some((_, address)) = self.address.filter(|(of, _)| *of == epoch) else { return };
+    fn dial(&self, side: LinkSide, epoch: u32, address: SocketAddr) {
         let hop = Hop { copy: self.member.copy, lane: self.number, epoch };
         let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
         std::thread::spawn(move || {
@@ -231,10 +248,13 @@ impl Lane {
             let transport = *transport;
             let to = link::Dial { address, hop, secret, keys, congestion, transport };
             let mail = match link::dial(&to, member.parking.as_deref()) {
-                Ok(stream) => Mail::Down(epoch, stream),
+                Ok(stream) => Mail::Link(side, epoch, stream),
                 Err(error) => {
                     let reason = format!("linking to {address}: {error}");
-                    Mail::Event(RelayEvent::DownLost(epoch, reason))
+                    Mail::Event(match side {
+                        LinkSide::Up => RelayEvent::UpLost(epoch, reason),
+                        LinkSide::Down => RelayEvent::DownLost(epoch, reason),
+                    })
                 }
             };
             handle.post(mail);
@@ -290,7 +310,7 @@ impl Lane {
                 self.feeder.recycle(prepared.buffer);
                 self.after_down(sent);
                 self.handle(RelayEvent::Fed);
-                if self.member.me == HEAD {
+                if self.member.is_source {
                     self.handle.received.fetch_add(1, Ordering::Relaxed);
                     self.member.tell_if_complete();
                 }
@@ -332,6 +352,7 @@ impl Lane {
         self.member.tell_first();
         self.handle.received.store(self.relay.received(), Ordering::Relaxed);
         if let (Some(buffer), Some(writer)) = (buffer, &self.writer) {
+            self.member.stages.write.enter();
             // A writer that ended has told why.
             let _ = writer.send(Arrived { frame, header, buffer, length });
         }

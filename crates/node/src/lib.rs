@@ -5,6 +5,8 @@
 //! a node.
 
 mod agent;
+mod awake;
+mod balance;
 mod budget;
 mod chain;
 mod command;
@@ -13,13 +15,16 @@ mod connection;
 mod disk;
 mod exec;
 mod feed;
+mod gauge;
 mod giving;
 mod head;
 mod image;
 mod lane;
+mod lanes;
 mod link;
 mod listener;
 mod log;
+mod look;
 mod member;
 mod outcome;
 mod pace;
@@ -34,17 +39,20 @@ mod source;
 mod store;
 mod survey;
 mod switchboard;
+mod usage;
 mod writer;
 mod writing;
 
 pub use agent::{AgentConfig, AgentError, ReadyLine, run_agent};
+pub use balance::{Errand, ErrandCourse, Exchange, RoundCourse, RoundEnd, RoundJob, Stocked};
 pub use chain::{Links, count_links, stand_chain};
 pub use command::{CommandEnd, run_command, shut_down};
 pub use conduit::Path as RelayPath;
 pub use connection::{Connection, ConnectionError, connect_agent};
 pub use disk::{DiskCourse, DiskEnd, DiskNode, test_disks};
-pub use head::{Agent, CopyJob, Progress, run_copy};
+pub use head::{Agent, CopyJob, Ends, Pipeline, Progress, run_copy};
 pub use image::Image;
+pub use look::{Seen, look};
 pub use outcome::{Moments, NodeOutcome, Outcome};
 pub use pace::Pace;
 pub use probe::{Pair, PairEnd, Party};

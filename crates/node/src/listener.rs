@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use garland_core::proto::{ChannelError, Copy, Keys, Preamble, Purpose, Secret, VersionError};
+use garland_core::proto::{
+    ChannelError, Copy, Keys, LinkSide, Preamble, Purpose, Secret, VersionError,
+};
+use garland_sys::tcp;
 
 use crate::agent::{Agent, Expected};
 use crate::giving::{self, Leave, TICKET_LEN};
@@ -75,7 +78,14 @@ fn let_in(
         Ok(Peer::Controller(session)) => agent.serve(&session),
         Ok(Peer::Neighbour(member, hop)) => {
             if let Some(lane) = member.lane(hop.lane) {
-                lane.post(Mail::Up(hop.epoch, stream));
+                let side = if member.is_source { LinkSide::Down } else { LinkSide::Up };
+                if member.is_source {
+                    // Who opens a link chooses for what it sends; here the bytes go the other way.
+                    let names: Vec<&str> = member.congestion.iter().map(String::as_str).collect();
+                    // Where the kernel doesn't even tell, its default is in force, and works.
+                    let _ = tcp::choose_congestion(&stream, &names);
+                }
+                lane.post(Mail::Link(side, hop.epoch, stream));
             }
         }
         Ok(Peer::Standing) => {

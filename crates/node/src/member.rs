@@ -11,8 +11,11 @@ use garland_core::proto::{
 };
 use garland_sys::event::Wake;
 use garland_sys::mptcp::Transport;
+use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{clock, process};
 
+use crate::awake::Awake;
+use crate::gauge::Stages;
 use crate::parking::Parking;
 use crate::pool::{self, Pool};
 use crate::store::Store;
@@ -27,6 +30,8 @@ pub enum Notice {
     LinkLost(u16, u32, LinkSide, String),
     /// A block came in changed.
     Bad(u64),
+    /// A block is written, and that is of interest.
+    Written(u64),
     /// A frame came in changed: lane, epoch, side.
     BadFrame(u16, u32, LinkSide),
     /// Every block is held and this is their digest.
@@ -41,10 +46,8 @@ pub enum Notice {
 pub enum Mail {
     /// Something for its machine.
     Event(RelayEvent),
-    /// The upstream's link of this epoch.
-    Up(u32, TcpStream),
-    /// The link to the downstream, of this epoch.
-    Down(u32, TcpStream),
+    /// A link on that side, of this epoch.
+    Link(LinkSide, u32, TcpStream),
 }
 
 /// The outside of a lane's thread.
@@ -73,6 +76,16 @@ pub struct Member {
     pub keys: Arc<Keys>,
     /// Whether blocks are sealed.
     pub sealed: bool,
+    /// Whether the copy's bytes come from here.
+    pub is_source: bool,
+    /// How many blocks each lane may have in memory, if that was said.
+    pub buffers: Option<u16>,
+    /// Whether every block that is written is told of.
+    pub acknowledge: bool,
+    /// How many blocks are where.
+    pub stages: Stages,
+    /// How many lanes this node is on.
+    pub lane_count: usize,
     /// How the source is cut.
     pub layout: Layout,
     /// Where the bytes go.
@@ -91,6 +104,8 @@ pub struct Member {
     pub transport: Transport,
     /// Where links come from and go to that outlive the copy; the head has none.
     pub parking: Option<Arc<Parking>>,
+    /// How long its threads are awake.
+    pub awake: Arc<Awake>,
     /// CPU nanoseconds that the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
@@ -110,9 +125,15 @@ pub struct Membership {
     pub secret: Secret,
     /// Whether blocks are sealed.
     pub sealed: bool,
+    /// Whether the copy's bytes come from here.
+    pub is_source: bool,
+    /// How many blocks each lane may have in memory, if that was said.
+    pub buffers: Option<u16>,
+    /// Whether every block that is written is told of.
+    pub acknowledge: bool,
     /// What is held at the start.
     pub sink: Sink,
-    /// How many lanes there will be.
+    /// How many lanes this node is on.
     pub lane_count: usize,
     /// Where the bytes go.
     pub store: Box<dyn Store>,
@@ -122,6 +143,8 @@ pub struct Membership {
     pub transport: Transport,
     /// Where links come from and go to that outlive the copy.
     pub parking: Option<Arc<Parking>>,
+    /// Who is told how long its threads were awake.
+    pub awake: Arc<Awake>,
     /// Who is told.
     pub notices: Box<dyn Fn(Notice) + Send + Sync>,
 }
@@ -132,13 +155,18 @@ impl Member {
     pub fn new(parts: Membership) -> Self {
         let Membership { copy, me, secret, sealed, sink, lane_count, store, .. } = parts;
         let layout = sink.layout();
-        let (room, count) = Self::buffers(layout, lane_count);
+        let (room, count) = Self::room(layout, lane_count, parts.buffers);
         Self {
             copy,
             me,
             keys: Arc::new(Keys::new(&secret, copy)),
             secret,
             sealed,
+            is_source: parts.is_source,
+            buffers: parts.buffers,
+            acknowledge: parts.acknowledge,
+            stages: Stages::default(),
+            lane_count,
             layout,
             store,
             pool: Pool::new(room, count),
@@ -148,6 +176,7 @@ impl Member {
             congestion: parts.congestion,
             transport: parts.transport,
             parking: parts.parking,
+            awake: parts.awake,
             cpu_before_ns: clock::cpu_ns(),
             sink: Mutex::new(sink),
             notices: parts.notices,
@@ -158,26 +187,28 @@ impl Member {
     }
 
     /// The size of its buffers in bytes and how many there may be.
-    fn buffers(layout: Layout, lanes: usize) -> (usize, usize) {
+    fn room(layout: Layout, lanes: usize, buffers: Option<u16>) -> (usize, usize) {
         let room = layout.block_size as usize + garland_core::proto::TAG_LEN;
-        (room, pool::count(room, layout.blocks()).max(lanes + 2))
+        let fitting = || pool::count(room, layout.blocks());
+        let count = buffers.map_or_else(fitting, |buffers| usize::from(buffers) * lanes);
+        (room, count.max(lanes + 2))
     }
 
     /// How many blocks the writer of a copy of `layout` over so many lanes may have: more than
     /// there are lanes, since a lane holds a buffer while it waits for its downstream.
     #[must_use]
-    pub fn buffer_count(layout: Layout, lanes: usize) -> usize {
-        Self::buffers(layout, lanes).1
+    pub fn buffer_count(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
+        Self::room(layout, lanes, buffers).1
     }
 
     /// Bytes of memory that a part in a copy of `layout` over so many lanes may take: its buffers,
     /// what each lane feeds from and reads into, the blocks' digests, and its threads.
     #[must_use]
-    pub fn memory(layout: Layout, lanes: usize) -> usize {
+    pub fn memory(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
         const DIGEST: u64 = 40;
         const THREADS: usize = 1 << 20;
         const LANE: usize = 512 << 10;
-        let (room, count) = Self::buffers(layout, lanes);
+        let (room, count) = Self::room(layout, lanes, buffers);
         let digests = usize::try_from(layout.blocks().saturating_mul(DIGEST)).unwrap_or(usize::MAX);
         (room * count + (room + LANE) * lanes + THREADS).saturating_add(digests)
     }
@@ -210,8 +241,8 @@ impl Member {
         };
         let Some(root) = root else { return };
         if !self.completed.swap(true, Ordering::Relaxed) {
-            let head = self.me == garland_core::plan::HEAD;
-            self.tell(if head { Notice::Read(root) } else { Notice::Complete(root) });
+            let read = self.is_source;
+            self.tell(if read { Notice::Read(root) } else { Notice::Complete(root) });
         }
     }
 
@@ -247,6 +278,12 @@ impl Member {
         lanes.filter(|(other, _)| *other != number).for_each(|(_, lane)| lane.wake.raise());
     }
 
+    /// Feeds the blocks before `bound`, and lets those who want others wait.
+    pub fn serve_until(&self, bound: u64) {
+        self.sink().serve_until(bound);
+        self.lanes.get().into_iter().flatten().for_each(|lane| lane.wake.raise());
+    }
+
     /// Gives a lane its new hops; ends at once what hangs in the old ones.
     pub fn route(&self, route: Route) {
         if let Some(lane) = self.lane(route.lane) {
@@ -260,9 +297,13 @@ impl Member {
     pub fn report(&self) -> Report {
         let received =
             |lane: &Arc<LaneHandle>| LaneReport { received: lane.received.load(Ordering::Relaxed) };
+        let lanes: Vec<_> = self.lanes.get().into_iter().flatten().map(received).collect();
+        // A source holds all from the start: what it has given is what is of interest.
+        let given = || lanes.iter().map(|lane| lane.received).sum();
         Report {
-            lanes: self.lanes.get().into_iter().flatten().map(received).collect(),
-            held: self.sink().held(),
+            held: if self.is_source { given() } else { self.sink().held() },
+            lanes,
+            depths: self.stages.depths(),
             stalled_ns: self.pool.waited_ns(),
             blocked_ns: self.writing.blocked_ns(),
             memory: process::peak_memory(),
@@ -298,8 +339,15 @@ impl LaneHandle {
         *self.side(side) = second;
     }
 
+    /// The kernel's account of the link in use downstream; none of MPTCP.
+    #[must_use]
+    pub fn account(&self) -> Option<TcpInfo> {
+        let link = self.side(LinkSide::Down);
+        link.as_ref().and_then(|(_, stream)| TcpInfo::of(stream).ok())
+    }
+
     fn cut_others(&self, route: &Route) {
-        let up = route.upstream.map(|(_, epoch)| epoch);
+        let up = route.upstream.map(|(_, epoch, _)| epoch);
         let down = route.downstream.map(|(_, epoch, _)| epoch);
         self.cut_unless(LinkSide::Up, up);
         self.cut_unless(LinkSide::Down, down);

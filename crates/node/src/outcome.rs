@@ -1,7 +1,9 @@
 //! How a copy ended, and when what happened.
 
 use garland_core::plan::NodeId;
-use garland_core::proto::{BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, Verdict};
+use garland_core::proto::{
+    BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, StageDepth, Verdict,
+};
 use garland_sys::clock;
 
 /// When what happened, in monotonic nanoseconds. What never happened has the time of the next thing
@@ -54,6 +56,8 @@ pub struct Outcome {
     pub bad_frames: Vec<BadFrame>,
     /// The user gave up.
     pub interrupted: bool,
+    /// How many blocks each of this machine's stages has had at a time.
+    pub depths: Vec<StageDepth>,
 }
 
 /// The moments as they come.

@@ -1,20 +1,21 @@
 //! An agent's part in one copy, from its beginning to its end.
 
-use std::sync::mpsc::channel;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use garland_core::proto::{Begin, Copy, FromAgent, RelayEvent, Sink};
+use garland_core::proto::{Begin, Copy, End, FromAgent, Origin, RelayEvent, Sink};
 use garland_sys::mptcp::Transport;
 
 use crate::agent::{Agent, Expected};
 use crate::budget::{Busy, Share};
-use crate::feed::StoreFeeder;
-use crate::lane::{Lane, LaneParts};
-use crate::member::{LaneHandle, Mail, Member, Membership, Notice};
+use crate::lanes;
+use crate::member::{Mail, Member, Membership, Notice};
 use crate::session::Session;
-use crate::store;
-use crate::writer;
+use crate::source::Source;
+use crate::store::{self, NoStore, Store};
 
 /// Why a copy can't begin here.
 pub enum Refusal {
@@ -33,6 +34,8 @@ impl From<String> for Refusal {
 /// A copy that this agent takes part in.
 pub struct Part {
     member: Arc<Member>,
+    /// What it gives, if it gives.
+    source: Option<Arc<Source>>,
     threads: Vec<JoinHandle<()>>,
     finishing: Mutex<Option<JoinHandle<()>>>,
     /// Given back when the part is over.
@@ -40,7 +43,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Opens the destination and starts the lanes, in the memory of `share` if the head has queued
+    /// Opens the file and starts the lanes, in the memory of `share` if the head has queued
     /// for it; says why it can't.
     pub fn begin(
         agent: &Agent,
@@ -50,17 +53,24 @@ impl Part {
     ) -> Result<Self, Refusal> {
         begin.check().map_err(|reason| format!("the head's plan: {reason}"))?;
         let tag: String = begin.copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-        let memory = Member::memory(begin.layout, begin.lanes.len());
+        let lanes = begin.own_lanes().count();
+        let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
+        let memory = Member::memory(begin.layout, lanes, buffers);
         let share = match share.filter(|share| share.covers(memory)) {
             Some(share) => share,
             None => agent.budget().take(memory).map_err(Refusal::Busy)?,
         };
-        let store = store::open(&begin.destination, agent.root(), begin.layout, &tag, agent.disk())
-            .map_err(|error| error.to_string())?;
-        let sink = if store.is_ordered() {
-            Sink::in_order(begin.layout, Member::buffer_count(begin.layout, begin.lanes.len()))
+        let (store, source) = open(agent, &begin, &tag)?;
+        let sink = if source.is_some() {
+            Sink::source(begin.layout)
+        } else if store.is_ordered() {
+            Sink::in_order(begin.layout, Member::buffer_count(begin.layout, lanes, buffers))
         } else {
             Sink::new(begin.layout, store.is_holder())
+        };
+        let sink = match begin.part() {
+            Some(part) => sink.with_part(part),
+            None => sink,
         };
         let (copy, teller) = (begin.copy, Arc::clone(session));
         let member = Arc::new_cyclic(|member: &std::sync::Weak<Member>| {
@@ -71,20 +81,25 @@ impl Part {
                 me: begin.me,
                 secret: begin.secret.clone(),
                 sealed: begin.sealed,
+                is_source: source.is_some(),
+                buffers,
+                acknowledge: begin.acknowledge,
                 sink,
-                lane_count: begin.lanes.len(),
+                lane_count: lanes,
                 store,
                 congestion: begin.congestion.clone(),
                 transport: Transport::mptcp_if(begin.mptcp),
                 parking: agent.parking().cloned(),
+                awake: Arc::clone(agent.awake()),
                 notices: Box::new(move |notice| teller.send(&to_message(copy, notice, &report))),
             })
         });
-        let threads = start_lanes(agent, &member, &begin)
+        let on = |number| begin.own_lanes().any(|own| own == number);
+        let threads = lanes::start(&member, &begin.lanes, on, source.as_ref(), agent.path())
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
         agent.expect(copy, Expected::Member(Arc::clone(&member)));
         begin.routes.into_iter().for_each(|route| member.route(route));
-        Ok(Self { member, threads, finishing: Mutex::new(None), _share: share })
+        Ok(Self { member, source, threads, finishing: Mutex::new(None), _share: share })
     }
 
     /// What the part's threads share.
@@ -94,7 +109,12 @@ impl Part {
 
     /// Where its bytes go, for messages.
     pub fn name(&self) -> String {
-        self.member.store.name()
+        self.source.as_ref().map_or_else(|| self.member.store.name(), |source| source.name())
+    }
+
+    /// Takes what is to stand beside the file.
+    pub fn attach(&self, text: Vec<u8>) {
+        self.member.store.attach(text);
     }
 
     /// Lets every lane drop what the disk can't take.
@@ -104,18 +124,23 @@ impl Part {
         }
     }
 
-    /// Puts the file under its final name, from a thread of its own: the node goes on feeding
+    /// Puts the file under its final name, or looks whether the source is what it was, from a thread of its own: the node goes on feeding
     /// others meanwhile, and a slow disk must not keep the head's orders waiting.
     pub fn commit(&self, session: &Arc<Session>, root: [u8; 32]) {
         let (member, session) = (Arc::clone(&self.member), Arc::clone(session));
+        let source = self.source.clone();
         let thread = std::thread::spawn(move || {
             let same = {
                 let sink = member.sink();
                 sink.is_complete() && sink.root() == Some(root)
             };
-            let result = match same {
-                true => member.store.commit().map_err(|error| error.to_string()),
-                false => Err("the head's digest is not that of the blocks held".to_owned()),
+            let changed = source.filter(|source| !source.is_unchanged());
+            let result = match (same, changed) {
+                (false, _) => Err("the head's digest is not that of the blocks held".to_owned()),
+                (true, Some(source)) => {
+                    Err(format!("{} changed while it was copied", source.name()))
+                }
+                (true, None) => member.store.commit().map_err(|error| error.to_string()),
             };
             session.send(&match result {
                 Ok(()) => FromAgent::Committed(member.copy, member.report()),
@@ -138,37 +163,31 @@ impl Part {
     }
 }
 
-fn start_lanes(
-    agent: &Agent,
-    member: &Arc<Member>,
-    begin: &Begin,
-) -> std::io::Result<Vec<JoinHandle<()>>> {
-    let (arrived, arrivals) = channel();
-    let mut handles = Vec::new();
-    let mut lanes = Vec::new();
-    for (number, &blocks) in (0..).zip(&begin.lanes) {
-        let (handle, letters) = LaneHandle::new()?;
-        handles.push(Arc::clone(&handle));
-        let lane = Lane::new(LaneParts {
-            number,
-            blocks,
-            member: Arc::clone(member),
-            handle,
-            feeder: Box::new(StoreFeeder::new(Arc::clone(member), number)),
-            writer: Some(arrived.clone()),
-            path: agent.path(),
-        });
-        lanes.push((lane, letters));
+/// Where the part's bytes go, and the file that they come from, if they do.
+type Opened = (Box<dyn Store>, Option<Arc<Source>>);
+
+fn open(agent: &Agent, begin: &Begin, tag: &str) -> Result<Opened, String> {
+    match &begin.end {
+        End::Sink(destination) => {
+            let (root, layout, disk) = (agent.root(), begin.layout, agent.disk());
+            let (stripe, usage) = (begin.stripe, agent.usage());
+            let store = store::open(destination, root, layout, stripe, tag, disk, usage);
+            Ok((store.map_err(|error| error.to_string())?, None))
+        }
+        End::Source(Origin { path, length, modified }) => {
+            let suffix = begin.stripe.map_or_else(String::new, |stripe| stripe.suffix());
+            let path = PathBuf::from(OsString::from_vec([path, suffix.as_bytes()].concat()));
+            let source = Source::open_in(agent.root(), &path).map_err(|error| error.to_string())?;
+            let source = source.on_disk(agent.disk()).with_stripe(begin.stripe);
+            let of_file = begin
+                .stripe
+                .map_or(begin.layout.length, |stripe| stripe.length(begin.layout.length));
+            if (source.length(), source.modified()) != (*length, *modified) || *length != of_file {
+                return Err(format!("{} changed since it was looked at", source.name()));
+            }
+            Ok((Box::new(NoStore), Some(Arc::new(source))))
+        }
     }
-    // Set before any thread runs, and only here.
-    let _ = member.lanes.set(handles);
-    let mut threads: Vec<JoinHandle<()>> = lanes
-        .into_iter()
-        .map(|(lane, letters)| std::thread::spawn(move || lane.run(&letters)))
-        .collect();
-    let member = Arc::clone(member);
-    threads.push(std::thread::spawn(move || writer::write_blocks(&member, &arrivals)));
-    Ok(threads)
 }
 
 fn to_message(
@@ -182,6 +201,7 @@ fn to_message(
             FromAgent::LinkLost { copy, lane, epoch, side, reason }
         }
         Notice::Bad(index) => FromAgent::Bad(copy, index),
+        Notice::Written(index) => FromAgent::Written(copy, index),
         Notice::BadFrame(lane, epoch, side) => FromAgent::BadFrame { copy, lane, epoch, side },
         Notice::Complete(root) | Notice::Read(root) => FromAgent::Complete(copy, root, report()),
         Notice::Failed(reason) => FromAgent::Failed(copy, reason),

@@ -1,5 +1,5 @@
-//! The head's source: read ahead, digested and sealed by threads of its own, so that sending waits
-//! for none of it.
+//! A copy's source: read ahead, digested and sealed by threads of its own, so that sending waits for
+//! none of it. How far ahead, and by how many threads, grows as long as the sender has to wait.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,20 +8,33 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use garland_core::plan::LaneBlocks;
+use garland_core::plan::{LaneBlocks, Stripe};
 use garland_core::proto::{TAG_LEN, content_digest};
+use garland_sys::clock;
+use garland_sys::confine::Root;
 use thiserror::Error;
 
 use crate::feed::{FeedError, Feeder, Packer, Prepared};
 use crate::member::Member;
 use crate::pace::Pace;
 use crate::store::reason;
+use crate::usage::Usage;
 
-/// Bytes that are made ready ahead of the sender.
-const AHEAD: usize = 8 << 20;
+/// Bytes that are made ready ahead of a lane's sender at most.
+pub const AHEAD: u64 = 8 << 20;
 
-/// Threads that make blocks ready: one reads and seals some 2 GB/s.
+/// Bytes that all lanes together make ready.
+const AHEAD_OF_ALL: u64 = 64 << 20;
+
+/// Blocks that are made ready ahead at first.
+const AHEAD_FIRST: u64 = 4;
+
+/// Threads that make the blocks of a copy of one lane ready at first: one reads and seals some
+/// 2 GB/s. With several lanes each has one.
 const WORKERS: usize = 2;
+
+/// Threads that a lane may have where its disk is what is waited for: so many reads are under way.
+const WORKERS_MAX: usize = 4;
 
 /// Why a source can't be copied.
 #[derive(Debug, Error)]
@@ -52,7 +65,12 @@ pub struct Source {
     file: File,
     path: PathBuf,
     identity: Identity,
-    disk: Option<Pace>,
+    /// Bytes from its beginning that are copied.
+    length: u64,
+    disk: Option<Arc<Pace>>,
+    usage: Option<Arc<Usage>>,
+    /// The units that it has of a file; all of it where there is none.
+    stripe: Option<Stripe>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,36 +86,81 @@ impl Source {
     /// # Errors
     /// When it isn't there, can't be read, or is no file.
     pub fn open(path: &Path) -> Result<Self, SourceError> {
+        Self::open_in(&Root::Free, path)
+    }
+
+    /// Opens the file at `path` under `root`.
+    ///
+    /// # Errors
+    /// When it isn't there, can't be read, leads out of the root, or is no file.
+    pub fn open_in(root: &Root, path: &Path) -> Result<Self, SourceError> {
         let error = |operation, error: &io::Error| SourceError::Io {
             operation,
             path: path.display().to_string(),
             reason: reason(error),
         };
-        let kind = std::fs::metadata(path).map_err(|e| error("opening", &e))?.file_type();
+        // Without waiting: a pipe would wait for its writer.
+        let file = File::from(root.open_entry(path).map_err(|e| error("opening", &e))?);
+        let kind = file.metadata().map_err(|e| error("asking about", &e))?.file_type();
         if !kind.is_file() {
             let is = if kind.is_dir() { "a folder" } else { "a device or a pipe" };
             return Err(SourceError::NotAFile { path: path.display().to_string(), is });
         }
-        let file = File::open(path).map_err(|e| error("opening", &e))?;
         let identity = Identity::of(&file).map_err(|e| error("asking about", &e))?;
         if identity.length == 0 && file.read_at(&mut [0], 0).is_ok_and(|got| got > 0) {
             // As those of /proc are.
             let is = "a file that doesn't tell its length";
             return Err(SourceError::NotAFile { path: path.display().to_string(), is });
         }
-        Ok(Self { file, path: path.to_owned(), identity, disk: None })
+        let (path, length) = (path.to_owned(), identity.length);
+        Ok(Self { file, path, identity, length, disk: None, usage: None, stripe: None })
+    }
+
+    /// The first `length` bytes of an open file, which is on `disk`, if there is one; how long it is
+    /// read is noted in `usage`. `path` is for messages.
+    ///
+    /// # Errors
+    /// When the system doesn't say what file it is.
+    pub fn of(
+        file: File,
+        path: PathBuf,
+        length: u64,
+        disk: Option<Arc<Pace>>,
+        usage: Arc<Usage>,
+    ) -> io::Result<Self> {
+        let identity = Identity::of(&file)?;
+        let length = length.min(identity.length);
+        Ok(Self { file, path, identity, length, disk, usage: Some(usage), stripe: None })
     }
 
     /// The same file on an emulated node's disk of so many bytes per second.
     #[must_use]
     pub fn on_disk_of(self, bytes_per_second: Option<u64>) -> Self {
-        Self { disk: bytes_per_second.map(Pace::new), ..self }
+        Self { disk: bytes_per_second.map(|rate| Arc::new(Pace::new(rate))), ..self }
+    }
+
+    /// The same file on the disk that a node's copies share.
+    #[must_use]
+    pub(crate) fn on_disk(self, disk: Option<&Arc<Pace>>) -> Self {
+        Self { disk: disk.cloned(), ..self }
+    }
+
+    /// The same file, which has only these units of the one that is copied.
+    #[must_use]
+    pub(crate) fn with_stripe(self, stripe: Option<Stripe>) -> Self {
+        Self { stripe, ..self }
+    }
+
+    /// Its path, for messages.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.path.display().to_string()
     }
 
     /// Bytes of the source.
     #[must_use]
     pub fn length(&self) -> u64 {
-        self.identity.length
+        self.length
     }
 
     /// Its permission bits.
@@ -123,17 +186,21 @@ impl Source {
 
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
         let length = bytes.len();
+        let offset = self.stripe.map_or(offset, |stripe| stripe.offset(offset));
         let mut read = || self.file.read_exact_at(bytes, offset);
-        let read = match &self.disk {
+        let paced = || match &self.disk {
             Some(disk) => disk.pass(length, read),
             None => read(),
         };
+        let read = match &self.usage {
+            Some(usage) => usage.during(paced),
+            None => paced(),
+        };
         read.map_err(|error| {
-            let path = self.path.display().to_string();
             if error.kind() == io::ErrorKind::UnexpectedEof {
-                FeedError::Changed(path)
+                FeedError::Changed(self.name())
             } else {
-                FeedError::Read(path, reason(&error))
+                FeedError::Read(self.name(), reason(&error))
             }
         })
     }
@@ -151,17 +218,13 @@ impl Identity {
 }
 
 /// Feeds one lane from the source.
-pub struct SourceFeeder {
-    shared: Arc<Shared>,
-    workers: Vec<std::thread::JoinHandle<()>>,
-}
+pub struct SourceFeeder(Arc<Shared>);
 
 struct Shared {
     member: Arc<Member>,
     source: Arc<Source>,
     lane: u16,
     blocks: LaneBlocks,
-    ahead: u64,
     state: Mutex<Ahead>,
     changed: Condvar,
 }
@@ -176,13 +239,22 @@ struct Ahead {
     ready: BTreeMap<u64, Result<Prepared, FeedError>>,
     spare: Vec<Vec<u8>>,
     over: bool,
+    /// So many blocks may be ready or on their way there, now and at most.
+    ahead: u64,
+    ahead_most: u64,
+    /// The sender had to wait since a thread was added last.
+    starved: bool,
+    workers: Vec<std::thread::JoinHandle<()>>,
 }
 
 impl SourceFeeder {
     /// Begins to make the blocks of `lane` ready.
     #[must_use]
     pub fn start(member: Arc<Member>, source: Arc<Source>, lane: u16, blocks: LaneBlocks) -> Self {
-        let ahead = (AHEAD as u64 / u64::from(member.layout.block_size)).max(3);
+        let lanes = member.lane_count.max(1);
+        let room = AHEAD.min(AHEAD_OF_ALL / lanes as u64);
+        let fitting = (room / u64::from(member.layout.block_size)).max(3);
+        let ahead_most = member.buffers.map_or(fitting, u64::from);
         let state = Ahead {
             incarnation: 1,
             wanted: 0,
@@ -190,51 +262,62 @@ impl SourceFeeder {
             ready: BTreeMap::new(),
             spare: Vec::new(),
             over: false,
+            ahead: ahead_most.min(AHEAD_FIRST),
+            ahead_most,
+            starved: false,
+            workers: Vec::new(),
         };
-        let state = Mutex::new(state);
-        let changed = Condvar::new();
-        let shared = Arc::new(Shared { member, source, lane, blocks, ahead, state, changed });
-        let worker = |_| {
-            let shared = Arc::clone(&shared);
-            std::thread::spawn(move || shared.work())
-        };
-        let workers = (0..WORKERS).map(worker).collect();
-        Self { shared, workers }
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        let shared = Arc::new(Shared { member, source, lane, blocks, state, changed });
+        let workers = if lanes == 1 { WORKERS } else { 1 };
+        (0..workers).for_each(|_| shared.add_worker(&mut shared.lock()));
+        Self(shared)
     }
 }
 
 impl Feeder for SourceFeeder {
     fn prepare(&mut self, index: u64, incarnation: u32) -> Result<Prepared, FeedError> {
-        let shared = &self.shared;
+        let shared = &self.0;
         let place = shared.blocks.ordinal(index).unwrap_or(0);
         let mut state = shared.lock();
+        // It may have been held back until now.
+        shared.changed.notify_all();
         if (state.wanted, state.incarnation) != (place, incarnation) {
             let old = std::mem::take(&mut state.ready);
             let buffers = old.into_values().flatten().map(|prepared| prepared.buffer);
             state.spare.extend(buffers);
+            shared.member.stages.ready.clear();
             (state.wanted, state.unclaimed, state.incarnation) = (place, place, incarnation);
             shared.changed.notify_all();
         }
         loop {
             if let Some(prepared) = state.ready.remove(&place) {
                 state.wanted = place + 1;
+                shared.member.stages.ready.leave();
                 shared.changed.notify_all();
                 return prepared;
+            }
+            state.starved = true;
+            if state.ahead < state.ahead_most {
+                state.ahead = (2 * state.ahead).min(state.ahead_most);
+                shared.changed.notify_all();
             }
             state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     fn recycle(&mut self, buffer: Vec<u8>) {
-        self.shared.lock().spare.push(buffer);
+        self.0.lock().spare.push(buffer);
     }
 }
 
 impl Drop for SourceFeeder {
     fn drop(&mut self) {
-        self.shared.lock().over = true;
-        self.shared.changed.notify_all();
-        for worker in self.workers.drain(..) {
+        self.0.lock().over = true;
+        self.0.changed.notify_all();
+        loop {
+            // One that ends may have added another just before.
+            let Some(worker) = self.0.lock().workers.pop() else { return };
             // A worker's panic has been printed; there is nothing more to say about it here.
             let _ = worker.join();
         }
@@ -242,12 +325,32 @@ impl Drop for SourceFeeder {
 }
 
 impl Shared {
-    fn work(&self) {
+    fn add_worker(self: &Arc<Self>, state: &mut Ahead) {
+        let shared = Arc::clone(self);
+        state.workers.push(std::thread::spawn(move || shared.work()));
+    }
+
+    fn work(self: &Arc<Self>) {
+        let _watch = self.member.awake.watch();
         let mut packer = Packer::new(&self.member, self.lane);
+        let stages = &self.member.stages;
         while let Some((place, incarnation, buffer)) = self.claim() {
-            let prepared = self.make(&mut packer, self.blocks.index(place), incarnation, buffer);
+            let index = self.blocks.index(place);
+            stages.read.enter();
+            let (began, worked) = (clock::now_ns(), clock::thread_cpu_ns());
+            let prepared = self.make(&mut packer, index, incarnation, buffer);
+            let took = clock::now_ns().saturating_sub(began);
+            let worked = clock::thread_cpu_ns().saturating_sub(worked);
+            stages.read.leave();
             let mut state = self.lock();
+            // Where the disk is waited for, another read may go on beside this one.
+            let waits = worked < took / 2 && state.starved && !state.over;
+            if waits && state.workers.len() < WORKERS_MAX {
+                state.starved = false;
+                self.add_worker(&mut state);
+            }
             if state.incarnation == incarnation && place >= state.wanted {
+                stages.ready.enter();
                 state.ready.insert(place, prepared);
                 self.changed.notify_all();
             } else if let Ok(prepared) = prepared {
@@ -262,8 +365,10 @@ impl Shared {
             if state.over {
                 return None;
             }
-            let end = self.blocks.len().min(state.wanted + self.ahead);
-            if state.unclaimed < end {
+            let end = self.blocks.len().min(state.wanted + state.ahead);
+            // What is held back isn't even read; the sender comes for it when it no longer is.
+            let serves = |place| self.member.sink().serves(self.blocks.index(place));
+            if state.unclaimed < end && serves(state.unclaimed) {
                 let place = state.unclaimed;
                 state.unclaimed += 1;
                 let room = self.member.layout.block_size as usize + TAG_LEN;
@@ -288,7 +393,7 @@ impl Shared {
         self.member
             .sink()
             .learn(index, content)
-            .map_err(|_| FeedError::Changed(self.source.path.display().to_string()))?;
+            .map_err(|_| FeedError::Changed(self.source.name()))?;
         Ok(packer.pack(&self.member.keys, index, incarnation, content, buffer, length))
     }
 

@@ -26,11 +26,13 @@ pub struct Arrived {
 /// Writes what arrives until nobody sends any more, or the store fails.
 pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
     member.writing.begin();
+    let _watch = member.awake.watch();
     let mut keys = Keys::new(&member.secret, member.copy);
     let mut turns = member.store.is_ordered().then(Turns::default);
     for mut arrived in arrivals {
         if !open(member, &mut keys, &mut arrived) {
             member.pool.give(arrived.buffer);
+            member.stages.write.leave();
             land(member, &arrived.frame, Landing::Changed);
             continue;
         }
@@ -95,6 +97,7 @@ fn write(member: &Member, arrived: Arrived) -> bool {
         return false;
     }
     member.pool.give(buffer);
+    member.stages.write.leave();
     land(member, &frame, Landing::Written);
     true
 }

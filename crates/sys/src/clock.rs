@@ -1,13 +1,45 @@
 //! The only place that reads a clock.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// How this process's monotonic clock is made to go wrong, so that what corrects clocks can be
+/// tested on one machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skew {
+    /// Nanoseconds that it is ahead.
+    pub offset_ns: i64,
+    /// Nanoseconds that it gains in a second.
+    pub drift_ppb: i64,
+    /// It jumps by so many nanoseconds (the second) so many after the skew began (the first). It
+    /// may jump back, which no monotonic clock does by itself.
+    pub step: Option<(u64, i64)>,
+}
+
+static SKEW: OnceLock<(u64, Skew)> = OnceLock::new();
+
+/// Makes the monotonic clock of this process go wrong from now on; only the first call does.
+pub fn skew(by: Skew) {
+    SKEW.get_or_init(|| (nanoseconds(ClockId::Monotonic), by));
+}
+
 /// Nanoseconds of the monotonic clock: only differences mean anything, and only on one machine.
 #[must_use]
 pub fn now_ns() -> u64 {
-    nanoseconds(ClockId::Monotonic)
+    let now = nanoseconds(ClockId::Monotonic);
+    SKEW.get().map_or(now, |(since, skew)| skew.apply(now, *since))
+}
+
+impl Skew {
+    fn apply(&self, now_ns: u64, since_ns: u64) -> u64 {
+        let passed = now_ns.saturating_sub(since_ns);
+        let gained = i128::from(passed) * i128::from(self.drift_ppb) / 1_000_000_000;
+        let jumped = self.step.filter(|(after, _)| passed >= *after).map_or(0, |(_, by)| by);
+        let wrong = i128::from(now_ns) + i128::from(self.offset_ns) + gained + i128::from(jumped);
+        u64::try_from(wrong.max(0)).unwrap_or(u64::MAX)
+    }
 }
 
 /// Nanoseconds since this machine has booted, its sleep included: what the kernel dates the start of
@@ -51,6 +83,18 @@ fn nanoseconds(clock: ClockId) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::Skew;
+
+    #[test]
+    fn a_clock_goes_as_wrong_as_it_is_told() {
+        let skew = Skew { offset_ns: -7, drift_ppb: 100_000, step: Some((2_000_000_000, 50)) };
+        assert_eq!(skew.apply(1_000_000_000, 1_000_000_000), 999_999_993);
+        assert_eq!(skew.apply(2_000_000_000, 1_000_000_000), 2_000_099_993);
+        assert_eq!(skew.apply(3_000_000_000, 1_000_000_000), 3_000_200_043);
+        let behind = Skew { offset_ns: -10, drift_ppb: 0, step: None };
+        assert_eq!(behind.apply(3, 0), 0, "no clock reads less than nothing");
+    }
+
     #[test]
     fn time_goes_forward() {
         let before = super::now_ns();

@@ -1,7 +1,8 @@
 //! All of Linux that Garland touches, one kernel feature a file, each with a probe and a fallback
-//! where the feature may be missing. All unsafe code of the project lives here, each with its
-//! reason. Nothing here knows of clusters or copies.
+//! where the feature may be missing. Unsafe code lives here, each with its reason, and in `fabric`
+//! for what libfabric needs. Nothing here knows of clusters or copies.
 
+pub mod block_device;
 pub mod cache;
 pub mod cgroup;
 pub mod clock;

@@ -7,6 +7,15 @@ use std::os::unix::fs::FileExt;
 #[derive(Debug)]
 pub struct Account(Option<File>);
 
+/// A thread's time since it began, as far as it didn't sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// Nanoseconds on a CPU.
+    pub running_ns: u64,
+    /// Nanoseconds without one, though there was something to do.
+    pub waiting_ns: u64,
+}
+
 impl Account {
     /// The account of the calling thread. A kernel that keeps none (no `CONFIG_SCHED_INFO`, no
     /// `/proc`) gives one that is always 0.
@@ -19,14 +28,20 @@ impl Account {
     /// slept. Only differences mean anything.
     #[must_use]
     pub fn awake_ns(&self) -> u64 {
+        self.times().map_or(0, |times| times.running_ns + times.waiting_ns)
+    }
+
+    /// How long the thread ran, and how long it waited for a CPU; `None` once it has ended, and
+    /// where the kernel keeps no account.
+    #[must_use]
+    pub fn times(&self) -> Option<Times> {
         let mut text = [0; 64];
-        let Some(Ok(read)) = self.0.as_ref().map(|file| file.read_at(&mut text, 0)) else {
-            return 0;
-        };
+        let read = self.0.as_ref()?.read_at(&mut text, 0).ok()?;
         // "ran waited timeslices", see the kernel's Documentation/scheduler/sched-stats.rst.
-        let text = std::str::from_utf8(&text[..read]).unwrap_or_default();
-        let fields = text.split_ascii_whitespace().take(2);
-        fields.filter_map(|field| field.parse::<u64>().ok()).sum()
+        let text = std::str::from_utf8(&text[..read]).ok()?;
+        let mut fields = text.split_ascii_whitespace();
+        let mut next = || fields.next()?.parse().ok();
+        Some(Times { running_ns: next()?, waiting_ns: next()? })
     }
 }
 

@@ -4,11 +4,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// SIGINT, SIGTERM and SIGHUP, held back from this process and readable here.
 #[derive(Debug)]
 pub struct Interrupts {
     fd: OwnedFd,
+    /// One has come, and was read.
+    come: AtomicBool,
 }
 
 impl Interrupts {
@@ -31,14 +34,22 @@ impl Interrupts {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: signalfd has just returned this descriptor, and nobody else owns it.
-        Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
+        Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) }, come: AtomicBool::new(false) })
     }
 
     /// Whether one has come since the last call.
     #[must_use]
     pub fn pending(&self) -> bool {
         let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
-        rustix::io::read(&self.fd, &mut info).is_ok_and(|read| read > 0)
+        let pending = rustix::io::read(&self.fd, &mut info).is_ok_and(|read| read > 0);
+        self.come.fetch_or(pending, Ordering::AcqRel);
+        pending
+    }
+
+    /// Whether one has ever come: the same to each of several that ask.
+    #[must_use]
+    pub fn have_come(&self) -> bool {
+        self.pending() || self.come.load(Ordering::Acquire)
     }
 }
 

@@ -25,6 +25,12 @@ pub struct TcpInfo {
     pub round_trip: Duration,
     /// Bytes of data in a full segment.
     pub segment_size: u32,
+    /// Bytes that the other end has acknowledged.
+    pub acknowledged: u64,
+    /// Bytes that have come from the other end.
+    pub received: u64,
+    /// Bytes per second that got there lately.
+    pub delivery_rate: u64,
 }
 
 /// Bytes of `struct tcp_info` up to `tcpi_sndbuf_limited` and with it: Linux 4.10.
@@ -71,7 +77,10 @@ impl TcpInfo {
             round_trip: Duration::from_micros(u64::from(word(68))),
             window: word(80),
             retransmits: word(100),
+            acknowledged: long(120),
+            received: long(128),
             segments: word(156),
+            delivery_rate: long(160),
             busy: Duration::from_micros(long(168)),
             window_limited: Duration::from_micros(long(176)),
             buffer_limited: Duration::from_micros(long(184)),
@@ -102,6 +111,7 @@ mod tests {
         assert_eq!(reading.join().unwrap(), 16 << 20);
         assert!(info.window_limited >= Duration::from_millis(50), "{info:?}");
         assert!(info.busy >= info.window_limited, "{info:?}");
+        assert!(info.acknowledged > 8 << 20 && info.delivery_rate > 0, "{info:?}");
         assert!(info.segments > 100 && info.window > 0, "{info:?}");
         assert!(info.segment_size > 500 && info.round_trip > Duration::ZERO, "{info:?}");
     }

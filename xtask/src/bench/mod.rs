@@ -1,5 +1,5 @@
-//! Benchmarks against peers in the same run: of copies and between two nodes on an emulated cluster,
-//! of a disk; and of labs.
+//! Benchmarks against peers in the same run: of copies, stripes, and between two nodes on an emulated
+//! cluster, of a disk; and of labs.
 
 mod chain;
 mod contest;
@@ -19,6 +19,7 @@ mod processes;
 mod result;
 mod sandbox;
 mod source;
+mod stripe;
 mod table;
 mod wires;
 
@@ -30,12 +31,13 @@ use anyhow::{Result, bail};
 type Run = fn(&Path, &[String]) -> Result<()>;
 
 /// All benchmarks: name, what can be said, what runs it.
-const ALL: [(&str, &str, Run); 5] = [
+const ALL: [(&str, &str, Run); 6] = [
     ("chain", options::USAGE, chain::run),
     ("lab", lab::USAGE, lab::run),
     ("ping", ping::USAGE, ping::run),
     ("wires", wires::USAGE, wires::run),
     ("disk", disk::USAGE, disk::run),
+    ("stripe", stripe::USAGE, stripe::run),
 ];
 
 /// Runs the benchmark that `args` name.

@@ -29,6 +29,8 @@ pub(crate) const TESTS: &[Need] = &[
     ("network-manager", "nmcli"),
     ("systemd", "networkctl"),
     ("dbus-daemon", "dbus-daemon"),
+    // It brings libfabric1, the library.
+    ("libfabric-bin", "fi_info"),
 ];
 
 const POLICY: &str = "/usr/sbin/policy-rc.d";

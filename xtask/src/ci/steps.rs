@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::leftovers::Watchman;
 use super::packages;
 use crate::clock::Watch;
-use crate::tidy;
+use crate::{fabric, tidy};
 
 /// Runs every check and every test.
 ///
@@ -24,6 +24,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         let args = "clippy --quiet --workspace --all-targets --locked -- -D warnings";
         cargo(root, &args.split(' ').collect::<Vec<_>>())
     })?;
+    step("fabric", || fabric::check(root))?;
     step("test", || tests(root, &[], &[]))?;
     println!("all passed in {:.0} s", whole.read().as_secs_f64());
     Ok(())

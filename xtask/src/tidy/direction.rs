@@ -1,4 +1,5 @@
-//! Which crate may depend on which: `cli -> node, lab, sim, report -> core`, `node, lab -> sys`.
+//! Which crate may depend on which: `cli -> node, lab, sim, report -> core`, `node, lab -> sys`,
+//! `node -> fabric -> sys`.
 
 use toml::Table;
 
@@ -7,12 +8,13 @@ use super::tree::{SourceFile, Tree};
 
 /// A crate's directory under `crates/` and what it may depend on. The crate `testkit` is for tests,
 /// so anyone may have it under `[dev-dependencies]` and no one elsewhere.
-const ALLOWED: [(&str, &[&str]); 8] = [
+const ALLOWED: [(&str, &[&str]); 9] = [
     ("cli", &["node", "lab", "sim", "report", "core", "sys"]),
-    ("node", &["sys", "core"]),
+    ("node", &["sys", "core", "fabric"]),
     ("lab", &["sys", "core"]),
     ("sim", &["core"]),
     ("report", &["core"]),
+    ("fabric", &["sys"]),
     ("sys", &[]),
     ("core", &[]),
     ("testkit", &["node", "lab", "sim", "core", "sys"]),

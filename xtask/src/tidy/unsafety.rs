@@ -1,10 +1,10 @@
-//! `unsafe` lives in `sys`, says why it is sound, and can't enter `core`.
+//! `unsafe` lives in `sys` and `fabric`, says why it is sound, and can't enter `core`.
 
 use super::finding::Finding;
 use super::scan::{line_of, words};
 use super::tree::{SourceFile, Tree};
 
-const SYS: &str = "crates/sys/";
+const HOMES: [&str; 2] = ["crates/sys/", "crates/fabric/"];
 const CORE: &str = "crates/core/src/lib.rs";
 const FORBID: &str = "#![forbid(unsafe_code)]";
 
@@ -19,8 +19,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     for file in tree.rust() {
         for at in words(&file.scanned.code, "unsafe") {
             let line = line_of(&file.text, at);
-            if !file.path.starts_with(SYS) {
-                let why = "`unsafe` outside crates/sys: wrap the call there";
+            if !HOMES.iter().any(|home| file.path.starts_with(home)) {
+                let why = "`unsafe` outside crates/sys and crates/fabric: wrap the call there";
                 findings.push(Finding::new(&file.path, line, why));
             } else if !is_type(&file.scanned.code[at..]) && !reasoned(file, line) {
                 let why = "`unsafe` without a `SAFETY:` comment right above";
@@ -33,13 +33,13 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 
 /// Whether this is the type of a function pointer, which does nothing.
 fn is_type(code: &str) -> bool {
-    let mut words = code.split_whitespace().skip(1);
-    let mut word = words.next();
-    if word == Some("extern") {
-        words.next();
-        word = words.next();
+    let mut rest = code.trim_start_matches("unsafe").trim_start();
+    if let Some(abi) = rest.strip_prefix("extern") {
+        // The name of the calling convention is no code: between its quotes is nothing, or blanks.
+        let after = abi.trim_start().strip_prefix('"').and_then(|name| name.split_once('"'));
+        rest = after.map_or(abi, |(_, after)| after).trim_start();
     }
-    word.is_some_and(|word| word.starts_with("fn("))
+    rest.starts_with("fn(")
 }
 
 /// Whether a comment with the reason stands on the line or right above its statement: above it are
@@ -90,6 +90,9 @@ mod tests {
         let path = "crates/sys/src/splice.rs";
         let good = "// SAFETY: fds are open.\n#[allow(x)]\nlet n =\n    unsafe { g() };\n";
         assert_eq!(lines(path, good), [0_usize; 0]);
+        let good = "struct S {\n    f: unsafe extern \"C\" fn(u32),\n}\n";
+        assert_eq!(lines(path, good), [0_usize; 0]);
+        assert_eq!(lines(path, "fn f() {}\nunsafe extern \"C\" fn g() {}\n"), [2]);
         let good = "/// Does.\n/// # Safety\n/// Careful.\nunsafe fn f(g: unsafe fn()) {}\n";
         assert_eq!(lines(path, good), [0_usize; 0]);
         let bad = "// SAFETY: fds are open.\nlet n = 1;\nlet m = unsafe { g() };\n";

@@ -5,20 +5,42 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
+use garland_core::proto;
+
 use super::DEFAULT_LAB;
+
+/// The unit of `--stripe`.
+const DEFAULT_UNIT: &str = "1MiB";
+
+/// The most buffers of a lane.
+const BUFFERS_MAX: i64 = proto::BUFFERS_MAX as i64;
 
 /// `garland cp`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Cp {
-    /// The file to copy.
+    /// The file to copy: a path of this machine, or NODES:PATH, which is gathered from all of them.
     pub source: PathBuf,
-    /// Where to: NODES:PATH. A path that ends in / is a folder, and is made if it isn't there; /dev/null checks and drops
-    /// the bytes; - is the command's standard output.
+    /// Where to: NODES:PATH, or a path of this machine where the source is on nodes. A path that ends in / is a folder,
+    /// and is made if it isn't there; /dev/null checks and drops the bytes; - is the command's
+    /// standard output.
+    ///
+    /// What is gathered from several nodes goes to PATH/NODE/NAME, from one to PATH.
     ///
     /// A relative path begins in the login's home folder over ssh; local and lab nodes have a root
     /// folder of their own, where both kinds of path begin. Quote NODES: the shell knows brackets
     /// too.
     pub destination: OsString,
+    /// One file over all nodes instead of one on each: in units of so many bytes, which go round
+    /// the nodes (or come from them), each node's in PATH.stripe-KofN [default unit: 1MiB].
+    #[arg(
+        long,
+        value_name = "UNIT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = DEFAULT_UNIT,
+        conflicts_with = "min_ok"
+    )]
+    pub stripe: Option<String>,
     /// Keep the file's mode and modification time.
     #[arg(short = 'p', long)]
     pub preserve: bool,
@@ -41,9 +63,22 @@ pub struct Cp {
     /// those [default: all that every node has; 1 where a lab's NICs are bonded].
     #[arg(long, value_name = "K")]
     pub rails: Option<u16>,
-    /// Bytes of a block, such as 1MiB [default: by the file's size].
-    #[arg(long, value_name = "SIZE")]
+    /// Bytes of a block, such as 1MiB: what is read, sealed, sent and written at a time [default: by
+    /// the file's size].
+    #[arg(long, visible_alias = "buffer-size", value_name = "SIZE")]
     pub block_size: Option<String>,
+    /// How many blocks each lane may have in memory, at each end [default: what 8 MiB hold here and
+    /// 24 MiB there, as many as turn out to be of use].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=BUFFERS_MAX))]
+    pub buffers: Option<u16>,
+    /// Cut a striped copy into operations of so many bytes, as pvfs2-cp did (10MiB) [default: none,
+    /// one window over the whole file].
+    #[arg(long, value_name = "SIZE", requires = "stripe")]
+    pub op_size: Option<String>,
+    /// How many more operations may be under way beside the oldest that the servers haven't
+    /// acknowledged as written.
+    #[arg(long, value_name = "N", requires = "op_size", default_value_t = 0)]
+    pub op_overlap: u64,
     /// The congestion control to ask for on data links [default: cubic, else reno].
     #[arg(long, value_name = "NAME")]
     pub congestion: Option<String>,

@@ -53,6 +53,10 @@ pub struct Ping {
     /// What it goes by.
     #[arg(long, value_enum, default_value = "tcp")]
     pub transport: PingTransport,
+    /// With --transport fabric, libfabric's provider, such as verbs, 'tcp;ofi_rxm' or shm [default:
+    /// the first that both nodes have and that reaches other machines].
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<String>,
     /// How the first node waits for answers.
     #[arg(long, value_enum, default_value = "block")]
     pub wait: PingWaiting,
@@ -104,7 +108,7 @@ pub enum PingTransport {
     Tcp,
     /// Memory that agents of one machine share.
     Shm,
-    /// A libfabric provider.
+    /// A provider of libfabric's, which must be on the nodes, with garland-fabric beside garland.
     Fabric,
 }
 

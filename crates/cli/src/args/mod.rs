@@ -2,6 +2,7 @@
 //!
 //! What belongs to all commands is here; a group of commands has a file.
 
+mod balance;
 mod copy;
 mod lab;
 mod measure;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+pub use balance::Balance;
 pub use copy::{Cp, Exec, Launch, LauncherName, RelayName};
 pub use lab::{Lab, LabCommand, What};
 pub use measure::{
@@ -74,6 +76,8 @@ pub enum Command {
     Ping(Ping),
     /// Measure the disk under a path on every node: garland disk 'n[01-20]:/scratch'
     Disk(Disk),
+    /// Copy within and between pairs of nodes: do disks or the network bind? garland balance 'n[01-14]:/scratch'
+    Balance(Balance),
     /// Start agents that stay, so that copies need no set-up
     Up(Up),
     /// End the agents that stay

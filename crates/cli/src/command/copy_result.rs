@@ -3,10 +3,10 @@
 use std::fmt;
 
 use garland_core::cluster::nodelist;
-use garland_core::plan::Plan;
-use garland_core::proto::Verdict;
+use garland_core::plan::{NodeId, Plan};
+use garland_core::proto::{Stage, StageDepth, Verdict};
 use garland_core::units::{Nanos, Rate, bytes};
-use garland_node::Outcome;
+use garland_node::{Moments, Outcome};
 use serde::Serialize;
 
 use crate::failure::Exit;
@@ -20,6 +20,7 @@ use crate::ui::verdicts::folded;
 pub struct CopyResult {
     #[serde(flatten)]
     head: Head,
+    way: Way,
     bytes: u64,
     /// Bytes per second over the whole command.
     rate: Option<u64>,
@@ -28,8 +29,37 @@ pub struct CopyResult {
     /// The congestion control of this host's data links.
     congestion: Option<String>,
     nodes: Vec<NodeResult>,
+    stages: Vec<StageResult>,
     faults: Vec<FaultResult>,
     interrupted: bool,
+}
+
+/// Which way a copy goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// From this machine to nodes.
+    Out,
+    /// From nodes to this machine.
+    In,
+}
+
+/// A copy that was made.
+pub struct Copied {
+    /// What was to happen.
+    pub plan: Plan,
+    /// What did.
+    pub outcome: Outcome,
+}
+
+/// How many blocks a stage has had at a time.
+#[derive(Clone, Debug, Serialize)]
+struct StageResult {
+    /// The node; none is this machine.
+    node: Option<String>,
+    stage: Stage,
+    mean: f64,
+    most: u32,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -55,56 +85,45 @@ struct FaultResult {
 }
 
 impl CopyResult {
-    /// The result of a command that ends now, whose `phases` so far are none.
-    pub fn new(run: &Run, plan: &Plan, outcome: &Outcome, mut phases: Phases) -> Self {
-        let moments = outcome.moments;
-        match moments.waited {
+    /// The result of a command that ends now, whose `phases` so far are none, and which made these
+    /// copies at once.
+    pub fn new(run: &Run, way: Way, copies: &[Copied], mut phases: Phases) -> Self {
+        let all = |moment: fn(&Moments) -> u64| {
+            copies.iter().map(|copied| moment(&copied.outcome.moments)).max().unwrap_or(0)
+        };
+        let ready = all(|moments| moments.ready);
+        match copies.iter().find_map(|copied| copied.outcome.moments.waited) {
             // To open the files, when every node has room, is part of the first byte then.
             Some((since, until)) => {
                 phases.end_at("set-up", since);
                 phases.end_at("waiting", until);
             }
             None => {
-                phases.end_at("set-up", moments.ready);
+                phases.end_at("set-up", ready);
             }
         }
-        phases.end_at("first byte", moments.first);
-        phases.end_at("stream", moments.sent);
-        phases.end_at("drain", moments.held);
-        phases.end_at("fsync", moments.committed);
+        let held = all(|moments| moments.held);
+        phases.end_at("first byte", all(|moments| moments.first));
+        phases.end_at("stream", all(|moments| moments.sent));
+        phases.end_at("drain", held);
+        phases.end_at("fsync", all(|moments| moments.committed));
         phases.end("teardown");
         let head = Head::new("garland.cp/1", Some(run), phases);
-        let bytes = plan.layout.length;
+        let bytes: u64 = copies.iter().map(Copied::bytes).sum();
         // What reached nobody had no rate, and nothing has none.
-        let arrived = bytes > 0 && outcome.nodes.iter().any(|node| node.verdict == Verdict::Ok);
+        let arrived = bytes > 0;
         let over =
             |ns| Rate::from_bytes_over(bytes, Nanos(ns)).filter(|_| arrived).map(whole_bytes);
-        let name = |id: garland_core::plan::NodeId| plan.nodes[id.index()].name.clone();
         Self {
-            bytes,
+            way,
+            bytes: copies.iter().map(|copied| copied.plan.layout.length).sum(),
             rate: over(head.elapsed_ns),
-            stream_rate: over(moments.held.saturating_sub(moments.ready)),
+            stream_rate: over(held.saturating_sub(ready)),
             congestion: None,
-            nodes: outcome
-                .nodes
-                .iter()
-                .map(|node| NodeResult::new(node, plan, moments.ready))
-                .collect(),
-            faults: outcome
-                .faults
-                .iter()
-                .map(|fault| FaultResult {
-                    block: Some(fault.index),
-                    from: name(fault.from),
-                    to: name(fault.to),
-                })
-                .chain(outcome.bad_frames.iter().map(|frame| FaultResult {
-                    block: None,
-                    from: name(frame.from),
-                    to: name(frame.to),
-                }))
-                .collect(),
-            interrupted: outcome.interrupted,
+            nodes: copies.iter().flat_map(Copied::nodes).collect(),
+            stages: copies.iter().flat_map(Copied::stages).collect(),
+            faults: copies.iter().flat_map(Copied::faults).collect(),
+            interrupted: copies.iter().any(|copied| copied.outcome.interrupted),
             head,
         }
     }
@@ -139,19 +158,62 @@ impl CopyResult {
     }
 }
 
+impl StageResult {
+    fn new(node: Option<&str>, depth: StageDepth) -> Self {
+        let StageDepth { stage, mean, most } = depth;
+        Self { node: node.map(str::to_owned), stage, mean: f64::from(mean) / 1000.0, most }
+    }
+}
+
+impl Copied {
+    /// Bytes of what arrived whole anywhere.
+    fn bytes(&self) -> u64 {
+        let arrived = self.outcome.nodes.iter().any(|node| node.verdict == Verdict::Ok);
+        if arrived { self.plan.layout.length } else { 0 }
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = NodeResult> {
+        let ready = self.outcome.moments.ready;
+        let nodes = self.plan.receivers().zip(&self.outcome.nodes);
+        nodes.map(move |((id, _), node)| NodeResult::new(node, &self.plan, id, ready))
+    }
+
+    fn stages(&self) -> impl Iterator<Item = StageResult> {
+        let here = self.outcome.depths.iter().map(|depth| StageResult::new(None, *depth));
+        let there = self.outcome.nodes.iter().flat_map(|node| {
+            let depths = node.report.depths.iter();
+            depths.map(|depth| StageResult::new(Some(&node.name), *depth))
+        });
+        here.chain(there)
+    }
+
+    fn faults(&self) -> impl Iterator<Item = FaultResult> {
+        let name = |id: NodeId| self.plan.nodes[id.index()].name.clone();
+        let blocks = self.outcome.faults.iter().map(move |fault| FaultResult {
+            block: Some(fault.index),
+            from: name(fault.from),
+            to: name(fault.to),
+        });
+        let frames = self.outcome.bad_frames.iter().map(move |frame| FaultResult {
+            block: None,
+            from: name(frame.from),
+            to: name(frame.to),
+        });
+        blocks.chain(frames)
+    }
+}
+
 impl NodeResult {
-    fn new(node: &garland_node::NodeOutcome, plan: &Plan, ready: u64) -> Self {
+    fn new(node: &garland_node::NodeOutcome, plan: &Plan, id: NodeId, ready: u64) -> Self {
         let (verdict, reason) = match &node.verdict {
             Verdict::Ok => ("ok", None),
             Verdict::Failed(reason) => ("failed", Some(reason.clone())),
             Verdict::Dead(reason) => ("dead", Some(reason.clone())),
         };
         let whole = verdict == "ok";
-        let bytes = if whole {
-            plan.layout.length
-        } else {
-            (node.report.held * u64::from(plan.layout.block_size)).min(plan.layout.length)
-        };
+        let all = plan.bytes_of(id);
+        let held = node.report.held * u64::from(plan.layout.block_size);
+        let bytes = if whole { all } else { held.min(all) };
         let rate = node.held_ns.filter(|_| whole).and_then(|held| {
             Rate::from_bytes_over(bytes, Nanos(held.saturating_sub(ready))).map(whole_bytes)
         });
@@ -178,8 +240,9 @@ impl fmt::Display for CopyResult {
         let ok = self.nodes.iter().filter(|node| node.verdict == "ok").count();
         writeln!(
             f,
-            "{} to {ok} of {} nodes in {}",
+            "{} {} {ok} of {} nodes in {}",
             bytes::format(self.bytes),
+            if self.way == Way::Out { "to" } else { "from" },
             self.nodes.len(),
             Nanos(self.head.elapsed_ns)
         )?;

@@ -64,7 +64,7 @@ pub fn run(args: &Args, disk: &Disk) -> Result<Exit, Failure> {
 }
 
 /// The nodes, and the folder there.
-fn place(inventory: &Inventory, argument: &OsStr) -> Result<(Vec<Node>, Vec<u8>), Failure> {
+pub fn place(inventory: &Inventory, argument: &OsStr) -> Result<(Vec<Node>, Vec<u8>), Failure> {
     let list = match target::parse(argument) {
         Ok(Target::Nodes { .. }) => return ends::destination(inventory, argument),
         Ok(Target::Local(_)) | Err(TargetError::NoPath { .. }) => argument.to_str(),

@@ -86,16 +86,6 @@ pub fn source(path: &Path) -> Result<Source, Failure> {
         return Err(Failure::usage("standard input can't be copied so far")
             .hint("write it to a file first; for a file of that name say ./-"));
     }
-    if !path.exists()
-        && let Ok(Target::Nodes { .. }) = target::parse(path.as_os_str())
-    {
-        let shown = path.display();
-        let message =
-            format!("`{shown}` is on nodes, and only files of this machine can be copied");
-        return Err(Failure::usage(message).hint(format!(
-            "gathering from nodes comes with a later release; for a file of that name say ./{shown}"
-        )));
-    }
     Source::open(path).map_err(|error| {
         let failure = Failure::nothing(&error);
         match error {

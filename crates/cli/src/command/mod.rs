@@ -1,8 +1,10 @@
 //! The commands, one file each.
 
 mod agent;
+mod balance;
 mod copy_result;
 mod cp;
+mod cp_in;
 mod demo;
 mod disk;
 mod disk_notes;
@@ -38,6 +40,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Wires(wires) => wires::run(args, wires),
         Command::Ping(ping) => ping::run(args, ping),
         Command::Disk(disk) => disk::run(args, disk),
+        Command::Balance(balance) => balance::run(args, balance),
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
@@ -66,6 +69,7 @@ fn has_result(command: &Command) -> bool {
         | Command::Wires(_)
         | Command::Ping(_)
         | Command::Disk(_)
+        | Command::Balance(_)
         | Command::Up(_)
         | Command::Down(_)
         | Command::Status(_)

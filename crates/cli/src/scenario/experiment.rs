@@ -6,7 +6,7 @@ use garland_core::cluster::topology::Topology;
 use garland_sys::signal::Interrupts;
 use serde::{Deserialize, Serialize};
 
-use super::{broadcast, copy, pairs};
+use super::{balance, broadcast, copy, pairs};
 use crate::failure::Failure;
 use crate::result::Phases;
 use crate::run::Run;
@@ -15,6 +15,8 @@ use crate::run::Run;
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Experiment {
+    /// Copies within and between pairs of nodes, over several topologies.
+    Balance(Box<balance::Balance>),
     /// A file to several nodes, by several tools.
     Broadcast(broadcast::Broadcast),
     /// A file to one node, over several topologies.
@@ -27,6 +29,8 @@ pub enum Experiment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
+    /// [`Experiment::Balance`].
+    Balance,
     /// [`Experiment::Broadcast`].
     Broadcast,
     /// [`Experiment::Copy`].
@@ -64,6 +68,7 @@ impl Experiment {
         let wrong = |error: toml::de::Error| Failure::usage(format!("{path}: {error}"));
         let kinds: Kinds = toml::from_str(text).map_err(wrong)?;
         match kinds.job.kind {
+            Kind::Balance => toml::from_str(text).map(Self::Balance),
             Kind::Broadcast => toml::from_str(text).map(Self::Broadcast),
             Kind::Copy => toml::from_str(text).map(Self::Copy),
             Kind::Pairs => toml::from_str(text).map(Self::Pairs),
@@ -74,6 +79,7 @@ impl Experiment {
     /// Whether it can be done in these topologies; says why not.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         match self {
+            Self::Balance(balance) => balance.check(topologies),
             Self::Broadcast(broadcast) => broadcast.check(topologies),
             Self::Copy(copy) => copy.check(topologies),
             Self::Pairs(pairs) => pairs.check(topologies),
@@ -83,6 +89,10 @@ impl Experiment {
     /// Does it, and tells `phases` how long its parts took.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         match self {
+            Self::Balance(balance) => {
+                let table = balance.run(stage, phases)?;
+                Ok(Table::Balance(Box::new(table)))
+            }
             Self::Broadcast(broadcast) => broadcast.run(stage, phases).map(Table::Broadcast),
             Self::Copy(copy) => copy.run(stage, phases).map(Table::Copy),
             Self::Pairs(pairs) => pairs.run(stage, phases).map(Table::Pairs),
@@ -94,6 +104,8 @@ impl Experiment {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Table {
+    /// Of [`Experiment::Balance`].
+    Balance(Box<balance::Table>),
     /// Of [`Experiment::Broadcast`].
     Broadcast(broadcast::Table),
     /// Of [`Experiment::Copy`].
@@ -106,6 +118,7 @@ impl Table {
     /// The first row that isn't as it should be, and why.
     pub fn miss(&self) -> Option<String> {
         match self {
+            Self::Balance(table) => table.miss(),
             Self::Broadcast(table) => table.miss(),
             Self::Copy(table) => table.miss(),
             Self::Pairs(table) => table.miss(),
@@ -116,6 +129,7 @@ impl Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Balance(table) => table.fmt(f),
             Self::Broadcast(table) => table.fmt(f),
             Self::Copy(table) => table.fmt(f),
             Self::Pairs(table) => table.fmt(f),

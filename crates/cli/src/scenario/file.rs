@@ -13,9 +13,10 @@ use crate::failure::Failure;
 use crate::topology;
 
 /// The scenarios that come with Garland, by name: the files in `scenarios/`.
-const OWN: [(&str, &str); 13] = [
+const OWN: [(&str, &str); 14] = [
     ("dolly-2005", include_str!("../../../../scenarios/dolly-2005.toml")),
     ("openmosix-copy-2004", include_str!("../../../../scenarios/openmosix-copy-2004.toml")),
+    ("beowulf-1996", include_str!("../../../../scenarios/beowulf-1996.toml")),
     ("beowulf-pairs-1996", include_str!("../../../../scenarios/beowulf-pairs-1996.toml")),
     ("hub10", include_str!("../../../../scenarios/hub10.toml")),
     ("switch100", include_str!("../../../../scenarios/switch100.toml")),
@@ -253,6 +254,12 @@ mod tests {
         assert!(fault(pairs, "\"n15\"", "\"n16\"").contains("no node n16"));
         assert!(fault(pairs, "counts = [1,", "counts = [0,").contains("one at least"));
         assert!(fault(pairs, "counts = [1,", "counts = [9,").contains("9 pairs at once"));
+        let balance = text("beowulf-1996").unwrap();
+        assert!(fault(balance, "remote = [0,", "remote = [8,").contains("there are 7 pairs"));
+        assert!(fault(balance, "\"2.06MB/s\"", "\"0MB/s\"").contains("`disk` is 0"));
+        assert!(fault(balance, "\"2MB\", ", "").contains("2MB are published but not copied"));
+        assert!(fault(balance, "best = 1", "best = 9").contains("9 remote copies are compared"));
+        assert!(fault(balance, "block = \"", "block = \"x").contains("x16KiB"));
         let only_remote = pairs.replacen("name = \"local\"", "name = \"remote\"", 1);
         let problem = Scenario::parse(&only_remote, "x.toml").unwrap_err();
         assert!(problem.message().contains("in bonded-dual-net no pairs"), "{}", problem.message());

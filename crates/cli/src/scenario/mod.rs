@@ -3,6 +3,7 @@
 //! An experiment is a kind with a folder of its own: what its file says and what is done (`mod.rs`),
 //! and what is printed (`table.rs`).
 
+mod balance;
 mod bench;
 mod broadcast;
 mod copy;

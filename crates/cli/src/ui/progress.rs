@@ -26,9 +26,11 @@ const WORDS: [&str; 6] = ["starting", "receiving", "finishing", "done", "failed"
 /// The progress of one copy.
 pub struct Bars {
     screen: Screen,
-    block_size: u64,
-    length: u64,
     names: Vec<String>,
+    /// Bytes that each node gets or gives.
+    lengths: Vec<u64>,
+    /// Bytes of the file that every node gets; none where each has bytes of its own.
+    every: Option<u64>,
     /// When the slowest node had how many bytes.
     past: VecDeque<(u64, u64)>,
     /// Not even where there are no lines is it said who is waited for.
@@ -42,16 +44,52 @@ struct At<'a> {
     name: &'a str,
     word: &'static str,
     held: u64,
+    length: u64,
+}
+
+/// How far one node is.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeNow {
+    word: &'static str,
+    held: u64,
+}
+
+impl NodeNow {
+    /// A node that is still to be asked.
+    pub const WAITING: Self = Self { word: WORDS[0], held: 0 };
+
+    /// How far the nodes of a copy by `plan` are.
+    pub fn all(plan: &Plan, progress: &Progress<'_>) -> Vec<Self> {
+        let states = progress.head.states().enumerate().skip(1);
+        let now = |(at, state): (usize, &NodeState)| {
+            let id = NodeId(u32::try_from(at).unwrap_or(u32::MAX));
+            let bytes = plan.bytes_of(id);
+            let blocks = progress.head.report(id).held;
+            let whole = matches!(state, NodeState::Complete | NodeState::Committed);
+            let held = (blocks * u64::from(plan.layout.block_size)).min(bytes);
+            Self { word: word(state), held: if whole { bytes } else { held } }
+        };
+        states.map(now).collect()
+    }
 }
 
 impl Bars {
     /// The progress of a copy by `plan`.
     pub fn new(plan: &Plan, quiet: bool) -> Self {
+        let names = plan.nodes.iter().skip(1).map(|node| node.name.clone()).collect();
+        let lengths: Vec<u64> = plan.receivers().map(|(id, _)| plan.bytes_of(id)).collect();
+        let all = lengths.iter().all(|&length| length == plan.layout.length);
+        let bars = Self::of_parts(names, lengths, quiet);
+        Self { every: all.then_some(plan.layout.length), ..bars }
+    }
+
+    /// The progress of nodes that have bytes of their own, so many each.
+    pub fn of_parts(names: Vec<String>, lengths: Vec<u64>, quiet: bool) -> Self {
         Self {
             screen: Screen::new(quiet),
-            block_size: plan.layout.block_size.into(),
-            length: plan.layout.length,
-            names: plan.nodes.iter().skip(1).map(|node| node.name.clone()).collect(),
+            names,
+            lengths,
+            every: None,
             past: VecDeque::new(),
             silent: false,
             waiting_since: None,
@@ -64,37 +102,44 @@ impl Bars {
         self
     }
 
-    /// Shows how far the copy is.
-    pub fn show(&mut self, progress: &Progress<'_>) {
+    /// Shows how far the copy by `plan` is.
+    pub fn show(&mut self, plan: &Plan, progress: &Progress<'_>) {
         let now = progress.now_ns;
         if !progress.waiting.is_empty() {
             return self.show_waiting(now, &progress.waiting);
         }
-        if !self.screen.is_due(now) {
-            return;
+        if self.screen.is_due(now) {
+            self.draw(now, &NodeNow::all(plan, progress));
         }
-        let states = progress.head.states().enumerate().skip(1);
-        let nodes: Vec<At<'_>> = states
-            .zip(&self.names)
-            .map(|((at, state), name)| {
-                let id = NodeId(u32::try_from(at).unwrap_or(u32::MAX));
-                let held = (progress.head.report(id).held * self.block_size).min(self.length);
-                let whole = matches!(state, NodeState::Complete | NodeState::Committed);
-                At { name, word: word(state), held: if whole { self.length } else { held } }
-            })
+    }
+
+    /// Shows how far the nodes are, in their order, when it is time to.
+    pub fn show_nodes(&mut self, now: u64, nodes: &[NodeNow]) {
+        if self.screen.is_due(now) {
+            self.draw(now, nodes);
+        }
+    }
+
+    fn draw(&mut self, now: u64, nodes: &[NodeNow]) {
+        let named = nodes.iter().zip(&self.names).zip(&self.lengths);
+        let nodes: Vec<At<'_>> = named
+            .map(|((node, name), &length)| At { name, word: node.word, held: node.held, length })
             .collect();
         let living = nodes.iter().filter(|node| !matches!(node.word, "failed" | "dead"));
-        let least = living.map(|node| node.held).min().unwrap_or(0);
+        let (what, so_far, length) = match self.every {
+            Some(length) => ("every node", living.map(|node| node.held).min().unwrap_or(0), length),
+            None => ("together", living.map(|node| node.held).sum(), self.lengths.iter().sum()),
+        };
         let mut lines = if nodes.len() < self.screen.room() {
-            nodes.iter().map(|node| node.line(&self.names, self.length)).collect()
+            nodes.iter().map(|node| node.line(&self.names)).collect()
         } else {
             vec![tally(&nodes)]
         };
-        self.past.push_back((now, least));
+        self.past.push_back((now, so_far));
         while self.past.len() > 2 && self.past[0].0 + WINDOW_NS < now {
             self.past.pop_front();
         }
-        lines.push(sum(&self.past, self.length));
+        lines.push(sum(what, &self.past, length));
         self.screen.draw(now, &lines);
     }
 
@@ -120,10 +165,11 @@ impl Bars {
 }
 
 impl At<'_> {
-    fn line(&self, names: &[String], length: u64) -> String {
+    fn line(&self, names: &[String]) -> String {
         let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let width = longest.clamp("every node".len(), NAME_MAX);
-        let (percent, filled) = (share(self.held, length, 100), share(self.held, length, BAR));
+        let (percent, filled) =
+            (share(self.held, self.length, 100), share(self.held, self.length, BAR));
         let bar = "=".repeat(filled as usize);
         let name: String = self.name.chars().take(width).collect();
         let held = bytes::format(self.held);
@@ -140,13 +186,13 @@ fn tally(nodes: &[At<'_>]) -> String {
     format!("{} nodes: {}", nodes.len(), counts.join(", "))
 }
 
-/// What every node has: the share, the time left, the rate, and the bytes, what matters most first
+/// What every node has, or all together: the share, the time left, the rate, and the bytes, what matters most first
 /// since a narrow terminal cuts the rest.
-fn sum(past: &VecDeque<(u64, u64)>, length: u64) -> String {
+fn sum(what: &str, past: &VecDeque<(u64, u64)>, length: u64) -> String {
     let (Some(&(then, before)), Some(&(now, least))) = (past.front(), past.back()) else {
         return String::new();
     };
-    let mut line = format!("every node {:>3} %", share(least, length, 100));
+    let mut line = format!("{what} {:>3} %", share(least, length, 100));
     let arrived = least.saturating_sub(before);
     if arrived > 0 && least < length {
         let left_ns = u128::from(length - least) * u128::from(now - then) / u128::from(arrived);
@@ -195,19 +241,25 @@ mod tests {
         let mib = 1 << 20;
         let past = VecDeque::from([(0, 10 * mib), (2_000_000_000, 30 * mib)]);
         assert_eq!(
-            sum(&past, 100 * mib),
+            sum("every node", &past, 100 * mib),
             "every node  30 %  7 s left  10.5 MB/s (0.084 Gbit/s)  30.00 MiB of 100.00 MiB"
         );
         let stalled = VecDeque::from([(0, 10 * mib), (2_000_000_000, 10 * mib)]);
-        assert_eq!(sum(&stalled, 100 * mib), "every node  10 %  10.00 MiB of 100.00 MiB");
+        assert_eq!(
+            sum("every node", &stalled, 100 * mib),
+            "every node  10 %  10.00 MiB of 100.00 MiB"
+        );
         let over = VecDeque::from([(0, 10 * mib), (2_000_000_000, 100 * mib)]);
-        assert_eq!(sum(&over, 100 * mib), "every node 100 %  100.00 MiB of 100.00 MiB");
+        assert_eq!(
+            sum("every node", &over, 100 * mib),
+            "every node 100 %  100.00 MiB of 100.00 MiB"
+        );
         assert_eq!(share(0, 0, 100), 100);
     }
 
     #[test]
     fn many_nodes_are_counted_by_state() {
-        let at = |word| At { name: "n", word, held: 0 };
+        let at = |word| At { name: "n", word, held: 0, length: 0 };
         let nodes = [at("dead"), at("receiving"), at("done"), at("receiving")];
         assert_eq!(tally(&nodes), "4 nodes: 2 receiving, 1 done, 1 dead");
     }

@@ -9,7 +9,7 @@ use garland_testkit::{Scratch, Wire, await_some, random_file};
 use crate::{assert_copied, await_middle, garland, json, locals, source, verdict};
 
 /// A wire behind which the folder of `local2` is a file system of its own of `mib` MiB.
-fn small_disk(scratch: &Scratch, wire: Wire, mib: u32) -> Wire {
+pub fn small_disk(scratch: &Scratch, wire: Wire, mib: u32) -> Wire {
     let root = scratch.root("local2");
     std::fs::create_dir_all(&root).expect("it can be made");
     wire.and(&format!("mount -t tmpfs -o size={mib}m none '{}'", root.display()))

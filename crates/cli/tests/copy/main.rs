@@ -6,11 +6,13 @@ mod destinations;
 mod dolly;
 mod endings;
 mod full_disk;
+mod gather;
 mod plans;
 mod refusals;
 mod result;
 mod sizes;
 mod sources;
+mod stripes;
 mod terminal;
 mod ways;
 

@@ -191,12 +191,8 @@ fn a_destination_that_is_none() {
 fn a_source_that_is_on_nodes_or_a_pipe() {
     let said = |name: &str, end: &str| refused(name, 2, &[end, "local1:/x"]).err;
     insta::assert_snapshot!(said("from-node", "n1:/x"), @r"
-    error: `n1:/x` is on nodes, and only files of this machine can be copied
-    hint: gathering from nodes comes with a later release; for a file of that name say ./n1:/x
-    ");
-    insta::assert_snapshot!(said("from-nodes", "local[1-3]:x"), @r"
-    error: `local[1-3]:x` is on nodes, and only files of this machine can be copied
-    hint: gathering from nodes comes with a later release; for a file of that name say ./local[1-3]:x
+    error: one end of a copy must be a path of this machine
+    hint: for a file of this machine named local1:/x say ./local1:/x
     ");
     insta::assert_snapshot!(said("from-pipe", "-"), @r"
     error: standard input can't be copied so far

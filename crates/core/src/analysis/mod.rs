@@ -1,7 +1,8 @@
 //! What measurements mean: distributions, the parameters of LogGP, knees, outliers, who of many is at
-//! fault, and what a disk's figures say about its settings. Numbers in, verdicts out; samples are
+//! fault, what concurrent copies wait for, and what a disk's figures say about its settings. Numbers in, verdicts out; samples are
 //! whole nanoseconds.
 
+pub mod balance;
 mod histogram;
 mod knee;
 mod line;

@@ -1,11 +1,12 @@
-//! The plan of a broadcast: chains through all nodes, one lane a rail.
+//! Plans: broadcasts (chains through all nodes, one lane a rail), stripes (a lane a server), and
+//! their reverse.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{HEAD, Lane, LaneBlocks, Layout, NodeId};
+use super::{HEAD, Lane, LaneBlocks, Layout, NodeId, Stripes};
 
 /// The version of a saved plan.
 const PLAN_VERSION: u32 = 1;
@@ -39,6 +40,9 @@ pub enum PlanError {
     /// The number of lanes is no number of lanes.
     #[error("{0} lanes: allowed are 1 to 64")]
     Lanes(u16),
+    /// There must be a server for each stripe.
+    #[error("{0} servers for {1} stripes")]
+    Servers(usize, u16),
 }
 
 impl Plan {
@@ -54,24 +58,93 @@ impl Plan {
         if !(1..=64).contains(&rails) {
             return Err(PlanError::Lanes(rails));
         }
-        let node = |name: &str| PlannedNode { name: name.to_owned() };
-        let nodes: Vec<_> =
-            std::iter::once(node("head")).chain(names.iter().map(|name| node(name))).collect();
         let route: Vec<NodeId> =
             std::iter::once(HEAD).chain((1..).map(NodeId).take(names.len())).collect();
         let lane = |rail: u16| Lane {
             blocks: LaneBlocks {
                 first: u64::from(rail),
+                run: 1,
                 step: u64::from(rails),
                 end: layout.blocks(),
             },
             rail,
             route: route.clone(),
         };
-        Ok(Self { version: PLAN_VERSION, layout, nodes, lanes: (0..rails).map(lane).collect() })
+        Ok(Self::of(layout, names, (0..rails).map(lane).collect()))
     }
 
-    /// The nodes that receive, in the plan's order.
+    /// A copy of `layout` from one node to another, or to itself, over `rails` lanes of one hop: the
+    /// node `from` has the head's place.
+    ///
+    /// # Errors
+    /// When there are not 1 to 64 rails.
+    pub fn between(layout: Layout, from: &str, to: &str, rails: u16) -> Result<Self, PlanError> {
+        let mut plan = Self::broadcast(layout, &[to.to_owned()], rails)?;
+        plan.nodes[HEAD.index()].name = from.to_owned();
+        Ok(plan)
+    }
+
+    /// A file of `layout` in `stripes` over the servers `names`, in their order: a lane of one hop
+    /// to each, which carries its units. Lane k uses the servers' address k modulo `rails`.
+    ///
+    /// # Errors
+    /// When there are no servers, not as many as stripes, or not 1 to 64 rails.
+    pub fn striped(
+        layout: Layout,
+        stripes: Stripes,
+        names: &[String],
+        rails: u16,
+    ) -> Result<Self, PlanError> {
+        if names.is_empty() {
+            return Err(PlanError::NoNodes);
+        }
+        if !(1..=64).contains(&rails) {
+            return Err(PlanError::Lanes(rails));
+        }
+        if names.len() != usize::from(stripes.servers) {
+            return Err(PlanError::Servers(names.len(), stripes.servers));
+        }
+        let lane = |number: u16| Lane {
+            blocks: stripes.blocks(layout, number),
+            rail: number % rails,
+            route: vec![HEAD, NodeId(u32::from(number) + 1)],
+        };
+        Ok(Self::of(layout, names, (0..stripes.servers).map(lane).collect()))
+    }
+
+    /// The same lanes the other way: every byte that would go out comes in.
+    #[must_use]
+    pub fn reversed(mut self) -> Self {
+        self.lanes.iter_mut().for_each(|lane| lane.route.reverse());
+        self
+    }
+
+    fn of(layout: Layout, names: &[String], lanes: Vec<Lane>) -> Self {
+        let node = |name: &str| PlannedNode { name: name.to_owned() };
+        let nodes = std::iter::once(node("head")).chain(names.iter().map(|name| node(name)));
+        Self { version: PLAN_VERSION, layout, nodes: nodes.collect(), lanes }
+    }
+
+    /// Bytes of the lanes that a node is on.
+    #[must_use]
+    pub fn bytes_of(&self, node: NodeId) -> u64 {
+        let last = self.layout.blocks().saturating_sub(1);
+        let short = u64::from(self.layout.block_size - self.layout.block_length(last));
+        let bytes = |lane: &Lane| {
+            let whole = lane.blocks.len() * u64::from(self.layout.block_size);
+            let ends = lane.blocks.ordinal(last).is_some();
+            whole - if ends { short } else { 0 }
+        };
+        self.lanes.iter().filter(|lane| lane.route.contains(&node)).map(bytes).sum()
+    }
+
+    /// How many lanes a node is on.
+    #[must_use]
+    pub fn lanes_of(&self, node: NodeId) -> usize {
+        self.lanes.iter().filter(|lane| lane.route.contains(&node)).count()
+    }
+
+    /// The nodes that have agents, in the plan's order.
     pub fn receivers(&self) -> impl Iterator<Item = (NodeId, &PlannedNode)> {
         (0..).map(NodeId).zip(&self.nodes).skip(1)
     }
@@ -82,13 +155,11 @@ impl fmt::Display for Plan {
         let Layout { length, block_size } = self.layout;
         writeln!(f, "{length} bytes in {} blocks of {block_size} bytes", self.layout.blocks())?;
         for (number, lane) in self.lanes.iter().enumerate() {
-            let LaneBlocks { first, step, .. } = lane.blocks;
-            writeln!(
-                f,
-                "lane {number}: {} blocks ({first}, +{step}), rail {}",
-                lane.blocks.len(),
-                lane.rail
-            )?;
+            let LaneBlocks { first, run, step, .. } = lane.blocks;
+            let last = first + run - 1;
+            let of = if run > 1 { format!("{first}-{last}") } else { first.to_string() };
+            let (count, rail) = (lane.blocks.len(), lane.rail);
+            writeln!(f, "lane {number}: {count} blocks ({of}, +{step}), rail {rail}")?;
             let names: Vec<&str> =
                 lane.route.iter().map(|id| self.nodes[id.index()].name.as_str()).collect();
             writeln!(f, "  {}", names.join(" -> "))?;
@@ -112,6 +183,38 @@ mod tests {
         lane 1: 1 blocks (1, +2), rail 1
           head -> n1 -> n2
         ");
+    }
+
+    #[test]
+    fn a_lane_may_lead_to_a_partner_or_to_oneself() {
+        let layout = Layout::new(10_000, 4096).unwrap();
+        for to in ["n2", "n1"] {
+            let plan = Plan::between(layout, "n1", to, 1).unwrap();
+            let names: Vec<&str> = plan.nodes.iter().map(|node| node.name.as_str()).collect();
+            assert_eq!(names, ["n1", to]);
+            assert_eq!(plan.lanes[0].route, [HEAD, NodeId(1)]);
+        }
+    }
+
+    #[test]
+    fn stripes_are_lanes_of_one_hop_there_and_back() {
+        let names = ["io1".to_owned(), "io2".to_owned()];
+        let stripes = Stripes::new(50_000, 8192, 2).unwrap();
+        let plan = Plan::striped(stripes.layout(4096).unwrap(), stripes, &names, 1).unwrap();
+        insta::assert_snapshot!(plan, @r"
+        50000 bytes in 13 blocks of 4096 bytes
+        lane 0: 7 blocks (0-1, +4), rail 0
+          head -> io1
+        lane 1: 6 blocks (2-3, +4), rail 0
+          head -> io2
+        ");
+        assert_eq!([1, 2].map(|node| plan.bytes_of(NodeId(node))), [25_424, 24_576]);
+        let back = plan.clone().reversed();
+        assert_eq!(back.lanes[1].route, [NodeId(2), HEAD]);
+        assert_eq!(back.reversed(), plan);
+        let three = Stripes::new(50_000, 8192, 3).unwrap();
+        let layout = three.layout(4096).unwrap();
+        assert_eq!(Plan::striped(layout, three, &names, 1), Err(PlanError::Servers(2, 3)));
     }
 
     #[test]

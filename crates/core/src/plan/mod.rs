@@ -5,10 +5,16 @@ mod blockset;
 mod broadcast;
 mod lane;
 mod layout;
+mod manifest;
 mod order;
+mod stripe_set;
+mod stripes;
 
 pub use blockset::BlockSet;
 pub use broadcast::{Plan, PlanError, PlannedNode};
 pub use lane::{HEAD, Lane, LaneBlocks, NodeId};
 pub use layout::{DEFAULT_BLOCK_SIZE, Layout, LayoutError};
+pub use manifest::{Manifest, ManifestError, StripeServer};
 pub use order::{Order, OrderError, chain_order};
+pub use stripe_set::{FoundStripe, StripeSet, StripeSetError};
+pub use stripes::{STRIPE_SERVERS_MAX, Stripe, Stripes, StripesError};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::fabric::{FabricWay, check_provider};
 use super::frame::Copy;
 use super::seal::Secret;
 use super::stream::{StreamCame, StreamTask, StreamWent};
@@ -63,6 +64,8 @@ pub enum Finding {
     Timer(u64),
     /// What about this node may have an influence: names and values, in words.
     Conditions(Vec<(String, String)>),
+    /// How a ping goes over its fabric, from its initiator, once.
+    Fabric(FabricWay),
     /// What came in on a stream, from its receiver.
     StreamCame(StreamCame),
     /// The kernel's account of a stream, from its sender.
@@ -76,6 +79,8 @@ pub enum PingMeans {
     Tcp,
     /// Memory that two agents of one machine share.
     Shm,
+    /// A fabric, by libfabric.
+    Fabric,
 }
 
 /// How one waits.
@@ -114,6 +119,8 @@ pub enum PingKind {
 pub struct PingTask {
     /// What it goes by.
     pub means: PingMeans,
+    /// The fabric's provider; without it, the best one that both agents have.
+    pub provider: Option<String>,
     /// How the initiator waits.
     pub wait: PingWait,
     /// What the target does meanwhile.
@@ -208,6 +215,7 @@ impl PingTask {
         if self.points.len() > PING_POINTS_MAX {
             return Err(format!("{} points: allowed are {PING_POINTS_MAX}", self.points.len()));
         }
+        self.provider.as_deref().map_or(Ok(()), check_provider)?;
         self.points.iter().try_for_each(PingPoint::check)
     }
 }
@@ -253,7 +261,7 @@ mod tests {
         assert!(PingPoint { rate: Some(0), ..point(8, 1) }.check().is_err());
         let task = |points| {
             let (means, wait, target) = (PingMeans::Tcp, PingWait::Poll, TargetState::Idle);
-            Task::Ping(PingTask { means, wait, target, points })
+            Task::Ping(PingTask { means, provider: None, wait, target, points })
         };
         let meeting = |streams, limit_ms, task| Meeting {
             id: Copy([0; 16]),

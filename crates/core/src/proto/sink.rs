@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use super::seal::root_digest;
-use crate::plan::{BlockSet, Layout};
+use crate::plan::{BlockSet, LaneBlocks, Layout};
 
 /// How a block that was handed to the writer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,10 @@ pub struct Sink {
     contents: Vec<[u8; 32]>,
     holder: bool,
     turn: Option<Turn>,
+    /// Only these blocks belong here; all where there is none.
+    part: Option<LaneBlocks>,
+    /// Blocks from this one on are held, but not served yet.
+    serving: u64,
 }
 
 /// A stream's place: where it is, and how far blocks may be ahead of it.
@@ -64,6 +68,8 @@ impl Sink {
             contents: vec![[0; 32]; table],
             holder,
             turn: None,
+            part: None,
+            serving: u64::MAX,
         }
     }
 
@@ -80,6 +86,23 @@ impl Sink {
     #[must_use]
     pub fn source(layout: Layout) -> Self {
         Self { held: BlockSet::full(layout.blocks()), ..Self::new(layout, true) }
+    }
+
+    /// The same where only the blocks of one lane belong: a stripe.
+    #[must_use]
+    pub fn with_part(self, part: LaneBlocks) -> Self {
+        Self { part: Some(part), ..self }
+    }
+
+    /// Serves the blocks before `bound`, and lets those who want others wait.
+    pub fn serve_until(&mut self, bound: u64) {
+        self.serving = bound;
+    }
+
+    /// Whether block `index` may be served as soon as it can be.
+    #[must_use]
+    pub fn serves(&self, index: u64) -> bool {
+        index < self.serving
     }
 
     /// How the source is cut.
@@ -198,13 +221,14 @@ impl Sink {
     /// Whether block `index` can be read back and fed to others.
     #[must_use]
     pub fn can_serve(&self, index: u64) -> bool {
-        self.holder && self.held.contains(index)
+        self.holder && self.held.contains(index) && self.serves(index)
     }
 
-    /// Whether block `index` is with the writer, and can be fed to others once it has landed.
+    /// Whether block `index` can be fed to others later: it is with the writer, or held back.
     #[must_use]
     pub fn will_serve(&self, index: u64) -> bool {
-        self.holder && self.flying.contains(&index)
+        let held_back = self.held.contains(index) && !self.serves(index);
+        self.holder && (held_back || self.flying.contains(&index))
     }
 
     /// How many blocks are held.
@@ -213,16 +237,30 @@ impl Sink {
         self.held.count()
     }
 
-    /// Whether every block is held.
+    /// Whether every block that belongs here is held.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.held.is_full()
+        match self.part {
+            Some(part) => self.held.count() >= part.len(),
+            None => self.held.is_full(),
+        }
     }
 
-    /// The source's digest, once every block's is known.
+    /// The digest of the blocks that belong here, once each of theirs is known.
     #[must_use]
     pub fn root(&self) -> Option<[u8; 32]> {
-        self.known.is_full().then(|| root_digest(&self.contents))
+        match self.part {
+            Some(part) => self.root_of(part),
+            None => self.known.is_full().then(|| root_digest(&self.contents)),
+        }
+    }
+
+    /// The digest of the blocks of one lane, once each of theirs is known.
+    #[must_use]
+    pub fn root_of(&self, lane: LaneBlocks) -> Option<[u8; 32]> {
+        let contents: Option<Vec<[u8; 32]>> =
+            lane.indices().map(|index| self.content(index)).collect();
+        Some(root_digest(&contents?))
     }
 }
 
@@ -270,6 +308,30 @@ mod tests {
         sink.landed(0, Landing::Written);
         sink.landed(1, Landing::Written);
         assert!(sink.front() == Some((2, false)) && sink.wants(2));
+    }
+
+    #[test]
+    fn what_is_held_back_is_served_later() {
+        let mut sink = Sink::source(layout());
+        sink.serve_until(1);
+        assert!(sink.can_serve(0) && !sink.can_serve(1) && sink.will_serve(1));
+        sink.serve_until(3);
+        assert!(sink.can_serve(2) && !sink.will_serve(2));
+    }
+
+    #[test]
+    fn a_part_is_complete_without_the_rest() {
+        let part = LaneBlocks { first: 0, run: 1, step: 2, end: 3 };
+        let mut sink = Sink::new(layout(), true).with_part(part);
+        for index in [0, 2] {
+            assert!(!sink.is_complete() && sink.root().is_none());
+            sink.take(index, [index as u8; 32]).unwrap();
+            sink.landed(index, Landing::Written);
+        }
+        assert!(sink.is_complete());
+        assert_eq!(sink.root(), Some(root_digest(&[[0; 32], [2; 32]])));
+        let none = LaneBlocks { first: 3, run: 1, step: 2, end: 3 };
+        assert!(Sink::new(layout(), true).with_part(none).is_complete(), "nothing is all of it");
     }
 
     #[test]

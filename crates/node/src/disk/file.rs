@@ -104,7 +104,7 @@ fn too_little(path: &str, size: u64, free: u64, reserve: u64) -> String {
     let [size, free, reserve] = [size, free, reserve].map(bytes::format);
     format!(
         "no room on {path}: the test takes {size} and leaves {reserve} free, but only {free} are \
-         free; give a smaller --size"
+         free; take a smaller file"
     )
 }
 

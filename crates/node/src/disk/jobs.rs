@@ -8,7 +8,6 @@ use garland_core::proto::{
     DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob, DiskOrder, DiskPattern, DiskPlace,
     DiskTimes, DiskWay,
 };
-use garland_core::units::bytes;
 use garland_sys::cache::{self, Way};
 use garland_sys::clock;
 use garland_sys::confine::Root;
@@ -59,17 +58,7 @@ pub fn run(
     let size = order.size / u64::from(LONG) * u64::from(LONG);
     let file = TestFile::create(root, &order.path, size)?;
     let place = place::of(&file);
-    if let (true, Some(free)) = (place.in_memory, place::memory_available())
-        && free / 2 < size
-    {
-        return Err(format!(
-            "{} is memory, and the test's {} would take more than half of what is free ({}); \
-             give a smaller --size",
-            place.system,
-            bytes::format(size),
-            bytes::format(free)
-        ));
-    }
+    place::refuse_memory(&place, size)?;
     tell(DiskEvent::Begun(Box::new(place.clone())));
     Test { order, file, place, stop, tell, extent: size, walks: 0 }.all()
 }

@@ -5,7 +5,7 @@ mod course;
 mod drive;
 mod file;
 mod jobs;
-mod place;
+pub mod place;
 mod walk;
 
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use garland_core::proto::{DiskEvent, DiskOrder, FromAgent};
 
 pub use course::{DiskCourse, DiskEnd, DiskNode, test_disks};
+pub use file::TestFile;
 
 use crate::agent::Agent;
 use crate::session::Session;

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use garland_core::proto::DiskPlace;
+use garland_core::units::bytes;
 use garland_sys::uring::Ring;
 
 use super::file::TestFile;
@@ -57,8 +58,25 @@ pub fn of(test: &TestFile) -> DiskPlace {
     }
 }
 
+/// Refuses files of `size` bytes in all that would take the memory that other programs need.
+///
+/// # Errors
+/// When the file system is memory and they would take more than half of what is free, in words.
+pub fn refuse_memory(place: &DiskPlace, size: u64) -> Result<(), String> {
+    match memory_available() {
+        Some(free) if place.in_memory && free / 2 < size => Err(format!(
+            "{} is memory, and the test's {} would take more than half of what is free ({}); take \
+             a smaller file",
+            place.system,
+            bytes::format(size),
+            bytes::format(free)
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Bytes of memory that can be used without pushing others out.
-pub fn memory_available() -> Option<u64> {
+fn memory_available() -> Option<u64> {
     let memory = fs::read_to_string("/proc/meminfo").ok()?;
     Some(kib(&memory, "MemAvailable").saturating_mul(1024)).filter(|&bytes| bytes > 0)
 }

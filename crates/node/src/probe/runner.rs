@@ -68,8 +68,9 @@ impl Running {
         let thread = std::thread::spawn(move || {
             let ended = inside.hold(&agent, &meeting, invitation.as_deref());
             agent.leave(meeting.id);
-            inside.close();
+            // The head hears the reason before the other agent sees that this one has left.
             inside.session.send(&FromAgent::ProbeEnded(meeting.id, ended.err()));
+            inside.close();
         });
         running.push(Self { place, thread });
     }

@@ -57,7 +57,8 @@ pub fn take_part(
     Ok(())
 }
 
-fn went(number: u16, info: &TcpInfo) -> StreamWent {
+/// A connection's account as it is told.
+pub fn went(number: u16, info: &TcpInfo) -> StreamWent {
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     StreamWent {
         number,

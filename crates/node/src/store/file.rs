@@ -38,23 +38,36 @@ pub struct FileStore {
 
 impl FileStore {
     /// Creates the hidden file for `path` (in `path` under `name` when `path` is a folder), after a
-    /// look at the room. A path that ends in a slash is a folder and is made when it isn't there.
+    /// look at the room; its final name has `suffix` behind it. A path that ends in a slash is a folder and is made when it isn't there.
     pub fn create(
         root: &Root,
         path: &[u8],
         name: &[u8],
+        suffix: &str,
         length: u64,
         tag: &str,
     ) -> Result<Self, StoreError> {
         let given = Path::new(OsStr::from_bytes(path));
-        let (folder_path, name) = Self::target(root, given, OsStr::from_bytes(name));
-        let path = folder_path.join(&name);
+        let (folder_path, mut name) = Self::target(root, given, OsStr::from_bytes(name));
+        name.push(suffix);
         let make = given.as_os_str().as_bytes().ends_with(b"/");
         let folder = root
             .open_dir(&folder_path, make)
             .map_err(|error| StoreError::path("opening the folder", &folder_path, &error))?;
+        Self::create_in(folder, &folder_path, name, length, tag)
+    }
+
+    /// Creates the hidden file for `name` in a folder that is open.
+    fn create_in(
+        folder: OwnedFd,
+        folder_path: &Path,
+        name: OsString,
+        length: u64,
+        tag: &str,
+    ) -> Result<Self, StoreError> {
+        let path = folder_path.join(&name);
         Self::refuse_others(&folder, &name, &path)?;
-        Self::look_at_room(&folder, &folder_path, length)?;
+        Self::look_at_room(&folder, folder_path, length)?;
         remove_stale(&folder, &name);
         let partial = partial_name(&name, tag);
         let file = Self::create_partial(&folder, &partial, length)
@@ -68,6 +81,15 @@ impl FileStore {
     pub fn with(mut self, mode: u32, times: Option<(i64, u32)>, fsync: bool) -> Self {
         (self.mode, self.times, self.fsync) = (mode, times, fsync);
         self
+    }
+
+    /// Where a small file can be put beside this one, under its name and `suffix`.
+    pub fn beside(&self, suffix: &str, tag: &str) -> io::Result<Beside> {
+        let mut name = self.name.clone();
+        name.push(suffix);
+        let folder_path = self.path.parent().unwrap_or(Path::new("")).to_owned();
+        let (folder, tag) = (self.folder.try_clone()?, tag.to_owned());
+        Ok(Beside { folder, folder_path, name, tag, mode: self.mode, fsync: self.fsync })
     }
 
     fn target(root: &Root, given: &Path, name: &OsStr) -> (PathBuf, OsString) {
@@ -174,6 +196,41 @@ impl Store for FileStore {
     }
 }
 
+/// The place of a small file beside another one.
+pub struct Beside {
+    folder: OwnedFd,
+    folder_path: PathBuf,
+    name: OsString,
+    tag: String,
+    mode: u32,
+    fsync: bool,
+}
+
+impl Beside {
+    /// Removes what lies there.
+    pub fn remove(&self) -> Result<(), StoreError> {
+        match unlinkat(&self.folder, &self.name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(StoreError::path("removing the old", &self.path(), &error.into())),
+        }
+    }
+
+    /// Puts `bytes` there, whole or not at all.
+    pub fn put(&self, bytes: &[u8]) -> Result<(), StoreError> {
+        let error = |error: io::Error| StoreError::path("writing", &self.path(), &error);
+        let folder = self.folder.try_clone().map_err(error)?;
+        let (name, length) = (self.name.clone(), bytes.len() as u64);
+        let file = FileStore::create_in(folder, &self.folder_path, name, length, &self.tag)?;
+        let file = file.with(self.mode, None, self.fsync);
+        file.write_at(0, bytes).map_err(error)?;
+        file.commit()
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder_path.join(&self.name)
+    }
+}
+
 impl Drop for FileStore {
     fn drop(&mut self) {
         self.abandon();
@@ -247,7 +304,7 @@ mod tests {
         let dir = folder("whole");
         let root = Root::confined(&dir).unwrap();
         std::fs::write(dir.join("x"), b"a longer old file").unwrap();
-        let file = FileStore::create(&root, b"/x", b"s", 3, "t1").unwrap();
+        let file = FileStore::create(&root, b"/x", b"s", "", 3, "t1").unwrap();
         file.write_at(0, b"new").unwrap();
         assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"a longer old file");
         file.commit().unwrap();
@@ -261,11 +318,11 @@ mod tests {
     fn an_abandoned_file_leaves_nothing_and_stale_ones_are_removed() {
         let dir = folder("stale");
         let root = Root::confined(&dir).unwrap();
-        drop(FileStore::create(&root, b"/d/", b"x", 10, "t1").unwrap());
+        drop(FileStore::create(&root, b"/d/", b"x", "", 10, "t1").unwrap());
         assert_eq!(names(&dir.join("d")), Vec::<String>::new());
         std::fs::write(dir.join("d/.x.dead.garland-part"), b"left").unwrap();
-        let alive = FileStore::create(&root, b"/d", b"x", 10, "t2").unwrap();
-        let other = FileStore::create(&root, b"/d", b"x", 10, "t3").unwrap();
+        let alive = FileStore::create(&root, b"/d", b"x", "", 10, "t2").unwrap();
+        let other = FileStore::create(&root, b"/d", b"x", "", 10, "t3").unwrap();
         assert_eq!(names(&dir.join("d")), [".x.t2.garland-part", ".x.t3.garland-part"]);
         drop((alive, other));
         std::fs::remove_dir_all(dir).unwrap();
@@ -276,11 +333,11 @@ mod tests {
         let dir = folder("replace");
         let root = Root::confined(&dir).unwrap();
         std::fs::create_dir_all(dir.join("d/x")).unwrap();
-        let error = FileStore::create(&root, b"/d", b"x", 1, "t").err().unwrap();
+        let error = FileStore::create(&root, b"/d", b"x", "", 1, "t").err().unwrap();
         assert_eq!(error.to_string(), "replacing /d/x: it is a folder");
-        let error = FileStore::create(&root, b"/d/y", b"y", 1 << 60, "t").err().unwrap();
+        let error = FileStore::create(&root, b"/d/y", b"y", "", 1 << 60, "t").err().unwrap();
         assert!(error.to_string().starts_with("no space left on /d: "), "{error}");
-        let error = FileStore::create(&root, b"/none/y", b"y", 1, "t").err().unwrap();
+        let error = FileStore::create(&root, b"/none/y", b"y", "", 1, "t").err().unwrap();
         assert_eq!(error.to_string(), "opening the folder /none: no such file or directory");
         std::fs::remove_dir_all(dir).unwrap();
     }

@@ -4,16 +4,19 @@ mod file;
 mod null;
 mod output;
 mod paced;
+mod scratch;
+mod stripe;
 
 use std::io;
 use std::sync::Arc;
 
-use garland_core::plan::Layout;
+use garland_core::plan::{Layout, Stripe};
 use garland_core::proto::Destination;
 use garland_sys::confine::Root;
 use thiserror::Error;
 
 use crate::pace::Pace;
+use crate::usage::Usage;
 
 /// A sink's bytes. Blocks may be written from several threads at once, each once.
 pub trait Store: Send + Sync {
@@ -31,6 +34,8 @@ pub trait Store: Send + Sync {
     fn is_ordered(&self) -> bool;
     /// What it is, for messages.
     fn name(&self) -> String;
+    /// What is to stand beside it once it is committed.
+    fn attach(&self, _text: Vec<u8>) {}
 }
 
 /// Why bytes can't be put where they should go.
@@ -56,6 +61,9 @@ pub enum StoreError {
         /// Bytes free for this user.
         free: u64,
     },
+    /// A file without a name can't be had.
+    #[error("{0}")]
+    Scratch(String),
 }
 
 impl StoreError {
@@ -75,8 +83,9 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Opens the destination of a copy of `layout` under `root`, named for the copy `tag`; a file is on
-/// `disk`, if there is one.
+/// Opens the destination of a copy of `layout` under `root`, or of one `stripe` of it, named for the
+/// copy `tag`; a file is on `disk`, if there is one. How long a scratch file is at work is noted in
+/// `usage`.
 ///
 /// # Errors
 /// When the path can't be, isn't allowed, or has no room.
@@ -84,22 +93,47 @@ pub fn open(
     destination: &Destination,
     root: &Root,
     layout: Layout,
+    stripe: Option<Stripe>,
     tag: &str,
     disk: Option<&Arc<Pace>>,
+    usage: &Arc<Usage>,
 ) -> Result<Box<dyn Store>, StoreError> {
     match destination {
         Destination::File { path, name, mode, times, fsync } => {
-            let file = file::FileStore::create(root, path, name, layout.length, tag)?;
-            let file = Box::new(file.with(*mode, *times, *fsync));
-            Ok(match disk {
-                Some(disk) => Box::new(paced::PacedStore::on(Arc::clone(disk), file)),
+            let suffix = stripe.map_or_else(String::new, |stripe| stripe.suffix());
+            let length = stripe.map_or(layout.length, |stripe| stripe.length(layout.length));
+            let file = file::FileStore::create(root, path, name, &suffix, length, tag)?;
+            let file = file.with(*mode, *times, *fsync);
+            let beside = stripe.map(|stripe| (stripe, file.beside(MANIFEST, tag)));
+            let file: Box<dyn Store> = match disk {
+                Some(disk) => Box::new(paced::PacedStore::on(Arc::clone(disk), Box::new(file))),
+                None => Box::new(file),
+            };
+            Ok(match beside {
+                Some((stripe, beside)) => {
+                    let opening = |error: io::Error| StoreError::Path {
+                        operation: "opening the folder of",
+                        path: file.name(),
+                        reason: reason(&error),
+                    };
+                    Box::new(stripe::StripeStore::new(stripe, beside.map_err(opening)?, file))
+                }
                 None => file,
             })
         }
         Destination::Null => Ok(Box::new(null::NullStore)),
         Destination::Output => Ok(Box::new(output::OutputStore)),
+        Destination::Scratch { path, fsync } => {
+            let (disk, usage) = (disk.cloned(), Arc::clone(usage));
+            let place = (path.as_slice(), *fsync);
+            let store = scratch::ScratchStore::create(root, place, layout.length, disk, usage)?;
+            Ok(Box::new(store))
+        }
     }
 }
+
+/// What a manifest's name has behind its stripe's.
+pub const MANIFEST: &str = ".toml";
 
 /// Hidden names for files that aren't whole, and what killed agents left of them.
 pub use file::{partial_name, remove_stale};

@@ -98,7 +98,7 @@ impl Engine<'_> {
         let thread = &mut self.nodes[place].lanes[lane];
         let (up, down) = (thread.up, thread.down);
         thread.route = Some(route.clone());
-        let upstream = route.upstream.map(|(_, epoch)| epoch);
+        let upstream = route.upstream.map(|(_, epoch, _)| epoch);
         let downstream = route.downstream.map(|(_, epoch, _)| epoch);
         if let Some(link) = up.filter(|&up| Some(self.links[up as usize].epoch) != upstream) {
             self.close_far(link);

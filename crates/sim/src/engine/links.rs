@@ -55,7 +55,7 @@ impl Engine<'_> {
         }
         let thread = &mut self.nodes[far].lanes[lane];
         let expected = thread.route.as_ref().and_then(|route| route.upstream);
-        match expected.map_or(0, |(_, expected)| expected) {
+        match expected.map_or(0, |(_, expected, _)| expected) {
             expected if expected == epoch => {
                 let before = thread.up.replace(number);
                 self.links[number as usize].accepted = true;

@@ -99,7 +99,7 @@ impl Engine<'_> {
                 // The control thread may have taken the new upstream's link already.
                 let thread = &self.nodes[place].lanes[lane];
                 let route = thread.route.as_ref().and_then(|route| route.upstream);
-                let epoch = route.map(|(_, epoch)| epoch);
+                let epoch = route.map(|(_, epoch, _)| epoch);
                 let old = thread.up.filter(|&up| Some(self.links[up as usize].epoch) != epoch);
                 if let Some(link) = old {
                     self.close_far(link);

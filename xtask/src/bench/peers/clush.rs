@@ -1,20 +1,16 @@
 //! clush over ssh, cold: what people type for a small file.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use super::super::field::{DIR, Field, wait_listening};
+use super::super::field::Field;
 use super::super::peer::{Job, Peer, Timing};
 use super::super::processes::{Processes, alone};
-use super::super::sandbox::command;
+use super::sshd::{self, HERE};
 use crate::ci::Need;
 use crate::clock::Watch;
 
-const PORT: u16 = 22;
-/// Where every node sees its own directory.
-const HERE: &str = "/run/garland-bench/here";
 /// A star over ssh takes minutes for more, and is known to.
 const LARGEST: u64 = 100_000_000;
 
@@ -35,7 +31,7 @@ impl Peer for Clush {
     }
 
     fn needs(&self) -> &'static [Need] {
-        &[("clustershell", "clush"), ("openssh-client", "ssh"), ("openssh-server", "sshd")]
+        &[("clustershell", "clush"), sshd::NEEDS[0], sshd::NEEDS[1]]
     }
 
     fn version(&self) -> &'static [&'static str] {
@@ -51,41 +47,7 @@ impl Peer for Clush {
     }
 
     fn prepare(&mut self, _root: &Path, field: &Field, job: &Job) -> Result<()> {
-        let keys = format!("{DIR}/ssh");
-        if !Path::new(&keys).exists() {
-            fs::create_dir(&keys).with_context(|| format!("make {keys}"))?;
-            for key in ["host", "user"] {
-                let key = format!("{keys}/{key}");
-                command(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", &key])?;
-            }
-        }
-        let server = format!(
-            "HostKey {keys}/host\nAuthorizedKeysFile {keys}/user.pub\nPidFile none\nStrictModes no\n\
-             PermitRootLogin yes\nUsePAM no\nMaxStartups 100\nSubsystem sftp internal-sftp\n"
-        );
-        fs::write(format!("{keys}/sshd_config"), server).context("write sshd_config")?;
-        let client = format!(
-            "IdentityFile {keys}/user\nUserKnownHostsFile /dev/null\nStrictHostKeyChecking no\n\
-             LogLevel ERROR\n"
-        );
-        fs::write(format!("{keys}/config"), client).context("write ssh's configuration")?;
-        fs::create_dir_all(HERE).with_context(|| format!("make {HERE}"))?;
-        let mut daemons = Processes::default();
-        for node in 1..=job.receivers {
-            // The same path on every node leads to a directory of its own.
-            let start = format!("mount --bind . {HERE}; exec \"$@\"");
-            let mut command = field.command(node, "unshare")?;
-            command.args(["--mount", "sh", "-c", &start, "sh"]).args([
-                "/usr/sbin/sshd",
-                "-D",
-                "-e",
-                "-f",
-                &format!("{keys}/sshd_config"),
-            ]);
-            daemons.start(node, command)?;
-        }
-        daemons.each(|child| wait_listening(child, "tcp", PORT))?;
-        self.daemons = Some(daemons);
+        self.daemons = Some(sshd::start(field, job.receivers)?);
         Ok(())
     }
 
@@ -94,7 +56,7 @@ impl Peer for Clush {
             (1..=job.receivers).map(|n| field.address(n)).collect::<Result<_>>()?;
         let mut command = field.command(0, "clush")?;
         command
-            .args(["-f", "64", "-S", "-o", &format!("-F {DIR}/ssh/config")])
+            .args(["-f", "64", "-S", "-o", &format!("-F {}", sshd::config())])
             .args(["-w", &addresses.join(","), "--copy"])
             .arg(&job.source)
             .args(["--dest", &format!("{HERE}/{}", Job::COPY)]);

@@ -93,9 +93,7 @@ impl Peer for Garland {
     }
 
     fn extra(&mut self, _field: &Field, _job: &Job) -> Result<Extra> {
-        let text = fs::read(result()).context("read garland's result")?;
-        let result: Value = serde_json::from_slice(&text).context("parse garland's result")?;
-        account(&result, !self.up)
+        told(!self.up)
     }
 
     fn finish(&mut self, field: &Field) -> Result<()> {
@@ -107,6 +105,13 @@ impl Peer for Garland {
         }
         Ok(())
     }
+}
+
+/// What the last copy's result tells; the agents' CPU only if that of fresh processes.
+pub(super) fn told(fresh: bool) -> Result<Extra> {
+    let text = fs::read(result()).context("read garland's result")?;
+    let result: Value = serde_json::from_slice(&text).context("parse garland's result")?;
+    account(&result, fresh)
 }
 
 /// What the result object `garland.cp/1` tells; the agents' CPU only if that of fresh processes.
@@ -135,7 +140,8 @@ pub(crate) fn program() -> Result<String> {
     path.to_str().map(str::to_owned).context("the path of garland is no UTF-8")
 }
 
-fn result() -> PathBuf {
+/// Where the last copy's result is kept.
+pub(super) fn result() -> PathBuf {
     PathBuf::from(DIR).join("garland.json")
 }
 

@@ -2,10 +2,12 @@
 
 mod clush;
 mod garland;
+mod garland_ssh;
 mod mpi;
 mod pipes;
 mod relay;
 mod rsync;
+mod sshd;
 mod udpcast;
 mod uftp;
 
@@ -27,5 +29,6 @@ pub(crate) fn all(congestion: &str) -> Vec<Box<dyn Peer>> {
     for way in garland::Garland::ways(congestion) {
         peers.push(Box::new(way));
     }
+    peers.push(Box::new(garland_ssh::GarlandSsh::new(congestion)));
     peers
 }

@@ -2,7 +2,7 @@
 
 use garland_core::proto::{
     PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PingKind, PingMeans, PingPoint, PingTask,
-    PingWait, TargetState,
+    PingWait, TargetState, check_provider,
 };
 use garland_core::units::bytes;
 
@@ -36,10 +36,15 @@ pub fn read(ping: &Ping) -> Result<Asked, Failure> {
     let means = match ping.transport {
         PingTransport::Tcp => PingMeans::Tcp,
         PingTransport::Shm => PingMeans::Shm,
-        PingTransport::Fabric => {
-            return Err(Failure::usage("--transport fabric: not present; there are: tcp, shm"));
-        }
+        PingTransport::Fabric => PingMeans::Fabric,
     };
+    if let Some(provider) = &ping.provider {
+        check_provider(provider).map_err(|why| Failure::usage(format!("--provider: {why}")))?;
+        if means != PingMeans::Fabric {
+            return Err(Failure::usage(format!("--provider {provider}: of a fabric"))
+                .hint("take --transport fabric with it"));
+        }
+    }
     let kind = match ping.function {
         PingFunction::Get => PingKind::Get,
         PingFunction::Put => PingKind::Put,
@@ -82,7 +87,8 @@ pub fn read(ping: &Ping) -> Result<Asked, Failure> {
         return Err(Failure::usage("too many sizes and depths at once"));
     }
     let pin = ping.pin.as_deref().map(pin).transpose()?;
-    Ok(Asked { task: PingTask { means, wait, target, points }, depths, pin })
+    let provider = ping.provider.clone();
+    Ok(Asked { task: PingTask { means, provider, wait, target, points }, depths, pin })
 }
 
 fn sizes(ping: &Ping) -> Result<Vec<u32>, Failure> {

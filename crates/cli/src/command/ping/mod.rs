@@ -2,6 +2,7 @@
 
 mod ask;
 mod evidence;
+mod fabric;
 mod result;
 mod sweep;
 mod table;
@@ -24,6 +25,7 @@ use crate::run::Run;
 use crate::ui::output;
 
 use ask::Asked;
+pub use evidence::warn_of;
 use result::{PairResult, PingResult};
 
 /// Time that a meeting may take besides its points.

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::ask::Asked;
 use super::evidence::{self, Conditions};
+use super::fabric::FabricResult;
 use super::sweep::{self, Sweep};
 use crate::failure::Exit;
 use crate::result::{Head, Phases};
@@ -45,6 +46,7 @@ pub struct PairResult {
     pub timer_ns: Option<u64>,
     pub points: Vec<PointResult>,
     pub sweep: Option<Sweep>,
+    pub fabric: Option<FabricResult>,
     /// Of both nodes, as name and value.
     pub from_conditions: Conditions,
     pub to_conditions: Conditions,
@@ -108,6 +110,7 @@ impl PairResult {
             timer_ns: None,
             points: Vec::new(),
             sweep: None,
+            fabric: None,
             from_conditions: Vec::new(),
             to_conditions: Vec::new(),
             warnings: Vec::new(),
@@ -126,6 +129,7 @@ impl PairResult {
                 }
             }
             Finding::Timer(ns) => self.timer_ns = Some(ns),
+            Finding::Fabric(way) => self.fabric = Some(way.into()),
             Finding::Conditions(more) if is_first => self.from_conditions.extend(more),
             Finding::Conditions(more) => self.to_conditions.extend(more),
             // No stream was asked for.
@@ -146,6 +150,15 @@ impl PairResult {
         self.reason = Some("interrupted".to_owned());
     }
 
+    /// Whether the target's CPU serves gets and puts.
+    pub fn is_emulated(&self, means: PingMeans) -> bool {
+        match means {
+            PingMeans::Tcp => true,
+            PingMeans::Shm => false,
+            PingMeans::Fabric => self.fabric.as_ref().is_some_and(FabricResult::is_emulated),
+        }
+    }
+
     /// Nothing more will be found: what it comes to.
     pub fn conclude(&mut self, asked: &Asked) {
         let speed = |conditions: &Conditions| {
@@ -153,8 +166,10 @@ impl PairResult {
             speed.1.parse::<u64>().ok()
         };
         let bits = speed(&self.from_conditions).min(speed(&self.to_conditions));
+        let emulated = self.is_emulated(asked.task.means);
         self.sweep =
-            asked.depths.and_then(|depths| sweep::conclude(&self.points, depths, asked, bits));
+            asked.depths.and_then(|depths| sweep::conclude(&self.points, depths, bits, emulated));
+        self.warnings.extend(self.fabric.iter().flat_map(|way| way.warnings(&asked.task)));
         let [from, to] = evidence::polls(asked);
         self.warnings.extend(evidence::warn_of(&self.from, &self.from_conditions, from));
         self.warnings.extend(evidence::warn_of(&self.to, &self.to_conditions, to));
@@ -221,8 +236,9 @@ impl PingResult {
             transport: match asked.task.means {
                 PingMeans::Tcp => "tcp",
                 PingMeans::Shm => "shm",
+                PingMeans::Fabric => "fabric",
             },
-            emulated: asked.task.means == PingMeans::Tcp,
+            emulated: pairs.iter().any(|pair| pair.is_emulated(asked.task.means)),
             wait: match asked.task.wait {
                 PingWait::Block => "block",
                 PingWait::Poll => "poll",

@@ -1,10 +1,9 @@
 //! What a sweep comes to: LogGP, the knee, and what binds there.
 
 use garland_core::analysis::{Knee, Load, LogGp, Network, find_knee, loggp};
-use garland_core::proto::{PingKind, PingMeans};
+use garland_core::proto::PingKind;
 use serde::Serialize;
 
-use super::ask::Asked;
 use super::result::PointResult;
 
 /// A sweep's outcome.
@@ -26,12 +25,13 @@ pub struct Sweep {
     pub target_busy: f64,
 }
 
-/// What the points of a sweep come to; `None` unless all depths were measured.
+/// What the points of a sweep come to; `None` unless all depths were measured. Gets and puts that
+/// are `emulated` are served by the target's CPU.
 pub fn conclude(
     points: &[PointResult],
     depths: usize,
-    asked: &Asked,
     bits: Option<u64>,
+    emulated: bool,
 ) -> Option<Sweep> {
     let sweep = points.get(..depths)?;
     let alone = sweep.first()?;
@@ -44,7 +44,7 @@ pub fn conclude(
         .iter()
         .map(|point| (f64::from(point.size), point.sojourn.p50 as f64 / ways))
         .collect();
-    let is_served = asked.task.means == PingMeans::Tcp || alone.kind == PingKind::Msg;
+    let is_served = emulated || alone.kind == PingKind::Msg;
     let LogGp { latency_ns, overhead_ns, gap_ns, gap_per_byte_ns, fit } = loggp(&Network {
         round_trip_ns: alone.sojourn.p50 as f64,
         sending_ns: alone.writing_ns as f64 / alone.count.max(1) as f64,

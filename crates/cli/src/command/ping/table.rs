@@ -46,20 +46,31 @@ impl Table<'_> {
     fn title(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pair, asked, .. } = self;
         let kind = asked.task.points.first().map_or(PingKind::Get, |point| point.kind);
-        let means = match (asked.task.means, kind) {
-            (PingMeans::Tcp, PingKind::Msg) => "tcp",
-            (PingMeans::Tcp, _) => "tcp (emulated: the other CPU serves it)",
-            (PingMeans::Shm, PingKind::Msg) => "shared memory",
-            (PingMeans::Shm, _) => "shared memory (one-sided: loads and stores)",
+        let fabric = pair.fabric.as_ref();
+        let means = match (asked.task.means, kind, fabric) {
+            (PingMeans::Tcp, PingKind::Msg, _) => "tcp".to_owned(),
+            (PingMeans::Tcp, ..) => "tcp (emulated: the other CPU serves it)".to_owned(),
+            (PingMeans::Shm, PingKind::Msg, _) => "shared memory".to_owned(),
+            (PingMeans::Shm, ..) => "shared memory (one-sided: loads and stores)".to_owned(),
+            (PingMeans::Fabric, _, Some(way)) => way.to_string(),
+            (PingMeans::Fabric, _, None) => "a fabric".to_owned(),
         };
         let waits = match (asked.task.means, kind, asked.task.wait) {
             (PingMeans::Shm, PingKind::Msg, _) => ", both poll",
             (PingMeans::Shm, ..) => "",
+            (PingMeans::Fabric, _, PingWait::Block) if fabric.is_some_and(|way| !way.sleeps) => {
+                ", polling"
+            }
             (_, _, PingWait::Block) => ", blocking",
             (_, _, PingWait::Poll) => ", polling",
         };
         let target = match (asked.task.means, asked.task.target) {
             (PingMeans::Shm, TargetState::Idle | TargetState::Asleep) => "",
+            (PingMeans::Fabric, TargetState::Asleep)
+                if fabric.is_some_and(|way| !way.target_sleeps) =>
+            {
+                ", target polls"
+            }
             (_, TargetState::Idle) => ", target polls",
             (_, TargetState::Asleep) => ", target asleep",
             (_, TargetState::Busy) => ", target busy with other work",

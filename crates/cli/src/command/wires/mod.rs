@@ -15,6 +15,7 @@ use garland_sys::processors::Processors;
 use garland_sys::signal::Interrupts;
 
 use self::baseline::Baseline;
+pub use self::result::TcpAccount;
 use self::result::{FailedPair, SCHEMA, Told, WiresResult};
 use self::survey::Survey;
 use crate::args::{Args, Wires};

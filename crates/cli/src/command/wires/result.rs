@@ -218,7 +218,8 @@ pub fn loads(survey: &Survey<'_>) -> Vec<LoadResult> {
 }
 
 impl TcpAccount {
-    fn new(went: &StreamWent) -> Self {
+    /// The account as its agent told it.
+    pub fn new(went: &StreamWent) -> Self {
         Self {
             busy_ns: went.busy_us * 1000,
             window_limited_ns: went.window_limited_us * 1000,

@@ -344,7 +344,7 @@ impl Got {
             }
             Finding::StreamWent(went) => self.went[usize::from(dialled)] = Some(*went),
             Finding::Ping(took) => self.latency = Some(took.sojourn),
-            Finding::Timer(_) | Finding::Conditions(_) => {}
+            Finding::Timer(_) | Finding::Conditions(_) | Finding::Fabric(_) => {}
         }
     }
 }
@@ -381,6 +381,7 @@ fn ping() -> Task {
         time_ms: 100,
     };
     Task::Ping(PingTask {
+        provider: None,
         means: PingMeans::Tcp,
         wait: PingWait::Block,
         target: TargetState::Asleep,

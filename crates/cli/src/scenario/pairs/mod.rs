@@ -91,38 +91,7 @@ impl Pairs {
         if self.job.counts.contains(&0) || most == 0 {
             return Err("`counts` are numbers of pairs, one at least".to_owned());
         }
-        for Group { name, pairs } in &self.job.wire {
-            let wire = name.name();
-            if pairs.len() < most {
-                return Err(format!("{most} pairs at once, but {wire} has {}", pairs.len()));
-            }
-            let mut nodes: Vec<&String> = pairs.iter().flatten().collect();
-            nodes.sort_unstable();
-            if let Some(twice) = nodes.windows(2).find(|two| two[0] == two[1]) {
-                return Err(format!("{wire}: {} is twice among the pairs", twice[0]));
-            }
-        }
-        for topology in topologies {
-            let mut fits = false;
-            for group in &self.job.wire {
-                let flows = group.flows(topology)?;
-                fits |= group.fits(topology, &flows);
-                let bounds = bounds::max_min(topology, &flows);
-                if bounds.iter().any(|bound| !(bound.is_finite() && *bound > 0.0)) {
-                    let name = &topology.name;
-                    return Err(format!(
-                        "{name} has no wire with a rate between some of the pairs"
-                    ));
-                }
-            }
-            if !fits {
-                return Err(format!(
-                    "in {} no pairs have the wire they are said to",
-                    topology.name
-                ));
-            }
-        }
-        Ok(())
+        Group::check_all(&self.job.wire, most, topologies)
     }
 
     /// Copies over every topology, by every group of pairs that it has, so many at once.
@@ -151,8 +120,45 @@ impl Pairs {
 }
 
 impl Group {
+    /// Whether `groups` have so many pairs at least, of nodes that are there, each in one pair at
+    /// most, with wires between them that have a rate, and every topology has a group that fits.
+    pub fn check_all(groups: &[Self], most: usize, topologies: &[Topology]) -> Result<(), String> {
+        for Self { name, pairs } in groups {
+            let wire = name.name();
+            if pairs.len() < most {
+                return Err(format!("{most} pairs at once, but {wire} has {}", pairs.len()));
+            }
+            let mut nodes: Vec<&String> = pairs.iter().flatten().collect();
+            nodes.sort_unstable();
+            if let Some(twice) = nodes.windows(2).find(|two| two[0] == two[1]) {
+                return Err(format!("{wire}: {} is twice among the pairs", twice[0]));
+            }
+        }
+        for topology in topologies {
+            let mut fits = false;
+            for group in groups {
+                let flows = group.flows(topology)?;
+                fits |= group.fits(topology, &flows);
+                let bounds = bounds::max_min(topology, &flows);
+                if bounds.iter().any(|bound| !(bound.is_finite() && *bound > 0.0)) {
+                    let name = &topology.name;
+                    return Err(format!(
+                        "{name} has no wire with a rate between some of the pairs"
+                    ));
+                }
+            }
+            if !fits {
+                return Err(format!(
+                    "in {} no pairs have the wire they are said to",
+                    topology.name
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// The pairs in a topology.
-    fn flows(&self, topology: &Topology) -> Result<Vec<(NodeId, NodeId)>, String> {
+    pub fn flows(&self, topology: &Topology) -> Result<Vec<(NodeId, NodeId)>, String> {
         let place = |name: &String| {
             topology.node(name).ok_or_else(|| format!("{} has no node {name}", topology.name))
         };
@@ -160,7 +166,7 @@ impl Group {
     }
 
     /// Whether all of them have the wire in a topology that they are said to have.
-    fn fits(&self, topology: &Topology, flows: &[(NodeId, NodeId)]) -> bool {
+    pub fn fits(&self, topology: &Topology, flows: &[(NodeId, NodeId)]) -> bool {
         flows.iter().all(|&(from, to)| Wire::between(topology, from, to) == self.name)
     }
 }

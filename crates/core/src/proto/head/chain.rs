@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use super::retries::Retry;
 use super::{Head, HeadOrder};
-use crate::plan::{HEAD, NodeId};
+use crate::plan::{HEAD, LaneBlocks, NodeId};
 use crate::proto::message::{LinkSide, Route, ToAgent};
 
 #[derive(Debug, Default)]
 pub(super) struct LaneState {
+    /// What it carries.
+    pub(super) blocks: Option<LaneBlocks>,
     /// As planned.
     pub(super) route: Vec<NodeId>,
     /// Who is still on it.
@@ -61,17 +63,21 @@ impl Head {
         state.chain.remove(place);
         state.epochs.remove(&id);
         state.retries.remove(&id);
-        let near = state.chain[place - 1];
+        let near = place.checked_sub(1).and_then(|before| state.chain.get(before)).copied();
         let far = state.chain.get(place).copied();
         if let Some(far) = far {
             state.next_epoch += 1;
             state.epochs.insert(far, state.next_epoch);
             state.retries.remove(&far);
         }
-        self.send_route(lane, near);
-        if let Some(far) = far {
-            self.send_route(lane, far);
-        }
+        near.into_iter().chain(far).for_each(|end| self.send_route(lane, end));
+    }
+
+    /// The side of the head's own link in a lane: the head begins a lane, or ends it.
+    pub(super) fn own_side(&self, lane: u16) -> LinkSide {
+        let lane = self.lanes.get(usize::from(lane));
+        let ends = lane.is_some_and(|lane| lane.route.first() != Some(&HEAD));
+        if ends { LinkSide::Up } else { LinkSide::Down }
     }
 
     pub(super) fn send_route(&mut self, lane: usize, node: NodeId) {
@@ -86,12 +92,21 @@ impl Head {
     pub(super) fn route_of(&self, lane: usize, node: NodeId) -> Option<Route> {
         let state = &self.lanes[lane];
         let place = state.chain.iter().position(|&other| other == node)?;
-        let upstream = (place > 0).then(|| (state.chain[place - 1], state.epochs[&node]));
-        let downstream = state.chain.get(place + 1).and_then(|&far| {
-            let addresses = self.addresses.get(far.index())?;
+        let address = |node: NodeId| {
+            let addresses = self.addresses.get(node.index())?;
             // More lanes than addresses are spread over those.
             let rail = usize::from(self.rails[lane]).checked_rem(addresses.len())?;
-            Some((far, state.epochs[&far], addresses[rail]))
+            Some(addresses[rail])
+        };
+        let before = place.checked_sub(1).map(|before| state.chain[before]);
+        let upstream = before.and_then(|near| {
+            // The first of a lane has no link that ends there, until the one before it was lost.
+            let epoch = *state.epochs.get(&node)?;
+            Some((near, epoch, (node == HEAD).then(|| address(near)).flatten()))
+        });
+        let downstream = state.chain.get(place + 1).and_then(|&far| {
+            let listens = address(far).filter(|_| far != HEAD);
+            (far == HEAD || listens.is_some()).then(|| (far, state.epochs[&far], listens))
         });
         Some(Route { lane: u16::try_from(lane).ok()?, upstream, downstream })
     }

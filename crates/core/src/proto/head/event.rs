@@ -12,11 +12,15 @@ pub enum HeadEvent {
     Lost(NodeId, String),
     /// The whole source has been read, is unchanged, and has this digest.
     SourceRead([u8; 32]),
+    /// The other end of every node's part is known whole: its digest, by node, the first node's first.
+    PartsKnown(Vec<[u8; 32]>),
+    /// A block came in changed at the head.
+    Bad(u64),
     /// The source can't be read on, or has changed.
     SourceFailed(String),
-    /// The head's own first link broke.
+    /// One of the head's own links broke.
     LinkLost(u16, u32, String),
-    /// A frame came in changed over the head's own first link.
+    /// A frame came in changed over one of the head's own links.
     BadFrame(u16, u32),
     /// The user gave up.
     Interrupted,
@@ -31,7 +35,7 @@ pub enum HeadEvent {
 pub enum HeadOrder {
     /// Send this to a node.
     Send(NodeId, ToAgent),
-    /// The head's own first hop of a lane has changed.
+    /// The head's own hop of a lane has changed.
     Route(Route),
     /// The copy is over: every node has its verdict.
     Finished,

@@ -1,6 +1,7 @@
 //! Changed bytes, and the hop where they were found.
 
 use super::Head;
+use super::chain::LaneState;
 use crate::plan::NodeId;
 use crate::proto::message::LinkSide;
 
@@ -31,8 +32,10 @@ impl Head {
     pub fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (&index, seen) in &self.faults {
-            let lane = usize::try_from(index).unwrap_or(0) % self.lanes.len().max(1);
-            let chain = &self.lanes[lane].route;
+            let carries =
+                |lane: &&LaneState| lane.blocks.is_some_and(|b| b.ordinal(index).is_some());
+            let Some(lane) = self.lanes.iter().find(carries) else { continue };
+            let chain = &lane.route;
             let place = |node: &NodeId| chain.iter().position(|other| other == node);
             let Some(first) = seen.iter().filter_map(place).min() else { continue };
             faults.push(Fault { index, from: chain[first.saturating_sub(1)], to: chain[first] });
@@ -44,6 +47,13 @@ impl Head {
     #[must_use]
     pub fn bad_frames(&self) -> &[BadFrame] {
         &self.bad_frames
+    }
+
+    pub(super) fn changed(&mut self, index: u64, at: NodeId) {
+        let seen = self.faults.entry(index).or_default();
+        if !seen.contains(&at) {
+            seen.push(at);
+        }
     }
 
     pub(super) fn bad_frame(&mut self, by: NodeId, lane: u16, epoch: u32, side: LinkSide) {

@@ -20,7 +20,7 @@ use self::node::Node;
 pub use self::policy::Policy;
 pub use self::verdict::{NodeState, Verdict};
 use super::frame::Copy;
-use super::message::{FromAgent, LinkSide, NodeAddress, Report};
+use super::message::{FromAgent, NodeAddress, Report};
 use crate::plan::{HEAD, NodeId, Plan};
 
 /// One copy.
@@ -34,7 +34,6 @@ pub struct Head {
     addresses: Vec<NodeAddress>,
     rails: Vec<u16>,
     lanes: Vec<LaneState>,
-    root: Option<[u8; 32]>,
     faults: BTreeMap<u64, Vec<NodeId>>,
     bad_frames: Vec<BadFrame>,
     finished: bool,
@@ -59,6 +58,7 @@ impl Head {
             detached: false,
             left: false,
             root: None,
+            wanted: None,
         };
         let mut head = Self {
             copy,
@@ -68,7 +68,6 @@ impl Head {
             addresses,
             rails: plan.lanes.iter().map(|lane| lane.rail).collect(),
             lanes: Vec::new(),
-            root: None,
             faults: BTreeMap::new(),
             bad_frames: Vec::new(),
             finished: false,
@@ -76,6 +75,7 @@ impl Head {
         };
         for lane in &plan.lanes {
             let mut state = LaneState {
+                blocks: Some(lane.blocks),
                 route: lane.route.clone(),
                 chain: lane.route.clone(),
                 ..LaneState::default()
@@ -127,15 +127,17 @@ impl Head {
                 self.message(now, node, message);
             }
             HeadEvent::Lost(node, reason) => self.gone(node, NodeState::Dead(reason)),
-            HeadEvent::SourceRead(root) => {
-                self.root = Some(root);
-                (1..self.nodes.len()).for_each(|at| self.commit(at));
-            }
+            HeadEvent::SourceRead(root) => self.know(&vec![root; self.nodes.len() - 1]),
+            HeadEvent::PartsKnown(roots) => self.know(&roots),
+            HeadEvent::Bad(index) => self.changed(index, HEAD),
             HeadEvent::SourceFailed(reason) => self.give_up(&reason),
             HeadEvent::LinkLost(lane, epoch, reason) => {
-                self.link_lost(now, HEAD, (lane, epoch, LinkSide::Down), reason);
+                let side = self.own_side(lane);
+                self.link_lost(now, HEAD, (lane, epoch, side), reason);
             }
-            HeadEvent::BadFrame(lane, epoch) => self.bad_frame(HEAD, lane, epoch, LinkSide::Down),
+            HeadEvent::BadFrame(lane, epoch) => {
+                self.bad_frame(HEAD, lane, epoch, self.own_side(lane));
+            }
             HeadEvent::Interrupted => self.give_up("interrupted"),
             // Who was silent then may have spoken: nobody is dead because the head was.
             HeadEvent::Slept(ns) => self.nodes.iter_mut().for_each(|node| node.last_seen += ns),
@@ -164,10 +166,7 @@ impl Head {
                 self.link_lost(now, id, (lane, epoch, side), reason);
             }
             FromAgent::Bad(of, index) if of == copy => {
-                let seen = self.faults.entry(index).or_default();
-                if !seen.contains(&id) {
-                    seen.push(id);
-                }
+                self.changed(index, id);
             }
             FromAgent::BadFrame { copy: of, lane, epoch, side } if of == copy => {
                 self.bad_frame(id, lane, epoch, side);
@@ -175,9 +174,10 @@ impl Head {
             FromAgent::Complete(of, root, report) if of == copy => {
                 self.nodes[at].root = Some(root);
                 self.nodes[at].report = report;
-                if self.is_alive(at) && self.nodes[at].state != NodeState::Committed {
+                // Whoever was given up in the meantime stays so.
+                if matches!(self.nodes[at].state, NodeState::Joining | NodeState::Ready) {
                     self.nodes[at].state = NodeState::Complete;
-                    self.commit(at);
+                    self.commit();
                 }
             }
             FromAgent::Committed(of, report) if of == copy && self.is_alive(at) => {
@@ -193,7 +193,11 @@ impl Head {
 
     /// A node's name, as messages say it.
     fn name(&self, id: NodeId) -> &str {
-        if id == HEAD { "the head" } else { &self.names[id.index()] }
+        match self.names[id.index()].as_str() {
+            // Unless another node reads the source for it.
+            "head" if id == HEAD => "the head",
+            name => name,
+        }
     }
 
     fn tick(&mut self, now: u64) {

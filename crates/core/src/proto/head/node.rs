@@ -13,5 +13,8 @@ pub(super) struct Node {
     pub(super) detached: bool,
     /// It is off every chain, and no word from it is waited for.
     pub(super) left: bool,
+    /// The digest of what it holds, once that is all of it.
     pub(super) root: Option<[u8; 32]>,
+    /// The digest of what it must hold, once the other end knows.
+    pub(super) wanted: Option<[u8; 32]>,
 }

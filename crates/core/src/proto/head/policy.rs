@@ -7,6 +7,9 @@ pub struct Policy {
     pub silence_ns: u64,
     /// How many nodes may be told to drop what their disk can't take.
     pub detached_max: usize,
+    /// Every node has a part that no other has: none commits before all can, and with one of them all
+    /// are lost.
+    pub together: bool,
 }
 
 impl Policy {
@@ -14,6 +17,12 @@ impl Policy {
     /// within 2 s; one node in twenty, and at least one, may be detached.
     #[must_use]
     pub fn for_nodes(receivers: usize) -> Self {
-        Self { silence_ns: 1_200_000_000, detached_max: (receivers / 20).max(1) }
+        Self { silence_ns: 1_200_000_000, detached_max: (receivers / 20).max(1), together: false }
+    }
+
+    /// The same for nodes of which none has a substitute. No disk holds anyone else up there.
+    #[must_use]
+    pub fn together(self) -> Self {
+        Self { detached_max: 0, together: true, ..self }
     }
 }

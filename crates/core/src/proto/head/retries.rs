@@ -81,6 +81,13 @@ impl Head {
     /// either may be at fault, or what lies between: the reason names both.
     fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, reason: &str) {
         let (from, to) = (self.name(near), self.name(far));
+        if far == HEAD {
+            let reason = format!(
+                "{to} gave up the link to {from} after {RETRIES} tries: {reason} (both are alive: \
+                 is a firewall between?)"
+            );
+            return self.gone(near, NodeState::Failed(reason));
+        }
         let before = self.lanes[lane].unreached.get(&near).filter(|_| near != HEAD);
         if let Some(&before) = before {
             let before = self.name(before);

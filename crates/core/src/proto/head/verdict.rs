@@ -1,5 +1,6 @@
 //! Where a node stands and how it ends: whole, failed or dead, each with a reason.
 
+use super::node::Node;
 use super::{Head, HeadOrder};
 use crate::plan::NodeId;
 use crate::proto::message::ToAgent;
@@ -44,18 +45,34 @@ impl Head {
         }
     }
 
-    /// Lets a node complete once the whole source has been read and proved unchanged.
-    pub(super) fn commit(&mut self, at: usize) {
-        let (Some(root), Some(theirs)) = (self.root, self.nodes[at].root) else { return };
-        if self.nodes[at].state != NodeState::Complete {
+    /// Learns what each node must hold.
+    pub(super) fn know(&mut self, roots: &[[u8; 32]]) {
+        for (node, root) in self.nodes.iter_mut().skip(1).zip(roots) {
+            node.wanted = Some(*root);
+        }
+        self.commit();
+    }
+
+    /// Lets nodes complete whose part is known and proved unchanged: each by itself, or none before
+    /// all can.
+    pub(super) fn commit(&mut self) {
+        let known = |node: &Node| node.state == NodeState::Complete && node.wanted.is_some();
+        if self.policy.together && !self.nodes.iter().skip(1).all(known) {
             return;
         }
-        let id = NodeId(u32::try_from(at).expect("a plan has fewer nodes"));
-        if root == theirs {
-            self.orders.push_back(HeadOrder::Send(id, ToAgent::Commit(self.copy, root)));
-        } else {
+        let ids = || (1..).map(NodeId);
+        let others =
+            |(id, node): (NodeId, &Node)| (known(node) && node.root != node.wanted).then_some(id);
+        let other: Vec<NodeId> = ids().zip(self.nodes.iter().skip(1)).filter_map(others).collect();
+        for id in other {
             let reason = "its blocks are not those of the source".to_owned();
             self.gone(id, NodeState::Failed(reason));
+        }
+        for (id, node) in ids().zip(self.nodes.iter_mut().skip(1)) {
+            // Once: what was wanted is settled.
+            if let Some(root) = node.wanted.take_if(|_| node.state == NodeState::Complete) {
+                self.orders.push_back(HeadOrder::Send(id, ToAgent::Commit(self.copy, root)));
+            }
         }
     }
 
@@ -66,7 +83,12 @@ impl Head {
             return;
         }
         let alive = !matches!(state, NodeState::Dead(_));
-        if node.state != NodeState::Committed {
+        let committed = node.state == NodeState::Committed;
+        let lost = match &state {
+            NodeState::Failed(reason) | NodeState::Dead(reason) if !committed => reason.clone(),
+            _ => String::new(),
+        };
+        if !committed {
             node.state = state;
             if alive {
                 self.orders.push_back(HeadOrder::Send(id, ToAgent::Close(self.copy)));
@@ -74,6 +96,11 @@ impl Head {
         }
         for lane in 0..self.lanes.len() {
             self.splice(lane, id);
+        }
+        if self.policy.together && !committed {
+            let name = &self.names[id.index()];
+            let reason = format!("a striped file can't do without {name}: {lost}");
+            self.give_up(&reason);
         }
     }
 

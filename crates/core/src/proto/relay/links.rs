@@ -40,7 +40,7 @@ impl Down {
 
 impl Relay {
     pub(super) fn route(&mut self, route: &Route) {
-        let epoch = route.upstream.map(|(_, epoch)| epoch);
+        let epoch = route.upstream.map(|(_, epoch, _)| epoch);
         if self.up.map(|(epoch, _)| epoch) != epoch {
             if matches!(self.up, Some((_, true))) {
                 self.orders.push_back(RelayOrder::CloseUp);

@@ -41,7 +41,7 @@ pub struct Relay {
     blocks: LaneBlocks,
     /// The link from upstream: its epoch, and whether it is open. The head has none.
     up: Option<(u32, bool)>,
-    is_head: bool,
+    is_source: bool,
     /// The place in the lane of the next block that the upstream will send.
     cursor: u64,
     /// The upstream has sent its last block.
@@ -66,13 +66,13 @@ pub struct Relay {
 impl Relay {
     /// The relay of a node in the lane `blocks`.
     #[must_use]
-    pub fn new(blocks: LaneBlocks, is_head: bool) -> Self {
+    pub fn new(blocks: LaneBlocks, is_source: bool) -> Self {
         Self {
             blocks,
             up: None,
-            is_head,
-            cursor: if is_head { blocks.len() } else { 0 },
-            up_ended: is_head,
+            is_source,
+            cursor: if is_source { blocks.len() } else { 0 },
+            up_ended: is_source,
             down: None,
             busy: Busy::No,
             incarnation: 0,

@@ -17,7 +17,7 @@ impl Relay {
     /// over.
     pub(super) fn ask_for_missing(&mut self, sink: &Sink) -> Option<RelayOrder> {
         let open = matches!(self.up, Some((_, true)));
-        if self.is_head || !open || self.asked.len() >= ASKED_MAX || !self.doubts.is_empty() {
+        if self.is_source || !open || self.asked.len() >= ASKED_MAX || !self.doubts.is_empty() {
             return None;
         }
         let wanted = self.down.iter().flat_map(|down| &down.again).copied();

@@ -80,7 +80,7 @@ impl<'a> Mapped<'a> {
     }
 
     /// Gets and puts, in groups.
-    fn reach(&mut self, order: &Order, tally: &mut Tally) -> Result<(), String> {
+    fn reach(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
         let length = words_of(order.size);
         let together = u64::from(self.timed_together(order));
         let depth = u64::from(order.depth);
@@ -89,6 +89,7 @@ impl<'a> Mapped<'a> {
         copy.resize(length, 1);
         let places = self.work().len() / length.max(1);
         let (mut done, mut at) = (0, 0);
+        let begin = clock::now_ns();
         while done < order.count {
             let group = together.min(order.count - done);
             let start = clock::now_ns();
@@ -115,7 +116,7 @@ impl<'a> Mapped<'a> {
             }
         }
         self.copy = copy;
-        Ok(())
+        Ok(clock::now_ns() - begin)
     }
 
     fn slots(&self, order: &Order, answers: bool) -> Slots<'_> {
@@ -126,7 +127,7 @@ impl<'a> Mapped<'a> {
         Slots { words, each, length: words_of(order.size), depth: u64::from(order.depth) }
     }
 
-    fn converse(&mut self, order: &Order, tally: &mut Tally) -> Result<(), String> {
+    fn converse(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
         let mut copy = std::mem::take(&mut self.copy);
         copy.resize(words_of(order.size), 1);
         let (asks, answers) = (self.slots(order, false), self.slots(order, true));
@@ -158,7 +159,7 @@ impl<'a> Mapped<'a> {
         tally.work_ns[0] += (now - start).saturating_sub(waited_ns);
         self.serial += order.count;
         self.copy = copy;
-        Ok(())
+        Ok(now - start)
     }
 }
 
@@ -173,7 +174,7 @@ impl Means for Mapped<'_> {
         }
     }
 
-    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<(), String> {
+    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
         match order.kind {
             Some(PingKind::Msg) | None => self.converse(order, tally),
             Some(PingKind::Get | PingKind::Put) => self.reach(order, tally),

@@ -9,11 +9,12 @@ pub trait Means {
     /// How many operations to time at a time, where one is shorter than the clock can tell.
     fn timed_together(&self, order: &Order) -> u32;
 
-    /// The initiator's side of a round: does its operations and adds them to `tally`.
+    /// The initiator's side of a round: does its operations and adds them to `tally`; the
+    /// nanoseconds that they took.
     ///
     /// # Errors
     /// Why not, in words.
-    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<(), String>;
+    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String>;
 
     /// The target's side; the nanoseconds that it was at work.
     ///

@@ -2,6 +2,7 @@
 //! initiator announces: between rounds it looks at what it knows and whether that is enough.
 
 mod burner;
+mod fabric;
 mod flow;
 mod mapped;
 mod means;
@@ -38,6 +39,7 @@ pub fn take_part(
     let mut means: Box<dyn Means> = match task.means {
         PingMeans::Tcp => Box::new(wire::Wire::new(place, stream, polls)),
         PingMeans::Shm => Box::new(mapped::Mapped::meet(place, task, initiates, stream)?),
+        PingMeans::Fabric => Box::new(fabric::Fabric::meet(place, task, initiates, stream)?),
     };
     if initiates {
         place.found(Finding::Timer(point::timer_ns()));

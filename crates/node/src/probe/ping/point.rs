@@ -14,6 +14,9 @@ use super::tally::Tally;
 /// Operations that nobody counts, before those that are.
 const WARM_UP: u64 = 200;
 
+/// So many of them show how long the others will take.
+const FIRST: u64 = 10;
+
 /// How long a round is to last, about: short enough to stop in time.
 const ROUND_NS: u64 = 50_000_000;
 
@@ -48,19 +51,24 @@ pub fn measure(
     let mut lead = |order: Order, tally: &mut Tally| -> Result<(), String> {
         order.send(stream)?;
         round::await_ready(place, stream)?;
-        let start = clock::now_ns();
-        means.run(&order, tally)?;
-        tally.elapsed_ns += clock::now_ns() - start;
+        tally.elapsed_ns += means.run(&order, tally)?;
         tally.work_ns[1] += round::read_receipt(place, stream)?;
         Ok(())
     };
     let mut warm = Tally::default();
     // Large operations are their own warm-up.
     let warm_up = WARM_UP.min(1 + (4 << 20) / u64::from(point.size.max(1)));
-    lead(order(warm_up, None), &mut warm)?;
-    let mut tally = Tally::default();
     let time_ns = u64::from(point.time_ms) * 1_000_000;
-    let mut each_ns = warm.elapsed_ns / warm_up;
+    let mut each_ns = 0;
+    for count in [warm_up.min(FIRST), warm_up.saturating_sub(FIRST)] {
+        // Slow ones warm up no longer than they are measured.
+        let count = count.min(time_ns / each_ns.max(1));
+        if count > 0 {
+            lead(order(count, None), &mut warm)?;
+            each_ns = warm.elapsed_ns / warm.sojourn.count().max(1);
+        }
+    }
+    let mut tally = Tally::default();
     loop {
         let left_ns = time_ns.saturating_sub(tally.elapsed_ns);
         let fit = match point.rate {

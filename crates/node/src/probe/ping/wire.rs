@@ -32,7 +32,7 @@ impl Means for Wire<'_> {
         1
     }
 
-    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<(), String> {
+    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
         let (ask, answer) = order.bytes();
         let depth = u64::from(order.depth);
         let mut flow = Flow::new(self.place, self.stream, self.polls, Memory::of(ask), true)?;
@@ -67,7 +67,7 @@ impl Means for Wire<'_> {
         tally.writes += flow.writes;
         tally.writing_ns += flow.writing_ns;
         tally.work_ns[0] += flow.work_ns();
-        Ok(())
+        Ok(now - start)
     }
 
     fn serve(&mut self, order: &Order) -> Result<u64, String> {

@@ -1,0 +1,31 @@
+//! What each copy of a round took of disks, network and processors.
+
+use garland_core::analysis::balance::Took;
+use garland_core::proto::NodeUse;
+use garland_node::{Errand, ErrandCourse};
+
+use super::series::Round;
+
+/// What the copies of `round` took, in their order.
+pub fn took(round: &Round) -> Vec<Took> {
+    let course = &round.course;
+    let copies = round.errands.iter().zip(&course.errands);
+    copies.map(|(errand, copy)| one(errand, copy, &course.uses)).collect()
+}
+
+fn one(errand: &Errand, copy: &ErrandCourse, uses: &[(usize, NodeUse)]) -> Took {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let ends = uses.iter().filter(|(node, _)| [errand.from, errand.to].contains(node));
+    let most = |of: fn(&NodeUse) -> u64| {
+        seconds(ends.clone().map(|(_, used)| of(used)).max().unwrap_or(0))
+    };
+    // On its way, and not because its receiver had no room.
+    let sent = copy.lanes.iter().map(|lane| lane.busy_us.saturating_sub(lane.window_limited_us));
+    let sent = sent.max().filter(|_| errand.is_remote()).unwrap_or(0);
+    Took {
+        seconds: seconds(copy.took_ns.unwrap_or(0)),
+        disk: most(|used| used.disk_ns),
+        network: sent as f64 / 1e6,
+        cpu: most(|used| used.awake_ns),
+    }
+}

@@ -1,0 +1,163 @@
+//! The verdict in words, with the figures that it rests on.
+
+use garland_core::analysis::balance::{Balance, Point, Resource, balance};
+
+use super::result::{PointResult, VerdictResult};
+
+/// A gain of less than this share isn't worth its price.
+const GAIN: f64 = 0.05;
+
+/// Where the balance lies, for each size among `points`, of so many pairs.
+pub fn verdicts(points: &[PointResult], pairs: usize) -> Vec<VerdictResult> {
+    points.chunk_by(|one, two| one.text == two.text).map(|one| verdict(one, pairs)).collect()
+}
+
+fn verdict(points: &[PointResult], pairs: usize) -> VerdictResult {
+    let point = |point: &PointResult| Point {
+        remote: point.remote,
+        rate: point.rate,
+        binds: point.binding.resource,
+    };
+    let found = balance(&points.iter().map(point).collect::<Vec<_>>());
+    VerdictResult {
+        size: points.first().map_or(0, |point| point.size),
+        balance: match found {
+            Balance::At(remote) => Some(remote),
+            Balance::AtOnce => Some(0),
+            Balance::Never | Balance::Unknown => None,
+        },
+        text: place(points, pairs, found),
+        upgrades: if found == Balance::Unknown { Vec::new() } else { upgrades(points) },
+    }
+}
+
+/// Which binds where.
+fn place(points: &[PointResult], pairs: usize, found: Balance) -> String {
+    let at = |remote: usize| points.iter().find(|point| point.remote == remote);
+    let last = points.iter().max_by_key(|point| point.remote);
+    let figures = |point: Option<&PointResult>| {
+        point.map(|point| format!("{:.2} MB/s at {}", point.rate / 1e6, point.remote))
+    };
+    match found {
+        Balance::At(remote) => {
+            let binds = at(remote).and_then(|point| point.binding.resource);
+            let name = binds.map_or("something else binds", bind);
+            format!(
+                "up to {remote} of {pairs} copies remote {name} ({}), beyond it the network ({}): the \
+                 balance lies at {remote}",
+                figures(at(remote)).unwrap_or_default(),
+                figures(last).unwrap_or_default(),
+            )
+        }
+        Balance::AtOnce => format!(
+            "the network binds as soon as a copy is remote ({})",
+            [figures(at(0)), figures(at(1).or(last))]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+        Balance::Never => {
+            let used = points.iter().map(|point| point.binding.shares.network).fold(0.0, f64::max);
+            let most = Resource::ALL.into_iter().max_by_key(|&resource| {
+                points.iter().filter(|point| point.binding.resource == Some(resource)).count()
+            });
+            format!(
+                "{} at every number of remote copies ({}); the network is in use for {:.0} % of the \
+                 time at most",
+                bind(most.unwrap_or(Resource::Disk)),
+                figures(last).unwrap_or_default(),
+                used * 100.0
+            )
+        }
+        Balance::Unknown => {
+            let shares = last.map(|point| point.binding.shares).unwrap_or_default();
+            format!(
+                "nothing is in use all the time ({}: disks {:.0} %, network {:.0} %, CPUs {:.0} %): \
+                 copies wait for each other's steps, or for what isn't measured",
+                figures(last).unwrap_or_default(),
+                shares.disk * 100.0,
+                shares.network * 100.0,
+                shares.cpu * 100.0
+            )
+        }
+    }
+}
+
+/// `the disks bind`.
+fn bind(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Disk => "the disks bind",
+        Resource::Network => "the network binds",
+        Resource::Cpu => "the processors bind",
+    }
+}
+
+/// What disks or wires twice as fast would give.
+fn upgrades(points: &[PointResult]) -> Vec<String> {
+    let ends = [points.first(), points.last()].into_iter().flatten();
+    let ends: Vec<&PointResult> = match points.len() {
+        1 => ends.take(1).collect(),
+        _ => ends.collect(),
+    };
+    let gains = |rate: fn(&PointResult) -> f64| {
+        let some = points.iter().any(|point| rate(point) > point.rate * (1.0 + GAIN));
+        let figures =
+            ends.iter().map(|point| format!("{:.2} MB/s at {}", rate(point) / 1e6, point.remote));
+        some.then(|| figures.collect::<Vec<_>>().join(", "))
+    };
+    let line = |what, gains: Option<String>| match gains {
+        Some(gains) => format!("{what} twice as fast would give {gains}"),
+        None => format!("{what} twice as fast would give nothing"),
+    };
+    let (disks, wires) = (gains(|point| point.disk_twice), gains(|point| point.network_twice));
+    vec![line("disks", disks), line("wires", wires)]
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_core::analysis::balance::{Binding, Shares};
+
+    use super::*;
+
+    const D: Option<Resource> = Some(Resource::Disk);
+    const N: Option<Resource> = Some(Resource::Network);
+
+    fn said(points: &[(f64, Option<Resource>)]) -> (Option<usize>, String, String) {
+        let point = |(remote, &(rate, resource)): (usize, &(f64, Option<Resource>))| PointResult {
+            text: "2MB".to_owned(),
+            size: 2_000_000,
+            remote,
+            rate: rate * 1e6,
+            binding: Binding {
+                resource,
+                rival: None,
+                shares: Shares { disk: 0.5, network: 0.25, cpu: 0.125 },
+            },
+            disk_twice: if resource == D { 2e6 * rate } else { 1e6 * rate },
+            network_twice: if resource == N { 2e6 * rate } else { 1e6 * rate },
+            rounds: Vec::new(),
+        };
+        let points: Vec<PointResult> = points.iter().enumerate().map(point).collect();
+        let verdict = verdicts(&points, points.len() - 1).remove(0);
+        (verdict.balance, verdict.text, verdict.upgrades.join("; "))
+    }
+
+    #[test]
+    fn each_verdict_has_its_figures() {
+        let (at, text, upgrades) = said(&[(7.0, D), (7.1, D), (5.0, N)]);
+        assert_eq!(at, Some(1));
+        insta::assert_snapshot!(text, @"up to 1 of 2 copies remote the disks bind (7.10 MB/s at 1), beyond it the network (5.00 MB/s at 2): the balance lies at 1");
+        insta::assert_snapshot!(upgrades, @"disks twice as fast would give 14.00 MB/s at 0, 5.00 MB/s at 2; wires twice as fast would give 7.00 MB/s at 0, 10.00 MB/s at 2");
+        let (at, text, _) = said(&[(7.0, D), (2.0, N)]);
+        assert_eq!(at, Some(0));
+        insta::assert_snapshot!(text, @"the network binds as soon as a copy is remote (7.00 MB/s at 0, 2.00 MB/s at 1)");
+        let (at, text, upgrades) = said(&[(7.0, D), (9.0, D)]);
+        assert_eq!(at, None);
+        insta::assert_snapshot!(text, @"the disks bind at every number of remote copies (9.00 MB/s at 1); the network is in use for 25 % of the time at most");
+        assert!(upgrades.ends_with("wires twice as fast would give nothing"), "{upgrades}");
+        let (_, text, upgrades) = said(&[(7.0, None), (9.0, None)]);
+        insta::assert_snapshot!(text, @"nothing is in use all the time (9.00 MB/s at 1: disks 50 %, network 25 %, CPUs 12 %): copies wait for each other's steps, or for what isn't measured");
+        assert_eq!(upgrades, "");
+    }
+}

@@ -1,0 +1,189 @@
+//! What is to be taken from which nodes, by what they have.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use garland_core::cluster::Node;
+use garland_core::plan::{FoundStripe, Layout, Manifest, Plan, StripeSet, Stripes};
+use garland_core::proto::{Destination, Origin, Policy, Sight};
+use garland_node::{Agent, Ends, Pipeline, Seen};
+
+use super::folder_of;
+use crate::args::Cp;
+use crate::command::cp::block_size;
+use crate::failure::Failure;
+
+/// Bytes that all blocks on their way from nodes may have together in this machine's memory.
+const MEMORY: u64 = 96 << 20;
+
+/// The fewest buffers of a node's lane, and the most that are of use.
+const BUFFERS: std::ops::RangeInclusive<u64> = 3..=24;
+
+/// Where things go on this machine.
+pub struct Here<'a> {
+    /// The path on the nodes, in the system's bytes.
+    pub source: &'a [u8],
+    /// Its last part.
+    name: &'a OsStr,
+    path: &'a Path,
+    /// Each node's file goes to a folder of its own.
+    by_node: bool,
+}
+
+/// One copy from one node, or from all that have stripes of one file.
+pub struct Take {
+    /// What is to happen.
+    pub plan: Plan,
+    /// The agents in the plan's order; or why its only node can't give anything.
+    pub agents: Result<Vec<Result<Agent, String>>, String>,
+    /// The two ends.
+    pub ends: Ends,
+    /// How the nodes' files are stripes of one.
+    pub stripes: Option<Stripes>,
+    /// What may be under way.
+    pub pipeline: Pipeline,
+    /// What the head may decide.
+    pub policy: Policy,
+}
+
+impl<'a> Here<'a> {
+    /// Puts what `nodes` have at `source` to `path`.
+    pub fn new(path: &'a Path, source: &'a Path, nodes: &[Node]) -> Result<Self, Failure> {
+        let name = source.file_name().filter(|_| !source.as_os_str().as_bytes().ends_with(b"/"));
+        let name = name.ok_or_else(|| {
+            Failure::usage(format!("{} names no file", source.display()))
+                .hint("folders come with `-r` in a later release; until then: tar")
+        })?;
+        Ok(Self { source: source.as_os_str().as_bytes(), name, path, by_node: nodes.len() > 1 })
+    }
+
+    /// Where one file goes, with its source's mode and, if asked for, time.
+    fn file(&self, cp: &Cp, node: Option<&Node>, mode: u32, modified: (i64, u32)) -> Destination {
+        let path = self.path.as_os_str().as_bytes();
+        if path == b"/dev/null" {
+            return Destination::Null;
+        }
+        let path = match node.filter(|_| self.by_node) {
+            Some(node) => {
+                let folder = self.path.join(folder_of(node));
+                [folder.as_os_str().as_bytes(), b"/"].concat()
+            }
+            None => path.to_vec(),
+        };
+        Destination::File {
+            path,
+            name: self.name.as_bytes().to_vec(),
+            mode,
+            times: cp.preserve.then_some(modified),
+            fsync: !cp.no_fsync,
+        }
+    }
+}
+
+/// Every node's file: a copy for each, so that none waits for another.
+pub fn files(
+    cp: &Cp,
+    here: &Here<'_>,
+    nodes: &[Node],
+    seen: Vec<Seen>,
+) -> Result<Vec<Take>, Failure> {
+    let block = block_size(cp)?;
+    let count = nodes.len() as u64;
+    let take = |(node, seen): (&Node, Seen)| {
+        let (length, modified, mode, agents) = match seen {
+            Ok((agent, sights)) => match sights.first() {
+                Some(Sight { length: Some(length), modified, mode, .. }) => {
+                    (*length, *modified, *mode, Ok(vec![Ok(agent)]))
+                }
+                _ => (0, (0, 0), 0, Err("its agent saw no file and no fault".to_owned())),
+            },
+            Err(reason) => (0, (0, 0), 0, Err(reason)),
+        };
+        let layout = match block {
+            None => Layout::fitting(length),
+            Some(block) => Layout::new(length, block).map_err(Failure::usage)?,
+        };
+        let rails = u16::try_from(node.addresses.len().max(1)).unwrap_or(1);
+        let rails = cp.rails.unwrap_or(rails);
+        let names = [node.name.clone()];
+        let plan = Plan::broadcast(layout, &names, rails).map_err(Failure::usage)?;
+        let fitting = MEMORY / count / u64::from(layout.block_size) / u64::from(rails);
+        let fitting = u16::try_from(fitting.clamp(*BUFFERS.start(), *BUFFERS.end())).ok();
+        let origins = vec![Origin { path: here.source.to_vec(), length, modified }];
+        let destination = here.file(cp, Some(node), mode, modified);
+        Ok(Take {
+            plan: plan.reversed(),
+            agents,
+            ends: Ends::In { origins, destination, digests: Vec::new() },
+            stripes: None,
+            pipeline: Pipeline { buffers: cp.buffers.or(fitting), cut: None },
+            policy: Policy::for_nodes(1),
+        })
+    };
+    nodes.iter().zip(seen).map(take).collect()
+}
+
+/// The stripes of one file: one copy from all nodes that have any.
+pub fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Take, Failure> {
+    if cp.block_size.is_some() {
+        return Err(Failure::usage("stripes are read in the blocks that they were written in")
+            .hint("leave --block-size out; the manifest says what it was"));
+    }
+    let (mut found, mut places, mut unseen) = (Vec::new(), Vec::new(), Vec::new());
+    let mut agents: Vec<Option<Agent>> = Vec::new();
+    for (place, (node, seen)) in nodes.iter().zip(seen).enumerate() {
+        let (agent, sights) = match seen {
+            Ok((agent, sights)) => (Some(agent), sights),
+            Err(reason) => {
+                unseen.push(format!("{}: {reason}", node.name));
+                (None, Vec::new())
+            }
+        };
+        agents.push(agent);
+        for sight in sights {
+            found.push(FoundStripe {
+                node: node.name.clone(),
+                suffix: String::from_utf8_lossy(&sight.suffix).into_owned(),
+                length: sight.length,
+                text: String::from_utf8_lossy(&sight.manifest).into_owned(),
+            });
+            places.push((place, sight));
+        }
+    }
+    let shown = OsStr::from_bytes(here.source).to_string_lossy();
+    let set = StripeSet::assemble(&found).map_err(|error| {
+        let failure = Failure::nothing(format!("{shown}: {error}"));
+        unseen.iter().fold(failure, |failure, node| failure.hint(node))
+    })?;
+    let Manifest { stripes, layout, mode, modified, servers, .. } = set.manifest;
+    let (mut names, mut origins, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
+    for place in set.stripes {
+        let (node, sight) = &places[place];
+        let agent = agents[*node].take();
+        let Some(agent) = agent else {
+            let name = &nodes[*node].name;
+            return Err(Failure::nothing(format!(
+                "{shown}: {name} has more than one of its stripes"
+            ))
+            .hint("a node gives one stripe; move one of them, with its manifest, elsewhere"));
+        };
+        names.push(nodes[*node].name.clone());
+        let length = sight.length.unwrap_or(0);
+        origins.push(Origin { path: here.source.to_vec(), length, modified: sight.modified });
+        chosen.push(Ok(agent));
+    }
+    let rails = cp.rails.unwrap_or(1);
+    let plan = Plan::striped(layout, stripes, &names, rails).map_err(Failure::usage)?;
+    let digests = servers.iter().map(|server| server.digest).collect();
+    let destination = here.file(cp, None, mode, modified);
+    let policy = Policy::for_nodes(names.len()).together();
+    Ok(Take {
+        plan: plan.reversed(),
+        agents: Ok(chosen),
+        ends: Ends::In { origins, destination, digests },
+        stripes: Some(stripes),
+        pipeline: Pipeline { buffers: cp.buffers, cut: None },
+        policy,
+    })
+}

@@ -1,0 +1,116 @@
+//! What a result says of the fabric that it goes by.
+
+use std::fmt;
+
+use garland_core::proto::{FabricWay, PingKind, PingTask, PingWait, TargetState};
+use garland_core::units::bytes;
+use serde::Serialize;
+
+/// The provider, and what it can do.
+#[derive(Clone, Debug, Serialize)]
+pub struct FabricResult {
+    pub provider: String,
+    /// libfabric's name of the first node's NIC.
+    pub domain: String,
+    /// Its version.
+    pub libfabric: String,
+    /// Whether the first node and the other sleep while they wait.
+    pub sleeps: bool,
+    pub target_sleeps: bool,
+    /// Whether a put ends when its bytes are in the other node's memory.
+    pub acknowledged: bool,
+    /// What was tried with the target's CPU at rest.
+    pub tries: Vec<Try>,
+}
+
+/// Whether gets or puts of a size ended while the target's CPU did nothing for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Try {
+    pub size: u32,
+    pub one_sided: bool,
+}
+
+impl From<FabricWay> for FabricResult {
+    fn from(way: FabricWay) -> Self {
+        let (major, minor) = way.library;
+        let one = |(size, one_sided)| Try { size, one_sided };
+        Self {
+            provider: way.provider,
+            domain: way.domain,
+            libfabric: format!("{major}.{minor}"),
+            sleeps: way.sleeps.0,
+            target_sleeps: way.sleeps.1,
+            acknowledged: way.delivers,
+            tries: way.one_sided.into_iter().map(one).collect(),
+        }
+    }
+}
+
+impl FabricResult {
+    /// Whether the target's CPU serves gets and puts of any size that was tried.
+    pub fn is_emulated(&self) -> bool {
+        self.tries.iter().any(|a_try| !a_try.one_sided)
+    }
+
+    /// Where it isn't what was asked for.
+    pub fn warnings(&self, task: &PingTask) -> Vec<String> {
+        let name = &self.provider;
+        let mut warnings = Vec::new();
+        if task.wait == PingWait::Block && !self.sleeps {
+            warnings.push(format!("provider {name} can't sleep: the first node polls"));
+        }
+        if task.target != TargetState::Idle && !self.target_sleeps {
+            warnings.push(format!("provider {name} can't sleep: the target polls"));
+        }
+        let puts = task.points.iter().any(|point| point.kind == PingKind::Put);
+        if puts && !self.acknowledged {
+            let rule = "a put ends when it is sent";
+            warnings.push(format!("provider {name} doesn't acknowledge: {rule}"));
+        }
+        warnings
+    }
+}
+
+impl fmt::Display for FabricResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of libfabric {}", self.provider, self.libfabric)?;
+        let say = |one_sided| match one_sided {
+            true => "one-sided: the other CPU has no part",
+            false => "emulated: the other CPU serves it",
+        };
+        match self.tries[..] {
+            [] => Ok(()),
+            [first, last] if first.one_sided != last.one_sided => {
+                let size = |a_try: Try| bytes::format(u64::from(a_try.size));
+                let (one, other) = (say(first.one_sided), say(last.one_sided));
+                write!(f, " ({} {one}; {} {other})", size(first), size(last))
+            }
+            [first, ..] => write!(f, " ({})", say(first.one_sided)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_tried_is_told() {
+        let way = |one_sided| FabricWay {
+            provider: "shm".to_owned(),
+            domain: "shm".to_owned(),
+            library: (1, 17),
+            sleeps: (false, false),
+            delivers: false,
+            one_sided,
+        };
+        let said = |tries| FabricResult::from(way(tries)).to_string();
+        assert_eq!(said(vec![]), "shm of libfabric 1.17");
+        assert!(
+            said(vec![(8, true), (64, true)]).ends_with("(one-sided: the other CPU has no part)")
+        );
+        let both = said(vec![(8, false), (4096, true)]);
+        assert!(both.contains("8 B emulated") && both.contains("4.00 KiB one-sided"), "{both}");
+        assert!(FabricResult::from(way(vec![(8, false), (64, true)])).is_emulated());
+    }
+}

@@ -1,0 +1,156 @@
+//! Files that are gathered from nodes.
+
+use std::fs;
+use std::time::Duration;
+
+use garland_testkit::{Scratch, Wire, random_file, until};
+
+use crate::{garland, json, names_in, source, verdict};
+
+/// A file of `length` bytes under the path `log/x` of each of `nodes` nodes, each its own.
+fn logs(scratch: &Scratch, nodes: u64, length: u64) {
+    for number in 1..=nodes {
+        let folder = scratch.root(&format!("local{number}")).join("log");
+        fs::create_dir_all(&folder).expect("it can be made");
+        random_file(&folder.join("x"), length + number, number);
+    }
+}
+
+#[track_caller]
+fn assert_gathered(scratch: &Scratch, number: u64, path: &str) {
+    let wanted = fs::read(scratch.root(&format!("local{number}")).join("log/x")).expect("a log");
+    let got = fs::read(scratch.path(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    // Not assert_eq: nobody wants to see the bytes.
+    assert!(got == wanted, "{path} differs");
+}
+
+#[test]
+fn every_nodes_file_goes_to_a_folder_of_its_own() {
+    let scratch = Scratch::new("gather");
+    logs(&scratch, 3, 300_000);
+    let garland = garland(&scratch);
+    let result = json(&garland.cp(&["--json", "-p", "local[1-3]:/log/x", "all"]).with_code(0));
+    assert_eq!(result["bytes"], 900_006);
+    for number in 1..=3 {
+        assert_gathered(&scratch, number, &format!("all/local{number}/x"));
+        let node = format!("local{number}");
+        assert_eq!(verdict(&result, &node), ("ok", ""));
+        let time = |path: std::path::PathBuf| fs::metadata(path).and_then(|at| at.modified()).ok();
+        let there = time(scratch.root(&node).join("log/x"));
+        assert_eq!(time(scratch.path(format!("all/{node}/x"))), there, "as -p says");
+    }
+    let again = garland.cp(&["--clear", "--block-size", "8KiB", "local[1-3]:log/x", "all/"]);
+    let said = again.with_code(0);
+    assert!(said.out.starts_with("878.91 KiB from 3 of 3 nodes in "), "{}", said.out);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn one_nodes_file_goes_where_it_is_told() {
+    let scratch = Scratch::new("gather-one");
+    logs(&scratch, 1, 100_000);
+    let garland = garland(&scratch);
+    let _ = garland.cp(&["local1:/log/x", "here"]).with_code(0);
+    assert_gathered(&scratch, 1, "here");
+    fs::create_dir(scratch.path("folder")).expect("it can be made");
+    let _ = garland.cp(&["local1:/log/x", "folder"]).with_code(0);
+    assert_gathered(&scratch, 1, "folder/x");
+    let _ = garland.cp(&["local1:/log/x", "."]).with_code(0);
+    assert_gathered(&scratch, 1, "x");
+    let said = garland.cp(&["--dry-run", "local1:/log/x", "nowhere"]).with_code(0);
+    assert!(said.out.ends_with("  local1 -> head\n"), "{}", said.out);
+    assert!(!scratch.path("nowhere").exists());
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_node_without_the_file_fails_alone() {
+    let scratch = Scratch::new("gather-missing");
+    logs(&scratch, 2, 10);
+    fs::create_dir_all(scratch.root("local4").join("log/x")).expect("it can be made");
+    let garland = garland(&scratch);
+    let result = json(&garland.cp(&["--json", "local[1-4]:/log/x", "all"]).with_code(1));
+    let none = "opening /log/x: no such file or directory";
+    assert_eq!(verdict(&result, "local3"), ("failed", none));
+    let folder = "/log/x is a folder, and only plain files can be copied so far";
+    assert_eq!(verdict(&result, "local4"), ("failed", folder));
+    assert_gathered(&scratch, 1, "all/local1/x");
+    assert!(!scratch.path("all/local3").exists());
+    let enough = ["--min-ok", "2", "local[1-4]:/log/x", "all"];
+    let _ = garland.cp(&enough).with_code(0);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_node_that_is_killed_costs_only_its_own_file() {
+    let scratch = Scratch::new("gather-kill");
+    logs(&scratch, 3, 8 << 20);
+    let garland = garland(&scratch).over(Wire::slow(100));
+    let copy = garland.start_cp(&["--json", "local[1-3]:/log/x", "all"]);
+    until("the files to come", || scratch.partial_files().len() == 3);
+    garland.agent("local2").kill();
+    let result = json(&copy.end().with_code(1));
+    assert_eq!(verdict(&result, "local2").0, "dead", "{result}");
+    for number in [1, 3] {
+        assert_gathered(&scratch, number, &format!("all/local{number}/x"));
+    }
+    assert!(!scratch.path("all/local2/x").exists());
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn an_interrupt_ends_all_of_them() {
+    let scratch = Scratch::new("gather-interrupt");
+    logs(&scratch, 3, 16 << 20);
+    let garland = garland(&scratch).over(Wire::slow(100));
+    let copy = garland.start_cp(&["--json", "local[1-3]:/log/x", "all"]);
+    until("the files to come", || scratch.partial_files().len() == 3);
+    copy.process().interrupt();
+    let result = json(&copy.end().with_code(130));
+    assert_eq!(result["interrupted"], true);
+    for number in 1..=3 {
+        assert_eq!(verdict(&result, &format!("local{number}")), ("failed", "interrupted"));
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn what_changes_while_it_is_given_is_not_kept() {
+    let scratch = Scratch::new("gather-changed");
+    logs(&scratch, 1, 8 << 20);
+    let garland = garland(&scratch).over(Wire::slow(100));
+    let copy = garland.start_cp(&["--json", "local1:/log/x", "here"]);
+    until("the file to come", || scratch.partial_files().len() == 1);
+    std::thread::sleep(Duration::from_millis(20));
+    let path = scratch.root("local1").join("log/x");
+    let mut bytes = fs::read(&path).expect("a log");
+    *bytes.last_mut().expect("it has bytes") ^= 1;
+    fs::write(&path, bytes).expect("it can be written");
+    let result = json(&copy.end().with_code(3));
+    let (said, reason) = verdict(&result, "local1");
+    assert_eq!(said, "failed");
+    assert!(reason.contains("changed"), "{reason}");
+    assert!(!scratch.path("here").exists());
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn ends_that_cannot_be_are_refused() {
+    let scratch = Scratch::new("gather-refused");
+    let _ = source(&scratch, 10);
+    let refused = |words: &[&str]| garland(&scratch).cp(words).with_code(2).err;
+    insta::assert_snapshot!(refused(&["local1:/x", "local2:/x"]), @r"
+    error: one end of a copy must be a path of this machine
+    hint: for a file of this machine named local2:/x say ./local2:/x
+    ");
+    insta::assert_snapshot!(refused(&["local[1-2]:/log/", "all"]), @r"
+    error: /log/ names no file
+    hint: folders come with `-r` in a later release; until then: tar
+    ");
+    insta::assert_snapshot!(refused(&["local1:/x", "-"]), @r"
+    error: what comes from nodes goes to files
+    hint: for the bytes of one small file: garland exec NODE -- cat PATH
+    ");
+    assert_eq!(names_in(&scratch, "local1", ""), Vec::<String>::new());
+    scratch.assert_nothing_left();
+}

@@ -1,0 +1,85 @@
+//! Where the balance lies: up to how many remote copies the network costs nothing.
+
+use super::Resource;
+
+/// What so many remote copies gave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// How many of the copies went over the network.
+    pub remote: usize,
+    /// Bytes per second of all copies.
+    pub rate: f64,
+    /// What binds.
+    pub binds: Option<Resource>,
+}
+
+/// Where the balance between disks and network lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Balance {
+    /// Up to so many remote copies something else binds, and the network beyond.
+    At(usize),
+    /// The network binds as soon as a copy is remote.
+    AtOnce,
+    /// It never binds: there is room in it.
+    Never,
+    /// Nothing says: no copy was remote, or nothing was in use all the time.
+    Unknown,
+}
+
+/// Where the balance lies by `points`, which are in the order of their remote copies.
+#[must_use]
+pub fn balance(points: &[Point]) -> Balance {
+    let is_network = |point: &Point| point.binds == Some(Resource::Network);
+    let remote = || points.iter().filter(|point| point.remote > 0);
+    // What binds for good: one point may be noise.
+    let free = remote().filter(|point| !is_network(point)).map(|point| point.remote).max();
+    let bound = remote().filter(|point| is_network(point)).map(|point| point.remote);
+    let first = bound.clone().find(|&at| free.is_none_or(|free| at > free));
+    match (free, first.or_else(|| bound.min())) {
+        (None, None) => Balance::Unknown,
+        (None, Some(_)) => Balance::AtOnce,
+        (Some(_), None) if remote().all(|point| point.binds.is_none()) => Balance::Unknown,
+        (Some(_), None) => Balance::Never,
+        (Some(_), Some(first)) => {
+            let before = points.iter().filter(|point| point.remote < first);
+            match before.map(|point| point.remote).max() {
+                None | Some(0) => Balance::AtOnce,
+                Some(last) => Balance::At(last),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(binds: &[Option<Resource>]) -> Vec<Point> {
+        let point = |(remote, &binds)| Point { remote, rate: 1.0, binds };
+        binds.iter().enumerate().map(point).collect()
+    }
+
+    const D: Option<Resource> = Some(Resource::Disk);
+    const N: Option<Resource> = Some(Resource::Network);
+
+    #[test]
+    fn it_lies_where_the_network_begins_to_bind() {
+        assert_eq!(balance(&points(&[D, D, N, N])), Balance::At(1));
+        assert_eq!(balance(&points(&[D, D, D, N])), Balance::At(2));
+        assert_eq!(balance(&points(&[D, N, N, N])), Balance::AtOnce);
+        assert_eq!(balance(&points(&[D, D, None, D])), Balance::Never);
+    }
+
+    #[test]
+    fn what_nothing_proves_is_unknown() {
+        assert_eq!(balance(&points(&[])), Balance::Unknown);
+        assert_eq!(balance(&points(&[D])), Balance::Unknown);
+        assert_eq!(balance(&points(&[D, None, None])), Balance::Unknown);
+    }
+
+    #[test]
+    fn one_point_of_noise_does_not_move_it() {
+        assert_eq!(balance(&points(&[D, N, D, D, N, N])), Balance::At(3));
+        assert_eq!(balance(&points(&[D, D, N, N, None])), Balance::At(1));
+    }
+}

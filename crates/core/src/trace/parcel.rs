@@ -1,0 +1,101 @@
+//! A trace on its way to the head: in parcels that fit a control message. A span's times stand there
+//! as differences, which postcard writes in two or three bytes each instead of nine.
+
+use serde::Deserialize;
+
+use super::file::Origin;
+use super::record::{Record, Span};
+
+/// The most bytes of a parcel.
+pub const PARCEL_MAX: usize = 48 << 10;
+
+/// Part of a trace.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Parcel {
+    /// Whose it is.
+    pub origin: Origin,
+    /// The next of its records.
+    pub records: Vec<Record>,
+}
+
+/// A trace's parcels, of at most `most` bytes each if that is room for the origin and one record;
+/// one at least.
+///
+/// # Panics
+/// Never: these types always have bytes.
+#[must_use]
+pub fn parcels(origin: &Origin, records: &[Record], most: usize) -> Vec<Vec<u8>> {
+    /// What the number of records takes, at most.
+    const COUNT: usize = 5;
+    let opening = postcard::to_stdvec(origin).expect("an origin is plain");
+    let room = most.saturating_sub(opening.len() + COUNT);
+    let mut parcels = Vec::new();
+    let (mut body, mut count, mut last_ns) = (Vec::new(), 0_u32, 0);
+    for record in records {
+        let mut line = line(record, last_ns);
+        if count > 0 && body.len() + line.len() > room {
+            parcels.push(close(&opening, count, &body));
+            (body, count) = (Vec::new(), 0);
+            line = self::line(record, 0);
+        }
+        last_ns = span_begin(record).unwrap_or(if count == 0 { 0 } else { last_ns });
+        body.extend(line);
+        count += 1;
+    }
+    parcels.push(close(&opening, count, &body));
+    parcels
+}
+
+fn line(record: &Record, last_ns: u64) -> Vec<u8> {
+    postcard::to_stdvec(&relative(*record, last_ns)).expect("a record is plain")
+}
+
+fn close(opening: &[u8], count: u32, body: &[u8]) -> Vec<u8> {
+    let count = postcard::to_stdvec(&count).expect("a number is plain");
+    [opening, &count, body].concat()
+}
+
+fn span_begin(record: &Record) -> Option<u64> {
+    match record {
+        Record::Span(span) => Some(span.begin_ns),
+        _ => None,
+    }
+}
+
+/// A span's begin after the last one's, its end after its begin, its idle time instead of its busy
+/// time.
+fn relative(record: Record, last_ns: u64) -> Record {
+    let Record::Span(span) = record else { return record };
+    let took = span.end_ns.wrapping_sub(span.begin_ns);
+    Record::Span(Span {
+        begin_ns: span.begin_ns.wrapping_sub(last_ns),
+        end_ns: took,
+        busy_ns: took.wrapping_sub(span.busy_ns),
+        ..span
+    })
+}
+
+fn absolute(record: Record, last_ns: u64) -> Record {
+    let Record::Span(span) = record else { return record };
+    let (begin_ns, took) = (span.begin_ns.wrapping_add(last_ns), span.end_ns);
+    Record::Span(Span {
+        begin_ns,
+        end_ns: begin_ns.wrapping_add(took),
+        busy_ns: took.wrapping_sub(span.busy_ns),
+        ..span
+    })
+}
+
+impl Parcel {
+    /// Reads a parcel; `None` when the bytes are none, or say what can't be.
+    #[must_use]
+    pub fn open(bytes: &[u8]) -> Option<Self> {
+        let mut parcel: Self = postcard::from_bytes(bytes).ok()?;
+        let mut last_ns = 0;
+        for record in &mut parcel.records {
+            *record = absolute(*record, last_ns);
+            last_ns = span_begin(record).unwrap_or(last_ns);
+        }
+        parcel.records.iter().all(Record::is_sound).then_some(parcel)
+    }
+}

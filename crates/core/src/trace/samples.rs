@@ -1,0 +1,69 @@
+use super::record::Record;
+
+/// Samples of counters, taken in rounds. When their room is full every second round goes: counters
+/// only grow, so nothing is lost but the finest resolution.
+#[derive(Clone, Debug)]
+pub struct Samples {
+    rows: Vec<(u64, Record)>,
+    room: usize,
+    /// The rounds so far.
+    rounds: u64,
+    /// Only rounds that are multiples of it are kept.
+    stride: u64,
+}
+
+impl Samples {
+    /// No samples yet, and room for so many.
+    #[must_use]
+    pub fn new(room: usize) -> Self {
+        Self { rows: Vec::new(), room: room.max(1), rounds: 0, stride: 1 }
+    }
+
+    /// Begins a round; whether it is one that is kept.
+    pub fn begin(&mut self) -> bool {
+        self.rounds += 1;
+        (self.rounds - 1).is_multiple_of(self.stride)
+    }
+
+    /// Notes a sample of the present round.
+    pub fn push(&mut self, record: Record) {
+        while self.rows.len() >= self.room && self.stride <= self.rounds {
+            self.stride *= 2;
+            let stride = self.stride;
+            self.rows.retain(|(round, _)| (round - 1).is_multiple_of(stride));
+        }
+        if self.rows.len() < self.room {
+            self.rows.push((self.rounds.max(1), record));
+        }
+    }
+
+    /// The samples, in the order of their coming.
+    pub fn into_records(self) -> impl Iterator<Item = Record> {
+        self.rows.into_iter().map(|(_, record)| record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{Stage, Thread};
+
+    #[test]
+    fn room_is_kept_by_every_second_round() {
+        let mut samples = Samples::new(16);
+        for at_ns in 0..1000 {
+            if samples.begin() {
+                for thread in 0..2 {
+                    let (what, running_ns, waiting_ns) = (Stage::Read, 0, 0);
+                    let thread = Thread { thread, what, at_ns, running_ns, waiting_ns };
+                    samples.push(Record::Thread(thread));
+                }
+            }
+            assert!(samples.rows.len() <= 16);
+        }
+        let at: Vec<u64> = samples.into_records().filter_map(|record| record.at_ns()).collect();
+        assert!(at.len() > 8 && at.is_sorted(), "{at:?}");
+        assert_eq!(at[0], 0, "the first round stays");
+        assert!(at.last() > Some(&700), "{at:?}");
+    }
+}

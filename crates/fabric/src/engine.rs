@@ -1,0 +1,145 @@
+//! How a round waits: looking again and again, or asleep, until something is done or due.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use garland_sys::clock;
+
+use super::port::{Done, Port};
+
+/// How long operations may be under way without any of them ending.
+const SILENCE_NS: u64 = 8_000_000_000;
+
+/// After so many looks in vain the thread lets others have its CPU for a moment: one that this
+/// waits for may need it.
+const PATIENT_LOOKS: u32 = 1000;
+
+/// The longest sleep: after it, whether the agent is still there is looked at.
+const NAP: Duration = Duration::from_millis(100);
+
+/// What ends a wait besides something that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// Nothing.
+    Done,
+    /// This time: the next operation is to begin then.
+    Due(u64),
+    /// One look: there was no room to begin an operation, and now there may be.
+    Room,
+}
+
+/// A round's port, and what waiting has come to.
+pub struct Engine<'p, 'l> {
+    /// The port.
+    pub port: &'p mut Port<'l>,
+    /// What the last wait has seen done.
+    pub done: Vec<Done>,
+    over: &'p AtomicBool,
+    sleeps: bool,
+    heard_ns: u64,
+    idle_ns: u64,
+    start_ns: u64,
+    start_cpu_ns: u64,
+}
+
+impl<'p, 'l> Engine<'p, 'l> {
+    /// For a round that begins now, and ends early when `over` is set.
+    pub fn new(port: &'p mut Port<'l>, over: &'p AtomicBool) -> Self {
+        let now = clock::now_ns();
+        Self {
+            sleeps: port.sleeps(),
+            port,
+            done: Vec::new(),
+            over,
+            heard_ns: now,
+            idle_ns: 0,
+            start_ns: now,
+            start_cpu_ns: clock::thread_cpu_ns(),
+        }
+    }
+
+    /// Waits from `now`, a time by a clock just read. With `busy`, something is under way, and must
+    /// end in time. The time afterwards.
+    pub fn wait(&mut self, now: u64, until: Until, busy: bool) -> Result<u64, String> {
+        self.done.clear();
+        if self.sleeps && until != Until::Room {
+            self.doze(until, busy)
+        } else {
+            self.poll(now, until, busy)
+        }
+    }
+
+    fn poll(&mut self, since: u64, until: Until, busy: bool) -> Result<u64, String> {
+        for looks in 1_u32.. {
+            self.port.look(&mut self.done)?;
+            if !self.done.is_empty() {
+                break;
+            }
+            let now = match until {
+                Until::Due(due) => {
+                    let now = clock::now_ns();
+                    if now >= due {
+                        self.idle_ns += now - since;
+                        return Ok(now);
+                    }
+                    now
+                }
+                Until::Done if looks < PATIENT_LOOKS => {
+                    std::hint::spin_loop();
+                    continue;
+                }
+                Until::Done | Until::Room => clock::now_ns(),
+            };
+            self.check(now, busy || until == Until::Room)?;
+            if until == Until::Room {
+                return Ok(now);
+            }
+            if looks > PATIENT_LOOKS {
+                std::thread::yield_now();
+            }
+        }
+        let now = clock::now_ns();
+        self.idle_ns += now.saturating_sub(since);
+        self.heard_ns = now;
+        Ok(now)
+    }
+
+    fn doze(&mut self, until: Until, busy: bool) -> Result<u64, String> {
+        loop {
+            let time = match until {
+                Until::Due(due) => clock::until(due).min(NAP),
+                Until::Done | Until::Room => NAP,
+            };
+            self.port.sleep(&mut self.done, time)?;
+            let now = clock::now_ns();
+            if !self.done.is_empty() {
+                self.heard_ns = now;
+                return Ok(now);
+            }
+            if matches!(until, Until::Due(due) if now >= due) {
+                return Ok(now);
+            }
+            self.check(now, busy)?;
+        }
+    }
+
+    fn check(&self, now: u64, busy: bool) -> Result<(), String> {
+        if self.over.load(Ordering::Relaxed) {
+            return Err("the agent is gone".to_owned());
+        }
+        if busy && now.saturating_sub(self.heard_ns) > SILENCE_NS {
+            let seconds = SILENCE_NS / 1_000_000_000;
+            return Err(format!("libfabric: no sign of the other node for {seconds} s"));
+        }
+        Ok(())
+    }
+
+    /// Nanoseconds that this side was at work since its beginning: its CPU time, or all but the
+    /// time in which it polled in vain.
+    pub fn work_ns(&self) -> u64 {
+        match self.sleeps {
+            true => clock::thread_cpu_ns() - self.start_cpu_ns,
+            false => (clock::now_ns() - self.start_ns).saturating_sub(self.idle_ns),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The helper's life: it reads orders, obeys them one by one, and ends when its agent does.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use garland_sys::clock;
+
+use super::engine::{Engine, Until};
+use super::library::Library;
+use super::port::{Done, Port};
+use super::provider;
+use super::rounds;
+use super::words::{self, Answer, ORDER_MAX, Order, PREFIX, Round, SAMPLES_MAX, VERSION};
+
+/// How long the helper may take to end once its agent is gone.
+const LAST: Duration = Duration::from_secs(2);
+
+/// The helper's `main`.
+#[must_use]
+pub fn run() -> ExitCode {
+    if io::stdin().is_terminal() || std::env::args_os().len() > 1 {
+        return introduce();
+    }
+    let Ok(output) = keep_output() else { return ExitCode::FAILURE };
+    let over = Arc::new(AtomicBool::new(false));
+    // One order at a time is under way; more than one waiting is against the rules.
+    let (sender, orders) = sync_channel(1);
+    let told = Arc::clone(&over);
+    std::thread::spawn(move || listen(sender, &told));
+    match obey(output, &orders, &over) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The agent is gone: there is nobody to tell.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// To people: what this is, and what it finds.
+fn introduce() -> ExitCode {
+    println!("garland-fabric {}: started by garland's agents", env!("CARGO_PKG_VERSION"));
+    let found = Library::load().and_then(|library| {
+        let (major, minor) = library.version();
+        let names = provider::names(&library, None)?;
+        Ok(format!("libfabric {major}.{minor}; providers: {}", names.join(", ")))
+    });
+    match found {
+        Ok(found) => {
+            println!("{found}");
+            ExitCode::SUCCESS
+        }
+        Err(reason) => {
+            eprintln!("{reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The standard output, for answers alone: what libraries print goes to the standard error.
+fn keep_output() -> io::Result<File> {
+    let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
+    rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
+    Ok(output.into())
+}
+
+/// Passes orders on until there are no more, and sees to it that the helper ends then.
+fn listen(orders: SyncSender<Order>, over: &AtomicBool) {
+    let mut input = io::stdin().lock();
+    while let Ok(order) = read_order(&mut input) {
+        if orders.send(order).is_err() {
+            return;
+        }
+    }
+    over.store(true, Ordering::Relaxed);
+    drop(orders);
+    std::thread::sleep(LAST);
+    // Something hangs in the library; whatever it would still do at an end, it has had its time.
+    // SAFETY: it ends the process, and nothing else.
+    unsafe { libc::_exit(1) };
+}
+
+fn read_order(input: &mut impl Read) -> Result<Order, String> {
+    let mut prefix = [0; PREFIX];
+    input.read_exact(&mut prefix).map_err(|error| error.to_string())?;
+    let mut bytes = vec![0; words::length(prefix, ORDER_MAX)?];
+    input.read_exact(&mut bytes).map_err(|error| error.to_string())?;
+    words::message(&bytes)
+}
+
+fn obey(mut output: File, orders: &Receiver<Order>, over: &AtomicBool) -> io::Result<()> {
+    output.write_all(&words::frame(&Answer::Hello(VERSION)))?;
+    let library = Library::load();
+    let mut errand = Errand { library: library.as_ref(), port: None, pending: false, over };
+    // No more orders: the agent is gone, or done.
+    while let Ok(order) = orders.recv() {
+        let answer = errand.obey(&order).unwrap_or_else(Answer::Refused);
+        output.write_all(&words::frame(&answer))?;
+    }
+    Ok(())
+}
+
+/// What the helper has at hand.
+struct Errand<'l> {
+    library: Result<&'l Library, &'l String>,
+    port: Option<Port<'l>>,
+    /// Whether an operation of a try is still under way.
+    pending: bool,
+    over: &'l AtomicBool,
+}
+
+impl<'l> Errand<'l> {
+    fn obey(&mut self, order: &Order) -> Result<Answer, String> {
+        let library = self.library.map_err(Clone::clone)?;
+        match order {
+            Order::List(source) => provider::names(library, *source).map(Answer::Providers),
+            Order::Open(wish) => {
+                // The memory of the one before is given back first.
+                self.port = None;
+                let port = self.port.insert(Port::open(library, wish)?);
+                let opened = port.opened().cloned().ok_or("no endpoint is open")?;
+                Ok(Answer::Opened(opened))
+            }
+            Order::Meet(peer) => self.port()?.meet(peer).map(|()| Answer::Done),
+            Order::Run(round) => rounds::run(&mut self.engine(round)?, round).map(Answer::Ran),
+            Order::Serve(round) => {
+                rounds::serve(&mut self.engine(round)?, round).map(Answer::Served)
+            }
+            Order::Try(round, millis) => {
+                let (done, pending) = rounds::attempt(&mut self.engine(round)?, round, *millis)?;
+                self.pending = pending;
+                Ok(Answer::Tried(done))
+            }
+            Order::Settle => self.settle().map(|()| Answer::Done),
+            Order::Rest => Ok(Answer::Rested(clock::cpu_ns())),
+        }
+    }
+
+    fn port(&mut self) -> Result<&mut Port<'l>, String> {
+        self.port.as_mut().ok_or_else(|| "no endpoint is open".to_owned())
+    }
+
+    fn engine(&mut self, round: &Round) -> Result<Engine<'_, 'l>, String> {
+        let over = self.over;
+        let port = self.port()?;
+        let fits = round.size >= 1 && (1..=port.depth()).contains(&(round.depth as usize));
+        if !fits || round.count > SAMPLES_MAX {
+            return Err("a round that is out of bounds".to_owned());
+        }
+        Ok(Engine::new(port, over))
+    }
+
+    fn settle(&mut self) -> Result<(), String> {
+        let (over, pending) = (self.over, std::mem::take(&mut self.pending));
+        let mut engine = Engine::new(self.port()?, over);
+        let mut now = clock::now_ns();
+        let mut over = !pending;
+        while !over {
+            now = engine.wait(now, Until::Done, true)?;
+            over = engine.done.contains(&Done::Went(0));
+        }
+        rounds::finish(&mut engine)
+    }
+}

@@ -1,0 +1,25 @@
+//! libfabric for `garland ping`. The agent is static and can load no library, so a helper does it:
+//! `garland-fabric`, a dynamic executable that the agent starts and speaks to over its standard
+//! input and output (`words`). All that is unsafe about libfabric lives in `abi`, `library`,
+//! `provider`, `memory` and `port`; the rounds on top are safe code.
+
+pub mod words;
+
+#[cfg(feature = "helper")]
+mod abi;
+#[cfg(feature = "helper")]
+mod engine;
+#[cfg(feature = "helper")]
+mod errand;
+#[cfg(feature = "helper")]
+mod library;
+#[cfg(feature = "helper")]
+mod memory;
+#[cfg(feature = "helper")]
+mod port;
+#[cfg(feature = "helper")]
+mod provider;
+#[cfg(feature = "helper")]
+mod rounds;
+#[cfg(feature = "helper")]
+pub use errand::run;

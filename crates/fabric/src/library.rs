@@ -1,0 +1,124 @@
+//! libfabric itself, loaded at run time: it need not be there when this is built, nor on machines
+//! that don't ask for it.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::mem::transmute_copy;
+use std::os::unix::ffi::OsStrExt;
+
+use super::abi::{API, Fabric, FabricAttr, Info};
+
+/// The library's name since 1.0; 2.x has kept it.
+const NAME: &str = "libfabric.so.1";
+
+/// The variable that names another file.
+const VARIABLE: &str = "GARLAND_LIBFABRIC";
+
+type GetInfo = unsafe extern "C" fn(
+    u32,
+    *const c_char,
+    *const c_char,
+    u64,
+    *const Info,
+    *mut *mut Info,
+) -> c_int;
+
+/// The functions that aren't reached through tables.
+pub struct Library {
+    pub getinfo: GetInfo,
+    pub freeinfo: unsafe extern "C" fn(*mut Info),
+    pub dupinfo: unsafe extern "C" fn(*const Info) -> *mut Info,
+    pub fabric: unsafe extern "C" fn(*mut FabricAttr, *mut *mut Fabric, *mut c_void) -> c_int,
+    strerror: unsafe extern "C" fn(c_int) -> *const c_char,
+    version: u32,
+}
+
+impl Library {
+    /// Loads it; it stays loaded until the process ends.
+    ///
+    /// # Errors
+    /// When it isn't there, isn't libfabric, or is older than 1.17; what to do about it.
+    pub fn load() -> Result<Self, String> {
+        let other = std::env::var_os(VARIABLE);
+        let name = other.as_deref().map_or(NAME.as_bytes(), OsStrExt::as_bytes);
+        let shown = String::from_utf8_lossy(name).into_owned();
+        let file = CString::new(name).map_err(|_| format!("{shown}: no file's name"))?;
+        // SAFETY: the name ends with a zero byte; what the library does as it is loaded is its own.
+        let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW) };
+        if handle.is_null() {
+            return Err(format!(
+                "loading libfabric: {}: install it (libfabric1 on Debian), or name its file in \
+                 {VARIABLE}",
+                trouble()
+            ));
+        }
+        let found = Self::find(handle).ok_or_else(|| format!("{shown} is no libfabric"))?;
+        match found.version {
+            API.. => Ok(found),
+            _ => {
+                let (major, minor) = found.version();
+                Err(format!("{shown} is libfabric {major}.{minor}: 1.17 or a later one is needed"))
+            }
+        }
+    }
+
+    fn find(handle: *mut c_void) -> Option<Self> {
+        // Where the structures have changed, the library has a function for each of their versions:
+        // these are the ones that go with `abi`.
+        let function = |name: &CStr, version: &CStr| {
+            // SAFETY: the handle is open, the names end with a zero byte.
+            let exact = unsafe { libc::dlvsym(handle, name.as_ptr(), version.as_ptr()) };
+            if !exact.is_null() {
+                return Some(exact);
+            }
+            // SAFETY: as above. A library that was built without versions has one of each.
+            let only = unsafe { libc::dlsym(handle, name.as_ptr()) };
+            (!only.is_null()).then_some(only)
+        };
+        let getinfo = function(c"fi_getinfo", c"FABRIC_1.3")?;
+        let freeinfo = function(c"fi_freeinfo", c"FABRIC_1.3")?;
+        let dupinfo = function(c"fi_dupinfo", c"FABRIC_1.3")?;
+        let fabric = function(c"fi_fabric", c"FABRIC_1.1")?;
+        let strerror = function(c"fi_strerror", c"FABRIC_1.0")?;
+        let version = function(c"fi_version", c"FABRIC_1.0")?;
+        // SAFETY: functions of these names have these types in every libfabric since 1.3.
+        unsafe {
+            let version: unsafe extern "C" fn() -> u32 = transmute_copy(&version);
+            Some(Self {
+                getinfo: transmute_copy(&getinfo),
+                freeinfo: transmute_copy(&freeinfo),
+                dupinfo: transmute_copy(&dupinfo),
+                fabric: transmute_copy(&fabric),
+                strerror: transmute_copy(&strerror),
+                version: version(),
+            })
+        }
+    }
+
+    /// Its version.
+    pub fn version(&self) -> (u16, u16) {
+        ((self.version >> 16) as u16, (self.version & 0xffff) as u16)
+    }
+
+    /// What an error means, which the library returns as a negative number.
+    pub fn meaning(&self, error: isize) -> String {
+        let number = c_int::try_from(error.unsigned_abs()).unwrap_or(c_int::MAX);
+        // SAFETY: it takes any number and returns text that is never freed.
+        let text = unsafe { (self.strerror)(number) };
+        if text.is_null() {
+            return format!("error {number}");
+        }
+        // SAFETY: as above: it isn't null, and ends with a zero byte.
+        unsafe { CStr::from_ptr(text) }.to_string_lossy().to_lowercase()
+    }
+}
+
+/// Why the last `dlopen` failed.
+fn trouble() -> String {
+    // SAFETY: it returns null, or text that stays until the next call in this thread.
+    let text = unsafe { libc::dlerror() };
+    if text.is_null() {
+        return "no reason given".to_owned();
+    }
+    // SAFETY: as above.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}

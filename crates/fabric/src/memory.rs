@@ -1,0 +1,149 @@
+//! The memory that operations read and write: two rings of slots, and a word. NICs and other
+//! processes reach it, too, so it is no slice: bytes go in and out as copies, between rounds.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ffi::c_void;
+
+use super::words::stride;
+
+/// The memory begins at a multiple of this.
+const PAGE: usize = 4096;
+
+/// No byte of a pattern is zero: what comes out of nowhere is.
+const PERIOD: usize = 251;
+
+/// The memory of an endpoint.
+pub struct Memory {
+    start: *mut u8,
+    layout: Layout,
+    ring: usize,
+}
+
+/// What a slot is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ring {
+    /// What is fetched from here, or sent.
+    Source,
+    /// What is put here, or received.
+    Sink,
+}
+
+impl Memory {
+    /// Two rings of `ring` bytes.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub fn new(ring: u64) -> Result<Self, String> {
+        let refused = || format!("no memory for twice {ring} bytes");
+        let ring = usize::try_from(ring).ok().map(|ring| ring.max(1).next_multiple_of(PAGE));
+        let bytes = ring.and_then(|ring| ring.checked_mul(2)?.checked_add(PAGE));
+        let bytes = bytes.ok_or_else(refused)?;
+        let layout = Layout::from_size_align(bytes, PAGE).map_err(|_| refused())?;
+        // SAFETY: the layout isn't of size 0.
+        let start = unsafe { alloc_zeroed(layout) };
+        if start.is_null() {
+            return Err(refused());
+        }
+        Ok(Self { start, layout, ring: ring.unwrap_or(0) })
+    }
+
+    /// Where it begins, for the library.
+    pub fn start(&self) -> *mut c_void {
+        self.start.cast()
+    }
+
+    /// All its bytes.
+    pub fn length(&self) -> usize {
+        self.layout.size()
+    }
+
+    /// Where slot `number` of a ring begins, from the memory's start; `None` when it isn't inside.
+    pub fn slot(&self, ring: Ring, number: usize, size: u32) -> Option<usize> {
+        let at = number.checked_mul(usize::try_from(stride(size)).ok()?)?;
+        let base = if ring == Ring::Source { 0 } else { self.ring };
+        (at.checked_add(size as usize)? <= self.ring).then_some(base + at)
+    }
+
+    /// Where the word is that ends a round.
+    pub fn word(&self) -> usize {
+        2 * self.ring
+    }
+
+    /// The address of the byte `offset`, for the library.
+    pub fn at(&self, offset: usize) -> *mut c_void {
+        assert!(offset < self.length(), "an offset that `slot` or `word` has given");
+        // SAFETY: it is inside.
+        unsafe { self.start.add(offset) }.cast()
+    }
+
+    /// Writes the pattern of round `serial` into the first slot of a ring.
+    pub fn stamp(&mut self, ring: Ring, size: u32, serial: u32) {
+        self.write(ring, &pattern(size, serial));
+    }
+
+    /// Writes the same pattern into as many slots of a ring as there is room for.
+    pub fn fill(&mut self, ring: Ring) {
+        let length = u32::try_from(self.ring).unwrap_or(u32::MAX);
+        self.write(ring, &pattern(length, 0));
+    }
+
+    /// Makes the first slot of a ring zero.
+    pub fn clear(&mut self, ring: Ring, size: u32) {
+        self.write(ring, &vec![0; size as usize]);
+    }
+
+    fn write(&mut self, ring: Ring, bytes: &[u8]) {
+        let base = if ring == Ring::Source { 0 } else { self.ring };
+        let length = bytes.len().min(self.ring);
+        // SAFETY: so many bytes from there on are this value's own; nobody else touches them now,
+        // and if one did, only bytes of no meaning would be mixed.
+        unsafe { self.start.add(base).copy_from_nonoverlapping(bytes.as_ptr(), length) };
+    }
+
+    /// Whether the first slot of a ring holds the pattern of round `serial`.
+    pub fn holds(&self, ring: Ring, size: u32, serial: u32) -> bool {
+        let length = (size as usize).min(self.ring);
+        let base = if ring == Ring::Source { 0 } else { self.ring };
+        let mut bytes = vec![0_u8; length];
+        // SAFETY: as in `write`.
+        unsafe { self.start.add(base).copy_to_nonoverlapping(bytes.as_mut_ptr(), length) };
+        bytes == pattern(u32::try_from(length).unwrap_or(0), serial)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: it is this value's own, of this layout; the endpoint that knew of it is closed.
+        unsafe { dealloc(self.start, self.layout) };
+    }
+}
+
+/// Bytes that tell rounds apart.
+fn pattern(size: u32, serial: u32) -> Vec<u8> {
+    let first = (serial as usize * 37) % PERIOD;
+    let period: Vec<u8> = (0..PERIOD).map(|at| ((first + at) % PERIOD) as u8 + 1).collect();
+    let mut bytes = period.repeat((size as usize).div_ceil(PERIOD));
+    bytes.truncate(size as usize);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_stay_inside_and_hold_what_was_stamped() {
+        let mut memory = Memory::new(3 * 128).unwrap();
+        assert_eq!(memory.slot(Ring::Source, 2, 100), Some(256));
+        assert_eq!(memory.slot(Ring::Sink, 1, 100), Some(4096 + 128));
+        assert_eq!(memory.slot(Ring::Sink, 1000, 100), None);
+        assert_eq!(memory.slot(Ring::Sink, usize::MAX, 100), None);
+        memory.stamp(Ring::Sink, 100, 3);
+        assert!(memory.holds(Ring::Sink, 100, 3));
+        assert!(!memory.holds(Ring::Sink, 100, 4) && !memory.holds(Ring::Source, 100, 3));
+        memory.clear(Ring::Sink, 100);
+        assert!(!memory.holds(Ring::Sink, 100, 3));
+        memory.fill(Ring::Source);
+        assert!(memory.holds(Ring::Source, 4096, 0));
+    }
+}

@@ -1,0 +1,89 @@
+//! An endpoint and all that belongs to it: the only place that calls through libfabric's tables.
+//! It is used by one thread.
+
+mod open;
+mod transfer;
+
+use std::cell::UnsafeCell;
+use std::ffi::c_int;
+
+use super::abi::{Av, Context, Cq, Domain, Ep, Fabric, Fid, Mr};
+use super::library::Library;
+use super::memory::Memory;
+use super::provider::Offers;
+use super::words::Opened;
+
+pub use transfer::{Done, Sent};
+
+/// An open endpoint. Pointers are null until what they point to is open.
+pub struct Port<'l> {
+    library: &'l Library,
+    offers: Offers<'l>,
+    memory: Memory,
+    /// One for each operation under way: so many that reach or send, so many that receive, and one
+    /// for the word that ends a round.
+    contexts: Box<[UnsafeCell<Context>]>,
+    depth: usize,
+    fabric: *mut Fabric,
+    domain: *mut Domain,
+    mr: *mut Mr,
+    ep: *mut Ep,
+    cq: *mut Cq,
+    av: *mut Av,
+    /// Up to so many bytes are sent without a completion.
+    inject: usize,
+    peer: Option<Remote>,
+    opened: Option<Opened>,
+}
+
+/// The other side.
+#[derive(Clone, Copy)]
+struct Remote {
+    address: u64,
+    base: u64,
+    key: u64,
+}
+
+impl Port<'_> {
+    /// The memory, for what happens between rounds.
+    pub fn memory(&mut self) -> &mut Memory {
+        &mut self.memory
+    }
+
+    /// Whether it can sleep while it waits.
+    pub fn sleeps(&self) -> bool {
+        self.opened.as_ref().is_some_and(|opened| opened.sleeps)
+    }
+
+    /// The most operations in flight.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn check(&self, what: &str, answer: c_int) -> Result<(), String> {
+        match isize::try_from(answer).unwrap_or(0) {
+            0 => Ok(()),
+            error => Err(format!("libfabric: {what}: {}", self.library.meaning(error))),
+        }
+    }
+}
+
+impl Drop for Port<'_> {
+    fn drop(&mut self) {
+        // Memory first, since some providers bind it to the endpoint; then each before what it
+        // stands on. All of them begin with a `Fid`.
+        let all: [*mut Fid; 6] = [
+            self.mr.cast(),
+            self.ep.cast(),
+            self.cq.cast(),
+            self.av.cast(),
+            self.domain.cast(),
+            self.fabric.cast(),
+        ];
+        for fid in all.into_iter().filter(|fid| !fid.is_null()) {
+            // SAFETY: the library has opened it, and it is closed once. What can't be closed stays
+            // until the process ends, which is soon.
+            let _ = unsafe { ((*(*fid).ops).close)(fid) };
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! How an endpoint is opened and told of its peer.
+
+use std::cell::UnsafeCell;
+use std::ffi::c_void;
+use std::ptr;
+
+use super::super::abi::{
+    AvAttr, Context, CqAttr, FI_ADDR_NOTAVAIL, FI_ADDR_STR, FI_CQ_FORMAT_CONTEXT, FI_ENABLE,
+    FI_MR_ENDPOINT, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_READ, FI_RECV, FI_REMOTE_READ,
+    FI_REMOTE_WRITE, FI_SEND, FI_TRANSMIT, FI_WAIT_FD, FI_WAIT_NONE, FI_WRITE, Fid,
+};
+use super::super::library::Library;
+use super::super::memory::{Memory, Ring};
+use super::super::provider;
+use super::super::words::{ADDRESS_MAX, Open, Opened, Peer};
+use super::{Port, Remote};
+
+/// A key of our own choice, where the provider has none.
+const KEY: u64 = 0x6761_726c;
+
+/// Completions that are kept at least.
+const COMPLETIONS: usize = 1024;
+
+impl<'l> Port<'l> {
+    /// Opens an endpoint as `wish` has it.
+    ///
+    /// # Errors
+    /// When the provider isn't there, or can't do it.
+    pub fn open(library: &'l Library, wish: &Open) -> Result<Self, String> {
+        let (offers, delivers) = provider::find(library, &wish.provider, wish.source, wish.puts)?;
+        let depth = wish.depth.max(1) as usize;
+        let room = || UnsafeCell::new(Context { internal: [ptr::null_mut(); 8] });
+        let mut port = Self {
+            library,
+            offers,
+            memory: Memory::new(wish.ring)?,
+            contexts: (0..=2 * depth).map(|_| room()).collect(),
+            depth,
+            fabric: ptr::null_mut(),
+            domain: ptr::null_mut(),
+            mr: ptr::null_mut(),
+            ep: ptr::null_mut(),
+            cq: ptr::null_mut(),
+            av: ptr::null_mut(),
+            inject: 0,
+            peer: None,
+            opened: None,
+        };
+        port.memory.fill(Ring::Source);
+        port.check_limits(wish)?;
+        port.open_domain()?;
+        let sleeps = port.open_queue(wish.sleeps)?;
+        port.open_endpoint()?;
+        port.register()?;
+        let opened = port.describe(sleeps, delivers)?;
+        port.opened = Some(opened);
+        Ok(port)
+    }
+
+    /// What became of it.
+    pub fn opened(&self) -> Option<&Opened> {
+        self.opened.as_ref()
+    }
+
+    fn check_limits(&mut self, wish: &Open) -> Result<(), String> {
+        let info = self.offers.best();
+        // SAFETY: the best offer and its parts are there as long as the offers are.
+        let (most, sends, receives, inject) = unsafe {
+            let (tx, rx) = ((*info).tx_attr, (*info).rx_attr);
+            ((*(*info).ep_attr).max_msg_size, (*tx).size, (*rx).size, (*tx).inject_size)
+        };
+        self.inject = inject;
+        let name = &wish.provider;
+        if wish.largest as usize > most {
+            return Err(format!("provider {name} takes {most} bytes an operation at most"));
+        }
+        let deepest = sends.min(receives);
+        // Some don't say.
+        if deepest > 0 && self.depth > deepest {
+            return Err(format!("provider {name} takes {deepest} operations in flight at most"));
+        }
+        Ok(())
+    }
+
+    fn open_domain(&mut self) -> Result<(), String> {
+        let info = self.offers.best();
+        // SAFETY: as in `check_limits`; a null context is fine.
+        let answer = unsafe {
+            (self.library.fabric)((*info).fabric_attr, &raw mut self.fabric, ptr::null_mut())
+        };
+        self.check("opening the fabric", answer)?;
+        let fabric = self.fabric;
+        // SAFETY: the fabric is open; its table has this since 1.0.
+        let answer = unsafe {
+            ((*(*fabric).ops).domain)(fabric, info, &raw mut self.domain, ptr::null_mut())
+        };
+        self.check("opening the domain", answer)
+    }
+
+    /// Opens the completion queue and the address vector; whether the queue can be slept on.
+    fn open_queue(&mut self, sleep: bool) -> Result<bool, String> {
+        let domain = self.domain;
+        let mut open = |wait| {
+            let mut attr = CqAttr {
+                size: COMPLETIONS.max(2 * self.depth + 16),
+                flags: 0,
+                format: FI_CQ_FORMAT_CONTEXT,
+                wait_obj: wait,
+                signaling_vector: 0,
+                wait_cond: 0,
+                wait_set: ptr::null_mut(),
+            };
+            // SAFETY: the domain is open; its table has this since 1.0; the attributes are whole.
+            unsafe {
+                ((*(*domain).ops).cq_open)(domain, &raw mut attr, &raw mut self.cq, ptr::null_mut())
+            }
+        };
+        let sleeps = sleep && open(FI_WAIT_FD) == 0;
+        let answer = if sleeps { 0 } else { open(FI_WAIT_NONE) };
+        self.check("opening the completion queue", answer)?;
+        // SAFETY: as in `check_limits`.
+        let kind = unsafe { (*(*self.offers.best()).domain_attr).av_type };
+        let mut attr = AvAttr {
+            kind,
+            rx_ctx_bits: 0,
+            count: 1,
+            ep_per_node: 0,
+            name: ptr::null(),
+            map_addr: ptr::null_mut(),
+            flags: 0,
+        };
+        // SAFETY: as above.
+        let answer = unsafe {
+            ((*(*domain).ops).av_open)(domain, &raw mut attr, &raw mut self.av, ptr::null_mut())
+        };
+        self.check("opening the address vector", answer)?;
+        Ok(sleeps)
+    }
+
+    fn open_endpoint(&mut self) -> Result<(), String> {
+        let (domain, info) = (self.domain, self.offers.best());
+        // SAFETY: the domain is open, and of this offer.
+        let answer =
+            unsafe { ((*(*domain).ops).endpoint)(domain, info, &raw mut self.ep, ptr::null_mut()) };
+        self.check("opening the endpoint", answer)?;
+        self.bind(self.cq.cast(), FI_TRANSMIT | FI_RECV, "the completion queue")?;
+        self.bind(self.av.cast(), 0, "the address vector")?;
+        self.control(self.ep.cast(), "enabling the endpoint")
+    }
+
+    fn bind(&self, to: *mut Fid, flags: u64, name: &str) -> Result<(), String> {
+        let fid: *mut Fid = self.ep.cast();
+        // SAFETY: both are open.
+        let answer = unsafe { ((*(*fid).ops).bind)(fid, to, flags) };
+        self.check(&format!("binding {name}"), answer)
+    }
+
+    fn control(&self, fid: *mut Fid, what: &str) -> Result<(), String> {
+        // SAFETY: it is open; enabling takes no argument.
+        let answer = unsafe { ((*(*fid).ops).control)(fid, FI_ENABLE, ptr::null_mut()) };
+        self.check(what, answer)
+    }
+
+    /// Lets NICs and the other side at the memory.
+    fn register(&mut self) -> Result<(), String> {
+        let access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+        let domain = self.domain;
+        let (start, length) = (self.memory.start(), self.memory.length());
+        // SAFETY: the memory stays where it is until after the region is closed.
+        let answer = unsafe {
+            let reg = (*(*domain).mr).reg;
+            let fid = domain.cast();
+            reg(fid, start, length, access, 0, KEY, 0, &raw mut self.mr, ptr::null_mut())
+        };
+        self.check("registering memory", answer)?;
+        if self.mode() & FI_MR_ENDPOINT != 0 {
+            let (mr, ep): (*mut Fid, *mut Fid) = (self.mr.cast(), self.ep.cast());
+            // SAFETY: both are open.
+            let answer = unsafe { ((*(*mr).ops).bind)(mr, ep, 0) };
+            self.check("binding memory", answer)?;
+            self.control(mr, "enabling memory")?;
+        }
+        Ok(())
+    }
+
+    fn mode(&self) -> i32 {
+        // SAFETY: as in `check_limits`.
+        unsafe { (*(*self.offers.best()).domain_attr).mr_mode }
+    }
+
+    fn describe(&self, sleeps: bool, delivers: bool) -> Result<Opened, String> {
+        let mut address = vec![0_u8; ADDRESS_MAX];
+        let mut length = address.len();
+        let ep = self.ep;
+        // SAFETY: the endpoint is enabled; it writes so many bytes at most.
+        let answer = unsafe {
+            let getname = (*(*ep).cm).getname;
+            getname(ep.cast(), address.as_mut_ptr().cast::<c_void>(), &raw mut length)
+        };
+        self.check("asking for the endpoint's address", answer)?;
+        address.truncate(length);
+        let info = self.offers.best();
+        // SAFETY: as in `check_limits`.
+        let (name, domain) =
+            unsafe { ((*(*info).fabric_attr).prov_name, (*(*info).domain_attr).name) };
+        let mode = self.mode();
+        // SAFETY: the region is open.
+        let key = unsafe { (*self.mr).key };
+        Ok(Opened {
+            peer: Peer {
+                provider: provider::text(name).unwrap_or_default(),
+                address,
+                base: if mode & FI_MR_VIRT_ADDR != 0 { self.memory.start() as u64 } else { 0 },
+                key: if mode & FI_MR_PROV_KEY != 0 { key } else { KEY },
+            },
+            domain: provider::text(domain).unwrap_or_default(),
+            library: self.library.version(),
+            sleeps,
+            delivers,
+        })
+    }
+
+    /// Knows the other side from now on.
+    ///
+    /// # Errors
+    /// When its address isn't one of this provider's.
+    pub fn meet(&mut self, peer: &Peer) -> Result<(), String> {
+        let own = self.opened.as_ref().map(|opened| &opened.peer).ok_or("no endpoint is open")?;
+        if peer.provider != own.provider {
+            return Err(format!(
+                "here it is provider {}, at the other node {}: name one that both have",
+                own.provider, peer.provider
+            ));
+        }
+        // SAFETY: as in `check_limits`.
+        let is_text = unsafe { (*self.offers.best()).addr_format } == FI_ADDR_STR;
+        let mut address = peer.address.clone();
+        if is_text {
+            // The library reads up to the zero byte, others as much as their own addresses have.
+            address.push(0);
+        } else if address.len() != own.address.len() {
+            return Err(format!("an address of {} bytes at the other node", address.len()));
+        }
+        let mut handle = FI_ADDR_NOTAVAIL;
+        let av = self.av;
+        // SAFETY: the vector is open, and the address is as long as the provider reads.
+        let inserted = unsafe {
+            let insert = (*(*av).ops).insert;
+            insert(av, address.as_ptr().cast(), 1, &raw mut handle, 0, ptr::null_mut())
+        };
+        if inserted != 1 || handle == FI_ADDR_NOTAVAIL {
+            return Err("the other node's address is not one of this provider's".to_owned());
+        }
+        self.peer = Some(Remote { address: handle, base: peer.base, key: peer.key });
+        Ok(())
+    }
+}

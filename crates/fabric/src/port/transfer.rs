@@ -1,0 +1,241 @@
+//! Operations: beginning them, and seeing which are done.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::time::Duration;
+
+use super::super::abi::{Context, CqEntry, CqErrEntry, FI_EAVAIL};
+use super::super::memory::Ring;
+use super::super::words::Kind;
+use super::{Port, Remote};
+
+/// Completions that are read at a time.
+const BATCH: usize = 16;
+
+const EAGAIN: isize = -(libc::EAGAIN as isize);
+const EINTR: isize = -(libc::EINTR as isize);
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// The get, put or send of this slot.
+    Went(usize),
+    /// The receive of this slot.
+    Came(usize),
+    /// The word that ends a round was sent or has come.
+    Word,
+}
+
+/// What became of a send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// There is no room for it now.
+    Busy,
+    /// It is under way, and will be done.
+    UnderWay,
+    /// Its bytes have been taken, and nothing more will be heard of it.
+    Taken,
+}
+
+/// What is sent or received.
+#[derive(Clone, Copy)]
+struct Piece {
+    offset: usize,
+    size: usize,
+    context: usize,
+}
+
+impl Port<'_> {
+    /// Begins to get or put slot `slot`; whether there was room for it.
+    pub fn reach(&mut self, kind: Kind, slot: usize, size: u32) -> Result<bool, String> {
+        let Remote { address, base, key } = self.remote()?;
+        let (near, far) = match kind {
+            Kind::Get => (Ring::Sink, Ring::Source),
+            Kind::Put | Kind::Msg => (Ring::Source, Ring::Sink),
+        };
+        let offset = self.place(near, slot, size)?;
+        let there = base.wrapping_add(self.place(far, slot, size)? as u64);
+        let context = self.context(slot)?;
+        let (start, length) = (self.memory.at(offset), size as usize);
+        let ep = self.ep;
+        // SAFETY: the endpoint is enabled, the bytes are inside memory that it knows and that stays
+        // until it is closed, and so does the context, which no other operation under way has.
+        let answer = unsafe {
+            let (table, local) = ((*ep).rma, (*self.mr).mem_desc);
+            match kind {
+                Kind::Get => {
+                    ((*table).read)(ep, start, length, local, address, there, key, context)
+                }
+                Kind::Put | Kind::Msg => {
+                    ((*table).write)(ep, start, length, local, address, there, key, context)
+                }
+            }
+        };
+        self.begun(if kind == Kind::Get { "a get" } else { "a put" }, answer)
+    }
+
+    /// Sends the first `size` bytes of a slot; nothing else may be under way from slot `number`.
+    pub fn send(
+        &mut self,
+        ring: Ring,
+        slot: usize,
+        number: usize,
+        size: u32,
+    ) -> Result<Sent, String> {
+        let offset = self.place(ring, slot, size)?;
+        self.send_piece(Piece { offset, size: size as usize, context: number })
+    }
+
+    /// Sends the word that ends a round.
+    pub fn send_word(&mut self) -> Result<Sent, String> {
+        let piece = Piece { offset: self.memory.word(), size: 1, context: 2 * self.depth };
+        // Not taken at once: it must be under way before this side stops to look after it.
+        let inject = std::mem::take(&mut self.inject);
+        let sent = self.send_piece(piece);
+        self.inject = inject;
+        sent
+    }
+
+    fn send_piece(&mut self, piece: Piece) -> Result<Sent, String> {
+        let address = self.remote()?.address;
+        let context = self.context(piece.context)?;
+        let start = self.memory.at(piece.offset);
+        let ep = self.ep;
+        if piece.size <= self.inject {
+            // SAFETY: as in `reach`; the bytes are taken before it returns.
+            let answer = unsafe { ((*(*ep).msg).inject)(ep, start, piece.size, address) };
+            let taken = self.begun("a message", answer)?;
+            return Ok(if taken { Sent::Taken } else { Sent::Busy });
+        }
+        // SAFETY: as in `reach`.
+        let answer = unsafe {
+            let (table, local) = ((*ep).msg, (*self.mr).mem_desc);
+            ((*table).send)(ep, start, piece.size, local, address, context)
+        };
+        let begun = self.begun("a message", answer)?;
+        Ok(if begun { Sent::UnderWay } else { Sent::Busy })
+    }
+
+    /// Makes slot `slot` ready for a message of `size` bytes; whether there was room for it.
+    pub fn receive(&mut self, slot: usize, size: u32) -> Result<bool, String> {
+        let offset = self.place(Ring::Sink, slot, size)?;
+        let context = self.depth + slot;
+        self.receive_piece(Piece { offset, size: size as usize, context })
+    }
+
+    /// Makes ready for the word that ends a round.
+    pub fn receive_word(&mut self) -> Result<bool, String> {
+        let piece = Piece { offset: self.memory.word() + 8, size: 8, context: 2 * self.depth };
+        self.receive_piece(piece)
+    }
+
+    fn receive_piece(&mut self, piece: Piece) -> Result<bool, String> {
+        let address = self.remote()?.address;
+        let context = self.context(piece.context)?;
+        let start = self.memory.at(piece.offset);
+        let ep = self.ep;
+        // SAFETY: as in `reach`.
+        let answer = unsafe {
+            let (table, local) = ((*ep).msg, (*self.mr).mem_desc);
+            ((*table).recv)(ep, start, piece.size, local, address, context)
+        };
+        self.begun("waiting for a message", answer)
+    }
+
+    /// Adds what is done to `done`, without waiting; lets the provider go on meanwhile.
+    pub fn look(&mut self, done: &mut Vec<Done>) -> Result<(), String> {
+        self.read(done, None)
+    }
+
+    /// The same, asleep until something is done or the time is over.
+    pub fn sleep(&mut self, done: &mut Vec<Done>, time: Duration) -> Result<(), String> {
+        self.read(done, Some(time))
+    }
+
+    fn read(&mut self, done: &mut Vec<Done>, time: Option<Duration>) -> Result<(), String> {
+        let mut entries = [CqEntry { op_context: ptr::null_mut() }; BATCH];
+        let start = entries.as_mut_ptr().cast::<c_void>();
+        let cq = self.cq;
+        // SAFETY: the queue is open, of this format, and writes `BATCH` entries at most.
+        let answer = unsafe {
+            let table = (*cq).ops;
+            match time {
+                None => ((*table).read)(cq, start, BATCH),
+                Some(time) => {
+                    let millis = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
+                    ((*table).sread)(cq, start, BATCH, ptr::null(), millis)
+                }
+            }
+        };
+        match usize::try_from(answer) {
+            Ok(count) => {
+                for entry in &entries[..count.min(BATCH)] {
+                    done.extend(self.done(entry.op_context));
+                }
+                Ok(())
+            }
+            Err(_) if answer == EAGAIN || answer == EINTR => Ok(()),
+            Err(_) if answer == -FI_EAVAIL => Err(self.failure()),
+            Err(_) => Err(format!("libfabric: waiting: {}", self.library.meaning(answer))),
+        }
+    }
+
+    /// Whose context it is; providers may complete what nobody asked for.
+    fn done(&self, context: *mut c_void) -> Option<Done> {
+        let first = self.contexts.as_ptr() as usize;
+        let bytes = (context as usize).checked_sub(first)?;
+        let number = bytes / size_of::<Context>();
+        match number {
+            _ if number < self.depth => Some(Done::Went(number)),
+            _ if number < 2 * self.depth => Some(Done::Came(number - self.depth)),
+            _ if number == 2 * self.depth => Some(Done::Word),
+            _ => None,
+        }
+    }
+
+    /// Why an operation failed.
+    fn failure(&mut self) -> String {
+        let mut entry = CqErrEntry {
+            op_context: ptr::null_mut(),
+            flags: 0,
+            len: 0,
+            buf: ptr::null_mut(),
+            data: 0,
+            tag: 0,
+            olen: 0,
+            err: 0,
+            prov_errno: 0,
+            err_data: ptr::null_mut(),
+            err_data_size: 0,
+            more: [0; 8],
+        };
+        let cq = self.cq;
+        // SAFETY: the queue is open; the entry has room for what later versions add, and none for
+        // the provider's own data, as it says.
+        let answer = unsafe { ((*(*cq).ops).readerr)(cq, &raw mut entry, 0) };
+        let error = if answer > 0 { entry.err as isize } else { answer };
+        format!("libfabric: an operation failed: {}", self.library.meaning(error))
+    }
+
+    fn begun(&self, what: &str, answer: isize) -> Result<bool, String> {
+        match answer {
+            0 => Ok(true),
+            EAGAIN => Ok(false),
+            error => Err(format!("libfabric: {what}: {}", self.library.meaning(error))),
+        }
+    }
+
+    fn remote(&self) -> Result<Remote, String> {
+        self.peer.ok_or_else(|| "the other node's endpoint isn't known".to_owned())
+    }
+
+    fn place(&self, ring: Ring, slot: usize, size: u32) -> Result<usize, String> {
+        let place = self.memory.slot(ring, slot, size);
+        place.ok_or_else(|| format!("slot {slot} of {size} bytes is outside of the memory"))
+    }
+
+    fn context(&self, number: usize) -> Result<*mut c_void, String> {
+        let context = self.contexts.get(number).ok_or("more in flight than were told of")?;
+        Ok(context.get().cast())
+    }
+}

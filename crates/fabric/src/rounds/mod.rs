@@ -1,0 +1,98 @@
+//! A round of operations, at its initiator and at its target. The target goes on until a word comes
+//! that says that the round is over: meanwhile it lets its provider serve what must be served.
+
+mod ahead;
+mod echo;
+mod reach;
+mod talk;
+
+use garland_sys::clock;
+
+use super::engine::{Engine, Until};
+use super::memory::Ring;
+use super::port::{Done, Sent};
+use super::words::{Kind, Ran, Round};
+
+pub use reach::attempt;
+
+/// The initiator's part.
+///
+/// # Errors
+/// Why it can't be done, in words.
+pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
+    let memory = engine.port.memory();
+    match round.kind {
+        Kind::Put => memory.stamp(Ring::Source, round.size, round.serial),
+        Kind::Get => memory.clear(Ring::Sink, round.size),
+        Kind::Msg => {
+            memory.stamp(Ring::Source, round.size, round.serial);
+            memory.clear(Ring::Sink, round.size);
+        }
+    }
+    let ran = match round.kind {
+        Kind::Get | Kind::Put => reach::run(engine, round)?,
+        Kind::Msg => talk::run(engine, round)?,
+    };
+    finish(engine)?;
+    let memory = engine.port.memory();
+    let right = match round.kind {
+        // The target's memory is as it was made.
+        Kind::Get => memory.holds(Ring::Sink, round.size, 0),
+        Kind::Msg => memory.holds(Ring::Sink, round.size, round.serial),
+        // The target looks.
+        Kind::Put => true,
+    };
+    if right { Ok(ran) } else { Err("libfabric: other bytes came than were to come".to_owned()) }
+}
+
+/// The target's part; the nanoseconds that it was at work.
+///
+/// # Errors
+/// Why it can't be done, in words.
+pub fn serve(engine: &mut Engine<'_, '_>, round: &Round) -> Result<u64, String> {
+    if round.kind == Kind::Msg {
+        echo::run(engine, round)?;
+    }
+    let mut now = clock::now_ns();
+    while !engine.port.receive_word()? {
+        now = engine.wait(now, Until::Room, false)?;
+    }
+    await_word(engine, false)?;
+    let work_ns = engine.work_ns();
+    let memory = engine.port.memory();
+    if round.kind == Kind::Put && !memory.holds(Ring::Sink, round.size, round.serial) {
+        return Err("libfabric: other bytes were put here than were to be".to_owned());
+    }
+    Ok(work_ns)
+}
+
+/// Tells the target that the round is over.
+///
+/// # Errors
+/// Why that can't be, in words.
+pub fn finish(engine: &mut Engine<'_, '_>) -> Result<(), String> {
+    let mut now = clock::now_ns();
+    loop {
+        match engine.port.send_word()? {
+            Sent::Busy => now = engine.wait(now, Until::Room, true)?,
+            Sent::UnderWay => return await_word(engine, true),
+            Sent::Taken => return Ok(()),
+        }
+    }
+}
+
+fn await_word(engine: &mut Engine<'_, '_>, busy: bool) -> Result<(), String> {
+    let mut now = clock::now_ns();
+    loop {
+        now = engine.wait(now, Until::Done, busy)?;
+        if engine.done.contains(&Done::Word) {
+            return Ok(());
+        }
+    }
+}
+
+/// When operation `number` is to begin, by the rate: whatever held it up counts.
+fn intended(round: &Round, start: u64, number: u64) -> Option<u64> {
+    let rate = u64::from(round.rate?.max(1));
+    Some(start.saturating_add(number.saturating_mul(1_000_000_000) / rate))
+}

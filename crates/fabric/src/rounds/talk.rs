@@ -1,0 +1,68 @@
+//! Messages there and back: the initiator's part. All go out of one place in memory; each comes
+//! back to a place of its own.
+
+use garland_sys::clock;
+
+use super::super::engine::{Engine, Until};
+use super::super::memory::Ring;
+use super::super::port::{Done, Sent};
+use super::super::words::{Ran, Round};
+use super::ahead::Ahead;
+use super::intended;
+
+/// Sends a round's messages, and waits for as many answers.
+pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
+    let depth = u64::from(round.depth);
+    let mut samples = Vec::with_capacity(usize::try_from(round.count).unwrap_or(0));
+    let mut ahead = Ahead::new(round);
+    let mut begins = vec![0; round.depth as usize];
+    // Sends whose bytes are still needed.
+    let mut sending = vec![false; round.depth as usize];
+    let (mut begun, mut posting_ns) = (0, 0);
+    while !ahead.arm(engine.port)? {
+        let now = clock::now_ns();
+        engine.wait(now, Until::Room, false)?;
+    }
+    let start = clock::now_ns();
+    let mut now = start;
+    while (samples.len() as u64) < round.count || sending.contains(&true) {
+        let mut until = if ahead.arm(engine.port)? { Until::Done } else { Until::Room };
+        while begun < round.count.min(samples.len() as u64 + depth) {
+            let at = intended(round, start, begun).unwrap_or(now);
+            if at > now {
+                until = Until::Due(at);
+                break;
+            }
+            let number = (begun % depth) as usize;
+            if sending[number] {
+                break;
+            }
+            match engine.port.send(Ring::Source, 0, number, round.size)? {
+                Sent::Busy => {
+                    until = Until::Room;
+                    break;
+                }
+                sent => sending[number] = sent == Sent::UnderWay,
+            }
+            begins[number] = at;
+            begun += 1;
+            let after = clock::now_ns();
+            posting_ns += after - now;
+            now = after;
+        }
+        now = engine.wait(now, until, begun > samples.len() as u64)?;
+        for done in &engine.done {
+            match *done {
+                Done::Went(number) => sending[number] = false,
+                // Answers come in the order of what they answer.
+                Done::Came(slot) => {
+                    let number = (samples.len() as u64 % depth) as usize;
+                    samples.push(now.saturating_sub(begins[number]));
+                    ahead.give_back(slot);
+                }
+                Done::Word => {}
+            }
+        }
+    }
+    Ok(Ran { elapsed_ns: now - start, posting_ns, work_ns: engine.work_ns(), samples })
+}

@@ -1,0 +1,235 @@
+//! What an agent and its helper say to each other: frames of a length (32 bits, little-endian) and
+//! a message in postcard. The helper says hello; after that, each order has one answer.
+
+use std::net::IpAddr;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The version of this language. Agent and helper must have the same.
+pub const VERSION: u16 = 1;
+
+/// The most bytes of an order.
+pub const ORDER_MAX: usize = 4 << 10;
+
+/// The most bytes of an answer: a round's samples have 10 bytes each at most.
+pub const ANSWER_MAX: usize = 12 << 20;
+
+/// The most operations of one round.
+pub const SAMPLES_MAX: u64 = 1 << 20;
+
+/// The most bytes of an endpoint's address.
+pub const ADDRESS_MAX: usize = 512;
+
+/// Bytes before a message: its length.
+pub const PREFIX: usize = 4;
+
+/// Operations in flight are so many bytes apart at least, a cache line.
+const LINE: u64 = 64;
+
+/// Bytes from one operation in flight to the next, in memory for those of `size` bytes.
+#[must_use]
+pub fn stride(size: u32) -> u64 {
+    u64::from(size.max(1)).next_multiple_of(LINE)
+}
+
+/// What an agent wants.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// Which providers there are for what `garland ping` does, by this address of the node's.
+    List(Option<IpAddr>),
+    /// Open an endpoint.
+    Open(Open),
+    /// Know the other side's endpoint.
+    Meet(Peer),
+    /// Do the initiator's part of a round.
+    Run(Round),
+    /// Do the target's part of a round.
+    Serve(Round),
+    /// Begin a round's operations one after the other for as many milliseconds, while the target
+    /// does nothing.
+    Try(Round, u32),
+    /// End what a try began, and tell the target so.
+    Settle,
+    /// Do nothing; say how much CPU the helper has used.
+    Rest,
+}
+
+/// How an endpoint is to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Open {
+    /// The provider, by libfabric's name.
+    pub provider: String,
+    /// The address of the node's to use, where the provider goes by such.
+    pub source: Option<IpAddr>,
+    /// Whether to sleep while waiting, if the provider can.
+    pub sleeps: bool,
+    /// Whether puts are to be acknowledged when they are in the target's memory.
+    pub puts: bool,
+    /// The most operations in flight.
+    pub depth: u32,
+    /// Bytes of memory for so many operations, on each way.
+    pub ring: u64,
+    /// Bytes of the largest operation.
+    pub largest: u32,
+}
+
+/// What the other side must know of an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// Its provider: both must have the same.
+    pub provider: String,
+    /// Its address, as the provider has it.
+    pub address: Vec<u8>,
+    /// Where its memory begins, for gets and puts.
+    pub base: u64,
+    /// Its memory's key.
+    pub key: u64,
+}
+
+/// What became of an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opened {
+    /// What the other side must know.
+    pub peer: Peer,
+    /// libfabric's name of the NIC or whatever it goes by.
+    pub domain: String,
+    /// The library's version.
+    pub library: (u16, u16),
+    /// Whether it sleeps while waiting.
+    pub sleeps: bool,
+    /// Whether puts are acknowledged when they are in the target's memory.
+    pub delivers: bool,
+}
+
+/// What an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// A read of the target's memory.
+    Get,
+    /// A write to the target's memory.
+    Put,
+    /// A message there and one back.
+    Msg,
+}
+
+/// So many operations of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Round {
+    /// The operation.
+    pub kind: Kind,
+    /// Its bytes, 1 at least.
+    pub size: u32,
+    /// How many in flight at most.
+    pub depth: u32,
+    /// How many.
+    pub count: u64,
+    /// Operations per second to begin.
+    pub rate: Option<u32>,
+    /// Which round of the meeting it is: what is sent differs from round to round.
+    pub serial: u32,
+}
+
+/// What an initiator's part of a round took.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ran {
+    /// Nanoseconds in all.
+    pub elapsed_ns: u64,
+    /// Nanoseconds in the calls that begin operations.
+    pub posting_ns: u64,
+    /// Nanoseconds at work: not asleep, or not polling in vain.
+    pub work_ns: u64,
+    /// Nanoseconds of each operation.
+    pub samples: Vec<u64>,
+}
+
+/// What a helper says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// At first: its version.
+    Hello(u16),
+    /// The providers' names, as libfabric orders them.
+    Providers(Vec<String>),
+    /// The endpoint is open.
+    Opened(Opened),
+    /// Done.
+    Done,
+    /// A round's initiator is done.
+    Ran(Ran),
+    /// A round's target is done; the nanoseconds that it was at work.
+    Served(u64),
+    /// So many operations of a try ended in its time.
+    Tried(u64),
+    /// Nanoseconds of CPU used so far.
+    Rested(u64),
+    /// It can't be done, and why.
+    Refused(String),
+}
+
+/// Providers that reach no other machine have one of these in their names.
+const LOCAL: [&str; 2] = ["shm", "sm2"];
+
+/// Whether a provider reaches only its own machine.
+#[must_use]
+pub fn is_local(provider: &str) -> bool {
+    LOCAL.iter().any(|name| provider.contains(name))
+}
+
+/// A message as a frame.
+#[must_use]
+pub fn frame(message: &impl Serialize) -> Vec<u8> {
+    let mut bytes = vec![0; PREFIX];
+    // Writing plain values to memory fails for lack of it only, which is no error but an end.
+    bytes = postcard::to_extend(message, bytes).unwrap_or_default();
+    if let Some(length) = bytes.len().checked_sub(PREFIX) {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        bytes[..PREFIX].copy_from_slice(&length.to_le_bytes());
+    }
+    bytes
+}
+
+/// The length that a frame's beginning tells.
+///
+/// # Errors
+/// When it is above `most`.
+pub fn length(prefix: [u8; PREFIX], most: usize) -> Result<usize, String> {
+    let length = u32::from_le_bytes(prefix) as usize;
+    if length <= most { Ok(length) } else { Err(format!("a message of {length} bytes")) }
+}
+
+/// The message of a frame without its length.
+///
+/// # Errors
+/// When it is none.
+pub fn message<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((message, [])) => Ok(message),
+        _ => Err("a message that makes no sense".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_understood_and_nothing_else() {
+        let round =
+            Round { kind: Kind::Put, size: 8, depth: 4, count: 100, rate: Some(1000), serial: 7 };
+        let frame = frame(&Order::Run(round));
+        let prefix = frame[..PREFIX].try_into().unwrap();
+        assert_eq!(length(prefix, ORDER_MAX), Ok(frame.len() - PREFIX));
+        assert!(length([255; PREFIX], ANSWER_MAX).is_err());
+        assert_eq!(message(&frame[PREFIX..]), Ok(Order::Run(round)));
+        assert!(message::<Order>(&frame[PREFIX..frame.len() - 1]).is_err(), "cut");
+        assert!(message::<Order>(&[&frame[PREFIX..], &[0]].concat()).is_err(), "more behind it");
+        assert!(message::<Answer>(&[99]).is_err());
+    }
+
+    #[test]
+    fn the_most_samples_fit() {
+        let samples = vec![u64::MAX; usize::try_from(SAMPLES_MAX).unwrap()];
+        let ran = Ran { elapsed_ns: u64::MAX, posting_ns: u64::MAX, work_ns: u64::MAX, samples };
+        assert!(frame(&Answer::Ran(ran)).len() - PREFIX <= ANSWER_MAX);
+    }
+}

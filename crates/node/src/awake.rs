@@ -1,0 +1,70 @@
+//! How long the busiest thread of an agent's copies was awake: on a CPU, or waiting for one. A copy
+//! whose every thread sleeps now and then is held up by something else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use garland_sys::schedule::Account;
+
+/// The most that any watched thread was awake, in nanoseconds.
+#[derive(Debug, Default)]
+pub struct Awake(AtomicU64);
+
+/// A thread that is watched from its beginning until this is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    awake: Arc<Awake>,
+    account: Account,
+    before_ns: u64,
+}
+
+impl Awake {
+    /// Watches the calling thread.
+    #[must_use]
+    pub fn watch(self: &Arc<Self>) -> Watch {
+        let account = Account::of_this_thread();
+        Watch { awake: Arc::clone(self), before_ns: account.awake_ns(), account }
+    }
+
+    /// The most since this was asked last, of the threads that have ended.
+    pub fn take(&self) -> u64 {
+        self.0.swap(0, Ordering::AcqRel)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let ns = self.account.awake_ns().saturating_sub(self.before_ns);
+        self.awake.0.fetch_max(ns, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use garland_sys::clock;
+
+    use super::*;
+
+    #[test]
+    fn the_busiest_thread_counts_and_only_once() {
+        let awake = Arc::new(Awake::default());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _watch = awake.watch();
+                let start = clock::now_ns();
+                while clock::now_ns() < start + 100_000_000 {
+                    std::hint::spin_loop();
+                }
+            });
+            scope.spawn(|| {
+                let _watch = awake.watch();
+                std::thread::sleep(Duration::from_millis(100));
+            });
+        });
+        let most = awake.take();
+        assert!(most > 50_000_000, "{most} ns");
+        assert_eq!(awake.take(), 0);
+    }
+}

@@ -1,0 +1,60 @@
+//! A node's lanes in one copy: their threads, and the writer behind them.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+
+use garland_core::plan::LaneBlocks;
+
+use crate::conduit::Path;
+use crate::feed::{Feeder, StoreFeeder};
+use crate::lane::{Lane, LaneParts};
+use crate::member::{LaneHandle, Member};
+use crate::source::{Source, SourceFeeder};
+use crate::writer;
+
+/// Starts the lanes that this node is `on`, of `all` lanes of the copy. A node with a `source` feeds
+/// from it; any other feeds from what it holds, and has a writer.
+///
+/// # Errors
+/// When the system has no descriptors left.
+pub fn start(
+    member: &Arc<Member>,
+    all: &[LaneBlocks],
+    on: impl Fn(u16) -> bool,
+    source: Option<&Arc<Source>>,
+    path: Path,
+) -> io::Result<Vec<JoinHandle<()>>> {
+    let (arrived, arrivals) = channel();
+    let (mut handles, mut lanes) = (Vec::new(), Vec::new());
+    for (number, &blocks) in (0..).zip(all) {
+        let (handle, letters) = LaneHandle::new()?;
+        handles.push(Arc::clone(&handle));
+        if on(number) {
+            lanes.push((number, blocks, handle, letters));
+        }
+    }
+    // Set before any thread runs, and only here.
+    let _ = member.lanes.set(handles);
+    let mut threads = Vec::new();
+    for (number, blocks, handle, letters) in lanes {
+        let (member, source) = (Arc::clone(member), source.cloned());
+        let writer = source.is_none().then(|| arrived.clone());
+        threads.push(std::thread::spawn(move || {
+            let feeder: Box<dyn Feeder> = match source {
+                Some(source) => {
+                    Box::new(SourceFeeder::start(Arc::clone(&member), source, number, blocks))
+                }
+                None => Box::new(StoreFeeder::new(Arc::clone(&member), number)),
+            };
+            let parts = LaneParts { number, blocks, member, handle, feeder, writer, path };
+            Lane::new(parts).run(&letters);
+        }));
+    }
+    if source.is_none() {
+        let member = Arc::clone(member);
+        threads.push(std::thread::spawn(move || writer::write_blocks(&member, &arrivals)));
+    }
+    Ok(threads)
+}

@@ -1,0 +1,171 @@
+//! What a node has to give, asked before a copy from it can be planned: both sides of the question.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use garland_core::proto::{FromAgent, Look, MANIFEST_MAX, MAX_MESSAGE, SIGHTS_MAX, Sight, ToAgent};
+use garland_sys::clock;
+use garland_sys::confine::Root;
+use garland_sys::signal::Interrupts;
+use rustix::fs::Dir;
+
+use crate::agent::Agent;
+use crate::head;
+use crate::session::Session;
+use crate::source::Source;
+use crate::store::{MANIFEST, reason};
+use crate::switchboard::{Call, Switchboard};
+
+/// How long a node may take to look: its disk may have to be woken first.
+const PATIENCE_NS: u64 = 30_000_000_000;
+
+/// An agent that is silent for so long is gone.
+const SILENCE_NS: u64 = 5_000_000_000;
+
+/// The most bytes of an answer's sights: what else stands in the message is short.
+const ANSWER_MAX: usize = MAX_MESSAGE - 4096;
+
+/// Looks, from a thread of its own, and tells the head.
+pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, look: Look) {
+    let (agent, session) = (Arc::clone(agent), Arc::clone(session));
+    std::thread::spawn(move || {
+        let seen = if look.stripes {
+            stripes(agent.root(), &look.path)
+        } else {
+            file(agent.root(), Path::new(OsStr::from_bytes(&look.path))).map(|sight| vec![sight])
+        };
+        session.send(&FromAgent::Looked(seen));
+    });
+}
+
+fn file(root: &Root, path: &Path) -> Result<Sight, String> {
+    let source = Source::open_in(root, path).map_err(|error| error.to_string())?;
+    let mode = source.mode().map_err(|error| reason(&error))?;
+    let (length, modified) = (Some(source.length()), source.modified());
+    Ok(Sight { suffix: Vec::new(), length, modified, mode, manifest: Vec::new() })
+}
+
+/// All stripes that there are of `path`: what has a manifest.
+fn stripes(root: &Root, path: &[u8]) -> Result<Vec<Sight>, String> {
+    let path = Path::new(OsStr::from_bytes(path));
+    let name = path.file_name().ok_or_else(|| format!("{} names no file", path.display()))?;
+    let above = path.parent().unwrap_or(Path::new(""));
+    let folder = root
+        .open_dir(above, false)
+        .map_err(|error| format!("opening the folder {}: {}", above.display(), reason(&error)))?;
+    let start = [name.as_bytes(), b".stripe-"].concat();
+    let (mut sights, mut room) = (Vec::new(), ANSWER_MAX);
+    for suffix in suffixes(&folder, &start, name.len())? {
+        let at = |end: &str| {
+            let mut name = name.to_owned();
+            name.push(OsStr::from_bytes(&suffix));
+            name.push(end);
+            above.join(name)
+        };
+        let manifest = manifest(root, &at(MANIFEST))?;
+        let here = file(root, &at("")).ok();
+        let length = here.as_ref().and_then(|here| here.length);
+        let (modified, mode) = here.map_or(((0, 0), 0), |here| (here.modified, here.mode));
+        room = room.saturating_sub(manifest.len() + suffix.len() + 64);
+        if room == 0 || sights.len() == SIGHTS_MAX {
+            return Err(format!("too many stripes of {}: remove old ones", path.display()));
+        }
+        sights.push(Sight { suffix, length, modified, mode, manifest });
+    }
+    Ok(sights)
+}
+
+/// What the names of stripes in `folder` have behind the file's; they begin with `start`.
+fn suffixes(folder: &OwnedFd, start: &[u8], name: usize) -> Result<Vec<Vec<u8>>, String> {
+    let entries = Dir::read_from(folder)
+        .map_err(|error| format!("reading the folder: {}", reason(&error.into())))?;
+    let names = entries.flatten().map(|entry| entry.file_name().to_bytes().to_vec());
+    let ours = names.filter(|entry| entry.starts_with(start));
+    let stripes = ours.filter_map(|entry| entry.strip_suffix(MANIFEST.as_bytes()).map(Vec::from));
+    let mut suffixes: Vec<_> = stripes.map(|entry| entry[name..].to_vec()).collect();
+    suffixes.sort();
+    Ok(suffixes)
+}
+
+fn manifest(root: &Root, path: &Path) -> Result<Vec<u8>, String> {
+    let shown = path.display();
+    let source = Source::open_in(root, path).map_err(|error| error.to_string())?;
+    if source.length() > MANIFEST_MAX as u64 {
+        return Err(format!("{shown} has {} bytes, and no manifest does", source.length()));
+    }
+    let file =
+        root.open_entry(path).map_err(|error| format!("opening {shown}: {}", reason(&error)));
+    let mut bytes = Vec::new();
+    std::fs::File::from(file?)
+        .take(MANIFEST_MAX as u64)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("reading {shown}: {}", reason(&error)))?;
+    Ok(bytes)
+}
+
+/// An agent and what it has, or why it can't say.
+pub type Seen = Result<(head::Agent, Vec<Sight>), String>;
+
+/// What all `agents` have of what `look` asks for, and the agents back, both in their order.
+///
+/// # Errors
+/// When this host can't wait for them.
+pub fn look(
+    agents: Vec<Result<head::Agent, String>>,
+    look: &Look,
+    interrupts: Option<&Interrupts>,
+) -> std::io::Result<Vec<Seen>> {
+    let (mut connections, mut addresses, mut seen) = (Vec::new(), Vec::new(), Vec::new());
+    for agent in agents {
+        let (connection, listens, known) = match agent {
+            Ok(agent) => (Some(agent.connection), agent.addresses, None),
+            Err(reason) => (None, Vec::new(), Some(Err(reason))),
+        };
+        connections.push(connection);
+        addresses.push(listens);
+        seen.push(known);
+    }
+    let mut board = Switchboard::new(connections.into_iter());
+    board.ids().for_each(|id| board.send(id, &ToAgent::Look(look.clone())));
+    let began = clock::now_ns();
+    let mut heard = vec![began; seen.len()];
+    while seen.iter().any(Option::is_none) {
+        let others: Vec<_> = interrupts.iter().map(|fd| fd.as_fd()).collect();
+        for (id, call) in board.wait(&others, Duration::from_millis(200))? {
+            let at = id.index() - 1;
+            heard[at] = clock::now_ns();
+            let answer = match call {
+                Call::Message(FromAgent::Looked(answer)) => Some(answer),
+                Call::Message(_) => None,
+                Call::Lost(reason) => Some(Err(reason)),
+            };
+            seen[at] = seen[at].take().or(answer);
+        }
+        let now = clock::now_ns();
+        let interrupted = interrupts.is_some_and(Interrupts::have_come);
+        for (seen, heard) in seen.iter_mut().zip(&heard).filter(|(seen, _)| seen.is_none()) {
+            *seen = if interrupted {
+                Some(Err("interrupted".to_owned()))
+            } else if now.saturating_sub(*heard) > SILENCE_NS {
+                Some(Err(format!("no word from its agent for {} s", SILENCE_NS / 1_000_000_000)))
+            } else if now.saturating_sub(began) > PATIENCE_NS {
+                let seconds = PATIENCE_NS / 1_000_000_000;
+                Some(Err(format!("looking for the file took longer than {seconds} s")))
+            } else {
+                None
+            };
+        }
+    }
+    let gone = || "its agent is gone".to_owned();
+    let agents = board.into_connections().zip(addresses).zip(seen);
+    let agents = agents.map(|((connection, addresses), seen)| {
+        let sights = seen.unwrap_or_else(|| Err(gone()))?;
+        Ok((head::Agent { connection: connection.ok_or_else(gone)?, addresses }, sights))
+    });
+    Ok(agents.collect())
+}

@@ -1,0 +1,62 @@
+//! Where the helper is.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The helper's name.
+const NAME: &str = "garland-fabric";
+
+/// The variable that names another file.
+const VARIABLE: &str = "GARLAND_FABRIC";
+
+/// The helper: what the environment names, or what lies beside this program, or in the path.
+///
+/// # Errors
+/// Where it was looked for, and what to do.
+pub fn find() -> Result<PathBuf, String> {
+    let beside = std::fs::read_link("/proc/self/exe").ok();
+    let beside = beside.as_deref().and_then(Path::parent).map(Path::to_path_buf);
+    let named = std::env::var_os(VARIABLE);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    look(named.as_deref(), beside.as_deref(), &path)
+}
+
+fn look(named: Option<&OsStr>, beside: Option<&Path>, path: &OsStr) -> Result<PathBuf, String> {
+    if let Some(named) = named {
+        let named = PathBuf::from(named);
+        let missing = format!("{VARIABLE} names {}, which is no file", named.display());
+        return if named.is_file() { Ok(named) } else { Err(missing) };
+    }
+    let folders = beside.map(Path::to_path_buf).into_iter().chain(std::env::split_paths(path));
+    let found = folders.map(|folder| folder.join(NAME)).find(|file| file.is_file());
+    found.ok_or_else(|| {
+        let beside = beside.map_or(String::new(), |folder| format!("in {}, ", folder.display()));
+        format!(
+            "there is no {NAME} on this node ({beside}in PATH, or named by {VARIABLE}), which a \
+             fabric needs besides libfabric: `make fabric` builds it; without it there are: tcp, \
+             shm"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_environment_names_comes_first_and_must_be_there() {
+        let folder = std::env::temp_dir().join(format!("garland-find-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join(NAME);
+        let nowhere = OsStr::new("/nowhere");
+        let error = look(None, Some(&folder), nowhere).unwrap_err();
+        assert!(error.contains("make fabric") && error.contains("tcp, shm"), "{error}");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(look(None, Some(&folder), nowhere).as_ref(), Ok(&file));
+        assert_eq!(look(None, None, folder.as_os_str()).as_ref(), Ok(&file));
+        assert_eq!(look(Some(file.as_os_str()), None, nowhere).as_ref(), Ok(&file));
+        let error = look(Some(OsStr::new("/nowhere/x")), Some(&folder), nowhere).unwrap_err();
+        assert!(error.contains("/nowhere/x"), "{error}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

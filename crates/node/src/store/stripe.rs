@@ -1,0 +1,63 @@
+//! One stripe of a file, without gaps between its units, and the manifest beside it.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use garland_core::plan::Stripe;
+
+use super::file::Beside;
+use super::{Store, StoreError};
+
+/// A file of one server's units.
+pub struct StripeStore {
+    stripe: Stripe,
+    file: Box<dyn Store>,
+    beside: Beside,
+    manifest: Mutex<Vec<u8>>,
+}
+
+impl StripeStore {
+    /// Puts a stripe into `file` and its manifest `beside` it.
+    pub fn new(stripe: Stripe, beside: Beside, file: Box<dyn Store>) -> Self {
+        Self { stripe, file, beside, manifest: Mutex::default() }
+    }
+}
+
+impl Store for StripeStore {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_at(self.stripe.offset(offset), bytes)
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.file.read_at(self.stripe.offset(offset), bytes)
+    }
+
+    /// The manifest is what makes a stripe one: an old one goes first, the new one comes last, so
+    /// none ever lies beside a stripe that isn't its own.
+    fn commit(&self) -> Result<(), StoreError> {
+        let manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
+        self.beside.remove()?;
+        self.file.commit()?;
+        self.beside.put(&manifest)
+    }
+
+    fn abandon(&self) {
+        self.file.abandon();
+    }
+
+    fn is_holder(&self) -> bool {
+        self.file.is_holder()
+    }
+
+    fn is_ordered(&self) -> bool {
+        self.file.is_ordered()
+    }
+
+    fn name(&self) -> String {
+        self.file.name()
+    }
+
+    fn attach(&self, text: Vec<u8>) {
+        *self.manifest.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+}

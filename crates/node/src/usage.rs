@@ -1,0 +1,76 @@
+//! For how long a disk was in use, as whoever uses it sees it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use garland_sys::clock;
+
+/// The time in which at least one of several threads was at it.
+#[derive(Debug, Default)]
+pub struct Usage(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Threads that are at it now.
+    users: u32,
+    /// Since when there is one, in monotonic nanoseconds.
+    since_ns: u64,
+    /// Nanoseconds before that.
+    used_ns: u64,
+}
+
+impl Usage {
+    /// Does `work`, and takes its time.
+    pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        {
+            let mut state = self.lock();
+            if state.users == 0 {
+                state.since_ns = clock::now_ns();
+            }
+            state.users += 1;
+        }
+        let result = work();
+        let mut state = self.lock();
+        state.users -= 1;
+        if state.users == 0 {
+            state.used_ns += clock::now_ns().saturating_sub(state.since_ns);
+        }
+        result
+    }
+
+    /// Nanoseconds in use, in all.
+    #[must_use]
+    pub fn used_ns(&self) -> u64 {
+        let state = self.lock();
+        let present = match state.users {
+            0 => 0,
+            _ => clock::now_ns().saturating_sub(state.since_ns),
+        };
+        state.used_ns + present
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn two_at_once_count_once_and_nobody_counts_nothing() {
+        let usage = Usage::default();
+        let started = clock::now_ns();
+        let at_it = || usage.during(|| std::thread::sleep(Duration::from_millis(100)));
+        std::thread::scope(|scope| {
+            scope.spawn(at_it);
+            at_it();
+        });
+        let (used, passed) = (usage.used_ns(), clock::now_ns() - started);
+        assert!((100_000_000..=passed).contains(&used), "{used} of {passed} ns");
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(usage.used_ns(), used);
+    }
+}

@@ -1,0 +1,179 @@
+//! A client with a wire to each server, the file, and its stripes for tools that have none.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use garland_lab::{Lab, StateDir};
+
+use crate::bench::field::wait_listening;
+use crate::bench::peers::garland_program;
+use crate::bench::source;
+use crate::clock::Watch;
+
+/// The lab's name.
+pub(super) const LAB: &str = "bench-stripe";
+
+/// The client's name.
+pub(super) const CLIENT: &str = "srv";
+
+/// The lab while it is up, and the files, all in memory.
+pub(super) struct Stage {
+    /// How many servers.
+    pub(super) servers: usize,
+    /// The file.
+    pub(super) source: PathBuf,
+    /// Where everything is.
+    pub(super) folder: PathBuf,
+    lab: Option<Lab>,
+}
+
+impl Stage {
+    /// Builds a star of `servers` wires of `rate`, and a file of `bytes`.
+    pub(super) fn up(servers: usize, rate: &str, bytes: u64) -> Result<Self> {
+        let folder = PathBuf::from(format!("/dev/shm/garland-bench-stripe-{}", std::process::id()));
+        fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+        let mut stage = Self { servers, source: folder.join("source"), folder, lab: None };
+        let rate = match rate {
+            "unshaped" => String::new(),
+            rate => format!("rate = \"{rate}\"\n"),
+        };
+        let topology = stage.folder.join("star.toml");
+        let text = format!(
+            "version = 1\n[topology]\nshape = \"star\"\nbetween = \"isolated\"\n\
+             nodes = \"{CLIENT},io[1-{servers}]\"\n{rate}"
+        );
+        fs::write(&topology, text).context("write the topology")?;
+        stage.garland(&["lab", "up", &topology.to_string_lossy(), "--lab", LAB])?;
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").context("the host's name")?;
+        let state = StateDir(stage.state().join(host.trim()).join("lab"));
+        stage.lab = Some(Lab::open(&state, LAB)?);
+        source::write(&stage.source, bytes)?;
+        let share = bytes.div_ceil(servers as u64);
+        for server in 1..=servers {
+            fs::create_dir_all(stage.dir(server)).context("make a server's folder")?;
+            let count = share.min(bytes.saturating_sub(share * (server as u64 - 1)));
+            source::write(&stage.part(server), count)?;
+        }
+        Ok(stage)
+    }
+
+    /// The part of the file that server number `server` gets from a tool that can't stripe.
+    pub(super) fn part(&self, server: usize) -> PathBuf {
+        self.folder.join(format!("part-{server}"))
+    }
+
+    /// Where it puts it.
+    pub(super) fn dir(&self, server: usize) -> PathBuf {
+        self.folder.join(format!("io{server}"))
+    }
+
+    /// The address of server number `server`.
+    pub(super) fn address(&self, server: usize) -> Result<String> {
+        Ok(self.lab()?.address(&format!("io{server}"))?.to_string())
+    }
+
+    /// The servers as a node list.
+    pub(super) fn list(&self) -> String {
+        format!("lab:io[1-{}]", self.servers)
+    }
+
+    /// A line of shell on a node of the lab.
+    pub(super) fn shell(&self, node: &str, line: &str) -> Result<Command> {
+        let mut command = self.lab()?.command(node, "sh")?;
+        command.args(["-c", line]).current_dir(&self.folder);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        Ok(command)
+    }
+
+    /// Starts a line of shell on every server, and waits until all listen on `port`.
+    pub(super) fn listen(&self, port: u16, line: impl Fn(usize) -> String) -> Result<Running> {
+        let mut running = Running(Vec::new());
+        for server in 1..=self.servers {
+            let mut command = self.shell(&format!("io{server}"), &line(server))?;
+            running.0.push(command.spawn().context("start a server")?);
+        }
+        for child in &mut running.0 {
+            wait_listening(child, "tcp", port).or_else(|_| wait_listening(child, "tcp6", port))?;
+        }
+        Ok(running)
+    }
+
+    /// Seconds that a line of shell on the client takes for every server at once.
+    pub(super) fn time(&self, line: impl Fn(usize) -> Result<String>) -> Result<f64> {
+        let mut running = Running(Vec::new());
+        let watch = Watch::start();
+        for server in 1..=self.servers {
+            let mut command = self.shell(CLIENT, &line(server)?)?;
+            running.0.push(command.spawn().context("start a client")?);
+        }
+        running.finish()?;
+        Ok(watch.read().as_secs_f64())
+    }
+
+    /// Runs garland; its seconds and what it printed.
+    pub(super) fn garland(&self, words: &[&str]) -> Result<(f64, Vec<u8>)> {
+        let mut command = Command::new(garland_program()?);
+        command.args(words).current_dir(&self.folder).env("GARLAND_STATE", self.state());
+        let watch = Watch::start();
+        let output = command.stdin(Stdio::null()).output().context("start garland")?;
+        let seconds = watch.read().as_secs_f64();
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let told = String::from_utf8_lossy(&output.stdout);
+            bail!("garland {}: {said}{told}", words.join(" "));
+        }
+        Ok((seconds, output.stdout))
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.join("state")
+    }
+
+    fn lab(&self) -> Result<&Lab> {
+        self.lab.as_ref().context("the lab is down")
+    }
+
+    /// Whether two files are equal.
+    pub(super) fn assert_equal(one: &Path, other: &Path) -> Result<()> {
+        source::verify(one, &[other.to_owned()])
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if self.lab.take().is_some()
+            && let Err(error) = self.garland(&["lab", "down", "--lab", LAB])
+        {
+            eprintln!("{error:#}");
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Children that end with this value.
+pub(super) struct Running(Vec<Child>);
+
+impl Running {
+    /// Waits until all have ended well.
+    pub(super) fn finish(mut self) -> Result<()> {
+        for child in &mut self.0 {
+            let status = child.wait().context("wait for a child")?;
+            if !status.success() {
+                bail!("a child ended with {status}");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
