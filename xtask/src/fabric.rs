@@ -19,9 +19,7 @@ pub(crate) fn build(root: &Path, release: bool) -> Result<()> {
 }
 
 fn built(root: &Path, release: bool) -> Result<PathBuf> {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let own = target.join("fabric");
+    let (target, own) = folders(root);
     let host = host()?;
     let mut command = cargo(root);
     command.args(["build", "--quiet", "--locked", "--package", NAME, "--features", "helper"]);
@@ -46,7 +44,7 @@ fn built(root: &Path, release: bool) -> Result<PathBuf> {
 /// # Errors
 /// When a check or a test fails.
 pub(crate) fn check(root: &Path) -> Result<()> {
-    let own = root.join("target").join("fabric");
+    let (_, own) = folders(root);
     let package =
         ["--quiet", "--locked", "--package", NAME, "--features", "helper", "--target-dir"];
     run(cargo(root).arg("clippy").args(package).arg(&own).args([
@@ -56,6 +54,14 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         "warnings",
     ]))?;
     run(cargo(root).arg("test").args(package).arg(&own))
+}
+
+/// Where cargo builds, and where this is built: other flags in one folder would build all anew.
+fn folders(root: &Path) -> (PathBuf, PathBuf) {
+    let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = named.unwrap_or_else(|| root.join("target"));
+    let own = target.join("fabric");
+    (target, own)
 }
 
 /// Cargo, whose flags from the environment take the place of those in `.cargo/config.toml`.

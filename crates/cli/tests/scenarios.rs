@@ -120,6 +120,65 @@ fn a_copy_over_two_topologies_stands_beside_their_wires() {
     assert!((ratio - 2.0).abs() < 1e-6, "{ratio}");
 }
 
+const PING: &str = "\
+version = 1
+name = \"ping\"
+question = \"Does it run?\"
+source = \"a test\"
+answer = \"It does.\"
+topologies = [\"star.toml\"]
+[job]
+kind = \"ping\"
+from = \"n1\"
+to = \"srv\"
+transports = [\"tcp\", \"shm\"]
+count = 300
+sizes = [0, 8]
+deep_size = 8
+in_flight = [1, 4]
+[tolerance]
+large_over_small = 1000.0
+deep_over_alone = 1000.0
+[[published]]
+bytes = 8
+in_flight = 1
+us = 2.35
+rate = 3.4
+";
+
+#[test]
+fn gets_stand_beside_the_published_ones() {
+    let scratch = Scratch::new("scenario-ping");
+    let result = run(&scratch, PING, 0);
+    let lines: Vec<_> = result["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            let each = row["each_ns"].as_f64().unwrap();
+            assert!(each > 0.0 && row["count"].as_u64() >= Some(300), "{row}");
+            (
+                row["transport"].as_str().unwrap(),
+                row["size"].as_u64().unwrap(),
+                row["in_flight"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    let of =
+        |name| [(name, 0, 1), (name, 4, 1), (name, 8, 1), (name, 8, 1), (name, 8, 2), (name, 8, 4)];
+    assert_eq!(lines, [of("tcp"), of("shm")].concat());
+    let never = PING.replace("large_over_small = 1000.0", "large_over_small = 0.0001");
+    let result = run(&scratch, &never, 4);
+    let miss = result["miss"].as_str().unwrap();
+    assert!(miss.contains("tcp: 8 bytes take") && miss.contains("above 0.0001"), "{miss}");
+    // What can't be done is refused before a lab is built.
+    let path = scratch.path("wrong.toml");
+    std::fs::write(&path, PING.replace("bytes = 8", "bytes = 16")).expect("it can be written");
+    let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
+    let said = garland.run(&["scenario", "run", &path.display().to_string()]).with_code(2);
+    assert!(said.err.contains("16 bytes, 1 in flight: published but not run"), "{}", said.err);
+}
+
 #[test]
 fn what_was_published_above_its_wires_is_no_such_experiment() {
     let scratch = Scratch::new("scenario-miss");

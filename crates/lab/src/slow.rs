@@ -14,9 +14,28 @@ use crate::{Lab, LabError, device, shaping};
 /// # Errors
 /// When there is no such node, or tc refuses.
 pub fn slow(lab: &Lab, node: &str, way: Way, rate: Rate) -> Result<(), LabError> {
+    slow_some(lab, node, way, rate, |_| true)
+}
+
+/// The same with the NIC `nic` of the node alone.
+///
+/// # Errors
+/// When there is no such node, or tc refuses.
+pub fn slow_nic(lab: &Lab, node: &str, nic: &str, way: Way, rate: Rate) -> Result<(), LabError> {
+    slow_some(lab, node, way, rate, |name| name == nic)
+}
+
+fn slow_some(
+    lab: &Lab,
+    node: &str,
+    way: Way,
+    rate: Rate,
+    is_slow: impl Fn(&str) -> bool,
+) -> Result<(), LabError> {
     let id = lab.id(node)?;
     let shaping = shaping::Shaping::of(&lab.spec().topology);
-    let lines = lab.spec().topology.nics_of(id).map(|(nic, own)| {
+    let nics = lab.spec().topology.nics_of(id).filter(|(_, own)| is_slow(&own.name));
+    let lines = nics.map(|(nic, own)| {
         let bucket = shaping::qdisc(rate.bits_per_second(), shaping.exact(own.medium));
         let device = match way {
             Way::In => device::port(nic),

@@ -10,6 +10,7 @@ mod balance;
 mod budget;
 mod chain;
 mod command;
+mod conditions;
 mod conduit;
 mod connection;
 mod disk;

@@ -11,8 +11,8 @@ use garland_core::proto::{
 };
 use garland_sys::tcp;
 
+use crate::conditions;
 use crate::link::{self, LinkError};
-use crate::probe;
 
 /// How long a head may leave the agent's words unread before it counts as gone.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -71,7 +71,7 @@ impl Session {
     /// What about this node and its way to the head may change what is measured.
     #[must_use]
     pub fn conditions(&self) -> Vec<(String, String)> {
-        probe::conditions_of(&self.sending.lock().unwrap_or_else(PoisonError::into_inner))
+        conditions::of(&self.sending.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Sends a message. A head that is gone is noticed by `receive`.

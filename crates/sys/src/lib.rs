@@ -19,6 +19,7 @@ pub mod packet;
 pub mod pages;
 pub mod pinning;
 pub mod pipe;
+pub mod power;
 pub mod process;
 pub mod processors;
 pub mod proxy;

@@ -38,6 +38,13 @@ struct EthtoolCmd {
     reserved: [u32; 2],
 }
 
+/// `struct ethtool_value` of linux/ethtool.h.
+#[repr(C)]
+struct EthtoolValue {
+    cmd: u32,
+    data: u32,
+}
+
 const ETHTOOL_GSET: u32 = 1;
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const DUPLEX_HALF: u8 = 0;
@@ -71,6 +78,27 @@ pub fn agreed(interface: &str) -> io::Result<Agreed> {
     })
 }
 
+/// What an interface can do instead of the CPU, by the names of ethtool(8), and whether it does:
+/// segmentation of what is sent (`tso`, and `gso` just above the driver), gathering of what comes in
+/// (`gro`), check sums (`tx`, `rx`). What its driver doesn't say is left out.
+///
+/// # Errors
+/// When there is no socket to ask by.
+pub fn offloads(interface: &str) -> io::Result<Vec<(&'static str, bool)>> {
+    const ASKED: [(&str, u32); 5] =
+        [("tso", 0x1e), ("gso", 0x23), ("gro", 0x2b), ("tx", 0x16), ("rx", 0x14)];
+    let mut all = Vec::new();
+    for (name, cmd) in ASKED {
+        let mut value = EthtoolValue { cmd, data: 0 };
+        let mut request = request(interface)?;
+        request.ifr_ifru.ifru_data = (&raw mut value).cast();
+        if ioctl(SIOCETHTOOL, &mut request).is_ok() {
+            all.push((name, value.data != 0));
+        }
+    }
+    Ok(all)
+}
+
 /// The largest packet that an interface sends, in bytes.
 ///
 /// # Errors
@@ -99,7 +127,7 @@ fn request(interface: &str) -> io::Result<libc::ifreq> {
 fn ioctl(number: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
     // SAFETY: the socket is open, `request` is a whole `ifreq`, and what it points to, if anything,
-    // is a whole `ethtool_cmd` that lives in the caller.
+    // is the whole struct that its command fills, which lives in the caller.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), number as _, &raw mut *request) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -112,6 +140,9 @@ mod tests {
     fn the_loopback_has_an_mtu_and_has_agreed_on_nothing() {
         assert!(mtu("lo").unwrap() >= 1500);
         assert_eq!(agreed("lo").unwrap(), Agreed::default());
+        let offloads = offloads("lo").unwrap();
+        assert!(offloads.iter().any(|(name, _)| *name == "gso"), "{offloads:?}");
+        assert_eq!(super::offloads("none-such").unwrap(), []);
         assert!(mtu("none-such").is_err());
         assert!(mtu("a-name-that-is-too-long").is_err());
     }

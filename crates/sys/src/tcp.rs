@@ -29,6 +29,26 @@ pub fn connect(
     Ok(stream)
 }
 
+/// Connects within `timeout`, by plain TCP whose packets, headers included, have `bytes` at most both
+/// ways (`TCP_MAXSEG`, which is announced to the other end).
+///
+/// # Errors
+/// When the kernel doesn't take that size, nobody answers in time, or the answer is no.
+pub fn connect_in_packets(
+    bytes: u16,
+    address: SocketAddr,
+    timeout: Duration,
+) -> io::Result<TcpStream> {
+    const TCP: u16 = 20;
+    let headers = if address.is_ipv4() { 20 + TCP } else { 40 + TCP };
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_tcp_mss(u32::from(bytes.saturating_sub(headers)))?;
+    socket.connect_timeout(&address.into(), timeout)?;
+    let stream = TcpStream::from(socket);
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
 /// Connects by the interface of this name, whatever routes say, within `timeout`.
 ///
 /// # Errors
@@ -209,5 +229,20 @@ mod tests {
         assert!(!choose_congestion(&stream, &PREFERRED).unwrap().is_empty());
         assert!(set_low_water(&stream, 4096).is_ok());
         assert_eq!(listen(port, Transport::Tcp).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn packets_are_kept_to_their_size_by_both_ends() {
+        let listener = listen(0, Transport::Tcp).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let stream = connect_in_packets(576, address, Duration::from_secs(1)).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        for end in [&stream, &accepted] {
+            // 40 bytes of headers, and perhaps 12 of time stamps.
+            let segment = crate::tcp_info::TcpInfo::of(end).unwrap().segment_size;
+            assert!([524, 536].contains(&segment), "{segment}");
+        }
+        assert!(connect_in_packets(100, address, Duration::from_secs(1)).is_err());
     }
 }

@@ -25,6 +25,8 @@ pub struct TcpInfo {
     pub round_trip: Duration,
     /// Bytes of data in a full segment.
     pub segment_size: u32,
+    /// Bytes of the largest packet that the way to the other end takes, as far as is known.
+    pub path_mtu: u32,
     /// Bytes that the other end has acknowledged.
     pub acknowledged: u64,
     /// Bytes that have come from the other end.
@@ -74,6 +76,7 @@ impl TcpInfo {
         };
         Self {
             segment_size: word(16),
+            path_mtu: word(60),
             round_trip: Duration::from_micros(u64::from(word(68))),
             window: word(80),
             retransmits: word(100),
@@ -113,6 +116,7 @@ mod tests {
         assert!(info.busy >= info.window_limited, "{info:?}");
         assert!(info.acknowledged > 8 << 20 && info.delivery_rate > 0, "{info:?}");
         assert!(info.segments > 100 && info.window > 0, "{info:?}");
+        assert!(info.path_mtu > info.segment_size, "{info:?}");
         assert!(info.segment_size > 500 && info.round_trip > Duration::ZERO, "{info:?}");
     }
 }

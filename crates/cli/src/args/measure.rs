@@ -14,6 +14,13 @@ pub struct Wires {
     /// The run to compare with [default: the last one of the same nodes].
     #[arg(long, value_name = "RUN")]
     pub baseline: Option<String>,
+    /// Over how many of the nodes' NICs: the first K addresses of each [default: all that all nodes
+    /// have].
+    #[arg(long, value_name = "K", value_parser = value_parser!(u16).range(1..=64))]
+    pub rails: Option<u16>,
+    /// Instead: packets of several sizes, between 1, 2 .. pairs at once, by local and by remote wire.
+    #[arg(long, conflicts_with_all = ["baseline", "rails", "streams"])]
+    pub sweep: bool,
     /// How many streams are sent at once where several are.
     #[arg(long, default_value_t = 4, value_name = "K", value_parser = value_parser!(u16).range(1..=32))]
     pub streams: u16,

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Arc;
 
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target, TargetError};
@@ -10,38 +9,26 @@ use garland_core::proto::{DISK_SIZES, DiskDirection, DiskOnly, DiskOrder, DiskPa
 use garland_core::units::{Nanos, bytes};
 use garland_node::{DiskCourse, test_disks};
 use garland_sys::clock;
-use garland_sys::signal::Interrupts;
 
 use super::disk_result::DiskResult;
 use super::ends;
+use super::gather::{Gathered, gather};
 use crate::args::{Args, Disk, DiskWord};
 use crate::failure::{Exit, Failure, OrFailure};
-use crate::fleet::Muster;
 use crate::launch::{FAREWELL, HURRY};
 use crate::nodes::Inventory;
-use crate::places::Places;
 use crate::result::{Phases, print_json};
-use crate::run::Run;
 use crate::ui::output;
 use crate::ui::screen::Screen;
 
 /// Tests the disks of all nodes.
 pub fn run(args: &Args, disk: &Disk) -> Result<Exit, Failure> {
-    let mut phases = Phases::begin();
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let phases = Phases::begin();
     let inventory = Inventory::open(args)?;
     let (nodes, path) = place(&inventory, &disk.target)?;
     let order = order(disk, path)?;
-    let places = Places::open()?;
-    let lab = disk.launch.enter_lab(&nodes, &places)?;
-    let run = Run::begin(&places, "disk")?;
-    let muster = Muster {
-        interrupts: Some(Arc::clone(&interrupts)),
-        quiet: args.json,
-        ..Muster::new(&nodes, &inventory, &places, &disk.launch, &run, lab.as_ref())
-    };
-    let fleet = muster.assemble()?;
-    phases.end("set-up");
+    let gathered = gather("disk", &nodes, &inventory, &disk.launch, args.json, phases)?;
+    let Gathered { mut phases, interrupts, run, fleet, .. } = gathered;
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let mut screen = Screen::new(args.json);
     let course =

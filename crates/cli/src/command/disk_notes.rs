@@ -3,27 +3,24 @@
 
 use std::collections::BTreeMap;
 
+use garland_core::analysis::conditions::{Purpose, beware};
 use garland_core::cluster::nodelist;
 use garland_core::proto::{DiskDirection, DiskPattern, DiskPlace, DiskWay};
 use garland_core::units::bytes;
 
 use super::disk_result::NodeDisk;
+use crate::ui::notes;
 
 /// All notes on `nodes`, whose files had `size` bytes; equal ones of several nodes are one.
 pub fn of(nodes: &[NodeDisk], size: u64, one_by_one: bool) -> Vec<String> {
-    let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
-    for node in nodes {
-        let Some(place) = &node.place else { continue };
+    let all = nodes.iter().filter_map(|node| Some((node, node.place.as_ref()?)));
+    let all = all.flat_map(|(node, place)| {
         let cut = short_file(node, size);
-        for note in proof(node).into_iter().chain(cut).chain(place_notes(place, size)) {
-            match notes.iter_mut().find(|(known, _)| *known == note) {
-                Some((_, names)) => names.push(&node.name),
-                None => notes.push((note, vec![&node.name])),
-            }
-        }
-    }
-    let fold = |(note, names): (String, Vec<&str>)| format!("{}: {note}", nodelist::fold(&names));
-    let mut notes: Vec<String> = notes.into_iter().map(fold).collect();
+        let spoilt = beware(&place.conditions, Purpose::Rates);
+        let notes = proof(node).into_iter().chain(cut).chain(place_notes(place, size));
+        notes.chain(spoilt).map(|note| (node.name.as_str(), note))
+    });
+    let mut notes = notes::folded(all);
     if !one_by_one {
         notes.extend(shared(nodes));
     }

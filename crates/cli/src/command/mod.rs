@@ -13,6 +13,7 @@ mod disk_tables;
 mod down;
 mod ends;
 mod exec;
+mod gather;
 mod lab;
 mod lab_result;
 mod lab_run;

@@ -6,7 +6,7 @@ use garland_core::cluster::topology::Topology;
 use garland_sys::signal::Interrupts;
 use serde::{Deserialize, Serialize};
 
-use super::{balance, broadcast, copy, pairs};
+use super::{balance, broadcast, copy, pairs, ping};
 use crate::failure::Failure;
 use crate::result::Phases;
 use crate::run::Run;
@@ -23,6 +23,8 @@ pub enum Experiment {
     Copy(copy::Copy),
     /// Several copies at once between pairs of nodes, over several topologies.
     Pairs(pairs::Pairs),
+    /// Small gets between two nodes.
+    Ping(ping::Ping),
 }
 
 /// The kinds, by the names they have in a file's `[job]`.
@@ -37,6 +39,8 @@ pub enum Kind {
     Copy,
     /// [`Experiment::Pairs`].
     Pairs,
+    /// [`Experiment::Ping`].
+    Ping,
 }
 
 /// The part of `[job]` that says which kind it is.
@@ -72,6 +76,7 @@ impl Experiment {
             Kind::Broadcast => toml::from_str(text).map(Self::Broadcast),
             Kind::Copy => toml::from_str(text).map(Self::Copy),
             Kind::Pairs => toml::from_str(text).map(Self::Pairs),
+            Kind::Ping => toml::from_str(text).map(Self::Ping),
         }
         .map_err(wrong)
     }
@@ -83,6 +88,7 @@ impl Experiment {
             Self::Broadcast(broadcast) => broadcast.check(topologies),
             Self::Copy(copy) => copy.check(topologies),
             Self::Pairs(pairs) => pairs.check(topologies),
+            Self::Ping(ping) => ping.check(topologies),
         }
     }
 
@@ -96,6 +102,7 @@ impl Experiment {
             Self::Broadcast(broadcast) => broadcast.run(stage, phases).map(Table::Broadcast),
             Self::Copy(copy) => copy.run(stage, phases).map(Table::Copy),
             Self::Pairs(pairs) => pairs.run(stage, phases).map(Table::Pairs),
+            Self::Ping(ping) => ping.run(stage, phases).map(Table::Ping),
         }
     }
 }
@@ -112,6 +119,8 @@ pub enum Table {
     Copy(copy::Table),
     /// Of [`Experiment::Pairs`].
     Pairs(pairs::Table),
+    /// Of [`Experiment::Ping`].
+    Ping(ping::Table),
 }
 
 impl Table {
@@ -122,6 +131,7 @@ impl Table {
             Self::Broadcast(table) => table.miss(),
             Self::Copy(table) => table.miss(),
             Self::Pairs(table) => table.miss(),
+            Self::Ping(table) => table.miss(),
         }
     }
 }
@@ -133,6 +143,7 @@ impl fmt::Display for Table {
             Self::Broadcast(table) => table.fmt(f),
             Self::Copy(table) => table.fmt(f),
             Self::Pairs(table) => table.fmt(f),
+            Self::Ping(table) => table.fmt(f),
         }
     }
 }

@@ -10,6 +10,7 @@ mod copy;
 mod experiment;
 mod file;
 mod pairs;
+mod ping;
 mod result;
 
 pub use bench::Bench;

@@ -1,5 +1,6 @@
 //! What people see while a command runs, and when it is over.
 
+pub mod notes;
 pub mod output;
 pub mod progress;
 pub mod screen;

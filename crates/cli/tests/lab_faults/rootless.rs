@@ -23,7 +23,7 @@ fn garland(scratch: &Scratch, binary: &Path, arguments: &[&str]) -> Running {
 }
 
 #[test]
-fn a_lab_a_copy_and_commands_need_no_root() {
+fn a_lab_a_copy_pings_and_commands_need_no_root() {
     let scratch = Scratch::new("rootless");
     let _alone = crate::stage::alone();
     // The build's folder may be closed to others.
@@ -42,6 +42,10 @@ fn a_lab_a_copy_and_commands_need_no_root() {
     let _ = run(&["exec", "lab:n[1-3]", "--", "cmp", "d/source.bin", &source.to_string_lossy()]);
     let said = run(&["exec", "lab:n[1-3]", "--", "hostname"]);
     assert!(said.out.contains("lab:n[1-3]"), "{}", said.out);
+    for transport in ["tcp", "shm"] {
+        let said = run(&["ping", "lab:n[1-2]", "8", "64", "-n", "200", "--transport", transport]);
+        assert!(said.out.contains("64 bytes"), "{}", said.out);
+    }
     let _ = run(&["down", "lab:n[1-3]"]);
     let _ = run(&["lab", "down"]);
     scratch.assert_nothing_left();

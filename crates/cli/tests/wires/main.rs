@@ -3,4 +3,6 @@
 mod endings;
 mod faults;
 mod healthy;
+mod rails;
 mod stage;
+mod sweep;

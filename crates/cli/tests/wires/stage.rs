@@ -27,10 +27,30 @@ impl<'a> Stage<'a> {
     #[track_caller]
     pub fn new(scratch: &'a Scratch) -> Self {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        Self::build(scratch, alone, &["--nodes", "12", "--rate", "50mbit"], ALL)
+    }
+
+    /// The same, with as many nodes as `shape` says, the text of a topology file's `[topology]`.
+    #[track_caller]
+    pub fn of_shape(scratch: &'a Scratch, shape: &str, nodes: &str) -> Self {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = scratch.path("shape.toml");
+        let text = format!("version = 1\n[topology]\n{shape}\n");
+        std::fs::write(&file, text).expect("there is room");
+        Self::build(scratch, alone, &[&file.to_string_lossy()], nodes)
+    }
+
+    #[track_caller]
+    fn build(
+        scratch: &'a Scratch,
+        alone: MutexGuard<'static, ()>,
+        what: &[&str],
+        nodes: &str,
+    ) -> Self {
         assert_eq!(garland_sys::process::user_id(), 0, "these tests slow NICs, which needs root");
         let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
-        let _ = garland.run(&["lab", "up", "--nodes", "12", "--rate", "50mbit"]).with_code(0);
-        let _ = garland.run(&["up", ALL]).with_code(0);
+        let _ = garland.run(&[&["lab", "up"], what].concat()).with_code(0);
+        let _ = garland.run(&["up", nodes]).with_code(0);
         let lab = Lab::open(&state(scratch), "lab").expect("it has just been started");
         Self { garland, lab, scratch, _alone: alone }
     }
@@ -38,7 +58,13 @@ impl<'a> Stage<'a> {
     /// Measures all of it, which must end with `code`.
     #[track_caller]
     pub fn measure(&self, code: i32) -> Value {
-        json(&self.garland.run(&["wires", "--json", ALL]).with_code(code))
+        self.measure_these(ALL, code)
+    }
+
+    /// Measures these nodes, which must end with `code`.
+    #[track_caller]
+    pub fn measure_these(&self, nodes: &str, code: i32) -> Value {
+        json(&self.garland.run(&["wires", "--json", nodes]).with_code(code))
     }
 
     /// Ends everything, and looks that nothing is left of it.

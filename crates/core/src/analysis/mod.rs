@@ -1,20 +1,21 @@
 //! What measurements mean: distributions, the parameters of LogGP, knees, outliers, who of many is at
-//! fault, what concurrent copies wait for, and what a disk's figures say about its settings. Numbers in, verdicts out; samples are
-//! whole nanoseconds.
+//! fault, what concurrent copies wait for, what a disk's figures say about its settings, and what about
+//! a node spoils figures. Numbers in, verdicts out; samples are whole nanoseconds.
 
 pub mod balance;
+pub mod conditions;
 mod histogram;
+mod jumps;
 mod knee;
 mod line;
 mod loggp;
 mod outlier;
 pub mod pairs;
-mod sweep;
 pub mod tuning;
 
 pub use histogram::{Histogram, ROOM};
-pub use knee::{Knee, Load, find_knee};
+pub use jumps::jumps;
+pub use knee::{Knee, Load, find_knee, is_flat, knee};
 pub use line::{Line, fit_line};
 pub use loggp::{LogGp, Network, loggp};
 pub use outlier::{Outlier, slow_ones};
-pub use sweep::{is_flat, knee};

@@ -166,6 +166,8 @@ pub struct DiskPlace {
     pub in_memory: bool,
     /// Whether the machine is a guest of another, whose cache nobody sees from inside.
     pub guest: bool,
+    /// What about the node may have an influence: names and values, in words.
+    pub conditions: Vec<(String, String)>,
 }
 
 /// From the agent that tests.

@@ -45,6 +45,6 @@ pub use seal::{
 };
 pub use sight::{Look, MANIFEST_MAX, SIGHTS_MAX, Sight};
 pub use sink::{Landing, Sink, SinkError};
-pub use stream::{StreamCame, StreamTask, StreamWent, WRITE_MAX};
+pub use stream::{PACKETS, StreamCame, StreamTask, StreamWent, WRITE_MAX};
 pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};
 pub use version::{PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, VersionError};

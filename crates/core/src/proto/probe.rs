@@ -114,6 +114,22 @@ pub enum PingKind {
     Msg,
 }
 
+impl PingKind {
+    /// Bytes of a request and of its answer over a stream: a get asks with an address, a put brings
+    /// one along and is acknowledged; what has no bytes takes one to be seen.
+    #[must_use]
+    pub fn bytes(self, size: u32) -> (u64, u64) {
+        /// Of an address, and of an acknowledgement.
+        const WORD: u64 = 8;
+        let size = u64::from(size);
+        match self {
+            Self::Get => (WORD, size.max(1)),
+            Self::Put => (WORD + size, WORD),
+            Self::Msg => (size.max(1), size.max(1)),
+        }
+    }
+}
+
 /// A ping.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PingTask {

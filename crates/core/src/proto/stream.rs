@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 /// The most bytes of one write.
 pub const WRITE_MAX: u32 = 1 << 20;
 
+/// The sizes that packets may be kept to, in bytes: what Linux takes for `TCP_MAXSEG` (88 to 32767),
+/// and the headers of IPv4 and TCP.
+pub const PACKETS: std::ops::RangeInclusive<u16> = 128..=32807;
+
 /// Streams over the connections of a meeting, each one way. The receivers measure, and say when it
 /// is enough.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +17,8 @@ pub struct StreamTask {
     pub forward: u16,
     /// Bytes of one write.
     pub write: u32,
+    /// Bytes of the largest packet, its headers included; as large as the network takes without it.
+    pub packet: Option<u16>,
     /// Milliseconds from a stream's first byte that aren't counted: TCP starts slowly.
     pub warm_up_ms: u32,
     /// Milliseconds that are counted at least.
@@ -66,6 +72,10 @@ impl StreamTask {
         if !(1..=WRITE_MAX).contains(&self.write) {
             return Err(format!("writes of {} bytes: allowed are 1 to {WRITE_MAX}", self.write));
         }
+        if let Some(packet) = self.packet.filter(|packet| !PACKETS.contains(packet)) {
+            let (least, most) = PACKETS.into_inner();
+            return Err(format!("packets of {packet} bytes: allowed are {least} to {most}"));
+        }
         if self.least_ms > self.most_ms || self.most_ms == 0 {
             return Err(format!("{} to {} ms: nothing to count", self.least_ms, self.most_ms));
         }
@@ -80,7 +90,7 @@ mod tests {
     #[test]
     fn streams_out_of_bounds_are_refused() {
         let task = |forward, write, least_ms, most_ms| {
-            StreamTask { forward, write, warm_up_ms: 1, least_ms, most_ms }.check(2)
+            StreamTask { forward, write, packet: None, warm_up_ms: 1, least_ms, most_ms }.check(2)
         };
         assert!(task(2, 1, 0, 1).is_ok());
         assert!(task(3, 1, 0, 1).unwrap_err().contains("3 of 2"));
@@ -88,5 +98,12 @@ mod tests {
         assert!(task(1, WRITE_MAX + 1, 0, 1).is_err());
         assert!(task(1, 1, 2, 1).unwrap_err().contains("2 to 1 ms"));
         assert!(task(1, 1, 0, 0).is_err());
+        let packet = |packet| {
+            let task =
+                StreamTask { packet, forward: 1, write: 1, warm_up_ms: 1, least_ms: 1, most_ms: 1 };
+            task.check(1)
+        };
+        assert!(packet(Some(128)).is_ok() && packet(None).is_ok());
+        assert!(packet(Some(127)).unwrap_err().contains("packets of 127 bytes"));
     }
 }

@@ -10,6 +10,7 @@ use garland_core::units::bytes;
 use garland_sys::uring::Ring;
 
 use super::file::TestFile;
+use crate::conditions;
 use crate::store::reason;
 
 /// The settings that are told, files in the device's `queue` folder.
@@ -53,6 +54,7 @@ pub fn of(test: &TestFile) -> DiskPlace {
         guest: processor.lines().any(|line| {
             line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor")
         }),
+        conditions: conditions::of_machine(),
         system,
         mounted,
     }

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use garland_core::proto::{
-    Channel, ChannelError, Copy, Handshake, Meeting, PREAMBLE_LEN, Preamble, Purpose, Role,
+    Channel, ChannelError, Copy, Handshake, Meeting, PREAMBLE_LEN, Preamble, Purpose, Role, Task,
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
@@ -27,7 +27,10 @@ pub fn dial(
     number: u16,
     transport: Transport,
 ) -> Result<TcpStream, LinkError> {
-    let mut stream = tcp::connect(address, SILENCE, transport)?;
+    let mut stream = match packet(&meeting.task) {
+        Some(bytes) => tcp::connect_in_packets(bytes, address, SILENCE)?,
+        None => tcp::connect(address, SILENCE, transport)?,
+    };
     stream.set_read_timeout(Some(SILENCE))?;
     stream.set_write_timeout(Some(SILENCE))?;
     let ours = Preamble::ours(Purpose::Probe).to_bytes();
@@ -42,6 +45,14 @@ pub fn dial(
     shake.into_channel()?.seal(&number.to_le_bytes(), &mut proof)?;
     stream.write_all(&proof)?;
     Ok(stream)
+}
+
+/// The size that a meeting's packets are kept to, if they are.
+fn packet(task: &Task) -> Option<u16> {
+    match task {
+        Task::Stream(task) => task.packet,
+        Task::Ping(_) => None,
+    }
 }
 
 /// Answers a peer that says it comes for a meeting; its preamble, `theirs`, has been read.

@@ -1,6 +1,5 @@
 //! Measuring what lies between two agents: they meet by the head's order, and measure.
 
-mod conditions;
 mod greeting;
 mod guest;
 mod head;
@@ -8,7 +7,6 @@ pub mod ping;
 mod runner;
 mod stream;
 
-pub use conditions::of as conditions_of;
 pub use greeting::greet_guest;
 pub use guest::Invitation;
 pub use head::{Pair, PairEnd, Party};

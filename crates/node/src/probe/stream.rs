@@ -223,8 +223,14 @@ impl Counter {
 mod tests {
     use super::*;
 
-    const TASK: StreamTask =
-        StreamTask { forward: 1, write: 1, warm_up_ms: 20, least_ms: 100, most_ms: 300 };
+    const TASK: StreamTask = StreamTask {
+        forward: 1,
+        write: 1,
+        packet: None,
+        warm_up_ms: 20,
+        least_ms: 100,
+        most_ms: 300,
+    };
 
     /// Counts a stream that has `rate(ms)` bytes in every millisecond.
     fn counted(rate: impl Fn(u64) -> u64) -> StreamCame {

@@ -3,14 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use garland_core::analysis::conditions::Purpose;
 use garland_core::cluster::nodelist;
 use garland_core::proto::DiskCached;
 use garland_lab::Lab;
 
 use super::ask::Asked;
 use super::result::{BalanceResult, PointResult};
-use crate::command::ping::warn_of;
 use crate::nodes::{LAB_PREFIX, is_local};
+use crate::ui::notes::guard_rails;
 
 /// Seconds of a round that is too short to tell much.
 const SHORT: f64 = 0.2;
@@ -139,22 +140,10 @@ fn shared(result: &BalanceResult) -> Vec<String> {
     shared.map(line).collect()
 }
 
-/// What to beware of on the nodes; the same of several is one.
+/// What to beware of on the nodes.
 fn conditions(result: &BalanceResult) -> Vec<String> {
-    let mut warnings: Vec<(String, Vec<&str>)> = Vec::new();
-    for node in &result.nodes {
-        for warning in warn_of(&node.name, &node.conditions, false) {
-            let own = format!("{}: ", node.name);
-            let warning = warning.strip_prefix(&own).unwrap_or(&warning).to_owned();
-            match warnings.iter_mut().find(|(known, _)| *known == warning) {
-                Some((_, names)) => names.push(&node.name),
-                None => warnings.push((warning, vec![&node.name])),
-            }
-        }
-    }
-    let line =
-        |(warning, names): (String, Vec<&str>)| format!("{}: {warning}", nodelist::fold(&names));
-    warnings.into_iter().map(line).collect()
+    let nodes = result.nodes.iter().map(|node| (node.name.as_str(), &node.conditions));
+    guard_rails(&nodes.collect::<Vec<_>>(), Purpose::Rates)
 }
 
 /// That rounds were over too soon.

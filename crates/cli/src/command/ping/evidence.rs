@@ -1,39 +1,15 @@
 //! What may have spoilt a measurement, in words.
 
+use garland_core::analysis::conditions::{Purpose, beware, differences};
+use garland_core::cluster::nodelist;
 use garland_core::proto::{PingPoint, PingTook, PingWait, TargetState};
 
 use super::ask::Asked;
-
-/// A node's conditions, by name.
-pub type Conditions = Vec<(String, String)>;
+use super::result::PairResult;
+use crate::ui::notes;
 
 /// Fewer operations than these say little.
 const FEW: u64 = 1000;
-
-/// What to beware of in one node's conditions.
-pub fn warn_of(name: &str, conditions: &Conditions, polls: bool) -> Vec<String> {
-    let value = |wanted: &str| {
-        conditions.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
-    };
-    let mut warnings = Vec::new();
-    if let Some(governor) = value("governor").filter(|&governor| governor != "performance") {
-        warnings.push(format!("{name}: its CPUs' governor is {governor}: their clock may be low"));
-    }
-    let cpus = value("cpus").and_then(|cpus| cpus.parse::<f64>().ok());
-    let load = value("load").and_then(|load| load.parse::<f64>().ok());
-    if let (Some(cpus), Some(load)) = (cpus, load)
-        && load > cpus * 0.5
-    {
-        warnings.push(format!("{name}: other work is there: a load of {load} on {cpus} CPUs"));
-    }
-    if polls && cpus == Some(1.0) {
-        warnings.push(format!("{name}: it polls, and has one CPU: others wait for it meanwhile"));
-    }
-    if let Some(clock) = value("clock") {
-        warnings.push(format!("{name}: its clock {clock}"));
-    }
-    warnings
-}
 
 /// What to beware of in what one point took.
 pub fn warn_of_point(point: &PingPoint, took: &PingTook, timer_ns: u64) -> Option<String> {
@@ -51,7 +27,16 @@ pub fn warn_of_point(point: &PingPoint, took: &PingTook, timer_ns: u64) -> Optio
     }
 }
 
-/// Whether the initiator and the target look again and again.
-pub fn polls(asked: &Asked) -> [bool; 2] {
-    [asked.task.wait == PingWait::Poll, asked.task.target == TargetState::Idle]
+/// What to beware of in the conditions of both nodes.
+pub fn warn_of(asked: &Asked, pair: &PairResult) -> Vec<String> {
+    let polls = [asked.task.wait == PingWait::Poll, asked.task.target == TargetState::Idle];
+    let nodes = [(&pair.from, &pair.from_conditions), (&pair.to, &pair.to_conditions)];
+    let nodes = nodes.map(|(name, conditions)| (name.as_str(), conditions));
+    let each = nodes.into_iter().zip(polls).flat_map(|((name, conditions), polls)| {
+        let notes = beware(conditions, Purpose::Times { polls });
+        notes.into_iter().map(move |note| (name, note))
+    });
+    let mut all = notes::folded(each);
+    all.extend(differences(&nodes, &|names| nodelist::fold(names)));
+    all
 }

@@ -7,33 +7,32 @@ mod result;
 mod sweep;
 mod table;
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use garland_core::cluster::topology::bounds;
 use garland_core::proto::{Finding, Task};
+use garland_lab::Lab;
 use garland_node::{Agent, Pair, PairEnd, Party};
 use garland_sys::signal::Interrupts;
 
+use super::gather::{Gathered, gather};
 use crate::args::{Args, Ping};
 use crate::failure::{Exit, Failure, OrFailure};
-use crate::fleet::Muster;
 use crate::launch::{FAREWELL, HURRY};
-use crate::nodes::Inventory;
-use crate::places::Places;
+use crate::nodes::{Inventory, LAB_PREFIX};
 use crate::result::{Phases, print_json};
-use crate::run::Run;
 use crate::ui::output;
 
 use ask::Asked;
-pub use evidence::warn_of;
 use result::{PairResult, PingResult};
+use sweep::Wire;
 
 /// Time that a meeting may take besides its points.
 const BESIDES: Duration = Duration::from_secs(20);
 
 /// Times operations between the first node and each of the others.
 pub fn run(args: &Args, ping: &Ping) -> Result<Exit, Failure> {
-    let mut phases = Phases::begin();
+    let phases = Phases::begin();
     let asked = ask::read(ping)?;
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(&ping.nodes)?;
@@ -45,21 +44,17 @@ pub fn run(args: &Args, ping: &Ping) -> Result<Exit, Failure> {
         .hint("name two nodes or more: the first one asks each of the others in turn")
         .hint("on this machine alone: garland ping 'local[1-2]'"));
     }
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
-    let places = Places::open()?;
-    let lab = ping.launch.enter_lab(&nodes, &places)?;
-    let run = Run::begin(&places, "ping")?;
-    let muster = Muster {
-        interrupts: Some(Arc::clone(&interrupts)),
-        quiet: args.json,
-        ..Muster::new(&nodes, &inventory, &places, &ping.launch, &run, lab.as_ref())
-    };
-    let fleet = muster.assemble()?;
-    phases.end("set-up");
+    let gathered = gather("ping", &nodes, &inventory, &ping.launch, args.json, phases)?;
+    let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let agents = fleet.agents;
-    let session =
-        Session { names: &names, asked: &asked, interrupts: &interrupts, tells: !args.json };
+    let session = Session {
+        names: &names,
+        asked: &asked,
+        interrupts: &interrupts,
+        lab: lab.as_ref(),
+        tells: !args.json,
+    };
     let (pairs, interrupted) = session.measure(agents)?;
     phases.end("ping");
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
@@ -79,6 +74,8 @@ struct Session<'a> {
     names: &'a [String],
     asked: &'a Asked,
     interrupts: &'a Interrupts,
+    /// The lab that they are in.
+    lab: Option<&'a Lab>,
     /// Whether a table is printed as soon as it is known.
     tells: bool,
 }
@@ -103,13 +100,25 @@ impl Session<'_> {
             } else {
                 interrupted = self.meet(&mut party, to, &mut pair)?;
             }
-            pair.conclude(self.asked);
+            pair.conclude(self.asked, self.wire(to));
             if self.tells {
                 output::print(table::Table { pair: &pair, asked: self.asked, place: to })?;
             }
             pairs.push(pair);
         }
         Ok((pairs, interrupted))
+    }
+
+    /// The emulated wire between the first node and that of place `to`, where there is one with a
+    /// rate.
+    fn wire(&self, to: usize) -> Option<Wire> {
+        let topology = &self.lab?.spec().topology;
+        let place = |name: &str| topology.node(name.strip_prefix(LAB_PREFIX).unwrap_or(name));
+        let (from, to) = (place(&self.names[0])?, place(&self.names[to])?);
+        let mtu = topology.nics_of(from).map(|(_, nic)| nic.mtu).min()?;
+        let payload = *bounds::max_min(topology, &[(from, to)]).first()?;
+        let bits = payload / bounds::payload_share(mtu);
+        (bits.is_finite() && bits > 0.0).then_some(Wire { bits, mtu })
     }
 
     /// Lets the first node and that of place `to` meet; whether the user gave up meanwhile.

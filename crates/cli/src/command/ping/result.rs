@@ -1,12 +1,13 @@
 //! The result object `garland.ping/1`.
 
+use garland_core::analysis::conditions::{Conditions, value};
 use garland_core::proto::{Finding, PingKind, PingMeans, PingTook, PingWait, Summary, TargetState};
 use serde::Serialize;
 
 use super::ask::Asked;
-use super::evidence::{self, Conditions};
+use super::evidence;
 use super::fabric::FabricResult;
-use super::sweep::{self, Sweep};
+use super::sweep::{self, Sweep, Wire};
 use crate::failure::Exit;
 use crate::result::{Head, Phases};
 use crate::run::Run;
@@ -160,19 +161,23 @@ impl PairResult {
     }
 
     /// Nothing more will be found: what it comes to.
-    pub fn conclude(&mut self, asked: &Asked) {
-        let speed = |conditions: &Conditions| {
-            let speed = conditions.iter().find(|(name, _)| name == "speed, bit/s")?;
-            speed.1.parse::<u64>().ok()
+    ///
+    /// The wire is the emulated one in a lab, else as fast as both NICs say.
+    pub fn conclude(&mut self, asked: &Asked, emulated: Option<Wire>) {
+        let told = || {
+            let number = |conditions: &Conditions, name| value(conditions, name)?.parse().ok();
+            let both = [&self.from_conditions, &self.to_conditions];
+            let [one, other] = both.map(|conditions| number(conditions, "speed, bit/s"));
+            let mtu: f64 = number(&self.from_conditions, "path mtu").unwrap_or(1500.0);
+            Some(Wire { bits: f64::min(one?, other?), mtu: mtu as u16 })
         };
-        let bits = speed(&self.from_conditions).min(speed(&self.to_conditions));
-        let emulated = self.is_emulated(asked.task.means);
+        // What goes through memory has no wire.
+        let wire = emulated.or_else(told).filter(|_| asked.task.means != PingMeans::Shm);
+        let served = self.is_emulated(asked.task.means);
         self.sweep =
-            asked.depths.and_then(|depths| sweep::conclude(&self.points, depths, bits, emulated));
+            asked.depths.and_then(|depths| sweep::conclude(&self.points, depths, wire, served));
         self.warnings.extend(self.fabric.iter().flat_map(|way| way.warnings(&asked.task)));
-        let [from, to] = evidence::polls(asked);
-        self.warnings.extend(evidence::warn_of(&self.from, &self.from_conditions, from));
-        self.warnings.extend(evidence::warn_of(&self.to, &self.to_conditions, to));
+        self.warnings.extend(evidence::warn_of(asked, self));
     }
 }
 

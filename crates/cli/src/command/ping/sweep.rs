@@ -1,6 +1,7 @@
 //! What a sweep comes to: LogGP, the knee, and what binds there.
 
-use garland_core::analysis::{Knee, Load, LogGp, Network, find_knee, loggp};
+use garland_core::analysis::{Knee, Load, LogGp, Network, find_knee, jumps, loggp};
+use garland_core::cluster::topology::bounds::on_the_wire;
 use garland_core::proto::PingKind;
 use serde::Serialize;
 
@@ -16,6 +17,8 @@ pub struct Sweep {
     pub gap_per_byte_ns: Option<f64>,
     /// How well a line fits times over sizes.
     pub fit: Option<f64>,
+    /// Sizes from which on times follow another line than below.
+    pub jumps: Vec<u32>,
     /// In flight where more buys nothing.
     pub knee: u32,
     /// What binds there.
@@ -23,6 +26,17 @@ pub struct Sweep {
     /// The shares of the time that the two CPUs were at work at the knee.
     pub initiator_busy: f64,
     pub target_busy: f64,
+    /// The share of the wire that was used there; `null` where its rate isn't known.
+    pub wire_used: Option<f64>,
+}
+
+/// The wire between two nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct Wire {
+    /// Bits per second.
+    pub bits: f64,
+    /// Bytes of the largest packet.
+    pub mtu: u16,
 }
 
 /// What the points of a sweep come to; `None` unless all depths were measured. Gets and puts that
@@ -30,12 +44,12 @@ pub struct Sweep {
 pub fn conclude(
     points: &[PointResult],
     depths: usize,
-    bits: Option<u64>,
+    wire: Option<Wire>,
     emulated: bool,
 ) -> Option<Sweep> {
     let sweep = points.get(..depths)?;
     let alone = sweep.first()?;
-    let loads: Vec<Load> = sweep.iter().map(|point| load(point, bits)).collect();
+    let loads: Vec<Load> = sweep.iter().map(|point| load(point, wire)).collect();
     let (at, knee) = find_knee(&loads)?;
     let best = loads.iter().map(|load| load.each_ns).min_by(f64::total_cmp)?;
     // A message's other way is measured, too.
@@ -52,7 +66,9 @@ pub fn conclude(
         best_each_ns: best,
         sizes: &sizes,
     });
+    let jumps = jumps(&sizes).into_iter().map(|at| points[depths + at].size).collect();
     Some(Sweep {
+        jumps,
         latency_ns,
         overhead_ns,
         gap_ns,
@@ -68,18 +84,31 @@ pub fn conclude(
         },
         initiator_busy: loads[at].initiator,
         target_busy: loads[at].target,
+        wire_used: loads[at].wire,
     })
 }
 
-fn load(point: &PointResult, bits: Option<u64>) -> Load {
+fn load(point: &PointResult, wire: Option<Wire>) -> Load {
     let share = |ns: u64| (ns as f64 / point.elapsed_ns.max(1) as f64).min(1.0);
     let each_ns = point.elapsed_ns as f64 / point.count.max(1) as f64;
-    let rate = f64::from(point.size) * 8e9 / each_ns.max(1e-3);
     Load {
         depth: point.depth,
         each_ns,
         initiator: share(point.initiator_ns),
         target: share(point.target_ns),
-        wire: bits.map(|bits| rate / bits as f64),
+        wire: wire.map(|wire| used(point, wire) / each_ns.max(1e-3)),
     }
+}
+
+/// Nanoseconds that the wire takes for an operation, in the fuller one of its directions. Answers are
+/// taken to go together as requests do.
+fn used(point: &PointResult, wire: Wire) -> f64 {
+    // Where nothing is written, nothing is known to go together.
+    let together = match point.writes {
+        0 => 1.0,
+        writes => point.count as f64 / writes as f64,
+    };
+    let (ask, answer) = point.kind.bytes(point.size);
+    let payload = ask.max(answer) as f64 * together;
+    on_the_wire(payload as u64, wire.mtu) as f64 / together * 8e9 / wire.bits
 }

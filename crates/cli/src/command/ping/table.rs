@@ -156,14 +156,24 @@ fn say_sweep(f: &mut fmt::Formatter<'_>, sweep: &Sweep, asked: &Asked) -> fmt::R
         write!(f, ", G {per_byte:.3} ns a byte (a line explains {:.0} %)", fit * 100.0)?;
     }
     writeln!(f)?;
+    if !sweep.jumps.is_empty() {
+        let sizes: Vec<String> = sweep.jumps.iter().map(u32::to_string).collect();
+        writeln!(
+            f,
+            "jumps   from {} bytes on times follow another line: another protocol, or fuller packets",
+            sizes.join(" and from ")
+        )?;
+    }
     let last = asked.depths.and_then(|depths| asked.task.points.get(depths - 1));
     let last = last.map_or(1, |point| point.depth);
     let (from, to) = (sweep.initiator_busy * 100.0, sweep.target_busy * 100.0);
     let beyond =
         if sweep.knee < last { "more in flight buys nothing" } else { "more may buy more" };
+    let wire = sweep.wire_used.map(|used| format!(", wire {:.0} %", used * 100.0));
+    let wire = wire.unwrap_or_default();
     writeln!(
         f,
-        "knee    {} in flight: {beyond}; what binds: {}; at work: sender {from:.0} %, target {to:.0} %",
+        "knee    {} in flight: {beyond}; what binds: {}; at work: sender {from:.0} %, target {to:.0} %{wire}",
         sweep.knee, sweep.binds
     )
 }

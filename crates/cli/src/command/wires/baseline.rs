@@ -14,8 +14,8 @@ use crate::places::Places;
 pub struct Baseline {
     /// Its name.
     pub run: String,
-    /// Its rates of one stream, in bytes per second; the nodes in the order of now.
-    pub rates: Matrix,
+    /// Its rates of one stream, in bytes per second, rail by rail; the nodes in the order of now.
+    pub rates: Vec<Matrix>,
 }
 
 #[derive(Deserialize)]
@@ -32,9 +32,21 @@ struct KeptNode {
 
 #[derive(Deserialize)]
 struct KeptWay {
+    #[serde(default)]
+    rail: usize,
     from: String,
     to: String,
     rate: Option<f64>,
+}
+
+/// The most rails that nodes have.
+const RAILS: usize = 64;
+
+impl Baseline {
+    /// Whether it says anything.
+    fn has_rates(&self) -> bool {
+        self.rates.iter().any(|rail| rail.measured().next().is_some())
+    }
 }
 
 /// The run named `asked`, or the last one that has measured the nodes `names`, if any has.
@@ -48,7 +60,7 @@ pub fn find(
         let safe = !run.contains('/') && !run.starts_with('.');
         let baseline = read(&runs.join(run).join("result.json"), run, names);
         return match baseline.filter(|_| safe) {
-            Some(baseline) if baseline.rates.measured().count() > 0 => Ok(Some(baseline)),
+            Some(baseline) if baseline.has_rates() => Ok(Some(baseline)),
             _ => {
                 Err(Failure::usage(format!("{run} isn't a run of garland wires with these nodes"))
                     .hint(format!("runs are kept in {}", runs.display())))
@@ -63,7 +75,7 @@ pub fn find(
         let run = folder.file_name()?.to_string_lossy().into_owned();
         let baseline =
             run.contains("-wires-").then(|| read(&folder.join("result.json"), &run, names));
-        baseline.flatten().filter(|baseline| baseline.rates.measured().count() > 0)
+        baseline.flatten().filter(Baseline::has_rates)
     };
     Ok(folders.iter().rev().find_map(of_same_nodes))
 }
@@ -77,12 +89,16 @@ fn read(path: &Path, run: &str, names: &[&str]) -> Option<Baseline> {
     if kept.schema != SCHEMA || !same {
         return None;
     }
-    let mut rates = Matrix::new(names.len());
+    // A file may say anything.
+    let rails =
+        kept.ways.iter().map(|way| way.rail.saturating_add(1)).max().unwrap_or(0).min(RAILS);
+    let mut rates = vec![Matrix::new(names.len()); rails];
     for way in kept.ways {
         if let (Some(from), Some(to), Some(rate)) = (place(&way.from), place(&way.to), way.rate)
             && from != to
+            && let Some(rail) = rates.get_mut(way.rail)
         {
-            rates.set(from, to, rate);
+            rail.set(from, to, rate);
         }
     }
     Some(Baseline { run: run.to_owned(), rates })

@@ -4,28 +4,27 @@ mod baseline;
 mod naming;
 mod result;
 mod survey;
+mod sweep;
 mod table;
 
-use std::sync::Arc;
-
+use garland_core::analysis::conditions::{Conditions, Purpose};
 use garland_core::cluster::Node;
-use garland_node::Party;
+use garland_node::{Agent, Party};
 use garland_sys::clock;
 use garland_sys::processors::Processors;
-use garland_sys::signal::Interrupts;
 
 use self::baseline::Baseline;
 pub use self::result::TcpAccount;
-use self::result::{FailedPair, SCHEMA, Told, WiresResult};
-use self::survey::Survey;
+use self::result::{SCHEMA, Told, WiresResult};
+use self::survey::{Meets, Progress, Survey};
+use super::gather::{Gathered, gather};
 use crate::args::{Args, Wires};
-use crate::failure::{Exit, Failure, OrFailure};
-use crate::fleet::Muster;
+use crate::failure::{Exit, Failure};
 use crate::launch::{FAREWELL, HURRY};
 use crate::nodes::{self, Inventory};
 use crate::places::Places;
 use crate::result::{Head, Phases, print_json};
-use crate::run::Run;
+use crate::ui::notes::guard_rails;
 use crate::ui::output;
 use crate::ui::screen::Screen;
 
@@ -37,36 +36,36 @@ const SLOWER: f64 = 0.9;
 
 /// Measures all pairs of nodes.
 pub fn run(args: &Args, wires: &Wires) -> Result<Exit, Failure> {
-    let mut phases = Phases::begin();
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let phases = Phases::begin();
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(&wires.nodes)?;
     if nodes.len() < 2 {
         return Err(Failure::usage("one node has no wire to measure")
             .hint("name two nodes at least; from four on, a faulty one can be told"));
     }
+    if wires.sweep {
+        let gathered = gather("wires", &nodes, &inventory, &wires.launch, args.json, phases)?;
+        return sweep::run(args, &nodes, gathered);
+    }
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-    let places = Places::open()?;
-    let baseline = baseline::find(&places, wires.baseline.as_deref(), &names)?;
-    let lab = wires.launch.enter_lab(&nodes, &places)?;
-    let run = Run::begin(&places, "wires")?;
-    let muster = Muster {
-        interrupts: Some(Arc::clone(&interrupts)),
-        quiet: args.json,
-        ..Muster::new(&nodes, &inventory, &places, &wires.launch, &run, lab.as_ref())
+    let baseline = baseline::find(&Places::open()?, wires.baseline.as_deref(), &names)?;
+    let gathered = gather("wires", &nodes, &inventory, &wires.launch, args.json, phases)?;
+    let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
+    // By MPTCP one connection uses all NICs.
+    let rails = match wires.launch.takes_mptcp(lab.as_ref()) {
+        true => 1,
+        false => rails(&fleet.agents).min(wires.rails.map_or(usize::MAX, usize::from)),
     };
-    let fleet = muster.assemble()?;
-    phases.end("set-up");
     let out: Vec<Option<String>> =
         fleet.agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
     let never: Vec<bool> = out.iter().map(Option::is_some).collect();
     let party = Party::new(fleet.agents.into_iter().map(Result::ok).collect());
-    let mut survey = Survey::new(party, out, wires.streams, &interrupts);
+    let mut survey = Survey::new(Meets::new(party, &interrupts), out, rails, wires.streams);
     let since = Processors::now();
     measure(&mut survey, args.json)?;
     let cpu = since.busy_since();
     phases.end("rounds");
-    let patience = if survey.interrupted { HURRY } else { FAREWELL };
+    let patience = if survey.interrupted() { HURRY } else { FAREWELL };
     let result = told(&nodes, &survey, &never, baseline.as_ref(), cpu);
     // Agents end with their channels.
     drop(survey);
@@ -82,6 +81,11 @@ pub fn run(args: &Args, wires: &Wires) -> Result<Exit, Failure> {
     Ok(exit(&result.told))
 }
 
+/// By how many NICs every agent can be met.
+fn rails(agents: &[Result<Agent, String>]) -> usize {
+    agents.iter().flatten().map(|agent| agent.addresses.len()).min().unwrap_or(1).max(1)
+}
+
 /// All that the survey tells.
 fn told(
     nodes: &[Node],
@@ -92,41 +96,45 @@ fn told(
 ) -> Told {
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let (faults, baseline) = result::judge(survey, baseline, &names);
+    let rails = survey.rails.iter();
     Told {
         nodes: result::nodes(survey, &names, never),
         ways: result::ways(survey, &names),
-        failed: failed(survey, &names),
+        failed: result::failed(survey, &names),
         loads: result::loads(survey),
-        at_once: survey.at_once,
-        rounds: survey.rounds,
+        rails: survey.rails.len(),
+        at_once: rails.clone().map(|rail| rail.at_once).min().unwrap_or(1),
+        rounds: rails.map(|rail| rail.rounds).sum(),
         bisection: survey.bisection,
         faults,
         cpu,
         warnings: warnings(nodes, survey, cpu, baseline.as_ref()),
         baseline,
-        interrupted: survey.interrupted,
+        interrupted: survey.interrupted(),
     }
 }
 
 fn measure(survey: &mut Survey<'_>, quiet: bool) -> Result<(), Failure> {
     let mut screen = Screen::new(quiet);
-    survey.run(&mut |done, all| {
-        screen.draw(clock::now_ns(), &[format!("measuring: round {} of {all}", done + 1)]);
+    let rails = survey.rails.len();
+    survey.run(&mut |Progress { rail, done, all }| {
+        let of_rail = if rails > 1 { format!(" of rail {rail}") } else { String::new() };
+        let line = format!("measuring: round {} of {all}{of_rail}", done + 1);
+        screen.draw(clock::now_ns(), &[line]);
     })
 }
 
-/// Pairs that failed though both nodes are there.
-fn failed(survey: &Survey<'_>, names: &[&str]) -> Vec<FailedPair> {
-    let there = survey
-        .failed
-        .iter()
-        .filter(|((a, b), _)| survey.out[*a].is_none() && survey.out[*b].is_none());
-    there
-        .map(|(&(a, b), reason)| FailedPair {
-            nodes: [names[a].to_owned(), names[b].to_owned()],
-            reason: reason.clone(),
-        })
-        .collect()
+/// That what was measured may be the emulator.
+fn emulator(nodes: &[Node], cpu: f64) -> Option<String> {
+    let is_emulated =
+        |node: &Node| node.name.starts_with(nodes::LAB_PREFIX) || nodes::is_local(&node.name);
+    (nodes.iter().any(is_emulated) && cpu > BUSY).then(|| {
+        format!(
+            "this machine's processors were busy for {:.0} % of the time: what is measured is the \
+             emulator, not the wires; take a lower rate",
+            cpu * 100.0
+        )
+    })
 }
 
 fn warnings(
@@ -135,23 +143,28 @@ fn warnings(
     cpu: f64,
     baseline: Option<&result::BaselineResult>,
 ) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let is_emulated =
-        |node: &Node| node.name.starts_with(nodes::LAB_PREFIX) || nodes::is_local(&node.name);
-    if nodes.iter().any(is_emulated) && cpu > BUSY {
-        warnings.push(format!(
-            "this machine's processors were busy for {:.0} % of the time: what is measured is the \
-             emulator, not the wires; take a lower rate",
-            cpu * 100.0
-        ));
-    }
-    let most = survey.loads.last().map_or(0, |load| load.pairs);
-    if survey.at_once < most {
-        warnings.push(format!(
-            "with more than {} pairs at once they take from each other: pairs were measured {} at a \
-             time",
-            survey.at_once, survey.at_once
-        ));
+    let mut warnings: Vec<String> = emulator(nodes, cpu).into_iter().collect();
+    for (rail, found) in survey.rails.iter().enumerate() {
+        let most = found.loads.last().map_or(0, |load| load.pairs);
+        let at_once = found.at_once;
+        if at_once < most {
+            let on =
+                if survey.rails.len() > 1 { format!("on rail {rail}, ") } else { String::new() };
+            warnings.push(format!(
+                "{on}with more than {at_once} pairs at once they take from each other: pairs were \
+                 measured {at_once} at a time"
+            ));
+        }
+        let of_rail = survey.conditions.iter().filter(|((at, _), _)| *at == rail);
+        let of_rail: Vec<(&str, &Conditions)> = of_rail
+            .map(|(&(_, node), conditions)| (nodes[node].name.as_str(), conditions))
+            .collect();
+        for warning in guard_rails(&of_rail, Purpose::Rates) {
+            // What holds for a node holds on all of its rails.
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
     }
     if nodes.len() < 4 {
         warnings.push("with fewer than four nodes nobody can be told to be at fault".to_owned());

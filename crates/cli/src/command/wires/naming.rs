@@ -1,6 +1,6 @@
 //! Who is at fault, in words and for programs.
 
-use garland_core::analysis::pairs::{Accusation, Part};
+use garland_core::analysis::pairs::{Accusation, OnRails, Part};
 use garland_core::cluster::nodelist;
 use serde::Serialize;
 
@@ -9,8 +9,10 @@ use super::survey::{GRACE_NS, Survey};
 /// A part that is named.
 #[derive(Clone, Debug, Serialize)]
 pub struct Named {
-    /// What it is: `node`, `sending`, `receiving`, `pair`, `one-way`, `between`.
+    /// What it is: `node`, `nic`, `sending`, `receiving`, `pair`, `one-way`, `between`.
     pub part: &'static str,
+    /// The only rail that it is at fault on, where there are several.
+    pub rail: Option<usize>,
     /// What it was found by: `rate`, `latency` or `baseline`.
     pub by: &'static str,
     /// Its nodes; of a one-way pair the sender first.
@@ -26,17 +28,22 @@ pub struct Named {
 }
 
 impl Named {
+    /// Whether `other` needn't be named beside this: it is the same part, or a part of it.
+    pub fn covers(&self, other: &Self) -> bool {
+        let whole = ["node", "nic"].contains(&self.part) && self.part != other.part;
+        let within = whole && ["nic", "sending", "receiving"].contains(&other.part);
+        let same = self.part == other.part || within;
+        same && self.nodes == other.nodes && (self.rail.is_none() || self.rail == other.rail)
+    }
+
     /// Puts names to an accusation.
-    pub fn new(
-        accusation: &Accusation,
-        by: &'static str,
-        names: &[&str],
-        survey: &Survey<'_>,
-    ) -> Self {
+    pub fn new(found: &OnRails, by: &'static str, names: &[&str], survey: &Survey<'_>) -> Self {
+        let OnRails { accusation, rail } = found;
         let of = |places: &[usize]| -> Vec<String> {
             places.iter().map(|&place| names[place].to_owned()).collect()
         };
         let (part, nodes, others) = match &accusation.part {
+            Part::Node(node) if rail.is_some() => ("nic", vec![*node], vec![]),
             Part::Node(node) => ("node", vec![*node], vec![]),
             Part::Sending(node) => ("sending", vec![*node], vec![]),
             Part::Receiving(node) => ("receiving", vec![*node], vec![]),
@@ -45,48 +52,81 @@ impl Named {
             Part::Between(one, other) => ("between", one.clone(), other.clone()),
         };
         let (share, bound) = (accusation.share, accusation.bound);
-        let text = format!("{}{}", text(accusation, by, names), evidence(&nodes, part, survey));
-        Self { part, by, nodes: of(&nodes), others: of(&others), share, bound, text }
+        let place = Place { rail: *rail, rails: survey.rails.len() };
+        let text = text(accusation, place, by, names);
+        let text = format!("{text}{}", evidence(&nodes, part, *rail, survey));
+        Self { part, rail: *rail, by, nodes: of(&nodes), others: of(&others), share, bound, text }
     }
 }
 
-fn text(accusation: &Accusation, by: &str, names: &[&str]) -> String {
+/// Where it is at fault.
+#[derive(Clone, Copy)]
+struct Place {
+    /// On this rail only.
+    rail: Option<usize>,
+    /// Of so many.
+    rails: usize,
+}
+
+impl Place {
+    /// Behind a node's name, where it is told which NICs.
+    fn words(self) -> String {
+        match self.rail {
+            Some(rail) => format!(", rail {rail}"),
+            None if self.rails > 1 => format!(", all {} rails", self.rails),
+            None => String::new(),
+        }
+    }
+
+    /// What may be at fault with a node that is slow both ways.
+    fn of_node(self) -> &'static str {
+        match self.rail {
+            Some(_) => "its NIC there or that NIC's cable, since its others are well",
+            None if self.rails > 1 => "the host, since all of its NICs are",
+            None => "its cable, its NIC or the host",
+        }
+    }
+}
+
+fn text(accusation: &Accusation, place: Place, by: &str, names: &[&str]) -> String {
     let percent = format!("{:.0} %", accusation.share * 100.0);
     let fold = |places: &[usize]| {
         nodelist::fold(&places.iter().map(|&place| names[place]).collect::<Vec<_>>())
     };
     let measure = match by {
-        "latency" => return late(accusation, &fold),
+        "latency" => return late(accusation, place, &fold),
         "baseline" => "of its rate in the baseline",
         _ => "of its peers' rate",
     };
+    let on = place.words();
     match &accusation.part {
         Part::Node(node) => format!(
-            "{}: {percent} {measure}, both ways with all partners: its cable, its NIC or the host",
-            names[*node]
+            "{}{on}: {percent} {measure}, both ways with all partners: {}",
+            names[*node],
+            place.of_node()
         ),
         Part::Sending(node) => format!(
-            "{}: sends at {percent} {measure}, to all partners, and receives as it should: its NIC's \
+            "{}{on}: sends at {percent} {measure}, to all partners, and receives as it should: its NIC's \
              sending side, the cable or the switch's port",
             names[*node]
         ),
         Part::Receiving(node) => format!(
-            "{}: receives at {percent} {measure}, from all partners, and sends as it should: its \
+            "{}{on}: receives at {percent} {measure}, from all partners, and sends as it should: its \
              NIC's receiving side, the cable or the switch's port",
             names[*node]
         ),
         Part::Pair(a, b) => format!(
-            "{} and {}: {percent} {measure} between them, both ways, and well with all others: the \
+            "{} and {}{on}: {percent} {measure} between them, both ways, and well with all others: the \
              cable or the route between them",
             names[*a], names[*b]
         ),
         Part::OneWay(a, b) => format!(
-            "from {} to {}: {percent} {measure}, and well the other way and with all others: the \
+            "from {} to {}{on}: {percent} {measure}, and well the other way and with all others: the \
              route that way",
             names[*a], names[*b]
         ),
         Part::Between(one, other) => format!(
-            "between {} and {}: {percent} {measure}, and well on either side: the cable or the \
+            "between {} and {}{on}: {percent} {measure}, and well on either side: the cable or the \
              route that joins them",
             fold(one),
             fold(other)
@@ -94,10 +134,14 @@ fn text(accusation: &Accusation, by: &str, names: &[&str]) -> String {
     }
 }
 
-fn late(accusation: &Accusation, fold: &dyn Fn(&[usize]) -> String) -> String {
+fn late(accusation: &Accusation, place: Place, fold: &dyn Fn(&[usize]) -> String) -> String {
     let (who, with) = match &accusation.part {
         Part::Node(node) | Part::Sending(node) | Part::Receiving(node) => {
-            (fold(&[*node]), "with all partners: its host, or its cable")
+            let cause = match place.rail {
+                Some(_) => "with all partners: its NIC there, or that NIC's cable",
+                None => "with all partners: its host, or its cable",
+            };
+            (fold(&[*node]), cause)
         }
         Part::Pair(a, b) | Part::OneWay(a, b) => {
             (fold(&[*a, *b]), "between them: the route or the cable between them")
@@ -108,19 +152,24 @@ fn late(accusation: &Accusation, fold: &dyn Fn(&[usize]) -> String) -> String {
     };
     let times = 1.0 / accusation.share;
     let grace = GRACE_NS / 1000;
-    format!("{who}: {times:.1} times their peers' round trip, {grace} µs granted to each, {with}")
+    let on = place.words();
+    format!(
+        "{who}{on}: {times:.1} times their peers' round trip, {grace} µs granted to each, {with}"
+    )
 }
 
 /// What the kernel's accounts of the streams say about the cause.
-fn evidence(nodes: &[usize], part: &str, survey: &Survey<'_>) -> String {
+fn evidence(nodes: &[usize], part: &str, rail: Option<usize>, survey: &Survey<'_>) -> String {
     let concerns = |from: usize, to: usize| match part {
         "sending" => nodes.contains(&from),
         "receiving" => nodes.contains(&to),
-        "node" => nodes.contains(&from) || nodes.contains(&to),
+        "node" | "nic" => nodes.contains(&from) || nodes.contains(&to),
         _ => nodes.contains(&from) && nodes.contains(&to),
     };
     let (mut segments, mut again, mut busy, mut window) = (0_u64, 0_u64, 0_u64, 0_u64);
-    for ((from, to), way) in &survey.ways {
+    let rails =
+        survey.rails.iter().enumerate().filter(|(at, _)| rail.is_none_or(|rail| *at == rail));
+    for ((from, to), way) in rails.flat_map(|(_, found)| &found.ways) {
         if let Some(went) = way.went.filter(|_| concerns(*from, *to)) {
             segments += u64::from(went.segments);
             again += u64::from(went.retransmits);

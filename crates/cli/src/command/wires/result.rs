@@ -1,12 +1,15 @@
 //! The result object of `garland wires`.
 
-use garland_core::analysis::pairs::{Accusation, Effects, Matrix, Tolerance, accuse};
+use garland_core::analysis::conditions::Conditions;
+use garland_core::analysis::pairs::{
+    Accusation, Effects, Matrix, OnRails, Tolerance, accuse, node_effects, over_rails,
+};
 use garland_core::proto::StreamWent;
 use serde::Serialize;
 
 use super::baseline::Baseline;
 use super::naming::Named;
-use super::survey::Survey;
+use super::survey::{Rail, Survey, Way};
 use crate::result::Head;
 
 /// Its kind and version.
@@ -34,11 +37,14 @@ pub struct Told {
     pub failed: Vec<FailedPair>,
     /// So many pairs at once.
     pub loads: Vec<LoadResult>,
-    /// How many pairs were measured at once: as many as don't disturb each other.
+    /// Over how many rails: NICs of every node.
+    pub rails: usize,
+    /// How many pairs were measured at once: as many as don't disturb each other, on any rail.
     pub at_once: usize,
     /// Rounds in which the pairs were measured.
     pub rounds: usize,
-    /// Half of the nodes with the other half, both ways at once: bytes per second in all.
+    /// Half of the nodes with the other half, by all rails and both ways at once: bytes per second
+    /// in all.
     pub bisection: Option<f64>,
     /// What is at fault, the worst first.
     pub faults: Vec<Named>,
@@ -61,15 +67,34 @@ pub struct NodeResult {
     pub verdict: &'static str,
     /// Why it isn't ok.
     pub reason: Option<String>,
-    /// What it gives as a sender, as a share of the middle node.
+    /// What it gives as a sender by its best NIC, as a share of the middle node.
     pub sends: Option<f64>,
     /// The same as a receiver.
     pub receives: Option<f64>,
+    /// Its NICs, a rail each.
+    pub nics: Vec<NicResult>,
+}
+
+/// A node's NIC.
+#[derive(Serialize)]
+pub struct NicResult {
+    /// The rail that it is on.
+    pub rail: usize,
+    /// What it gives as a sender, as a share of what the node gives.
+    pub sends: Option<f64>,
+    /// The same as a receiver.
+    pub receives: Option<f64>,
+    /// Why it was left out.
+    pub reason: Option<String>,
+    /// What about it and its node may have an influence, as name and value.
+    pub conditions: Conditions,
 }
 
 /// One way of a pair; rates in bytes per second.
 #[derive(Serialize)]
 pub struct WayResult {
+    /// The rail.
+    pub rail: usize,
     /// The sender.
     pub from: String,
     /// The receiver.
@@ -104,6 +129,8 @@ pub struct TcpAccount {
 /// A pair that couldn't be measured.
 #[derive(Serialize)]
 pub struct FailedPair {
+    /// The rail.
+    pub rail: usize,
     /// The two.
     pub nodes: [String; 2],
     /// Why.
@@ -113,6 +140,8 @@ pub struct FailedPair {
 /// So many pairs at once, one way each.
 #[derive(Serialize)]
 pub struct LoadResult {
+    /// The rail.
+    pub rail: usize,
     /// How many.
     pub pairs: usize,
     /// All of them together, in bytes per second.
@@ -138,54 +167,82 @@ pub fn judge(
     baseline: Option<&Baseline>,
     names: &[&str],
 ) -> (Vec<Named>, Option<BaselineResult>) {
-    let rates = survey.rates();
     let mut named: Vec<Named> = Vec::new();
-    let mut add = |found: Vec<Accusation>, by| {
-        for accusation in found {
-            let new = Named::new(&accusation, by, names, survey);
+    let mut add = |found: Vec<OnRails>, by| {
+        for found in found {
+            let new = Named::new(&found, by, names, survey);
             // One that is slow is named once: as slow, then as late, then as slower than before.
-            if !named.iter().any(|known| known.part == new.part && known.nodes == new.nodes) {
+            if !named.iter().any(|known| known.covers(&new)) {
                 named.push(new);
             }
         }
     };
-    add(accuse(&rates, &Tolerance::RATES), "rate");
-    add(accuse(&survey.round_trips(), &Tolerance::LATENCIES), "latency");
+    let rates: Vec<Matrix> = survey.rails.iter().map(Rail::rates).collect();
+    let trips: Vec<Matrix> = survey.rails.iter().map(Rail::round_trips).collect();
+    add(accused(&rates, &Tolerance::RATES), "rate");
+    add(accused(&trips, &Tolerance::LATENCIES), "latency");
     let compared = baseline.and_then(|baseline| {
-        let relative = rates.relative_to(&baseline.rates);
-        let share = Effects::of(&relative)?.base.exp();
-        add(accuse(&relative, &Tolerance::RATES), "baseline");
-        Some(BaselineResult { run: baseline.run.clone(), share })
+        let both = rates.iter().zip(&baseline.rates);
+        let relative: Vec<Matrix> = both.map(|(now, then)| now.relative_to(then)).collect();
+        let shares = relative.iter().filter_map(Effects::of).map(|effects| effects.base);
+        let shares: Vec<f64> = shares.collect();
+        let share =
+            (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)?;
+        add(accused(&relative, &Tolerance::RATES), "baseline");
+        Some(BaselineResult { run: baseline.run.clone(), share: share.exp() })
     });
     (named, compared)
 }
 
+/// Who is at fault by the matrices of all rails.
+fn accused(rails: &[Matrix], tolerance: &Tolerance) -> Vec<OnRails> {
+    let of_rails: Vec<Vec<Accusation>> = rails.iter().map(|rail| accuse(rail, tolerance)).collect();
+    over_rails(&of_rails)
+}
+
 /// The nodes, with what each does to the rates.
 pub fn nodes(survey: &Survey<'_>, names: &[&str], never: &[bool]) -> Vec<NodeResult> {
-    let rates = survey.rates();
-    let effects = Effects::of(&rates);
-    let has = |of: fn((usize, usize, f64)) -> usize, node: usize| {
-        rates.measured().any(|cell| of(cell) == node)
-    };
-    let node = |(at, name): (usize, &&str)| NodeResult {
-        name: (*name).to_owned(),
-        verdict: match &survey.out[at] {
-            None => "ok",
-            Some(_) if never[at] => "failed",
-            Some(_) => "dead",
-        },
-        reason: survey.out[at].clone(),
-        sends: effects.as_ref().filter(|_| has(|cell| cell.0, at)).map(|e| e.send[at].exp()),
-        receives: effects.as_ref().filter(|_| has(|cell| cell.1, at)).map(|e| e.receive[at].exp()),
+    let rates: Vec<Matrix> = survey.rails.iter().map(Rail::rates).collect();
+    let effects: Vec<Option<Effects>> = rates.iter().map(Effects::of).collect();
+    let node = |(at, name): (usize, &&str)| {
+        let sends = node_effects(&effects, |fit, rail| {
+            rates[rail].measured().any(|cell| cell.0 == at).then(|| fit.send[at])
+        });
+        let receives = node_effects(&effects, |fit, rail| {
+            rates[rail].measured().any(|cell| cell.1 == at).then(|| fit.receive[at])
+        });
+        let nic = |rail: usize| NicResult {
+            rail,
+            sends: sends.as_ref().and_then(|parted| parted.nics[rail]).map(f64::exp),
+            receives: receives.as_ref().and_then(|parted| parted.nics[rail]).map(f64::exp),
+            reason: survey.rails[rail].out[at].clone(),
+            conditions: survey.conditions.get(&(rail, at)).cloned().unwrap_or_default(),
+        };
+        NodeResult {
+            name: (*name).to_owned(),
+            verdict: match &survey.out[at] {
+                None => "ok",
+                Some(_) if never[at] => "failed",
+                Some(_) => "dead",
+            },
+            reason: survey.out[at].clone(),
+            nics: (0..survey.rails.len()).map(nic).collect(),
+            sends: sends.map(|parted| parted.node.exp()),
+            receives: receives.map(|parted| parted.node.exp()),
+        }
     };
     names.iter().enumerate().map(node).collect()
 }
 
-/// Every ordered pair that was measured.
+/// Every ordered pair that was measured, rail by rail.
 pub fn ways(survey: &Survey<'_>, names: &[&str]) -> Vec<WayResult> {
-    let rates: Matrix = survey.rates();
-    let effects = Effects::of(&rates);
-    let one = |(&(from, to), way): (&(usize, usize), &super::survey::Way)| WayResult {
+    survey.rails.iter().enumerate().flat_map(|(rail, found)| ways_of(rail, found, names)).collect()
+}
+
+fn ways_of(rail: usize, found: &Rail, names: &[&str]) -> Vec<WayResult> {
+    let effects = Effects::of(&found.rates());
+    let one = |(&(from, to), way): (&(usize, usize), &Way)| WayResult {
+        rail,
         from: names[from].to_owned(),
         to: names[to].to_owned(),
         rate: way.one,
@@ -195,26 +252,44 @@ pub fn ways(survey: &Survey<'_>, names: &[&str]) -> Vec<WayResult> {
             .one
             .filter(|&rate| rate > 0.0)
             .and_then(|rate| Some(effects.as_ref()?.rest(from, to, rate).exp())),
-        round_trip_ns: survey
+        round_trip_ns: found
             .latencies
             .get(&(from.min(to), from.max(to)))
             .map(|latency| [latency.min, latency.p50, latency.p99]),
         tcp: way.went.map(|went| TcpAccount::new(&went)),
     };
-    survey.ways.iter().map(one).collect()
+    found.ways.iter().map(one).collect()
 }
 
 /// Pairs at once.
 pub fn loads(survey: &Survey<'_>) -> Vec<LoadResult> {
-    let loads = survey.loads.iter().filter(|load| !load.rates.is_empty());
-    loads
-        .map(|load| LoadResult {
+    let all = survey.rails.iter().enumerate();
+    let all = all.flat_map(|(rail, found)| found.loads.iter().map(move |load| (rail, load)));
+    all.filter(|(_, load)| !load.rates.is_empty())
+        .map(|(rail, load)| LoadResult {
+            rail,
             pairs: load.pairs,
             rate: load.rates.iter().sum(),
             lowest: load.rates.first().copied().unwrap_or(0.0),
             median: load.rates.get(load.rates.len() / 2).copied().unwrap_or(0.0),
         })
         .collect()
+}
+
+/// Pairs that failed though both nodes are there.
+pub fn failed(survey: &Survey<'_>, names: &[&str]) -> Vec<FailedPair> {
+    let there = |&(a, b): &(usize, usize)| survey.out[a].is_none() && survey.out[b].is_none();
+    let of_rail = |(rail, found): (usize, &Rail)| -> Vec<FailedPair> {
+        let failed = found.failed.iter().filter(|(pair, _)| there(pair));
+        failed
+            .map(|(&(a, b), reason)| FailedPair {
+                rail,
+                nodes: [names[a].to_owned(), names[b].to_owned()],
+                reason: reason.clone(),
+            })
+            .collect()
+    };
+    survey.rails.iter().enumerate().flat_map(of_rail).collect()
 }
 
 impl TcpAccount {

@@ -21,22 +21,28 @@ impl fmt::Display for WiresResult {
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write_summary(f)?;
-        self.write_loads(f)?;
-        if self.nodes.len() <= NUMBERS {
-            self.write_numbers(f)?;
-        } else if self.nodes.len() <= CHARACTERS {
-            self.write_characters(f)?;
+        let pairs = self.ways.iter().filter(|way| way.rail == 0 && way.from < way.to).count();
+        let (rounds, at_once) = (self.rounds, self.at_once);
+        write!(f, "{pairs} pairs in {rounds} rounds, up to {at_once} at once; unsealed TCP")?;
+        writeln!(f, "{}", if self.rails > 1 { ", rail by rail" } else { "" })?;
+        for rail in 0..self.rails {
+            if self.rails > 1 {
+                writeln!(f, "rail {rail}")?;
+            }
+            let ways = self.ways.iter().filter(|way| way.rail == rail).collect();
+            OnRail { told: self, rail, ways }.fmt(f)?;
+        }
+        if let Some(sum) = self.bisection {
+            writeln!(f, "  one half with the other, both ways: {}", rate(sum))?;
         }
         let verdicts = self.nodes.iter().filter(|node| node.reason.is_some());
         let verdicts = verdicts.map(|n| (n.verdict, n.reason.as_deref(), n.name.as_str()));
         write!(f, "{}", folded(verdicts))?;
         for pair in &self.failed {
-            writeln!(
-                f,
-                "no measurement between {} and {}: {}",
-                pair.nodes[0], pair.nodes[1], pair.reason
-            )?;
+            let ([one, other], reason) = (&pair.nodes, &pair.reason);
+            let rail =
+                if self.rails > 1 { format!(" on rail {}", pair.rail) } else { String::new() };
+            writeln!(f, "no measurement between {one} and {other}{rail}: {reason}")?;
         }
         if let Some(baseline) = &self.baseline {
             let share = baseline.share * 100.0;
@@ -57,11 +63,27 @@ impl fmt::Display for Told {
     }
 }
 
-impl Told {
+/// What is told of one rail.
+struct OnRail<'t> {
+    told: &'t Told,
+    rail: usize,
+    ways: Vec<&'t WayResult>,
+}
+
+impl fmt::Display for OnRail<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_summary(f)?;
+        self.write_loads(f)?;
+        match self.told.nodes.len() {
+            few if few <= NUMBERS => self.write_numbers(f),
+            some if some <= CHARACTERS => self.write_characters(f),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl OnRail<'_> {
     fn write_summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pairs = self.ways.iter().filter(|way| way.from < way.to).count();
-        let (rounds, at_once) = (self.rounds, self.at_once);
-        writeln!(f, "{pairs} pairs in {rounds} rounds, up to {at_once} at once; unsealed TCP")?;
         let lines = [
             ("one stream", self.of(|way| way.rate)),
             ("both ways, each", self.of(|way| way.two_way_rate)),
@@ -92,13 +114,13 @@ impl Told {
 
     /// What `pick` takes of all ways, the lowest first.
     fn of(&self, pick: impl Fn(&WayResult) -> Option<f64>) -> Vec<f64> {
-        let mut values: Vec<f64> = self.ways.iter().filter_map(pick).collect();
+        let mut values: Vec<f64> = self.ways.iter().copied().filter_map(pick).collect();
         values.sort_by(f64::total_cmp);
         values
     }
 
     fn write_loads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for load in &self.loads {
+        for load in self.told.loads.iter().filter(|load| load.rail == self.rail) {
             writeln!(
                 f,
                 "  {:>3} at once, each {:>28}, lowest {}, together {}",
@@ -108,10 +130,7 @@ impl Told {
                 rate(load.rate)
             )?;
         }
-        match self.bisection {
-            Some(sum) => writeln!(f, "  one half with the other, both ways: {}", rate(sum)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn cell(&self, from: &str, to: &str) -> Option<f64> {
@@ -123,15 +142,15 @@ impl Told {
         if self.ways.is_empty() {
             return Ok(());
         }
-        let wide = self.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0).max(7);
+        let wide = self.told.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0).max(7);
         write!(f, "{:<wide$}", "Mbit/s")?;
-        for node in &self.nodes {
+        for node in &self.told.nodes {
             write!(f, " {:>7}", tail(&node.name, 7))?;
         }
         writeln!(f)?;
-        for from in &self.nodes {
+        for from in &self.told.nodes {
             write!(f, "{:<wide$}", from.name)?;
-            for to in &self.nodes {
+            for to in &self.told.nodes {
                 match self.cell(&from.name, &to.name) {
                     Some(rate) => write!(f, " {:>7.*}", digits(rate), rate * 8.0 / 1e6)?,
                     None => write!(f, " {:>7}", if from.name == to.name { "" } else { "-" })?,
@@ -146,9 +165,9 @@ impl Told {
     fn write_characters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = self.of(|way| way.rate);
         let Some(&middle) = values.get(values.len() / 2) else { return Ok(()) };
-        let wide = self.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0);
+        let wide = self.told.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0);
         writeln!(f, "rows send; tenths of the middle rate, . for 95 % and more, - for none")?;
-        for from in &self.nodes {
+        for from in &self.told.nodes {
             let mark = |to: &str| match self.cell(&from.name, to).map(|rate| rate / middle) {
                 _ if from.name == to => ' ',
                 None => '-',
@@ -156,7 +175,7 @@ impl Told {
                 // From 0 to 9: the share is below 0.95.
                 Some(share) => char::from(b'0' + (share * 10.0) as u8),
             };
-            let marks: String = self.nodes.iter().map(|to| mark(&to.name)).collect();
+            let marks: String = self.told.nodes.iter().map(|to| mark(&to.name)).collect();
             writeln!(f, "{:<wide$} {}", from.name, marks.trim_end())?;
         }
         Ok(())

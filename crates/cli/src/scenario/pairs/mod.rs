@@ -59,10 +59,7 @@ pub enum Wire {
 impl Wire {
     /// What is between two nodes.
     fn between(topology: &Topology, one: NodeId, other: NodeId) -> Self {
-        let mut own = topology.nics_of(one);
-        let joined =
-            own.any(|(_, nic)| topology.stations(nic.medium).any(|(_, at)| at.node == other));
-        if joined { Self::Local } else { Self::Remote }
+        if topology.medium_between(one, other).is_some() { Self::Local } else { Self::Remote }
     }
 
     /// Its name in the table.

@@ -299,6 +299,12 @@ impl Topology {
         self.nics.iter().enumerate().filter(move |(_, nic)| nic.medium == medium)
     }
 
+    /// A medium that two nodes are both on, the first one of `one`'s NICs that has it.
+    pub fn medium_between(&self, one: NodeId, other: NodeId) -> Option<MediumId> {
+        let mut own = self.nics_of(one).map(|(_, nic)| nic.medium);
+        own.find(|medium| self.stations(*medium).any(|(_, at)| at.node == other))
+    }
+
     /// For each medium the first one of those that uplinks join it to, itself included: media with
     /// the same are one broadcast domain.
     pub fn segments(&self) -> Vec<MediumId> {

@@ -16,8 +16,8 @@ use std::net::TcpStream;
 
 use garland_core::proto::{Finding, PingMeans, PingTask, TargetState};
 
-use super::conditions;
 use super::runner::Place;
+use crate::conditions;
 use burner::Burner;
 use means::Means;
 use round::Order;

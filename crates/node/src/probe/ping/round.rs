@@ -11,9 +11,6 @@ use crate::link::break_reason;
 
 const LEN: usize = 24;
 
-/// Bytes of an address, and of an acknowledgement.
-const WORD: u64 = 8;
-
 /// A round: so many operations of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
@@ -33,15 +30,9 @@ impl Order {
     /// The end.
     pub const END: Self = Self { kind: None, size: 0, depth: 1, count: 0, rate: None };
 
-    /// Bytes of a request and of its answer over a stream: a get asks with an address, a put
-    /// brings one along and is acknowledged; what has no bytes takes one to be seen.
+    /// Bytes of a request and of its answer over a stream.
     pub fn bytes(&self) -> (u64, u64) {
-        let size = u64::from(self.size);
-        match self.kind {
-            Some(PingKind::Get) => (WORD, size.max(1)),
-            Some(PingKind::Put) => (WORD + size, WORD),
-            Some(PingKind::Msg) | None => (size.max(1), size.max(1)),
-        }
+        self.kind.unwrap_or(PingKind::Msg).bytes(self.size)
     }
 
     /// Tells the target.

@@ -27,6 +27,25 @@ const HEADERS: f64 = 52.0;
 /// Bytes on the wire of an acknowledgement, shared by the two frames it answers.
 const ACKNOWLEDGEMENT: f64 = (HEADERS + FRAME) / 2.0;
 
+/// The part of a wire's bits that is TCP payload where no acknowledgement takes from it, in packets of
+/// so many bytes.
+#[must_use]
+pub fn payload_share(packet: u16) -> f64 {
+    // A packet that holds no payload can't be; IPv4 hosts take 68 at least.
+    let packet = f64::from(packet.max(68));
+    (packet - HEADERS) / (packet + FRAME)
+}
+
+/// Bytes of wire that a TCP payload takes which is handed over at once, in packets of at most `mtu`
+/// bytes: headers and what is between frames included. A frame has 84 at least.
+#[must_use]
+pub fn on_the_wire(payload: u64, mtu: u16) -> u64 {
+    const LEAST: u64 = 84;
+    let full = u64::from(mtu.max(68)) - HEADERS as u64;
+    let packets = payload.div_ceil(full).max(1);
+    (payload + packets * (HEADERS + FRAME) as u64).max(LEAST)
+}
+
 /// The most that hashes are combined in all ways; beyond it, a sample is taken.
 const ALL_DRAWS: usize = 1024;
 /// The size of that sample.
@@ -173,23 +192,23 @@ fn spread(topology: &Topology, streams: &[&Stream]) -> Vec<(usize, usize)> {
 
 /// Bits on the wire that a bit of payload takes, of each resource on its way.
 fn data(choice: &Choice) -> Vec<(Resource, f64)> {
-    costs(choice, |mtu| (mtu + FRAME) / (mtu - HEADERS), |_| true)
+    costs(choice, |mtu| 1.0 / payload_share(mtu), |_| true)
 }
 
 /// The same of its acknowledgements, which take from hubs only.
 fn acknowledgements(choice: &Choice) -> Vec<(Resource, f64)> {
     let hub = |resource: Resource| matches!(resource, Resource::Hub(_));
-    costs(choice, |mtu| ACKNOWLEDGEMENT / (mtu - HEADERS), hub)
+    costs(choice, |mtu| ACKNOWLEDGEMENT / (f64::from(mtu) - HEADERS), hub)
 }
 
 fn costs(
     choice: &Choice,
-    weight: impl Fn(f64) -> f64,
+    weight: impl Fn(u16) -> f64,
     counts: impl Fn(Resource) -> bool,
 ) -> Vec<(Resource, f64)> {
     let of_leg = |leg: &Leg| {
-        // An MTU that holds no payload can't be; IPv4 hosts take 576 at least.
-        let weight = leg.share * weight(f64::from(leg.path.mtu.max(576)));
+        // A packet that holds no payload can't be; IPv4 hosts take 68 at least.
+        let weight = leg.share * weight(leg.path.mtu.max(68));
         let resources = leg.path.resources.iter().filter(|resource| counts(**resource));
         resources.map(|&resource| (resource, weight)).collect::<Vec<_>>()
     };

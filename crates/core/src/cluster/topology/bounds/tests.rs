@@ -28,6 +28,15 @@ fn total(topology: &Topology, flows: &[(NodeId, NodeId)]) -> f64 {
 }
 
 #[test]
+fn a_packets_wire_is_more_than_its_payload() {
+    assert_eq!(on_the_wire(1448, 1500), 1538);
+    assert_eq!(on_the_wire(1449, 1500), 1449 + 180);
+    assert_eq!((on_the_wire(0, 1500), on_the_wire(8, 1500)), (90, 98));
+    assert!((payload_share(1500) - 1448.0 / 1538.0).abs() < 1e-12);
+    assert!((payload_share(128) - 76.0 / 166.0).abs() < 1e-12);
+}
+
+#[test]
 fn a_hub_is_shared_by_all_and_by_their_acknowledgements() {
     let topology = hub(&basis(5, 10));
     let one = max_min(&topology, &[(0, 1)]);

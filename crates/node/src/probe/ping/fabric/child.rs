@@ -87,7 +87,7 @@ impl Helper {
         }
         match self.answer(place, stream, None)? {
             Answer::Refused(reason) => {
-                if matches!(order, Order::Run(_) | Order::Serve(_) | Order::Try(..)) {
+                if !matches!(order, Order::List(_) | Order::Open(_) | Order::Meet(_)) {
                     give_way(stream);
                 }
                 Err(reason)
@@ -97,6 +97,25 @@ impl Helper {
                 Ok(Answer::Opened(opened))
             }
             answer => Ok(answer),
+        }
+    }
+
+    /// Waits until the other agent says something. Nothing is asked of the helper meanwhile, but it
+    /// must live.
+    pub fn wait_for_other(&mut self, place: &Place, stream: &TcpStream) -> Result<(), String> {
+        let deadline_ns = clock::now_ns() + u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
+        loop {
+            let fds = [self.output.as_fd(), stream.as_fd()];
+            let ready = event::wait_readable(&fds, Some(TICK)).map_err(|error| broken(&error))?;
+            match ready[..] {
+                [true, _] => return Err(self.obituary()),
+                [_, true] => return Ok(()),
+                _ if place.is_over() => return Err("the meeting's time is over".to_owned()),
+                _ if clock::now_ns() > deadline_ns => {
+                    return Err(broken(&io::ErrorKind::TimedOut.into()));
+                }
+                _ => {}
+            }
         }
     }
 

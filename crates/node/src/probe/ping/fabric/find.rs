@@ -6,10 +6,14 @@ use std::path::{Path, PathBuf};
 /// The helper's name.
 const NAME: &str = "garland-fabric";
 
+/// Where users without rights keep programs, in their home: logins by ssh seldom have it in PATH.
+const OWN: &str = ".local/bin";
+
 /// The variable that names another file.
 const VARIABLE: &str = "GARLAND_FABRIC";
 
-/// The helper: what the environment names, or what lies beside this program, or in the path.
+/// The helper: what the environment names, or what lies beside this program, in the path, or among
+/// the user's own programs.
 ///
 /// # Errors
 /// Where it was looked for, and what to do.
@@ -18,23 +22,29 @@ pub fn find() -> Result<PathBuf, String> {
     let beside = beside.as_deref().and_then(Path::parent).map(Path::to_path_buf);
     let named = std::env::var_os(VARIABLE);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    look(named.as_deref(), beside.as_deref(), &path)
+    let own = std::env::var_os("HOME").map(|home| Path::new(&home).join(OWN));
+    let folders = std::env::split_paths(&path).chain(own);
+    look(named.as_deref(), beside.as_deref(), folders)
 }
 
-fn look(named: Option<&OsStr>, beside: Option<&Path>, path: &OsStr) -> Result<PathBuf, String> {
+fn look(
+    named: Option<&OsStr>,
+    beside: Option<&Path>,
+    others: impl Iterator<Item = PathBuf>,
+) -> Result<PathBuf, String> {
     if let Some(named) = named {
         let named = PathBuf::from(named);
         let missing = format!("{VARIABLE} names {}, which is no file", named.display());
         return if named.is_file() { Ok(named) } else { Err(missing) };
     }
-    let folders = beside.map(Path::to_path_buf).into_iter().chain(std::env::split_paths(path));
+    let folders = beside.map(Path::to_path_buf).into_iter().chain(others);
     let found = folders.map(|folder| folder.join(NAME)).find(|file| file.is_file());
     found.ok_or_else(|| {
         let beside = beside.map_or(String::new(), |folder| format!("in {}, ", folder.display()));
         format!(
-            "there is no {NAME} on this node ({beside}in PATH, or named by {VARIABLE}), which a \
-             fabric needs besides libfabric: `make fabric` builds it; without it there are: tcp, \
-             shm"
+            "there is no {NAME} on this node ({beside}in PATH, in ~/{OWN}, or named by {VARIABLE}), \
+             which a fabric needs besides libfabric: `make fabric` builds it, `garland cp -p` \
+             brings it to nodes; without it there are: tcp, shm"
         )
     })
 }
@@ -48,14 +58,15 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("garland-find-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join(NAME);
-        let nowhere = OsStr::new("/nowhere");
-        let error = look(None, Some(&folder), nowhere).unwrap_err();
+        let nowhere = || std::iter::once(PathBuf::from("/nowhere"));
+        let error = look(None, Some(&folder), nowhere()).unwrap_err();
         assert!(error.contains("make fabric") && error.contains("tcp, shm"), "{error}");
         std::fs::write(&file, "").unwrap();
-        assert_eq!(look(None, Some(&folder), nowhere).as_ref(), Ok(&file));
-        assert_eq!(look(None, None, folder.as_os_str()).as_ref(), Ok(&file));
-        assert_eq!(look(Some(file.as_os_str()), None, nowhere).as_ref(), Ok(&file));
-        let error = look(Some(OsStr::new("/nowhere/x")), Some(&folder), nowhere).unwrap_err();
+        assert_eq!(look(None, Some(&folder), nowhere()).as_ref(), Ok(&file));
+        let others = nowhere().chain([folder.clone()]);
+        assert_eq!(look(None, None, others).as_ref(), Ok(&file));
+        assert_eq!(look(Some(file.as_os_str()), None, nowhere()).as_ref(), Ok(&file));
+        let error = look(Some(OsStr::new("/nowhere/x")), Some(&folder), nowhere()).unwrap_err();
         assert!(error.contains("/nowhere/x"), "{error}");
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -61,7 +61,8 @@ impl Fabric<'_> {
     }
 
     /// Hears what the other agent tells.
-    pub(super) fn hear<T: DeserializeOwned>(&self) -> Result<T, String> {
+    pub(super) fn hear<T: DeserializeOwned>(&mut self) -> Result<T, String> {
+        self.helper.wait_for_other(self.place, self.stream)?;
         let wrong = |what: String| format!("the other agent: {what}");
         let mut prefix = [0; PREFIX];
         read(self.place, self.stream, &mut prefix)?;

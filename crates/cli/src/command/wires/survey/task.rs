@@ -1,0 +1,50 @@
+//! What agents are asked to measure.
+
+use std::time::Duration;
+
+use garland_core::analysis::pairs::MatchUp;
+use garland_core::proto::{
+    PingKind, PingMeans, PingPoint, PingTask, PingWait, StreamTask, TargetState, Task,
+};
+use garland_node::Pair;
+
+/// Bytes of one write.
+const WRITE: u32 = 128 << 10;
+
+/// `streams` connections of two nodes, by the second one's address on `rail`.
+pub fn meeting((from, to): MatchUp, rail: usize, streams: u16, task: &Task) -> Pair {
+    let limit = Duration::from_secs(3);
+    Pair { from, to, rail, streams, limit, pin: None, task: task.clone() }
+}
+
+/// Bytes as fast as they go: by so many of the connections forward, by the others back.
+pub fn streams(forward: u16, warm_up_ms: u32, least_ms: u32, most_ms: u32) -> Task {
+    Task::Stream(StreamTask { forward, write: WRITE, packet: None, warm_up_ms, least_ms, most_ms })
+}
+
+/// The same in packets of so many bytes, long enough for slow wires that many share, and for all of
+/// them equally long: one that went on alone would have more than its share.
+pub fn packets(bytes: u16) -> Task {
+    let packet = Some(bytes);
+    let (warm_up_ms, least_ms, most_ms) = (100, 400, 400);
+    Task::Stream(StreamTask { forward: 1, write: WRITE, packet, warm_up_ms, least_ms, most_ms })
+}
+
+/// Messages of 8 bytes there and back.
+pub fn ping() -> Task {
+    let point = PingPoint {
+        kind: PingKind::Msg,
+        size: 8,
+        depth: 1,
+        rate: None,
+        count: Some(100),
+        time_ms: 100,
+    };
+    Task::Ping(PingTask {
+        provider: None,
+        means: PingMeans::Tcp,
+        wait: PingWait::Block,
+        target: TargetState::Asleep,
+        points: vec![point],
+    })
+}

@@ -1,0 +1,38 @@
+//! Notes on nodes.
+
+use garland_core::analysis::conditions::{Conditions, Purpose, beware, differences};
+use garland_core::cluster::nodelist;
+
+/// Equal notes of several nodes as one: `n[01-20]: the note`, in the order in which each came first.
+pub fn folded<'a>(notes: impl Iterator<Item = (&'a str, String)>) -> Vec<String> {
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    for (name, note) in notes {
+        match all.iter_mut().find(|(known, _)| *known == note) {
+            Some((_, names)) => names.push(name),
+            None => all.push((note, vec![name])),
+        }
+    }
+    all.into_iter().map(|(note, names)| format!("{}: {note}", nodelist::fold(&names))).collect()
+}
+
+/// What to beware of in the nodes' conditions, and where they differ.
+pub fn guard_rails(nodes: &[(&str, &Conditions)], purpose: Purpose) -> Vec<String> {
+    let each = nodes.iter().flat_map(|(name, conditions)| {
+        beware(conditions, purpose).into_iter().map(|note| (*name, note))
+    });
+    let mut all = folded(each);
+    all.extend(differences(nodes, &|names| nodelist::fold(names)));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::folded;
+
+    #[test]
+    fn equal_notes_are_one() {
+        let notes = [("n2", "slow"), ("n1", "odd"), ("n3", "slow"), ("n1", "slow")];
+        let notes = notes.map(|(name, note)| (name, note.to_owned())).into_iter();
+        assert_eq!(folded(notes), ["n[2-3,1]: slow", "n1: odd"]);
+    }
+}

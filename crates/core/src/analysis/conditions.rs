@@ -1,0 +1,214 @@
+//! What about a node may spoil what is measured on it. Agents read names and values (`cpus`,
+//! `governor`, `mtu` ..) and leave out what the kernel doesn't say; here they are judged.
+
+/// A node's conditions, each with its name.
+pub type Conditions = Vec<(String, String)>;
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// How long small operations take; the node looks again and again for them (`polls`), or sleeps.
+    Times {
+        /// Whether it looks again and again.
+        polls: bool,
+    },
+    /// How much goes through in a time.
+    Rates,
+}
+
+/// Of what a node's CPUs can do, this share may be used by others.
+const BUSY: f64 = 0.5;
+
+/// CPUs that take longer to wake are heard of, in microseconds.
+const SLOW_TO_WAKE: f64 = 20.0;
+
+/// From so many bits per second on, a NIC that doesn't cut segments by itself is missed.
+const FAST: u64 = 5_000_000_000;
+
+/// A condition's value.
+#[must_use]
+pub fn value<'c>(conditions: &'c Conditions, wanted: &str) -> Option<&'c str> {
+    conditions.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+}
+
+/// What to beware of in one node's conditions, each in words without the node's name.
+#[must_use]
+pub fn beware(conditions: &Conditions, purpose: Purpose) -> Vec<String> {
+    let judges: [fn(&Conditions, Purpose) -> Option<String>; 8] =
+        [governor, load, affinity, idle, polling, numa, offloads, clock];
+    judges.iter().filter_map(|judge| judge(conditions, purpose)).collect()
+}
+
+fn number<T: std::str::FromStr>(conditions: &Conditions, wanted: &str) -> Option<T> {
+    value(conditions, wanted)?.parse().ok()
+}
+
+fn governor(conditions: &Conditions, _: Purpose) -> Option<String> {
+    let governor = value(conditions, "governor").filter(|&governor| governor != "performance")?;
+    Some(format!("its CPUs' governor is {governor}: their clock may be low"))
+}
+
+fn load(conditions: &Conditions, _: Purpose) -> Option<String> {
+    let cpus: f64 = number(conditions, "cpus")?;
+    let load: f64 = number(conditions, "load").filter(|load| *load > cpus * BUSY)?;
+    Some(format!("other work is there: a load of {load} on {cpus} CPUs"))
+}
+
+fn affinity(conditions: &Conditions, _: Purpose) -> Option<String> {
+    let (cpus, online): (usize, usize) =
+        (number(conditions, "cpus")?, number(conditions, "cpus online")?);
+    let which = value(conditions, "affinity")?;
+    (cpus < online).then(|| format!("it may run on {cpus} of {online} CPUs only ({which})"))
+}
+
+fn idle(conditions: &Conditions, purpose: Purpose) -> Option<String> {
+    let wake: f64 = number(conditions, "wake, us").filter(|wake| *wake > SLOW_TO_WAKE)?;
+    let state = value(conditions, "idle state").unwrap_or("a state");
+    (purpose == Purpose::Times { polls: false })
+        .then(|| format!("its CPUs may sleep as deep as {state}: {wake} µs to wake"))
+}
+
+fn polling(conditions: &Conditions, purpose: Purpose) -> Option<String> {
+    let alone = number::<usize>(conditions, "cpus") == Some(1);
+    (alone && purpose == Purpose::Times { polls: true })
+        .then(|| "it polls, and has one CPU: others wait for it meanwhile".to_owned())
+}
+
+/// A NIC belongs to one of several NUMA nodes; its packets cross over to CPUs of others.
+fn numa(conditions: &Conditions, _: Purpose) -> Option<String> {
+    let (own, near) = (value(conditions, "affinity")?, value(conditions, "nic cpus")?);
+    let (own, near) = (cpu_list(own)?, cpu_list(near)?);
+    let nic = value(conditions, "nic").unwrap_or("its NIC");
+    let node = value(conditions, "numa node").unwrap_or("another");
+    let far = own.iter().filter(|cpu| !near.contains(cpu)).count();
+    match far {
+        0 => None,
+        far if far == own.len() => {
+            Some(format!("{nic} is at NUMA node {node}, and it may run on CPUs of others only"))
+        }
+        far => Some(format!(
+            "{nic} is at NUMA node {node}, and {far} of {} CPUs are of others: pin it",
+            own.len()
+        )),
+    }
+}
+
+fn offloads(conditions: &Conditions, _: Purpose) -> Option<String> {
+    let offloads = value(conditions, "offloads")?;
+    let off = |name: &str| offloads.split(", ").any(|one| one == format!("{name} off"));
+    let missing: Vec<&str> = ["tso", "gro"].into_iter().filter(|name| off(name)).collect();
+    let fast = number::<u64>(conditions, "speed, bit/s").is_some_and(|speed| speed >= FAST);
+    (fast && !missing.is_empty()).then(|| {
+        format!("its NIC's {} is off: its CPUs handle every packet", missing.join(" and "))
+    })
+}
+
+fn clock(conditions: &Conditions, _: Purpose) -> Option<String> {
+    value(conditions, "clock").map(|clock| format!("its clock {clock}"))
+}
+
+/// The CPUs of a list as the kernel writes it: `0-3,8`. `None` for anything else, and for more than
+/// it ever has.
+fn cpu_list(text: &str) -> Option<Vec<u16>> {
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to): (u16, u16) = (from.trim().parse().ok()?, to.trim().parse().ok()?);
+        all.extend((from <= to && to < 1 << 13).then_some(from..=to)?);
+    }
+    Some(all)
+}
+
+/// What ought to be equal on all nodes and isn't, in words: the values with the names of those that
+/// have them, as `fold` writes names.
+#[must_use]
+pub fn differences(nodes: &[(&str, &Conditions)], fold: &dyn Fn(&[&str]) -> String) -> Vec<String> {
+    /// A node that differs in one of these is no peer of the others.
+    const SAME: [&str; 5] = ["mtu", "path mtu", "congestion control", "offloads", "speed, bit/s"];
+    let differing = |name: &&str| {
+        let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (node, conditions) in nodes {
+            let Some(value) = value(conditions, name) else { continue };
+            match values.iter_mut().find(|(known, _)| *known == value) {
+                Some((_, of)) => of.push(node),
+                None => values.push((value, vec![node])),
+            }
+        }
+        // The fewest first: those are the odd ones.
+        values.sort_by_key(|(_, of)| of.len());
+        let told = values.iter().map(|(value, of)| format!("{value} on {}", fold(of)));
+        (values.len() > 1)
+            .then(|| format!("{name} differs: {}", told.collect::<Vec<_>>().join("; ")))
+    };
+    SAME.iter().filter_map(differing).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conditions(all: &[(&str, &str)]) -> Conditions {
+        all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    const TIMES: Purpose = Purpose::Times { polls: false };
+
+    #[test]
+    fn a_quiet_node_is_not_warned_about() {
+        let quiet = conditions(&[
+            ("cpus", "8"),
+            ("cpus online", "8"),
+            ("affinity", "0-7"),
+            ("governor", "performance"),
+            ("load", "0.30"),
+            ("idle state", "C1"),
+            ("wake, us", "2"),
+            ("nic cpus", "0-7"),
+            ("offloads", "tso on, gro on"),
+            ("speed, bit/s", "25000000000"),
+        ]);
+        assert_eq!(beware(&quiet, TIMES), Vec::<String>::new());
+        assert_eq!(beware(&Vec::new(), Purpose::Rates), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_guard_rail_has_its_words() {
+        let said = |all: &[(&str, &str)], purpose| beware(&conditions(all), purpose).join("; ");
+        assert!(said(&[("governor", "powersave")], TIMES).contains("governor is powersave"));
+        assert!(said(&[("cpus", "2"), ("load", "1.5")], TIMES).contains("a load of 1.5 on 2"));
+        let few = [("cpus", "2"), ("cpus online", "4"), ("affinity", "0-1")];
+        assert!(said(&few, Purpose::Rates).contains("2 of 4 CPUs only (0-1)"));
+        let deep = [("idle state", "C6"), ("wake, us", "133")];
+        assert!(said(&deep, TIMES).contains("as deep as C6: 133 µs"));
+        assert_eq!(said(&deep, Purpose::Rates), "");
+        assert!(said(&[("cpus", "1")], Purpose::Times { polls: true }).contains("it polls"));
+        let far = [("affinity", "0-3"), ("nic cpus", "4-7"), ("numa node", "1"), ("nic", "eth0")];
+        assert!(
+            said(&far, TIMES).contains("eth0 is at NUMA node 1, and it may run on CPUs of oth")
+        );
+        let half = [("affinity", "2-5"), ("nic cpus", "4-7"), ("numa node", "1")];
+        assert!(said(&half, TIMES).contains("2 of 4 CPUs are of others"));
+        let slow = [("offloads", "tso off, gro on"), ("speed, bit/s", "10000000000")];
+        assert!(said(&slow, Purpose::Rates).contains("tso is off"));
+        assert!(
+            said(&[("clock", "was set by 3 s meanwhile")], TIMES).contains("its clock was set")
+        );
+    }
+
+    #[test]
+    fn lists_of_cpus_are_read_and_others_are_not() {
+        assert_eq!(cpu_list("0-2,8"), Some(vec![0, 1, 2, 8]));
+        for wrong in ["", "a", "3-1", "1-", "0-65535", "-1"] {
+            assert_eq!(cpu_list(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_differs_is_told_with_the_odd_ones_first() {
+        let [usual, odd] = ["1500", "9000"].map(|mtu| conditions(&[("mtu", mtu)]));
+        let nodes = [("n1", &usual), ("n2", &odd), ("n3", &usual)];
+        let fold = |names: &[&str]| names.join(",");
+        assert_eq!(differences(&nodes, &fold), ["mtu differs: 9000 on n2; 1500 on n1,n3"]);
+        assert_eq!(differences(&nodes[..1], &fold), Vec::<String>::new());
+    }
+}

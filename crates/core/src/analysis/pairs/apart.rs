@@ -1,0 +1,60 @@
+//! Which pairs of nodes are to send at once, so that they meet on the network and not on a node.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::tournament::MatchUp;
+
+/// As many pairs as are found without a node in common, of those that may be (`candidates`, each with
+/// the one medium that both nodes are on, if there is one). Each next pair is one whose medium the
+/// fewest before it are on, so that the first few are spread over all media.
+#[must_use]
+pub fn apart(candidates: &[(MatchUp, Option<usize>)]) -> Vec<MatchUp> {
+    let mut left: Vec<(MatchUp, Option<usize>)> = candidates.to_vec();
+    let mut on: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut picked = Vec::new();
+    loop {
+        let load =
+            |medium: Option<usize>| medium.map_or(0, |medium| *on.get(&medium).unwrap_or(&0));
+        let Some(&(pair, medium)) = left.iter().min_by_key(|(_, medium)| load(*medium)) else {
+            return picked;
+        };
+        if let Some(medium) = medium {
+            *on.entry(medium).or_default() += 1;
+        }
+        let taken = BTreeSet::from([pair.0, pair.1]);
+        left.retain(|((a, b), _)| !taken.contains(a) && !taken.contains(b));
+        picked.push(pair);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All pairs of so many nodes, with the medium that `on` says.
+    fn all(
+        nodes: usize,
+        on: impl Fn(usize, usize) -> Option<usize>,
+    ) -> Vec<(MatchUp, Option<usize>)> {
+        let pairs = (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| (a, b)));
+        pairs.map(|(a, b)| ((a, b), on(a, b))).collect()
+    }
+
+    #[test]
+    fn nobody_is_in_two_pairs() {
+        for nodes in 0..9 {
+            let pairs = apart(&all(nodes, |_, _| None));
+            let seen: BTreeSet<usize> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
+            assert_eq!((pairs.len(), seen.len()), (nodes / 2, nodes / 2 * 2), "{nodes} nodes");
+        }
+    }
+
+    #[test]
+    fn the_first_pairs_are_on_media_of_their_own() {
+        // Three busses of four nodes.
+        let busses = all(12, |a, b| (a / 4 == b / 4).then_some(a / 4));
+        let local: Vec<_> = busses.into_iter().filter(|(_, medium)| medium.is_some()).collect();
+        let pairs = apart(&local);
+        assert_eq!(pairs, [(0, 1), (4, 5), (8, 9), (2, 3), (6, 7), (10, 11)]);
+    }
+}

@@ -1,0 +1,125 @@
+//! What the rails of a cluster tell together: a node that is slow by all of its NICs is at fault
+//! itself, one that is slow by one of them has a bad NIC there.
+
+use super::accuse::Accusation;
+use super::effects::Effects;
+
+/// A part that is worse than its peers, and where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnRails {
+    /// The part.
+    pub accusation: Accusation,
+    /// On this rail only; on all of them, or on the only one, when there is none.
+    pub rail: Option<usize>,
+}
+
+/// Gathers what each rail accuses: what all of several rails accuse is one thing, with the mean of
+/// their shares; the worst first.
+#[must_use]
+pub fn over_rails(rails: &[Vec<Accusation>]) -> Vec<OnRails> {
+    let mut all: Vec<OnRails> = Vec::new();
+    for (rail, accusations) in rails.iter().enumerate() {
+        for accusation in accusations {
+            let of_part = |others: &'_ Vec<Accusation>| {
+                others.iter().find(|other| other.part == accusation.part).cloned()
+            };
+            let everywhere: Option<Vec<Accusation>> = rails.iter().map(of_part).collect();
+            match everywhere {
+                // It is told once, where it is met first.
+                Some(_) if rail > 0 => {}
+                Some(same) => all.push(OnRails { accusation: mean(&same), rail: None }),
+                None => {
+                    all.push(OnRails { accusation: accusation.clone(), rail: Some(rail) });
+                }
+            }
+        }
+    }
+    all.sort_by(|a, b| a.accusation.share.total_cmp(&b.accusation.share));
+    all
+}
+
+/// One accusation of several of the same part; there is one at least.
+fn mean(same: &[Accusation]) -> Accusation {
+    let mean = |of: fn(&Accusation) -> f64| same.iter().map(of).sum::<f64>() / same.len() as f64;
+    let (share, bound) = (mean(|one| one.share), mean(|one| one.bound));
+    Accusation { part: same[0].part.clone(), share, bound }
+}
+
+/// What a node does to the rates by all of its NICs, and what each NIC does beside that; in
+/// logarithms, as [`Effects`] are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeEffects {
+    /// What its best NIC still suffers is the node's own doing.
+    pub node: f64,
+    /// What each NIC loses beside that, by rail: 0 for the best one. `None` where nothing was
+    /// measured.
+    pub nics: Vec<Option<f64>>,
+}
+
+/// Parts what `effect` says of one node on each rail, where it was measured; `None` if nowhere.
+#[must_use]
+pub fn node_effects(
+    rails: &[Option<Effects>],
+    effect: impl Fn(&Effects, usize) -> Option<f64>,
+) -> Option<NodeEffects> {
+    let on = rails.iter().enumerate();
+    let effects: Vec<Option<f64>> =
+        on.map(|(rail, fit)| fit.as_ref().and_then(|fit| effect(fit, rail))).collect();
+    let node = effects.iter().copied().flatten().max_by(f64::total_cmp)?;
+    let nics = effects.iter().map(|effect| effect.map(|effect| effect - node)).collect();
+    Some(NodeEffects { node, nics })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Matrix, Part, Tolerance, accuse};
+    use super::*;
+
+    /// What is found in two rails of twelve nodes, where `slow` says which NICs give half.
+    fn found(slow: impl Fn(usize, usize) -> bool) -> Vec<(Part, Option<usize>)> {
+        let rails: Vec<Vec<Accusation>> = (0..2)
+            .map(|rail| {
+                // The second rail is ten times as fast, and noise is ±1 %.
+                let base = if rail == 0 { 1e7 } else { 1e8 };
+                let noise =
+                    |a: usize, b: usize| 1.0 + 0.01 * (((a * 7 + b * 5) % 5) as f64 - 2.0) / 2.0;
+                let rate = |a, b| {
+                    let share = if slow(rail, a) || slow(rail, b) { 0.5 } else { 1.0 };
+                    Some(base * share * noise(a, b))
+                };
+                accuse(&Matrix::by(12, rate), &Tolerance::RATES)
+            })
+            .collect();
+        let parts = over_rails(&rails).into_iter();
+        parts.map(|found| (found.accusation.part, found.rail)).collect()
+    }
+
+    #[test]
+    fn nodes_and_nics_are_told_apart() {
+        assert_eq!(found(|_, _| false), []);
+        assert_eq!(found(|_, node| node == 4), [(Part::Node(4), None)]);
+        assert_eq!(found(|rail, node| (rail, node) == (1, 4)), [(Part::Node(4), Some(1))]);
+        let both = found(|rail, node| node == 2 || (rail, node) == (0, 7));
+        assert_eq!(both.len(), 2, "{both:?}");
+        assert!(both.contains(&(Part::Node(2), None)) && both.contains(&(Part::Node(7), Some(0))));
+    }
+
+    #[test]
+    fn one_rail_alone_says_nothing_of_which() {
+        let accusation = Accusation { part: Part::Node(1), share: 0.5, bound: 0.9 };
+        let all = over_rails(&[vec![accusation.clone()]]);
+        assert_eq!(all, [OnRails { accusation, rail: None }]);
+        assert_eq!(over_rails(&[]), []);
+    }
+
+    #[test]
+    fn what_all_nics_lose_is_the_nodes_and_the_rest_the_nics() {
+        let fit = |send: f64| Some(Effects { base: 0.0, send: vec![send], receive: vec![0.0] });
+        let parted =
+            node_effects(&[fit(-0.7), fit(-0.2), None], |fit, _| Some(fit.send[0])).unwrap();
+        assert!((parted.node + 0.2).abs() < 1e-12);
+        assert!((parted.nics[0].unwrap() + 0.5).abs() < 1e-12);
+        assert_eq!(parted.nics[1..], [Some(0.0), None]);
+        assert_eq!(node_effects(&[None], |_, _| Some(0.0)), None);
+    }
+}
