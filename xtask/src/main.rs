@@ -23,7 +23,9 @@ usage: cargo xtask <chore>
   soak [MINUTES]      the tests again and again with other random cases (60 minutes)
   bench chain         one file to N nodes, against peers (its own --help)
   bench lab           how long labs take to come up and to go (its own --help)
-  bench disk          a disk's figures, beside fio's";
+  bench ping          small messages between two nodes, against peers (its own --help)
+  bench wires         rates between two nodes, beside iperf3's (its own --help)
+  bench disk          a disk's figures, beside fio's (its own --help)";
 
 fn main() -> ExitCode {
     // The benchmark's lab starts this program again, as its keeper.

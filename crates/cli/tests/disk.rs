@@ -93,6 +93,35 @@ fn every_kind_is_measured_cold_and_nothing_is_left() {
 }
 
 #[test]
+fn only_what_is_wanted_is_measured_once_the_file_is_written() {
+    let scratch = Scratch::new("disk-only");
+    let garland = garland(&scratch);
+    let options = ["--json", "--size", "8MiB", "--time", "20ms", "--depth", "2", "--only"];
+    let kinds = |only: &str| -> Vec<[String; 3]> {
+        let result = json(
+            &disk(&garland, &scratch, &[&options[..], &[only, "local1"]].concat()).with_code(0),
+        );
+        let all = result["nodes"][0]["measurements"].as_array().cloned().unwrap_or_default();
+        let word = |one: &Value, name: &str| one[name].as_str().unwrap_or_default().to_owned();
+        let kind = |one: &Value| ["direction", "pattern", "way"].map(|name| word(one, name));
+        all.iter().map(kind).collect()
+    };
+    let first = ["write", "sequential", "buffered"].map(str::to_owned);
+    for only in ["write,random,stable", "read,sequential", "random"] {
+        let kinds = kinds(only);
+        let (begun, rest) = kinds.split_first().expect("the file was written");
+        assert_eq!(*begun, first);
+        assert!(!rest.is_empty(), "{only}");
+        for kind in rest {
+            assert!(only.split(',').all(|word| kind.iter().any(|one| one == word)), "{kind:?}");
+        }
+    }
+    let refused = disk(&garland, &scratch, &["--only", "read,write", "local1"]).with_code(2);
+    assert!(refused.err.contains("one at most of read and write"), "{}", refused.err);
+    nothing_written(&scratch, &["local1"]);
+}
+
+#[test]
 fn tables_are_for_people() {
     let scratch = Scratch::new("disk-table");
     let said = disk(

@@ -48,6 +48,24 @@ fn every_kind_goes_by_every_means() {
 }
 
 #[test]
+fn how_much_of_a_rate_is_batching_is_said() {
+    let scratch = Scratch::new("ping-batch");
+    let run = |words: &[&str]| {
+        let common = ["ping", "local[1-2]", "-n", "500", "8"];
+        garland(&scratch).run(&[&common[..], words].concat()).with_code(0).out
+    };
+    for wait in ["block", "poll"] {
+        let said = run(&["-b", "16", "--wait", wait]);
+        assert!(said.contains("depth   with 16 in flight one ends every "), "{said}");
+        assert!(said.contains(" went out in one write, a write every "), "{said}");
+        assert!(said.contains(" of this rate is batching"), "{said}");
+    }
+    // One at a time shares its write with nobody, nor do stores.
+    assert!(!run(&[]).contains("batch"));
+    assert!(!run(&["-b", "16", "--transport", "shm"]).contains("batch"));
+}
+
+#[test]
 fn a_rate_is_kept_and_polling_works() {
     let scratch = Scratch::new("ping-rate");
     let arguments =

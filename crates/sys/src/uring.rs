@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::AsRawFd;
 
 use io_uring::{IoUring, opcode, types};
@@ -18,9 +19,11 @@ pub enum Direction {
     Write,
 }
 
-/// A ring over one file, with a buffer for each operation that can be in flight.
+/// A ring over one file, with a buffer for each operation that can be in flight. It stays with the
+/// thread that made it, which alone may submit.
 pub struct Ring {
     ring: IoUring,
+    _stays: PhantomData<*const ()>,
     file: File,
     buffers: Option<Pages>,
     block: usize,
@@ -43,7 +46,7 @@ impl Ring {
     /// When the kernel hasn't io_uring, or doesn't let this process use it.
     pub fn new(file: &File, depth: usize, block: usize) -> io::Result<Self> {
         let entries = u32::try_from(depth).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let ring = IoUring::builder().setup_clamp().build(entries.next_power_of_two())?;
+        let ring = build(entries.next_power_of_two())?;
         let mut probe = io_uring::Probe::new();
         ring.submitter().register_probe(&mut probe)?;
         if !probe.is_supported(opcode::Read::CODE) || !probe.is_supported(opcode::Write::CODE) {
@@ -51,6 +54,7 @@ impl Ring {
         }
         Ok(Self {
             ring,
+            _stays: PhantomData,
             file: file.try_clone()?,
             buffers: Some(Pages::new(depth * block)?),
             block,
@@ -109,6 +113,23 @@ impl Ring {
         let result = usize::try_from(entry.result())
             .map_err(|_| io::Error::from_raw_os_error(-entry.result()));
         Some(Completion { slot, result })
+    }
+}
+
+/// A ring whose completions are worked off where they are waited for: no interrupt for the thread in
+/// between (as fio has it since 3.33). Kernels before 6.1 can't, and interrupt.
+fn build(entries: u32) -> io::Result<IoUring> {
+    let quiet = IoUring::builder()
+        .setup_clamp()
+        .setup_coop_taskrun()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .build(entries);
+    match quiet {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            IoUring::builder().setup_clamp().build(entries)
+        }
+        built => built,
     }
 }
 

@@ -28,6 +28,7 @@ const NEEDS: &[Need] = &[("iproute2", "ip"), ("procps", "sysctl"), ("iperf3", "i
 /// When the words make no sense, the cluster can't be made, or a tool failed (after all others ran).
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     sandbox::enter(
+        "chain",
         args,
         |args| {
             let options = Options::parse(args)?;

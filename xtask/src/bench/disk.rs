@@ -1,143 +1,330 @@
-//! `garland disk` beside fio: the same jobs on the same disk, in turns, so that both meet the same
-//! mishaps.
+//! `bench disk`: `garland disk` beside fio, the same jobs on the same disk, each right after the
+//! other.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::machine::{Machine, version};
+use super::chain;
+use super::contest::{Bench, Contest, Figure, Gauge, Goal, Report, Words, equip, hold, tools};
+use super::options::size;
 use super::peers::garland_program;
-use super::result::Spread;
-use crate::ci::{Need, install};
-use crate::clock::today;
-
-const NEEDS: &[Need] = &[("fio", "fio")];
+use super::source;
+use crate::ci::Need;
 
 /// What can be said.
 pub(crate) const USAGE: &str = "\
-cargo xtask bench disk [FOLDER [SIZE [RUNS]]]
+cargo xtask bench disk [options]
 
-  FOLDER   on the disk to measure (target/bench-disk)
-  SIZE     bytes of the file, such as 2GiB (1GiB)
-  RUNS     turns of each (5)";
+  --folder PATH               on the disk to measure (target/bench-disk)
+  --size 512MiB               bytes of the file
+  --rounds 5                  turns of each tool
+  --only WORDS                only contests with these words in their title
+  --no-write                  print only, leave benches/results/ alone";
 
-/// Seconds of a random measurement.
-const SECONDS: &str = "4";
+/// Turns of each tool: a round takes about 50 s.
+const ROUNDS: usize = 5;
 
-/// A job of both tools: direction, pattern, way, depth, and fio's words for it.
-type Job = (&'static str, &'static str, &'static str, u64, &'static [&'static str]);
+/// The longest that a measurement takes, in seconds.
+const SECONDS: &str = "2";
+
+/// How near figures are to be to fio's.
+const NEAR: f64 = 0.05;
+
+/// Where it is measured.
+struct Place {
+    folder: PathBuf,
+    size: String,
+}
+
+impl Place {
+    /// Where the words say.
+    fn of(root: &Path, words: &Words) -> Self {
+        let folder =
+            words.other("--folder").map_or_else(|| root.join("target/bench-disk"), PathBuf::from);
+        Self { folder, size: words.other("--size").unwrap_or("512MiB").to_owned() }
+    }
+
+    /// Fills so much memory as the file takes and lets it go, if the job needs it: what has been free
+    /// for seconds may have gone back to a virtual machine's host, and whoever is first to take it
+    /// again pays two seconds a GiB.
+    fn warm(&self, job: &Job) -> Result<()> {
+        if job.way != "buffered" {
+            return Ok(());
+        }
+        let path = self.folder.join("warm");
+        let wrote = source::write(&path, size(&self.size)?);
+        let removed = fs::remove_file(&path);
+        wrote.and(removed.with_context(|| format!("remove {}", path.display())))
+    }
+
+    /// fio's file, which is made anew for every job, as Garland's is.
+    fn fio_file(&self) -> PathBuf {
+        self.folder.join("fio")
+    }
+}
+
+/// A job of both tools.
+#[derive(Clone, Copy)]
+struct Job {
+    title: &'static str,
+    direction: &'static str,
+    pattern: &'static str,
+    way: &'static str,
+    depth: &'static str,
+    /// fio's words for it.
+    words: &'static [&'static str],
+}
+
+impl Job {
+    /// Of a rate in bytes per second, and the median time of an operation in nanoseconds. Where
+    /// there is one at a time and nothing between them, that comes to a rate, too, which no mishap
+    /// touches.
+    fn figure(&self, rate: f64, p50: Option<f64>) -> Figure {
+        let block = if self.pattern == "random" { 4096.0 } else { 1_048_576.0 };
+        let p50 = p50.filter(|&p50| p50 > 0.0 && self.way != "buffered" && self.depth == "1");
+        let median = p50.map(|p50| block / p50 * 1e3);
+        Figure { median, ..Figure::of(rate / 1e6) }
+    }
+}
+
+const RING: &[&str] = &["--bs=4k", "--ioengine=io_uring", "--direct=1"];
+const LONG_RING: &[&str] = &["--bs=1M", "--ioengine=io_uring", "--direct=1"];
+/// The page cache as copies use it: no advice to the kernel.
+const PLAIN: &str = "--fadvise_hint=0";
+
+const fn job(
+    title: &'static str,
+    [direction, pattern, way, depth]: [&'static str; 4],
+    words: &'static [&'static str],
+) -> Job {
+    Job { title, direction, pattern, way, depth, words }
+}
 
 const JOBS: [Job; 8] = [
-    ("write", "sequential", "buffered", 1, &["--bs=1M", "--ioengine=psync", "--end_fsync=1"]),
-    ("read", "sequential", "buffered", 1, &["--bs=1M", "--ioengine=psync", "--invalidate=1"]),
-    ("write", "sequential", "direct", 8, &["--bs=1M", "--ioengine=io_uring", "--direct=1"]),
-    ("read", "sequential", "direct", 8, &["--bs=1M", "--ioengine=io_uring", "--direct=1"]),
-    ("read", "random", "direct", 1, &["--bs=4k", "--ioengine=io_uring", "--direct=1"]),
-    ("read", "random", "direct", 4, &["--bs=4k", "--ioengine=io_uring", "--direct=1"]),
-    ("write", "random", "direct", 1, &["--bs=4k", "--ioengine=io_uring", "--direct=1"]),
-    ("write", "random", "stable", 1, &["--bs=4k", "--ioengine=psync", "--fdatasync=1"]),
+    job(
+        "Sequential write, buffered, fsync at its end",
+        ["write", "sequential", "buffered", "1"],
+        &["--bs=1M", "--ioengine=psync", PLAIN, "--end_fsync=1"],
+    ),
+    job(
+        "Sequential read, buffered, cold",
+        ["read", "sequential", "buffered", "1"],
+        &["--bs=1M", "--ioengine=psync", PLAIN, "--invalidate=1"],
+    ),
+    job("Sequential write, direct, 8 in flight", ["write", "sequential", "direct", "8"], LONG_RING),
+    job("Sequential read, direct, 8 in flight", ["read", "sequential", "direct", "8"], LONG_RING),
+    job("Random read, direct, 1 in flight", ["read", "random", "direct", "1"], RING),
+    job("Random read, direct, 4 in flight", ["read", "random", "direct", "4"], RING),
+    job("Random write, direct, 1 in flight", ["write", "random", "direct", "1"], RING),
+    job(
+        "Random write, fdatasync after each",
+        ["write", "random", "stable", "1"],
+        &["--bs=4k", "--ioengine=psync", PLAIN, "--fdatasync=1"],
+    ),
 ];
+
+/// No round begins later.
+const TIME: Duration = Duration::from_secs(240);
 
 /// Runs it with these words.
 ///
 /// # Errors
-/// When a tool is missing or failed.
+/// When the words make no sense, a tool is missing or failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    install(NEEDS)?;
-    let given = |at: usize, or: &str| args.get(at).map_or(or, String::as_str).to_owned();
-    let folder = given(0, &root.join("target/bench-disk").display().to_string());
-    let (size, runs) = (given(1, "1GiB"), given(2, "5").parse::<usize>()?.max(1));
-    fs::create_dir_all(&folder).with_context(|| format!("make {folder}"))?;
-    let mut rates = vec![[Vec::new(), Vec::new()]; JOBS.len()];
-    for turn in 1..=runs {
-        println!("turn {turn} of {runs}");
-        let result = garland(&folder, &size)?;
-        for (job, rates) in JOBS.iter().zip(&mut rates) {
-            rates[0].push(found(&result, job)?);
-            rates[1].push(fio(&folder, &size, job)?);
-        }
-        let file = fio_file(&folder);
-        fs::remove_file(&file).with_context(|| format!("remove {}", file.display()))?;
+    let words = Words::parse(args, ROUNDS, &["--folder", "--size"], USAGE)?;
+    words.refuse_nothing(&contests())?;
+    let contests = words.choose(contests());
+    equip(&contests)?;
+    chain::build(root)?;
+    let place = Place::of(root, &words);
+    let folder = place.folder.display().to_string();
+    let was_there = place.folder.exists();
+    fs::create_dir_all(&place.folder).with_context(|| format!("make {folder}"))?;
+    let outcomes = hold(&contests, words.rounds, TIME, &place);
+    for left in [place.folder.join("state"), place.folder.join("local1")] {
+        // Garland's own folders, if it has come so far.
+        let _ = fs::remove_dir_all(left);
     }
-    let text = table(&folder, &size, runs, rates);
-    println!("{text}");
-    let path = root.join(format!("benches/results/{}-disk.md", today()));
-    fs::write(&path, text).with_context(|| format!("write {}", path.display()))
+    if !was_there {
+        fs::remove_dir(&place.folder).with_context(|| format!("remove {folder}"))?;
+    }
+    let bench = Bench { schema: "garland.bench-disk/1", name: "disk", title: "Disks" };
+    let medians = "medians: the rate that the median time of an operation comes to, one in flight; \
+                   means: bytes by time, whatever came between";
+    let notes = vec![
+        medians.to_owned(),
+        format!(
+            "a file of {} below `{folder}` ({}), written anew right before each job; {SECONDS} s a job \
+         at most; 1 MiB an operation where it is sequential, else 4 KiB",
+            place.size,
+            system(&place.folder),
+        ),
+    ];
+    Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
 }
 
-fn garland(folder: &str, size: &str) -> Result<Value> {
-    let arguments = ["disk", "--json", "local1", "--depth", "64", "--local-root", folder];
-    let time = format!("{SECONDS}s");
-    let output = Command::new(garland_program()?)
-        .args(arguments)
-        .args(["--size", size, "--time", &time])
-        .env("GARLAND_STATE", Path::new(folder).join("state"))
-        .output()
-        .context("start garland disk")?;
-    if !output.status.success() {
-        bail!("garland disk: {}", String::from_utf8_lossy(&output.stderr));
-    }
-    serde_json::from_slice(&output.stdout).context("read what garland disk found")
-}
-
-/// The rate of a job in bytes per second.
-fn found(result: &Value, &(direction, pattern, way, depth, _): &Job) -> Result<f64> {
-    let all = result["nodes"][0]["measurements"].as_array().context("no measurements")?;
-    let is_it = |one: &&Value| {
-        (&one["direction"], &one["pattern"]) == (&direction.into(), &pattern.into())
-            && (&one["way"], &one["depth"]) == (&way.into(), &depth.into())
+fn contests() -> Vec<Contest<Place>> {
+    let contest = |job: Job| Contest {
+        title: job.title,
+        unit: "MB/s",
+        goal: Goal::Near(NEAR),
+        gauges: vec![Box::new(Garland(job)) as Box<dyn Gauge<Place>>, Box::new(Fio(job))],
     };
-    let rate = all.iter().find(is_it).and_then(|one| one["rate"].as_f64());
-    rate.with_context(|| format!("garland didn't measure {pattern} {direction} {way} at {depth}"))
+    JOBS.map(contest).into()
 }
 
-fn fio(folder: &str, size: &str, &(direction, pattern, _, depth, words): &Job) -> Result<f64> {
-    let file = fio_file(folder);
-    let random = pattern == "random";
-    let kind = format!("--rw={}{direction}", if random { "rand" } else { "" });
+/// Kind and source of the file system that holds the folder, or that holds what will hold it.
+fn system(folder: &Path) -> String {
+    let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+    let words = ["--output=fstype,source", "--"];
+    let output = Command::new("df").args(words).arg(there).output();
+    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let line = said.ok().and_then(|said| said.lines().nth(1).map(str::to_owned));
+    line.map_or("unknown".to_owned(), |line| {
+        line.split_whitespace().collect::<Vec<_>>().join(" on ")
+    })
+}
+
+struct Garland(Job);
+
+impl Gauge<Place> for Garland {
+    fn tool(&self) -> &'static str {
+        "garland"
+    }
+
+    fn about(&self) -> &'static str {
+        "`garland disk --only JOB`"
+    }
+
+    fn need(&self) -> Option<Need> {
+        None
+    }
+
+    fn measure(&self, place: &Place) -> Result<Figure> {
+        let Job { direction, pattern, way, depth, .. } = self.0;
+        place.warm(&self.0)?;
+        let output = Command::new(garland_program()?)
+            .args(["disk", "--json", "local1", "--depth", depth, "--size", &place.size])
+            .args(["--only", &[direction, pattern, way].join(","), "--local-root"])
+            .arg(&place.folder)
+            .args(["--time", &format!("{SECONDS}s")])
+            .env("GARLAND_STATE", place.folder.join("state"))
+            .output()
+            .context("start garland disk")?;
+        if !output.status.success() {
+            bail!("garland disk: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        let result: Value =
+            serde_json::from_slice(&output.stdout).context("read what garland disk found")?;
+        found(&result, &self.0)
+    }
+}
+
+/// What the result object tells of a job.
+fn found(result: &Value, job: &Job) -> Result<Figure> {
+    let all = result["nodes"][0]["measurements"].as_array().context("no measurements")?;
+    let depth: u64 = job.depth.parse()?;
+    let is_it = |one: &&Value| {
+        one["direction"] == job.direction
+            && one["pattern"] == job.pattern
+            && one["way"] == job.way
+            && one["depth"] == depth
+    };
+    let one = all.iter().find(is_it).unwrap_or(&Value::Null);
+    let rate = one["rate"].as_f64();
+    let rate = rate.with_context(|| format!("garland didn't measure: {}", job.title))?;
+    Ok(job.figure(rate, one["times"]["p50"].as_f64()))
+}
+
+struct Fio(Job);
+
+impl Gauge<Place> for Fio {
+    fn tool(&self) -> &'static str {
+        "fio"
+    }
+
+    fn about(&self) -> &'static str {
+        "`psync` for buffered jobs, without advice to the kernel; `io_uring --direct=1` for direct ones"
+    }
+
+    fn need(&self) -> Option<Need> {
+        Some(("fio", "fio"))
+    }
+
+    fn measure(&self, place: &Place) -> Result<Figure> {
+        let file = place.fio_file();
+        let job = &self.0;
+        place.warm(job)?;
+        // Garland's file is new for every test; so is this one.
+        let laid_out = match (job.direction, job.pattern, job.way) {
+            ("write", "sequential", "buffered") => Ok(Figure::default()),
+            _ => fio(place, &JOBS[0]),
+        };
+        let figure = laid_out.and_then(|_| fio(place, job));
+        let removed = fs::remove_file(&file);
+        let figure = figure?;
+        removed.with_context(|| format!("remove {}", file.display()))?;
+        Ok(figure)
+    }
+}
+
+fn fio(place: &Place, job: &Job) -> Result<Figure> {
+    let random = if job.pattern == "random" { "rand" } else { "" };
+    let kind = format!("--rw={random}{}", job.direction);
     let output = Command::new("fio")
-        .args(["--name=job", "--output-format=json", &kind, &format!("--size={size}")])
-        .args([format!("--filename={}", file.display()), format!("--iodepth={depth}")])
-        .arg(format!("--runtime={SECONDS}"))
-        .args(words)
+        .args([
+            "--name=job",
+            "--output-format=json",
+            "--lat_percentiles=1",
+            &kind,
+            &format!("--size={}", place.size),
+        ])
+        .args([format!("--filename={}", place.fio_file().display())])
+        .args([format!("--iodepth={}", job.depth), format!("--runtime={SECONDS}")])
+        .args(job.words)
         .output()
         .context("start fio")?;
     if !output.status.success() {
         bail!("fio {kind}: {}", String::from_utf8_lossy(&output.stderr));
     }
     let result: Value = serde_json::from_slice(&output.stdout).context("read what fio found")?;
-    result["jobs"][0][direction]["bw_bytes"].as_f64().context("fio told no rate")
+    let result = &result["jobs"][0];
+    let rate = result[job.direction]["bw_bytes"].as_f64().context("fio told no rate")?;
+    let p50 = |part: &str| result[part]["lat_ns"]["percentile"]["50.000000"].as_f64();
+    let p50 = match job.way {
+        "stable" => p50(job.direction).zip(p50("sync")).map(|(write, sync)| write + sync),
+        _ => p50(job.direction),
+    };
+    Ok(job.figure(rate, p50))
 }
 
-/// fio's file, laid out by its first job and used by all.
-fn fio_file(folder: &str) -> PathBuf {
-    Path::new(folder).join("fio")
-}
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
 
-fn table(folder: &str, size: &str, runs: usize, rates: Vec<[Vec<f64>; 2]>) -> String {
-    let Machine { processor, cores, memory_mib, kernel, system, .. } = Machine::here();
-    let mut text = format!(
-        "# Disks: garland beside {}, {}\n\n{processor}, {cores} cores, {memory_mib} MiB, Linux \
-         {kernel}, {system}. A file of {size} below `{folder}`, {runs} turns of both; medians, least \
-         and most, in MB/s.\n\n| job | depth | garland | fio | ratio |\n|---|--:|--:|--:|--:|\n",
-        version(&["fio", "--version"]),
-        today(),
-    );
-    for ((direction, pattern, way, depth, _), [ours, theirs]) in JOBS.into_iter().zip(rates) {
-        let (Some(ours), Some(theirs)) = (Spread::of(ours), Spread::of(theirs)) else { continue };
-        let [one, two] = [ours, theirs].map(|Spread { median, min, max }| {
-            format!("{:.1} ({:.1} to {:.1})", median / 1e6, min / 1e6, max / 1e6)
-        });
-        let ratio = ours.median / theirs.median;
-        // Writing to a string can't fail.
-        let _ = writeln!(
-            text,
-            "| {pattern} {direction}, {way} | {depth} | {one} | {two} | {ratio:.2} |"
-        );
+    use super::*;
+
+    #[test]
+    fn a_job_is_found_among_others() {
+        let one = |depth: u64, rate: f64| {
+            json!({"direction": "read", "pattern": "random", "way": "direct", "depth": depth, "rate": rate,
+                "times": {"p50": 4096.0 * 1e3 / 5.0}})
+        };
+        let result = json!({"nodes": [{"measurements": [one(1, 2e6), one(4, 8e6)]}]});
+        let figure = found(&result, &JOBS[5]).unwrap();
+        assert_eq!((figure.mean, figure.median), (Some(8.0), None));
+        let figure = found(&result, &JOBS[4]).unwrap();
+        assert_eq!((figure.mean, figure.median), (Some(2.0), Some(5.0)));
+        assert!(found(&result, &JOBS[6]).is_err());
     }
-    text
+
+    #[test]
+    fn every_folder_is_on_a_file_system() {
+        assert!(system(Path::new("/no-such-folder/at-all")).contains(" on "));
+    }
 }

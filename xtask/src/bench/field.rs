@@ -107,16 +107,24 @@ impl Field {
     /// on.
     pub(crate) fn adopt(&self) -> Result<()> {
         for node in 1..=self.receivers {
-            let network = self.network(node)?;
-            for entry in fs::read_dir("/proc").context("list processes")?.flatten() {
-                let there = fs::read_link(entry.path().join("ns/net"));
-                if there.is_ok_and(|there| there == Path::new(&network)) {
-                    let pid = entry.file_name();
-                    self.group(node).take(&pid.to_string_lossy())?;
-                }
+            for pid in self.residents(node)? {
+                self.group(node).take(&pid)?;
             }
         }
         Ok(())
+    }
+
+    /// The processes that live in a node's network.
+    pub(crate) fn residents(&self, node: usize) -> Result<Vec<String>> {
+        let network = self.network(node)?;
+        let mut pids = Vec::new();
+        for entry in fs::read_dir("/proc").context("list processes")?.flatten() {
+            let there = fs::read_link(entry.path().join("ns/net"));
+            if there.is_ok_and(|there| there == Path::new(&network)) {
+                pids.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        Ok(pids)
     }
 
     /// What identifies a node's network, as the links of `/proc/PID/ns/net` show it.
@@ -228,14 +236,28 @@ pub(crate) fn wait_listening(child: &mut Child, protocol: &str, port: u16) -> Re
     let table = format!("/proc/{}/net/{protocol}", child.id());
     let own = fs::read_link("/proc/self/ns/net").context("look at our own network")?;
     let network = format!("/proc/{}/ns/net", child.id());
-    let local = format!(":{port:04X}");
+    let inside = || fs::read_link(&network).is_ok_and(|network| network != own);
+    wait(child, protocol, port, || {
+        let text = fs::read_to_string(&table).unwrap_or_default();
+        inside() && listens(&text, &format!(":{port:04X}"))
+    })
+}
+
+/// Waits until process `child`, which is outside of the lab, listens on `port`.
+pub(crate) fn wait_listening_outside(child: &mut Child, protocol: &str, port: u16) -> Result<()> {
+    let table = format!("/proc/self/net/{protocol}");
+    wait(child, protocol, port, || {
+        let text = fs::read_to_string(&table).unwrap_or_default();
+        listens(&text, &format!(":{port:04X}"))
+    })
+}
+
+fn wait(child: &mut Child, protocol: &str, port: u16, listens: impl Fn() -> bool) -> Result<()> {
     for _ in 0..20_000 {
         if let Some(status) = child.try_wait().context("look after a child")? {
             bail!("it ended before it listened on {protocol} port {port}: {status}");
         }
-        let inside = fs::read_link(&network).is_ok_and(|network| network != own);
-        let text = fs::read_to_string(&table).unwrap_or_default();
-        if inside && listens(&text, &local) {
+        if listens() {
             return Ok(());
         }
         std::thread::sleep(std::time::Duration::from_micros(500));

@@ -1,9 +1,12 @@
-//! Benchmarks: of copies against peers, in the same run on the same emulated cluster, and of labs.
+//! Benchmarks against peers in the same run: of copies, stripes, and between two nodes on an emulated
+//! cluster, of a disk; and of labs.
 
 mod chain;
+mod contest;
 mod cpu;
 mod disk;
 mod field;
+mod gauges;
 mod lab;
 mod link;
 mod machine;
@@ -11,47 +14,54 @@ mod memory;
 mod options;
 mod peer;
 mod peers;
+mod ping;
 mod processes;
 mod result;
 mod sandbox;
 mod source;
 mod stripe;
 mod table;
+mod wires;
 
 use std::path::Path;
 
 use anyhow::{Result, bail};
+
+/// What runs a benchmark: the repository, and the words behind its name.
+type Run = fn(&Path, &[String]) -> Result<()>;
+
+/// All benchmarks: name, what can be said, what runs it.
+const ALL: [(&str, &str, Run); 6] = [
+    ("chain", options::USAGE, chain::run),
+    ("lab", lab::USAGE, lab::run),
+    ("ping", ping::USAGE, ping::run),
+    ("wires", wires::USAGE, wires::run),
+    ("disk", disk::USAGE, disk::run),
+    ("stripe", stripe::USAGE, stripe::run),
+];
 
 /// Runs the benchmark that `args` name.
 ///
 /// # Errors
 /// When the words make no sense, the emulated cluster can't be set up, or a peer failed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    match args.split_first() {
-        Some((name, rest)) if name == "lab" && rest.iter().any(|word| word == "--help") => {
-            println!("{}", lab::USAGE);
+    let usages = || ALL.map(|(_, usage, _)| usage).join("\n\n");
+    let Some((name, rest)) = args.split_first() else {
+        bail!("which benchmark?\n\n{}", usages());
+    };
+    if name == field::SHELL {
+        return field::shell(rest);
+    }
+    match ALL.iter().find(|(known, ..)| known == name) {
+        Some((_, usage, _)) if rest.iter().any(|word| word == "--help") => {
+            println!("{usage}");
             Ok(())
         }
-        Some((name, rest)) if name == "disk" && rest.iter().any(|word| word == "--help") => {
-            println!("{}", disk::USAGE);
+        Some((.., run)) => run(root, rest),
+        None if args.iter().any(|word| word == "--help") => {
+            println!("{}", usages());
             Ok(())
         }
-        Some((name, rest)) if name == "stripe" && rest.iter().any(|word| word == "--help") => {
-            println!("{}", stripe::USAGE);
-            Ok(())
-        }
-        Some((_, rest)) if rest.iter().any(|word| word == "--help") => {
-            println!("{}", options::USAGE);
-            Ok(())
-        }
-        Some((name, rest)) if name == field::SHELL => field::shell(rest),
-        Some((name, rest)) if name == "chain" => chain::run(root, rest),
-        Some((name, rest)) if name == "lab" => lab::run(root, rest),
-        Some((name, rest)) if name == "disk" => disk::run(root, rest),
-        Some((name, rest)) if name == "stripe" => stripe::run(root, rest),
-        _ => {
-            let all = [options::USAGE, lab::USAGE, disk::USAGE, stripe::USAGE].join("\n\n");
-            bail!("which benchmark?\n\n{all}")
-        }
+        None => bail!("no benchmark `{name}`\n\n{}", usages()),
     }
 }

@@ -95,7 +95,8 @@ fn receivers(text: &str) -> Result<usize> {
     Ok(n)
 }
 
-fn size(text: &str) -> Result<u64> {
+/// Bytes in such as `10MB` or `1GiB`.
+pub(crate) fn size(text: &str) -> Result<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
         "" | "B" => 1,

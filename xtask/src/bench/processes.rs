@@ -6,7 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use rustix::process::{WaitId, WaitIdOptions, waitid};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
+};
 
 use super::field::{Field, name};
 
@@ -38,19 +40,39 @@ impl Processes {
     ///
     /// # Errors
     /// When one fails or they take too long; then nothing runs on any node any more.
-    pub(crate) fn finish(mut self, field: &Field) -> Result<()> {
-        let groups = 0..=field.receivers;
+    pub(crate) fn finish(self, field: &Field) -> Result<()> {
+        self.ended(field, LIMIT, &|| field.kill())
+    }
+
+    /// Waits for all of them, but not longer than `limit`; others that run on the nodes stay.
+    ///
+    /// # Errors
+    /// When one fails or they take too long.
+    pub(crate) fn finish_within(self, field: &Field, limit: Duration) -> Result<()> {
+        let pids = self.0.iter().filter_map(|(_, child)| Pid::from_raw(child.id().cast_signed()));
+        // Not by their numbers, which are others' once they have been waited for.
+        let handles = pids.map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+        let handles = handles.collect::<Result<Vec<_>, _>>().context("take hold of a child")?;
+        self.ended(field, limit, &|| {
+            for handle in &handles {
+                // One that has ended is what is wanted.
+                let _ = pidfd_send_signal(handle, Signal::KILL);
+            }
+        })
+    }
+
+    fn ended(mut self, field: &Field, limit: Duration, kill: &(dyn Fn() + Sync)) -> Result<()> {
         let (done, wait) = mpsc::channel::<()>();
         let mut outcome = Ok(());
         thread::scope(|scope| {
             scope.spawn(move || {
-                if wait.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
-                    groups.for_each(|node| field.group(node).kill());
+                if wait.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                    kill();
                 }
             });
             outcome = self.wait(field);
             if outcome.is_err() {
-                field.kill();
+                kill();
             }
             drop(done);
         });

@@ -14,9 +14,10 @@ use super::{cpu, field};
 /// The word that says "inside already".
 const INSIDE: &str = "--inside-sandbox";
 
-/// Calls `inside` with the words in the sandbox; outside, calls `before` and then runs this program
-/// again in one. A benchmark is known by the process outside, whose number `inside` gets.
+/// Calls `inside` with the words of the benchmark `name` in the sandbox; outside, calls `before` and
+/// then runs this program again in one. A benchmark is known by the process outside, whose number `inside` gets.
 pub(crate) fn enter(
+    name: &str,
     args: &[String],
     before: impl FnOnce(&[String]) -> Result<()>,
     inside: impl FnOnce(u32, &[String]) -> Result<()>,
@@ -42,7 +43,7 @@ pub(crate) fn enter(
         // The shell is the first process, and as such the one that buries orphans.
         .args(["sh", "-c", "\"$@\"; exit $?", "sh"])
         .arg(program)
-        .args(["bench", "chain", INSIDE, &run.to_string()])
+        .args(["bench", name, INSIDE, &run.to_string()])
         .args(args)
         .stdin(Stdio::null())
         .status()

@@ -78,6 +78,25 @@ pub struct Ping {
     pub launch: Launch,
 }
 
+/// A kind of measurement of `garland disk`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DiskWord {
+    /// From the disk.
+    Read,
+    /// To the disk.
+    Write,
+    /// One block after the other.
+    Sequential,
+    /// Blocks anywhere in the file.
+    Random,
+    /// Through the page cache.
+    Buffered,
+    /// Past the page cache.
+    Direct,
+    /// Through the page cache, each write made stable.
+    Stable,
+}
+
 /// What `garland ping` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PingFunction {
@@ -136,6 +155,11 @@ pub struct Disk {
     /// Up to how many operations are put in flight.
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     pub depth: u16,
+    /// Measure only these: one of read and write, of sequential and random, of buffered, direct and
+    /// stable, or of several of the three, such as random,write. Writing the file is measured in any
+    /// case.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "WORDS")]
+    pub only: Vec<DiskWord>,
     /// One node after the other: where nodes share a disk, or what it is attached by.
     #[arg(long)]
     pub one_by_one: bool,

@@ -20,7 +20,9 @@ pub use balance::Balance;
 pub use copy::{Cp, Exec, Launch, LauncherName, RelayName};
 pub use explain::Explain;
 pub use lab::{Lab, LabCommand, What};
-pub use measure::{Disk, Ping, PingFunction, PingTarget, PingTransport, PingWaiting, Wires};
+pub use measure::{
+    Disk, DiskWord, Ping, PingFunction, PingTarget, PingTransport, PingWaiting, Wires,
+};
 pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};
 pub use standing::{Agent, Nodes, Status, Up};
 pub use tour::{Demo, Man, Scenario, ScenarioCommand};

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target, TargetError};
-use garland_core::proto::{DISK_SIZES, DiskOrder};
+use garland_core::proto::{DISK_SIZES, DiskDirection, DiskOnly, DiskOrder, DiskPattern, DiskWay};
 use garland_core::units::{Nanos, bytes};
 use garland_node::{DiskCourse, test_disks};
 use garland_sys::clock;
@@ -13,7 +13,7 @@ use garland_sys::clock;
 use super::disk_result::DiskResult;
 use super::ends;
 use super::gather::{Gathered, gather};
-use crate::args::{Args, Disk};
+use crate::args::{Args, Disk, DiskWord};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::launch::{FAREWELL, HURRY};
 use crate::nodes::Inventory;
@@ -74,9 +74,36 @@ fn order(disk: &Disk, path: Vec<u8>) -> Result<DiskOrder, Failure> {
             .hint("a file that fits in memory says little of the disk: take some GiB"));
     }
     let time: Nanos = disk.time.parse().map_err(Failure::usage)?;
-    let order = DiskOrder { path, size, time_ns: time.0, depth: disk.depth };
+    let only = only(&disk.only)?;
+    let order = DiskOrder { path, size, time_ns: time.0, depth: disk.depth, only };
     order.check().map_err(|reason| Failure::usage(format!("--time {}: {reason}", disk.time)))?;
     Ok(order)
+}
+
+/// The measurements that the words leave.
+fn only(words: &[DiskWord]) -> Result<DiskOnly, Failure> {
+    fn set<T>(kind: &mut Option<T>, value: T) -> Result<(), Failure> {
+        match kind.replace(value) {
+            None => Ok(()),
+            Some(_) => Err(Failure::usage(
+                "--only: one at most of read and write, of sequential and random, and of buffered, \
+                 direct and stable",
+            )),
+        }
+    }
+    let mut only = DiskOnly::default();
+    for word in words {
+        match word {
+            DiskWord::Read => set(&mut only.direction, DiskDirection::Read),
+            DiskWord::Write => set(&mut only.direction, DiskDirection::Write),
+            DiskWord::Sequential => set(&mut only.pattern, DiskPattern::Sequential),
+            DiskWord::Random => set(&mut only.pattern, DiskPattern::Random),
+            DiskWord::Buffered => set(&mut only.way, DiskWay::Buffered),
+            DiskWord::Direct => set(&mut only.way, DiskWay::Direct),
+            DiskWord::Stable => set(&mut only.way, DiskWay::Stable),
+        }?;
+    }
+    Ok(only)
 }
 
 /// Who is how far.

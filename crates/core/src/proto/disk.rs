@@ -20,6 +20,29 @@ pub struct DiskOrder {
     pub time_ns: u64,
     /// Up to how many operations are put in flight.
     pub depth: u16,
+    /// Which measurements are wanted, besides that of writing the file.
+    pub only: DiskOnly,
+}
+
+/// Measurements that are wanted: of one direction, pattern and way, or of all where that is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskOnly {
+    /// Which way bytes go.
+    pub direction: Option<DiskDirection>,
+    /// Which blocks are moved.
+    pub pattern: Option<DiskPattern>,
+    /// How.
+    pub way: Option<DiskWay>,
+}
+
+impl DiskOnly {
+    /// Whether a measurement is among them.
+    #[must_use]
+    pub fn has(&self, job: &DiskJob) -> bool {
+        self.direction.is_none_or(|direction| direction == job.direction)
+            && self.pattern.is_none_or(|pattern| pattern == job.pattern)
+            && self.way.is_none_or(|way| way == job.way)
+    }
 }
 
 /// Which way bytes go.
@@ -187,7 +210,13 @@ mod tests {
 
     #[test]
     fn orders_out_of_bounds_are_refused() {
-        let good = DiskOrder { path: b"/x".to_vec(), size: 1 << 30, time_ns: 1 << 30, depth: 64 };
+        let good = DiskOrder {
+            path: b"/x".to_vec(),
+            size: 1 << 30,
+            time_ns: 1 << 30,
+            depth: 64,
+            only: DiskOnly::default(),
+        };
         assert_eq!(good.check(), Ok(()));
         for bad in [
             DiskOrder { size: 0, ..good.clone() },

@@ -26,7 +26,7 @@ pub use channel::{
 };
 pub use disk::{
     DISK_DEPTH_MAX, DISK_SIZES, DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob,
-    DiskOrder, DiskPattern, DiskPlace, DiskTimes, DiskWay,
+    DiskOnly, DiskOrder, DiskPattern, DiskPlace, DiskTimes, DiskWay,
 };
 pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
 pub use frame::{Copy, FRAME_LEN, Frame, FrameError, Kind};

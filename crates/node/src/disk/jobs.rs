@@ -66,7 +66,8 @@ pub fn run(
 impl Test<'_> {
     fn all(mut self) -> Result<(), String> {
         let direct = self.place.no_direct.is_empty();
-        let first = self.measure(Write, Sequential, Buffered, 1)?;
+        // What others read must have been written: that is measured in any case.
+        let first = self.take(job(Write, Sequential, Buffered, 1))?;
         self.extent = first.bytes;
         self.measure(Read, Sequential, Buffered, 1)?;
         if direct {
@@ -85,7 +86,7 @@ impl Test<'_> {
         let mut rates = Vec::new();
         let mut depth = 1;
         while depth <= self.order.depth && !is_flat(&rates) && !self.is_stopped() {
-            let figures = self.measure(direction, Random, Direct, depth)?;
+            let Some(figures) = self.measure(direction, Random, Direct, depth)? else { break };
             rates.push(figures.operations as f64 / figures.elapsed_ns.max(1) as f64);
             depth *= 2;
         }
@@ -96,21 +97,26 @@ impl Test<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// Measures, if that is wanted.
     fn measure(
         &mut self,
         direction: DiskDirection,
         pattern: DiskPattern,
         way: DiskWay,
         depth: u16,
-    ) -> Result<DiskFigures, String> {
-        let block = if pattern == Sequential { LONG } else { SHORT };
-        let job = DiskJob { direction, pattern, way, depth, block };
+    ) -> Result<Option<DiskFigures>, String> {
+        let job = job(direction, pattern, way, depth);
+        if self.order.only.has(&job) { self.take(job).map(Some) } else { Ok(None) }
+    }
+
+    /// Measures, and tells.
+    fn take(&mut self, job: DiskJob) -> Result<DiskFigures, String> {
         if self.is_stopped() {
             return Err("the head is gone".to_owned());
         }
         self.walks += 1;
         let figures = self.figures(job).map_err(|error| {
-            let verb = if direction == Read { "reading from" } else { "writing to" };
+            let verb = if job.direction == Read { "reading from" } else { "writing to" };
             let path = String::from_utf8_lossy(&self.order.path);
             format!("{verb} the test's file in {path}: {}", reason(&error))
         })?;
@@ -174,4 +180,9 @@ impl Test<'_> {
         let by_cachestat = found.way == Way::Cachestat;
         Some(DiskCached { pages: found.pages, cached: found.cached, by_cachestat })
     }
+}
+
+fn job(direction: DiskDirection, pattern: DiskPattern, way: DiskWay, depth: u16) -> DiskJob {
+    let block = if pattern == Sequential { LONG } else { SHORT };
+    DiskJob { direction, pattern, way, depth, block }
 }

@@ -20,6 +20,9 @@ const ENOUGH: u8 = b'.';
 /// How much is read at a time.
 const READ: usize = 256 << 10;
 
+/// How often a sender that has room looks for what else there is to know.
+const LOOK_NS: u64 = 1_000_000;
+
 /// How often a receiver notes how far it is.
 const TICK_NS: u64 = 5_000_000;
 
@@ -79,30 +82,34 @@ fn send(place: &Place, task: &StreamTask, mut stream: &TcpStream) -> io::Result<
     stream.set_nonblocking(true)?;
     tcp::reset_on_close(stream)?;
     let mut heard_ns = clock::now_ns();
-    let mut sent = 0;
+    let (mut sent, mut look_ns) = (0, 0);
     loop {
-        if has_enough(stream)? {
-            return Ok(account(stream));
+        let now = clock::now_ns();
+        if now >= look_ns {
+            if has_enough(stream)? {
+                return Ok(account(stream));
+            }
+            if now - heard_ns > nanos(SILENCE) || place.is_over() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            look_ns = now + LOOK_NS;
         }
         match stream.write(&bytes[sent..]) {
             Ok(written) => {
                 sent = (sent + written) % bytes.len();
-                heard_ns = clock::now_ns();
+                heard_ns = now;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let interest = [Interest { fd: stream.as_fd(), write: true }];
-                drop(event::wait(&interest, Some(Duration::from_millis(100)))?);
-                if clock::now_ns() - heard_ns > nanos(SILENCE) {
-                    return Err(io::ErrorKind::TimedOut.into());
+                let ready = event::wait(&interest, Some(Duration::from_millis(100)))?;
+                if ready.iter().any(|ready| ready.read || !ready.write) {
+                    look_ns = 0;
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             // The receiver said so and was gone before it was heard.
             Err(_) if has_enough(stream)? => return Ok(account(stream)),
             Err(error) => return Err(error),
-        }
-        if place.is_over() {
-            return Err(io::ErrorKind::TimedOut.into());
         }
     }
 }

@@ -114,12 +114,8 @@ impl Table<'_> {
             let each = deep.each_ns / 1000.0;
             let stay = deep.sojourn.p50 as f64 / 1000.0;
             write!(f, "depth   with {} in flight one ends every {each:.2} uSec,", deep.depth)?;
-            write!(f, " and stays {stay:.2} (p50)")?;
-            if deep.writes > 0 {
-                let together = deep.count as f64 / deep.writes as f64;
-                write!(f, ": {together:.1} went out in one write: the rest is batching")?;
-            }
-            writeln!(f)?;
+            writeln!(f, " and stays {stay:.2} (p50)")?;
+            say_batch(f, deep)?;
         }
         if first.timed_together > 1 {
             let together = first.timed_together;
@@ -131,6 +127,24 @@ impl Table<'_> {
         }
         let timer = pair.timer_ns.unwrap_or(0);
         writeln!(f, "timer   reading the clock takes {timer} ns, which each time has in it once")
+    }
+}
+
+/// How much of a rate comes from operations that go out together: one that went out by itself would
+/// end about as often as a write of many does.
+fn say_batch(f: &mut fmt::Formatter<'_>, deep: &PointResult) -> fmt::Result {
+    if deep.writes == 0 {
+        return Ok(());
+    }
+    let together = deep.count as f64 / deep.writes as f64;
+    let every = deep.elapsed_ns as f64 / deep.writes as f64 / 1000.0;
+    let share = (1.0 - 1.0 / together.max(1.0)) * 100.0;
+    write!(f, "batch   {together:.1} went out in one write, a write every {every:.2} uSec: ")?;
+    match deep.rate {
+        // By a rate, the time between operations isn't what they take.
+        Some(_) => writeln!(f, "those together share its costs"),
+        None if together < 1.05 => writeln!(f, "none of this rate is batching"),
+        None => writeln!(f, "{share:.0} % of this rate is batching, not a fast wire"),
     }
 }
 

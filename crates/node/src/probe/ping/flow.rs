@@ -26,6 +26,8 @@ pub struct Flow<'a> {
     place: &'a Place,
     stream: &'a TcpStream,
     polls: bool,
+    /// Whether writes are timed, and the time is told after each wait.
+    times: bool,
     memory: Memory,
     scratch: Vec<u8>,
     /// Bytes sent and received.
@@ -40,12 +42,27 @@ pub struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    /// A side that sends what `memory` has.
-    pub fn new(place: &'a Place, stream: &'a TcpStream, polls: bool, memory: Memory) -> Self {
-        Self {
+    /// A side that sends what `memory` has; only an initiator's is to be timed.
+    pub fn new(
+        place: &'a Place,
+        stream: &'a TcpStream,
+        polls: bool,
+        memory: Memory,
+        times: bool,
+    ) -> Result<Self, String> {
+        if !polls {
+            // A read with a deadline sets a timer and removes it again, each time that it sleeps.
+            // Meanwhile the kernel gives up an initiator's connection whose bytes nobody
+            // acknowledges, and the head ends the meeting at both agents when either of them, or
+            // the time, is gone.
+            tcp::break_unacknowledged(stream, Some(SILENCE)).map_err(|error| broken(&error))?;
+            stream.set_read_timeout(None).map_err(|error| broken(&error))?;
+        }
+        Ok(Self {
             place,
             stream,
             polls,
+            times,
             memory,
             scratch: vec![0; SCRATCH],
             sent: 0,
@@ -55,11 +72,16 @@ impl<'a> Flow<'a> {
             idle_ns: 0,
             start_ns: clock::now_ns(),
             start_cpu_ns: clock::thread_cpu_ns(),
-        }
+        })
     }
 
-    /// Sends until byte `until`, as far as the socket takes it; whether it took all. `now` is the
-    /// time by a clock just read.
+    /// The time, where anybody asks for it.
+    fn time(&self) -> u64 {
+        if self.times { clock::now_ns() } else { 0 }
+    }
+
+    /// Sends until byte `until`, as far as the socket takes it; whether it took all. `now` is what
+    /// `pull` has just told.
     pub fn push(&mut self, until: u64, now: u64) -> Result<bool, String> {
         let before = self.sent;
         while self.sent < until {
@@ -71,13 +93,13 @@ impl<'a> Flow<'a> {
             self.writes += 1;
         }
         if self.sent > before {
-            self.writing_ns += clock::now_ns().saturating_sub(now);
+            self.writing_ns += self.time().saturating_sub(now);
         }
         Ok(self.sent == until)
     }
 
     /// Waits until something comes in, at most to byte `limit` of all, or until `due_ns`, or until
-    /// there is `room` to send where that is waited for. The time afterwards.
+    /// there is `room` to send where that is waited for. The time afterwards, if this side is timed.
     pub fn pull(&mut self, limit: u64, room: bool, due_ns: Option<u64>) -> Result<u64, String> {
         let most = usize::try_from(limit - self.received).unwrap_or(SCRATCH).min(SCRATCH);
         if self.polls {
@@ -101,7 +123,7 @@ impl<'a> Flow<'a> {
             };
             self.received += self.some(read)?;
         }
-        Ok(clock::now_ns())
+        Ok(self.time())
     }
 
     fn poll(&mut self, most: usize, room: bool, due_ns: Option<u64>) -> Result<u64, String> {
@@ -155,6 +177,15 @@ impl<'a> Flow<'a> {
         match self.polls {
             true => (clock::now_ns() - self.start_ns).saturating_sub(self.idle_ns),
             false => clock::thread_cpu_ns() - self.start_cpu_ns,
+        }
+    }
+}
+
+impl Drop for Flow<'_> {
+    fn drop(&mut self) {
+        if !self.polls {
+            // One that is broken has been told of.
+            let _ = self.stream.set_read_timeout(Some(SILENCE));
         }
     }
 }

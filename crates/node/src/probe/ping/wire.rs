@@ -35,7 +35,7 @@ impl Means for Wire<'_> {
     fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
         let (ask, answer) = order.bytes();
         let depth = u64::from(order.depth);
-        let mut flow = Flow::new(self.place, self.stream, self.polls, Memory::of(ask));
+        let mut flow = Flow::new(self.place, self.stream, self.polls, Memory::of(ask), true)?;
         let mut begins = vec![0; order.depth as usize];
         let (mut begun, mut done) = (0_u64, 0_u64);
         let mut now = clock::now_ns();
@@ -72,10 +72,10 @@ impl Means for Wire<'_> {
 
     fn serve(&mut self, order: &Order) -> Result<u64, String> {
         let (ask, answer) = order.bytes();
-        let mut flow = Flow::new(self.place, self.stream, self.polls, Memory::of(answer));
+        let mut flow = Flow::new(self.place, self.stream, self.polls, Memory::of(answer), false)?;
         let asked = order.count.saturating_mul(ask);
         let owed = order.count.saturating_mul(answer);
-        let mut now = clock::now_ns();
+        let mut now = 0;
         loop {
             let all_sent = flow.push(flow.received / ask * answer, now)?;
             if flow.sent == owed {

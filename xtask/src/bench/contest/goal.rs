@@ -1,0 +1,87 @@
+//! What a contest is to show.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// What Garland's figures are to be beside those of its peers, or by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Goal {
+    /// At most so many times the best peer's: times.
+    AtMost(f64),
+    /// At least so many times the best peer's: rates.
+    AtLeast(f64),
+    /// This near to each peer's, as a share of it.
+    Near(f64),
+    /// At most this, whatever the peers do.
+    Below(f64),
+}
+
+impl Goal {
+    /// How far a ratio is from what is wanted: the largest of all peers is that of the best one.
+    pub(crate) fn badness(self, ratio: f64) -> f64 {
+        match self {
+            Self::AtMost(_) | Self::Below(_) => ratio,
+            Self::AtLeast(_) => -ratio,
+            Self::Near(_) => (ratio - 1.0).abs(),
+        }
+    }
+
+    /// Whether it is reached, with these ratios to the peers and this figure, all as they are shown:
+    /// in hundredths.
+    pub(crate) fn is_reached(self, ratios: &[f64], own: f64) -> bool {
+        let hundredths = |value: f64| (value * 100.0).round() / 100.0;
+        let ratios: Vec<f64> = ratios.iter().copied().map(hundredths).collect();
+        let own = hundredths(own);
+        match self {
+            Self::Below(most) => own <= most,
+            _ if ratios.is_empty() => false,
+            Self::AtMost(most) => ratios.iter().all(|&ratio| ratio <= most),
+            Self::AtLeast(least) => ratios.iter().all(|&ratio| ratio >= least),
+            Self::Near(share) => {
+                ratios.iter().all(|&ratio| hundredths((ratio - 1.0).abs()) <= share)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtMost(most) => write!(f, "at most {most:.2} times the best peer's"),
+            Self::AtLeast(least) => write!(f, "at least {least:.2} times the best peer's"),
+            Self::Near(share) => write!(f, "within {:.0} % of the peer's", share * 100.0),
+            Self::Below(most) => write!(f, "at most {most}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_are_reached_by_all_peers_or_not_at_all() {
+        assert!(Goal::AtMost(1.0).is_reached(&[0.9, 1.0], 5.0));
+        assert!(!Goal::AtMost(1.0).is_reached(&[0.9, 1.01], 5.0));
+        assert!(Goal::AtMost(1.0).is_reached(&[1.004], 5.0), "shown as 1.00");
+        assert!(!Goal::AtLeast(1.0).is_reached(&[0.99], 5.0));
+        assert!(Goal::Near(0.05).is_reached(&[0.95, 1.05], 5.0));
+        assert!(!Goal::Near(0.05).is_reached(&[1.06], 5.0));
+        assert!(!Goal::AtLeast(1.0).is_reached(&[], 5.0), "nobody to compare with");
+        assert!(Goal::Below(0.79).is_reached(&[], 0.79));
+        assert!(!Goal::Below(0.79).is_reached(&[0.1], 0.8));
+    }
+
+    #[test]
+    fn the_best_peer_is_the_one_that_is_hardest_to_reach() {
+        let worst = |goal: Goal| {
+            let ratios = [0.5, 1.2, 0.9];
+            ratios.into_iter().max_by(|a, b| goal.badness(*a).total_cmp(&goal.badness(*b)))
+        };
+        assert_eq!(worst(Goal::AtMost(1.0)), Some(1.2));
+        assert_eq!(worst(Goal::AtLeast(1.0)), Some(0.5));
+        assert_eq!(worst(Goal::Near(0.05)), Some(0.5));
+    }
+}

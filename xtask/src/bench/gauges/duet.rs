@@ -1,0 +1,142 @@
+//! Two processes that measure together: one on the first receiving node, one on the head, each on a
+//! processor of its own.
+
+use std::fs::{self, File};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+use super::super::field::{Field, LAB, name, wait_listening, wait_listening_outside};
+use super::super::peers::garland_program;
+use super::super::processes::{Processes, alone};
+
+/// No turn takes longer.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// The processors of the head and of the other node.
+///
+/// # Errors
+/// When there aren't two.
+pub(crate) fn cpus() -> Result<[usize; 2]> {
+    let set = sched_getaffinity(None).context("ask for this process's processors")?;
+    let mut cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu));
+    let first = cpus.next().zip(cpus.next());
+    let (head, other) = first.context("two nodes need a processor each: there is only one")?;
+    Ok([head, other])
+}
+
+/// A server and the client that measures against it.
+pub(super) struct Duet<'a> {
+    /// What the other node runs. It is ended when the client has ended, if it hasn't by itself.
+    pub(super) server: &'a [&'a str],
+    /// The table of sockets in which the server's shows, and its port.
+    pub(super) listens: (&'static str, u16),
+    /// What the head runs.
+    pub(super) client: &'a [&'a str],
+    /// Where both run.
+    pub(super) place: Inside,
+}
+
+/// Where a duet plays.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Inside {
+    /// Between two nodes.
+    Lab,
+    /// Beside the lab, whose processes not every tool finds through `/proc`.
+    Machine,
+}
+
+impl Duet<'_> {
+    /// What the client says.
+    pub(super) fn play(&self, field: &Field) -> Result<String> {
+        let mut server = Processes::default();
+        let (table, port) = self.listens;
+        let child = server.start(1, self.on(field, 1, self.server)?)?;
+        let listens = match self.place {
+            Inside::Lab => wait_listening(child, table, port),
+            Inside::Machine => wait_listening_outside(child, table, port),
+        };
+        listens.with_context(|| format!("start {}: {}", self.server.join(" "), field.said(1)))?;
+        let mut client = self.on(field, 0, self.client)?;
+        let heard = field.dir(0).join("heard");
+        client.stdout(File::create(&heard).context("make a file for what a tool says")?);
+        let mut processes = Processes::default();
+        processes.start(0, client)?;
+        processes.finish_within(field, LIMIT).with_context(|| self.client.join(" "))?;
+        fs::read_to_string(&heard).context("read what a tool says")
+    }
+
+    /// A command for `node` that stays on the node's processor.
+    fn on(&self, field: &Field, node: usize, words: &[&str]) -> Result<Command> {
+        let mut command = match self.place {
+            Inside::Lab => field.command(node, "taskset")?,
+            Inside::Machine => field.outside("taskset")?,
+        };
+        command.args(["-c", &cpus()?[node].to_string()]).args(words);
+        Ok(command)
+    }
+}
+
+/// Garland's agents on both nodes, which stay between turns as servers of others would, on the
+/// processors that all stay on.
+pub(crate) struct Agents<'a>(&'a Field);
+
+/// Both nodes, as Garland is told of them.
+pub(super) const NODES: &str = "lab:n[0-1]";
+
+impl<'a> Agents<'a> {
+    /// Starts them.
+    ///
+    /// # Errors
+    /// When they can't be started, or don't stay where they are told.
+    pub(crate) fn up(field: &'a Field) -> Result<Self> {
+        let mut command = field.outside(&garland_program()?)?;
+        command.args(["up", "--lab", LAB, NODES]);
+        alone(field, 0, command).context("garland up")?;
+        let agents = Self(field);
+        for (node, cpu) in cpus()?.into_iter().enumerate() {
+            for pid in field.residents(node)? {
+                let mut command = field.outside("taskset")?;
+                command.args(["-a", "-c", "-p", &cpu.to_string(), &pid]);
+                alone(field, 0, command)
+                    .with_context(|| format!("keep {} on CPU {cpu}", name(node)))?;
+            }
+        }
+        Ok(agents)
+    }
+}
+
+impl Drop for Agents<'_> {
+    fn drop(&mut self) {
+        let down = garland_program().and_then(|program| {
+            let mut command = self.0.outside(&program)?;
+            command.args(["down", "--lab", LAB, NODES]);
+            alone(self.0, 0, command)
+        });
+        if let Err(error) = down {
+            eprintln!("garland down: {error:#}");
+        }
+    }
+}
+
+/// The number behind `mark` in what a tool says.
+pub(super) fn number_after(text: &str, mark: &str) -> Result<f64> {
+    let rest = text.split_once(mark).map(|(_, rest)| rest.trim_start());
+    let rest = rest.with_context(|| format!("it doesn't say `{mark}`: {}", text.trim()))?;
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    rest[..end].parse().with_context(|| format!("no number behind `{mark}`: {}", text.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_behind_words() {
+        assert_eq!(number_after("a = 1\n b =   27.30 us\n", "b =").unwrap(), 27.3);
+        assert!(number_after("a = 1", "b =").is_err());
+        assert!(number_after("b = us", "b =").unwrap_err().to_string().contains("no number"));
+    }
+}
