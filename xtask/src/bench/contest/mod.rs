@@ -110,16 +110,11 @@ pub(crate) fn hold<P>(
 
 impl Outcome {
     fn new<P>(contest: &Contest<P>) -> Self {
-        let entry = |gauge: &Box<dyn Gauge<P>>| Entry {
-            tool: gauge.tool(),
-            turns: Vec::new(),
-            failed: None,
-        };
         Self {
             title: contest.title,
             unit: contest.unit,
             goal: contest.goal,
-            entries: contest.gauges.iter().map(entry).collect(),
+            entries: contest.gauges.iter().map(|gauge| Entry::of(gauge.tool())).collect(),
         }
     }
 
@@ -152,6 +147,11 @@ impl Outcome {
 }
 
 impl Entry {
+    /// Without a turn yet.
+    fn of(tool: &'static str) -> Self {
+        Self { tool, turns: Vec::new(), failed: None }
+    }
+
     fn enter(&mut self, turn: Result<Figure>, unit: &str) {
         match turn {
             Ok(figure) => {
