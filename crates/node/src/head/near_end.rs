@@ -1,0 +1,59 @@
+//! This machine's own end of a copy.
+
+use std::sync::Arc;
+
+use garland_core::plan::HEAD;
+use garland_core::proto::{Copy, Secret, Sink};
+use garland_sys::confine::Root;
+
+use super::{CopyJob, Ends};
+use crate::member::{Member, Membership, Notice};
+use crate::recorder::{Budget, Collector};
+use crate::stall::Faults;
+use crate::store::{self, NoStore, Store};
+
+/// This machine's part: it holds all at the start, or has a place for what it gets.
+pub(super) fn near_end(
+    job: &CopyJob<'_>,
+    copy: Copy,
+    secret: &Secret,
+    tell: impl Fn(Notice) + Send + Sync + 'static,
+) -> std::io::Result<Arc<Member>> {
+    let layout = job.plan.layout;
+    let (sink, store): (_, Box<dyn Store>) = match &job.ends {
+        Ends::Out { .. } => (Sink::source(layout), Box::new(NoStore)),
+        Ends::In { destination, .. } => {
+            let tag: String = copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+            let store =
+                store::open(destination, &Root::Free, layout, None, &tag, None, &Arc::default());
+            let store = store.map_err(std::io::Error::other)?;
+            (Sink::new(layout, store.is_holder()), store)
+        }
+    };
+    let device = match &job.ends {
+        Ends::Out { source, .. } => source.device(),
+        Ends::In { .. } => store.device(),
+    };
+    let began = job.tracing.map_or(0, |tracing| tracing.started_ns);
+    let trace = Collector::new(Budget::of_head(job), copy, HEAD.0, began, device);
+    Ok(Arc::new(Member::new(Membership {
+        copy,
+        me: HEAD,
+        secret: secret.clone(),
+        sealed: job.sealed,
+        is_source: matches!(job.ends, Ends::Out { .. }),
+        buffers: job.pipeline.buffers,
+        acknowledge: false,
+        sink,
+        lane_count: job.plan.lanes.len(),
+        store,
+        congestion: job.congestion.clone(),
+        transport: job.transport,
+        // Its links end with its command.
+        parking: None,
+        awake: Arc::default(),
+        trace,
+        faults: Faults::new(&job.injections_at(HEAD)),
+        notices: Box::new(tell),
+    })))
+}
