@@ -1,4 +1,4 @@
-//! Runs the benchmark where nothing can outlive it: in process and mount namespaces of its own.
+//! Runs the benchmark where nothing can outlive it: in process, mount and IPC namespaces of its own.
 //!
 //! Peers fork, daemonise and forget their children. In a process namespace all of them end with its
 //! first process, however that one ends; mounts and network namespaces, which are held by those
@@ -38,7 +38,7 @@ pub(crate) fn enter(
     // sandbox's first process is to that of `unshare`.
     let status = Command::new("setpriv")
         .args(["--pdeathsig", "KILL", "unshare"])
-        .args(["--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"])
+        .args(["--mount", "--ipc", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"])
         .args(["--propagation", "private"])
         // The shell is the first process, and as such the one that buries orphans.
         .args(["sh", "-c", "\"$@\"; exit $?", "sh"])
@@ -55,10 +55,12 @@ pub(crate) fn enter(
     Ok(())
 }
 
-/// Mounts a private `/run`, and in it a tmpfs for all files.
+/// Mounts a private `/run`, and in it a tmpfs for all files; and a private `/dev/shm`, where peers
+/// that are killed leave their shared memory.
 pub(crate) fn mount() -> Result<()> {
     let tmpfs = |dir, options| command(&["mount", "-t", "tmpfs", "-o", options, "bench", dir]);
     tmpfs("/run", "mode=755")?;
+    tmpfs("/dev/shm", "mode=1777")?;
     for dir in [field::DIR, "/run/sshd"] {
         std::fs::create_dir(dir).with_context(|| format!("make {dir}"))?;
     }
