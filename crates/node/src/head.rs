@@ -327,5 +327,4 @@ impl<'a> Driver<'a> {
             times.committed.get_or_insert(now);
         }
     }
-
 }
