@@ -116,11 +116,16 @@ fn help_of_cp() {
     Usage: garland cp [OPTIONS] <SOURCE> <DESTINATION>
 
     Arguments:
-      <SOURCE>       The file to copy
-      <DESTINATION>  Where to: NODES:PATH. A path that ends in / is a folder, and is made if it isn't
-                     there; /dev/null checks and drops the bytes; - is the command's standard output
+      <SOURCE>       The file to copy: a path of this machine, or NODES:PATH, which is gathered from all
+                     of them
+      <DESTINATION>  Where to: NODES:PATH, or a path of this machine where the source is on nodes. A
+                     path that ends in / is a folder, and is made if it isn't there; /dev/null checks
+                     and drops the bytes; - is the command's standard output
 
     Options:
+          --stripe[=<UNIT>]      One file over all nodes instead of one on each: in units of so many
+                                 bytes, which go round the nodes (or come from them), each node's in
+                                 PATH.stripe-KofN [default unit: 1MiB]
       -p, --preserve             Keep the file's mode and modification time
           --no-fsync             Don't wait until the file is on stable storage
           --clear                Don't seal blocks, only checksum them: for trusted networks
@@ -131,7 +136,15 @@ fn help_of_cp() {
           --rails <K>            How many lanes, each over its own address of every node; more than
                                  there are addresses share those [default: all that every node has; 1
                                  where a lab's NICs are bonded]
-          --block-size <SIZE>    Bytes of a block, such as 1MiB [default: by the file's size]
+          --block-size <SIZE>    Bytes of a block, such as 1MiB: what is read, sealed, sent and written
+                                 at a time [default: by the file's size] [alias: --buffer-size]
+          --buffers <N>          How many blocks each lane may have in memory, at each end [default:
+                                 what 8 MiB hold here and 24 MiB there, as many as turn out to be of
+                                 use]
+          --op-size <SIZE>       Cut a striped copy into operations of so many bytes, as pvfs2-cp did
+                                 (10MiB) [default: none, one window over the whole file]
+          --op-overlap <N>       How many more operations may be under way beside the oldest that the
+                                 servers haven't acknowledged as written [default: 0]
           --congestion <NAME>    The congestion control to ask for on data links [default: cubic, else
                                  reno]
           --min-ok <N>           Exit with 0 when at least N nodes have the file

@@ -274,9 +274,9 @@ impl Lab {
         Ok(Entry { user: self.user_namespace("_media")?, net: Some(net), ..Entry::default() })
     }
 
-    /// The control group of a node that has a share of a processor.
+    /// The control group of a node, in a lab with shares of a processor.
     fn group(&self, node: &str) -> Option<Group> {
-        share::of_node(self.keeper.shares.as_ref(), &self.spec().topology, node)
+        share::of_node(self.keeper.shares.as_ref(), node)
     }
 
     /// The place of a node in the topology.

@@ -1,5 +1,6 @@
-//! Shares of a processor: a control group for each node that has one, and one for the lab around
-//! them. All that runs on such a node is put in its group.
+//! Shares of a processor: a control group for each node, and one for the lab around them. All that
+//! runs on a node is put in its group. Nodes without a share have one, too: what a head with a share
+//! starts on them would stay in the head's otherwise.
 //!
 //! Groups are folders that outlive whoever made them. The keeper claims the lab's as long as it
 //! lives; one that nobody claims was left by a crash, and the next command removes it.
@@ -8,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use garland_core::cluster::topology::Topology;
+use garland_core::cluster::topology::{Node, Topology};
 use garland_sys::cgroup::{self, GIVEN, Group};
 use garland_sys::random;
 
@@ -36,9 +37,7 @@ impl Shares {
 
 /// Makes the groups; `None` where no node has a share. An error says where it was tried.
 pub(crate) fn make(lab: &str, topology: &Topology) -> Result<Option<Shares>, String> {
-    let limited: Vec<_> =
-        topology.nodes.iter().filter_map(|node| Some((&node.name, node.cpu?))).collect();
-    if limited.is_empty() {
+    if topology.nodes.iter().all(|node| node.cpu.is_none()) {
         return Ok(None);
     }
     let tag: String = random::bytes::<4>().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -48,8 +47,11 @@ pub(crate) fn make(lab: &str, topology: &Topology) -> Result<Option<Shares>, Str
         let made = || -> io::Result<Shares> {
             let group = place.make(&name)?;
             let claim = group.claim()?.ok_or_else(|| io::Error::other("it is claimed"))?;
-            let limit = |(node, share): &(&String, u32)| group.make(node)?.limit(*share);
-            match limited.iter().try_for_each(limit) {
+            let limit = |node: &Node| {
+                let own = group.make(&node.name)?;
+                node.cpu.map_or(Ok(()), |share| own.limit(share))
+            };
+            match topology.nodes.iter().try_for_each(limit) {
                 Ok(()) => Ok(Shares { group, _claim: claim }),
                 // The first error is the one worth telling.
                 Err(error) => group.remove().and(Err(error)),
@@ -63,10 +65,9 @@ pub(crate) fn make(lab: &str, topology: &Topology) -> Result<Option<Shares>, Str
     Err(tried.join(", "))
 }
 
-/// The group of a node below the lab's, if it has a share.
-pub(crate) fn of_node(lab: Option<&PathBuf>, topology: &Topology, node: &str) -> Option<Group> {
-    let has_share = topology.nodes.iter().any(|other| other.name == node && other.cpu.is_some());
-    lab.filter(|_| has_share).map(|lab| Group::at(&lab.join(node)))
+/// The group of a node below the lab's, if that has one.
+pub(crate) fn of_node(lab: Option<&PathBuf>, node: &str) -> Option<Group> {
+    lab.map(|lab| Group::at(&lab.join(node)))
 }
 
 /// Removes the groups that crashed labs left behind. What isn't this user's stays.

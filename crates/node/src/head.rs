@@ -220,7 +220,8 @@ impl<'a> Driver<'a> {
             self.notice(notice);
         }
         self.settle_given();
-        let now = clock::now_ns();
+        // By the time at which this turn began: what came since hasn't been read, and a head that
+        // lacks a processor must take nobody for silent whom it hasn't listened to.
         if self.head.deadline().is_some_and(|at| at <= now) {
             self.head.handle(now, HeadEvent::Tick);
         }

@@ -33,6 +33,6 @@ mod tests {
     fn equal_notes_are_one() {
         let notes = [("n2", "slow"), ("n1", "odd"), ("n3", "slow"), ("n1", "slow")];
         let notes = notes.map(|(name, note)| (name, note.to_owned())).into_iter();
-        assert_eq!(folded(notes), ["n[2-3,1]: slow", "n1: odd"]);
+        assert_eq!(folded(notes), ["n[1-3]: slow", "n1: odd"]);
     }
 }
