@@ -26,11 +26,14 @@ fn a_disk_writes_as_fast_as_it_is() {
     const BYTES: u64 = 60_000_000;
     let scratch = Scratch::new("disk-rate");
     let stage = Stage::new(&scratch, &topology("20MB/s"));
-    let rates: Vec<f64> = (0..3)
-        .map(|_| BYTES as f64 / (writing(&stage.copies(BYTES, "lab:n2", &[])) / 1e9) / 1e6)
-        .collect();
-    let best = rates.iter().copied().fold(0.0, f64::max);
-    assert!((best / 20.0 - 1.0).abs() < 0.05, "{rates:.2?} MB/s");
+    let is_right = |rate: &f64| (rate / 20.0 - 1.0).abs() < 0.05;
+    let mut rates = Vec::new();
+    // This machine does other things, too: slower once tells nothing, faster would at any time.
+    while rates.len() < 6 && !rates.last().is_some_and(is_right) {
+        rates.push(BYTES as f64 / (writing(&stage.copies(BYTES, "lab:n2", &[])) / 1e9) / 1e6);
+        assert!(rates.iter().all(|rate| *rate < 21.0), "{rates:.2?} MB/s");
+    }
+    assert!(rates.last().is_some_and(is_right), "{rates:.2?} MB/s");
 }
 
 #[test]
