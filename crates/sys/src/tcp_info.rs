@@ -104,7 +104,7 @@ mod tests {
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut receiver, _) = listener.accept().unwrap();
         let reading = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(100));
+            std::thread::sleep(Duration::from_millis(400));
             io::copy(&mut Read::by_ref(&mut receiver), &mut io::sink()).unwrap()
         });
         let chunk = vec![7; 16 << 20];
