@@ -18,12 +18,6 @@ fn balance(garland: &Garland<'_>, scratch: &Scratch, arguments: &[&str]) -> Said
     start(garland, scratch, arguments).end()
 }
 
-#[track_caller]
-fn json(said: &Said) -> Value {
-    serde_json::from_str(&said.out)
-        .unwrap_or_else(|error| panic!("{error} in\n{}\n{}", said.out, said.err))
-}
-
 fn list<'a>(value: &'a Value, key: &str) -> &'a Vec<Value> {
     value[key].as_array().unwrap_or_else(|| panic!("no {key} in {value}"))
 }
@@ -47,7 +41,7 @@ fn every_number_of_remote_copies_is_measured_in_both_directions() {
     let scratch = Scratch::new("balance-all");
     let garland = garland(&scratch);
     let said = balance(&garland, &scratch, &["--json", "--sizes", "1MB,3MB", "local[1-4]:/"]);
-    let result = json(&said.with_code(0));
+    let result = said.with_code(0).json();
     assert_eq!(result["schema"], "garland.balance/1");
     assert_eq!(result["cache"], "cold");
     assert_eq!(list(&result, "pairs").len(), 2);
@@ -136,7 +130,7 @@ fn a_pair_that_cannot_copy_is_left_out_and_the_others_do() {
     let wire = Wire::quick().and(&format!("mount -t tmpfs -o ro none '{}'", root.display()));
     let arguments = ["--json", "--sizes", "1MB", "local[1-4]:/"];
     let said = balance(&garland(&scratch).over(wire), &scratch, &arguments);
-    let result = json(&said.with_code(1));
+    let result = said.with_code(1).json();
     let verdicts: Vec<_> = list(&result, "nodes").iter().map(|node| &node["verdict"]).collect();
     assert_eq!(verdicts, ["failed", "skipped", "ok", "ok"]);
     let reason = &result["nodes"][0]["reason"];
@@ -160,7 +154,7 @@ fn an_agent_that_dies_is_named_and_what_was_measured_is_kept() {
     let scratch = Scratch::new("balance-killed");
     let running = long(&scratch);
     garland(&scratch).agent("local3").kill();
-    let result = json(&running.end().with_code(1));
+    let result = running.end().with_code(1).json();
     let nodes = list(&result, "nodes");
     assert_eq!(nodes[2]["verdict"], "dead", "{}", result["nodes"]);
     assert_eq!(nodes[0]["verdict"], "ok", "{}", result["nodes"]);
@@ -173,7 +167,7 @@ fn an_interrupted_test_keeps_what_was_measured() {
     let scratch = Scratch::new("balance-interrupted");
     let running = long(&scratch);
     running.process().interrupt();
-    let result = json(&running.end().with_code(130));
+    let result = running.end().with_code(130).json();
     assert_eq!(result["interrupted"], true);
     assert!(!list(&result, "points").is_empty());
     nothing_written(&scratch, &["local1", "local2", "local3", "local4"]);

@@ -18,12 +18,6 @@ fn disk(garland: &Garland<'_>, scratch: &Scratch, arguments: &[&str]) -> Said {
     start(garland, scratch, arguments).end()
 }
 
-#[track_caller]
-fn json(said: &Said) -> Value {
-    serde_json::from_str(&said.out)
-        .unwrap_or_else(|error| panic!("{error} in\n{}\n{}", said.out, said.err))
-}
-
 /// Nothing is left in the nodes' folders, under any name.
 #[track_caller]
 fn nothing_written(scratch: &Scratch, nodes: &[&str]) {
@@ -59,7 +53,7 @@ fn every_kind_is_measured_cold_and_nothing_is_left() {
         &scratch,
         &["--json", "--size", "32MiB", "--time", "100ms", "--depth", "4", "local[1-2]:/"],
     );
-    let result = json(&said.with_code(0));
+    let result = said.with_code(0).json();
     assert_eq!(result["schema"], "garland.disk/1");
     for node in result["nodes"].as_array().unwrap() {
         assert_eq!(node["verdict"], "ok", "{node}");
@@ -98,9 +92,9 @@ fn only_what_is_wanted_is_measured_once_the_file_is_written() {
     let garland = garland(&scratch);
     let options = ["--json", "--size", "8MiB", "--time", "20ms", "--depth", "2", "--only"];
     let kinds = |only: &str| -> Vec<[String; 3]> {
-        let result = json(
-            &disk(&garland, &scratch, &[&options[..], &[only, "local1"]].concat()).with_code(0),
-        );
+        let result = disk(&garland, &scratch, &[&options[..], &[only, "local1"]].concat())
+            .with_code(0)
+            .json();
         let all = result["nodes"][0]["measurements"].as_array().cloned().unwrap_or_default();
         let word = |one: &Value, name: &str| one[name].as_str().unwrap_or_default().to_owned();
         let kind = |one: &Value| ["direction", "pattern", "way"].map(|name| word(one, name));
@@ -209,7 +203,7 @@ fn an_agent_that_dies_keeps_what_it_told_and_leaves_no_file() {
     let scratch = Scratch::new("disk-killed");
     let running = long(&scratch);
     garland(&scratch).agent("local1").kill();
-    let result = json(&running.end().with_code(1));
+    let result = running.end().with_code(1).json();
     let node = &result["nodes"][0];
     assert_eq!(node["verdict"], "failed");
     assert!(node["reason"].as_str().unwrap().contains("its agent"), "{node}");
@@ -223,7 +217,7 @@ fn an_interrupted_test_keeps_what_was_measured() {
     let scratch = Scratch::new("disk-interrupted");
     let running = long(&scratch);
     running.process().interrupt();
-    let result = json(&running.end().with_code(130));
+    let result = running.end().with_code(130).json();
     assert_eq!(result["interrupted"], true);
     for node in result["nodes"].as_array().unwrap() {
         assert_eq!(node["reason"], "interrupted");

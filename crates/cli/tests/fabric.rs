@@ -7,7 +7,6 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use garland_testkit::{Garland, Process, Running, Said, Scratch, await_some, until};
-use serde_json::Value;
 
 /// The helper, built anew if its sources have changed.
 static HELPER: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -36,10 +35,6 @@ fn ping(scratch: &Scratch, arguments: &[&str], variables: &[(&str, &str)]) -> Sa
     start(&garland(scratch), arguments, variables).end()
 }
 
-fn json(said: &Said) -> Value {
-    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out))
-}
-
 /// The helpers of a test's agents.
 fn helpers(scratch: &Scratch) -> Vec<Process> {
     let all = scratch.processes().into_iter();
@@ -61,7 +56,7 @@ fn every_kind_goes_by_every_provider_at_all_sizes() {
             let arguments = ["--provider", provider, "-f", function, "0", "65536"];
             let more = ["-b", "3", "-n", "20", "--time", "0.2", "--json"];
             let said = ping(&scratch, &[&arguments[..], &more].concat(), &[]).with_code(0);
-            let result = json(&said);
+            let result = said.json();
             let pair = &result["pairs"][0];
             assert_eq!(pair["fabric"]["provider"], provider, "{}", said.out);
             let points = pair["points"].as_array().cloned().unwrap_or_default();

@@ -1,24 +1,36 @@
 //! A disk as slow as an emulated node's shall be. Only labs have such disks; what else runs on their
 //! nodes is as fast as the machine's.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_sys::clock;
+
+/// No more than this of its own delays an emulated disk makes up for.
+const MOST_LATE_NS: u64 = 100_000_000;
 
 /// A disk that does one thing after another, reads as writes, so many bytes a second.
 #[derive(Debug)]
 pub struct Pace {
     bytes_per_second: u64,
-    /// When it will have done what it was given, in monotonic nanoseconds.
-    free_ns: Mutex<u64>,
+    queue: Mutex<Queue>,
+}
+
+/// What a disk has still to do, in monotonic nanoseconds.
+#[derive(Debug, Default)]
+struct Queue {
+    /// When it will have done what it was given.
+    free_ns: u64,
+    /// How much later than `free_ns` the last one was told that it is done: whoever asks next
+    /// couldn't have asked before, and a machine that has no processor to spare isn't a slow disk.
+    late_ns: u64,
 }
 
 impl Pace {
     /// A disk that has nothing to do yet.
     #[must_use]
     pub fn new(bytes_per_second: u64) -> Self {
-        Self { bytes_per_second: bytes_per_second.max(1), free_ns: Mutex::new(0) }
+        Self { bytes_per_second: bytes_per_second.max(1), queue: Mutex::default() }
     }
 
     /// Does `work`, which reads or writes so many bytes, and takes no less time over it than this
@@ -27,13 +39,23 @@ impl Pace {
         let takes = bytes as u128 * 1_000_000_000 / u128::from(self.bytes_per_second);
         let takes = u64::try_from(takes).unwrap_or(u64::MAX);
         let done_ns = {
-            let mut free_ns = self.free_ns.lock().unwrap_or_else(PoisonError::into_inner);
-            *free_ns = clock::now_ns().max(*free_ns).saturating_add(takes);
-            *free_ns
+            let mut queue = self.queue();
+            let asked_ns = clock::now_ns().saturating_sub(std::mem::take(&mut queue.late_ns));
+            queue.free_ns = asked_ns.max(queue.free_ns).saturating_add(takes);
+            queue.free_ns
         };
         let result = work();
         std::thread::sleep(Duration::from_nanos(done_ns.saturating_sub(clock::now_ns())));
+        let mut queue = self.queue();
+        if queue.free_ns == done_ns {
+            queue.late_ns = clock::now_ns().saturating_sub(done_ns).min(MOST_LATE_NS);
+        }
+        drop(queue);
         result
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -52,5 +74,22 @@ mod tests {
         });
         let took = clock::now_ns() - started;
         assert!(took >= 200_000_000, "2 MB at 10 MB/s took {took} ns");
+    }
+
+    #[test]
+    fn its_own_delays_are_made_up_for_and_idle_time_is_not() {
+        let disk = Pace::new(10_000_000);
+        let late = || disk.queue().late_ns;
+        let started = clock::now_ns();
+        // Work that a busy machine takes twice as long for as the disk would.
+        disk.pass(100_000, || std::thread::sleep(Duration::from_millis(20)));
+        assert!(late() >= 10_000_000, "{} ns", late());
+        disk.pass(100_000, || ());
+        let took = clock::now_ns() - started;
+        assert!(disk.queue().free_ns - started < took, "both were due before the first came back");
+        std::thread::sleep(Duration::from_millis(50));
+        let (idle, made_up) = (clock::now_ns(), late());
+        disk.pass(100_000, || ());
+        assert!(disk.queue().free_ns > idle - made_up, "what wasn't asked for isn't done");
     }
 }

@@ -136,11 +136,6 @@ impl Format for Chrome<'_> {
         ))
     }
 
-    fn counter(&mut self, _: &Process, _: &Counter) -> io::Result<()> {
-        // They aren't declared: every value names its own.
-        Ok(())
-    }
-
     fn sample(
         &mut self,
         process: &Process,

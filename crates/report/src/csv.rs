@@ -113,10 +113,6 @@ impl Format for Csv<'_> {
         ])
     }
 
-    fn counter(&mut self, _: &Process, _: &Counter) -> io::Result<()> {
-        Ok(())
-    }
-
     fn sample(
         &mut self,
         process: &Process,

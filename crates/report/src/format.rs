@@ -139,8 +139,10 @@ pub(crate) trait Format {
         peer: Option<&str>,
         at_ns: u64,
     ) -> io::Result<()>;
-    /// It has this counter.
-    fn counter(&mut self, process: &Process, counter: &Counter) -> io::Result<()>;
+    /// It has this counter; nothing where every value names its own.
+    fn counter(&mut self, _process: &Process, _counter: &Counter) -> io::Result<()> {
+        Ok(())
+    }
     /// A counter's value.
     fn sample(
         &mut self,

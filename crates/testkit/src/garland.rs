@@ -141,6 +141,17 @@ impl Said {
         assert_eq!(self.code, code, "\n--- out\n{}--- err\n{}", self.out, self.err);
         self
     }
+
+    /// The result object that `--json` printed.
+    ///
+    /// # Panics
+    /// When it isn't one; shows all that it said.
+    #[must_use]
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|error| panic!("{error} in\n{}\n{}", self.out, self.err))
+    }
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

@@ -8,7 +8,7 @@ use garland_sys::clock;
 use garland_testkit::{Garland, Process, Scratch, until};
 use serde_json::Value;
 
-use crate::{assert_copied, garland, json, locals, source};
+use crate::{assert_copied, garland, locals, source};
 
 const NODES: usize = 4;
 
@@ -17,13 +17,13 @@ const NODES: usize = 4;
 fn up(garland: &Garland<'_>, scratch: &Scratch) -> Value {
     let roots = scratch.path("roots");
     let roots = roots.to_str().expect("a scratch folder has a plain name");
-    json(&garland.run(&["up", "--json", "--local-root", roots, "local[1-4]"]).with_code(0))
+    garland.run(&["up", "--json", "--local-root", roots, "local[1-4]"]).with_code(0).json()
 }
 
 /// How many links each node keeps, by `garland status`.
 fn links(garland: &Garland<'_>) -> Vec<u64> {
     let said = garland.run(&["status", "--json", "local[1-4]"]);
-    let nodes = json(&said)["nodes"].as_array().expect("a status has nodes").clone();
+    let nodes = said.json()["nodes"].as_array().expect("a status has nodes").clone();
     nodes.iter().map(|node| node["links"].as_u64().unwrap_or(0)).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use garland_testkit::{Scratch, Wire};
 
-use crate::{assert_copied, await_middle, garland, json, locals, source, verdict};
+use crate::{assert_copied, await_middle, garland, locals, source, verdict};
 
 const NODES: usize = 8;
 
@@ -30,7 +30,7 @@ fn survives(name: &str, blow: Blow, victims: &[&str], more: &[&str]) {
             Blow::Stop => agent.stop(),
         }
     }
-    let result = json(&copy.end().with_code(1));
+    let result = copy.end().with_code(1).json();
     let is_victim = |node: &String| victims.contains(&node.as_str());
     for node in locals(NODES) {
         let (verdict, reason) = verdict(&result, &node);
@@ -109,7 +109,7 @@ fn all_nodes_killed_is_nothing_done() {
     await_middle(&scratch, "local3", &from, 0);
     let agents = ["local1", "local2", "local3"].map(|node| garland.agent(node));
     agents.iter().for_each(garland_testkit::Process::kill);
-    let result = json(&copy.end().with_code(3));
+    let result = copy.end().with_code(3).json();
     assert!(locals(3).all(|node| verdict(&result, &node).0 == "dead"), "{result}");
     scratch.assert_nobody_left();
 }

@@ -4,7 +4,7 @@
 
 use garland_testkit::{Scratch, Wire, random_bytes};
 
-use crate::{assert_copied, await_middle, garland, json, locals, names_in, source, verdict};
+use crate::{assert_copied, await_middle, garland, locals, names_in, source, verdict};
 
 #[test]
 fn dolly_1_an_error_on_one_node_ends_that_node_only() {
@@ -12,7 +12,7 @@ fn dolly_1_an_error_on_one_node_ends_that_node_only() {
     let from = source(&scratch, 5_000_000);
     std::fs::create_dir_all(scratch.root("local3").join("x/source.bin")).expect("it can be made");
     let result =
-        json(&garland(&scratch).cp(&["--json", "source.bin", "local[1-5]:/x"]).with_code(1));
+        garland(&scratch).cp(&["--json", "source.bin", "local[1-5]:/x"]).with_code(1).json();
     let others = || locals(5).filter(|node| node != "local3");
     assert_eq!(verdict(&result, "local3").0, "failed");
     assert!(others().all(|node| verdict(&result, &node).0 == "ok"), "{result}");
@@ -28,7 +28,7 @@ fn dolly_2_a_stall_in_mid_transfer_never_hangs() {
     let copy = garland.start_cp(&["--json", "source.bin", "local[1-3]:/x"]);
     await_middle(&scratch, "local3", &from, 0);
     garland.agent("local2").stop();
-    let result = json(&copy.end().with_code(1));
+    let result = copy.end().with_code(1).json();
     assert_eq!(verdict(&result, "local2").0, "dead");
     assert_copied(&scratch, ["local1", "local3"].map(str::to_owned).into_iter(), "x", &from);
     scratch.assert_nobody_left();
@@ -45,7 +45,7 @@ fn dolly_3_success_is_every_node_s_word_and_not_the_last_one_s() {
         Wire::slow(400).and(&format!("mount -t tmpfs -o size=8m none '{0}'", root.display()));
     let fill = format!("dd if=/dev/zero of='{}/other' bs=1M count=7 2>/dev/null", root.display());
     let garland = garland(&scratch).over(wire.and(&fill));
-    let result = json(&garland.cp(&["--json", "source.bin", "local[1-3]:/x"]).with_code(1));
+    let result = garland.cp(&["--json", "source.bin", "local[1-3]:/x"]).with_code(1).json();
     assert_eq!(verdict(&result, "local1").0, "failed");
     assert_eq!(verdict(&result, "local2"), ("ok", ""));
     assert_eq!(verdict(&result, "local3"), ("ok", ""));
@@ -102,7 +102,7 @@ fn dolly_9_lanes_move_by_themselves_and_none_waits_for_the_others() {
     let copy = garland.start_cp(&arguments);
     await_middle(&scratch, "local3", &from, 0);
     garland.agent("local2").kill();
-    let result = json(&copy.end().with_code(1));
+    let result = copy.end().with_code(1).json();
     assert_eq!(verdict(&result, "local2").0, "dead");
     assert_copied(&scratch, ["local1", "local3"].map(str::to_owned).into_iter(), "x", &from);
     scratch.assert_nobody_left();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use garland_sys::clock;
 use garland_testkit::{Garland, Process, Running, Scratch, Wire, processes_with, until};
 
-use crate::{assert_copied, await_middle, garland, json, locals, names_in, source, verdict};
+use crate::{assert_copied, await_middle, garland, locals, names_in, source, verdict};
 
 const LENGTH: u64 = 40 << 20;
 
@@ -22,7 +22,7 @@ fn an_interrupt_ends_cleanly() {
     let copy = garland.start_cp(&["--json", "source.bin", "local[1-4]:/x"]);
     await_middle(&scratch, "local4", &from, 0);
     copy.process().interrupt();
-    let result = json(&copy.end().with_code(130));
+    let result = copy.end().with_code(130).json();
     assert_eq!(result["interrupted"], true);
     for node in locals(4) {
         assert_eq!(verdict(&result, &node), ("failed", "interrupted"));
@@ -62,7 +62,7 @@ fn an_interrupt_does_not_wait_for_a_node_that_hangs() {
         garland.agent(hung).stop();
         let began = clock::now_ns();
         copy.process().interrupt();
-        let result = json(&copy.end().with_code(130));
+        let result = copy.end().with_code(130).json();
         let waited = Duration::from_nanos(clock::now_ns() - began);
         assert!(waited < Duration::from_secs(2), "{waited:?} from Ctrl-C to the end");
         assert_eq!(result["interrupted"], true);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use garland_testkit::{Scratch, Wire, await_some, random_file};
 
-use crate::{assert_copied, await_middle, garland, json, locals, source, verdict};
+use crate::{assert_copied, await_middle, garland, locals, source, verdict};
 
 /// A wire behind which the folder of `local2` is a file system of its own of `mib` MiB.
 pub fn small_disk(scratch: &Scratch, wire: Wire, mib: u32) -> Wire {
@@ -20,7 +20,7 @@ fn a_disk_without_room_is_found_before_the_copy() {
     let scratch = Scratch::new("full");
     let from = source(&scratch, 3 << 20);
     let garland = garland(&scratch).over(small_disk(&scratch, Wire::quick(), 1));
-    let result = json(&garland.cp(&["--json", "source.bin", "local[1-3]:/x"]).with_code(1));
+    let result = garland.cp(&["--json", "source.bin", "local[1-3]:/x"]).with_code(1).json();
     let (said, reason) = verdict(&result, "local2");
     assert_eq!(said, "failed");
     insta::assert_snapshot!(reason, @"no space left on /: 3145728 bytes needed, 1048576 free");
@@ -45,7 +45,7 @@ fn a_disk_that_fills_up_during_the_copy_fails_its_node_alone() {
     let disk = PathBuf::from(format!("/proc/self/fd/{}", disk.as_raw_fd()));
     let filled = std::panic::catch_unwind(|| random_file(&disk.join("filler"), 64 << 20, 1));
     assert!(filled.is_err(), "the disk has no end");
-    let result = json(&copy.end().with_code(1));
+    let result = copy.end().with_code(1).json();
     let reason = "writing /x: no space left on device";
     assert_eq!(verdict(&result, "local2"), ("failed", reason));
     assert_copied(&scratch, ["local1", "local3"].map(str::to_owned).into_iter(), "x", &from);

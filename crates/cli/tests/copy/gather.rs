@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use garland_testkit::{Scratch, Wire, random_file, until};
 
-use crate::{garland, json, names_in, source, verdict};
+use crate::{garland, names_in, source, verdict};
 
 /// A file of `length` bytes under the path `log/x` of each of `nodes` nodes, each its own.
 fn logs(scratch: &Scratch, nodes: u64, length: u64) {
@@ -29,7 +29,7 @@ fn every_nodes_file_goes_to_a_folder_of_its_own() {
     let scratch = Scratch::new("gather");
     logs(&scratch, 3, 300_000);
     let garland = garland(&scratch);
-    let result = json(&garland.cp(&["--json", "-p", "local[1-3]:/log/x", "all"]).with_code(0));
+    let result = garland.cp(&["--json", "-p", "local[1-3]:/log/x", "all"]).with_code(0).json();
     assert_eq!(result["bytes"], 900_006);
     for number in 1..=3 {
         assert_gathered(&scratch, number, &format!("all/local{number}/x"));
@@ -69,7 +69,7 @@ fn a_node_without_the_file_fails_alone() {
     logs(&scratch, 2, 10);
     fs::create_dir_all(scratch.root("local4").join("log/x")).expect("it can be made");
     let garland = garland(&scratch);
-    let result = json(&garland.cp(&["--json", "local[1-4]:/log/x", "all"]).with_code(1));
+    let result = garland.cp(&["--json", "local[1-4]:/log/x", "all"]).with_code(1).json();
     let none = "opening /log/x: no such file or directory";
     assert_eq!(verdict(&result, "local3"), ("failed", none));
     let folder = "/log/x is a folder, and only plain files can be copied so far";
@@ -89,7 +89,7 @@ fn a_node_that_is_killed_costs_only_its_own_file() {
     let copy = garland.start_cp(&["--json", "local[1-3]:/log/x", "all"]);
     until("the files to come", || scratch.partial_files().len() == 3);
     garland.agent("local2").kill();
-    let result = json(&copy.end().with_code(1));
+    let result = copy.end().with_code(1).json();
     assert_eq!(verdict(&result, "local2").0, "dead", "{result}");
     for number in [1, 3] {
         assert_gathered(&scratch, number, &format!("all/local{number}/x"));
@@ -106,7 +106,7 @@ fn an_interrupt_ends_all_of_them() {
     let copy = garland.start_cp(&["--json", "local[1-3]:/log/x", "all"]);
     until("the files to come", || scratch.partial_files().len() == 3);
     copy.process().interrupt();
-    let result = json(&copy.end().with_code(130));
+    let result = copy.end().with_code(130).json();
     assert_eq!(result["interrupted"], true);
     for number in 1..=3 {
         assert_eq!(verdict(&result, &format!("local{number}")), ("failed", "interrupted"));
@@ -126,7 +126,7 @@ fn what_changes_while_it_is_given_is_not_kept() {
     let mut bytes = fs::read(&path).expect("a log");
     *bytes.last_mut().expect("it has bytes") ^= 1;
     fs::write(&path, bytes).expect("it can be written");
-    let result = json(&copy.end().with_code(3));
+    let result = copy.end().with_code(3).json();
     let (said, reason) = verdict(&result, "local1");
     assert_eq!(said, "failed");
     assert!(reason.contains("changed"), "{reason}");

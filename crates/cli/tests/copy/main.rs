@@ -21,7 +21,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use garland_testkit::{Garland, Said, Scratch, random_file, until};
+use garland_testkit::{Garland, Scratch, random_file, until};
 use serde_json::Value;
 
 /// The built binary in `scratch`.
@@ -67,13 +67,6 @@ fn names_in(scratch: &Scratch, node: &str, folder: &str) -> Vec<String> {
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
-}
-
-/// The result object that `--json` printed.
-#[track_caller]
-fn json(said: &Said) -> Value {
-    serde_json::from_str(&said.out)
-        .unwrap_or_else(|error| panic!("{error} in\n{}\n{}", said.out, said.err))
 }
 
 /// The verdict of a node and its reason.

@@ -3,7 +3,7 @@
 use garland_testkit::Scratch;
 use serde_json::Value;
 
-use crate::{assert_copied, garland, json, locals, source};
+use crate::{assert_copied, garland, locals, source};
 
 #[test]
 fn a_dry_run_prints_the_plan_and_starts_nothing() {
@@ -34,7 +34,7 @@ fn a_plan_is_saved_as_the_json_that_a_dry_run_prints() {
     let from = source(&scratch, 1_000_000);
     let garland = garland(&scratch);
     let dry = ["--dry-run", "--json", "source.bin", "local[1-3]:/x"];
-    let printed = json(&garland.cp(&dry).with_code(0));
+    let printed = garland.cp(&dry).with_code(0).json();
     let save = ["--save-plan", "p.json", "source.bin", "local[1-3]:/x"];
     let _ = garland.cp(&save).with_code(0);
     let saved = std::fs::read_to_string(scratch.path("p.json")).expect("it was saved");
@@ -56,5 +56,5 @@ fn ten_thousand_nodes_are_planned_in_a_moment() {
         assert_eq!(said.out.matches(" -> ").count(), 10_000, "{list}");
     }
     let said = garland.cp(&["--dry-run", "--json", "source.bin", "^nodes:/x"]).with_code(0);
-    assert_eq!(json(&said)["nodes"].as_array().map(Vec::len), Some(10_001));
+    assert_eq!(said.json()["nodes"].as_array().map(Vec::len), Some(10_001));
 }

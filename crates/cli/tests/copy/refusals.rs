@@ -5,7 +5,7 @@ use std::process::Command;
 
 use garland_testkit::{Said, Scratch, Wire};
 
-use crate::{garland, json, names_in, source, verdict};
+use crate::{garland, names_in, source, verdict};
 
 #[track_caller]
 fn refused(name: &str, code: i32, arguments: &[&str]) -> Said {
@@ -63,7 +63,7 @@ fn a_name_that_is_too_long_is_found_before_the_copy() {
     let _ = source(&scratch, 100_000);
     let path = format!("/{}", "n".repeat(256));
     let arguments = ["--json", "source.bin", &format!("local[1-2]:{path}")];
-    let result = json(&garland(&scratch).cp(&arguments).with_code(3));
+    let result = garland(&scratch).cp(&arguments).with_code(3).json();
     let reason = format!("creating {path}: file name too long");
     assert_eq!(verdict(&result, "local1"), ("failed", reason.as_str()));
     scratch.assert_nothing_left();
@@ -219,7 +219,7 @@ fn a_folder_where_the_file_should_be_fails_that_node_alone() {
     }
     std::fs::create_dir_all(scratch.root("local2").join("d/source.bin")).expect("it can be made");
     let said = garland(&scratch).cp(&["--json", "source.bin", "local[1-3]:/d"]).with_code(1);
-    let result = json(&said);
+    let result = said.json();
     assert_eq!(verdict(&result, "local1"), ("ok", ""));
     assert_eq!(verdict(&result, "local3"), ("ok", ""));
     let reason = "replacing /d/source.bin: it is a folder";
@@ -233,7 +233,7 @@ fn a_missing_folder_fails_that_node_alone() {
     let _ = source(&scratch, 10);
     std::fs::create_dir_all(scratch.root("local1").join("d")).expect("it can be made");
     let said = garland(&scratch).cp(&["--json", "source.bin", "local[1-2]:/d/x"]).with_code(1);
-    let result = json(&said);
+    let result = said.json();
     assert_eq!(verdict(&result, "local1"), ("ok", ""));
     let reason = "opening the folder /d: no such file or directory";
     assert_eq!(verdict(&result, "local2"), ("failed", reason));
@@ -249,7 +249,7 @@ fn a_read_only_destination_fails_that_node_alone() {
     std::fs::create_dir_all(&root).expect("it can be made");
     let wire = Wire::quick().and(&format!("mount -t tmpfs -o ro none '{}'", root.display()));
     let garland = garland(&scratch).over(wire);
-    let result = json(&garland.cp(&["--json", "source.bin", "local[1-3]:/x"]).with_code(1));
+    let result = garland.cp(&["--json", "source.bin", "local[1-3]:/x"]).with_code(1).json();
     assert_eq!(verdict(&result, "local1"), ("ok", ""));
     let reason = "creating /x: read-only file system";
     assert_eq!(verdict(&result, "local2"), ("failed", reason));

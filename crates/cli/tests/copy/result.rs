@@ -2,7 +2,7 @@
 
 use garland_testkit::Scratch;
 
-use crate::{assert_copied, garland, json, locals, source, verdict};
+use crate::{assert_copied, garland, locals, source, verdict};
 
 #[test]
 fn eight_files_equal_the_source_and_the_result_accounts_for_every_moment() {
@@ -10,7 +10,7 @@ fn eight_files_equal_the_source_and_the_result_accounts_for_every_moment() {
     let from = source(&scratch, 20_000_003);
     let said = garland(&scratch).cp(&["--json", "source.bin", "local[1-8]:/data/"]).with_code(0);
     assert_copied(&scratch, locals(8), "data/source.bin", &from);
-    let result = json(&said);
+    let result = said.json();
     assert_eq!(result["schema"], "garland.cp/1");
     assert_eq!(result["bytes"], 20_000_003);
     assert_eq!(result["interrupted"], false);
@@ -34,7 +34,7 @@ fn a_run_keeps_its_plan_its_result_and_its_agents_logs() {
     let garland = garland(&scratch);
     let said = garland.cp(&["--json", "source.bin", "local[1-2]:/x"]).with_code(0);
     let [run] = &garland.runs()[..] else { panic!("one run, not {:?}", garland.runs()) };
-    assert_eq!(json(&said)["run"], run.file_name().and_then(|name| name.to_str()).unwrap_or(""));
+    assert_eq!(said.json()["run"], run.file_name().and_then(|name| name.to_str()).unwrap_or(""));
     for file in ["plan.json", "result.json", "local1.log", "local2.log"] {
         assert!(run.join(file).exists(), "{file}");
     }
@@ -49,7 +49,7 @@ fn what_agents_use_of_memory_stays_within_the_promise() {
     let scratch = Scratch::new("memory");
     let _ = source(&scratch, 150_000_000);
     let said = garland(&scratch).cp(&["--json", "source.bin", "local[1-2]:/x"]).with_code(0);
-    for node in json(&said)["nodes"].as_array().expect("a result has nodes") {
+    for node in said.json()["nodes"].as_array().expect("a result has nodes") {
         let memory = node["memory"].as_u64().expect("an agent reports its memory");
         assert!((1..=PROMISE).contains(&memory), "{node}");
     }

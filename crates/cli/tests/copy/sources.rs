@@ -8,7 +8,7 @@ use std::process::Command;
 
 use garland_testkit::{Scratch, Wire};
 
-use crate::{await_middle, garland, json, locals, names_in, source, verdict};
+use crate::{await_middle, garland, locals, names_in, source, verdict};
 
 const LENGTH: u64 = 40 << 20;
 
@@ -21,7 +21,7 @@ fn fails_when_changed(name: &str, change: impl FnOnce(&Path)) {
     let copy = garland.start_cp(&["--json", "source.bin", "local[1-2]:/x"]);
     await_middle(&scratch, "local2", &from, 0);
     change(&from);
-    let result = json(&copy.end().with_code(3));
+    let result = copy.end().with_code(3).json();
     for node in locals(2) {
         let (verdict, reason) = verdict(&result, &node);
         assert_eq!(verdict, "failed", "{reason}");

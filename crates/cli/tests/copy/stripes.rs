@@ -8,7 +8,7 @@ use garland_testkit::{Said, Scratch, Wire, until};
 use serde_json::Value;
 
 use crate::full_disk::small_disk;
-use crate::{garland, json, locals, names_in, source, verdict};
+use crate::{garland, locals, names_in, source, verdict};
 
 /// The rule that puts stripes together, as it is documented.
 const RULE: &str = include_str!("../../../../docs/stripes.md");
@@ -47,7 +47,7 @@ fn there_and_back(name: &str, size: u64, nodes: usize, unit: u64, more: &[&str])
     let stripe = format!("--stripe={unit}");
     let to = format!("local[1-{nodes}]:/d/");
     let there = [&["--json", &stripe, "source.bin", &to], more].concat();
-    let there = json(&garland.cp(&there).with_code(0));
+    let there = garland.cp(&there).with_code(0).json();
     for node in locals(nodes) {
         let files = names_in(&scratch, &node, "d");
         assert_eq!(files.len(), 2, "{node} has {files:?}");
@@ -56,7 +56,7 @@ fn there_and_back(name: &str, size: u64, nodes: usize, unit: u64, more: &[&str])
     // In another order, which the manifests put right.
     let back = format!("local[2-{nodes}],local1:/d/source.bin");
     let back = if nodes == 1 { "local1:/d/source.bin".to_owned() } else { back };
-    let back = json(&garland.cp(&["--json", "--stripe", &back, "back"]).with_code(0));
+    let back = garland.cp(&["--json", "--stripe", &back, "back"]).with_code(0).json();
     assert_same(&scratch.path("back"), &from);
     scratch.assert_nothing_left();
     [there, back]
@@ -126,7 +126,7 @@ fn a_server_that_is_killed_ends_the_copy_and_is_named() {
     let copy = garland.start_cp(&["--json", "--stripe", "source.bin", "local[1-3]:/x"]);
     until("the stripes to come", || scratch.partial_files().len() == 3);
     garland.agent("local2").kill();
-    let result = json(&copy.end().with_code(3));
+    let result = copy.end().with_code(3).json();
     assert_eq!(verdict(&result, "local2").0, "dead", "{result}");
     for node in ["local1", "local3"] {
         let (verdict, reason) = verdict(&result, node);
@@ -148,7 +148,7 @@ fn a_server_that_is_killed_on_the_way_back_leaves_nothing_here() {
     let copy = garland.start_cp(&["--json", "--stripe", "local[1-3]:/x", "back"]);
     until("the file to come", || !scratch.partial_files().is_empty());
     garland.agent("local2").kill();
-    let result = json(&copy.end().with_code(3));
+    let result = copy.end().with_code(3).json();
     assert_eq!(verdict(&result, "local2").0, "dead", "{result}");
     assert!(verdict(&result, "local1").1.contains("can't do without local2"), "{result}");
     assert!(!scratch.path("back").exists());
@@ -161,7 +161,7 @@ fn a_full_server_ends_the_copy_before_it_begins() {
     let _ = source(&scratch, 6 << 20);
     let garland = garland(&scratch).over(small_disk(&scratch, Wire::quick(), 1));
     let copy = ["--json", "--stripe", "source.bin", "local[1-3]:/x"];
-    let result = json(&garland.cp(&copy).with_code(3));
+    let result = garland.cp(&copy).with_code(3).json();
     let full = "no space left on /: 2097152 bytes needed, 1048576 free";
     assert_eq!(verdict(&result, "local2"), ("failed", full));
     let others = format!("a striped file can't do without local2: {full}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use garland_core::trace::{Exchange, Probe, Record, Role, Span, Stage, Trace};
 use garland_testkit::{Garland, Scratch, Wire};
 
-use crate::{assert_copied, await_middle, garland, json, locals, source};
+use crate::{assert_copied, await_middle, garland, locals, source};
 
 /// The only run's folder.
 #[track_caller]
@@ -87,7 +87,7 @@ fn every_nodes_sums_are_the_copys() {
     assert_eq!((bytes(&head, Stage::Read), bytes(&head, Stage::Seal)), (LENGTH, LENGTH));
     assert!(bytes(&head, Stage::Send) > LENGTH, "sealed blocks are longer");
     let blocks = count(&head, Stage::Read);
-    let elapsed = json(&said)["elapsed_ns"].as_u64().expect("a result has its time");
+    let elapsed = said.json()["elapsed_ns"].as_u64().expect("a result has its time");
     for (place, node) in (1..).zip(locals(3)) {
         let own = trace(&folder, &node);
         assert_eq!((own.origin.index, &own.origin.node), (place, &node));

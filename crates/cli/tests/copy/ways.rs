@@ -5,7 +5,7 @@ use std::process::Command;
 
 use garland_testkit::{Running, Scratch};
 
-use crate::{assert_copied, garland, json, locals, names_in, source, verdict};
+use crate::{assert_copied, garland, locals, names_in, source, verdict};
 
 #[track_caller]
 fn copies_by(name: &str, more: &[&str]) {
@@ -105,7 +105,7 @@ fn a_null_sink_checks_and_drops() {
     let scratch = Scratch::new("null");
     let _ = source(&scratch, 3_000_000);
     let arguments = ["--json", "source.bin", "local[1-3]:/dev/null"];
-    let result = json(&garland(&scratch).cp(&arguments).with_code(0));
+    let result = garland(&scratch).cp(&arguments).with_code(0).json();
     for node in locals(3) {
         assert_eq!(verdict(&result, &node), ("ok", ""));
         assert_eq!(names_in(&scratch, &node, ""), Vec::<String>::new());

@@ -3,7 +3,7 @@
 use garland_lab::fault;
 use garland_testkit::Scratch;
 
-use crate::stage::{Stage, json, verdict};
+use crate::stage::{Stage, verdict};
 
 #[test]
 fn commands_fold_and_a_killed_node_is_named() {
@@ -19,7 +19,7 @@ fn commands_fold_and_a_killed_node_is_named() {
     let sleep = stage.garland.start(&["exec", "--json", &list, "--", "sleep", "3"]);
     garland_testkit::until("the command on n3", || stage.agent("n3").len() == 2);
     assert_eq!(fault::kill(&stage.lab, "n3").expect("it can be killed"), 2);
-    let result = json(&sleep.end().with_code(1));
+    let result = sleep.end().with_code(1).json();
     for node in stage.nodes() {
         let wanted = if node == "n3" { "failed" } else { "ok" };
         assert_eq!(verdict(&result, &node).0, wanted, "{result}");

@@ -4,7 +4,7 @@ use garland_lab::fault;
 use garland_testkit::Scratch;
 
 use crate::scale::chosen;
-use crate::stage::{Stage, json, seconds, verdict};
+use crate::stage::{Stage, seconds, verdict};
 
 /// What happens to a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,7 +75,7 @@ fn survives(test: &str, blow: Blow, places: &[Place]) {
         let copy = stage.start(&[]);
         stage.await_moment(moment);
         victims.iter().for_each(|victim| blow.strike(&stage, victim));
-        let result = json(&copy.end().with_code(1));
+        let result = copy.end().with_code(1).json();
         for node in stage.nodes() {
             let (verdict, reason) = verdict(&result, &node);
             if victims.contains(&node) {
@@ -132,7 +132,7 @@ fn agents_that_nobody_keeps_die_as_quickly() {
         let copy = stage.start(&[]);
         stage.await_moment(chosen("cold", stage.scale.stream_ms() / 2));
         blow.strike(&stage, "n2");
-        let result = json(&copy.end().with_code(1));
+        let result = copy.end().with_code(1).json();
         assert_eq!(verdict(&result, "n2").0, "dead", "{result}");
         let cost = seconds(&result) - peace;
         eprintln!("cold: {blow:?} costs {cost:.2} s of {peace:.2}");
@@ -153,7 +153,7 @@ fn a_wire_that_is_mended_within_half_a_second_kills_nobody() {
         fault::cut(&stage.lab, node).expect("its wire can be cut");
         std::thread::sleep(std::time::Duration::from_millis(400));
         fault::restore(&stage.lab, node).expect("its wire can be mended");
-        let result = json(&copy.end().with_code(0));
+        let result = copy.end().with_code(0).json();
         eprintln!("mend: {:.2} s", seconds(&result));
         stage.assert_whole(stage.nodes());
     }

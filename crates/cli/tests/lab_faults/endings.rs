@@ -3,7 +3,7 @@
 use garland_testkit::{Process, Scratch, until};
 
 use crate::scale::chosen;
-use crate::stage::{Stage, json};
+use crate::stage::Stage;
 
 #[test]
 fn a_killed_head_leaves_no_file_and_agents_that_say_so_and_work_on() {
@@ -48,7 +48,7 @@ fn after_ctrl_c_there_is_no_file_and_the_agents_are_idle() {
     let copy = stage.start(&[]);
     stage.await_moment(chosen("ctrl-c", stage.scale.stream_ms() * 4 / 5));
     copy.process().interrupt();
-    let result = json(&copy.end().with_code(130));
+    let result = copy.end().with_code(130).json();
     assert_eq!(result["interrupted"], true);
     // Nothing to wait for: the command ends after its agents have cleaned up.
     for node in stage.nodes() {
@@ -66,7 +66,7 @@ fn after_ctrl_c_there_is_no_file_and_the_agents_are_idle() {
 
 /// The log files that `garland status` names.
 fn logs(stage: &Stage<'_>) -> Vec<String> {
-    let status = json(&stage.garland.run(&["status", "--json"]).with_code(0));
+    let status = stage.garland.run(&["status", "--json"]).with_code(0).json();
     let nodes = status["nodes"].as_array().expect("a status has nodes").iter();
     nodes.filter_map(|node| node["log"].as_str().map(str::to_owned)).collect()
 }

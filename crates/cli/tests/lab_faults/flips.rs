@@ -3,7 +3,7 @@
 use garland_lab::fault::{self, Way};
 use garland_testkit::Scratch;
 
-use crate::stage::{Stage, json};
+use crate::stage::Stage;
 
 /// Copies with `more` arguments while a byte changes on the way to or from a node: every file is
 /// whole, and the hop where it changed is named. The first long segment to the first node begins
@@ -23,7 +23,7 @@ fn finds(test: &str, more: &[&str]) {
         fault::flip(&stage.lab, node, way, after).expect("a byte can be flipped");
         let said = stage.start(more).end().with_code(0);
         fault::clear_flips(&stage.lab).expect("flips can be taken back");
-        let result = json(&said);
+        let result = said.json();
         let faults = result["faults"].as_array().expect("a result has faults");
         eprintln!("{test}: {node} {way:?} {after}: {faults:?}");
         let [fault] = &faults[..] else { panic!("one byte changed, one fault: {faults:?}") };

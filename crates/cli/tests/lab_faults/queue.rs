@@ -2,7 +2,7 @@
 
 use garland_testkit::{Running, Scratch, until};
 
-use crate::stage::{Stage, json, names, verdict};
+use crate::stage::{Stage, names, verdict};
 
 /// Resident memory that an agent keeps to, in bytes.
 const PROMISE: u64 = 64 << 20;
@@ -99,7 +99,7 @@ fn many_copies_in_all_orders_wait_for_each_other_and_all_succeed() {
     let copies: Vec<Running> =
         orders.zip(files).map(|(list, name)| start(&stage, name, &list)).collect();
     for copy in copies {
-        let result = json(&copy.end().with_code(0));
+        let result = copy.end().with_code(0).json();
         for node in result["nodes"].as_array().expect("a result has nodes") {
             let memory = node["memory"].as_u64().expect("an agent reports its memory");
             assert!(memory <= PROMISE, "{node}");
@@ -122,7 +122,7 @@ fn waiting_heads_that_are_killed_or_interrupted_free_their_places() {
     await_waiting(&last);
     killed.process().kill();
     interrupted.process().interrupt();
-    let result = json(&interrupted.end().with_code(130));
+    let result = interrupted.end().with_code(130).json();
     for node in stage.nodes() {
         assert_eq!(verdict(&result, &node), ("failed", "interrupted"));
     }
@@ -157,7 +157,7 @@ fn an_agent_that_dies_while_it_is_waited_for_is_dead_and_the_others_get_the_file
     stage.agent(victim).iter().for_each(|agent| agent.kill());
     stage.agent(silent).iter().for_each(|agent| agent.stop());
     holders.0.iter().for_each(|head| head.process().kill());
-    let result = json(&waiter.end().with_code(1));
+    let result = waiter.end().with_code(1).json();
     stage.agent(silent).iter().for_each(|agent| agent.go_on());
     for node in stage.nodes() {
         let wanted = if [victim, silent].contains(&node.as_str()) { "dead" } else { "ok" };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use garland_testkit::Scratch;
 
-use crate::stage::{Stage, json, names, seconds};
+use crate::stage::{Stage, names, seconds};
 
 /// Resident memory that an agent keeps to, in bytes.
 const PROMISE: u64 = 64 << 20;
@@ -18,7 +18,7 @@ fn two_copies_at_once_both_complete() {
     let numbers: Vec<String> = (1..=stage.scale.nodes).rev().map(|n| format!("lab:n{n}")).collect();
     let target = format!("{}:/y", numbers.join(","));
     let two = stage.garland.start(&["cp", "--json", "source.bin", &target]);
-    let results = [one, two].map(|copy| json(&copy.end().with_code(0)));
+    let results = [one, two].map(|copy| copy.end().with_code(0).json());
     eprintln!("two: {:.2} s and {:.2} s", seconds(&results[0]), seconds(&results[1]));
     for result in &results {
         for node in result["nodes"].as_array().expect("a result has nodes") {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_lab::{Lab, StateDir};
-use garland_testkit::{Garland, Process, Running, Said, Scratch, random_file, until};
+use garland_testkit::{Garland, Process, Running, Scratch, random_file, until};
 use serde_json::Value;
 
 use crate::scale::Scale;
@@ -88,7 +88,7 @@ impl<'a> Stage<'a> {
     pub fn copy_in_peace(&self) -> f64 {
         let said = self.start(&[]).end().with_code(0);
         self.assert_whole(self.nodes());
-        seconds(&json(&said))
+        seconds(&said.json())
     }
 
     /// Waits until the first block has reached every node, and `ms` milliseconds more.
@@ -165,13 +165,6 @@ pub fn alone() -> MutexGuard<'static, ()> {
 /// Where the binary in `scratch` keeps its labs.
 pub fn state(scratch: &Scratch) -> PathBuf {
     scratch.state().join(garland_sys::process::host_name()).join("lab")
-}
-
-/// The result object that `--json` printed.
-#[track_caller]
-pub fn json(said: &Said) -> Value {
-    serde_json::from_str(&said.out)
-        .unwrap_or_else(|error| panic!("{error} in\n{}\n{}", said.out, said.err))
 }
 
 /// How long the command took, in seconds.

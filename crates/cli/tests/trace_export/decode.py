@@ -22,7 +22,9 @@ with open(sys.argv[1], "rb") as file:
     trace.ParseFromString(file.read())
 names, details, tracks, open_slices = {}, {}, {}, {}
 stages, causes, flows, counters, slices, disorder = {}, {}, {}, {}, 0, 0
-ends = {}
+# When a block's sending began and its receiving ended, at the earliest and at the latest that the
+# clocks' errors allow.
+sent, come = {}, {}
 for packet in trace.packet:
     for name in packet.interned_data.event_names:
         names[name.iid] = name.name
@@ -39,12 +41,21 @@ for packet in trace.packet:
     elif event.type == event.TYPE_SLICE_END:
         begin = open_slices.pop(event.track_uuid)
         disorder += begin[0] > at
+        for flow in begin[2]:
+            come[flow] = at + begin[3]
         if begin[1] is not None:
             causes[begin[1]] = causes.get(begin[1], 0) + at - begin[0]
     else:
         if event.type == event.TYPE_SLICE_BEGIN:
             disorder += event.track_uuid in open_slices
-            open_slices[event.track_uuid] = (at, event.name or None)
+            error = sum(
+                annotation.uint_value
+                for annotation in event.debug_annotations
+                if details[annotation.name_iid] == "clock_error_ns"
+            )
+            arrives = list(event.terminating_flow_ids)
+            open_slices[event.track_uuid] = (at, event.name or None, arrives, error)
+            sent.update((flow, at - error) for flow in event.flow_ids)
             slices += 1
         if event.name:
             continue
@@ -55,13 +66,11 @@ for packet in trace.packet:
                 sums[detail] += annotation.uint_value
         for flow in event.flow_ids:
             flows.setdefault(flow, [0, 0])[0] += 1
-            ends.setdefault(flow, [None, None])[0] = at
         for flow in event.terminating_flow_ids:
             flows.setdefault(flow, [0, 0])[1] += 1
-            ends.setdefault(flow, [None, None])[1] = at
 processes = [track.process.process_name for track in tracks.values() if track.HasField("process")]
-early = sum(1 for sent, come in ends.values() if None not in (sent, come) and come < sent)
-whole = sum(1 for sent, come in flows.values() if sent and come)
+early = sum(1 for flow, at in sent.items() if come.get(flow, at) < at)
+whole = sum(1 for begins, ends in flows.values() if begins and ends)
 json.dump(
     {
         "unknown": unknown(trace),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use garland_lab::fault;
 use garland_testkit::{Garland, Scratch};
 
-use crate::stage::{ALL, Stage, json};
+use crate::stage::{ALL, Stage};
 
 #[test]
 fn one_node_has_no_wire_and_an_unknown_baseline_is_refused() {
@@ -28,7 +28,7 @@ fn nodes_that_die_and_stall_are_named_and_the_rest_is_measured() {
     fault::stop(&stage.lab, "n7").expect("it runs");
     let said = running.end();
     fault::resume(&stage.lab, "n7").expect("it stands still");
-    let result = json(&said);
+    let result = said.json();
     let nodes = result["nodes"].as_array().expect("a result has nodes");
     let dead = nodes.iter().filter(|node| node["verdict"] == "dead");
     let dead: Vec<&str> = dead.filter_map(|node| node["name"].as_str()).collect();
@@ -48,7 +48,7 @@ fn an_interrupted_run_keeps_what_was_measured() {
     let running = stage.garland.start(&["wires", "--json", ALL]);
     std::thread::sleep(Duration::from_secs(4));
     running.process().interrupt();
-    let result = json(&running.end().with_code(130));
+    let result = running.end().with_code(130).json();
     assert_eq!(result["interrupted"], true);
     let ways = result["ways"].as_array().map_or(0, Vec::len);
     assert!((1..132).contains(&ways), "{ways}");

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use garland_lab::{Lab, StateDir};
-use garland_testkit::{Garland, Said, Scratch};
+use garland_testkit::{Garland, Scratch};
 use serde_json::Value;
 
 /// One lab at a time: they share the processors.
@@ -64,7 +64,7 @@ impl<'a> Stage<'a> {
     /// Measures these nodes, which must end with `code`.
     #[track_caller]
     pub fn measure_these(&self, nodes: &str, code: i32) -> Value {
-        json(&self.garland.run(&["wires", "--json", nodes]).with_code(code))
+        self.garland.run(&["wires", "--json", nodes]).with_code(code).json()
     }
 
     /// Ends everything, and looks that nothing is left of it.
@@ -84,13 +84,6 @@ impl Drop for Stage<'_> {
 
 fn state(scratch: &Scratch) -> StateDir {
     StateDir(scratch.state().join(garland_sys::process::host_name()).join("lab"))
-}
-
-/// The result object that `--json` printed.
-#[track_caller]
-pub fn json(said: &Said) -> Value {
-    serde_json::from_str(&said.out)
-        .unwrap_or_else(|error| panic!("{error} in\n{}\n{}", said.out, said.err))
 }
 
 /// What is named: the part's kind and its nodes.

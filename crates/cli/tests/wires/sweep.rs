@@ -3,7 +3,7 @@
 use garland_testkit::Scratch;
 use serde_json::Value;
 
-use crate::stage::{Stage, json};
+use crate::stage::Stage;
 
 /// Two rows of two nodes, on four busses; n0 is the head.
 const MESH: &str = "shape = \"mesh\"\nnodes = 3\nrows = 2\ncolumns = 2\nsegments = \"hub\"\n\
@@ -15,7 +15,7 @@ const NODES: &str = "lab:n[0-3]";
 fn packets_and_pairs_are_swept_by_local_and_by_remote_wire() {
     let scratch = Scratch::new("wires-sweep");
     let stage = Stage::of_shape(&scratch, MESH, NODES);
-    let result = json(&stage.garland.run(&["wires", "--sweep", "--json", NODES]).with_code(0));
+    let result = stage.garland.run(&["wires", "--sweep", "--json", NODES]).with_code(0).json();
     assert_eq!(result["schema"], "garland.wires-sweep/1");
     let wires = serde_json::json!([
         { "wire": "local", "pairs": [["lab:n0", "lab:n1"], ["lab:n2", "lab:n3"]] },

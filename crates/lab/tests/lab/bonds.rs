@@ -7,6 +7,8 @@ use garland_core::cluster::topology::{NodeId, Selector};
 use garland_lab::check::{Flow, Round};
 use garland_lab::{Lab, Spec, StateDir};
 
+use super::shapes::checked;
+
 /// What TCP gets through one wire of 100 Mbit/s, in Mbit/s.
 const ONE: f64 = 94.15;
 
@@ -75,8 +77,7 @@ pub fn by_subflow(state: &StateDir) {
 pub fn on_hubs(state: &StateDir) {
     for selector in [Selector::Packet, Selector::Flow] {
         let lab = up(state, "10mbit", Segment::Hub, selector);
-        let report = lab.check().unwrap();
-        assert!(report.holds(), "{selector:?}: {report}");
+        checked(&lab);
         lab.down().unwrap();
     }
 }
