@@ -15,7 +15,7 @@ use garland_lab::Lab;
 use garland_node::{Agent, Pair, PairEnd, Party};
 use garland_sys::signal::Interrupts;
 
-use super::gather::{Gathered, gather};
+use super::gather::{Gathered, Talk, gather};
 use crate::args::{Args, Ping};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::launch::{FAREWELL, HURRY};
@@ -44,7 +44,8 @@ pub fn run(args: &Args, ping: &Ping) -> Result<Exit, Failure> {
         .hint("name two nodes or more: the first one asks each of the others in turn")
         .hint("on this machine alone: garland ping 'local[1-2]'"));
     }
-    let gathered = gather("ping", &nodes, &inventory, &ping.launch, args.json, phases)?;
+    let gathered =
+        gather("ping", &nodes, &inventory, &ping.launch, args.json, Talk::OverWires, phases)?;
     let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let agents = fleet.agents;

@@ -9,7 +9,7 @@ use super::evidence;
 use super::fabric::FabricResult;
 use super::sweep::{self, Sweep, Wire};
 use crate::failure::Exit;
-use crate::result::{Head, Phases};
+use crate::result::{Head, NodeEnd, Phases};
 use crate::run::Run;
 
 /// All of it.
@@ -30,8 +30,8 @@ pub struct PingResult {
 #[derive(Serialize)]
 struct NodeResult {
     name: String,
-    verdict: &'static str,
-    reason: Option<String>,
+    #[serde(flatten)]
+    end: NodeEnd,
 }
 
 /// The first node and one of the others.
@@ -231,11 +231,12 @@ impl PingResult {
     ) -> Self {
         let verdict = |name: &String| {
             let of = |pair: &&PairResult| pair.at.as_ref() == Some(name) || pair.to == *name;
-            let (verdict, reason) = match pairs.iter().filter(of).find(|p| p.verdict != "ok") {
-                Some(pair) => (pair.verdict, pair.reason.clone()),
-                None => ("ok", None),
-            };
-            NodeResult { name: name.clone(), verdict, reason }
+            let failed = pairs.iter().filter(of).find(|pair| pair.verdict != "ok");
+            let end = failed.map_or(NodeEnd::new("ok", None), |pair| NodeEnd {
+                verdict: pair.verdict,
+                reason: pair.reason.clone(),
+            });
+            NodeResult { name: name.clone(), end }
         };
         Self {
             transport: match asked.task.means {
