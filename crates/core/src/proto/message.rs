@@ -59,6 +59,8 @@ pub enum ToAgent {
     Look(Look),
     /// What stands beside the copy's file once it is committed, in a file of its own.
     Attach(Copy, Vec<u8>),
+    /// A parcel of the program that goes by fabrics for agents that lack it, and whether more follow.
+    Helper(Vec<u8>, bool),
 }
 
 /// From an agent to the head.

@@ -48,7 +48,7 @@ impl Agent {
         let mut commands = Vec::new();
         let mut stands = Vec::new();
         let mut surveyor = Surveyor::new(session);
-        let mut meetings = Vec::new();
+        let (mut meetings, mut brought) = (Vec::new(), probe::Brought::default());
         let mut disk_tests = Vec::new();
         let given = orders::read(session);
         let mut depot = Depot::new(self, session);
@@ -73,8 +73,10 @@ impl Agent {
                 }
                 Ok(ToAgent::Survey(order)) => surveyor.obey(order),
                 Ok(ToAgent::Probe(meeting)) => {
-                    probe::Running::begin(self, session, *meeting, &mut meetings);
+                    let helper = brought.whole();
+                    probe::Running::begin(self, session, *meeting, helper, &mut meetings);
                 }
+                Ok(ToAgent::Helper(parcel, more)) => brought.take(&parcel, more),
                 Ok(ToAgent::EndProbe(id)) => probe::Running::end_one(&mut meetings, id),
                 Ok(ToAgent::Shutdown) => break true,
                 Ok(ToAgent::Queue(copy, bytes)) => seat = Some(self.queue(session, copy, bytes)),
