@@ -7,7 +7,7 @@ use super::balance::{BalanceEvent, BalanceOrder};
 use super::begin::Begin;
 use super::disk::{DiskEvent, DiskOrder};
 use super::frame::Copy;
-use super::probe::{Finding, Meeting};
+use super::probe::{Complaint, Finding, Meeting};
 use super::report::Report;
 use super::route::{LinkSide, NodeAddress, Route};
 use super::seal::Secret;
@@ -132,7 +132,7 @@ pub enum FromAgent {
     /// A meeting has found something out; there may be more.
     Found(Copy, Box<Finding>),
     /// A meeting is over at this agent: as planned, or why not.
-    ProbeEnded(Copy, Option<String>),
+    ProbeEnded(Copy, Option<Complaint>),
     /// How the disk's test goes.
     Disk(DiskEvent),
     /// What time it is: when the head asked, by its clock; when the question came and when it was

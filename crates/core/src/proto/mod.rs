@@ -41,8 +41,9 @@ pub use injection::{
 pub use message::{FromAgent, ToAgent};
 pub use operations::{Cut, Operations};
 pub use probe::{
-    Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT, PingKind,
-    PingMeans, PingPoint, PingTask, PingTook, PingWait, STREAMS_MAX, Summary, TargetState, Task,
+    Complaint, Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT,
+    PingKind, PingMeans, PingPoint, PingTask, PingTook, PingWait, STREAMS_MAX, Summary,
+    TargetState, Task,
 };
 pub use relay::{Relay, RelayEvent, RelayOrder, Store};
 pub use report::{LaneReport, Report, Stage, StageDepth};

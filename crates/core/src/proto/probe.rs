@@ -72,6 +72,15 @@ pub enum Finding {
     StreamWent(StreamWent),
 }
 
+/// Why a meeting ended early at an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Complaint {
+    /// In words.
+    pub reason: String,
+    /// The other agent had left by then: it has said why, and that counts.
+    pub left_alone: bool,
+}
+
 /// What gets, puts and messages go by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PingMeans {

@@ -5,7 +5,9 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
-use garland_core::proto::{Copy, Finding, FromAgent, Meeting, NodeAddress, Secret, Task, ToAgent};
+use garland_core::proto::{
+    Complaint, Copy, Finding, FromAgent, Meeting, NodeAddress, Secret, Task, ToAgent,
+};
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
@@ -64,8 +66,9 @@ struct Underway {
     sides: [usize; 2],
     done: [bool; 2],
     end: Option<PairEnd>,
-    /// Who complained first, what of, and since when.
-    complaint: Option<(usize, String, u64)>,
+    /// Who complained first, what of, and since when; whoever was left alone comes behind the one that
+    /// left, though it may be heard first.
+    complaint: Option<(usize, Complaint, u64)>,
     deadline_ns: u64,
 }
 
@@ -167,11 +170,11 @@ impl Party {
                 let seconds = SILENCE_NS / 1_000_000_000;
                 let reason = format!("no word from its agent for {seconds} s");
                 meeting.close(PairEnd::Failed(side, reason));
-            } else if let Some((side, reason, _)) = meeting
+            } else if let Some((side, complaint, _)) = meeting
                 .complaint
                 .take_if(|(.., since)| now.saturating_sub(*since) > SECOND_THOUGHT_NS)
             {
-                meeting.close(PairEnd::Failed(side, reason));
+                meeting.close(PairEnd::Failed(side, complaint.reason));
             } else if now > meeting.deadline_ns {
                 let side = meeting.sides[usize::from(meeting.done[0])];
                 meeting.close(PairEnd::Failed(side, "it did not end in time".to_owned()));
@@ -184,6 +187,16 @@ impl Underway {
     /// The first end counts.
     fn close(&mut self, end: PairEnd) {
         self.end.get_or_insert(end);
+    }
+
+    fn complain(&mut self, node: usize, complaint: Complaint) {
+        match &mut self.complaint {
+            None => self.complaint = Some((node, complaint, clock::now_ns())),
+            Some((first, before, _)) if before.left_alone && !complaint.left_alone => {
+                (*first, *before) = (node, complaint);
+            }
+            Some(_) => {}
+        }
     }
 
     fn side(&self, node: usize) -> Option<usize> {
@@ -203,16 +216,14 @@ fn hear(
                 found(at, node, *finding);
             }
         }
-        Call::Message(FromAgent::ProbeEnded(id, reason)) => {
+        Call::Message(FromAgent::ProbeEnded(id, complaint)) => {
             let Some(meeting) = meetings.iter_mut().find(|meeting| meeting.id == id) else {
                 return;
             };
             let Some(side) = meeting.side(node) else { return };
             meeting.done[side] = true;
-            match reason {
-                Some(reason) => {
-                    meeting.complaint.get_or_insert((node, reason, clock::now_ns()));
-                }
+            match complaint {
+                Some(complaint) => meeting.complain(node, complaint),
                 None if meeting.done == [true; 2] => meeting.close(PairEnd::Done),
                 None => {}
             }
@@ -227,4 +238,30 @@ fn hear(
 
 fn place(node: usize) -> NodeId {
     NodeId(u32::try_from(node + 1).expect("a node list has fewer nodes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_left_first_counts_though_it_is_heard_last() {
+        let told = |complaints: [(usize, bool); 2]| {
+            let mut meeting = Underway {
+                id: Copy([0; 16]),
+                sides: [0, 1],
+                done: [false; 2],
+                end: None,
+                complaint: None,
+                deadline_ns: 0,
+            };
+            for (node, left_alone) in complaints {
+                meeting.complain(node, Complaint { reason: node.to_string(), left_alone });
+            }
+            meeting.complaint.map(|(node, complaint, _)| (node, complaint.reason))
+        };
+        assert_eq!(told([(0, true), (1, false)]), Some((1, "1".to_owned())));
+        assert_eq!(told([(1, false), (0, true)]), Some((1, "1".to_owned())));
+        assert_eq!(told([(0, false), (1, false)]), Some((0, "0".to_owned())));
+    }
 }

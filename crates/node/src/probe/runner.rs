@@ -1,12 +1,13 @@
 //! A meeting at one agent: a thread that connects, measures, and says what it found.
 
+use std::io::ErrorKind;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use garland_core::proto::{Copy, Finding, FromAgent, Meeting, Task};
+use garland_core::proto::{Complaint, Copy, Finding, FromAgent, Meeting, Task};
 use garland_sys::program::Program;
 use garland_sys::{clock, pinning};
 
@@ -50,8 +51,9 @@ impl Running {
             Ok(()) if running.len() >= MOST => Some(format!("{MOST} meetings at once are enough")),
             checked => checked.err(),
         };
-        if refused.is_some() {
-            return session.send(&FromAgent::ProbeEnded(meeting.id, refused));
+        if let Some(reason) = refused {
+            let complaint = Complaint { reason, left_alone: false };
+            return session.send(&FromAgent::ProbeEnded(meeting.id, Some(complaint)));
         }
         let limit = Duration::from_millis(u64::from(meeting.limit_ms));
         let place = Arc::new(Place {
@@ -72,8 +74,10 @@ impl Running {
         let thread = std::thread::spawn(move || {
             let ended = inside.hold(&agent, &meeting, invitation.as_deref());
             agent.leave(meeting.id);
-            // The head hears the reason before the other agent sees that this one has left.
-            inside.session.send(&FromAgent::ProbeEnded(meeting.id, ended.err()));
+            let left_alone = inside.is_alone();
+            let complaint = ended.err().map(|reason| Complaint { reason, left_alone });
+            // The head is told the reason before the other agent sees that this one has left.
+            inside.session.send(&FromAgent::ProbeEnded(meeting.id, complaint));
             inside.close();
         });
         running.push(Self { place, thread });
@@ -146,9 +150,19 @@ impl Place {
             kept.push(stream.try_clone()?);
         }
         if self.over.load(Ordering::Acquire) {
-            return Err(std::io::ErrorKind::ConnectionAborted.into());
+            return Err(ErrorKind::ConnectionAborted.into());
         }
         Ok(())
+    }
+
+    /// Whether the other agent has left, as far as connections tell.
+    fn is_alone(&self) -> bool {
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_left = |stream: &TcpStream| {
+            let looked = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
+            looked.map_or_else(|error| error.kind() != ErrorKind::WouldBlock, |bytes| bytes == 0)
+        };
+        streams.iter().any(has_left)
     }
 
     fn close(&self) {
