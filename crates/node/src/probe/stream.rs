@@ -8,7 +8,7 @@ use std::time::Duration;
 use garland_core::proto::{Finding, StreamCame, StreamTask, StreamWent};
 use garland_sys::event::{self, Interest};
 use garland_sys::tcp_info::TcpInfo;
-use garland_sys::{clock, random, tcp};
+use garland_sys::{arrival, clock, random, tcp};
 
 use super::SILENCE;
 use super::runner::Place;
@@ -150,10 +150,10 @@ fn receive(place: &Place, task: &StreamTask, mut stream: &TcpStream) -> io::Resu
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        let now = clock::now_ns();
         bytes += read as u64;
-        let counter = counter.get_or_insert_with(|| Counter::new(task, now));
-        if let Some(count) = counter.note(now, bytes) {
+        let arrived = arrival::by_now(stream, bytes);
+        let counter = counter.get_or_insert_with(|| Counter::new(task, arrived.at_ns));
+        if let Some(count) = counter.note(arrived.at_ns, arrived.bytes) {
             // A sender that is gone by now has said all that it had to.
             let _ = stream.write_all(&[ENOUGH]);
             return Ok(count);

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use garland_core::proto::SurveyAnswer;
+use garland_sys::arrival::Arrival;
 use garland_sys::event::{self, Interest};
 use garland_sys::{clock, tcp};
 
@@ -23,9 +24,8 @@ pub struct Meter {
     warm: u64,
     end: u64,
     last_end: u64,
-    first: Option<u64>,
-    last: u64,
-    bytes: u64,
+    first: Option<Arrival>,
+    last: Arrival,
 }
 
 impl Meter {
@@ -33,31 +33,36 @@ impl Meter {
     pub fn new(millis: u32, now: u64) -> Self {
         let length = u64::from(millis.clamp(1, MOST_MILLIS)) * 1_000_000;
         let (warm, end, last_end) = (now + length / 4, now + length, now + 5 * length);
-        Self { warm, end, last_end, first: None, last: now, bytes: 0 }
+        let last = Arrival { at_ns: now, bytes: 0 };
+        Self { warm, end, last_end, first: None, last }
     }
 
-    /// Bytes came.
-    pub fn add(&mut self, bytes: usize, now: u64) {
-        if now >= self.warm {
-            // The first ones arrived before the time that counts.
-            if self.first.is_some() {
-                self.bytes += bytes as u64;
-            }
-            self.first.get_or_insert(now);
+    /// So much has come by now.
+    pub fn note(&mut self, arrived: Arrival) {
+        if arrived.at_ns >= self.warm {
+            self.first.get_or_insert(arrived);
         }
-        self.last = now;
+        self.last = arrived;
     }
 
     /// Whether it has seen enough.
     pub fn is_over(&self) -> bool {
         const LITTLE: u64 = 64 << 10;
-        self.last >= self.last_end || (self.last >= self.end && self.bytes >= LITTLE)
+        let now = self.last.at_ns;
+        now >= self.last_end || (now >= self.end && self.counted().bytes >= LITTLE)
     }
 
     /// Bits per second.
     pub fn rate(&self) -> f64 {
-        let window = self.last.saturating_sub(self.first.unwrap_or(self.last));
-        if window == 0 { 0.0 } else { self.bytes as f64 * 8e9 / window as f64 }
+        let Arrival { at_ns: window, bytes } = self.counted();
+        if window == 0 { 0.0 } else { bytes as f64 * 8e9 / window as f64 }
+    }
+
+    /// What came in the time that counts, and how long that is.
+    fn counted(&self) -> Arrival {
+        let first = self.first.unwrap_or(self.last);
+        let at_ns = self.last.at_ns.saturating_sub(first.at_ns);
+        Arrival { at_ns, bytes: self.last.bytes.saturating_sub(first.bytes) }
     }
 }
 
@@ -112,10 +117,11 @@ mod tests {
     #[test]
     fn the_first_quarter_does_not_count() {
         let mut meter = Meter::new(400, 0);
+        let mut bytes = 0;
         for millisecond in 0..=400 {
             assert!(!meter.is_over());
-            let bytes = if millisecond < 100 { 1 } else { 1000 };
-            meter.add(bytes, millisecond * 1_000_000);
+            bytes += if millisecond < 100 { 1 } else { 1000 };
+            meter.note(Arrival { at_ns: millisecond * 1_000_000, bytes });
         }
         assert!(meter.is_over());
         assert!((meter.rate() / 8e6 - 1.0).abs() < 1e-9);

@@ -13,7 +13,7 @@ use std::time::Duration;
 use garland_sys::datagram::DatagramSocket;
 use garland_sys::event::{self, Wake};
 use garland_sys::mptcp::Transport;
-use garland_sys::{clock, tcp};
+use garland_sys::{arrival, clock, tcp};
 
 use super::rate::Meter;
 
@@ -156,11 +156,13 @@ fn measure(mut stream: TcpStream) -> io::Result<()> {
     stream.read_exact(&mut millis)?;
     let mut meter = Meter::new(u32::from_le_bytes(millis), clock::now_ns());
     let mut buffer = vec![0; 256 << 10];
+    let mut bytes = 0;
     while !meter.is_over() {
         match stream.read(&mut buffer)? {
             0 => return Ok(()),
-            length => meter.add(length, clock::now_ns()),
+            length => bytes += length as u64,
         }
+        meter.note(arrival::by_now(&stream, bytes));
     }
     stream.write_all(&meter.rate().to_le_bytes())?;
     let deadline = clock::now_ns() + 2_000_000_000;
