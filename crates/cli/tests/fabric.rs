@@ -3,9 +3,7 @@
 
 use std::time::Duration;
 
-use garland_testkit::{
-    Garland, Process, Running, Said, Scratch, await_some, fabric_helper, until,
-};
+use garland_testkit::{Garland, Process, Running, Said, Scratch, await_some, fabric_helper, until};
 
 fn garland(scratch: &Scratch) -> Garland<'_> {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)

@@ -33,7 +33,10 @@ fn without_one_on_the_head_it_is_said_how_to_get_it() {
     let output = ping(&field, "/nowhere/garland-fabric");
     let text = said(&output);
     assert_eq!(output.status.code(), Some(3), "{text}");
-    assert!(text.contains("there is no garland-fabric on this node (in /mnt/home/.cache/"), "{text}");
+    assert!(
+        text.contains("there is no garland-fabric on this node (in /mnt/home/.cache/"),
+        "{text}"
+    );
     assert!(text.contains("`make fabric` builds it, beside garland on the head"), "{text}");
     assert_nothing_left(&field);
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use garland_core::proto::{Finding, StreamCame, StreamTask, StreamWent};
 use garland_sys::event::{self, Interest};
 use garland_sys::tcp_info::TcpInfo;
-use garland_sys::{clock, random, tcp};
+use garland_sys::{arrival, clock, random, tcp};
 
 use super::SILENCE;
 use super::runner::Place;
@@ -182,16 +182,16 @@ fn count(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        let now = clock::now_ns();
-        if bytes == 0 {
-            together.begin(now);
-        }
         bytes += read as u64;
+        let arrived = arrival::by_now(stream, bytes);
+        if bytes == read as u64 {
+            together.begin(arrived.at_ns);
+        }
         if counter.is_none() {
             counter = together.began().map(|began| Counter::new(task, began));
         }
         if count.is_none() {
-            count = counter.as_mut().and_then(|counter| counter.note(now, bytes));
+            count = counter.as_mut().and_then(|counter| counter.note(arrived.at_ns, arrived.bytes));
             if count.is_some() {
                 together.count();
             }

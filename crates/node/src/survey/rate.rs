@@ -100,7 +100,10 @@ mod tests {
 
     #[test]
     fn what_a_stranger_asks_for_is_bounded() {
-        assert_eq!(task(400), StreamTask { warm_up_ms: 100, least_ms: 300, most_ms: 900, ..task(4) });
+        assert_eq!(
+            task(400),
+            StreamTask { warm_up_ms: 100, least_ms: 300, most_ms: 900, ..task(4) }
+        );
         assert_eq!(task(0), task(4));
         assert_eq!(task(u32::MAX), task(MOST_MILLIS));
     }

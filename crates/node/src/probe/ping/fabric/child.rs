@@ -67,7 +67,11 @@ impl Helper {
         let mut command = Command::new(path);
         // It ends by itself when its input does, and then leaves nothing: whoever kills the agent
         // with all its group must not take it along.
-        command.arg0("garland-fabric").process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .arg0("garland-fabric")
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let started = command.spawn();
         let failed = |error: &io::Error| format!("starting {name}: {}{hint}", reason(error));
         let mut child = started.map_err(|error| failed(&error))?;
