@@ -130,16 +130,24 @@ fn what_is_emulated_is_found_again() {
     let garland = garland(&scratch);
     let _ = garland.run(&["lab", "up", "--nodes", "2", "--rate", "10mbit"]).with_code(0);
     let sweep = ["ping", "lab:n[1-2]", "1024", "--sweep", "--time", "0.2", "--json"];
-    let result = garland.run(&sweep).with_code(0).json();
-    let found = &result["pairs"][0]["sweep"];
-    let number = |name: &str| found[name].as_f64().unwrap_or(f64::NAN);
-    // A byte of payload takes the wire for 1538 / 1448 bytes at 10 Mbit/s: 850 ns.
-    let per_byte = number("gap_per_byte_ns");
-    assert!((600.0..1100.0).contains(&per_byte), "{found}");
-    // So do the 1024 bytes of every get, however many are in flight, and a few fill the wire.
-    assert!((600_000.0..1_500_000.0).contains(&number("gap_ns")), "{found}");
-    assert_eq!(found["binds"], "wire", "{found}");
-    assert!(number("knee") < 64.0 && number("wire_used") > 0.85, "{found}");
+    // What else this machine does may take from the wire; nothing makes it faster than it is.
+    let is_found = (0..4).any(|_| {
+        let result = garland.run(&sweep).with_code(0).json();
+        let found = &result["pairs"][0]["sweep"];
+        eprintln!("{found}");
+        let number = |name: &str| found[name].as_f64().unwrap_or(f64::NAN);
+        // A byte of payload takes the wire for 1538 / 1448 bytes at 10 Mbit/s: 850 ns.
+        let per_byte = number("gap_per_byte_ns");
+        // So do the 1024 bytes of every get, however many are in flight, and a few fill the wire.
+        let each = number("gap_ns");
+        assert!(each > 600_000.0, "{found}");
+        (600.0..1100.0).contains(&per_byte)
+            && each < 1_500_000.0
+            && found["binds"] == "wire"
+            && number("knee") < 64.0
+            && number("wire_used") > 0.85
+    });
+    assert!(is_found, "the lab's wire was never found");
     let _ = garland.run(&["lab", "down"]).with_code(0);
     scratch.assert_nothing_left();
 }

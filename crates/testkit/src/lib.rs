@@ -29,5 +29,5 @@ pub use running::Running;
 pub use scratch::Scratch;
 pub use slurm::Slurm;
 pub use sshd::Sshd;
-pub use waiting::{DEADLINE, await_some, until};
+pub use waiting::{DEADLINE, await_some, soon, until};
 pub use wire::Wire;

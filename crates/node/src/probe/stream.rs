@@ -1,6 +1,7 @@
 //! Streams: one thread a connection sends, or receives and measures.
 
 mod counter;
+mod together;
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -10,12 +11,13 @@ use std::time::Duration;
 use garland_core::proto::{Finding, StreamCame, StreamTask, StreamWent};
 use garland_sys::event::{self, Interest};
 use garland_sys::tcp_info::TcpInfo;
-use garland_sys::{clock, random, tcp};
+use garland_sys::{arrival, clock, random, tcp};
 
 use super::SILENCE;
 use super::runner::Place;
 use crate::store::reason;
 use counter::Counter;
+pub use together::Together;
 
 /// What a receiver says when it has counted enough.
 const ENOUGH: u8 = b'.';
@@ -34,12 +36,14 @@ pub fn take_part(
     streams: &[TcpStream],
 ) -> Result<(), String> {
     let is_over = || place.is_over();
+    let sends = |number: u16| (number < task.forward) == dials;
+    let received = (0..).zip(streams).filter(|(number, _)| !sends(*number)).count();
+    let together = Together::new(received);
     let one = |(number, stream): (u16, &TcpStream)| {
-        let sends = (number < task.forward) == dials;
-        if sends {
+        if sends(number) {
             send(task, stream, &is_over).map(|info| Finding::StreamWent(went(number, &info)))
         } else {
-            receive(task, stream, &is_over)
+            receive(task, stream, &together, &is_over)
                 .map(|count| Finding::StreamCame(StreamCame { number, ..count }))
         }
     };
@@ -143,19 +147,34 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Receives until the rate is known, and measures it, unless `is_over` gives it up. The number of its
-/// connection isn't its business.
+/// Receives until the rates of all that are counted together are known, and measures this one,
+/// unless `is_over` gives it up. The number of its connection isn't its business.
 ///
 /// # Errors
 /// When the stream breaks, or is silent for as long as the socket waits.
 pub fn receive(
     task: &StreamTask,
+    stream: &TcpStream,
+    together: &Together,
+    is_over: &dyn Fn() -> bool,
+) -> io::Result<StreamCame> {
+    let received = count(task, stream, together, is_over);
+    if received.is_err() {
+        together.break_off();
+    }
+    received
+}
+
+fn count(
+    task: &StreamTask,
     mut stream: &TcpStream,
+    together: &Together,
     is_over: &dyn Fn() -> bool,
 ) -> io::Result<StreamCame> {
     let mut buffer = vec![0; READ];
     let mut bytes = 0;
     let mut counter = None;
+    let mut count = None;
     loop {
         let read = match stream.read(&mut buffer) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -163,15 +182,28 @@ pub fn receive(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        let now = clock::now_ns();
         bytes += read as u64;
-        let counter = counter.get_or_insert_with(|| Counter::new(task, now));
-        if let Some(count) = counter.note(now, bytes) {
+        let arrived = arrival::by_now(stream, bytes);
+        if bytes == read as u64 {
+            together.begin(arrived.at_ns);
+        }
+        if counter.is_none() {
+            counter = together.began().map(|began| Counter::new(task, began));
+        }
+        if count.is_none() {
+            count = counter.as_mut().and_then(|counter| counter.note(arrived.at_ns, arrived.bytes));
+            if count.is_some() {
+                together.count();
+            }
+        }
+        if let Some(count) = &count
+            && (together.is_counted() || together.is_broken())
+        {
             // A sender that is gone by now has said all that it had to.
             let _ = stream.write_all(&[ENOUGH]);
-            return Ok(count);
+            return Ok(*count);
         }
-        if is_over() {
+        if is_over() || together.is_broken() {
             return Err(io::ErrorKind::TimedOut.into());
         }
     }

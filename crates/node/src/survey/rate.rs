@@ -8,7 +8,7 @@ use std::time::Duration;
 use garland_core::proto::{StreamTask, SurveyAnswer};
 use garland_sys::{clock, tcp};
 
-use crate::probe::stream;
+use crate::probe::stream::{self, Together};
 
 /// The longest that a stream may be asked to take.
 const MOST_MILLIS: u32 = 2_000;
@@ -70,7 +70,7 @@ pub fn receive(mut stream: TcpStream) -> io::Result<()> {
     let mut millis = [0; 4];
     stream.read_exact(&mut millis)?;
     let task = task(u32::from_le_bytes(millis));
-    let came = stream::receive(&task, &stream, &too_long(&task))?;
+    let came = stream::receive(&task, &stream, &Together::new(1), &too_long(&task))?;
     let rate = came.bytes as f64 * 8e9 / came.elapsed_ns.max(1) as f64;
     stream.write_all(&rate.to_le_bytes())?;
     // Closed with bytes unread, the connection would take the rate with it.
