@@ -3,14 +3,9 @@
 use std::time::Duration;
 
 use garland_testkit::{Garland, Scratch};
-use serde_json::Value;
 
 fn garland(scratch: &Scratch) -> Garland<'_> {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
-}
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 #[test]
@@ -33,7 +28,7 @@ fn every_kind_goes_by_every_means() {
             let arguments = ["ping", "local[1-2]", "-f", function, "--transport", transport];
             let more = ["-n", "300", "-b", "1..4", "0", "100000", "--time", "0.2", "--json"];
             let said = garland(&scratch).run(&[&arguments[..], &more].concat()).with_code(0);
-            let result = json(&said.out);
+            let result = said.json();
             assert_eq!(result["schema"], "garland.ping/1");
             let points = result["pairs"][0]["points"].as_array().cloned().unwrap_or_default();
             assert_eq!(points.len(), 17 * 3, "{transport} {function}: {}", said.out);
@@ -70,7 +65,7 @@ fn a_rate_is_kept_and_polling_works() {
     let scratch = Scratch::new("ping-rate");
     let arguments =
         ["ping", "local[1-2]", "--rate", "2000", "--time", "0.5", "--wait", "poll", "--json"];
-    let result = json(&garland(&scratch).run(&arguments).with_code(0).out);
+    let result = garland(&scratch).run(&arguments).with_code(0).json();
     let point = &result["pairs"][0]["points"][0];
     assert_eq!(point["count"], 1000);
     assert!(point["elapsed_ns"].as_u64() > Some(450_000_000), "{point}");
@@ -137,7 +132,7 @@ fn what_is_emulated_is_found_again() {
     let sweep = ["ping", "lab:n[1-2]", "1024", "--sweep", "--time", "0.2", "--json"];
     // What else this machine does may take from the wire; nothing makes it faster than it is.
     let is_found = (0..4).any(|_| {
-        let result = json(&garland.run(&sweep).with_code(0).out);
+        let result = garland.run(&sweep).with_code(0).json();
         let found = &result["pairs"][0]["sweep"];
         eprintln!("{found}");
         let number = |name: &str| found[name].as_f64().unwrap_or(f64::NAN);
@@ -165,7 +160,7 @@ fn lab_nodes_ping_over_their_wire_and_their_memory() {
     for transport in ["tcp", "shm"] {
         let arguments =
             ["ping", "lab:n[1-2]", "0", "64", "-n", "500", "--transport", transport, "--json"];
-        let result = json(&garland.run(&arguments).with_code(0).out);
+        let result = garland.run(&arguments).with_code(0).json();
         assert_eq!(result["pairs"][0]["points"].as_array().map(Vec::len), Some(6), "{transport}");
         assert_eq!(result["pairs"][0]["verdict"], "ok");
     }

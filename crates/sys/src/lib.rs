@@ -23,6 +23,7 @@ pub mod pipe;
 pub mod power;
 pub mod process;
 pub mod processors;
+pub mod program;
 pub mod proxy;
 pub mod random;
 pub mod schedule;
