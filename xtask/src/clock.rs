@@ -1,6 +1,6 @@
 //! The only place of the chores that reads a clock; the product has `sys::clock`.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// A running stopwatch on the monotonic clock.
 #[derive(Clone, Copy)]
@@ -22,11 +22,15 @@ impl Watch {
 ///
 /// Civil-from-days by Howard Hinnant ("chrono-Compatible Low-Level Date Algorithms"), which needs
 /// no table of months and no time zone.
+#[cfg(feature = "bench")]
 pub(crate) fn today() -> String {
+    use std::time::{SystemTime, UNIX_EPOCH};
+
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     civil(seconds / 86_400)
 }
 
+#[cfg(feature = "bench")]
 fn civil(days_since_1970: u64) -> String {
     let z = days_since_1970 + 719_468;
     let era = z / 146_097;
@@ -41,7 +45,7 @@ fn civil(days_since_1970: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "bench"))]
 mod tests {
     use super::*;
 

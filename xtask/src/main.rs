@@ -3,6 +3,10 @@
 //! A chore is a module: it parses its own arguments and returns an error that says what to do.
 //! Nothing here is part of what goes to users or nodes.
 
+// This program lints the others, and only its tests are linted with them.
+#![deny(unused)]
+
+#[cfg(feature = "bench")]
 mod bench;
 mod ci;
 mod clock;
@@ -29,6 +33,7 @@ usage: cargo xtask <chore>
 
 fn main() -> ExitCode {
     // The benchmark's lab starts this program again, as its keeper.
+    #[cfg(feature = "bench")]
     if let Some(exit) = garland_lab::hidden::main(std::env::args_os()) {
         return exit;
     }
@@ -44,7 +49,7 @@ fn main() -> ExitCode {
         "fabric" if rest == ["--release"] => fabric::build(root, true),
         "test" | "ci" if rest.is_empty() => ci::test(root),
         "soak" if rest.len() <= 1 => minutes(rest).and_then(|minutes| ci::soak(root, minutes)),
-        "bench" => bench::run(root, rest),
+        "bench" => bench(root, rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -61,6 +66,22 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+#[cfg(feature = "bench")]
+fn bench(root: &Path, args: &[String]) -> anyhow::Result<()> {
+    bench::run(root, args)
+}
+
+/// Goes on as this program with what benchmarks need.
+#[cfg(not(feature = "bench"))]
+fn bench(root: &Path, args: &[String]) -> anyhow::Result<()> {
+    use std::os::unix::process::CommandExt;
+
+    let mut command = std::process::Command::new(env!("CARGO"));
+    command.args(["run", "--quiet", "--package", "xtask", "--manifest-path"]);
+    command.arg(root.join("Cargo.toml")).args(["--", "bench"]).args(args);
+    Err(command.exec()).context("start cargo")
 }
 
 fn minutes(args: &[String]) -> anyhow::Result<u64> {

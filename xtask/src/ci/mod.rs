@@ -6,6 +6,7 @@ mod schemas;
 mod soak;
 mod steps;
 
+#[cfg(feature = "bench")]
 pub(crate) use packages::{Need, install};
 pub(crate) use soak::soak;
 pub(crate) use steps::test;

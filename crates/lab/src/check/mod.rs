@@ -159,28 +159,42 @@ impl Lab {
 
     /// Measures media that don't disturb each other, each alone and then both ways.
     fn check_media(&self, group: &[singles::Single], report: &mut Report) -> Result<(), LabError> {
-        let alone = Round::of(group.iter().map(|single| single.alone.clone()), TOLERANCE);
-        let alone = self.settle(&alone, &mut report.oddities, |measured| {
-            measured.iter().all(Measured::holds)
-        })?;
-        let both = group.iter().flat_map(|single| single.both_ways.clone());
-        let both = Round::of(both, TOLERANCE);
-        let check = |both: &[Measured]| -> Vec<MediumCheck> {
-            let flows = alone.iter().zip(both.chunks_exact(2)).zip(group);
-            flows
-                .map(|((alone, both), single)| MediumCheck {
-                    medium: self.spec().topology.media[single.medium].name.clone(),
-                    alone: alone.clone(),
-                    both_ways: [both[0].clone(), both[1].clone()],
-                    shared: single.shared,
-                })
-                .collect()
+        let oddities = &mut report.oddities;
+        let alone = |single: &singles::Single| vec![single.alone.clone()];
+        let alone = self.together(group, alone, oddities, |_, flows| flows[0].holds())?;
+        let check = |at: usize, both: &[Measured]| MediumCheck {
+            medium: self.spec().topology.media[group[at].medium].name.clone(),
+            alone: alone[at][0].clone(),
+            both_ways: [both[0].clone(), both[1].clone()],
+            shared: group[at].shared,
         };
-        let both = self.settle(&both, &mut report.oddities, |measured| {
-            check(measured).iter().all(MediumCheck::holds)
-        })?;
-        report.media.extend(check(&both));
+        let both = |single: &singles::Single| single.both_ways.to_vec();
+        let both = self.together(group, both, oddities, |at, both| check(at, both).holds())?;
+        report.media.extend(both.iter().enumerate().map(|(at, both)| check(at, both)));
         Ok(())
+    }
+
+    /// Measures some flows of every medium, all at once, and of those that are off each again by
+    /// itself: on a busy machine they may disturb each other after all.
+    fn together(
+        &self,
+        group: &[singles::Single],
+        flows: impl Fn(&singles::Single) -> Vec<Flow>,
+        oddities: &mut Vec<String>,
+        is_well: impl Fn(usize, &[Measured]) -> bool,
+    ) -> Result<Vec<Vec<Measured>>, LabError> {
+        let flows: Vec<Vec<Flow>> = group.iter().map(flows).collect();
+        let (measured, odd) = self.watch(&Round::of(flows.iter().flatten().cloned(), TOLERANCE))?;
+        let mut rest = measured.into_iter();
+        let mut all: Vec<Vec<Measured>> =
+            flows.iter().map(|flows| rest.by_ref().take(flows.len()).collect()).collect();
+        for (at, flows) in flows.iter().enumerate() {
+            if !odd.is_empty() || !is_well(at, &all[at]) {
+                let round = Round::of(flows.iter().cloned(), TOLERANCE);
+                all[at] = self.settle(&round, oddities, |measured| is_well(at, measured))?;
+            }
+        }
+        Ok(all)
     }
 
     /// Measures a round of pairs; one that is off again, alone and for longer.

@@ -206,26 +206,27 @@ fn cuts_silently(state: &StateDir) {
         let ip = lab.command("n2", "/sbin/ip").unwrap().args(["-br", "link"]).output();
         text(&ip.unwrap()).contains("LOWER_UP>")
     };
-    let reached = || {
+    // Whoever is reached may take long for it on a busy machine; nobody else is reached at all.
+    let reached_within = |seconds: &str| {
         let mut receiver = listen(&lab);
         let address = lab.address("n2").unwrap().to_string();
-        let send = lab_send(&lab, &address).output().unwrap();
+        let send = lab_send(&lab, &address, seconds).output().unwrap();
         receiver.kill().unwrap();
         receiver.wait().unwrap();
         send.status.success()
     };
-    assert!(reached());
+    assert!(reached_within("60"));
     fault::cut(&lab, "n2").unwrap();
     assert!(carrier());
-    assert!(!reached());
+    assert!(!reached_within("1"));
     fault::restore(&lab, "n2").unwrap();
-    assert!(reached());
+    assert!(reached_within("60"));
 }
 
-/// Sends from n1 to n2; gives up after a second.
-fn lab_send(lab: &Lab, address: &str) -> Command {
+/// Sends from n1 to n2; gives up after so many seconds.
+fn lab_send(lab: &Lab, address: &str, seconds: &str) -> Command {
     let mut command = lab.command("n1", "timeout").unwrap();
-    command.arg("1").arg(super::own_path()).args(["part", "send", address]);
+    command.arg(seconds).arg(super::own_path()).args(["part", "send", address]);
     command
 }
 

@@ -33,7 +33,7 @@ fn receive() -> String {
     println!("listening");
     let (mut stream, _) = listener.accept().unwrap();
     let mut got = Vec::new();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream.read_to_end(&mut got).unwrap();
     let differ = payload().iter().zip(&got).filter(|(sent, got)| sent != got).count();
     format!("{} bytes, {differ} differ", got.len())
@@ -41,7 +41,7 @@ fn receive() -> String {
 
 fn send(address: &str) {
     let mut stream = TcpStream::connect((address, PORT)).unwrap();
-    stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
     stream.write_all(&payload()).unwrap();
 }
 
