@@ -99,7 +99,7 @@ pub fn assert_sums(explained: &Value) {
 pub fn without_cause(explained: &Value) -> f64 {
     let rows = explained["rows"].as_array().unwrap().iter();
     let rows = rows.filter(|row| row["cause"] == "unattributed");
-    rows.map(|row| row["share"].as_f64().unwrap()).sum()
+    rows.map(|row| row["share"].as_f64().unwrap()).fold(0.0, |sum, share| sum + share)
 }
 
 /// Cause and place of the first fault: `sink disk n2`, `wire n2 to n3`; `none` where there is none.
