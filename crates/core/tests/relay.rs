@@ -211,3 +211,19 @@ fn a_detached_node_fetches_what_it_dropped_at_its_own_pace() {
     assert_eq!(middle.after(stored()), []);
     assert_eq!(middle.after(Event::Landed(0, Landing::Written)), [again(4)]);
 }
+
+#[test]
+fn who_keeps_a_relay_waiting_is_its_upstream_and_then_its_writer() {
+    let mut middle = Middle::open();
+    for index in 0..8 {
+        assert!(middle.relay.is_owed() && !middle.relay.is_behind_writer(&middle.sink));
+        middle.after(Event::Block(index, CONTENT));
+        middle.after(stored());
+    }
+    middle.after(Event::End);
+    for index in 0..8 {
+        assert!(!middle.relay.is_owed() && middle.relay.is_behind_writer(&middle.sink));
+        middle.after(Event::Landed(index, Landing::Written));
+    }
+    assert!(!middle.relay.is_behind_writer(&middle.sink), "all is written");
+}

@@ -19,7 +19,8 @@ const HEALTHY: u32 = 20;
 
 /// Runs rounds of all tests for at least `minutes`. Properties get more cases (`PROPTEST_CASES`), the
 /// simulator more copies from a seed of chance on (`GARLAND_SIM_SEEDS`), and tests that choose at
-/// random find the round's seed in `GARLAND_SOAK` to begin elsewhere.
+/// random find the round's seed in `GARLAND_SOAK` to begin elsewhere. `garland explain` is tried on all
+/// of its faults (`GARLAND_EXPLAIN`).
 ///
 /// # Errors
 /// When a round fails, which is named with what it takes to run it again.
@@ -47,11 +48,12 @@ fn seed() -> u32 {
 }
 
 /// What a round's tests find in their environment.
-fn variables(seed: u32) -> [(&'static str, String); 4] {
+fn variables(seed: u32) -> [(&'static str, String); 5] {
     [
         ("PROPTEST_CASES", CASES.to_string()),
         ("GARLAND_SOAK", seed.to_string()),
         ("GARLAND_SIM_SEEDS", format!("{seed}+{COPIES}")),
         ("GARLAND_WIRES_RUNS", HEALTHY.to_string()),
+        ("GARLAND_EXPLAIN", "all".to_owned()),
     ]
 }

@@ -38,10 +38,16 @@ impl<'a> Stage<'a> {
     /// Copies a new file of so many MiB to all nodes, and asks where the time went.
     #[track_caller]
     pub fn explained(&self, mebibytes: u64, more: &[&str]) -> Value {
+        self.explained_of("lab:n[1-3]:/x", mebibytes, more)
+    }
+
+    /// Copies a new file of so many MiB to these nodes, and asks where the time went.
+    #[track_caller]
+    pub fn explained_of(&self, destination: &str, mebibytes: u64, more: &[&str]) -> Value {
         let source = self.scratch.folder().join("source");
         random_file(&source, mebibytes << 20, mebibytes);
         let source = source.display().to_string();
-        let words = [&["cp", "--quiet", &source, "lab:n[1-3]:/x"], more];
+        let words = [&["cp", "--quiet", &source, destination], more];
         let _ = self.garland.run(&words.concat()).with_code(0);
         let explained = json(&self.garland.run(&["explain", "--json"]).with_code(0).out);
         assert_sums(&explained);
@@ -53,17 +59,17 @@ impl<'a> Stage<'a> {
     #[track_caller]
     pub fn explained_until(
         &self,
-        mebibytes: u64,
-        more: &[&str],
+        to: &str,
+        (mebibytes, more): (u64, &[&str]),
         is_right: impl Fn(&Value) -> bool,
     ) -> Value {
         let again = if std::env::var_os("GARLAND_SOAK").is_some() { 0 } else { 2 };
-        let mut explained = self.explained(mebibytes, more);
+        let mut explained = self.explained_of(to, mebibytes, more);
         for _ in 0..again {
             if is_right(&explained) {
                 break;
             }
-            explained = self.explained(mebibytes, more);
+            explained = self.explained_of(to, mebibytes, more);
         }
         explained
     }
@@ -93,14 +99,20 @@ pub fn assert_sums(explained: &Value) {
 pub fn without_cause(explained: &Value) -> f64 {
     let rows = explained["rows"].as_array().unwrap().iter();
     let rows = rows.filter(|row| row["cause"] == "unattributed");
-    rows.map(|row| row["share"].as_f64().unwrap()).sum()
+    rows.map(|row| row["share"].as_f64().unwrap()).fold(0.0, |sum, share| sum + share)
 }
 
-/// Cause and place of the first fault: `sink disk n2`, `wire n2 to n3`.
+/// Cause and place of the first fault: `sink disk n2`, `wire n2 to n3`; `none` where there is none.
 pub fn first_fault(explained: &Value) -> String {
-    let fault = &explained["faults"][0];
-    let name = |field: &str| fault[field].as_str().map(|name| name.trim_start_matches("lab:"));
-    let cause = fault["cause"].as_str().unwrap_or("none");
-    let words = [Some(cause), name("node"), name("to").map(|_| "to"), name("to")];
-    words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    faults(explained).into_iter().next().unwrap_or_else(|| "none".to_owned())
+}
+
+/// Causes and places of all faults.
+pub fn faults(explained: &Value) -> Vec<String> {
+    let words = |fault: &Value| {
+        let name = |field: &str| fault[field].as_str().map(|name| name.trim_start_matches("lab:"));
+        let words = [fault["cause"].as_str(), name("node"), name("to").map(|_| "to"), name("to")];
+        words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    };
+    explained["faults"].as_array().unwrap().iter().map(words).collect()
 }

@@ -15,14 +15,21 @@ pub struct Cut {
     pub overlap: u64,
 }
 
+impl Cut {
+    /// The operation that block `index` belongs to, from 0: the one that it begins in.
+    #[must_use]
+    pub fn operation(&self, layout: Layout, index: u64) -> u64 {
+        layout.offset(index) / self.size.max(1)
+    }
+}
+
 /// Which operations of a copy are under way.
 #[derive(Clone, Debug)]
 pub struct Operations {
     cut: Cut,
     layout: Layout,
     written: BlockSet,
-    /// Blocks that aren't acknowledged, of each operation that has any. A block belongs to the one
-    /// that it begins in.
+    /// Blocks that aren't acknowledged, of each operation that has any.
     open: BTreeMap<u64, u64>,
 }
 
@@ -33,7 +40,7 @@ impl Operations {
         let cut = Cut { size: cut.size.max(1), ..cut };
         let mut open = BTreeMap::new();
         for index in 0..layout.blocks() {
-            *open.entry(layout.offset(index) / cut.size).or_default() += 1;
+            *open.entry(cut.operation(layout, index)).or_default() += 1;
         }
         Self { cut, layout, written: BlockSet::new(layout.blocks()), open }
     }
@@ -51,7 +58,7 @@ impl Operations {
         if !self.written.insert(index) {
             return None;
         }
-        let own = self.layout.offset(index) / self.cut.size;
+        let own = self.cut.operation(self.layout, index);
         let left = self.open.get_mut(&own)?;
         *left -= 1;
         if *left > 0 {

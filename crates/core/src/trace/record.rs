@@ -52,7 +52,7 @@ pub struct Span {
     pub block: u32,
     /// How many blocks, at least 1.
     pub count: u32,
-    /// The operation of `--op-size`; 0 without one.
+    /// The operation of `--op-size` that the (first) block begins in, counted from 1; 0 without one.
     pub operation: u16,
 }
 

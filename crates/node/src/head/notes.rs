@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use garland_core::plan::NodeId;
-use garland_core::proto::{FromAgent, ToAgent};
-use garland_core::trace::{Exchange, Trace};
+use garland_core::plan::{Layout, NodeId};
+use garland_core::proto::{Cut, FromAgent, ToAgent};
+use garland_core::trace::{Exchange, NO_BLOCK, Record, Trace};
 use garland_sys::clock;
 
 use super::{Driver, Tracing};
@@ -80,7 +80,60 @@ impl Driver<'_> {
             let planned = self.job.plan.nodes.get(usize::from(trace.origin.index));
             trace.origin.node = planned.map_or_else(String::new, |node| node.name.clone());
             trace.origin.emulated = emulated;
+            if let Some(cut) = self.job.pipeline.cut {
+                number_operations(trace, cut, self.job.plan.layout);
+            }
         }
         traces
+    }
+}
+
+/// Notes of which operation each block's span is, from 1: only the head knows how the file was cut.
+fn number_operations(trace: &mut Trace, cut: Cut, layout: Layout) {
+    for record in &mut trace.records {
+        if let Record::Span(span) = record
+            && span.stage.is_of_blocks()
+            && span.block != NO_BLOCK
+        {
+            let number = cut.operation(layout, u64::from(span.block)) + 1;
+            span.operation = u16::try_from(number).unwrap_or(u16::MAX);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_core::trace::{Origin, Role, Stage};
+
+    use super::*;
+    use crate::recorder::At;
+
+    #[test]
+    fn blocks_have_the_operation_that_they_begin_in_and_orders_have_none() {
+        let begin = At { block: 1, ..At::HERE };
+        let spans = [
+            At::block(0, 0).span(Stage::Read, 1, 2),
+            At::block(0, 3).span(Stage::Write, 1, 2),
+            begin.span(Stage::Control, 1, 2),
+            At::HERE.span(Stage::WaitUpstream, 1, 2),
+        ];
+        let origin = Origin {
+            node: String::new(),
+            index: 0,
+            role: Role::Head,
+            processors: 1,
+            started_ns: 0,
+            wall_ns: 0,
+            copy: [0; 16],
+            emulated: false,
+        };
+        let mut trace = Trace { origin, records: spans.map(Record::Span).to_vec() };
+        let layout = Layout::new(6 * 4096, 4096).unwrap();
+        number_operations(&mut trace, Cut { size: 10_000, overlap: 0 }, layout);
+        let numbers = trace.records.iter().map(|record| match record {
+            Record::Span(span) => span.operation,
+            _ => panic!("not a span"),
+        });
+        assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 0, 0]);
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use garland_core::proto::{LinkSide, RelayEvent};
+use garland_core::proto::{LinkSide, RelayEvent, Sink};
 use garland_core::trace::Stage;
 use garland_sys::event;
 
@@ -16,10 +16,11 @@ impl Lane {
     /// Waits for a letter, a frame from upstream if one may be read, or what the downstream asks;
     /// while there is `more` to feed, only looks whether it has asked.
     pub(super) fn wait(&mut self, more: bool) -> io::Result<()> {
-        let (may_read, held, up_over) = {
+        let (may_read, held, up_over, awaited) = {
             let sink = self.member.sink();
             let may_read = !more && self.relay.may_read(&sink);
-            (may_read, !more && self.relay.is_held(&sink), self.relay.is_up_over(&sink))
+            let held = !more && self.relay.is_held(&sink);
+            (may_read, held, self.relay.is_up_over(&sink), self.awaited(may_read, held, &sink))
         };
         let at_rest = !more
             && (self.up.is_none() || up_over)
@@ -29,7 +30,6 @@ impl Lane {
         let down = self.down.as_ref().map(|(_, stream)| stream.as_fd());
         let fds: Vec<_> = std::iter::once(self.handle.wake.as_fd()).chain(up).chain(down).collect();
         let (has_up, has_down) = (up.is_some(), down.is_some());
-        let awaited = self.awaited(has_up && !up_over, held);
         let began = self.passage.now();
         // Waiting for the node's own stream is waiting for its writer, as waiting for a buffer is.
         let since = held.then(|| self.member.pool.begin_waiting());
@@ -56,15 +56,18 @@ impl Lane {
     }
 
     /// What the lane lacks while it waits: a buffer, its upstream or the upstream's next block, its
-    /// downstream, or leave to send what it has.
-    fn awaited(&self, reads: bool, held: bool) -> Option<Stage> {
+    /// downstream, what its writer has, or leave to send what it has.
+    fn awaited(&self, reads: bool, held: bool, sink: &Sink) -> Option<Stage> {
+        let [up, down] = self.expected.map(|expected| expected.is_some());
         if held {
             Some(Stage::WaitBuffer)
-        } else if reads || (self.up.is_none() && self.expected[0].is_some()) {
+        } else if self.up.is_none() && up || reads && self.relay.is_owed() {
             Some(Stage::WaitUpstream)
-        } else if self.down.is_none() && self.expected[1].is_some() {
+        } else if self.down.is_none() && down {
             Some(Stage::WaitDownstream)
-        } else if self.member.is_source && self.down.is_some() {
+        } else if self.relay.is_behind_writer(sink) {
+            Some(Stage::WaitBuffer)
+        } else if self.down.is_some() && !self.relay.is_down_over() {
             Some(Stage::Control)
         } else {
             None

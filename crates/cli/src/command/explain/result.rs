@@ -1,7 +1,7 @@
 //! The result object `garland.explain/1`.
 
 use garland_core::analysis::clock::{Clocks, Closure};
-use garland_core::analysis::ledger::{Cause, Fix, Ledger, Place, Row, Stretch, outline};
+use garland_core::analysis::ledger::{Cause, DiskUse, Fix, Ledger, Place, Row, Stretch, outline};
 use garland_core::units::Nanos;
 use serde::Serialize;
 
@@ -36,6 +36,7 @@ pub struct ExplainResult {
     /// Triples of nodes whose clocks, compared pair by pair, don't agree.
     pub open_loops: Vec<LoopResult>,
     pub resent: Vec<ResentResult>,
+    pub disks: Vec<DiskResult>,
     pub undecided: Vec<String>,
     pub warnings: Vec<String>,
 }
@@ -103,6 +104,16 @@ pub struct ResentResult {
     pub share: f64,
 }
 
+/// What a disk did that a good deal of the time is put down to.
+#[derive(Debug, Serialize)]
+pub struct DiskResult {
+    pub node: Option<String>,
+    /// The share of the time in which the device had anything to do.
+    pub busy: f64,
+    /// The share of its bytes that weren't the copy's.
+    pub others: Option<f64>,
+}
+
 impl ExplainResult {
     /// What `ledger` says of the run.
     pub fn new(run: &Run, kept: &Kept, ledger: &Ledger, clocks: &Clocks, phases: Phases) -> Self {
@@ -136,6 +147,7 @@ impl ExplainResult {
             open_loops: clocks.open_loops().iter().map(|o| LoopResult::new(nodes, o)).collect(),
             clocks: told,
             resent: resent.collect(),
+            disks: ledger.disks.iter().map(|disk| DiskResult::new(nodes, disk)).collect(),
             undecided: ledger.undecided.iter().map(|open| words::undecided(nodes, open)).collect(),
             warnings: kept.warnings.clone(),
         };
@@ -241,6 +253,13 @@ impl FixResult {
             remedy: fix.cause.remedy(),
             text: words::of(nodes, fix.cause, fix.place, None),
         }
+    }
+}
+
+impl DiskResult {
+    fn new(nodes: &[String], disk: &DiskUse) -> Self {
+        let (node, _) = names(nodes, Place::node(disk.node));
+        Self { node, busy: disk.busy, others: disk.others }
     }
 }
 

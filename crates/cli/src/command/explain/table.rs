@@ -40,6 +40,13 @@ impl fmt::Display for ExplainResult {
             let (from, to) = (from.unwrap_or_default(), to.unwrap_or_default());
             writeln!(f, "loss    {:.1} % sent again from {from} to {to}", resent.share * 100.0)?;
         }
+        for disk in &self.disks {
+            let (node, busy) = (disk.node.as_deref().unwrap_or_default(), disk.busy * 100.0);
+            let others = disk.others.filter(|others| *others > 0.0).map(|others| others * 100.0);
+            let others = others
+                .map_or_else(String::new, |others| format!(", {others:.0} % of its bytes others'"));
+            writeln!(f, "disk    of {node}: the device was busy {busy:.0} % of the time{others}")?;
+        }
         self.undecided.iter().try_for_each(|open| writeln!(f, "open    {open}"))?;
         self.warnings.iter().try_for_each(|warning| writeln!(f, "note    {warning}"))
     }

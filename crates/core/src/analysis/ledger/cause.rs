@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::trace::Stage;
+
 /// Why a moment passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
@@ -54,6 +56,24 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// What a thread's work at a stage counts as; at a source, or at a node that takes the bytes.
+    pub(super) fn of(stage: Stage, at_source: bool) -> Self {
+        match stage {
+            Stage::Read if at_source => Self::SourceDisk,
+            Stage::Read | Stage::Write => Self::SinkDisk,
+            Stage::Seal => Self::Seal,
+            Stage::Send | Stage::Receive | Stage::Relay if at_source => Self::SourceCpu,
+            Stage::Send | Stage::Receive | Stage::Relay => Self::Relay,
+            Stage::Open => Self::Open,
+            Stage::Fsync => Self::Fsync,
+            Stage::Commit => Self::FinalAck,
+            Stage::Dial | Stage::Control => Self::Control,
+            Stage::SetUp => Self::SetUp,
+            Stage::Pause => Self::Pause,
+            Stage::WaitUpstream | Stage::WaitDownstream | Stage::WaitBuffer => Self::Bubble,
+        }
+    }
+
     /// Its name in the ledger.
     #[must_use]
     pub fn name(self) -> &'static str {

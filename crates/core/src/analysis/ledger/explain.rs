@@ -1,10 +1,11 @@
 //! From a run to its ledger.
 
 use super::cause::Cause;
+use super::disks::{DiskUse, disks};
 use super::rows::{Fix, Row, best_fix, faults, resent, rows};
 use super::run::Run;
 use super::segment::{Place, Segment, joined};
-use super::walk::{Walk, cause_of};
+use super::walk::Walk;
 use super::weigh::Scales;
 use super::world::World;
 use crate::analysis::clock::Clocks;
@@ -38,6 +39,8 @@ pub struct Ledger {
     pub undecided: Vec<Undecided>,
     /// Shares of segments that were sent again, by hop, where there were any.
     pub resent: Vec<(Place, f64)>,
+    /// What the disks did that a good deal of the time is put down to.
+    pub disks: Vec<DiskUse>,
     /// How far each node's clock may be off, in nanoseconds; none where that is open.
     pub clock_errors: Vec<Option<u64>>,
 }
@@ -73,6 +76,7 @@ pub fn explain(run: &Run<'_>, clocks: &Clocks) -> Ledger {
         fix: best_fix(run, &rows, &busy(run, &world)),
         undecided: undecided.collect(),
         resent,
+        disks: disks(run, &rows),
         clock_errors: world.errors.clone(),
         path: path.into_iter().map(relative).collect(),
         rows,
@@ -105,7 +109,18 @@ fn path(run: &Run<'_>, world: &World) -> Vec<Segment> {
             _ if !head_known => Cause::Undecided,
             _ => Cause::Unattributed,
         };
-        segments.push(Segment::new(begin, end.min(at), cause, Place::default()));
+        let end = end.min(at);
+        // Of the time until all were ready: how long the last one's word took.
+        let late = world.last_ready().filter(|_| cause == Cause::SetUp);
+        let late =
+            late.filter(|&(_, since, until)| begin <= since && since < until && until <= end);
+        if let Some((node, since, until)) = late {
+            segments.push(Segment::new(until, end, cause, Place::default()));
+            segments.push(Segment::new(since, until, Cause::Control, Place::node(node)));
+            segments.push(Segment::new(begin, since, cause, Place::default()));
+        } else {
+            segments.push(Segment::new(begin, end, cause, Place::default()));
+        }
     }
     segments.retain(|segment| segment.end > segment.begin);
     segments.reverse();
@@ -115,12 +130,15 @@ fn path(run: &Run<'_>, world: &World) -> Vec<Segment> {
 /// The file's last steps at the node that was through last; which one.
 fn follow_commit(world: &World, walk: &mut Walk<'_>) -> Option<usize> {
     let stages = [Stage::Fsync, Stage::Commit];
-    let done =
-        |&thread: &usize| world.threads[thread].done(&stages, walk.at()).map(|end| (end, thread));
+    let done = |&thread: &usize| {
+        let unsure = world.error(0, world.threads[thread].node);
+        let end = world.threads[thread].done(&stages, walk.at().saturating_add(unsure))?;
+        Some((end, thread))
+    };
     let (end, thread) = world.finishers.iter().filter_map(done).max()?;
     let node = world.threads[thread].node;
     walk.pass(end, Cause::FinalAck, Place::node(node));
-    walk.follow_while(thread, &stages);
+    walk.follow_work(thread, &stages, Cause::FinalAck);
     Some(node)
 }
 
@@ -130,7 +148,7 @@ fn last_landing(world: &World, node: Option<usize>, before: i64) -> Option<(usiz
         let stages = [Stage::Write, Stage::Open, Stage::Receive];
         world.threads[thread].done(&stages, before).map(|end| (end, thread))
     };
-    let is_asked = |of: usize| of != 0 && node.is_none_or(|node| node == of);
+    let is_asked = |of: usize| node.map_or(!world.is_source(of), |node| node == of);
     let asked = (0..world.threads.len()).filter(|&thread| is_asked(world.threads[thread].node));
     let last = asked.filter_map(landing).max();
     last.map(|(end, thread)| (thread, end))
@@ -191,7 +209,7 @@ fn busy(run: &Run<'_>, world: &World) -> Vec<(Cause, Place, i64)> {
         for stage in
             [Stage::Read, Stage::Seal, Stage::Send, Stage::Relay, Stage::Open, Stage::Write]
         {
-            let key = (cause_of(stage, thread.node), Place::node(thread.node));
+            let key = (world.cause_of(stage, thread.node), Place::node(thread.node));
             let ns = thread.spent(&[stage], begin, end) / sharing;
             match all.iter_mut().find(|known| (known.0, known.1) == key) {
                 Some(known) => known.2 += ns,

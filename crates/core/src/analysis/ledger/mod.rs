@@ -7,6 +7,7 @@
 //! covers stays unattributed, and what is shorter than the clocks' error is called that.
 
 mod cause;
+mod disks;
 mod explain;
 mod hop;
 mod outline;
@@ -22,6 +23,7 @@ mod weigh;
 mod world;
 
 pub use cause::Cause;
+pub use disks::DiskUse;
 pub use explain::{Ledger, Undecided, explain};
 pub use outline::{Stretch, outline};
 pub use rows::{Fix, Row};

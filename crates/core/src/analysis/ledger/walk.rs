@@ -15,6 +15,24 @@ use crate::trace::{NONE, Stage};
 /// Shorter gaps in a record are what recording itself leaves out.
 const GAP_NS: i64 = 200_000;
 
+/// A wait that is shorter than one of so many parts of the time around it is what handing over costs.
+const SMALL: i64 = 100;
+
+/// What ends with something that another thread may have waited for.
+const DELIVERY: [Stage; 6] =
+    [Stage::Seal, Stage::Write, Stage::Open, Stage::Receive, Stage::Send, Stage::Relay];
+
+/// What threads do.
+const WORK: [Stage; 7] = [
+    Stage::Read,
+    Stage::Seal,
+    Stage::Write,
+    Stage::Open,
+    Stage::Receive,
+    Stage::Send,
+    Stage::Relay,
+];
+
 pub(super) struct Walk<'a> {
     world: &'a World,
     /// It ends there.
@@ -73,20 +91,21 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Follows a thread only while it is at one of these stages, or at nothing recorded for a short
-    /// while.
-    pub fn follow_while(&mut self, thread: usize, stages: &[Stage]) {
+    /// Follows a thread through its work at these stages alone, back to the first of it; what lies
+    /// between is of the cause `between`.
+    pub fn follow_work(&mut self, thread: usize, stages: &[Stage], between: Cause) {
+        let world = self.world;
+        let place = Place::node(world.threads[thread].node);
         while self.at > self.begin {
-            let node = self.world.threads[thread].node;
-            match self.world.threads[thread].before(self.at) {
+            match world.threads[thread].before(self.at) {
                 Before::Piece(piece) if stages.contains(&piece.stage) => {
-                    let cause = cause_of(piece.stage, node);
-                    self.pass_with(piece.begin, cause, Place::node(node), Some(thread));
+                    let cause = world.cause_of(piece.stage, world.threads[thread].node);
+                    self.pass_with(piece.begin, cause, place, Some(thread));
                 }
-                Before::Gap(since) if self.at - since < GAP_NS => {
-                    self.pass_with(since, Cause::Unattributed, Place::node(node), Some(thread));
-                }
-                _ => return,
+                _ => match world.threads[thread].done(stages, self.at) {
+                    Some(end) => self.pass(end, between, place),
+                    None => return,
+                },
             }
         }
     }
@@ -98,7 +117,7 @@ impl<'a> Walk<'a> {
         let piece = match world.threads[thread].before(self.at) {
             Before::Piece(piece) => piece,
             Before::Gap(since) => return Some(self.gap(thread, since)),
-            Before::Nothing => return None,
+            Before::Nothing => return self.beginning(thread),
         };
         match piece.stage {
             Stage::WaitUpstream if piece.peer != NONE => Some(self.upstream(thread, piece)),
@@ -107,7 +126,7 @@ impl<'a> Walk<'a> {
             Stage::WaitBuffer => Some(self.hand_over(thread, piece.begin, false)),
             Stage::Control if piece.peer != NONE => Some(self.leave(thread, piece)),
             stage => {
-                let cause = cause_of(stage, node);
+                let cause = world.cause_of(stage, node);
                 self.pass_with(piece.begin, cause, Place::node(node), Some(thread));
                 Some(thread)
             }
@@ -118,57 +137,99 @@ impl<'a> Walk<'a> {
     fn gap(&mut self, thread: usize, since: i64) -> usize {
         let world = self.world;
         let node = world.threads[thread].node;
-        let is_store = world.stores.get(&node).is_some_and(|of| of.contains(&thread));
         let long = self.at - since > GAP_NS;
-        if is_store && long {
+        if world.is_store(thread) && long {
             // A reader rests when there is no room, a writer when there is nothing to write.
-            return self.hand_over(thread, since, node != 0);
+            return self.hand_over(thread, since, !world.is_source(node));
         }
         let caller = self.caller(thread);
         if let Some((waiter, since)) = caller.filter(|_| long)
-            && world.threads[waiter].node != 0
+            && !world.is_source(world.threads[waiter].node)
+            && !world.is_store(waiter)
             && self.store_works(world.threads[waiter].node)
         {
             // It wasn't asked for anything: who was to ask waited for its own writer.
             return self.hand_over(waiter, since, false);
         }
-        // The head always has something to send until it has sent all: that it did nothing is its own
+        // A source always has something to send until it has sent all: that it did nothing is its own
         // doing.
-        let cause = if long && node == 0 && world.threads[thread].goes_on(self.at) {
+        let cause = if long && world.is_source(node) && world.threads[thread].goes_on(self.at) {
             Cause::Pause
         } else {
             Cause::Unattributed
         };
+        // Who waited for it did something else before it waited.
         let caller = caller.filter(|caller| caller.1 > since);
         let to = caller.map_or(since, |caller| caller.1);
-        self.pass_with(to, cause, Place::node(node), Some(thread));
+        // One of the two may have lacked a processor.
+        let lacked = |of: usize| world.threads[of].starved(to, self.at);
+        let lacks =
+            |waiter: &usize| cause == Cause::Unattributed && lacked(*waiter) > lacked(thread);
+        let idle = caller.map(|caller| caller.0).filter(lacks).unwrap_or(thread);
+        self.pass_with(to, cause, Place::node(world.threads[idle].node), Some(idle));
         caller.map_or(thread, |caller| caller.0)
     }
 
-    /// Who waits for `thread` at this moment, and since when.
+    /// A thread hadn't begun yet: one that reads or writes was begun when a lane wanted it.
+    fn beginning(&mut self, thread: usize) -> Option<usize> {
+        let world = self.world;
+        let begin = self.begin;
+        if let Some((waiter, since)) = self.caller(thread).filter(|caller| caller.1 > begin) {
+            let node = world.threads[thread].node;
+            self.pass_with(since, Cause::Unattributed, Place::node(node), Some(thread));
+            return Some(waiter);
+        }
+        let source = world.is_source(world.threads[thread].node);
+        world.is_store(thread).then(|| self.hand_over(thread, begin, !source))
+    }
+
+    /// Who waits for `thread` at this moment and began to last, and since when.
     fn caller(&mut self, thread: usize) -> Option<(usize, i64)> {
         let at = self.at;
         self.callers.retain(|(waiter, since)| *since < at && *waiter != thread);
-        self.callers.last().copied()
+        self.callers.iter().copied().max_by_key(|(_, since)| *since)
+    }
+
+    /// What a thread was at that has waited since then for no more than the hand-over costs: the cause
+    /// of its work before.
+    fn small_change(&self, thread: usize, since: i64) -> Option<Cause> {
+        let of = &self.world.threads[thread];
+        let before = match of.before(since) {
+            Before::Piece(before) => before,
+            Before::Gap(end) if since - end < GAP_NS => match of.before(end) {
+                Before::Piece(before) => before,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let from = since.saturating_sub(self.at.saturating_sub(since).saturating_mul(SMALL));
+        let waits = [Stage::WaitUpstream, Stage::WaitDownstream, Stage::WaitBuffer];
+        let (waited, worked) = (of.spent(&waits, from, self.at), of.spent(&WORK, from, self.at));
+        let small = waited.saturating_mul(SMALL / 2) <= self.at.saturating_sub(from);
+        let busy = worked > since.saturating_sub(from) / 2;
+        (small && busy && WORK.contains(&before.stage))
+            .then(|| self.world.cause_of(before.stage, of.node))
     }
 
     /// From a thread that waited since then to one of the same node: the one before it, or behind it.
     fn hand_over(&mut self, thread: usize, since: i64, before: bool) -> usize {
         let world = self.world;
         let node = world.threads[thread].node;
+        if let Some(cause) = self.small_change(thread, since) {
+            self.pass_with(since, cause, Place::node(node), Some(thread));
+            return thread;
+        }
         let is_lane = world.lanes.iter().any(|(key, &of)| key.0 == node && of == thread);
         let lanes = world.lanes.range((node, 0)..=(node, NONE)).map(|(_, &lane)| lane);
-        let candidates: Vec<usize> = match (is_lane, before, node) {
-            // What the head's lane waits for are its readers; what others' wait for is the writer.
-            (true, true, 0) | (true, false, _) => {
+        let candidates: Vec<usize> = match (is_lane, before, world.is_source(node)) {
+            // What a source's lane waits for are its readers; what others' wait for is the writer.
+            (true, true, true) | (true, false, _) => {
                 world.stores.get(&node).cloned().unwrap_or_default()
             }
-            (true, true, _) => Vec::new(),
+            (true, true, false) => Vec::new(),
             (false, ..) => lanes.collect(),
         };
-        const WORK: [Stage; 6] =
-            [Stage::Seal, Stage::Write, Stage::Open, Stage::Receive, Stage::Send, Stage::Relay];
-        let done = |&other: &usize| world.threads[other].done(&WORK, self.at);
+        let done = |&other: &usize| world.threads[other].done(&DELIVERY, self.at);
         let other = candidates.into_iter().filter(|&other| other != thread);
         match other.max_by_key(done) {
             Some(other) => self.wait_for(thread, since, other),
@@ -192,7 +253,11 @@ impl<'a> Walk<'a> {
         let (last, since) =
             self.waiting.iter().copied().max_by_key(|wait| wait.1).unwrap_or((thread, since));
         let node = self.world.threads[last].node;
-        self.pass(since, Cause::Bubble, Place::node(node));
+        // Whom it waited for is no longer of interest, nor who of these waits.
+        if let Some(place) = self.callers.iter().position(|(waiter, _)| *waiter == last) {
+            self.callers.truncate(place);
+        }
+        self.pass_with(since, Cause::Bubble, Place::node(node), Some(last));
         self.waiting.clear();
         last
     }
@@ -314,22 +379,4 @@ fn is_giving(piece: &Piece, to: usize) -> bool {
 fn is_taking(piece: &Piece, from: usize) -> bool {
     let takes = matches!(piece.stage, Stage::Receive | Stage::WaitUpstream);
     takes && usize::from(piece.peer) == from
-}
-
-/// What a thread's work is called in the ledger.
-pub(super) fn cause_of(stage: Stage, node: usize) -> Cause {
-    match (stage, node) {
-        (Stage::Read, 0) => Cause::SourceDisk,
-        (Stage::Read | Stage::Write, _) => Cause::SinkDisk,
-        (Stage::Seal, _) => Cause::Seal,
-        (Stage::Send | Stage::Receive | Stage::Relay, 0) => Cause::SourceCpu,
-        (Stage::Send | Stage::Receive | Stage::Relay, _) => Cause::Relay,
-        (Stage::Open, _) => Cause::Open,
-        (Stage::Fsync, _) => Cause::Fsync,
-        (Stage::Commit, _) => Cause::FinalAck,
-        (Stage::Dial | Stage::Control, _) => Cause::Control,
-        (Stage::SetUp, _) => Cause::SetUp,
-        (Stage::Pause, _) => Cause::Pause,
-        (Stage::WaitUpstream | Stage::WaitDownstream | Stage::WaitBuffer, _) => Cause::Bubble,
-    }
 }

@@ -40,9 +40,16 @@ pub(super) fn weave(mut strands: Vec<Strand>) -> Vec<Piece> {
     let mut pieces = Vec::with_capacity(strands.len());
     let mut rest = &strands[..];
     while !rest.is_empty() {
-        let region = region(rest);
-        lay(&rest[..region], shortest, &mut pieces);
-        rest = &rest[region..];
+        let (region, others) = rest.split_at(region(rest));
+        let of_one_block = region.len() > 1 && region.iter().all(|strand| strand.count == 1);
+        match of_one_block.then(|| lay_ahead(region)).flatten() {
+            Some((ahead, left)) => {
+                pieces.extend(ahead);
+                lay(&left, shortest, &mut pieces);
+            }
+            None => lay(region, shortest, &mut pieces),
+        }
+        rest = others;
     }
     pieces
 }
@@ -59,6 +66,32 @@ fn region(strands: &[Strand]) -> usize {
         many += 1;
     }
     many
+}
+
+/// Lays what was before the last of a block's strands began, who began first in front: a thread waits
+/// for a block, and then moves it. Gives that, and what is left of the strands, which overlaps; `None`
+/// where one would end before all of it is laid.
+fn lay_ahead(strands: &[Strand]) -> Option<(Vec<Piece>, Vec<Strand>)> {
+    let last = strands.last()?.piece.begin;
+    let mut left = strands.to_vec();
+    let mut pieces = Vec::new();
+    let mut at = strands[0].piece.begin;
+    for next in strands.iter().map(|strand| strand.piece.begin) {
+        for strand in left.iter_mut().take_while(|strand| strand.piece.begin < next) {
+            let ns = strand.busy.min(next.min(strand.piece.end) - at);
+            if ns > 0 {
+                let bytes = strand.piece.bytes * ns as f64 / strand.busy as f64;
+                pieces.push(Piece { begin: at, end: at + ns, bytes, ..strand.piece });
+                strand.busy -= ns;
+                strand.piece.bytes -= bytes;
+                at += ns;
+            }
+        }
+        at = next;
+    }
+    left.retain(|strand| strand.piece.end > last || strand.busy > 0);
+    left.iter_mut().for_each(|strand| strand.piece.begin = last);
+    left.iter().all(|strand| strand.piece.end > last).then_some((pieces, left))
 }
 
 fn lay(strands: &[Strand], shortest: i64, pieces: &mut Vec<Piece>) {
@@ -131,6 +164,23 @@ mod tests {
         assert_eq!(pieces.len(), 33);
         assert_eq!((pieces[1].begin, pieces[1].end, pieces[1].stage), (1000, 1025, Stage::Receive));
         assert_eq!((pieces[2].begin, pieces[2].end, pieces[2].stage), (1025, 1100, Stage::Relay));
+    }
+
+    #[test]
+    fn what_was_waited_before_a_block_is_laid_before_it() {
+        let pieces = weave(vec![
+            strand(Stage::WaitBuffer, 0, 10_000, 6000, 1),
+            strand(Stage::WaitUpstream, 6000, 10_000, 2800, 1),
+            strand(Stage::Receive, 8400, 10_000, 1200, 1),
+        ]);
+        let stages: Vec<_> = pieces.iter().map(|p| (p.stage, p.begin, p.end)).take(3).collect();
+        let expected = [
+            (Stage::WaitBuffer, 0, 6000),
+            (Stage::WaitUpstream, 6000, 8400),
+            (Stage::WaitUpstream, 8400, 8425),
+        ];
+        assert_eq!(stages, expected);
+        assert!(pieces.iter().filter(|p| p.stage == Stage::Receive).count() == 16, "{pieces:?}");
     }
 
     proptest! {

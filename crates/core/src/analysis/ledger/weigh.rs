@@ -37,25 +37,28 @@ pub(super) struct Scales<'a> {
     emulated: bool,
     /// Bytes per second that a lane's wires can carry.
     lane_limit: Option<f64>,
-    /// The share of its work for which each thread lacked a processor, and what is usual.
+    /// The share of its work for which each thread lacked a processor.
     slowed: Vec<f64>,
+    /// The share of all its time for which each thread that works lacked one, and what is usual.
+    lacked: Vec<f64>,
     usual: f64,
 }
 
 impl<'a> Scales<'a> {
     pub fn new(run: &Run<'_>, world: &'a World) -> Self {
         let lanes = world.lanes.keys().map(|(_, lane)| lane).max().map_or(1, |lane| lane + 1);
-        let slowed: Vec<f64> = world.threads.iter().map(slowness).collect();
+        let (slowed, lacked): (Vec<f64>, Vec<f64>) = world.threads.iter().map(slowness).unzip();
         let mut by_node: BTreeMap<usize, f64> = BTreeMap::new();
-        for (thread, slowed) in world.threads.iter().zip(&slowed) {
+        for (thread, lacked) in world.threads.iter().zip(&lacked) {
             let worst = by_node.entry(thread.node).or_default();
-            *worst = worst.max(*slowed);
+            *worst = worst.max(*lacked);
         }
         Self {
             world,
             emulated: run.is_emulated(),
             lane_limit: run.limit.map(|limit| limit / f64::from(lanes)),
             slowed,
+            lacked,
             usual: middle(by_node.into_values().collect()),
         }
     }
@@ -67,14 +70,37 @@ impl<'a> Scales<'a> {
             match (segment.cause, segment.thread) {
                 (Cause::Wire, _) => self.weigh_wire(segment, &mut weighed),
                 (Cause::Undecided, _) => self.weigh_unknown(segment, &mut weighed),
-                (Cause::Unattributed | Cause::Pause, Some(thread)) => {
+                (Cause::Unattributed | Cause::Pause | Cause::Bubble, Some(thread)) => {
                     weighed.push(self.weigh_nothing(segment, thread));
                 }
                 (_, Some(thread)) => self.weigh_work(segment, thread, &mut weighed),
                 _ => weighed.push(segment),
             }
         }
-        self.lay_pauses(weighed)
+        self.lay_lost(self.lay_pauses(weighed))
+    }
+
+    /// Time of which a node has no record is what it had no room to record, as far as that goes.
+    fn lay_lost(&self, segments: Vec<Segment>) -> Vec<Segment> {
+        let mut lost = self.world.lost.clone();
+        let mut all = Vec::with_capacity(segments.len());
+        for mut segment in segments {
+            let is_open = |node: &usize| {
+                segment.cause == Cause::Unattributed && self.world.lost.contains_key(node)
+            };
+            if let Some(node) = segment.place.node.filter(is_open) {
+                let work = lost.get_mut(&node).into_iter().flatten();
+                for (&stage, left) in work.filter(|(stage, _)| !stage.is_wait()) {
+                    let end = segment.begin + (*left).min(segment.end - segment.begin);
+                    let cause = self.world.cause_of(stage, node);
+                    all.extend((end > segment.begin).then_some(Segment { end, cause, ..segment }));
+                    *left -= end - segment.begin;
+                    segment.begin = end;
+                }
+            }
+            all.push(segment);
+        }
+        all
     }
 
     /// A node that stood still did nothing else, and whoever waited for it waited for that.
@@ -96,14 +122,16 @@ impl<'a> Scales<'a> {
     }
 
     fn weigh_work(&self, segment: Segment, thread: usize, into: &mut Vec<Segment>) {
-        let slowed = self.slowed[thread];
-        let usual = if self.emulated { self.usual.min(slowed) } else { 0.0 };
-        let (own, others) = match slowed - usual {
-            own if own >= SLOWED => (own, usual),
-            _ if self.emulated => (0.0, slowed),
-            _ => (0.0, 0.0),
+        let slowed = Some(self.slowed[thread]).filter(|slowed| *slowed >= SLOWED).unwrap_or(0.0);
+        let starved = segment.place.node.is_some_and(|node| self.is_starved(node));
+        // What all nodes of one machine lack, the starved one would lack as well.
+        let own = match self.emulated {
+            true if starved => slowed * (1.0 - self.usual / self.lacked[thread].max(self.usual)),
+            true => 0.0,
+            false => slowed,
         };
         let rest = segment.shared(own, self.starving(segment.place.node), segment.place, into);
+        let others = if self.emulated { slowed - own } else { 0.0 };
         let share = if own < 1.0 { others / (1.0 - own) } else { 0.0 };
         let rest = rest.shared(share, Cause::Emulator, Place::default(), into);
         into.push(rest);
@@ -214,24 +242,27 @@ impl<'a> Scales<'a> {
 
     /// Whether all of a node lacks processors, and not only a thread that wakes up very often.
     fn is_starved(&self, node: usize) -> bool {
-        let threads = self.world.threads.iter().zip(&self.slowed);
+        let threads = self.world.threads.iter().zip(&self.lacked);
         let stores = self.world.stores.get(&node).is_some_and(|stores| !stores.is_empty());
-        let worst = threads.filter(|(thread, _)| thread.node == node).map(|(_, slowed)| *slowed);
+        let worst = threads.filter(|(thread, _)| thread.node == node).map(|(_, lacked)| *lacked);
         let usual = if self.emulated { self.usual } else { 0.0 };
         !stores || worst.fold(0.0, f64::max) - usual >= STARVED
     }
 
     fn starving(&self, node: Option<usize>) -> Cause {
-        if node == Some(0) { Cause::SourceCpu } else { Cause::Processor }
+        let source = node.is_some_and(|node| self.world.is_source(node));
+        if source { Cause::SourceCpu } else { Cause::Processor }
     }
 }
 
-/// The share of its work for which a thread lacked a processor.
-fn slowness(thread: &super::world::Thread) -> f64 {
-    let Some((begin, end)) = thread.scheduled.known() else { return 0.0 };
-    let Some([_, waiting]) = thread.scheduled.between(begin, end) else { return 0.0 };
+/// The share of its work for which a thread lacked a processor, if all of that was while it worked, and
+/// of all its time; none for a thread that does no work which takes a while.
+fn slowness(thread: &super::world::Thread) -> (f64, f64) {
+    let Some((begin, end)) = thread.scheduled.known() else { return (0.0, 0.0) };
+    let Some([_, waiting]) = thread.scheduled.between(begin, end) else { return (0.0, 0.0) };
     let work = thread.spent(&WORK, begin, end);
-    if work > 0 { (waiting / work as f64).min(1.0) } else { 0.0 }
+    let share = |of: i64| if work > 0 && of > 0 { (waiting / of as f64).min(1.0) } else { 0.0 };
+    (share(work), share(end - begin))
 }
 
 /// The median; 0 of nothing.

@@ -1,7 +1,8 @@
 //! All threads of all nodes on one clock, and who does what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::cause::Cause;
 use super::hop::Hop;
 use super::run::Run;
 use super::samples::Samples;
@@ -11,6 +12,9 @@ use crate::trace::{Direction, Exchange, NONE, Record, Stage, Trace};
 
 /// What a sender's waiting for leave to go on is noted as.
 const LEAVE: u32 = Exchange::Operation as u32;
+
+/// What a node's getting ready is noted as at the head.
+const BEGIN: u32 = Exchange::Begin as u32;
 
 /// One thread of one node.
 #[derive(Debug)]
@@ -40,14 +44,21 @@ pub(super) struct World {
     pub threads: Vec<Thread>,
     /// The thread that moves a lane's bytes at a node.
     pub lanes: BTreeMap<(usize, u16), usize>,
-    /// The threads that read and seal (at the head), or open and write.
+    /// The threads that read and seal (where the bytes come from), or open and write.
     pub stores: BTreeMap<usize, Vec<usize>>,
+    /// Where the bytes come from.
+    pub sources: BTreeSet<usize>,
     /// The threads that put files under their names.
     pub finishers: Vec<usize>,
     pub hops: BTreeMap<HopKey, Hop>,
     /// Microseconds busy, limited by the other's window, by the own buffer; segments sent again;
     /// bytes.
     pub sockets: BTreeMap<HopKey, Samples<5>>,
+    /// When each node had opened its destination, and when the head heard of it.
+    pub opened: BTreeMap<usize, i64>,
+    pub ready: BTreeMap<usize, i64>,
+    /// Nanoseconds that each node's threads were at a stage, of which the trace has no more than that.
+    pub lost: BTreeMap<usize, BTreeMap<Stage, i64>>,
     /// When a node stood still.
     pub pauses: BTreeMap<usize, Vec<(i64, i64)>>,
     /// Nanoseconds that a node's clock may be off; none where it can't be put on the head's.
@@ -60,9 +71,13 @@ impl World {
             threads: Vec::new(),
             lanes: BTreeMap::new(),
             stores: BTreeMap::new(),
+            sources: BTreeSet::new(),
             finishers: Vec::new(),
             hops: BTreeMap::new(),
             sockets: BTreeMap::new(),
+            opened: BTreeMap::new(),
+            ready: BTreeMap::new(),
+            lost: BTreeMap::new(),
             pauses: BTreeMap::new(),
             errors: vec![None; run.nodes.len()],
         };
@@ -78,6 +93,10 @@ impl World {
         let mut strands: BTreeMap<u16, Vec<Strand>> = BTreeMap::new();
         let mut scheduled: BTreeMap<u16, Samples<2>> = BTreeMap::new();
         for record in &trace.records {
+            if let Record::Lost(lost) = record {
+                let ns = self.lost.entry(node).or_default().entry(lost.stage).or_default();
+                *ns = ns.saturating_add(reading(lost.busy_ns));
+            }
             let Some(at) = record.at_ns().and_then(|ns| clocks.to_head(node, reading(ns))) else {
                 continue;
             };
@@ -88,8 +107,14 @@ impl World {
                     let Some(end) = head_ns(span.end_ns) else { continue };
                     match span.stage {
                         // An order lasts while others are obeyed, and by many threads.
-                        Stage::Control if span.block != LEAVE => {}
-                        Stage::SetUp => {}
+                        Stage::Control if span.block != LEAVE => {
+                            if node == 0 && span.block == BEGIN {
+                                self.ready.insert(usize::from(span.peer), end);
+                            }
+                        }
+                        Stage::SetUp => {
+                            self.opened.insert(node, end);
+                        }
                         Stage::Pause => {
                             self.pauses.entry(node).or_default().push((at.ns, end));
                         }
@@ -139,12 +164,12 @@ impl World {
         for lane in moved.keys() {
             self.lanes.insert((node, *lane), at);
         }
-        let stores = if node == 0 {
-            has(&[Stage::Read, Stage::Seal])
-        } else {
-            has(&[Stage::Open, Stage::Write])
-        };
-        if stores {
+        // A lane that feeds from what its node holds reads and seals, too.
+        let reads = moved.is_empty() && has(&[Stage::Read, Stage::Seal]);
+        if reads {
+            self.sources.insert(node);
+        }
+        if reads || moved.is_empty() && has(&[Stage::Open, Stage::Write]) {
             self.stores.entry(node).or_default().push(at);
         }
         if has(&[Stage::Fsync, Stage::Commit]) {
@@ -171,6 +196,28 @@ impl World {
                 }
             }
         }
+    }
+
+    /// The node whose being ready the head heard of last, when it was, and when that was heard.
+    pub fn last_ready(&self) -> Option<(usize, i64, i64)> {
+        let (&node, &heard) = self.ready.iter().max_by_key(|(_, heard)| **heard)?;
+        Some((node, *self.opened.get(&node)?, heard))
+    }
+
+    /// Whether a thread reads and seals, or opens and writes.
+    pub fn is_store(&self, thread: usize) -> bool {
+        let node = self.threads[thread].node;
+        self.stores.get(&node).is_some_and(|of| of.contains(&thread))
+    }
+
+    /// Whether the bytes come from this node.
+    pub fn is_source(&self, node: usize) -> bool {
+        self.sources.contains(&node)
+    }
+
+    /// What a thread's work at a stage is called in the ledger.
+    pub fn cause_of(&self, stage: Stage, node: usize) -> Cause {
+        Cause::of(stage, self.is_source(node))
     }
 
     /// How far two nodes' clocks may be apart from what is taken to be.

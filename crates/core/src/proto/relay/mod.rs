@@ -11,6 +11,7 @@ mod feed;
 mod links;
 mod receive;
 mod repair;
+mod waiting;
 
 use std::collections::{BTreeSet, VecDeque};
 

@@ -88,6 +88,20 @@ fn a_relay_without_a_processor_is_named_and_a_busy_machine_is_not() {
 }
 
 #[test]
+fn who_lacks_a_processor_more_than_all_on_a_busy_machine_is_named() {
+    let mut made = slow_wire();
+    made.traces.iter_mut().flatten().for_each(|trace| trace.origin.emulated = true);
+    // All writers wait longer than they work, so that nobody's work says who lacks more.
+    (2..4).for_each(|node| starve(&mut made, node, 4, 0.1));
+    starve(&mut made, 0, 1, 0.1);
+    starve(&mut made, 1, 2, 0.8);
+    starve(&mut made, 1, 4, 0.8);
+    let ledger = made.explain();
+    assert_eq!((ledger.rows[0].cause, ledger.rows[0].place), (Cause::Processor, Place::node(1)));
+    assert_eq!(ledger.faults.first().map(|row| row.cause), Some(Cause::Processor));
+}
+
+#[test]
 fn a_connection_that_idles_is_no_evidence_for_its_wire() {
     let mut made = slow_wire();
     let (begin, end) = made.span();

@@ -1,4 +1,5 @@
 mod answers;
 mod evidence;
+mod idle;
 mod model;
 mod sums;

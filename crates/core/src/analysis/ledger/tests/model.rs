@@ -41,6 +41,14 @@ pub(super) struct Model {
     pub control: i64,
     pub ahead: usize,
     pub buffers: usize,
+    /// What a writer notes as its waiting for a block that is there already.
+    pub hand_over: i64,
+    /// What the head's sender does nothing for, after a block.
+    pub pause: Cost,
+    /// From this block on another thread of the head reads and seals.
+    pub second_reader: usize,
+    /// Between the end of fsync and the file's final name, which takes 1 ms.
+    pub between: i64,
     /// What each node's clock is ahead of the head's.
     pub clocks: Vec<i64>,
     pub limit: Option<f64>,
@@ -60,6 +68,10 @@ impl Model {
             control: MS / 5,
             ahead: 8,
             buffers: 24,
+            hand_over: 0,
+            pause: every(0),
+            second_reader: usize::MAX,
+            between: 0,
             clocks: vec![0; nodes],
             limit: Some(BLOCK as f64 / 0.008),
         }
@@ -104,6 +116,30 @@ impl Made {
     pub fn span(&self) -> (i64, i64) {
         let wall: u64 = self.phases.iter().map(|(_, ns)| ns).sum();
         (START, START + i64::try_from(wall).unwrap())
+    }
+}
+
+/// A span of one of the model's threads: 1 reads, 2 is the lane, 3 finishes, 4 writes. It is of a whole
+/// block, if it is of any.
+pub(super) fn span_of(
+    stage: Stage,
+    peer: u16,
+    thread: u16,
+    (begin_ns, end_ns): (u64, u64),
+) -> Span {
+    let moves = matches!(stage, Stage::Send | Stage::Relay | Stage::Receive);
+    Span {
+        stage,
+        lane: if thread == 2 { 0 } else { NONE },
+        peer,
+        thread,
+        begin_ns,
+        end_ns,
+        busy_ns: end_ns - begin_ns,
+        bytes: if moves { BLOCK } else { 0 },
+        block: NO_BLOCK,
+        count: 1,
+        operation: 0,
     }
 }
 
@@ -163,8 +199,12 @@ impl<'a> Maker<'a> {
         for node in 1..self.traces.len() {
             let written = &self.written[node - 1];
             let asked = written[written.len() - 1].max(sent) + self.model.control;
-            let done = asked + self.model.fsync[node - 1];
+            let mut done = asked + self.model.fsync[node - 1];
             self.note(node, Stage::Fsync, NONE, 3, (asked, done), None);
+            if self.model.between > 0 {
+                done += self.model.between + MS;
+                self.note(node, Stage::Commit, NONE, 3, (done - MS, done), None);
+            }
             committed = committed.max(done + self.model.control);
         }
         self.probe(committed);
@@ -195,13 +235,15 @@ impl<'a> Maker<'a> {
         let before = self.sealed.last().copied().unwrap_or(ready);
         let room = block.checked_sub(self.model.ahead).map_or(ready, |old| self.sent[old]);
         let begin = before.max(room);
-        self.note(0, Stage::WaitBuffer, NONE, 1, (before, begin), None);
+        let reader = if block < self.model.second_reader { 1 } else { 5 };
+        self.note(0, Stage::WaitBuffer, NONE, reader, (before, begin), None);
         let read = begin + (self.model.read)(block);
         let sealed = read + (self.model.seal)(block);
-        self.note(0, Stage::Read, NONE, 1, (begin, read), Some(block));
-        self.note(0, Stage::Seal, NONE, 1, (read, sealed), Some(block));
+        self.note(0, Stage::Read, NONE, reader, (begin, read), Some(block));
+        self.note(0, Stage::Seal, NONE, reader, (read, sealed), Some(block));
         self.sealed.push(sealed);
-        let idle = self.sent.last().copied().unwrap_or(ready);
+        let pause = block.checked_sub(1).map_or(0, |last| (self.model.pause)(last));
+        let idle = self.sent.last().map_or(ready, |sent| sent + pause);
         let have = idle.max(sealed);
         self.note(0, Stage::WaitUpstream, NONE, 2, (idle, have), Some(block));
         let (given, came) = self.give(0, Stage::Send, have, block);
@@ -242,7 +284,9 @@ impl<'a> Maker<'a> {
                 came = out;
             }
             let last = self.written[at].last().copied().unwrap_or(received);
-            let begin = last.max(received);
+            let there = last.max(received);
+            let begin = there + self.model.hand_over;
+            self.note(node, Stage::WaitUpstream, NONE, 4, (there, begin), Some(block));
             let opened = begin + (self.model.open)(block);
             let written = opened + (self.model.writes[at])(block);
             self.note(node, Stage::Open, NONE, 4, (begin, opened), Some(block));
@@ -261,24 +305,11 @@ impl<'a> Maker<'a> {
         block: Option<usize>,
     ) {
         let (begin_ns, end_ns) = (self.shown(node, span.0), self.shown(node, span.1));
-        if begin_ns >= end_ns {
-            return;
+        if begin_ns < end_ns {
+            let mut span = span_of(stage, peer, thread, (begin_ns, end_ns));
+            span.block = block.map_or(NO_BLOCK, |block| u32::try_from(block).unwrap());
+            self.traces[node].records.push(Record::Span(span));
         }
-        let lane = if thread == 2 { 0 } else { NONE };
-        let moves = matches!(stage, Stage::Send | Stage::Relay | Stage::Receive);
-        self.traces[node].records.push(Record::Span(Span {
-            stage,
-            lane,
-            peer,
-            thread,
-            begin_ns,
-            end_ns,
-            busy_ns: end_ns - begin_ns,
-            bytes: if moves { BLOCK } else { 0 },
-            block: block.map_or(NO_BLOCK, |block| u32::try_from(block).unwrap()),
-            count: 1,
-            operation: 0,
-        }));
     }
 
     /// What a node's clock shows at a moment of the head's.
