@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use garland_core::plan::{LaneBlocks, Stripe};
+use garland_core::plan::{LaneBlocks, Layout, Stripe};
 use garland_core::proto::{TAG_LEN, content_digest};
 use garland_core::trace::Stage;
 use garland_sys::clock;
@@ -37,6 +37,28 @@ const WORKERS: usize = 2;
 
 /// Threads that a lane may have where its disk is what is waited for: so many reads are under way.
 const WORKERS_MAX: usize = 4;
+
+/// Where the bytes of a copy come from.
+pub trait Content: Send + Sync {
+    /// Reads block `index` of `layout` into `bytes`, which are as long. The same block is read
+    /// again when somebody lacks it, and is the same then.
+    ///
+    /// # Errors
+    /// When it can't be read, or isn't what it was.
+    fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError>;
+
+    /// Bytes that there are.
+    fn length(&self) -> u64;
+
+    /// What it is, for messages.
+    fn name(&self) -> String;
+
+    /// Whether it is still what it was when it was opened.
+    fn is_unchanged(&self) -> bool;
+
+    /// The number of the device that it is on, if it is on one.
+    fn device(&self) -> Option<u64>;
+}
 
 /// Why a source can't be copied.
 #[derive(Debug, Error)]
@@ -153,18 +175,6 @@ impl Source {
         Self { stripe, ..self }
     }
 
-    /// Its path, for messages.
-    #[must_use]
-    pub fn name(&self) -> String {
-        self.path.display().to_string()
-    }
-
-    /// Bytes of the source.
-    #[must_use]
-    pub fn length(&self) -> u64 {
-        self.length
-    }
-
     /// Its permission bits.
     ///
     /// # Errors
@@ -179,21 +189,27 @@ impl Source {
         let (seconds, nanos) = self.identity.modified;
         (seconds, u32::try_from(nanos).unwrap_or(0))
     }
+}
 
-    /// Whether it is still what it was when it was opened.
-    #[must_use]
-    pub fn is_unchanged(&self) -> bool {
+impl Content for Source {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn is_unchanged(&self) -> bool {
         Identity::of(&self.file).is_ok_and(|now| now == self.identity)
     }
 
-    /// The number of the device that it is on.
-    #[must_use]
-    pub fn device(&self) -> Option<u64> {
+    fn device(&self) -> Option<u64> {
         self.file.metadata().ok().map(|stat| stat.dev())
     }
 
-    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
-        let length = bytes.len();
+    fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
+        let (length, offset) = (bytes.len(), layout.offset(index));
         let offset = self.stripe.map_or(offset, |stripe| stripe.offset(offset));
         let mut read = || self.file.read_exact_at(bytes, offset);
         let paced = || match &self.disk {
@@ -230,7 +246,7 @@ pub struct SourceFeeder(Arc<Shared>);
 
 struct Shared {
     member: Arc<Member>,
-    source: Arc<Source>,
+    source: Arc<dyn Content>,
     lane: u16,
     blocks: LaneBlocks,
     state: Mutex<Ahead>,
@@ -258,7 +274,12 @@ struct Ahead {
 impl SourceFeeder {
     /// Begins to make the blocks of `lane` ready.
     #[must_use]
-    pub fn start(member: Arc<Member>, source: Arc<Source>, lane: u16, blocks: LaneBlocks) -> Self {
+    pub fn start(
+        member: Arc<Member>,
+        source: Arc<dyn Content>,
+        lane: u16,
+        blocks: LaneBlocks,
+    ) -> Self {
         let lanes = member.lane_count.max(1);
         let room = AHEAD.min(AHEAD_OF_ALL / lanes as u64);
         let fitting = (room / u64::from(member.layout.block_size)).max(3);
@@ -417,7 +438,7 @@ impl Shared {
         let layout = self.member.layout;
         let length = layout.block_length(index) as usize;
         let (at, began) = (At::block(self.lane, index), recorder.now());
-        self.source.read(layout.offset(index), &mut buffer[..length])?;
+        self.source.read(layout, index, &mut buffer[..length])?;
         self.member.faults.after_reading(length);
         let began = recorder.took(Stage::Read, at, began, length);
         let content = content_digest(&buffer[..length]);

@@ -15,6 +15,7 @@ mod ends;
 mod exec;
 mod explain;
 mod gather;
+mod given;
 mod injections;
 mod lab;
 mod lab_result;
@@ -26,6 +27,7 @@ mod shell;
 mod standing_result;
 mod status;
 mod trace;
+mod tree_result;
 mod up;
 mod wires;
 
