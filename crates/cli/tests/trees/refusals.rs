@@ -89,7 +89,7 @@ fn what_may_not_be_read_is_named_and_the_rest_arrives() {
     }
     write(&scratch, "t/closed/inside", b"");
     for path in ["t/200", "t/closed"] {
-        let none = Permissions::from_mode(0);
+        let none = Permissions::from_mode(0o000);
         fs::set_permissions(scratch.path(path), none).expect("it may have it");
     }
     let garland = garland(&scratch);

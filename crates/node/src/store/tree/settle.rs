@@ -247,10 +247,11 @@ impl Settler {
     /// Remembers the file system that `folder` is on.
     fn remember(&mut self, folder: &OwnedFd) {
         let Ok(stat) = fstat(folder) else { return };
-        if self.devices.len() < DEVICES && !self.devices.contains_key(&stat.st_dev) {
-            if let Ok(folder) = folder.try_clone() {
-                self.devices.insert(stat.st_dev, folder);
-            }
+        if self.devices.len() < DEVICES
+            && !self.devices.contains_key(&stat.st_dev)
+            && let Ok(folder) = folder.try_clone()
+        {
+            self.devices.insert(stat.st_dev, folder);
         }
     }
 
