@@ -6,6 +6,7 @@ mod head;
 pub mod ping;
 mod runner;
 mod stream;
+mod together;
 
 pub use greeting::greet_guest;
 pub use guest::Invitation;

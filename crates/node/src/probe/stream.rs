@@ -12,6 +12,7 @@ use garland_sys::{clock, random, tcp};
 
 use super::SILENCE;
 use super::runner::Place;
+use super::together::Together;
 use crate::store::reason;
 
 /// What a receiver says when it has counted enough.
@@ -36,13 +37,18 @@ pub fn take_part(
     dials: bool,
     streams: &[TcpStream],
 ) -> Result<(), String> {
+    let sends = |number: u16| (number < task.forward) == dials;
+    let received = (0..).zip(streams).filter(|(number, _)| !sends(*number)).count();
+    let together = Together::new(received);
     let one = |(number, stream): (u16, &TcpStream)| {
-        let sends = (number < task.forward) == dials;
-        if sends {
+        if sends(number) {
             send(place, task, stream).map(|info| Finding::StreamWent(went(number, &info)))
         } else {
-            receive(place, task, stream)
-                .map(|count| Finding::StreamCame(StreamCame { number, ..count }))
+            let received = receive(place, task, &together, stream);
+            if received.is_err() {
+                together.break_off();
+            }
+            received.map(|count| Finding::StreamCame(StreamCame { number, ..count }))
         }
     };
     let results: Vec<io::Result<Finding>> = std::thread::scope(|scope| {
@@ -137,12 +143,18 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Receives until the rate is known, and measures it. The number of its connection isn't its
-/// business.
-fn receive(place: &Place, task: &StreamTask, mut stream: &TcpStream) -> io::Result<StreamCame> {
+/// Receives until the rate of all streams is known, and measures this one's. The number of its
+/// connection isn't its business.
+fn receive(
+    place: &Place,
+    task: &StreamTask,
+    together: &Together,
+    mut stream: &TcpStream,
+) -> io::Result<StreamCame> {
     let mut buffer = vec![0; READ];
     let mut bytes = 0;
     let mut counter = None;
+    let mut count = None;
     loop {
         let read = match stream.read(&mut buffer) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -151,14 +163,32 @@ fn receive(place: &Place, task: &StreamTask, mut stream: &TcpStream) -> io::Resu
             Err(error) => return Err(error),
         };
         let now = clock::now_ns();
+        if bytes == 0 {
+            together.begin(now);
+        }
         bytes += read as u64;
-        let counter = counter.get_or_insert_with(|| Counter::new(task, now));
-        if let Some(count) = counter.note(now, bytes) {
+        if counter.is_none() {
+            counter = together.began().map(|began| Counter::new(task, began));
+        }
+        if count.is_none() {
+            let due = counter.as_mut().filter(|counter| counter.is_due(now));
+            // What has come in and wasn't read yet has come in, too.
+            count = match due {
+                Some(counter) => counter.note(now, bytes + tcp::unread(stream)?),
+                None => None,
+            };
+            if count.is_some() {
+                together.count();
+            }
+        }
+        if let Some(count) = &count
+            && (together.is_counted() || together.is_broken())
+        {
             // A sender that is gone by now has said all that it had to.
             let _ = stream.write_all(&[ENOUGH]);
-            return Ok(count);
+            return Ok(*count);
         }
-        if place.is_over() {
+        if place.is_over() || together.is_broken() {
             return Err(io::ErrorKind::TimedOut.into());
         }
     }
@@ -184,21 +214,22 @@ impl Counter {
         }
     }
 
+    /// Whether it wants to know how many bytes have come in.
+    fn is_due(&self, now: u64) -> bool {
+        let enough = |&(began, _): &(u64, u64)| now - began >= self.most_ns;
+        match self.ticks.last() {
+            None => now >= self.from_ns,
+            Some(&(last, _)) => now - last >= TICK_NS || self.ticks.first().is_some_and(enough),
+        }
+    }
+
     /// So many bytes have come in by now; the count, if that is enough.
     fn note(&mut self, now: u64, bytes: u64) -> Option<StreamCame> {
-        if now < self.from_ns {
-            return None;
-        }
         let Some(&(began, before)) = self.ticks.first() else {
             self.ticks.push((now, bytes));
             return None;
         };
         let elapsed_ns = now - began;
-        if self.ticks.last().is_none_or(|&(last, _)| now - last < TICK_NS)
-            && elapsed_ns < self.most_ns
-        {
-            return None;
-        }
         self.ticks.push((now, bytes));
         let steady = self.is_steady();
         let enough = elapsed_ns >= self.most_ns || (elapsed_ns >= self.least_ns && steady);
@@ -238,7 +269,10 @@ mod tests {
         let mut bytes = 0;
         for ms in 0.. {
             bytes += rate(ms);
-            if let Some(count) = counter.note(ms * 1_000_000, bytes) {
+            let now = ms * 1_000_000;
+            if counter.is_due(now)
+                && let Some(count) = counter.note(now, bytes)
+            {
                 return count;
             }
         }
