@@ -126,14 +126,15 @@ fn help_of_cp() {
           --stripe[=<UNIT>]      One file over all nodes instead of one on each: in units of so many
                                  bytes, which go round the nodes (or come from them), each node's in
                                  PATH.stripe-KofN [default unit: 1MiB]
-      -r, --recursive            Copy folders with all that is in them, into the folder PATH; of a source
-                                 that ends in / only what is in it
+      -r, --recursive            Copy folders with all that is in them, into the folder PATH; of a
+                                 source that ends in / only what is in it
           --exclude <PATTERN>    Leave out what a pattern means, as rsync's do: *.o anywhere, /build at
                                  the top only, cache/ folders only; `*` and `?` stop at a slash, `**`
                                  doesn't. More than once for more
           --xattrs               Keep extended attributes, too, and with them access control lists and
                                  capabilities
-      -p, --preserve             Keep the file's mode and modification time; a tree's are kept without it
+      -p, --preserve             Keep the file's mode and modification time; a tree's are kept without
+                                 it
           --no-fsync             Don't wait until the file is on stable storage
           --clear                Don't seal blocks, only checksum them: for trusted networks
           --dry-run              Print the plan and stop
@@ -190,7 +191,7 @@ fn nothing_to_do_is_wrong_usage() {
     ");
     insta::assert_snapshot!(shown(&garland(&scratch).run(&["cp", "x"])), @r"
     error: the following required arguments were not provided:
-      <DESTINATION>
+      <SOURCE>...
 
     Usage: garland cp <SOURCE>... <DESTINATION>
 

@@ -4,8 +4,8 @@
 use garland_core::tree::{Parser, Pattern, Step};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: (&[u8], u8)| {
-    let (stream, piece) = input;
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&piece, stream)) = bytes.split_first() else { return };
     let mut parser = Parser::default();
     'stream: for mut bytes in stream.chunks(usize::from(piece) + 1) {
         loop {

@@ -9,6 +9,7 @@ mod left_out;
 mod place;
 mod scan;
 mod source;
+mod walk;
 
 pub use left_out::LeftOut;
 pub use scan::{ScanError, ScanOptions, Tally};
