@@ -172,14 +172,6 @@ pub fn try_receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<Option<u
     }
 }
 
-/// How many bytes have come in that nobody has read yet.
-///
-/// # Errors
-/// When the kernel refuses.
-pub fn unread(stream: &TcpStream) -> io::Result<u64> {
-    Ok(rustix::io::ioctl_fionread(stream)?)
-}
-
 /// Sends what the socket takes of `bytes` without waiting: `None` when it takes nothing.
 ///
 /// # Errors

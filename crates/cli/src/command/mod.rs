@@ -26,6 +26,7 @@ mod scenario;
 mod shell;
 mod standing_result;
 mod status;
+mod tcp_account;
 mod trace;
 mod tree_result;
 mod up;
