@@ -57,7 +57,7 @@ fn help() {
     Usage: garland [OPTIONS] <COMMAND>
 
     Commands:
-      cp           Copy a file to every node: garland cp FILE 'n[01-20]:/path'
+      cp           Copy files and folders to every node: garland cp FILE 'n[01-20]:/path'
       exec         Run a command on every node; equal output is folded: garland exec 'n[01-20]' --
                    uptime
       wires        Measure all wires: every pair of nodes, and name what is at fault: garland wires
@@ -111,13 +111,13 @@ fn help() {
 fn help_of_cp() {
     let scratch = Scratch::new("help-cp");
     insta::assert_snapshot!(shown(&garland(&scratch).run(&["cp", "-h"])), @r"
-    Copy a file to every node: garland cp FILE 'n[01-20]:/path'
+    Copy files and folders to every node: garland cp FILE 'n[01-20]:/path'
 
-    Usage: garland cp [OPTIONS] <SOURCE> <DESTINATION>
+    Usage: garland cp [OPTIONS] <SOURCE>... <DESTINATION>
 
     Arguments:
-      <SOURCE>       The file to copy: a path of this machine, or NODES:PATH, which is gathered from all
-                     of them
+      <SOURCE>...    What to copy: a path of this machine, or NODES:PATH, which is gathered from all of
+                     them. With -r files and folders of this machine, as many as you like
       <DESTINATION>  Where to: NODES:PATH, or a path of this machine where the source is on nodes. A
                      path that ends in / is a folder, and is made if it isn't there; /dev/null checks
                      and drops the bytes; - is the command's standard output
@@ -126,7 +126,15 @@ fn help_of_cp() {
           --stripe[=<UNIT>]      One file over all nodes instead of one on each: in units of so many
                                  bytes, which go round the nodes (or come from them), each node's in
                                  PATH.stripe-KofN [default unit: 1MiB]
-      -p, --preserve             Keep the file's mode and modification time
+      -r, --recursive            Copy folders with all that is in them, into the folder PATH; of a
+                                 source that ends in / only what is in it
+          --exclude <PATTERN>    Leave out what a pattern means, as rsync's do: *.o anywhere, /build at
+                                 the top only, cache/ folders only; `*` and `?` stop at a slash, `**`
+                                 doesn't. More than once for more
+          --xattrs               Keep extended attributes, too, and with them access control lists and
+                                 capabilities
+      -p, --preserve             Keep the file's mode and modification time; a tree's are kept without
+                                 it
           --no-fsync             Don't wait until the file is on stable storage
           --clear                Don't seal blocks, only checksum them: for trusted networks
           --dry-run              Print the plan and stop
@@ -183,9 +191,9 @@ fn nothing_to_do_is_wrong_usage() {
     ");
     insta::assert_snapshot!(shown(&garland(&scratch).run(&["cp", "x"])), @r"
     error: the following required arguments were not provided:
-      <DESTINATION>
+      <SOURCE>...
 
-    Usage: garland cp <SOURCE> <DESTINATION>
+    Usage: garland cp <SOURCE>... <DESTINATION>
 
     For more information, try '--help'.
     [exit 2]

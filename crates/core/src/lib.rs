@@ -1,7 +1,7 @@
 //! Garland's pure heart: what exists (`cluster`), what will happen (`plan`), the machines that make
-//! it happen (`proto`), what happened (`trace`) and what measurements say (`analysis`). Nothing here opens a file, a socket
-//! or a thread, reads a clock or the environment: time and bytes come in as arguments, orders go out
-//! as values.
+//! it happen (`proto`), what happened (`trace`) and what measurements say (`analysis`), and how a tree
+//! of files is one stream (`tree`). Nothing here opens a file, a socket or a thread, reads a clock or
+//! the environment: time and bytes come in as arguments, orders go out as values.
 
 #![forbid(unsafe_code)]
 
@@ -10,4 +10,5 @@ pub mod cluster;
 pub mod plan;
 pub mod proto;
 pub mod trace;
+pub mod tree;
 pub mod units;

@@ -11,7 +11,7 @@ use crate::conduit::Path;
 use crate::feed::{Feeder, StoreFeeder};
 use crate::lane::{Lane, LaneParts};
 use crate::member::{LaneHandle, Member};
-use crate::source::{Source, SourceFeeder};
+use crate::source::{Content, SourceFeeder};
 use crate::writer;
 
 /// Starts the lanes that this node is `on`, of `all` lanes of the copy. A node with a `source` feeds
@@ -23,7 +23,7 @@ pub fn start(
     member: &Arc<Member>,
     all: &[LaneBlocks],
     on: impl Fn(u16) -> bool,
-    source: Option<&Arc<Source>>,
+    source: Option<&Arc<dyn Content>>,
     path: Path,
 ) -> io::Result<Vec<JoinHandle<()>>> {
     let (arrived, arrivals) = channel();

@@ -5,6 +5,7 @@
 //! a node.
 
 mod agent;
+mod attributes;
 mod awake;
 mod balance;
 mod budget;
@@ -43,6 +44,7 @@ mod stall;
 mod store;
 mod survey;
 mod switchboard;
+mod tree;
 mod usage;
 mod writer;
 mod writing;
@@ -60,6 +62,7 @@ pub use look::{Seen, look};
 pub use outcome::{Moments, NodeOutcome, Outcome};
 pub use pace::Pace;
 pub use probe::{Pair, PairEnd, Party, bring_helper};
-pub use source::{Source, SourceError};
+pub use source::{Content, Source, SourceError};
 pub use store::reason;
 pub use survey::Survey;
+pub use tree::{LeftOut, ScanError, ScanOptions, Tally, TreeSource};

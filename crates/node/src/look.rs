@@ -17,7 +17,7 @@ use rustix::fs::Dir;
 use crate::agent::Agent;
 use crate::head;
 use crate::session::Session;
-use crate::source::Source;
+use crate::source::{Content, Source};
 use crate::store::{MANIFEST, reason};
 use crate::switchboard::{Call, Switchboard};
 

@@ -18,7 +18,7 @@ use crate::lanes;
 use crate::member::{Mail, Member, Membership, Notice};
 use crate::recorder::{At, Budget, Collector};
 use crate::session::Session;
-use crate::source::Source;
+use crate::source::{Content, Source};
 use crate::stall::Faults;
 use crate::store::{self, NoStore, Store};
 
@@ -40,7 +40,7 @@ impl From<String> for Refusal {
 pub struct Part {
     member: Arc<Member>,
     /// What it gives, if it gives.
-    source: Option<Arc<Source>>,
+    source: Option<Arc<dyn Content>>,
     threads: Vec<JoinHandle<()>>,
     finishing: Mutex<Option<JoinHandle<()>>>,
     /// Given back when the part is over.
@@ -202,7 +202,7 @@ impl Part {
 }
 
 /// Where the part's bytes go, and the file that they come from, if they do.
-type Opened = (Box<dyn Store>, Option<Arc<Source>>);
+type Opened = (Box<dyn Store>, Option<Arc<dyn Content>>);
 
 fn open(agent: &Agent, begin: &Begin, tag: &str) -> Result<Opened, String> {
     match &begin.end {

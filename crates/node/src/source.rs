@@ -1,6 +1,7 @@
 //! A copy's source: a file, what it was when it was opened, and its bytes.
 
 mod ahead;
+mod content;
 
 use std::fs::File;
 use std::io;
@@ -8,11 +9,12 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use garland_core::plan::Stripe;
+use garland_core::plan::{Layout, Stripe};
 use garland_sys::confine::Root;
 use thiserror::Error;
 
 pub use self::ahead::{AHEAD, SourceFeeder};
+pub use self::content::Content;
 use crate::feed::FeedError;
 use crate::pace::Pace;
 use crate::store::reason;
@@ -133,18 +135,6 @@ impl Source {
         Self { stripe, ..self }
     }
 
-    /// Its path, for messages.
-    #[must_use]
-    pub fn name(&self) -> String {
-        self.path.display().to_string()
-    }
-
-    /// Bytes of the source.
-    #[must_use]
-    pub fn length(&self) -> u64 {
-        self.length
-    }
-
     /// Its permission bits.
     ///
     /// # Errors
@@ -159,21 +149,27 @@ impl Source {
         let (seconds, nanos) = self.identity.modified;
         (seconds, u32::try_from(nanos).unwrap_or(0))
     }
+}
 
-    /// Whether it is still what it was when it was opened.
-    #[must_use]
-    pub fn is_unchanged(&self) -> bool {
+impl Content for Source {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn is_unchanged(&self) -> bool {
         Identity::of(&self.file).is_ok_and(|now| now == self.identity)
     }
 
-    /// The number of the device that it is on.
-    #[must_use]
-    pub fn device(&self) -> Option<u64> {
+    fn device(&self) -> Option<u64> {
         self.file.metadata().ok().map(|stat| stat.dev())
     }
 
-    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
-        let length = bytes.len();
+    fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
+        let (length, offset) = (bytes.len(), layout.offset(index));
         let offset = self.stripe.map_or(offset, |stripe| stripe.offset(offset));
         let mut read = || self.file.read_exact_at(bytes, offset);
         let paced = || match &self.disk {

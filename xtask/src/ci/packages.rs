@@ -23,6 +23,7 @@ pub(crate) const TESTS: &[Need] = &[
     ("munge", "munged"),
     ("procps", "sysctl"),
     ("rsync", "rsync"),
+    ("attr", "getfattr"),
     ("iperf3", "iperf3"),
     ("ifupdown", "ifup"),
     ("netplan.io", "netplan"),

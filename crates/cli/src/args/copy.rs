@@ -18,8 +18,10 @@ const BUFFERS_MAX: i64 = proto::BUFFERS_MAX as i64;
 /// `garland cp`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Cp {
-    /// The file to copy: a path of this machine, or NODES:PATH, which is gathered from all of them.
-    pub source: PathBuf,
+    /// What to copy: a path of this machine, or NODES:PATH, which is gathered from all of them. With
+    /// -r files and folders of this machine, as many as you like.
+    #[arg(required = true, value_name = "SOURCE")]
+    pub sources: Vec<PathBuf>,
     /// Where to: NODES:PATH, or a path of this machine where the source is on nodes. A path that ends in / is a folder,
     /// and is made if it isn't there; /dev/null checks and drops the bytes; - is the command's
     /// standard output.
@@ -41,7 +43,23 @@ pub struct Cp {
         conflicts_with = "min_ok"
     )]
     pub stripe: Option<String>,
-    /// Keep the file's mode and modification time.
+    /// Copy folders with all that is in them, into the folder PATH; of a source that ends in / only
+    /// what is in it.
+    ///
+    /// Links stay links, and lead where they led. Modes and times are kept, and owners where the
+    /// agent is root. Files appear one by one, each whole or not at all; none is ever replaced by a
+    /// folder, nor a folder by a file. Sockets, pipes and devices are skipped. What can't be read, or
+    /// changes meanwhile, is named, and the exit code is 1.
+    #[arg(short, long, conflicts_with = "stripe")]
+    pub recursive: bool,
+    /// Leave out what a pattern means, as rsync's do: *.o anywhere, /build at the top only, cache/ folders
+    /// only; `*` and `?` stop at a slash, `**` doesn't. More than once for more.
+    #[arg(long, value_name = "PATTERN", requires = "recursive")]
+    pub exclude: Vec<OsString>,
+    /// Keep extended attributes, too, and with them access control lists and capabilities.
+    #[arg(long, requires = "recursive")]
+    pub xattrs: bool,
+    /// Keep the file's mode and modification time; a tree's are kept without it.
     #[arg(short = 'p', long)]
     pub preserve: bool,
     /// Don't wait until the file is on stable storage.

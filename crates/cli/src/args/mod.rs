@@ -70,7 +70,7 @@ Exit codes:
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Copy a file to every node: garland cp FILE 'n[01-20]:/path'
+    /// Copy files and folders to every node: garland cp FILE 'n[01-20]:/path'
     Cp(Cp),
     /// Run a command on every node; equal output is folded: garland exec 'n[01-20]' -- uptime
     Exec(Exec),

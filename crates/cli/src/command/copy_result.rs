@@ -9,6 +9,7 @@ use garland_core::units::{Nanos, Rate, bytes};
 use garland_node::{Moments, Outcome};
 use serde::Serialize;
 
+use super::tree_result::TreeResult;
 use crate::failure::Exit;
 use crate::limit::Limit;
 use crate::result::{Head, Phases};
@@ -31,6 +32,8 @@ pub struct CopyResult {
     nodes: Vec<NodeResult>,
     stages: Vec<StageResult>,
     faults: Vec<FaultResult>,
+    /// What was copied, if it wasn't one file.
+    tree: Option<TreeResult>,
     interrupted: bool,
 }
 
@@ -123,6 +126,7 @@ impl CopyResult {
             nodes: copies.iter().flat_map(Copied::nodes).collect(),
             stages: copies.iter().flat_map(Copied::stages).collect(),
             faults: copies.iter().flat_map(Copied::faults).collect(),
+            tree: None,
             interrupted: copies.iter().any(|copied| copied.outcome.interrupted),
             head,
         }
@@ -143,12 +147,20 @@ impl CopyResult {
         self
     }
 
-    /// The command's exit code: `min_ok` nodes suffice, all without it.
+    /// With what there is to say of a tree.
+    pub fn with_tree(mut self, tree: Option<TreeResult>) -> Self {
+        self.tree = tree;
+        self
+    }
+
+    /// The command's exit code: `min_ok` nodes suffice, all without it; of a tree all must have
+    /// been copied that should be.
     pub fn exit(&self, min_ok: Option<usize>) -> Exit {
         let ok = self.nodes.iter().filter(|node| node.verdict == "ok").count();
+        let whole = self.tree.as_ref().is_none_or(TreeResult::is_whole);
         if self.interrupted {
             Exit::Interrupted
-        } else if ok >= min_ok.unwrap_or(self.nodes.len()) {
+        } else if ok >= min_ok.unwrap_or(self.nodes.len()) && whole {
             Exit::Done
         } else if ok == 0 {
             Exit::Nothing
@@ -252,6 +264,7 @@ impl fmt::Display for CopyResult {
             phases.map(|phase| format!("{} {}", phase.name, Nanos(phase.ns))).collect();
         writeln!(f, "time    {}", phases.join(" · "))?;
         self.write_verdicts(f)?;
+        self.tree.iter().try_for_each(|tree| write!(f, "{tree}"))?;
         for fault in &self.faults {
             let FaultResult { block, from, to } = fault;
             let what = match block {

@@ -1,19 +1,20 @@
 //! `garland cp` to nodes: plan, muster, copy, tell.
 
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use garland_core::cluster::target::{self, Target};
 use garland_core::cluster::{Node, nodelist};
-use garland_core::plan::{Layout, Manifest, Order, Plan, StripeServer, Stripes, chain_order};
-use garland_core::proto::{Cut, Destination, Policy};
+use garland_core::plan::{Layout, Order, Plan, Stripes, chain_order};
+use garland_core::proto::{Cut, Policy};
 use garland_core::units::bytes;
 use garland_lab::Lab;
-use garland_node::{CopyJob, Ends, Pipeline, Source, Tracing, run_copy};
-use garland_sys::{clock, mptcp::Transport, random, signal::Interrupts, tcp};
+use garland_node::{CopyJob, Ends, Pipeline, Tracing, run_copy};
+use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
 
 use super::copy_result::{Copied, CopyResult, Way};
+use super::given::Given;
 use super::injections::Injections;
+use super::tree_result::TreeResult;
 use super::{cp_in, ends};
 use crate::args::{Args, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
@@ -27,23 +28,23 @@ use crate::run::Run;
 use crate::ui::output;
 use crate::ui::progress::Bars;
 
-/// Copies a file to every node, or from them.
+/// Copies files to every node, or from them.
 pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
-    match target::parse(cp.source.as_os_str()) {
-        Ok(Target::Nodes { nodes, path }) if !cp.source.exists() => {
-            cp_in::run(args, cp, &nodes, &path)
-        }
-        _ => copy_out(args, cp),
+    if let [source] = cp.sources.as_slice()
+        && !source.exists()
+        && let Ok(Target::Nodes { nodes, path }) = target::parse(source.as_os_str())
+    {
+        return cp_in::run(args, cp, &nodes, &path);
     }
+    copy_out(args, cp)
 }
 
-/// Copies a file to every node.
+/// Copies a file or a tree to every node.
 fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
     let (nodes, path) = ends::destination(&inventory, &cp.destination)?;
-    let source = ends::source(&cp.source)?;
     let places = Places::open()?;
     // A plan can be had without the lab.
     let found = match lab::find(&nodes, &places, &cp.launch.lab) {
@@ -51,16 +52,17 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         found => found?,
     };
     let disk = found.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
-    let source = Arc::new(source.on_disk_of(disk));
+    let given = Given::open(cp, &interrupts, disk)?;
+    let source = given.content();
     let lanes = found.as_ref().map(Lab::lanes);
-    let (plan, stripes, nodes) = make_plan(&inventory, cp, &source, nodes, lanes)?;
+    let (plan, stripes, nodes) = make_plan(&inventory, cp, source.length(), nodes, lanes)?;
     let injections = Injections::parse(&cp.inject, &plan)?;
     if let Some(file) = &cp.save_plan {
         let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
         std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))?;
     }
     if cp.dry_run {
-        return tell_plan(args, &plan);
+        return tell_plan(args, &plan, given.tree().as_ref());
     }
     let lab = cp.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "cp")?;
@@ -75,14 +77,10 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let transport = Transport::mptcp_if(cp.launch.speaks_mptcp(lab.as_ref(), plan.lanes.len()));
     let limit = limit::known(lab.as_ref(), cp.launch.sender(), &plan, transport, &fleet.agents);
     let congestion = congestion(cp);
-    let manifest = stripes.map(|stripes| manifest(cp, &source, &plan, stripes)).transpose()?;
+    let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
     let job = CopyJob {
         plan: &plan,
-        ends: Ends::Out {
-            source: Arc::clone(&source),
-            destination: sink(cp, &source, &path)?,
-            manifest,
-        },
+        ends: Ends::Out { source, destination: given.destination(cp, &path)?, manifest },
         stripes,
         pipeline: pipeline(cp)?,
         sealed: !cp.clear,
@@ -103,7 +101,8 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let names: Vec<&str> = congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())
-        .with_limit(limit);
+        .with_limit(limit)
+        .with_tree(given.tree());
     run.keep("result.json", &result)?;
     tell(args, &path, &result)?;
     Ok(result.exit(cp.min_ok))
@@ -132,27 +131,6 @@ fn pipeline(cp: &Cp) -> Result<Pipeline, Failure> {
     Ok(Pipeline { buffers: cp.buffers, cut: cp.op_size.as_ref().map(cut).transpose()? })
 }
 
-/// What is to lie beside every stripe, but for what isn't known yet: the digests.
-fn manifest(cp: &Cp, source: &Source, plan: &Plan, stripes: Stripes) -> Result<Manifest, Failure> {
-    let name = cp.source.file_name().and_then(|name| name.to_str());
-    let name = name.ok_or_else(|| {
-        Failure::usage("the source's name isn't valid UTF-8, and a manifest is text")
-            .hint("copy it under another name, by a link")
-    })?;
-    let server = |name: &str| StripeServer { name: name.to_owned(), digest: [0; 32] };
-    Ok(Manifest {
-        set: random::bytes(),
-        written: i64::try_from(clock::wall_ns() / 1_000_000_000).unwrap_or(i64::MAX),
-        name: name.to_owned(),
-        mode: source.mode().or_nothing("asking for the source's mode")?,
-        modified: source.modified(),
-        stripes,
-        layout: plan.layout,
-        servers: plan.receivers().map(|(_, node)| server(&node.name)).collect(),
-        number: 0,
-    })
-}
-
 fn tell(args: &Args, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
     if args.json {
         print_json(result)
@@ -165,12 +143,13 @@ fn tell(args: &Args, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
     }
 }
 
-/// Prints a plan instead of following it.
-fn tell_plan(args: &Args, plan: &Plan) -> Result<Exit, Failure> {
+/// Prints a plan, and what it is to bring of a tree, instead of following it.
+fn tell_plan(args: &Args, plan: &Plan, tree: Option<&TreeResult>) -> Result<Exit, Failure> {
     if args.json {
         print_json(plan)?;
     } else {
         output::print(plan)?;
+        tree.map_or(Ok(()), output::print)?;
     }
     Ok(Exit::Done)
 }
@@ -180,11 +159,10 @@ fn tell_plan(args: &Args, plan: &Plan) -> Result<Exit, Failure> {
 fn make_plan(
     inventory: &Inventory,
     cp: &Cp,
-    source: &Source,
+    length: u64,
     nodes: Vec<Node>,
     lanes: Option<usize>,
 ) -> Result<(Plan, Option<Stripes>, Vec<Node>), Failure> {
-    let length = source.length();
     let block = block_size(cp)?;
     let order = match cp.order.as_str() {
         "list" => Order::List,
@@ -224,22 +202,4 @@ pub fn block_size(cp: &Cp) -> Result<Option<u32>, Failure> {
         Ok(u32::try_from(size).unwrap_or(u32::MAX))
     };
     cp.block_size.as_ref().map(parse).transpose()
-}
-
-fn sink(cp: &Cp, source: &Source, path: &[u8]) -> Result<Destination, Failure> {
-    let name = cp.source.file_name().ok_or_else(|| Failure::usage("the source has no name"))?;
-    Ok(match path {
-        b"/dev/null" => Destination::Null,
-        b"-" if cp.stripe.is_some() => {
-            return Err(Failure::usage("stripes can't go to standard output"));
-        }
-        b"-" => Destination::Output,
-        path => Destination::File {
-            path: path.to_vec(),
-            name: name.as_bytes().to_vec(),
-            mode: source.mode().or_nothing("asking for the source's mode")?,
-            times: cp.preserve.then(|| source.modified()),
-            fsync: !cp.no_fsync,
-        },
-    })
 }

@@ -90,7 +90,7 @@ pub fn source(path: &Path) -> Result<Source, Failure> {
         let failure = Failure::nothing(&error);
         match error {
             SourceError::NotAFile { is: "a folder", .. } => {
-                failure.hint("folders come with `-r` in a later release; until then: tar")
+                failure.hint("folders are copied with -r")
             }
             SourceError::NotAFile { .. } => failure.hint("write its bytes to a file first"),
             SourceError::Io { .. } => failure,

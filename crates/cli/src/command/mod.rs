@@ -15,6 +15,7 @@ mod ends;
 mod exec;
 mod explain;
 mod gather;
+mod given;
 mod injections;
 mod lab;
 mod lab_result;
@@ -27,6 +28,7 @@ mod standing_result;
 mod status;
 mod tcp_account;
 mod trace;
+mod tree_result;
 mod up;
 mod wires;
 

@@ -30,7 +30,7 @@ fn a_folder_as_source() {
     let said = refused("folder", 3, &["folder", "local[1-2]:/x"]);
     insta::assert_snapshot!(said.err, @r"
     error: folder is a folder, and only plain files can be copied so far
-    hint: folders come with `-r` in a later release; until then: tar
+    hint: folders are copied with -r
     ");
 }
 

@@ -25,6 +25,14 @@ pub enum Destination {
         /// Whether it must be on stable storage before the node says that it is done.
         fsync: bool,
     },
+    /// A folder: the bytes are a tree's stream (`crate::tree`), whose files appear in it one by one,
+    /// each whole or not at all.
+    Tree {
+        /// The folder as the user wrote it, in the system's bytes; it is made if it isn't there.
+        path: Vec<u8>,
+        /// Whether all of it must be on stable storage before the node says that it is done.
+        fsync: bool,
+    },
     /// Nowhere: the bytes are checked and dropped, to measure the network alone.
     Null,
     /// The agent's standard output.

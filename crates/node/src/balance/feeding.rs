@@ -17,7 +17,7 @@ use crate::member::{Member, Membership, Notice};
 use crate::probe::stream::went;
 use crate::recorder::{Budget, Collector};
 use crate::session::Session;
-use crate::source::{AHEAD, Source};
+use crate::source::{AHEAD, Content, Source};
 use crate::stall::Faults;
 use crate::store;
 
@@ -49,10 +49,10 @@ impl Feeding {
         let share = agent.budget().take(memory).map_err(|busy| {
             format!("its agent's memory is taken by {} other copies", busy.copies)
         })?;
-        let source = Arc::new(source);
+        let source: Arc<dyn Content> = Arc::new(source);
         let (copy, teller, read) = (begin.copy, Arc::clone(session), Arc::clone(&source));
         let tell = move |notice| {
-            if let Some(event) = to_event(notice, &read) {
+            if let Some(event) = to_event(notice, &*read) {
                 teller.send(&FromAgent::Balance(BalanceEvent::Fed(copy, event)));
             }
         };
@@ -108,7 +108,7 @@ impl Feeding {
     }
 }
 
-fn to_event(notice: Notice, source: &Source) -> Option<FeedEvent> {
+fn to_event(notice: Notice, source: &dyn Content) -> Option<FeedEvent> {
     match notice {
         Notice::Read(root) if source.is_unchanged() => Some(FeedEvent::Read(root)),
         Notice::Read(_) => {

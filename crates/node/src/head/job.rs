@@ -8,7 +8,7 @@ use garland_core::proto::{Cut, Destination, Head, Injection, Origin, Policy};
 use garland_sys::mptcp::Transport;
 
 use crate::connection::Connection;
-use crate::source::Source;
+use crate::source::Content;
 
 /// A node's agent, ready to take orders.
 pub struct Agent {
@@ -56,7 +56,7 @@ pub enum Ends {
     /// From this machine to every node.
     Out {
         /// What is copied.
-        source: Arc<Source>,
+        source: Arc<dyn Content>,
         /// Where it goes on every node.
         destination: Destination,
         /// What lies beside every stripe, but for the digests; nothing beside whole files.

@@ -9,7 +9,7 @@ use garland_core::proto::{TAG_LEN, content_digest};
 use garland_core::trace::Stage;
 use garland_sys::clock;
 
-use super::Source;
+use super::Content;
 use crate::feed::{FeedError, Feeder, Packer, Prepared};
 use crate::member::Member;
 use crate::recorder::{At, Recorder};
@@ -35,7 +35,7 @@ pub struct SourceFeeder(Arc<Shared>);
 
 struct Shared {
     member: Arc<Member>,
-    source: Arc<Source>,
+    source: Arc<dyn Content>,
     lane: u16,
     blocks: LaneBlocks,
     state: Mutex<Ahead>,
@@ -63,7 +63,12 @@ struct Ahead {
 impl SourceFeeder {
     /// Begins to make the blocks of `lane` ready.
     #[must_use]
-    pub fn start(member: Arc<Member>, source: Arc<Source>, lane: u16, blocks: LaneBlocks) -> Self {
+    pub fn start(
+        member: Arc<Member>,
+        source: Arc<dyn Content>,
+        lane: u16,
+        blocks: LaneBlocks,
+    ) -> Self {
         let lanes = member.lane_count.max(1);
         let room = AHEAD.min(AHEAD_OF_ALL / lanes as u64);
         let fitting = (room / u64::from(member.layout.block_size)).max(3);
@@ -222,7 +227,7 @@ impl Shared {
         let layout = self.member.layout;
         let length = layout.block_length(index) as usize;
         let (at, began) = (At::block(self.lane, index), recorder.now());
-        self.source.read(layout.offset(index), &mut buffer[..length])?;
+        self.source.read(layout, index, &mut buffer[..length])?;
         self.member.faults.after_reading(length);
         let began = recorder.took(Stage::Read, at, began, length);
         let content = content_digest(&buffer[..length]);

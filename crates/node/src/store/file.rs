@@ -107,20 +107,15 @@ impl FileStore {
 
     /// Only a file may be replaced by a file.
     fn refuse_others(folder: &OwnedFd, name: &OsStr, path: &Path) -> Result<(), StoreError> {
-        let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => stat,
-            Err(Errno::NOENT) => return Ok(()),
+        match unreplaceable(folder, name) {
+            Ok(None) => Ok(()),
             // Such as a name that is too long, which must not be found after the copy.
-            Err(error) => return Err(StoreError::path("creating", path, &error.into())),
-        };
-        let is = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile | FileType::Symlink => return Ok(()),
-            FileType::Directory => "it is a folder",
-            FileType::BlockDevice | FileType::CharacterDevice => "it is a device",
-            _ => "it is no plain file",
-        };
-        let path = path.display().to_string();
-        Err(StoreError::Path { operation: "replacing", path, reason: is.to_owned() })
+            Err(error) => Err(StoreError::path("creating", path, &error)),
+            Ok(Some(is)) => {
+                let path = path.display().to_string();
+                Err(StoreError::Path { operation: "replacing", path, reason: is.to_owned() })
+            }
+        }
     }
 
     fn look_at_room(folder: &OwnedFd, path: &Path, needed: u64) -> Result<(), StoreError> {
@@ -252,7 +247,7 @@ impl Drop for FileStore {
 
 /// Reserves blocks on a disk, so that a full one is found before the copy and not in its middle.
 /// Memory-backed file systems would fill them with zeros, which costs as much as the copy.
-fn reserve(file: &File, length: u64) -> io::Result<()> {
+pub fn reserve(file: &File, length: u64) -> io::Result<()> {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
     let kind = rustix::fs::fstatfs(file)?.f_type;
@@ -266,13 +261,32 @@ fn reserve(file: &File, length: u64) -> io::Result<()> {
     }
 }
 
+/// Why what has this name can't be replaced by a file, if it can't.
+pub fn unreplaceable(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<&'static str>> {
+    let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile | FileType::Symlink => None,
+        FileType::Directory => Some("it is a folder"),
+        FileType::BlockDevice | FileType::CharacterDevice => Some("it is a device"),
+        _ => Some("it is no plain file"),
+    })
+}
+
 /// Removes partial files of the same final name that no living copy holds.
 pub fn remove_stale(folder: &OwnedFd, name: &OsStr) {
+    remove_stale_from(folder, &[b".", name.as_bytes(), b"."].concat());
+}
+
+/// Removes partial files whose names begin so and that no living copy holds.
+pub fn remove_stale_from(folder: &OwnedFd, start: &[u8]) {
     let Ok(entries) = Dir::read_from(folder) else { return };
-    let start = [b".", name.as_bytes(), b"."].concat();
     for entry in entries.flatten() {
         let bytes = entry.file_name().to_bytes();
-        if !(bytes.starts_with(&start) && bytes.ends_with(PARTIAL.as_bytes())) {
+        if !(bytes.starts_with(start) && bytes.ends_with(PARTIAL.as_bytes())) {
             continue;
         }
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;

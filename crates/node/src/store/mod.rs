@@ -6,6 +6,7 @@ mod output;
 mod paced;
 mod scratch;
 mod stripe;
+mod tree;
 
 use std::io;
 use std::sync::Arc;
@@ -70,6 +71,9 @@ pub enum StoreError {
     /// A file without a name can't be had.
     #[error("{0}")]
     Scratch(String),
+    /// Some of a tree isn't there; the rest is.
+    #[error("{0}")]
+    Incomplete(String),
 }
 
 impl StoreError {
@@ -125,6 +129,13 @@ pub fn open(
                     Box::new(stripe::StripeStore::new(stripe, beside.map_err(opening)?, file))
                 }
                 None => file,
+            })
+        }
+        Destination::Tree { path, fsync } => {
+            let tree = tree::TreeStore::open(root, path, *fsync, tag)?;
+            Ok(match disk {
+                Some(disk) => Box::new(paced::PacedStore::on(Arc::clone(disk), Box::new(tree))),
+                None => Box::new(tree),
             })
         }
         Destination::Null => Ok(Box::new(null::NullStore)),

@@ -117,6 +117,10 @@ fn destination(cp: &Cp) -> Result<&Path, Failure> {
 
 /// What would have to be done by the nodes together, who give each by itself.
 fn refuse_what_only_goes_out(cp: &Cp) -> Result<(), Failure> {
+    if cp.recursive {
+        return Err(Failure::usage("folders can't be gathered so far")
+            .hint("-r is for copies to nodes; until then: tar"));
+    }
     if cp.op_size.is_some() {
         return Err(Failure::usage("operations can only be cut where the file is read")
             .hint("--op-size is for copies to nodes"));

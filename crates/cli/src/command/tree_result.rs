@@ -1,0 +1,115 @@
+//! What a copy tells of a tree, besides what it tells of nodes.
+
+use std::fmt;
+
+use garland_node::{LeftOut, Tally};
+use serde::Serialize;
+
+/// So many things that were left out are listed in the table.
+const SHOWN: usize = 10;
+
+/// So many are kept in the object.
+const KEPT: usize = 1000;
+
+/// The tree of a copy.
+#[derive(Clone, Debug, Serialize)]
+pub struct TreeResult {
+    files: u64,
+    folders: u64,
+    /// Symbolic and hard links.
+    links: u64,
+    /// How many couldn't be copied.
+    missed: usize,
+    /// How many aren't for copying.
+    skipped: usize,
+    /// The first of them.
+    left_out: Vec<LeftOutResult>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct LeftOutResult {
+    path: String,
+    reason: String,
+    /// Whether it should have been copied.
+    missed: bool,
+}
+
+impl TreeResult {
+    /// The result of a tree of which `left_out` stayed behind.
+    pub fn new(tally: Tally, left_out: &[LeftOut]) -> Self {
+        let missed = left_out.iter().filter(|left| left.failed).count();
+        // What should have been copied is more important.
+        let first = left_out.iter().filter(|left| left.failed);
+        let all = first.chain(left_out.iter().filter(|left| !left.failed));
+        let entry = |left: &LeftOut| LeftOutResult {
+            path: left.path.to_string_lossy().into_owned(),
+            reason: left.reason.clone(),
+            missed: left.failed,
+        };
+        Self {
+            files: tally.files,
+            folders: tally.folders,
+            links: tally.links,
+            missed,
+            skipped: left_out.len() - missed,
+            left_out: all.take(KEPT).map(entry).collect(),
+        }
+    }
+
+    /// Whether all could be copied that should be.
+    pub fn is_whole(&self) -> bool {
+        self.missed == 0
+    }
+
+    fn write_left_out(&self, f: &mut fmt::Formatter<'_>, missed: bool) -> fmt::Result {
+        let (word, count) =
+            if missed { ("missed", self.missed) } else { ("skipped", self.skipped) };
+        for left in self.left_out.iter().filter(|left| left.missed == missed).take(SHOWN) {
+            // A name may hold anything, and this is a terminal's line.
+            let path: String =
+                left.path.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+            writeln!(f, "{word:<7} {path}: {}", left.reason)?;
+        }
+        match count.saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => writeln!(f, "{word:<7} and {more} more (the run's result.json has {KEPT})"),
+        }
+    }
+}
+
+impl fmt::Display for TreeResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |count: u64, what: &str| match count {
+            1 => format!("1 {what}"),
+            count => format!("{count} {what}s"),
+        };
+        let words = [(self.files, "file"), (self.folders, "folder"), (self.links, "link")];
+        let words = words.map(|(number, what)| count(number, what));
+        writeln!(f, "tree    {}", words.join(", "))?;
+        self.write_left_out(f, true)?;
+        self.write_left_out(f, false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missed_comes_first_and_much_is_counted() {
+        let left = |path: &str, failed| LeftOut {
+            path: path.into(),
+            reason: "a reason".to_owned(),
+            failed,
+        };
+        let mut all = vec![left("sock\n", false)];
+        all.extend((0..12).map(|number| left(&format!("f{number}"), true)));
+        let tally = Tally { files: 1, folders: 0, links: 2 };
+        let result = TreeResult::new(tally, &all);
+        assert!(!result.is_whole());
+        let said = result.to_string();
+        assert!(said.starts_with("tree    1 file, 0 folders, 2 links\nmissed  f0: a reason\n"));
+        assert!(said.contains("missed  and 2 more"), "{said}");
+        assert!(said.ends_with("skipped sock?: a reason\n"), "{said}");
+    }
+}

@@ -1,0 +1,56 @@
+//! Sources that change while they are copied.
+
+use std::fs;
+
+use garland_testkit::{Scratch, Wire, random_file};
+
+use crate::{await_partial, garland, left_out, locals, paths, verdict, write};
+
+#[test]
+fn a_file_that_changes_or_vanishes_fails_alone_and_is_named() {
+    let scratch = Scratch::new("tree-moving");
+    // What comes behind it isn't read yet when its beginning has arrived.
+    write(&scratch, "t/0-large", b"");
+    random_file(&scratch.path("t/0-large"), 80 << 20, 1);
+    for path in ["t/grows", "t/other", "t/rest", "t/shrinks", "t/vanishes"] {
+        write(&scratch, path, path.repeat(10));
+    }
+    fs::hard_link(scratch.path("t/shrinks"), scratch.path("t/z-name")).expect("it can be made");
+    write(&scratch, "roots/local2/t/shrinks", b"the old one");
+    let garland = garland(&scratch).over(Wire::slow(400));
+    let copy = garland.start_cp(&["--json", "-r", "t", "local[1-2]:/"]);
+    await_partial(&scratch.root("local2").join("t"));
+    write(&scratch, "t/grows", b"longer".repeat(100));
+    write(&scratch, "t/shrinks", b"short");
+    fs::remove_file(scratch.path("t/vanishes")).expect("it was there");
+    fs::remove_file(scratch.path("t/other")).expect("it was there");
+    write(&scratch, "t/other", b"t/other".repeat(10));
+    let result = copy.end().with_code(1).json();
+    let wanted = [
+        "t/grows: it changed while it was copied",
+        "t/other: it changed while it was copied",
+        "t/shrinks: it changed while it was copied",
+        "t/vanishes: reading it: no such file or directory",
+        "t/z-name: a name of a file that failed",
+    ];
+    assert_eq!(left_out(&result), wanted);
+    assert_eq!(result["tree"]["missed"], 5);
+    for node in locals(2) {
+        assert_eq!(verdict(&result, &node), ("ok", ""));
+    }
+    assert_eq!(paths(&scratch.root("local1")), ["t/", "t/0-large", "t/rest"]);
+    let old = scratch.root("local2").join("t/shrinks");
+    assert_eq!(fs::read(old).expect("it is there"), b"the old one");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn files_that_do_not_tell_their_length_are_named() {
+    let scratch = Scratch::new("tree-proc");
+    let words = ["--json", "-r", "/proc/sys/kernel/random", "local1:/"];
+    let result = garland(&scratch).cp(&words).with_code(1).json();
+    let left = left_out(&result);
+    let wanted = "/proc/sys/kernel/random/uuid: it doesn't tell its length".to_owned();
+    assert!(left.contains(&wanted), "{left:?}");
+    assert!(!paths(&scratch.root("local1")).contains(&"random/uuid".to_owned()));
+}

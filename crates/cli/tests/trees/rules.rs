@@ -1,0 +1,119 @@
+//! Which sources go where, and what is left out of them: as rsync does it.
+
+use std::fs::File;
+use std::process::Command;
+use std::time::SystemTime;
+
+use garland_testkit::Scratch;
+
+use crate::compare::assert_equal;
+use crate::{garland, paths, write};
+
+fn make(scratch: &Scratch) {
+    for path in ["a/x", "a/in/y.o", "a/in/build/z", "b/x2", "b/in/w", "one", "build/v", "cache/c"] {
+        write(scratch, path, path);
+    }
+    std::fs::create_dir(scratch.path("a/empty")).expect("it can be made");
+}
+
+/// What rsync and we make of the same words, which end in the sources.
+#[track_caller]
+fn as_rsync(scratch: &Scratch, words: &[&str]) {
+    let target = scratch.path("rsync");
+    let _ = std::fs::remove_dir_all(&target);
+    let mut rsync = Command::new("rsync");
+    let rsync = rsync.arg("-a").args(words).arg(&target).current_dir(scratch.folder()).status();
+    let rsync = rsync.expect("rsync is there");
+    assert!(rsync.success(), "{words:?}");
+    let _ = std::fs::remove_dir_all(scratch.root("local1"));
+    let words = [&["-r"], words, &["local1:/new/t"]].concat();
+    let _ = garland(scratch).cp(&words).with_code(0);
+    let got = scratch.root("local1").join("new/t");
+    assert_eq!(paths(&got), paths(&target), "{words:?}");
+    if !words.iter().any(|word| word.ends_with('/') || word.ends_with("/.")) {
+        // Nobody says what this folder is to have, and rsync's was made a moment earlier.
+        for folder in [&got, &target] {
+            let folder = File::open(folder).expect("it is there");
+            folder.set_modified(SystemTime::UNIX_EPOCH).expect("it may have it");
+        }
+    }
+    assert_equal(&target, &got);
+}
+
+#[test]
+fn a_slash_behind_a_folder_means_what_is_in_it() {
+    let scratch = Scratch::new("tree-slash");
+    make(&scratch);
+    for words in [&["a"][..], &["a/"], &["a/."], &["a", "b"], &["a/", "b", "one"]] {
+        as_rsync(&scratch, words);
+    }
+    let whole = scratch.path("a").display().to_string();
+    as_rsync(&scratch, &[&whole]);
+    as_rsync(&scratch, &[&format!("{whole}/")]);
+}
+
+#[test]
+fn folders_of_several_sources_become_one() {
+    let scratch = Scratch::new("tree-merge");
+    make(&scratch);
+    write(&scratch, "b/x", b"the later one");
+    let _ = garland(&scratch).cp(&["-r", "a/", "b/", "local1:/"]).with_code(0);
+    let root = scratch.root("local1");
+    let wanted = ["empty/", "in/", "in/build/", "in/build/z", "in/w", "in/y.o", "x", "x2"];
+    assert_eq!(paths(&root), wanted);
+    assert_eq!(std::fs::read(root.join("x")).expect("it is there"), b"the later one");
+}
+
+#[test]
+fn patterns_leave_out_what_they_leave_out_of_rsync() {
+    let scratch = Scratch::new("tree-exclude");
+    make(&scratch);
+    let patterns: [&[&str]; 8] = [
+        &["*.o"],
+        &["build"],
+        &["/build"],
+        &["build/"],
+        &["/a/in"],
+        &["in/build"],
+        &["**/z"],
+        &["x*", "[xyz]"],
+    ];
+    for patterns in patterns {
+        let excludes = patterns.iter().flat_map(|pattern| ["--exclude", pattern]);
+        let words: Vec<&str> = excludes.chain(["a", "b", "build", "cache"]).collect();
+        as_rsync(&scratch, &words);
+    }
+    as_rsync(&scratch, &["--exclude", "/in", "a/"]);
+}
+
+#[test]
+fn one_plain_file_is_copied_alike_with_and_without_the_word() {
+    let scratch = Scratch::new("tree-one");
+    make(&scratch);
+    let _ = garland(&scratch).cp(&["-r", "one", "local1:/name"]).with_code(0);
+    assert_eq!(paths(&scratch.root("local1")), ["name"]);
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_done() {
+    let scratch = Scratch::new("tree-refused");
+    make(&scratch);
+    write(&scratch, "b/in/a/x", b"");
+    let garland = garland(&scratch);
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["a", "local1:/"], 3, "hint: folders are copied with -r"),
+        (&["a", "b", "local1:/"], 2, "2 sources go into one folder, by -r"),
+        (&["-r", "a", "b/in/a", "local1:/"], 2, "two sources are named a"),
+        (&["-r", "nosuch", "local1:/"], 3, "opening nosuch: no such file or directory"),
+        (&["-r", "one/", "local1:/"], 3, "opening one/: not a directory"),
+        (&["-r", "/dev/zero", "local1:/"], 3, "/dev/zero is a device, and only"),
+        (&["-r", "--exclude", "a[", "a", "local1:/"], 2, "--exclude a[: the bracket at byte 1"),
+        (&["-r", "a", "local1:-"], 2, "a tree goes to a folder, not to standard output"),
+        (&["-r", "--stripe", "a", "local[1-2]:/"], 2, "cannot be used with"),
+    ];
+    for (words, code, wanted) in cases {
+        let said = garland.cp(words).with_code(code);
+        assert!(said.err.contains(wanted), "{words:?}: {}", said.err);
+    }
+    assert_eq!(paths(&scratch.root("local1")), Vec::<String>::new());
+}

@@ -1,0 +1,117 @@
+//! A tree: a stream whose files appear in a folder one by one, each whole or not at all.
+//!
+//! It is written in its order, and can't be read back: a node that lacks a block gets it from the
+//! head.
+
+mod dress;
+mod growing;
+mod settle;
+mod spot;
+mod trouble;
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use garland_core::trace::Stage;
+use garland_core::tree::{Parser, Step};
+use garland_sys::confine::Root;
+
+use self::settle::Settler;
+use super::{Store, StoreError, reason};
+use crate::recorder::Collector;
+
+/// A folder that a tree comes into.
+pub struct TreeStore {
+    name: String,
+    device: Option<u64>,
+    fsync: bool,
+    state: Mutex<State>,
+}
+
+struct State {
+    parser: Parser,
+    settler: Settler,
+}
+
+impl TreeStore {
+    /// Opens the folder `path`, and makes it and those above it if they aren't there; what isn't
+    /// whole has a hidden name with `tag` in it.
+    pub fn open(root: &Root, path: &[u8], fsync: bool, tag: &str) -> Result<Self, StoreError> {
+        let path = Path::new(OsStr::from_bytes(path));
+        let folder: OwnedFd = root
+            .open_dir(path, true)
+            .map_err(|error| StoreError::path("opening the folder", path, &error))?;
+        let device = rustix::fs::fstat(&folder).ok().map(|stat| stat.st_dev);
+        let settler = Settler::new(folder, tag);
+        let state = Mutex::new(State { parser: Parser::default(), settler });
+        Ok(Self { name: path.display().to_string(), device, fsync, state })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for TreeStore {
+    fn write_at(&self, _: u64, mut bytes: &[u8]) -> io::Result<()> {
+        let State { parser, settler } = &mut *self.state();
+        while let Some(step) = parser.step(&mut bytes).map_err(io::Error::other)? {
+            match step {
+                Step::Record(record) => settler.obey(record)?,
+                Step::Bytes(part) => settler.write(part)?,
+                Step::Over(whole) => settler.finish(whole)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// All files have their names already: what is left is to make them stable, and to say what
+    /// couldn't be put where it belongs.
+    fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
+        let state = self.state();
+        if !state.parser.is_over() {
+            return Err(StoreError::Incomplete("the tree has no end".to_owned()));
+        }
+        if self.fsync {
+            trace.time(Stage::Fsync, || state.settler.make_stable()).map_err(|error| {
+                let (path, reason) = (self.name.clone(), reason(&error));
+                StoreError::Path { operation: "making stable", path, reason }
+            })?;
+        }
+        state.settler.troubles().map_err(StoreError::Incomplete)
+    }
+
+    fn abandon(&self) {
+        self.state().settler.abandon();
+    }
+
+    fn is_holder(&self) -> bool {
+        false
+    }
+
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn device(&self) -> Option<u64> {
+        self.device
+    }
+}
+
+impl Drop for TreeStore {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}

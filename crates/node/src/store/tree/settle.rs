@@ -1,0 +1,288 @@
+//! Obeying the records of a tree's stream.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::OwnedFd;
+
+use garland_core::tree::{Meta, Record};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, fchmod, fstat, linkat, mkdirat, openat, symlinkat, syncfs,
+};
+use rustix::io::Errno;
+
+use super::dress::{dress, dress_link};
+use super::growing::Growing;
+use super::spot::Spot;
+use super::trouble::Troubles;
+use crate::store::file::remove_stale_from;
+
+/// How a folder is opened: never by a link.
+const FOLDER: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// What the owner must be allowed to put things into a folder.
+const OWN: u32 = 0o700;
+
+/// File systems that are remembered, to be made stable.
+const DEVICES: usize = 64;
+
+/// Files that aren't there though other names of theirs follow: so many are remembered.
+const FAILED: usize = 10_000;
+
+/// A tree on its way into a folder. Its memory doesn't grow with the tree but with its depth.
+pub struct Settler {
+    tag: String,
+    top: OwnedFd,
+    top_meta: Option<Meta>,
+    /// The folders that the stream is in.
+    folders: Vec<Inside>,
+    /// So many folders that the stream is in aren't there, since the first of them couldn't be.
+    skipped: usize,
+    growing: Option<Growing>,
+    /// Paths of files that aren't there though other names of theirs follow.
+    failed: BTreeSet<Vec<u8>>,
+    /// A folder on each file system that something was put on.
+    devices: BTreeMap<u64, OwnedFd>,
+    troubles: Troubles,
+}
+
+struct Inside {
+    folder: OwnedFd,
+    name: Vec<u8>,
+    meta: Meta,
+}
+
+impl Settler {
+    /// Puts a tree into the folder `top`; what isn't whole has a hidden name with `tag` in it.
+    pub fn new(top: OwnedFd, tag: &str) -> Self {
+        remove_stale_from(&top, b".");
+        let mut settler = Self {
+            tag: tag.to_owned(),
+            top,
+            top_meta: None,
+            folders: Vec::new(),
+            skipped: 0,
+            growing: None,
+            failed: BTreeSet::new(),
+            devices: BTreeMap::new(),
+            troubles: Troubles::default(),
+        };
+        if let Ok(top) = settler.top.try_clone() {
+            settler.remember(&top);
+        }
+        settler
+    }
+
+    /// Does what a record says.
+    ///
+    /// # Errors
+    /// When nothing that follows could be done either.
+    pub fn obey(&mut self, record: Record) -> io::Result<()> {
+        if self.skipped > 0 {
+            match record {
+                Record::Enter { .. } => self.skipped += 1,
+                Record::Leave => self.skipped -= 1,
+                _ => {}
+            }
+            return Ok(());
+        }
+        match record {
+            Record::Top(meta) => self.top_meta = Some(meta),
+            Record::Enter { name, meta } => match self.enter(&name) {
+                Ok(folder) => self.folders.push(Inside { folder, name, meta }),
+                Err(error) => {
+                    self.skipped = 1;
+                    self.note(&name, &error)?;
+                }
+            },
+            Record::Leave => {
+                if let Some(Inside { folder, name, meta }) = self.folders.pop() {
+                    let dressed = dress(&folder, &meta);
+                    self.note_if(&name, dressed)?;
+                }
+            }
+            Record::File { name, meta, length, sparse, linked } => {
+                let spot = Spot::new(self.folder(), &name, &self.tag);
+                match Growing::create(&spot, &name, meta, length, (sparse, linked)) {
+                    Ok(growing) => self.growing = Some(growing),
+                    Err(error) => self.give_up(&name, linked, &error)?,
+                }
+            }
+            Record::Link { name, meta, target } => {
+                let linked = self.link(&name, &meta, &target);
+                self.note_if(&name, linked)?;
+            }
+            Record::Name { name, first } => {
+                let named = self.name(&name, &first);
+                self.note_if(&name, named)?;
+            }
+            Record::End => {
+                if let Some(meta) = self.top_meta.take() {
+                    let dressed = dress(&self.top, &meta);
+                    self.note_if(b".", dressed)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes bytes of the file that began last, if it could be begun.
+    ///
+    /// # Errors
+    /// When nothing that follows could be done either.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(growing) = &mut self.growing else { return Ok(()) };
+        let Err(error) = growing.write(bytes) else { return Ok(()) };
+        let (name, linked) = (growing.name.clone(), growing.linked);
+        self.abandon();
+        self.give_up(&name, linked, &error)
+    }
+
+    /// That file is over, and appears if it is whole.
+    ///
+    /// # Errors
+    /// When nothing that follows could be done either.
+    pub fn finish(&mut self, whole: bool) -> io::Result<()> {
+        if !whole {
+            self.abandon();
+        }
+        let Some(growing) = self.growing.take() else { return Ok(()) };
+        let spot = Spot::new(self.folder(), &growing.name, &self.tag);
+        let ended = growing.end();
+        // What it lacks besides its bytes is told, but no reason to do without it.
+        let dressed = growing.dress();
+        let shown = ended.and_then(|()| spot.show());
+        if let Err(error) = shown {
+            spot.remove();
+            return self.give_up(&growing.name, growing.linked, &error);
+        }
+        self.note_if(&growing.name, dressed)
+    }
+
+    /// Removes what isn't whole.
+    pub fn abandon(&mut self) {
+        if let Some(growing) = self.growing.take() {
+            Spot::new(self.folder(), &growing.name, &self.tag).remove();
+        }
+    }
+
+    /// Makes all that was put anywhere stable: a file system at a time, since that takes a fraction
+    /// of what it would take file by file.
+    ///
+    /// # Errors
+    /// When a file system can't.
+    pub fn make_stable(&self) -> io::Result<()> {
+        self.devices.values().try_for_each(|folder| Ok(syncfs(folder)?))
+    }
+
+    /// All is there.
+    ///
+    /// # Errors
+    /// What isn't.
+    pub fn troubles(&self) -> Result<(), String> {
+        self.troubles.none()
+    }
+
+    fn folder(&self) -> &OwnedFd {
+        self.folders.last().map_or(&self.top, |inside| &inside.folder)
+    }
+
+    fn enter(&mut self, name: &[u8]) -> io::Result<OwnedFd> {
+        let above = self.folder();
+        let is_new = match mkdirat(above, name, Mode::from_raw_mode(OWN)) {
+            Ok(()) => true,
+            Err(Errno::EXIST) => false,
+            Err(error) => return Err(error.into()),
+        };
+        let folder = match openat(above, name, FOLDER, Mode::empty()) {
+            Ok(folder) => folder,
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                return Err(io::Error::other("it is no folder, and isn't replaced by one"));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mode = fstat(&folder)?.st_mode & 0o7777;
+        if mode & OWN != OWN {
+            // Only its owner can; anybody else will see what comes of it.
+            let _ = fchmod(&folder, Mode::from_raw_mode(mode | OWN));
+        }
+        if !is_new {
+            remove_stale_from(&folder, b".");
+        }
+        self.remember(&folder);
+        Ok(folder)
+    }
+
+    fn link(&self, name: &[u8], meta: &Meta, target: &[u8]) -> io::Result<()> {
+        let spot = Spot::new(self.folder(), name, &self.tag);
+        spot.look()?;
+        symlinkat(target, spot.folder(), spot.hidden())?;
+        let dressed = dress_link(spot.folder(), spot.hidden(), meta);
+        let shown = spot.show();
+        if shown.is_err() {
+            spot.remove();
+        }
+        shown.and(dressed)
+    }
+
+    fn name(&self, name: &[u8], first: &[Vec<u8>]) -> io::Result<()> {
+        let (Some((last, above)), false) =
+            (first.split_last(), self.failed.contains(&first.join(&b'/')))
+        else {
+            return Err(io::Error::other("the file that this is a name of isn't there"));
+        };
+        let mut folder = self.top.try_clone()?;
+        for name in above {
+            folder = openat(&folder, name.as_slice(), FOLDER, Mode::empty())?;
+        }
+        let spot = Spot::new(self.folder(), name, &self.tag);
+        spot.look()?;
+        linkat(&folder, last.as_slice(), spot.folder(), spot.hidden(), AtFlags::empty())?;
+        let shown = spot.show();
+        // It is still there if both were names of one file already: rename(2).
+        spot.remove();
+        shown
+    }
+
+    /// Remembers the file system that `folder` is on.
+    fn remember(&mut self, folder: &OwnedFd) {
+        let Ok(stat) = fstat(folder) else { return };
+        if self.devices.len() < DEVICES
+            && !self.devices.contains_key(&stat.st_dev)
+            && let Ok(folder) = folder.try_clone()
+        {
+            self.devices.insert(stat.st_dev, folder);
+        }
+    }
+
+    /// A file won't be there, nor will its other names.
+    fn give_up(&mut self, name: &[u8], linked: bool, error: &io::Error) -> io::Result<()> {
+        if linked {
+            let path = self.path_of(name);
+            self.failed.insert(path);
+            if self.failed.len() > FAILED {
+                let message = format!("more than {FAILED} files with several names failed");
+                return Err(io::Error::other(message));
+            }
+        }
+        self.note(name, error)
+    }
+
+    fn note_if(&mut self, name: &[u8], done: io::Result<()>) -> io::Result<()> {
+        done.or_else(|error| self.note(name, &error))
+    }
+
+    fn note(&mut self, name: &[u8], error: &io::Error) -> io::Result<()> {
+        let path = self.path_of(name);
+        self.troubles.note(&path, error)
+    }
+
+    /// The path from the top of what has this name in the present folder.
+    fn path_of(&self, name: &[u8]) -> Vec<u8> {
+        let names = self.folders.iter().map(|inside| inside.name.as_slice());
+        names.chain([name]).collect::<Vec<_>>().join(&b'/')
+    }
+}
+
+#[cfg(test)]
+mod tests;

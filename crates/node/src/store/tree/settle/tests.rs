@@ -1,0 +1,121 @@
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+
+use super::*;
+
+fn folder(test: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("garland-tree-{test}-{}", std::process::id()));
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn settler(path: &Path) -> Settler {
+    Settler::new(fs::File::open(path).unwrap().into(), "tag")
+}
+
+fn meta(mode: u32) -> Meta {
+    let owner = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    Meta { mode, owner, modified: (1_000_000_000, 5), attributes: Vec::new() }
+}
+
+fn file(name: &[u8], linked: bool) -> Record {
+    let (name, meta) = (name.to_vec(), meta(0o640));
+    Record::File { name, meta, length: 3, sparse: false, linked }
+}
+
+fn enter(name: &[u8]) -> Record {
+    Record::Enter { name: name.to_vec(), meta: meta(0o755) }
+}
+
+#[test]
+fn a_file_appears_when_it_is_whole_and_only_then() {
+    let dir = folder("whole");
+    fs::write(dir.join("f"), b"old").unwrap();
+    let mut settler = settler(&dir);
+    for (whole, wanted) in [(false, &b"old"[..]), (true, b"new")] {
+        settler.obey(file(b"f", false)).unwrap();
+        settler.write(b"new").unwrap();
+        assert_eq!(fs::read(dir.join("f")).unwrap(), b"old");
+        settler.finish(whole).unwrap();
+        assert_eq!(fs::read(dir.join("f")).unwrap(), wanted);
+    }
+    let stat = fs::metadata(dir.join("f")).unwrap();
+    assert_eq!((stat.mode() & 0o7777, stat.mtime(), stat.mtime_nsec()), (0o640, 1_000_000_000, 5));
+    settler.obey(file(b"g", false)).unwrap();
+    settler.abandon();
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "something hidden is left");
+    assert_eq!(settler.troubles(), Ok(()));
+    fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn nothing_goes_through_a_link_and_no_folder_is_replaced() {
+    let (dir, outside) = (folder("through"), folder("outside"));
+    symlink(&outside, dir.join("out")).unwrap();
+    fs::create_dir(dir.join("d")).unwrap();
+    fs::write(dir.join("f"), b"kept").unwrap();
+    let mut settler = settler(&dir);
+    for name in [&b"out"[..], b"f"] {
+        settler.obey(enter(name)).unwrap();
+        settler.obey(enter(b"deeper")).unwrap();
+        settler.obey(file(b"x", false)).unwrap();
+        settler.write(b"new").unwrap();
+        settler.finish(true).unwrap();
+        settler.obey(Record::Leave).unwrap();
+        settler.obey(Record::Leave).unwrap();
+    }
+    settler.obey(file(b"d", true)).unwrap();
+    settler.write(b"new").unwrap();
+    settler.finish(true).unwrap();
+    settler.obey(Record::Name { name: b"e".to_vec(), first: vec![b"d".to_vec()] }).unwrap();
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+    assert_eq!(fs::read(dir.join("f")).unwrap(), b"kept");
+    assert!(dir.join("d").is_dir() && !dir.join("e").exists());
+    let said = settler.troubles().unwrap_err();
+    let wanted = "all but 4: out: it is no folder, and isn't replaced by one; \
+                  f: it is no folder, and isn't replaced by one; \
+                  d: it is a folder, and isn't replaced; \
+                  e: the file that this is a name of isn't there";
+    assert_eq!(said, wanted);
+    fs::remove_dir_all(dir).unwrap();
+    fs::remove_dir_all(outside).unwrap();
+}
+
+#[test]
+fn names_of_one_file_stay_so_however_often_they_come() {
+    let dir = folder("names");
+    for _ in 0..2 {
+        let mut settler = settler(&dir);
+        settler.obey(enter(b"d")).unwrap();
+        settler.obey(file(b"f", true)).unwrap();
+        settler.write(b"new").unwrap();
+        settler.finish(true).unwrap();
+        settler.obey(Record::Leave).unwrap();
+        let first = vec![b"d".to_vec(), b"f".to_vec()];
+        for _ in 0..2 {
+            let name = Record::Name { name: b"h".to_vec(), first: first.clone() };
+            settler.obey(name).unwrap();
+        }
+        settler.troubles().unwrap();
+        assert_eq!(fs::metadata(dir.join("h")).unwrap().nlink(), 2);
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 2, "something hidden is left");
+    }
+    fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn holes_stay_holes() {
+    let dir = folder("holes");
+    let mut settler = settler(&dir);
+    let length = 1 << 20;
+    let (name, meta) = (b"s".to_vec(), meta(0o644));
+    settler.obey(Record::File { name, meta, length, sparse: true, linked: false }).unwrap();
+    let mut bytes = vec![0; length as usize];
+    bytes[500_000] = 1;
+    bytes.chunks(999).for_each(|part| settler.write(part).unwrap());
+    settler.finish(true).unwrap();
+    assert!(fs::read(dir.join("s")).unwrap() == bytes);
+    assert!(fs::metadata(dir.join("s")).unwrap().blocks() <= 16);
+    fs::remove_dir_all(dir).unwrap();
+}

@@ -1,0 +1,16 @@
+//! Trees of files as a copy's source: what is there is looked at first, and fixes the stream; then
+//! the stream is read like any file. The engine knows nothing of it.
+//!
+//! Memory: 56 bytes and a record (its name and some 30 bytes) for each file, folder or link, on this
+//! machine only; twice that while it looks. Nodes keep none of it.
+
+mod index;
+mod left_out;
+mod place;
+mod scan;
+mod source;
+mod walk;
+
+pub use left_out::LeftOut;
+pub use scan::{ScanError, ScanOptions, Tally};
+pub use source::TreeSource;

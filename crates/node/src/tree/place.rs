@@ -1,0 +1,81 @@
+//! Where the sources of a tree are, and opening what is in them: name by name, following no link.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use garland_core::tree::{Parser, Step};
+use rustix::fs::{Mode, OFlags, openat};
+
+use super::index::Index;
+
+/// How a folder is opened.
+pub const FOLDER: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// How a file is opened: what has become a pipe since it was looked at must not be waited for.
+const FILE: OFlags =
+    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
+
+/// One source, as the user named it.
+#[derive(Debug)]
+pub struct Place {
+    /// The folder that its top is in.
+    pub folder: OwnedFd,
+    /// That folder's path, for messages; ends in a slash unless it is empty.
+    pub path: Vec<u8>,
+    /// The number of its first record.
+    pub first: u32,
+}
+
+/// The name of what record `number` makes.
+pub fn name_of(index: &Index, number: u32) -> Vec<u8> {
+    let mut bytes = index.bytes(number);
+    match Parser::default().step(&mut bytes) {
+        Ok(Some(Step::Record(record))) => record.name().unwrap_or_default().to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+/// The names from the top down to what record `number` makes.
+pub fn names_to(index: &Index, number: u32) -> Vec<Vec<u8>> {
+    let mut names = vec![name_of(index, number)];
+    let mut at = number;
+    while let Some(folder) = index.folder(at) {
+        names.push(name_of(index, folder));
+        at = folder;
+    }
+    names.reverse();
+    names
+}
+
+/// Opens files of a tree; keeps the folder that it was in last.
+#[derive(Debug, Default)]
+pub struct Opener {
+    /// That folder, and the place and record that it is of.
+    last: Option<((usize, Option<u32>), OwnedFd)>,
+}
+
+impl Opener {
+    /// Opens the file of record `number`.
+    pub fn open(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<File> {
+        let at = places.partition_point(|place| place.first <= number).saturating_sub(1);
+        let key = (at, index.folder(number));
+        if self.last.as_ref().is_none_or(|(of, _)| *of != key) {
+            let mut folder = places[at].folder.try_clone()?;
+            let names = key.1.map_or_else(Vec::new, |folder| names_to(index, folder));
+            for name in names {
+                folder = openat(&folder, name, FOLDER, Mode::empty())?;
+            }
+            self.last = Some((key, folder));
+        }
+        let (_, folder) = self.last.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        Ok(File::from(openat(folder.as_fd(), name_of(index, number), FILE, Mode::empty())?))
+    }
+}
+
+/// The path of what record `number` makes, for messages.
+pub fn path_of(places: &[Place], index: &Index, number: u32) -> Vec<u8> {
+    let at = places.partition_point(|place| place.first <= number).saturating_sub(1);
+    [places[at].path.clone(), names_to(index, number).join(&b'/')].concat()
+}
