@@ -123,6 +123,7 @@ fn cp() {
     stages[] {"mean":"MEAN","most":"MOST","node":null,"stage":"ready"}
     stages[] {"mean":"MEAN","most":"MOST","node":"local1","stage":"write"}
     stream_rate "STREAM_RATE"
+    tree null
     way "out"
     "#);
 }
