@@ -317,6 +317,7 @@ impl Lane {
     }
 
     fn feed(&mut self, index: u64, incarnation: u32) {
+        self.member.faults.before_sending(self.member.layout.block_length(index) as usize);
         match self.feeder.prepare(index, incarnation, self.passage.recorder()) {
             Ok(prepared) => {
                 let began = self.passage.begin();
@@ -327,7 +328,6 @@ impl Lane {
                     None => Ok(()),
                 };
                 self.passage.fed(began, index, prepared.length);
-                self.member.faults.after_sending(prepared.length);
                 self.feeder.recycle(prepared.buffer);
                 self.after_down(sent);
                 self.handle(RelayEvent::Fed);
