@@ -84,10 +84,13 @@ pub(super) fn rows(world: &World, path: &[Segment]) -> Vec<Row> {
     rows
 }
 
-/// The share of a stretch that its own evidence covers. Work has a span of its own; bytes that are
-/// said to be under way must keep their connection busy.
+/// The share of a stretch that its own evidence covers. Work has a span of its own, and so has waiting
+/// for leave; bytes that are said to be under way must keep their connection busy.
 fn covered(world: &World, segment: &Segment) -> f64 {
     let (Some(from), Some(to)) = (segment.place.node, segment.place.to) else { return 1.0 };
+    if segment.cause == Cause::Control {
+        return 1.0;
+    }
     let sockets = world.sockets.iter().filter(|(key, _)| (key.1, key.2) == (from, to));
     let busy = sockets.filter_map(|(_, samples)| {
         let (ns, [busy, ..]) = samples.around(segment.begin, segment.end)?;
@@ -110,6 +113,8 @@ pub(super) fn faults(run: &Run<'_>, world: &World, rows: &[Row]) -> Vec<Row> {
             // What the bytes need on a wire anyway isn't its fault; nor is it a slow lane's.
             (Cause::Wire, Some(least)) => wires as f64 - least >= MATTERS * wall,
             (Cause::Wire, None) => resent(world, row.place) > 0.01,
+            // Every run has orders and answers, but no lane has to wait for them.
+            (Cause::Control, _) => row.place.to.is_some(),
             (cause, Some(_)) => cause.can_be_fault(),
             (cause, None) => NEVER_RIGHT.contains(&cause),
         };

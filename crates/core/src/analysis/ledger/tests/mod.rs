@@ -1,4 +1,5 @@
 mod answers;
 mod evidence;
 mod model;
+mod operations;
 mod sums;
