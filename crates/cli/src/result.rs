@@ -1,6 +1,8 @@
 //! What every result object begins with (`docs/results.md`), and the phases that its time is
 //! parted into.
 
+use std::fmt::Display;
+
 use garland_sys::{clock, process};
 use serde::Serialize;
 
@@ -78,6 +80,38 @@ impl Phases {
         self.last += ns;
         ns
     }
+}
+
+/// How a node ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct NodeEnd {
+    /// `ok`, `failed`, `dead` (it was there, and is gone) or `skipped`.
+    pub verdict: &'static str,
+    /// Why it isn't ok.
+    pub reason: Option<String>,
+}
+
+impl NodeEnd {
+    /// It is ok if there is no reason why not; else this word says how it ended.
+    pub fn new(otherwise: &'static str, reason: Option<String>) -> Self {
+        Self { verdict: if reason.is_none() { "ok" } else { otherwise }, reason }
+    }
+
+    /// Whether it did all that it was to do.
+    pub fn is_ok(&self) -> bool {
+        self.verdict == "ok"
+    }
+
+    /// As the table of verdicts takes it, of the node `name`.
+    pub fn of<'a>(&'a self, name: &'a str) -> (&'a str, Option<&'a str>, &'a str) {
+        (self.verdict, self.reason.as_deref(), name)
+    }
+}
+
+/// Keeps a result object in its run's folder, and prints it: as JSON, or for people.
+pub fn tell(run: &Run, json: bool, result: &(impl Serialize + Display)) -> Result<(), Failure> {
+    run.keep("result.json", result)?;
+    if json { print_json(result) } else { output::print(result) }
 }
 
 /// Prints a result object.

@@ -139,36 +139,49 @@ fn a_pair_that_cannot_copy_is_left_out_and_the_others_do() {
     scratch.assert_nothing_left();
 }
 
-/// Starts a long test of two pairs, and waits until it has measured something.
-fn long(scratch: &Scratch) -> Running {
+/// How many seconds a long test is given to measure something: how many it takes depends on what else
+/// this machine does.
+const PATIENCE: [u64; 3] = [3, 8, 16];
+
+/// Starts a long test of two pairs, and gives it so many seconds.
+fn long(scratch: &Scratch, seconds: u64) -> Running {
     let arguments =
         ["--json", "--sizes", "1MB,4MB", "--remote", "0,1,2", "--rounds", "100", "local[1-4]:/"];
     let running = start(&garland(scratch), scratch, &arguments);
     let _ = garland(scratch).agent("local3");
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    std::thread::sleep(std::time::Duration::from_secs(seconds));
     running
 }
 
 #[test]
 fn an_agent_that_dies_is_named_and_what_was_measured_is_kept() {
-    let scratch = Scratch::new("balance-killed");
-    let running = long(&scratch);
-    garland(&scratch).agent("local3").kill();
-    let result = running.end().with_code(1).json();
-    let nodes = list(&result, "nodes");
-    assert_eq!(nodes[2]["verdict"], "dead", "{}", result["nodes"]);
-    assert_eq!(nodes[0]["verdict"], "ok", "{}", result["nodes"]);
-    assert!(!list(&result, "points").is_empty());
-    nothing_written(&scratch, &["local1", "local2", "local3", "local4"]);
+    let kept = PATIENCE.into_iter().any(|seconds| {
+        let scratch = Scratch::new("balance-killed");
+        let running = long(&scratch, seconds);
+        garland(&scratch).agent("local3").kill();
+        let said = running.end();
+        let result = said.json();
+        let nodes = list(&result, "nodes");
+        assert_eq!(nodes[2]["verdict"], "dead", "{}", result["nodes"]);
+        assert_eq!(nodes[0]["verdict"], "ok", "{}", result["nodes"]);
+        nothing_written(&scratch, &["local1", "local2", "local3", "local4"]);
+        let has_points = !list(&result, "points").is_empty();
+        assert!(!has_points || said.code == 1, "it ended with {}", said.code);
+        has_points
+    });
+    assert!(kept, "nothing was measured before the agent died");
 }
 
 #[test]
 fn an_interrupted_test_keeps_what_was_measured() {
-    let scratch = Scratch::new("balance-interrupted");
-    let running = long(&scratch);
-    running.process().interrupt();
-    let result = running.end().with_code(130).json();
-    assert_eq!(result["interrupted"], true);
-    assert!(!list(&result, "points").is_empty());
-    nothing_written(&scratch, &["local1", "local2", "local3", "local4"]);
+    let kept = PATIENCE.into_iter().any(|seconds| {
+        let scratch = Scratch::new("balance-interrupted");
+        let running = long(&scratch, seconds);
+        running.process().interrupt();
+        let result = running.end().with_code(130).json();
+        assert_eq!(result["interrupted"], true);
+        nothing_written(&scratch, &["local1", "local2", "local3", "local4"]);
+        !list(&result, "points").is_empty()
+    });
+    assert!(kept, "nothing was measured before the interrupt");
 }

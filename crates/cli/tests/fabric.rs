@@ -1,23 +1,9 @@
 //! `garland ping --transport fabric`: over the providers of libfabric that need no special NIC, and
 //! what is said where something is missing.
 
-use std::path::PathBuf;
-use std::process::Command;
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use garland_testkit::{Garland, Process, Running, Said, Scratch, await_some, until};
-
-/// The helper, built anew if its sources have changed.
-static HELPER: LazyLock<PathBuf> = LazyLock::new(|| {
-    let cargo = std::env::var_os("CARGO").expect("tests are run by cargo");
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let mut command = Command::new(cargo);
-    let said =
-        command.args(["xtask", "fabric"]).current_dir(root).output().expect("cargo is there");
-    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-    PathBuf::from(String::from_utf8_lossy(&said.stdout).trim())
-});
+use garland_testkit::{Garland, Process, Running, Said, Scratch, await_some, fabric_helper, until};
 
 fn garland(scratch: &Scratch) -> Garland<'_> {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
@@ -27,7 +13,7 @@ fn garland(scratch: &Scratch) -> Garland<'_> {
 fn start(garland: &Garland<'_>, arguments: &[&str], variables: &[(&str, &str)]) -> Running {
     let all = [&["ping", "local[1-2]", "--transport", "fabric"], arguments].concat();
     let mut command = garland.command(&all);
-    command.env("GARLAND_FABRIC", &*HELPER).envs(variables.iter().copied());
+    command.env("GARLAND_FABRIC", fabric_helper()).envs(variables.iter().copied());
     Running::start(command)
 }
 

@@ -3,14 +3,9 @@
 use std::time::Duration;
 
 use garland_testkit::{Garland, Scratch};
-use serde_json::Value;
 
 fn garland(scratch: &Scratch) -> Garland<'_> {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
-}
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 #[test]
@@ -33,7 +28,7 @@ fn every_kind_goes_by_every_means() {
             let arguments = ["ping", "local[1-2]", "-f", function, "--transport", transport];
             let more = ["-n", "300", "-b", "1..4", "0", "100000", "--time", "0.2", "--json"];
             let said = garland(&scratch).run(&[&arguments[..], &more].concat()).with_code(0);
-            let result = json(&said.out);
+            let result = said.json();
             assert_eq!(result["schema"], "garland.ping/1");
             let points = result["pairs"][0]["points"].as_array().cloned().unwrap_or_default();
             assert_eq!(points.len(), 17 * 3, "{transport} {function}: {}", said.out);
@@ -70,7 +65,7 @@ fn a_rate_is_kept_and_polling_works() {
     let scratch = Scratch::new("ping-rate");
     let arguments =
         ["ping", "local[1-2]", "--rate", "2000", "--time", "0.5", "--wait", "poll", "--json"];
-    let result = json(&garland(&scratch).run(&arguments).with_code(0).out);
+    let result = garland(&scratch).run(&arguments).with_code(0).json();
     let point = &result["pairs"][0]["points"][0];
     assert_eq!(point["count"], 1000);
     assert!(point["elapsed_ns"].as_u64() > Some(450_000_000), "{point}");
@@ -135,16 +130,24 @@ fn what_is_emulated_is_found_again() {
     let garland = garland(&scratch);
     let _ = garland.run(&["lab", "up", "--nodes", "2", "--rate", "10mbit"]).with_code(0);
     let sweep = ["ping", "lab:n[1-2]", "1024", "--sweep", "--time", "0.2", "--json"];
-    let result = json(&garland.run(&sweep).with_code(0).out);
-    let found = &result["pairs"][0]["sweep"];
-    let number = |name: &str| found[name].as_f64().unwrap_or(f64::NAN);
-    // A byte of payload takes the wire for 1538 / 1448 bytes at 10 Mbit/s: 850 ns.
-    let per_byte = number("gap_per_byte_ns");
-    assert!((600.0..1100.0).contains(&per_byte), "{found}");
-    // So do the 1024 bytes of every get, however many are in flight, and a few fill the wire.
-    assert!((600_000.0..1_500_000.0).contains(&number("gap_ns")), "{found}");
-    assert_eq!(found["binds"], "wire", "{found}");
-    assert!(number("knee") < 64.0 && number("wire_used") > 0.85, "{found}");
+    // What else this machine does may take from the wire; nothing makes it faster than it is.
+    let is_found = (0..4).any(|_| {
+        let result = garland.run(&sweep).with_code(0).json();
+        let found = &result["pairs"][0]["sweep"];
+        eprintln!("{found}");
+        let number = |name: &str| found[name].as_f64().unwrap_or(f64::NAN);
+        // A byte of payload takes the wire for 1538 / 1448 bytes at 10 Mbit/s: 850 ns.
+        let per_byte = number("gap_per_byte_ns");
+        // So do the 1024 bytes of every get, however many are in flight, and a few fill the wire.
+        let each = number("gap_ns");
+        assert!(each > 600_000.0, "{found}");
+        (600.0..1100.0).contains(&per_byte)
+            && each < 1_500_000.0
+            && found["binds"] == "wire"
+            && number("knee") < 64.0
+            && number("wire_used") > 0.85
+    });
+    assert!(is_found, "the lab's wire was never found");
     let _ = garland.run(&["lab", "down"]).with_code(0);
     scratch.assert_nothing_left();
 }
@@ -157,7 +160,7 @@ fn lab_nodes_ping_over_their_wire_and_their_memory() {
     for transport in ["tcp", "shm"] {
         let arguments =
             ["ping", "lab:n[1-2]", "0", "64", "-n", "500", "--transport", transport, "--json"];
-        let result = json(&garland.run(&arguments).with_code(0).out);
+        let result = garland.run(&arguments).with_code(0).json();
         assert_eq!(result["pairs"][0]["points"].as_array().map(Vec::len), Some(6), "{transport}");
         assert_eq!(result["pairs"][0]["verdict"], "ok");
     }

@@ -8,14 +8,19 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
+use garland_sys::arrival::Arrival;
 use garland_sys::mptcp::Transport;
 use garland_sys::namespace::{Kind, Namespace};
-use garland_sys::{clock, tcp};
+use garland_sys::{arrival, clock, tcp};
 
 use crate::check::{Answer, FlowTask, Task};
 
 /// Bytes a write or read.
 const PIECE: usize = 256 * 1024;
+
+/// How much longer a flow sends than it is counted, since the last of it comes late where the reader
+/// lacks a processor.
+const AFTER: Duration = Duration::from_millis(30);
 
 /// Nothing is waited for longer than this.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -54,9 +59,9 @@ fn run(flow: &FlowTask, task: &Task) -> io::Result<f64> {
             let stream = tcp::connect(address.into(), PATIENCE, transport)?;
             // Reno, which every kernel allows: the wire is measured, not bbr's guess of it.
             tcp::choose_congestion(&stream, &["reno"])?;
-            send(stream, task.warm_up + task.window)
+            send(stream, task.warm_up + task.window + AFTER)
         });
-        let received = accept(&listener).and_then(|stream| receive(stream, task.warm_up));
+        let received = accept(&listener).and_then(|stream| receive(stream, task));
         let sent = sender.join().map_err(|_| io::Error::other("a thread failed"))?;
         sent.and(received)
     })
@@ -96,36 +101,30 @@ fn send(mut stream: TcpStream, duration: Duration) -> io::Result<()> {
     tcp::reset_on_close(&stream)
 }
 
-/// Bits per second between the first and the last arrival that count.
-fn receive(mut stream: TcpStream, warm_up: Duration) -> io::Result<f64> {
+/// Bits per second between the first and the last look that count.
+fn receive(mut stream: TcpStream, task: &Task) -> io::Result<f64> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut piece = vec![0; PIECE];
-    let begin = clock::now_ns() + nanos(warm_up);
-    let mut first = None;
-    let mut last = begin;
-    let mut bytes: u64 = 0;
+    let begin = clock::now_ns() + nanos(task.warm_up);
+    let window = begin..=begin + nanos(task.window);
+    let mut counted: Option<[Arrival; 2]> = None;
+    let mut bytes = 0;
     loop {
-        let length = match stream.read(&mut piece) {
+        match stream.read(&mut piece) {
             Ok(0) => break,
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
-            other => other?,
-        };
-        let now = clock::now_ns();
-        if now < begin {
-            continue;
+            other => bytes += other? as u64,
         }
-        // The piece that opens the window arrived before it.
-        if first.is_some() {
-            bytes += length as u64;
+        let arrived = arrival::by_now(&stream, bytes);
+        if window.contains(&arrived.at_ns) {
+            counted.get_or_insert([arrived; 2])[1] = arrived;
         }
-        first.get_or_insert(now);
-        last = now;
     }
-    let window = last - first.unwrap_or(begin);
-    if bytes == 0 || window == 0 {
+    let [first, last] = counted.unwrap_or_default();
+    if last.bytes == first.bytes || last.at_ns == first.at_ns {
         return Err(io::Error::other("nothing arrived"));
     }
-    Ok(bytes as f64 * 8e9 / window as f64)
+    Ok((last.bytes - first.bytes) as f64 * 8e9 / (last.at_ns - first.at_ns) as f64)
 }
 
 fn nanos(duration: Duration) -> u64 {

@@ -1,135 +1,40 @@
 //! The agent: a process on every node that takes part in copies and runs commands, for the
 //! controllers whose keys it was started with and nobody else.
 
+mod config;
+mod expected;
+mod heart;
+mod ready;
+mod serving;
+
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use garland_core::proto::{Begin, Copy, FromAgent, KeyPair, Keys, PublicKey, Secret, ToAgent};
+use garland_core::proto::{Copy, KeyPair, PublicKey};
 use garland_sys::confine::Root;
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, tcp};
-use thiserror::Error;
 
+pub use self::config::{AgentConfig, AgentError};
+pub use self::expected::Expected;
+pub use self::ready::ReadyLine;
 use crate::awake::Awake;
-use crate::balance::Depot;
-use crate::budget::{Budget, Share};
-use crate::chain;
+use crate::budget::Budget;
 use crate::conduit::Path as RelayPath;
 use crate::disk;
-use crate::exec;
 use crate::giving::Tickets;
 use crate::listener;
 use crate::log::log;
-use crate::look;
-use crate::member::Member;
-use crate::orders;
 use crate::pace::Pace;
 use crate::parking::Parking;
-use crate::part::{Part, Refusal};
-use crate::probe::{self, Invitation};
-use crate::recorder::Pulse;
-use crate::seat::Seat;
-use crate::session::Session;
-use crate::survey::Surveyor;
 use crate::usage::Usage;
-
-/// How often an agent says that it is alive.
-const HEARTBEAT: Duration = Duration::from_millis(100);
 
 /// How long an agent waits for its first controller.
 const LONELY: Duration = Duration::from_secs(60);
-
-/// How an agent is started.
-#[derive(Clone, Debug)]
-pub struct AgentConfig {
-    /// The folder that no path leads out of; the whole file system when there is none.
-    pub root: Option<PathBuf>,
-    /// The public keys of those who may command.
-    pub controllers: Vec<PublicKey>,
-    /// The port to listen on; 0 for any.
-    pub port: u16,
-    /// The key pair to be known by; a fresh one when there is none.
-    pub keys: Option<KeyPair>,
-    /// How long to stay without anything to do. Without it the agent ends with its first
-    /// controller, or when its standard input ends.
-    pub stay: Option<Duration>,
-    /// How bytes go through this node.
-    pub path: RelayPath,
-    /// Bytes per second of the node's disk, where an emulated one is slower than the machine's.
-    pub disk: Option<u64>,
-    /// What it takes for links; each copy says what links are opened by.
-    pub transport: Transport,
-}
-
-/// Why an agent can't start.
-#[derive(Debug, Error)]
-pub enum AgentError {
-    /// Its folder can't be opened.
-    #[error("opening the agent's root {0}: {1}")]
-    Root(String, io::Error),
-    /// Its port can't be had.
-    #[error("listening on port {0}: {1}")]
-    Listen(u16, io::Error),
-    /// It can't watch the links that it is to keep.
-    #[error("watching standing links: {0}")]
-    Parking(io::Error),
-    /// Its ready line can't be said.
-    #[error("telling the launcher that the agent is ready: {0}")]
-    Ready(io::Error),
-}
-
-/// What an agent says on its standard output once it can be connected to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadyLine {
-    /// The port it listens on.
-    pub port: u16,
-    /// Its public key.
-    pub key: PublicKey,
-    /// Its release.
-    pub release: String,
-    /// The file on its host that it writes its complaints to, if it stays; written in UTF-8.
-    pub log: Option<PathBuf>,
-}
-
-impl ReadyLine {
-    const WORD: &str = "garland-agent";
-
-    /// Reads a line of an agent's output; `None` when it is something else.
-    #[must_use]
-    pub fn parse(line: &str) -> Option<Self> {
-        let mut words = line.split_whitespace();
-        if words.next()? != Self::WORD {
-            return None;
-        }
-        let release = words.next()?.to_owned();
-        let port = words.next()?.parse().ok()?;
-        let hex = words.next()?;
-        let mut key = [0; 32];
-        if hex.len() != 64 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return None;
-        }
-        for (at, byte) in key.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).ok()?;
-        }
-        // The rest of the line: a path may have spaces.
-        let rest = line.trim_end().split_once(hex).map_or("", |(_, rest)| rest.trim_start());
-        let log = Some(rest).filter(|path| path.starts_with('/')).map(PathBuf::from);
-        Some(Self { port, key, release, log })
-    }
-}
-
-impl std::fmt::Display for ReadyLine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {} {} ", Self::WORD, self.release, self.port)?;
-        self.key.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
-        self.log.iter().try_for_each(|log| write!(f, " {}", log.display()))
-    }
-}
 
 /// A running agent.
 pub struct Agent {
@@ -151,17 +56,6 @@ pub struct Agent {
     disk_gate: disk::Gate,
     /// Links that outlive their copy, if the agent does.
     parking: Option<Arc<Parking>>,
-}
-
-/// What a neighbour that greets with a secret is welcome for.
-#[derive(Clone)]
-pub enum Expected {
-    /// A part in a copy.
-    Member(Arc<Member>),
-    /// A link that stands until a copy needs it.
-    Link(Secret, Arc<Keys>),
-    /// A meeting, to measure what lies between.
-    Guest(Arc<Invitation>),
 }
 
 /// Runs an agent until it has nothing more to do; says its ready line first.
@@ -299,153 +193,6 @@ impl Agent {
         }
     }
 
-    /// What a neighbour that names `copy` is welcome for; waits up to `patience` for it to begin.
-    pub fn await_expected(&self, copy: Copy, patience: Duration) -> Option<Expected> {
-        let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
-        let absent = |expected: &mut HashMap<Copy, _>| !expected.contains_key(&copy);
-        let (expected, _) = self
-            .joined
-            .wait_timeout_while(expected, patience, absent)
-            .unwrap_or_else(PoisonError::into_inner);
-        expected.get(&copy).cloned()
-    }
-
-    /// Lets neighbours come that know the secret of `copy`.
-    pub fn expect(&self, copy: Copy, what: Expected) {
-        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
-        expected.insert(copy, what);
-        self.joined.notify_all();
-    }
-
-    /// Lets them come no more.
-    pub fn leave(&self, copy: Copy) {
-        self.expected.lock().unwrap_or_else(PoisonError::into_inner).remove(&copy);
-    }
-
-    /// Serves one controller until it is gone, and cleans up after it.
-    pub fn serve(self: &Arc<Self>, session: &Arc<Session>) {
-        self.sessions.fetch_add(1, Ordering::AcqRel);
-        let age_ns = clock::now_ns() - self.started_ns;
-        session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: self.links() });
-        let parts: Parts = Arc::default();
-        let heart = Heart::start(Arc::clone(session), Arc::clone(&parts));
-        let mut seat = None;
-        let mut commands = Vec::new();
-        let mut stands = Vec::new();
-        let mut surveyor = Surveyor::new(session);
-        let mut meetings = Vec::new();
-        let mut disk_tests = Vec::new();
-        let given = orders::read(session);
-        let mut depot = Depot::new(self, session);
-        let shutdown = loop {
-            match given.recv() {
-                // The time has been told already.
-                Ok(ToAgent::Ping | ToAgent::Clock(_)) => {}
-                Ok(ToAgent::Exec(command)) => {
-                    commands.push(exec::start(self, Arc::clone(session), command));
-                }
-                Ok(ToAgent::Stand(order, secret, neighbours)) => {
-                    stands.push(order);
-                    let failed = chain::stand(self, order, &secret, &neighbours);
-                    session.send(&FromAgent::Stands(order, failed));
-                }
-                Ok(ToAgent::Look(order)) => look::start(self, session, order),
-                Ok(ToAgent::Attach(copy, text)) => of(&parts, copy, |part| part.attach(text)),
-                Ok(ToAgent::Disk(order)) => disk_tests.push(disk::start(self, session, order)),
-                Ok(ToAgent::Balance(order)) => depot.obey(order),
-                Ok(ToAgent::ServeBinary(tickets, seconds)) => {
-                    self.tickets.add(session, tickets, seconds);
-                }
-                Ok(ToAgent::Survey(order)) => surveyor.obey(order),
-                Ok(ToAgent::Probe(meeting)) => {
-                    probe::Running::begin(self, session, *meeting, &mut meetings);
-                }
-                Ok(ToAgent::EndProbe(id)) => probe::Running::end_one(&mut meetings, id),
-                Ok(ToAgent::Shutdown) => break true,
-                Ok(ToAgent::Queue(copy, bytes)) => seat = Some(self.queue(session, copy, bytes)),
-                Ok(ToAgent::Begin(begin)) => {
-                    let share = seat.take().and_then(Seat::share);
-                    self.begin(session, &parts, *begin, share);
-                }
-                Ok(ToAgent::Close(copy)) => {
-                    seat = None;
-                    self.close(session, &parts, copy);
-                }
-                Ok(ToAgent::Route(copy, route)) => {
-                    of(&parts, copy, |part| part.member().route(route));
-                }
-                Ok(ToAgent::Detach(copy)) => of(&parts, copy, Part::detach),
-                Ok(ToAgent::Commit(copy, root)) => {
-                    of(&parts, copy, |part| part.commit(session, root));
-                }
-                Err(_) => break false,
-            }
-        };
-        heart.stop();
-        drop((surveyor, depot, seat));
-        stands.into_iter().for_each(|order| self.leave(order));
-        commands.into_iter().for_each(exec::Running::end);
-        meetings.into_iter().for_each(probe::Running::end);
-        self.end_all(&parts);
-        self.active_ns.store(clock::now_ns(), Ordering::Release);
-        self.sessions.fetch_sub(1, Ordering::AcqRel);
-        if shutdown || self.config.stay.is_none() {
-            std::process::exit(0);
-        }
-    }
-
-    /// The head is gone: nothing of its copies stays but what is committed.
-    fn end_all(&self, parts: &Parts) {
-        for part in std::mem::take(&mut *lock(parts)) {
-            log(&format!("the head is gone: what isn't committed of {} is removed", part.name()));
-            part.end(self);
-        }
-    }
-
-    /// How many links stand here.
-    fn links(&self) -> u32 {
-        let links = self.parking.as_ref().map_or(0, |parking| parking.count());
-        u32::try_from(links).unwrap_or(u32::MAX)
-    }
-
-    fn queue(&self, session: &Arc<Session>, copy: Copy, bytes: u64) -> Seat {
-        let session = Arc::clone(session);
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        Seat::take(&self.budget, bytes, move || session.send(&FromAgent::Admitted(copy)))
-    }
-
-    fn begin(&self, session: &Arc<Session>, parts: &Parts, begin: Begin, share: Option<Share>) {
-        let copy = begin.copy;
-        let mut late = Duration::ZERO;
-        let answer = match Part::begin(self, session, begin, share) {
-            Ok(part) => {
-                late = part.member().faults.control();
-                lock(parts).push(part);
-                FromAgent::Ready(copy)
-            }
-            Err(Refusal::Busy(busy)) => FromAgent::Busy(copy, busy.copies),
-            Err(Refusal::Failed(reason)) => FromAgent::Failed(copy, reason),
-        };
-        session.send_after(late, answer);
-    }
-
-    /// Ends a copy's part, and hands over what was noted of it once all else is said.
-    fn close(&self, session: &Session, parts: &Parts, copy: Copy) {
-        let part = {
-            let mut parts = lock(parts);
-            let at = parts.iter().position(|part| part.member().copy == copy);
-            at.map(|at| parts.swap_remove(at))
-        };
-        let parcels = part.map_or_else(Vec::new, |part| part.end(self));
-        session.send(&FromAgent::Closed(copy));
-        // Nothing is said, too: the head waits for it.
-        let parcels = if parcels.is_empty() { vec![Vec::new()] } else { parcels };
-        let last = parcels.len() - 1;
-        for (at, parcel) in parcels.into_iter().enumerate() {
-            session.send(&FromAgent::Trace(copy, parcel, at < last));
-        }
-    }
-
     /// A launcher that dies takes its agent with it: its end of the agent's input closes.
     fn end_with_launcher(&self) {
         let mut ignored = [0; 256];
@@ -469,53 +216,5 @@ impl Agent {
                 return;
             }
         }
-    }
-}
-
-type Parts = Arc<Mutex<Vec<Part>>>;
-
-fn lock(parts: &Parts) -> std::sync::MutexGuard<'_, Vec<Part>> {
-    parts.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn of(parts: &Parts, copy: Copy, act: impl FnOnce(&Part)) {
-    if let Some(part) = lock(parts).iter().find(|part| part.member().copy == copy) {
-        act(part);
-    }
-}
-
-/// The thread that says every so often that the node is alive.
-struct Heart {
-    stop: std::sync::mpsc::Sender<()>,
-    beat: std::thread::JoinHandle<()>,
-}
-
-impl Heart {
-    fn start(session: Arc<Session>, parts: Parts) -> Self {
-        let (stop, stopped) = std::sync::mpsc::channel();
-        let beat = std::thread::spawn(move || {
-            let mut pulse = Pulse::begin(HEARTBEAT);
-            while stopped.recv_timeout(HEARTBEAT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
-            {
-                // Only the members are kept: a part's end must not wait for a heartbeat.
-                let members: Vec<_> =
-                    lock(&parts).iter().map(|part| Arc::clone(part.member())).collect();
-                let stood = pulse.beat();
-                let report = members.first().map(|member| member.report());
-                session.send(&FromAgent::Heartbeat(report));
-                for member in members {
-                    stood.iter().for_each(|stood| stood.note(&member.trace));
-                    member.sample();
-                }
-                pulse.rest();
-            }
-        });
-        Self { stop, beat }
-    }
-
-    fn stop(self) {
-        drop(self.stop);
-        // Its panic has been printed; there is nothing more to say about it here.
-        let _ = self.beat.join();
     }
 }

@@ -1,4 +1,4 @@
-//! The running program as nodes get it: without what only debuggers read.
+//! Programs as nodes get them: without what only debuggers read.
 //!
 //! Every agent and every head of one build gives the same bytes, whether its own file still has
 //! its debug sections or not, so that they are known by one digest.
@@ -14,7 +14,7 @@ const HEADER: usize = 64;
 /// Bytes of a program header.
 const PROGRAM_HEADER: usize = 56;
 
-/// The running program, to be read from its beginning to its end.
+/// A program, to be read from its beginning to its end.
 pub struct Image {
     length: u64,
     head: Cursor<Vec<u8>>,
@@ -27,7 +27,14 @@ impl Image {
     /// # Errors
     /// When the system doesn't let it be read.
     pub fn running() -> io::Result<Self> {
-        let mut file = File::open(RUNNING)?;
+        Self::of(File::open(RUNNING)?)
+    }
+
+    /// The program in a file that is at its beginning.
+    ///
+    /// # Errors
+    /// When it can't be read, or is too short to be one.
+    pub fn of(mut file: File) -> io::Result<Self> {
         let whole = file.metadata()?.len();
         let mut head = vec![0; HEADER];
         file.read_exact(&mut head)?;

@@ -59,7 +59,7 @@ pub use image::Image;
 pub use look::{Seen, look};
 pub use outcome::{Moments, NodeOutcome, Outcome};
 pub use pace::Pace;
-pub use probe::{Pair, PairEnd, Party};
+pub use probe::{Pair, PairEnd, Party, bring_helper};
 pub use source::{Source, SourceError};
 pub use store::reason;
 pub use survey::Survey;

@@ -1,74 +1,27 @@
 //! One node's part in one copy: what its threads share.
 
-use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+mod lane_handle;
+mod memory;
+mod notice;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use garland_core::plan::{Layout, NodeId};
-use garland_core::proto::{
-    Copy, Keys, LaneReport, LinkSide, RelayEvent, Report, Route, Secret, Sink,
-};
-use garland_core::trace::NONE;
-use garland_sys::event::Wake;
+use garland_core::proto::{Copy, Keys, LaneReport, RelayEvent, Report, Route, Secret, Sink};
 use garland_sys::mptcp::Transport;
-use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{clock, process};
 
+pub use self::lane_handle::{LaneHandle, Mail};
+pub use self::notice::Notice;
 use crate::awake::Awake;
 use crate::gauge::Stages;
 use crate::parking::Parking;
-use crate::pool::{self, Pool};
+use crate::pool::Pool;
 use crate::recorder::Collector;
 use crate::stall::Faults;
 use crate::store::Store;
 use crate::writing::Writing;
-
-/// What a node's threads tell whoever speaks for the node.
-#[derive(Clone, Debug)]
-pub enum Notice {
-    /// The first block has come in.
-    First,
-    /// A link broke or couldn't be opened: lane, epoch, side, reason.
-    LinkLost(u16, u32, LinkSide, String),
-    /// A block came in changed.
-    Bad(u64),
-    /// A block is written, and that is of interest.
-    Written(u64),
-    /// A frame came in changed: lane, epoch, side.
-    BadFrame(u16, u32, LinkSide),
-    /// Every block is held and this is their digest.
-    Complete([u8; 32]),
-    /// The source's blocks have all been read and have this digest.
-    Read([u8; 32]),
-    /// The node can't go on.
-    Failed(String),
-}
-
-/// What a lane's thread is told.
-pub enum Mail {
-    /// Something for its machine.
-    Event(RelayEvent),
-    /// A link on that side, of this epoch.
-    Link(LinkSide, u32, TcpStream),
-}
-
-/// The outside of a lane's thread.
-pub struct LaneHandle {
-    mail: Sender<Mail>,
-    /// Raised with every letter.
-    pub wake: Wake,
-    /// Second descriptors of the links in use, to end a transfer that hangs in one.
-    up: Mutex<Option<(u32, TcpStream)>>,
-    down: Mutex<Option<(u32, TcpStream)>>,
-    /// The places in the plan of the nodes that these lead to.
-    up_peer: AtomicU16,
-    down_peer: AtomicU16,
-    /// Blocks received.
-    pub received: AtomicU64,
-    /// The thread waits, and nothing is under way on its links or will be: they needn't be cut.
-    pub at_rest: AtomicBool,
-}
 
 /// One node's part in one copy.
 pub struct Member {
@@ -202,33 +155,6 @@ impl Member {
         }
     }
 
-    /// The size of its buffers in bytes and how many there may be.
-    fn room(layout: Layout, lanes: usize, buffers: Option<u16>) -> (usize, usize) {
-        let room = layout.block_size as usize + garland_core::proto::TAG_LEN;
-        let fitting = || pool::count(room, layout.blocks());
-        let count = buffers.map_or_else(fitting, |buffers| usize::from(buffers) * lanes);
-        (room, count.max(lanes + 2))
-    }
-
-    /// How many blocks the writer of a copy of `layout` over so many lanes may have: more than
-    /// there are lanes, since a lane holds a buffer while it waits for its downstream.
-    #[must_use]
-    pub fn buffer_count(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
-        Self::room(layout, lanes, buffers).1
-    }
-
-    /// Bytes of memory that a part in a copy of `layout` over so many lanes may take: its buffers,
-    /// what each lane feeds from and reads into, the blocks' digests, and its threads.
-    #[must_use]
-    pub fn memory(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
-        const DIGEST: u64 = 40;
-        const THREADS: usize = 1 << 20;
-        const LANE: usize = 512 << 10;
-        let (room, count) = Self::room(layout, lanes, buffers);
-        let digests = usize::try_from(layout.blocks().saturating_mul(DIGEST)).unwrap_or(usize::MAX);
-        (room * count + (room + LANE) * lanes + THREADS).saturating_add(digests)
-    }
-
     /// What this node holds.
     pub fn sink(&self) -> MutexGuard<'_, Sink> {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner)
@@ -336,99 +262,5 @@ impl Member {
             cpu_ns: clock::cpu_ns().saturating_sub(self.cpu_before_ns),
             opening_ns: self.opening_ns.load(Ordering::Relaxed),
         }
-    }
-}
-
-impl LaneHandle {
-    /// A lane's outside and the letter box for its thread.
-    ///
-    /// # Errors
-    /// When the system has no descriptor left.
-    pub fn new() -> std::io::Result<(Arc<Self>, Receiver<Mail>)> {
-        let (mail, letters) = channel();
-        let wake = Wake::new()?;
-        let handle = Self {
-            mail,
-            wake,
-            up: Mutex::new(None),
-            down: Mutex::new(None),
-            up_peer: AtomicU16::new(NONE),
-            down_peer: AtomicU16::new(NONE),
-            received: AtomicU64::new(0),
-            at_rest: AtomicBool::new(false),
-        };
-        Ok((Arc::new(handle), letters))
-    }
-
-    /// Tells the lane's thread; a thread that has ended needs no telling.
-    pub fn post(&self, mail: Mail) {
-        let _ = self.mail.send(mail);
-        self.wake.raise();
-    }
-
-    /// Notes the link in use on one side, so that it can be cut from outside.
-    pub fn note(&self, side: LinkSide, link: Option<(u32, &TcpStream)>) {
-        let second = link.and_then(|(epoch, stream)| Some((epoch, stream.try_clone().ok()?)));
-        *self.side(side) = second;
-    }
-
-    /// Notes whom the lane's links lead to.
-    pub fn note_peers(&self, route: &Route) {
-        let place = |id: NodeId| u16::try_from(id.0).unwrap_or(NONE);
-        let up = route.upstream.map_or(NONE, |(id, ..)| place(id));
-        let down = route.downstream.map_or(NONE, |(id, ..)| place(id));
-        self.up_peer.store(up, Ordering::Relaxed);
-        self.down_peer.store(down, Ordering::Relaxed);
-    }
-
-    /// Asks something about the link in use on one side, if there is one: whom it leads to, and
-    /// the answer.
-    pub fn ask<T>(
-        &self,
-        side: LinkSide,
-        question: impl FnOnce(&TcpStream) -> T,
-    ) -> Option<(u16, T)> {
-        let peer = match side {
-            LinkSide::Up => &self.up_peer,
-            LinkSide::Down => &self.down_peer,
-        };
-        let link = self.side(side);
-        let answer = link.as_ref().map(|(_, stream)| question(stream))?;
-        Some((peer.load(Ordering::Relaxed), answer))
-    }
-
-    /// The kernel's account of the link in use downstream; none of MPTCP.
-    #[must_use]
-    pub fn account(&self) -> Option<TcpInfo> {
-        self.ask(LinkSide::Down, TcpInfo::of)?.1.ok()
-    }
-
-    fn cut_others(&self, route: &Route) {
-        let up = route.upstream.map(|(_, epoch, _)| epoch);
-        let down = route.downstream.map(|(_, epoch, _)| epoch);
-        self.cut_unless(LinkSide::Up, up);
-        self.cut_unless(LinkSide::Down, down);
-    }
-
-    fn cut_all(&self) {
-        self.cut_unless(LinkSide::Up, None);
-        self.cut_unless(LinkSide::Down, None);
-    }
-
-    fn cut_unless(&self, side: LinkSide, keep: Option<u32>) {
-        if let Some((epoch, stream)) = &*self.side(side)
-            && Some(*epoch) != keep
-        {
-            // It may be broken already.
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
-
-    fn side(&self, side: LinkSide) -> MutexGuard<'_, Option<(u32, TcpStream)>> {
-        let link = match side {
-            LinkSide::Up => &self.up,
-            LinkSide::Down => &self.down,
-        };
-        link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,42 +1,22 @@
-//! A copy's source: read ahead, digested and sealed by threads of its own, so that sending waits for
-//! none of it. How far ahead, and by how many threads, grows as long as the sender has to wait.
+//! A copy's source: a file, what it was when it was opened, and its bytes.
 
-use std::collections::BTreeMap;
+mod ahead;
+
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use garland_core::plan::{LaneBlocks, Stripe};
-use garland_core::proto::{TAG_LEN, content_digest};
-use garland_core::trace::Stage;
-use garland_sys::clock;
+use garland_core::plan::Stripe;
 use garland_sys::confine::Root;
 use thiserror::Error;
 
-use crate::feed::{FeedError, Feeder, Packer, Prepared};
-use crate::member::Member;
+pub use self::ahead::{AHEAD, SourceFeeder};
+use crate::feed::FeedError;
 use crate::pace::Pace;
-use crate::recorder::{At, Recorder};
 use crate::store::reason;
 use crate::usage::Usage;
-
-/// Bytes that are made ready ahead of a lane's sender at most.
-pub const AHEAD: u64 = 8 << 20;
-
-/// Bytes that all lanes together make ready.
-const AHEAD_OF_ALL: u64 = 64 << 20;
-
-/// Blocks that are made ready ahead at first.
-const AHEAD_FIRST: u64 = 4;
-
-/// Threads that make the blocks of a copy of one lane ready at first: one reads and seals some
-/// 2 GB/s. With several lanes each has one.
-const WORKERS: usize = 2;
-
-/// Threads that a lane may have where its disk is what is waited for: so many reads are under way.
-const WORKERS_MAX: usize = 4;
 
 /// Why a source can't be copied.
 #[derive(Debug, Error)]
@@ -222,216 +202,5 @@ impl Identity {
             modified: (stat.mtime(), stat.mtime_nsec()),
             changed: (stat.ctime(), stat.ctime_nsec()),
         })
-    }
-}
-
-/// Feeds one lane from the source.
-pub struct SourceFeeder(Arc<Shared>);
-
-struct Shared {
-    member: Arc<Member>,
-    source: Arc<Source>,
-    lane: u16,
-    blocks: LaneBlocks,
-    state: Mutex<Ahead>,
-    changed: Condvar,
-}
-
-/// What is being made ready: the places from `wanted` on, under one incarnation.
-struct Ahead {
-    incarnation: u32,
-    /// The place in the lane that the sender takes next.
-    wanted: u64,
-    /// The place that no worker has begun.
-    unclaimed: u64,
-    ready: BTreeMap<u64, Result<Prepared, FeedError>>,
-    spare: Vec<Vec<u8>>,
-    over: bool,
-    /// So many blocks may be ready or on their way there, now and at most.
-    ahead: u64,
-    ahead_most: u64,
-    /// The sender had to wait since a thread was added last.
-    starved: bool,
-    workers: Vec<std::thread::JoinHandle<()>>,
-}
-
-impl SourceFeeder {
-    /// Begins to make the blocks of `lane` ready.
-    #[must_use]
-    pub fn start(member: Arc<Member>, source: Arc<Source>, lane: u16, blocks: LaneBlocks) -> Self {
-        let lanes = member.lane_count.max(1);
-        let room = AHEAD.min(AHEAD_OF_ALL / lanes as u64);
-        let fitting = (room / u64::from(member.layout.block_size)).max(3);
-        let ahead_most = member.buffers.map_or(fitting, u64::from);
-        let state = Ahead {
-            incarnation: 1,
-            wanted: 0,
-            unclaimed: 0,
-            ready: BTreeMap::new(),
-            spare: Vec::new(),
-            over: false,
-            ahead: ahead_most.min(AHEAD_FIRST),
-            ahead_most,
-            starved: false,
-            workers: Vec::new(),
-        };
-        let (state, changed) = (Mutex::new(state), Condvar::new());
-        let shared = Arc::new(Shared { member, source, lane, blocks, state, changed });
-        let workers = if lanes == 1 { WORKERS } else { 1 };
-        (0..workers).for_each(|_| shared.add_worker(&mut shared.lock()));
-        Self(shared)
-    }
-}
-
-impl Feeder for SourceFeeder {
-    fn prepare(
-        &mut self,
-        index: u64,
-        incarnation: u32,
-        recorder: &mut Recorder,
-    ) -> Result<Prepared, FeedError> {
-        let (at, began) = (At::block(self.0.lane, index), recorder.now());
-        let prepared = self.take(index, incarnation);
-        recorder.took(Stage::WaitUpstream, at, began, 0);
-        prepared
-    }
-
-    fn recycle(&mut self, buffer: Vec<u8>) {
-        self.0.lock().spare.push(buffer);
-    }
-}
-
-impl SourceFeeder {
-    /// The block `index`; waits until a worker has made it ready.
-    fn take(&self, index: u64, incarnation: u32) -> Result<Prepared, FeedError> {
-        let shared = &self.0;
-        let place = shared.blocks.ordinal(index).unwrap_or(0);
-        let mut state = shared.lock();
-        // It may have been held back until now.
-        shared.changed.notify_all();
-        if (state.wanted, state.incarnation) != (place, incarnation) {
-            let old = std::mem::take(&mut state.ready);
-            let buffers = old.into_values().flatten().map(|prepared| prepared.buffer);
-            state.spare.extend(buffers);
-            shared.member.stages.ready.clear();
-            (state.wanted, state.unclaimed, state.incarnation) = (place, place, incarnation);
-            shared.changed.notify_all();
-        }
-        loop {
-            if let Some(prepared) = state.ready.remove(&place) {
-                state.wanted = place + 1;
-                shared.member.stages.ready.leave();
-                shared.changed.notify_all();
-                return prepared;
-            }
-            state.starved = true;
-            if state.ahead < state.ahead_most {
-                state.ahead = (2 * state.ahead).min(state.ahead_most);
-                shared.changed.notify_all();
-            }
-            state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
-
-impl Drop for SourceFeeder {
-    fn drop(&mut self) {
-        self.0.lock().over = true;
-        self.0.changed.notify_all();
-        loop {
-            // One that ends may have added another just before.
-            let Some(worker) = self.0.lock().workers.pop() else { return };
-            // A worker's panic has been printed; there is nothing more to say about it here.
-            let _ = worker.join();
-        }
-    }
-}
-
-impl Shared {
-    fn add_worker(self: &Arc<Self>, state: &mut Ahead) {
-        let shared = Arc::clone(self);
-        state.workers.push(std::thread::spawn(move || shared.work()));
-    }
-
-    fn work(self: &Arc<Self>) {
-        let _watch = self.member.awake.watch();
-        let mut packer = Packer::new(&self.member, self.lane);
-        let mut recorder = self.member.trace.recorder(Stage::Read);
-        let mut idle = recorder.now();
-        let stages = &self.member.stages;
-        while let Some((place, incarnation, buffer)) = self.claim() {
-            let index = self.blocks.index(place);
-            recorder.took(Stage::WaitBuffer, At::block(self.lane, index), idle, 0);
-            stages.read.enter();
-            let (began, worked) = (clock::now_ns(), clock::thread_cpu_ns());
-            let prepared = self.make(&mut packer, &mut recorder, index, incarnation, buffer);
-            let took = clock::now_ns().saturating_sub(began);
-            let worked = clock::thread_cpu_ns().saturating_sub(worked);
-            stages.read.leave();
-            idle = recorder.now();
-            let mut state = self.lock();
-            // Where the disk is waited for, another read may go on beside this one.
-            let waits = worked < took / 2 && state.starved && !state.over;
-            if waits && state.workers.len() < WORKERS_MAX {
-                state.starved = false;
-                self.add_worker(&mut state);
-            }
-            if state.incarnation == incarnation && place >= state.wanted {
-                stages.ready.enter();
-                state.ready.insert(place, prepared);
-                self.changed.notify_all();
-            } else if let Ok(prepared) = prepared {
-                state.spare.push(prepared.buffer);
-            }
-        }
-    }
-
-    fn claim(&self) -> Option<(u64, u32, Vec<u8>)> {
-        let mut state = self.lock();
-        loop {
-            if state.over {
-                return None;
-            }
-            let end = self.blocks.len().min(state.wanted + state.ahead);
-            // What is held back isn't even read; the sender comes for it when it no longer is.
-            let serves = |place| self.member.sink().serves(self.blocks.index(place));
-            if state.unclaimed < end && serves(state.unclaimed) {
-                let place = state.unclaimed;
-                state.unclaimed += 1;
-                let room = self.member.layout.block_size as usize + TAG_LEN;
-                let buffer = state.spare.pop().unwrap_or_else(|| vec![0; room]);
-                return Some((place, state.incarnation, buffer));
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn make(
-        &self,
-        packer: &mut Packer,
-        recorder: &mut Recorder,
-        index: u64,
-        incarnation: u32,
-        mut buffer: Vec<u8>,
-    ) -> Result<Prepared, FeedError> {
-        let layout = self.member.layout;
-        let length = layout.block_length(index) as usize;
-        let (at, began) = (At::block(self.lane, index), recorder.now());
-        self.member.faults.before_reading(length);
-        self.source.read(layout.offset(index), &mut buffer[..length])?;
-        let began = recorder.took(Stage::Read, at, began, length);
-        let content = content_digest(&buffer[..length]);
-        self.member
-            .sink()
-            .learn(index, content)
-            .map_err(|_| FeedError::Changed(self.source.name()))?;
-        let keys = &self.member.keys;
-        let prepared = packer.pack(keys, index, incarnation, content, buffer, length);
-        recorder.took(Stage::Seal, at, began, length);
-        Ok(prepared)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Ahead> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

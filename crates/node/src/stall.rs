@@ -96,9 +96,13 @@ mod tests {
         });
         let took = clock::now_ns() - began;
         assert!(took >= 100_000_000, "500 bytes are 5 pauses of 20 ms: {took} ns");
-        let began = clock::now_ns();
-        faults.before_reading(1 << 30);
-        faults.before_sending(1 << 30);
-        assert!(clock::now_ns() - began < 20_000_000, "nothing else is slow");
+        // Other programs may hold it up, but not each time.
+        let quick = (0..10).any(|_| {
+            let began = clock::now_ns();
+            faults.before_reading(1000);
+            faults.before_sending(1000);
+            clock::now_ns() - began < 20_000_000
+        });
+        assert!(quick, "nothing else is slow");
     }
 }

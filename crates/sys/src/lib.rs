@@ -2,6 +2,7 @@
 //! where the feature may be missing. Unsafe code lives here, each with its reason, and in `fabric`
 //! for what libfabric needs. Nothing here knows of clusters or copies.
 
+pub mod arrival;
 pub mod block_device;
 pub mod cache;
 pub mod cgroup;
@@ -22,6 +23,7 @@ pub mod pipe;
 pub mod power;
 pub mod process;
 pub mod processors;
+pub mod program;
 pub mod proxy;
 pub mod random;
 pub mod schedule;

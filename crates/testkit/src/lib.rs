@@ -5,6 +5,7 @@
 //! skips.
 
 mod bytes;
+mod fabric;
 mod garland;
 mod hand_agent;
 mod machines;
@@ -18,6 +19,7 @@ mod waiting;
 mod wire;
 
 pub use bytes::{random_bytes, random_file};
+pub use fabric::fabric_helper;
 pub use garland::{Garland, Said};
 pub use hand_agent::HandAgent;
 pub use machines::{Machines, said};
@@ -27,5 +29,5 @@ pub use running::Running;
 pub use scratch::Scratch;
 pub use slurm::Slurm;
 pub use sshd::Sshd;
-pub use waiting::{DEADLINE, await_some, until};
+pub use waiting::{DEADLINE, await_some, soon, until};
 pub use wire::Wire;

@@ -192,7 +192,7 @@ impl Holder {
     /// The shell, once it has made the place ready.
     fn first_process(&self) -> Result<u32> {
         const LOOK: std::time::Duration = std::time::Duration::from_millis(10);
-        for _ in 0..500 {
+        for _ in 0..6000 {
             if let Ok(pid) = only_child(self.child.id()) {
                 let mounts = std::fs::read_to_string(format!("/proc/{pid}/mounts"));
                 if mounts.is_ok_and(|mounts| mounts.contains("none /run tmpfs")) {

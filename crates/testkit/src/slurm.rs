@@ -58,7 +58,7 @@ impl Slurm {
         const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
         let conf = format!("SLURM_CONF={}", Self::CONF);
         let mut last = String::new();
-        for _ in 0..300 {
+        for _ in 0..2400 {
             let mut command = self.machines.command(0, "env");
             let output = command.args([&conf, "sinfo", "-h", "-t", "idle", "-o", "%D"]).output()?;
             if String::from_utf8_lossy(&output.stdout).trim() == nodes.to_string() {

@@ -21,7 +21,7 @@ pub(crate) const USAGE: &str = "\
 cargo xtask bench disk [options]
 
   --folder PATH               on the disk to measure (target/bench-disk)
-  --size 512MiB               bytes of the file
+  --size 1GiB                 bytes of the file
   --rounds 5                  turns of each tool
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
@@ -46,7 +46,7 @@ impl Place {
     fn of(root: &Path, words: &Words) -> Self {
         let folder =
             words.other("--folder").map_or_else(|| root.join("target/bench-disk"), PathBuf::from);
-        Self { folder, size: words.other("--size").unwrap_or("512MiB").to_owned() }
+        Self { folder, size: words.other("--size").unwrap_or("1GiB").to_owned() }
     }
 
     /// Fills so much memory as the file takes and lets it go, if the job needs it: what has been free
@@ -159,9 +159,10 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     let notes = vec![
         medians.to_owned(),
         format!(
-            "a file of {} below `{folder}` ({}), written anew right before each job; {SECONDS} s a job \
+            "a file of {} below `{}` ({}), written anew right before each job; {SECONDS} s a job \
          at most; 1 MiB an operation where it is sequential, else 4 KiB",
             place.size,
+            place.folder.strip_prefix(root).unwrap_or(&place.folder).display(),
             system(&place.folder),
         ),
     ];
@@ -279,6 +280,8 @@ fn fio(place: &Place, job: &Job) -> Result<Figure> {
     let output = Command::new("fio")
         .args([
             "--name=job",
+            // Buffers are written as they are, as Garland's.
+            "--scramble_buffers=0",
             "--output-format=json",
             "--lat_percentiles=1",
             &kind,

@@ -12,13 +12,12 @@ use garland_sys::clock;
 
 use super::disk_result::DiskResult;
 use super::ends;
-use super::gather::{Gathered, gather};
+use super::gather::{Gathered, Talk, gather};
 use crate::args::{Args, Disk, DiskWord};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::launch::{FAREWELL, HURRY};
 use crate::nodes::Inventory;
-use crate::result::{Phases, print_json};
-use crate::ui::output;
+use crate::result::{Phases, tell};
 use crate::ui::screen::Screen;
 
 /// Tests the disks of all nodes.
@@ -27,7 +26,8 @@ pub fn run(args: &Args, disk: &Disk) -> Result<Exit, Failure> {
     let inventory = Inventory::open(args)?;
     let (nodes, path) = place(&inventory, &disk.target)?;
     let order = order(disk, path)?;
-    let gathered = gather("disk", &nodes, &inventory, &disk.launch, args.json, phases)?;
+    let gathered =
+        gather("disk", &nodes, &inventory, &disk.launch, args.json, Talk::OverWires, phases)?;
     let Gathered { mut phases, interrupts, run, fleet, .. } = gathered;
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let mut screen = Screen::new(args.json);
@@ -41,12 +41,7 @@ pub fn run(args: &Args, disk: &Disk) -> Result<Exit, Failure> {
     fleet.children.end(if DiskResult::is_cut(&course) { HURRY } else { FAREWELL }, |_| false);
     phases.end("teardown");
     let result = DiskResult::new(&run, phases, &order, &names, disk.one_by_one, &course);
-    run.keep("result.json", &result)?;
-    if args.json {
-        print_json(&result)?;
-    } else {
-        output::print(&result)?;
-    }
+    tell(&run, args.json, &result)?;
     Ok(result.exit())
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::disk::shown;
 use crate::failure::Exit;
-use crate::result::{Head, Phases};
+use crate::result::{Head, NodeEnd, Phases};
 use crate::run::Run;
 
 /// A test of fewer operations says nothing of the slowest hundredth.
@@ -47,9 +47,8 @@ pub struct NodeDisk {
     /// The node.
     pub name: String,
     /// `ok` or `failed`.
-    pub verdict: &'static str,
-    /// Why it failed.
-    pub reason: Option<String>,
+    #[serde(flatten)]
+    pub end: NodeEnd,
     /// Where its file lay.
     pub place: Option<DiskPlace>,
     /// All measurements, in their order.
@@ -111,15 +110,16 @@ impl Measurement {
 
 impl NodeDisk {
     fn new(name: &str, node: &DiskNode) -> Self {
-        let (verdict, reason) = match &node.end {
-            Some(DiskEnd::Done) => ("ok", None),
-            Some(DiskEnd::Failed(reason)) => ("failed", Some(reason.clone())),
-            Some(DiskEnd::Interrupted) | None => ("failed", Some("interrupted".to_owned())),
+        let reason = match &node.end {
+            Some(DiskEnd::Done) => None,
+            Some(DiskEnd::Failed(reason)) => Some(reason.clone()),
+            Some(DiskEnd::Interrupted) | None => Some("interrupted".to_owned()),
         };
+        let end = NodeEnd::new("failed", reason);
         let measurements = node.figures.iter().map(Measurement::new).collect();
         let place = node.place.clone();
         let name = name.to_owned();
-        let mut disk = Self { name, verdict, reason, place, measurements, advice: Vec::new() };
+        let mut disk = Self { name, end, place, measurements, advice: Vec::new() };
         disk.mark_knee(DiskDirection::Read);
         disk.mark_knee(DiskDirection::Write);
         disk.advice = disk.find_advice();
@@ -244,7 +244,7 @@ impl DiskResult {
 
     /// How the command ends.
     pub fn exit(&self) -> Exit {
-        let ok = self.nodes.iter().filter(|node| node.verdict == "ok").count();
+        let ok = self.nodes.iter().filter(|node| node.end.is_ok()).count();
         match ok {
             _ if self.interrupted => Exit::Interrupted,
             ok if ok == self.nodes.len() => Exit::Done,

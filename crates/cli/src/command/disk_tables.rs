@@ -35,10 +35,8 @@ impl fmt::Display for DiskResult {
             listed(f, "slower than the others", &self.outliers)?;
             tuning(f, &measured)?;
         }
-        let failed = self.nodes.iter().filter(|node| node.reason.is_some());
-        let verdicts =
-            failed.map(|node| (node.verdict, node.reason.as_deref(), node.name.as_str()));
-        f.write_str(&folded(verdicts))
+        let failed = self.nodes.iter().filter(|node| !node.end.is_ok());
+        f.write_str(&folded(failed.map(|node| node.end.of(&node.name))))
     }
 }
 

@@ -25,6 +25,7 @@ mod scenario;
 mod shell;
 mod standing_result;
 mod status;
+mod tcp_account;
 mod trace;
 mod up;
 mod wires;

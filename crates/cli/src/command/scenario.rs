@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::args::{Args, ScenarioCommand};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::places::Places;
-use crate::result::{Head, Phases, print_json};
+use crate::result::{Head, Phases, print_json, tell};
 use crate::run::Run;
 use crate::scenario::{self, Scenario, ScenarioResult, Stage};
 use crate::ui::output;
@@ -57,11 +57,6 @@ fn rerun(args: &Args, scenario: &Scenario, scale: Option<f64>) -> Result<Exit, F
     let table = experiment.run(&stage, &mut phases)?;
     let head = Head::new("garland.scenario/1", Some(&run), phases);
     let result = ScenarioResult::new(head, scenario, table);
-    run.keep("result.json", &result)?;
-    if args.json {
-        print_json(&result)?
-    } else {
-        output::print(&result)?
-    }
+    tell(&run, args.json, &result)?;
     Ok(if result.reproduced() { Exit::Done } else { Exit::Fault })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use garland_sys::clock;
-use garland_testkit::{Garland, Process, Scratch, until};
+use garland_testkit::{Garland, Process, Scratch, soon, until};
 use serde_json::Value;
 
 use crate::{assert_copied, garland, locals, source};
@@ -108,15 +108,17 @@ fn a_copy_that_was_interrupted_costs_its_links_and_nothing_more() {
     let garland = garland(&scratch);
     let _ = up(&garland, &scratch);
     for ms in [0, 20, 60, 120] {
-        let _ = source(&scratch, 64 << 20);
-        let running = garland.start_cp(&["source.bin", "local[1-4]:/y"]);
-        std::thread::sleep(Duration::from_millis(ms));
-        running.process().interrupt();
-        let _ = running.end();
-        let started = clock::now_ns();
-        copy(&garland, &scratch, "local[1-4]");
-        let took = clock::now_ns() - started;
-        assert!(took < 3_000_000_000, "{took} ns: a link was waited for");
+        // Longer when a link is waited for.
+        soon("a copy after an interrupted one", Duration::from_secs(3), || {
+            let _ = source(&scratch, 64 << 20);
+            let running = garland.start_cp(&["source.bin", "local[1-4]:/y"]);
+            std::thread::sleep(Duration::from_millis(ms));
+            running.process().interrupt();
+            let _ = running.end();
+            let started = clock::now_ns();
+            copy(&garland, &scratch, "local[1-4]");
+            Duration::from_nanos(clock::now_ns() - started)
+        });
     }
     down(&garland, &scratch);
 }

@@ -7,6 +7,9 @@ use crate::stage::{Stage, rate};
 /// What TCP gets through one wire of 100 Mbit/s, in bytes per second.
 const ONE: f64 = 1e8 / 8.0 * 1448.0 / 1538.0;
 
+/// A bond that gives what it should does so in one of so many copies.
+const COPIES: usize = 4;
+
 /// A copy's limit must be so many wires' worth, and its rate within these bounds of one wire's.
 struct Expected {
     selector: &'static str,
@@ -37,15 +40,18 @@ fn a_copy_gets_what_its_bond_gives() {
             ),
         );
         for case in cases.iter().filter(|case| case.selector == selector) {
-            let copy = || stage.copies(40 << 20, "lab:n[1-2]", &["--rails", case.lanes]);
-            // Other programs use this machine, too.
-            let results = [copy(), copy()];
-            let limit = results[0]["limit"]["rate"].as_f64().unwrap() / ONE;
-            assert!((limit / case.limit - 1.0).abs() < 0.01, "limit {limit}: {}", results[0]);
-            let best = results.iter().map(rate).fold(0.0, f64::max) / ONE;
-            let what = format!("{selector}, {} lanes: {best:.2} of one wire", case.lanes);
+            // Other programs use this machine, too: they take from a copy and never give.
+            let mut got: Vec<f64> = Vec::new();
+            while got.len() < COPIES && got.last().is_none_or(|got| *got < case.least) {
+                let result = stage.copies(40 << 20, "lab:n[1-2]", &["--rails", case.lanes]);
+                let limit = result["limit"]["rate"].as_f64().unwrap() / ONE;
+                assert!((limit / case.limit - 1.0).abs() < 0.01, "limit {limit}: {result}");
+                got.push(rate(&result) / ONE);
+            }
+            let what = format!("{selector}, {} lanes: {got:.2?} of one wire", case.lanes);
             println!("{what}");
-            assert!((case.least..case.most * 1.02).contains(&best), "{what}");
+            assert!(got.iter().all(|got| *got < case.most * 1.02), "{what}");
+            assert!(got.iter().any(|got| *got >= case.least), "{what}");
         }
     }
 }

@@ -45,12 +45,17 @@ fn nodes_that_die_and_stall_are_named_and_the_rest_is_measured() {
 fn an_interrupted_run_keeps_what_was_measured() {
     let scratch = Scratch::new("wires-interrupt");
     let stage = Stage::new(&scratch);
-    let running = stage.garland.start(&["wires", "--json", ALL]);
-    std::thread::sleep(Duration::from_secs(4));
-    running.process().interrupt();
-    let result = running.end().with_code(130).json();
-    assert_eq!(result["interrupted"], true);
-    let ways = result["ways"].as_array().map_or(0, Vec::len);
-    assert!((1..132).contains(&ways), "{ways}");
+    // How soon something is measured depends on what else this machine does.
+    let kept = [4, 8, 16].into_iter().any(|seconds| {
+        let running = stage.garland.start(&["wires", "--json", ALL]);
+        std::thread::sleep(Duration::from_secs(seconds));
+        running.process().interrupt();
+        let result = running.end().with_code(130).json();
+        assert_eq!(result["interrupted"], true);
+        let ways = result["ways"].as_array().map_or(0, Vec::len);
+        assert!(ways < 132, "{ways}");
+        ways > 0
+    });
+    assert!(kept, "nothing was measured before the interrupt");
     stage.end();
 }

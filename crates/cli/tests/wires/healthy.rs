@@ -14,7 +14,7 @@ fn nobody_is_accused_in_many_runs_nor_compared_with_the_one_before() {
     let scratch = Scratch::new("wires-healthy");
     let stage = Stage::new(&scratch);
     for run in 0..runs() {
-        let result = stage.measure(0);
+        let result = stage.measure();
         assert_eq!(faults(&result), [], "run {run}: {:#}", result["faults"]);
         assert_eq!(result["ways"].as_array().map(Vec::len), Some(132), "run {run}");
         assert_eq!(result["baseline"].is_null(), run == 0, "run {run}");

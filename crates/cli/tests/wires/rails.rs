@@ -6,7 +6,7 @@ use garland_lab::slow::{slow, slow_nic};
 use garland_testkit::Scratch;
 use serde_json::Value;
 
-use crate::stage::{Stage, faults};
+use crate::stage::{Stage, fault};
 
 const SHAPE: &str = "shape = \"rail\"\nnodes = 8\nrails = 2\nrate = \"50mbit\"";
 
@@ -24,21 +24,12 @@ fn a_slow_nic_is_told_from_a_slow_node() {
         slow_nic(&stage.lab, "n4", "eth1", way, SLOW).expect("the NIC is slowed");
         slow(&stage.lab, "n7", way, SLOW).expect("the node is slowed");
     }
-    let result = stage.measure_these(NODES, 4);
+    let result = stage.finds(NODES, &[("nic", &["n4"]), ("node", &["n7"])]);
     assert_eq!(result["rails"], 2);
     // Both ways of 28 pairs, on each rail.
     assert_eq!(result["ways"].as_array().map(Vec::len), Some(2 * 56));
-    let mut named = faults(&result);
-    named.sort();
-    let named: Vec<_> =
-        named.iter().map(|(part, nodes)| (part.as_str(), nodes.join(","))).collect();
-    let wanted = [("nic", "lab:n4".to_owned()), ("node", "lab:n7".to_owned())];
-    assert_eq!(named, wanted, "{:#}", result["faults"]);
-    let of = |part: &str| {
-        let mut all = result["faults"].as_array().into_iter().flatten();
-        all.find(|fault| fault["part"] == part).cloned().unwrap_or(Value::Null)
-    };
-    assert_eq!((&of("nic")["rail"], &of("node")["rail"]), (&1.into(), &Value::Null));
+    assert_eq!(fault(&result, "nic")["rail"], 1);
+    assert_eq!(fault(&result, "node")["rail"], Value::Null);
     // What is the node's own doing, and what its NICs'.
     let sends = |node: usize| {
         let node = &result["nodes"][node - 1];

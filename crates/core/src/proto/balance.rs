@@ -4,9 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::begin::Begin;
 use super::disk::{DiskCached, DiskPlace};
 use super::frame::Copy;
-use super::message::{Begin, Route};
+use super::route::Route;
 use super::stream::StreamWent;
 use crate::plan::HEAD;
 

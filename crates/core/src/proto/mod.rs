@@ -3,6 +3,7 @@
 //! holds payload, waits, or fails on time by itself.
 
 mod balance;
+mod begin;
 mod channel;
 mod disk;
 mod fabric;
@@ -13,6 +14,8 @@ mod message;
 mod operations;
 mod probe;
 mod relay;
+mod report;
+mod route;
 mod seal;
 mod sight;
 mod sink;
@@ -21,6 +24,7 @@ mod survey;
 mod version;
 
 pub use balance::{BALANCE_SIZES, BalanceEvent, BalanceOrder, FeedEvent, NodeUse};
+pub use begin::{BUFFERS_MAX, Begin, Destination, End, Origin, TRACE_MAX};
 pub use channel::{
     Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
 };
@@ -34,16 +38,15 @@ pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, V
 pub use injection::{
     ClockFault, FORM as INJECTION_FORM, Injection, Stall, Wanted, parse_injection,
 };
-pub use message::{
-    BUFFERS_MAX, Begin, Destination, End, FromAgent, LaneReport, LinkSide, NodeAddress, Origin,
-    Report, Route, Stage, StageDepth, TRACE_MAX, ToAgent,
-};
+pub use message::{FromAgent, ToAgent};
 pub use operations::{Cut, Operations};
 pub use probe::{
     Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT, PingKind,
     PingMeans, PingPoint, PingTask, PingTook, PingWait, STREAMS_MAX, Summary, TargetState, Task,
 };
 pub use relay::{Relay, RelayEvent, RelayOrder, Store};
+pub use report::{LaneReport, Report, Stage, StageDepth};
+pub use route::{LinkSide, NodeAddress, Route};
 pub use seal::{
     Keys, SealError, Sealer, Secret, TAG_LEN, content_check, content_digest, root_digest,
 };

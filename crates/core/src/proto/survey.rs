@@ -20,7 +20,8 @@ pub enum SurveyOrder {
     Datagrams(Token, u32, u16),
     /// Find the largest packets that pass.
     Mtu(Vec<MtuProbe>),
-    /// Send through a connection for so many milliseconds.
+    /// Send through a connection for so many milliseconds, or some times as many until its rate has
+    /// settled.
     Rate {
         /// By which NIC.
         nic: String,

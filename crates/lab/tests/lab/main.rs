@@ -13,8 +13,9 @@ mod shares;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
-use garland_sys::{namespace, process};
+use garland_sys::{clock, namespace, process};
 
 /// A user and group that own nothing.
 const NOBODY: u32 = 65534;
@@ -101,11 +102,13 @@ fn suite(folder: &Path, filters: &[&str]) -> ExitCode {
             continue;
         }
         let state = garland_lab::StateDir(folder.join(name));
+        let began = clock::now_ns();
         let well = std::panic::catch_unwind(|| case(&state)).is_ok();
+        let took = Duration::from_nanos(clock::now_ns() - began);
         for lab in state.list().unwrap_or_default() {
             let _ = garland_lab::Lab::end(&state, &lab.spec.name);
         }
-        println!("test {name} ... {}", if well { "ok" } else { "FAILED" });
+        println!("test {name} ... {} in {took:.1?}", if well { "ok" } else { "FAILED" });
         all_well &= well;
     }
     exit(all_well)

@@ -14,7 +14,7 @@ use crate::budget::Share;
 use crate::conduit::Path;
 use crate::lanes;
 use crate::member::{Member, Membership, Notice};
-use crate::probe::went;
+use crate::probe::stream::went;
 use crate::recorder::{Budget, Collector};
 use crate::session::Session;
 use crate::source::{AHEAD, Source};

@@ -3,15 +3,15 @@
 mod greeting;
 mod guest;
 mod head;
-pub mod ping;
+mod ping;
 mod runner;
-mod stream;
+pub mod stream;
 
 pub use greeting::greet_guest;
 pub use guest::Invitation;
 pub use head::{Pair, PairEnd, Party};
+pub use ping::fabric::{Brought, bring as bring_helper};
 pub use runner::Running;
-pub use stream::went;
 
 /// How long the other agent may leave one without a sign: longer than the head takes to miss its
 /// heartbeats, since the head knows which of the two is gone.

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_core::proto::{Copy, Finding, FromAgent, Meeting, Task};
+use garland_sys::program::Program;
 use garland_sys::{clock, pinning};
 
 use super::guest::Invitation;
@@ -31,15 +32,17 @@ pub struct Place {
     streams: Mutex<Vec<TcpStream>>,
     session: Arc<Session>,
     deadline_ns: u64,
+    helper: Option<Arc<Program>>,
 }
 
 impl Running {
     /// Begins a meeting that `session` ordered, unless so many are `running` already; one that
-    /// can't begin is said to be over.
+    /// can't begin is said to be over. The head may have brought a `helper` for it.
     pub fn begin(
         agent: &Arc<Agent>,
         session: &Arc<Session>,
         meeting: Meeting,
+        helper: Option<Arc<Program>>,
         running: &mut Vec<Self>,
     ) {
         running.retain(|other| !other.thread.is_finished());
@@ -57,6 +60,7 @@ impl Running {
             streams: Mutex::new(Vec::new()),
             session: Arc::clone(session),
             deadline_ns: clock::now_ns() + u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX >> 1),
+            helper,
         });
         // Before anything else is read from the head: the guest may be on its way.
         let invitation = meeting.dial.is_none().then(|| {
@@ -93,6 +97,11 @@ impl Place {
     /// Says what was found.
     pub fn found(&self, finding: Finding) {
         self.session.send(&FromAgent::Found(self.id, Box::new(finding)));
+    }
+
+    /// The program that goes by fabrics, if the head has brought it.
+    pub fn helper(&self) -> Option<&Program> {
+        self.helper.as_deref()
     }
 
     /// Whether the meeting was ended or its time is over: whoever measures without waiting asks.

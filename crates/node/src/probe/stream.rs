@@ -1,5 +1,8 @@
 //! Streams: one thread a connection sends, or receives and measures.
 
+mod counter;
+mod together;
+
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
@@ -8,11 +11,13 @@ use std::time::Duration;
 use garland_core::proto::{Finding, StreamCame, StreamTask, StreamWent};
 use garland_sys::event::{self, Interest};
 use garland_sys::tcp_info::TcpInfo;
-use garland_sys::{clock, random, tcp};
+use garland_sys::{arrival, clock, random, tcp};
 
 use super::SILENCE;
 use super::runner::Place;
 use crate::store::reason;
+use counter::Counter;
+pub use together::Together;
 
 /// What a receiver says when it has counted enough.
 const ENOUGH: u8 = b'.';
@@ -23,12 +28,6 @@ const READ: usize = 256 << 10;
 /// How often a sender that has room looks for what else there is to know.
 const LOOK_NS: u64 = 1_000_000;
 
-/// How often a receiver notes how far it is.
-const TICK_NS: u64 = 5_000_000;
-
-/// The most that two halves may differ, as a share of their mean.
-const STEADY: f64 = 0.02;
-
 /// Takes part in a meeting's streams, to its end.
 pub fn take_part(
     place: &Place,
@@ -36,12 +35,15 @@ pub fn take_part(
     dials: bool,
     streams: &[TcpStream],
 ) -> Result<(), String> {
+    let is_over = || place.is_over();
+    let sends = |number: u16| (number < task.forward) == dials;
+    let received = (0..).zip(streams).filter(|(number, _)| !sends(*number)).count();
+    let together = Together::new(received);
     let one = |(number, stream): (u16, &TcpStream)| {
-        let sends = (number < task.forward) == dials;
-        if sends {
-            send(place, task, stream).map(|info| Finding::StreamWent(went(number, &info)))
+        if sends(number) {
+            send(task, stream, &is_over).map(|info| Finding::StreamWent(went(number, &info)))
         } else {
-            receive(place, task, stream)
+            receive(task, stream, &together, &is_over)
                 .map(|count| Finding::StreamCame(StreamCame { number, ..count }))
         }
     };
@@ -73,8 +75,16 @@ pub fn went(number: u16, info: &TcpInfo) -> StreamWent {
     }
 }
 
-/// Sends until the receiver has enough. What is under way then is dropped with the connection.
-fn send(place: &Place, task: &StreamTask, mut stream: &TcpStream) -> io::Result<TcpInfo> {
+/// Sends until the receiver has enough, or `is_over` gives it up. What is under way then is dropped
+/// with the connection, which doesn't block from now on.
+///
+/// # Errors
+/// When the stream breaks, or takes nothing for [`SILENCE`].
+pub fn send(
+    task: &StreamTask,
+    mut stream: &TcpStream,
+    is_over: &dyn Fn() -> bool,
+) -> io::Result<TcpInfo> {
     // Bytes that no link compresses.
     let length = task.write as usize;
     let mut bytes = random::bytes::<4096>().repeat(length.div_ceil(4096));
@@ -89,7 +99,7 @@ fn send(place: &Place, task: &StreamTask, mut stream: &TcpStream) -> io::Result<
             if has_enough(stream)? {
                 return Ok(account(stream));
             }
-            if now - heard_ns > nanos(SILENCE) || place.is_over() {
+            if now - heard_ns > nanos(SILENCE) || is_over() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             look_ns = now + LOOK_NS;
@@ -137,12 +147,34 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Receives until the rate is known, and measures it. The number of its connection isn't its
-/// business.
-fn receive(place: &Place, task: &StreamTask, mut stream: &TcpStream) -> io::Result<StreamCame> {
+/// Receives until the rates of all that are counted together are known, and measures this one,
+/// unless `is_over` gives it up. The number of its connection isn't its business.
+///
+/// # Errors
+/// When the stream breaks, or is silent for as long as the socket waits.
+pub fn receive(
+    task: &StreamTask,
+    stream: &TcpStream,
+    together: &Together,
+    is_over: &dyn Fn() -> bool,
+) -> io::Result<StreamCame> {
+    let received = count(task, stream, together, is_over);
+    if received.is_err() {
+        together.break_off();
+    }
+    received
+}
+
+fn count(
+    task: &StreamTask,
+    mut stream: &TcpStream,
+    together: &Together,
+    is_over: &dyn Fn() -> bool,
+) -> io::Result<StreamCame> {
     let mut buffer = vec![0; READ];
     let mut bytes = 0;
     let mut counter = None;
+    let mut count = None;
     loop {
         let read = match stream.read(&mut buffer) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -150,121 +182,29 @@ fn receive(place: &Place, task: &StreamTask, mut stream: &TcpStream) -> io::Resu
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        let now = clock::now_ns();
         bytes += read as u64;
-        let counter = counter.get_or_insert_with(|| Counter::new(task, now));
-        if let Some(count) = counter.note(now, bytes) {
-            // A sender that is gone by now has said all that it had to.
-            let _ = stream.write_all(&[ENOUGH]);
-            return Ok(count);
+        let arrived = arrival::by_now(stream, bytes);
+        if bytes == read as u64 {
+            together.begin(arrived.at_ns);
         }
-        if place.is_over() {
-            return Err(io::ErrorKind::TimedOut.into());
+        if counter.is_none() {
+            counter = together.began().map(|began| Counter::new(task, began));
         }
-    }
-}
-
-/// Counts a stream's bytes, and knows when it is enough.
-struct Counter {
-    from_ns: u64,
-    least_ns: u64,
-    most_ns: u64,
-    /// When how many bytes had come in, at times a tick apart; the first is where counting begins.
-    ticks: Vec<(u64, u64)>,
-}
-
-impl Counter {
-    fn new(task: &StreamTask, now: u64) -> Self {
-        let ns = |ms: u32| u64::from(ms) * 1_000_000;
-        Self {
-            from_ns: now + ns(task.warm_up_ms),
-            least_ns: ns(task.least_ms),
-            most_ns: ns(task.most_ms),
-            ticks: Vec::new(),
-        }
-    }
-
-    /// So many bytes have come in by now; the count, if that is enough.
-    fn note(&mut self, now: u64, bytes: u64) -> Option<StreamCame> {
-        if now < self.from_ns {
-            return None;
-        }
-        let Some(&(began, before)) = self.ticks.first() else {
-            self.ticks.push((now, bytes));
-            return None;
-        };
-        let elapsed_ns = now - began;
-        if self.ticks.last().is_none_or(|&(last, _)| now - last < TICK_NS)
-            && elapsed_ns < self.most_ns
-        {
-            return None;
-        }
-        self.ticks.push((now, bytes));
-        let steady = self.is_steady();
-        let enough = elapsed_ns >= self.most_ns || (elapsed_ns >= self.least_ns && steady);
-        enough.then_some(StreamCame { number: 0, bytes: bytes - before, elapsed_ns, steady })
-    }
-
-    /// Whether both halves of the time so far had the same rate.
-    fn is_steady(&self) -> bool {
-        let (Some(&first), Some(&last)) = (self.ticks.first(), self.ticks.last()) else {
-            return false;
-        };
-        let middle_ns = u64::midpoint(first.0, last.0);
-        let at = self.ticks.partition_point(|tick| tick.0 < middle_ns);
-        let Some(&middle) = self.ticks.get(at) else { return false };
-        let rate = |a: (u64, u64), b: (u64, u64)| (b.1 - a.1) as f64 / (b.0 - a.0).max(1) as f64;
-        let (one, other) = (rate(first, middle), rate(middle, last));
-        (one - other).abs() <= STEADY * f64::midpoint(one, other)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TASK: StreamTask = StreamTask {
-        forward: 1,
-        write: 1,
-        packet: None,
-        warm_up_ms: 20,
-        least_ms: 100,
-        most_ms: 300,
-    };
-
-    /// Counts a stream that has `rate(ms)` bytes in every millisecond.
-    fn counted(rate: impl Fn(u64) -> u64) -> StreamCame {
-        let mut counter = Counter::new(&TASK, 0);
-        let mut bytes = 0;
-        for ms in 0.. {
-            bytes += rate(ms);
-            if let Some(count) = counter.note(ms * 1_000_000, bytes) {
-                return count;
+        if count.is_none() {
+            count = counter.as_mut().and_then(|counter| counter.note(arrived.at_ns, arrived.bytes));
+            if count.is_some() {
+                together.count();
             }
         }
-        unreachable!("it counts for 300 ms at most");
-    }
-
-    #[test]
-    fn a_steady_stream_is_counted_briefly_and_its_start_not_at_all() {
-        let count = counted(|ms| if ms <= 20 { 1 } else { 1000 });
-        assert_eq!(
-            count,
-            StreamCame { number: 0, bytes: 100_000, elapsed_ns: 100_000_000, steady: true }
-        );
-    }
-
-    #[test]
-    fn a_stream_that_never_settles_is_counted_to_the_end() {
-        let count = counted(|ms| ms * ms);
-        assert!(!count.steady);
-        assert_eq!(count.elapsed_ns, 300_000_000);
-    }
-
-    #[test]
-    fn a_stream_that_settles_late_is_counted_until_then() {
-        let count = counted(|ms| if ms < 30 { 800 } else { 1000 });
-        assert!(count.steady);
-        assert!((105_000_000..300_000_000).contains(&count.elapsed_ns), "{count:?}");
+        if let Some(count) = &count
+            && (together.is_counted() || together.is_broken())
+        {
+            // A sender that is gone by now has said all that it had to.
+            let _ = stream.write_all(&[ENOUGH]);
+            return Ok(*count);
+        }
+        if is_over() || together.is_broken() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
     }
 }

@@ -1,123 +1,110 @@
-//! What a link carries: a short connection by one NIC, measured where it arrives.
+//! What a link carries: a short stream by one NIC, measured where it arrives, as meetings' streams are.
+//! Before it goes how long it is to take, and after it comes its rate.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
-use std::os::fd::AsFd;
 use std::time::Duration;
 
-use garland_core::proto::SurveyAnswer;
-use garland_sys::event::{self, Interest};
+use garland_core::proto::{StreamTask, SurveyAnswer};
 use garland_sys::{clock, tcp};
 
-/// The longest that a connection may be asked to take.
-const MOST_MILLIS: u32 = 5_000;
+use crate::probe::stream::{self, Together};
 
-/// How much longer the answer may take.
-const PATIENCE_NS: u64 = 5_000_000_000;
+/// The longest that a stream may be asked to take.
+const MOST_MILLIS: u32 = 2_000;
+
+/// One that hasn't settled is counted so many times as long.
+const UNSETTLED: u32 = 3;
+
+/// Bytes of a write.
+const WRITE: u32 = 256 << 10;
+
+/// How much longer than its longest a stream may take to be over, and its rate to be told.
+pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a connection may take to be there.
 const CONNECT: Duration = Duration::from_secs(2);
 
-/// Counts what arrives, after a quarter of the time in which the sender finds its pace.
-pub struct Meter {
-    warm: u64,
-    end: u64,
-    last_end: u64,
-    first: Option<u64>,
-    last: u64,
-    bytes: u64,
+/// How long the receiver waits for the sender to have heard the rate.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The stream of so many milliseconds: in the first quarter TCP finds its pace.
+fn task(millis: u32) -> StreamTask {
+    let millis = millis.clamp(4, MOST_MILLIS);
+    let (warm_up_ms, least_ms) = (millis / 4, millis - millis / 4);
+    let most_ms = UNSETTLED * least_ms;
+    StreamTask { forward: 1, write: WRITE, packet: None, warm_up_ms, least_ms, most_ms }
 }
 
-impl Meter {
-    /// For so many milliseconds from `now`, and five times as long while little came.
-    pub fn new(millis: u32, now: u64) -> Self {
-        let length = u64::from(millis.clamp(1, MOST_MILLIS)) * 1_000_000;
-        let (warm, end, last_end) = (now + length / 4, now + length, now + 5 * length);
-        Self { warm, end, last_end, first: None, last: now, bytes: 0 }
-    }
+/// Whether a stream that begins now has taken too long, to be asked again and again.
+fn too_long(task: &StreamTask) -> impl Fn() -> bool {
+    let longest = Duration::from_millis(u64::from(task.warm_up_ms + task.most_ms)) + PATIENCE;
+    let deadline = after(longest);
+    move || clock::now_ns() > deadline
+}
 
-    /// Bytes came.
-    pub fn add(&mut self, bytes: usize, now: u64) {
-        if now >= self.warm {
-            // The first ones arrived before the time that counts.
-            if self.first.is_some() {
-                self.bytes += bytes as u64;
-            }
-            self.first.get_or_insert(now);
-        }
-        self.last = now;
-    }
-
-    /// Whether it has seen enough.
-    pub fn is_over(&self) -> bool {
-        const LITTLE: u64 = 64 << 10;
-        self.last >= self.last_end || (self.last >= self.end && self.bytes >= LITTLE)
-    }
-
-    /// Bits per second.
-    pub fn rate(&self) -> f64 {
-        let window = self.last.saturating_sub(self.first.unwrap_or(self.last));
-        if window == 0 { 0.0 } else { self.bytes as f64 * 8e9 / window as f64 }
-    }
+fn after(time: Duration) -> u64 {
+    clock::now_ns() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX >> 1)
 }
 
 /// Sends by one NIC until the receiver has measured it.
 pub fn send(nic: &str, to: SocketAddrV4, millis: u32) -> io::Result<SurveyAnswer> {
-    let millis = millis.clamp(1, MOST_MILLIS);
     let mut stream = tcp::connect_by(nic, to.into(), CONNECT)?;
     // The wire is to be measured, not what bbr takes it for.
     tcp::choose_congestion(&stream, &tcp::PREFERRED)?;
     stream.write_all(&millis.to_le_bytes())?;
-    stream.set_nonblocking(true)?;
-    let piece = vec![0x5a; 256 << 10];
-    let deadline = clock::now_ns() + 5 * u64::from(millis) * 1_000_000 + PATIENCE_NS;
-    let rate = answered(&mut stream, &piece, deadline);
-    // What still waits in buffers is of no use; a reset spares the wire the rest.
-    tcp::reset_on_close(&stream)?;
-    rate.map(SurveyAnswer::Rate)
+    let task = task(millis);
+    stream::send(&task, &stream, &too_long(&task))?;
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut rate = [0; 8];
+    stream.read_exact(&mut rate)?;
+    Ok(SurveyAnswer::Rate(f64::from_le_bytes(rate)))
 }
 
-fn answered(stream: &mut TcpStream, piece: &[u8], deadline: u64) -> io::Result<f64> {
-    let mut rate = [0; 8];
-    let mut read = 0;
-    while clock::now_ns() < deadline {
-        let interest = Interest { fd: stream.as_fd(), write: true };
-        let ready = event::wait(&[interest], Some(clock::until(deadline)))?;
-        if ready[0].read {
-            match stream.read(&mut rate[read..]) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(more) => read += more,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
-            }
-            if read == rate.len() {
-                return Ok(f64::from_le_bytes(rate));
-            }
-        }
-        if ready[0].write {
-            match stream.write(piece) {
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-    Err(io::ErrorKind::TimedOut.into())
+/// Measures what comes in by a connection, for as long as its first 4 bytes say, answers how many bits
+/// a second that is, and waits for the sender to go.
+pub fn receive(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut millis = [0; 4];
+    stream.read_exact(&mut millis)?;
+    let task = task(u32::from_le_bytes(millis));
+    let came = stream::receive(&task, &stream, &Together::new(1), &too_long(&task))?;
+    let rate = came.bytes as f64 * 8e9 / came.elapsed_ns.max(1) as f64;
+    stream.write_all(&rate.to_le_bytes())?;
+    // Closed with bytes unread, the connection would take the rate with it.
+    let deadline = after(FAREWELL);
+    let mut rest = vec![0; WRITE as usize];
+    while clock::now_ns() < deadline && stream.read(&mut rest)? > 0 {}
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
     use super::*;
 
     #[test]
-    fn the_first_quarter_does_not_count() {
-        let mut meter = Meter::new(400, 0);
-        for millisecond in 0..=400 {
-            assert!(!meter.is_over());
-            let bytes = if millisecond < 100 { 1 } else { 1000 };
-            meter.add(bytes, millisecond * 1_000_000);
-        }
-        assert!(meter.is_over());
-        assert!((meter.rate() / 8e6 - 1.0).abs() < 1e-9);
+    fn a_stream_is_measured_where_it_arrives() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let port = listener.local_addr().expect("it has one").port();
+        let receiver = std::thread::spawn(move || receive(listener.accept()?.0));
+        let answer = send("lo", SocketAddrV4::new(Ipv4Addr::LOCALHOST, port), 40);
+        let Ok(SurveyAnswer::Rate(rate)) = answer else { panic!("{answer:?}") };
+        assert!(rate.is_finite() && rate > 1e6, "{rate} bit/s");
+        // The sender is gone, by a reset where bytes were under way.
+        let _ = receiver.join().expect("no panic");
+    }
+
+    #[test]
+    fn what_a_stranger_asks_for_is_bounded() {
+        assert_eq!(
+            task(400),
+            StreamTask { warm_up_ms: 100, least_ms: 300, most_ms: 900, ..task(4) }
+        );
+        assert_eq!(task(0), task(4));
+        assert_eq!(task(u32::MAX), task(MOST_MILLIS));
     }
 }

@@ -2,8 +2,8 @@
 //! measured. It answers strangers too, with less than they sent.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddrV4, TcpListener, TcpStream};
+use std::io;
+use std::net::{SocketAddrV4, TcpListener};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,9 +13,9 @@ use std::time::Duration;
 use garland_sys::datagram::DatagramSocket;
 use garland_sys::event::{self, Wake};
 use garland_sys::mptcp::Transport;
-use garland_sys::{clock, tcp};
+use garland_sys::tcp;
 
-use super::rate::Meter;
+use super::rate;
 
 /// A datagram that wants an answer: this, a number of 4 bytes, and padding.
 pub const ECHO: u8 = b'e';
@@ -27,9 +27,6 @@ const BURSTS: usize = 64;
 
 /// Connections that are measured at a time.
 const CONNECTIONS: usize = 64;
-
-/// The longest that a connection is served.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The most datagrams of a burst.
 const MOST: u32 = 10_000;
@@ -141,31 +138,10 @@ fn accept(listener: &TcpListener, end: &Wake) {
         // It ends by itself in a bounded time.
         std::thread::spawn(move || {
             // A sender that went away has nobody to tell.
-            let _ = measure(stream);
+            let _ = rate::receive(stream);
             open.fetch_sub(1, Ordering::AcqRel);
         });
     }
-}
-
-/// Reads for as long as the first 4 bytes say, answers what came a second, and waits for the sender
-/// to go.
-fn measure(mut stream: TcpStream) -> io::Result<()> {
-    stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut millis = [0; 4];
-    stream.read_exact(&mut millis)?;
-    let mut meter = Meter::new(u32::from_le_bytes(millis), clock::now_ns());
-    let mut buffer = vec![0; 256 << 10];
-    while !meter.is_over() {
-        match stream.read(&mut buffer)? {
-            0 => return Ok(()),
-            length => meter.add(length, clock::now_ns()),
-        }
-    }
-    stream.write_all(&meter.rate().to_le_bytes())?;
-    let deadline = clock::now_ns() + 2_000_000_000;
-    while clock::now_ns() < deadline && stream.read(&mut buffer)? > 0 {}
-    Ok(())
 }
 
 fn lock(counts: &Mutex<BTreeMap<u32, u32>>) -> std::sync::MutexGuard<'_, BTreeMap<u32, u32>> {

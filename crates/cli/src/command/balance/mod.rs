@@ -8,55 +8,34 @@ mod table;
 mod took;
 mod words;
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-
 use garland_core::cluster::Node;
-use garland_lab::Lab;
 use garland_node::{Agent, Exchange};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::processors::Processors;
-use garland_sys::signal::Interrupts;
 
 use self::ask::Asked;
 use self::result::BalanceResult;
 use self::series::Series;
+use super::gather::{Gathered, Talk, gather};
 use crate::args::{Args, Balance};
 use crate::failure::{Exit, Failure, OrFailure};
-use crate::fleet::Muster;
 use crate::launch::{FAREWELL, HURRY};
-use crate::nodes::{Inventory, LAB_PREFIX};
-use crate::places::Places;
-use crate::result::{Phases, print_json};
-use crate::run::Run;
-use crate::ui::output;
+use crate::nodes::Inventory;
+use crate::result::{Phases, tell};
 use crate::ui::screen::Screen;
 
 /// Measures where the balance lies.
 pub fn run(args: &Args, balance: &Balance) -> Result<Exit, Failure> {
-    let mut phases = Phases::begin();
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let phases = Phases::begin();
     let inventory = Inventory::open(args)?;
     let (nodes, path) = super::disk::place(&inventory, &balance.target)?;
     let asked = Asked::read(balance, path, nodes.len())?;
-    let places = Places::open()?;
-    let lab = balance.launch.enter_lab(&nodes, &places)?;
-    let run = Run::begin(&places, "balance")?;
-    let muster = Muster {
-        interrupts: Some(Arc::clone(&interrupts)),
-        quiet: args.json,
-        // A lab's wires are slow enough for orders to be seen on them.
-        beside_wires: lab.is_some(),
-        ..Muster::new(&nodes, &inventory, &places, &balance.launch, &run, lab.as_ref())
-    };
-    let fleet = muster.assemble()?;
-    phases.end("set-up");
-    let agents = fleet.agents.into_iter().zip(&nodes);
-    let agents: Vec<Result<Agent, String>> =
-        agents.map(|(agent, node)| on_wires(agent?, lab.as_ref(), node)).collect();
-    let mptcp = balance.launch.speaks_mptcp(lab.as_ref(), 1);
-    let mut series = series_of(&asked, &nodes, agents, Transport::mptcp_if(mptcp));
+    let (launch, beside) = (&balance.launch, Talk::BesideWires);
+    let gathered = gather("balance", &nodes, &inventory, launch, args.json, beside, phases)?;
+    let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
+    let transport = Transport::mptcp_if(launch.speaks_mptcp(lab.as_ref(), 1));
+    let mut series = series_of(&asked, &nodes, fleet.agents, transport);
     let mut screen = Screen::new(args.json);
     let since = Processors::now();
     let measured = series.stock(&interrupts).and_then(|()| {
@@ -74,12 +53,7 @@ pub fn run(args: &Args, balance: &Balance) -> Result<Exit, Failure> {
     fleet.children.end(patience, |_| false);
     phases.end("teardown");
     let result = BalanceResult::new(&run, phases, &asked, &findings, lab.as_ref(), cpu);
-    run.keep("result.json", &result)?;
-    if args.json {
-        print_json(&result)?;
-    } else {
-        output::print(&result)?;
-    }
+    tell(&run, args.json, &result)?;
     Ok(result.exit())
 }
 
@@ -94,14 +68,4 @@ fn series_of<'a>(
     let agents = agents.into_iter().map(Result::ok).collect();
     let exchange = Exchange::new(names.clone(), agents);
     Series::new(asked, names, exchange, absent, transport)
-}
-
-/// An agent that is spoken to beside a lab's wires is reached by its neighbours over them.
-fn on_wires(agent: Agent, lab: Option<&Lab>, node: &Node) -> Result<Agent, String> {
-    let (Some(lab), Some(first)) = (lab, agent.addresses.first()) else { return Ok(agent) };
-    let name = node.name.strip_prefix(LAB_PREFIX).unwrap_or(&node.name);
-    let rails = lab.rails(name).map_err(|error| error.to_string())?;
-    let port = first.port();
-    let addresses = rails.into_iter().map(|rail| SocketAddr::new(rail.into(), port)).collect();
-    Ok(Agent { addresses, ..agent })
 }

@@ -1,6 +1,7 @@
 //! What `garland balance` found: the object `garland.balance/1`.
 
 use garland_core::analysis::balance::{self as analysis, Binding, Resource, Shares, Took};
+use garland_core::analysis::conditions::Conditions;
 use garland_core::proto::{DiskCached, DiskPlace, NodeUse};
 use garland_lab::Lab;
 use serde::Serialize;
@@ -8,9 +9,9 @@ use serde::Serialize;
 use super::ask::Asked;
 use super::series::{Findings, Measured, Round};
 use super::{notes, took, words};
-use crate::command::wires::TcpAccount;
+use crate::command::tcp_account::TcpAccount;
 use crate::failure::Exit;
-use crate::result::{Head, Phases};
+use crate::result::{Head, NodeEnd, Phases};
 use crate::run::Run;
 
 /// A forecast is for something so many times as fast.
@@ -51,14 +52,13 @@ pub struct BalanceResult {
 pub struct NodeResult {
     /// Its name.
     pub name: String,
-    /// `ok`, `failed`, `dead`, or `skipped`: its partner was.
-    pub verdict: &'static str,
-    /// Why it isn't ok.
-    pub reason: Option<String>,
+    /// `skipped` if its partner failed.
+    #[serde(flatten)]
+    pub end: NodeEnd,
     /// Where its file lay.
     pub place: Option<DiskPlace>,
     /// What about it may change what copies take, in names and words.
-    pub conditions: Vec<(String, String)>,
+    pub conditions: Conditions,
 }
 
 /// So many remote copies of one size.
@@ -180,7 +180,7 @@ impl BalanceResult {
         match () {
             () if self.interrupted => Exit::Interrupted,
             () if self.points.is_empty() => Exit::Nothing,
-            () if self.nodes.iter().any(|node| node.reason.is_some()) => Exit::SomeFailed,
+            () if self.nodes.iter().any(|node| node.end.reason.is_some()) => Exit::SomeFailed,
             () => Exit::Done,
         }
     }
@@ -194,13 +194,10 @@ impl NodeResult {
         let is_paired = found.pairs.iter().flatten().any(|&paired| paired == node);
         Self {
             name: found.names[node].clone(),
-            verdict: match &reason {
-                Some(_) if found.dead[node] => "dead",
-                Some(_) => "failed",
-                None if partner && !is_paired => "skipped",
-                None => "ok",
+            end: match partner && !is_paired && reason.is_none() {
+                true => NodeEnd { verdict: "skipped", reason },
+                false => NodeEnd::new(if found.dead[node] { "dead" } else { "failed" }, reason),
             },
-            reason,
             place: stocked.map(|stocked| stocked.place.clone()),
             conditions: stocked.map(|stocked| stocked.conditions.clone()).unwrap_or_default(),
         }

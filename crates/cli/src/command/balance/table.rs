@@ -33,10 +33,8 @@ impl fmt::Display for BalanceResult {
             }
             writeln!(f)?;
         }
-        let failed = self.nodes.iter().filter(|node| node.verdict != "ok");
-        let verdicts =
-            failed.map(|node| (node.verdict, node.reason.as_deref(), node.name.as_str()));
-        f.write_str(&folded(verdicts))?;
+        let failed = self.nodes.iter().filter(|node| !node.end.is_ok());
+        f.write_str(&folded(failed.map(|node| node.end.of(&node.name))))?;
         if self.points.is_empty() { Ok(()) } else { writeln!(f, "run     {}", self.run()) }
     }
 }

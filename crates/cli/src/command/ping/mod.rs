@@ -9,17 +9,18 @@ mod table;
 
 use std::time::Duration;
 
+use garland_core::cluster::Node;
 use garland_core::cluster::topology::bounds;
-use garland_core::proto::{Finding, Task};
+use garland_core::proto::{Finding, PingMeans, Task};
 use garland_lab::Lab;
-use garland_node::{Agent, Pair, PairEnd, Party};
+use garland_node::{Agent, Pair, PairEnd, Party, bring_helper};
 use garland_sys::signal::Interrupts;
 
-use super::gather::{Gathered, gather};
+use super::gather::{Gathered, Talk, gather};
 use crate::args::{Args, Ping};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::launch::{FAREWELL, HURRY};
-use crate::nodes::{Inventory, LAB_PREFIX};
+use crate::nodes::{Inventory, LAB_PREFIX, is_local};
 use crate::result::{Phases, print_json};
 use crate::ui::output;
 
@@ -44,8 +45,15 @@ pub fn run(args: &Args, ping: &Ping) -> Result<Exit, Failure> {
         .hint("name two nodes or more: the first one asks each of the others in turn")
         .hint("on this machine alone: garland ping 'local[1-2]'"));
     }
-    let gathered = gather("ping", &nodes, &inventory, &ping.launch, args.json, phases)?;
-    let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
+    let gathered =
+        gather("ping", &nodes, &inventory, &ping.launch, args.json, Talk::OverWires, phases)?;
+    let Gathered { mut phases, interrupts, lab, run, mut fleet } = gathered;
+    if asked.task.means == PingMeans::Fabric {
+        // On this machine all agents find what this process finds.
+        let elsewhere = |node: &Node| lab.is_none() && !is_local(&node.name);
+        let agents = nodes.iter().zip(&mut fleet.agents).filter(|(node, _)| elsewhere(node));
+        bring_helper(agents.filter_map(|(_, agent)| agent.as_mut().ok()));
+    }
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let agents = fleet.agents;
     let session = Session {

@@ -9,8 +9,11 @@ use super::evidence;
 use super::fabric::FabricResult;
 use super::sweep::{self, Sweep, Wire};
 use crate::failure::Exit;
-use crate::result::{Head, Phases};
+use crate::result::{Head, NodeEnd, Phases};
 use crate::run::Run;
+
+/// Of the operations that were to be in flight, this share must have been.
+const ENOUGH: f64 = 0.9;
 
 /// All of it.
 #[derive(Serialize)]
@@ -30,8 +33,8 @@ pub struct PingResult {
 #[derive(Serialize)]
 struct NodeResult {
     name: String,
-    verdict: &'static str,
-    reason: Option<String>,
+    #[serde(flatten)]
+    end: NodeEnd,
 }
 
 /// The first node and one of the others.
@@ -63,9 +66,12 @@ pub struct PointResult {
     #[serde(skip)]
     pub kind: PingKind,
     pub size: u32,
-    pub in_flight: u32,
-    #[serde(skip)]
+    /// How many were to be in flight, at most.
+    #[serde(rename = "in_flight")]
     pub depth: u32,
+    /// How many were, on average; none where the CPU alone knows: loads and stores, which are timed
+    /// together.
+    pub reached: Option<f64>,
     /// Operations per second, as asked for.
     pub rate: Option<u32>,
     pub count: u64,
@@ -182,6 +188,14 @@ impl PairResult {
 }
 
 impl PointResult {
+    /// How many were in flight where that is less than was asked for. By a rate, nobody asks for more
+    /// than that takes.
+    pub fn fell_short(&self) -> Option<f64> {
+        self.reached.filter(|&reached| {
+            self.rate.is_none() && self.depth > 1 && reached < ENOUGH * f64::from(self.depth)
+        })
+    }
+
     fn new(point: &garland_core::proto::PingPoint, took: &PingTook) -> Self {
         // There and back is twice one way.
         let ways = if point.kind == PingKind::Msg && point.depth == 1 { 2.0 } else { 1.0 };
@@ -194,8 +208,8 @@ impl PointResult {
             function: function(point.kind),
             kind: point.kind,
             size: point.size,
-            in_flight: point.depth,
             depth: point.depth,
+            reached: reached(took),
             rate: point.rate,
             count: took.count,
             elapsed_ns: took.elapsed_ns,
@@ -208,6 +222,13 @@ impl PointResult {
             target_ns: took.target_ns,
         }
     }
+}
+
+/// How many operations were in flight, on average: as long as all of them stayed, by the time in which
+/// they did (Little's law).
+fn reached(took: &PingTook) -> Option<f64> {
+    let stayed = took.sojourn.mean as f64 * took.count as f64;
+    (took.timed_together <= 1).then(|| stayed / took.elapsed_ns.max(1) as f64)
 }
 
 /// What an operation is called.
@@ -231,11 +252,12 @@ impl PingResult {
     ) -> Self {
         let verdict = |name: &String| {
             let of = |pair: &&PairResult| pair.at.as_ref() == Some(name) || pair.to == *name;
-            let (verdict, reason) = match pairs.iter().filter(of).find(|p| p.verdict != "ok") {
-                Some(pair) => (pair.verdict, pair.reason.clone()),
-                None => ("ok", None),
-            };
-            NodeResult { name: name.clone(), verdict, reason }
+            let failed = pairs.iter().filter(of).find(|pair| pair.verdict != "ok");
+            let end = failed.map_or(NodeEnd::new("ok", None), |pair| NodeEnd {
+                verdict: pair.verdict,
+                reason: pair.reason.clone(),
+            });
+            NodeResult { name: name.clone(), end }
         };
         Self {
             transport: match asked.task.means {
@@ -270,5 +292,38 @@ impl PingResult {
             (_, 0) if !some => Exit::Nothing,
             _ => Exit::SomeFailed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(depth: u32, rate: Option<u32>, timed_together: u32, mean: u64) -> PointResult {
+        let kind = PingKind::Put;
+        let asked =
+            garland_core::proto::PingPoint { kind, size: 8, depth, rate, count: None, time_ms: 1 };
+        let took = PingTook {
+            point: 0,
+            count: 1000,
+            elapsed_ns: 100_000,
+            sojourn: Summary { count: 1000, mean, ..Summary::default() },
+            timed_together,
+            writes: 0,
+            writing_ns: 0,
+            initiator_ns: 0,
+            target_ns: 0,
+        };
+        PointResult::new(&asked, &took)
+    }
+
+    #[test]
+    fn how_many_were_in_flight_follows_from_how_long_they_stayed() {
+        // One ends every 100 ns and stays for 400 ns: four are there at a time.
+        assert_eq!(point(32, None, 1, 400).reached, Some(4.0));
+        assert_eq!(point(32, None, 1, 400).fell_short(), Some(4.0));
+        assert_eq!(point(4, None, 1, 390).fell_short(), None, "but for its beginning and its end");
+        assert_eq!(point(64, Some(1000), 1, 400).fell_short(), None, "a rate asks for no depth");
+        assert_eq!(point(32, None, 256, 400).reached, None, "stores are the CPU's affair");
     }
 }

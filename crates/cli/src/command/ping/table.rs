@@ -88,6 +88,7 @@ impl Table<'_> {
         write!(f, "{:3}: {:8} bytes {micros:9.2} uSec {rate:8.2} MB/s", self.place, point.size)?;
         if point.depth > 1 {
             write!(f, "   b {:<4}", point.depth)?;
+            point.fell_short().map_or(Ok(()), |reached| write!(f, " ({reached:.1})"))?;
         }
         writeln!(f, "   p50 {} p99 {} p99.9 {} max {}", us(s.p50), us(s.p99), us(s.p999), us(s.max))
     }
@@ -111,10 +112,7 @@ impl Table<'_> {
             writeln!(f, "rate    {rate} a second: times are {rule}")?;
         }
         if let Some(deep) = pair.points.iter().rfind(|point| point.depth > 1) {
-            let each = deep.each_ns / 1000.0;
-            let stay = deep.sojourn.p50 as f64 / 1000.0;
-            write!(f, "depth   with {} in flight one ends every {each:.2} uSec,", deep.depth)?;
-            writeln!(f, " and stays {stay:.2} (p50)")?;
+            say_depth(f, deep)?;
             say_batch(f, deep)?;
         }
         if first.timed_together > 1 {
@@ -128,6 +126,24 @@ impl Table<'_> {
         let timer = pair.timer_ns.unwrap_or(0);
         writeln!(f, "timer   reading the clock takes {timer} ns, which each time has in it once")
     }
+}
+
+/// How many were in flight, and what that gives.
+fn say_depth(f: &mut fmt::Formatter<'_>, deep: &PointResult) -> fmt::Result {
+    let (depth, stay) = (deep.depth, deep.sojourn.p50 as f64 / 1000.0);
+    match (deep.rate, deep.reached, deep.fell_short()) {
+        (Some(_), Some(reached), _) => {
+            write!(f, "depth   up to {depth} may be in flight, and {reached:.1} were")?;
+            return writeln!(f, " on average; one stays {stay:.2} uSec (p50)");
+        }
+        (_, None, _) => write!(f, "depth   of {depth} that are begun before all must be done")?,
+        (.., Some(reached)) => {
+            write!(f, "depth   with {reached:.1} in flight on average, of {depth} that may be,")?;
+        }
+        _ => write!(f, "depth   with {depth} in flight")?,
+    }
+    let each = deep.each_ns / 1000.0;
+    writeln!(f, " one ends every {each:.2} uSec, and stays {stay:.2} (p50)")
 }
 
 /// How much of a rate comes from operations that go out together: one that went out by itself would

@@ -1,6 +1,7 @@
 //! `garland wires`: every pair of nodes is measured, and what is worse than its peers is named.
 
 mod baseline;
+mod measured;
 mod naming;
 mod result;
 mod survey;
@@ -14,18 +15,17 @@ use garland_sys::clock;
 use garland_sys::processors::Processors;
 
 use self::baseline::Baseline;
-pub use self::result::TcpAccount;
+use self::measured::Measured;
 use self::result::{SCHEMA, Told, WiresResult};
 use self::survey::{Meets, Progress, Survey};
-use super::gather::{Gathered, gather};
+use super::gather::{Gathered, Talk, gather};
 use crate::args::{Args, Wires};
 use crate::failure::{Exit, Failure};
 use crate::launch::{FAREWELL, HURRY};
 use crate::nodes::{self, Inventory};
 use crate::places::Places;
-use crate::result::{Head, Phases, print_json};
+use crate::result::{Head, Phases, tell};
 use crate::ui::notes::guard_rails;
-use crate::ui::output;
 use crate::ui::screen::Screen;
 
 /// Busier than this, an emulated cluster measures its machine.
@@ -44,12 +44,14 @@ pub fn run(args: &Args, wires: &Wires) -> Result<Exit, Failure> {
             .hint("name two nodes at least; from four on, a faulty one can be told"));
     }
     if wires.sweep {
-        let gathered = gather("wires", &nodes, &inventory, &wires.launch, args.json, phases)?;
+        let gathered =
+            gather("wires", &nodes, &inventory, &wires.launch, args.json, Talk::OverWires, phases)?;
         return sweep::run(args, &nodes, gathered);
     }
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let baseline = baseline::find(&Places::open()?, wires.baseline.as_deref(), &names)?;
-    let gathered = gather("wires", &nodes, &inventory, &wires.launch, args.json, phases)?;
+    let gathered =
+        gather("wires", &nodes, &inventory, &wires.launch, args.json, Talk::OverWires, phases)?;
     let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
     // By MPTCP one connection uses all NICs.
     let rails = match wires.launch.takes_mptcp(lab.as_ref()) {
@@ -72,12 +74,7 @@ pub fn run(args: &Args, wires: &Wires) -> Result<Exit, Failure> {
     fleet.children.end(patience, |_| false);
     phases.end("teardown");
     let result = WiresResult { head: Head::new(SCHEMA, Some(&run), phases), told: result };
-    run.keep("result.json", &result)?;
-    if args.json {
-        print_json(&result)?
-    } else {
-        output::print(&result)?
-    }
+    tell(&run, args.json, &result)?;
     Ok(exit(&result.told))
 }
 
@@ -97,6 +94,11 @@ fn told(
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let (faults, baseline) = result::judge(survey, baseline, &names);
     let rails = survey.rails.iter();
+    let measured = Measured {
+        cpu,
+        warnings: warnings(nodes, survey, cpu, baseline.as_ref()),
+        interrupted: survey.interrupted(),
+    };
     Told {
         nodes: result::nodes(survey, &names, never),
         ways: result::ways(survey, &names),
@@ -107,10 +109,8 @@ fn told(
         rounds: rails.map(|rail| rail.rounds).sum(),
         bisection: survey.bisection,
         faults,
-        cpu,
-        warnings: warnings(nodes, survey, cpu, baseline.as_ref()),
         baseline,
-        interrupted: survey.interrupted(),
+        measured,
     }
 }
 
@@ -178,10 +178,10 @@ fn warnings(
 
 fn exit(result: &Told) -> Exit {
     match () {
-        () if result.interrupted => Exit::Interrupted,
+        () if result.measured.interrupted => Exit::Interrupted,
         () if result.ways.is_empty() => Exit::Nothing,
         () if !result.faults.is_empty() => Exit::Fault,
-        () if !result.failed.is_empty() || result.nodes.iter().any(|n| n.reason.is_some()) => {
+        () if !result.failed.is_empty() || result.nodes.iter().any(|n| !n.end.is_ok()) => {
             Exit::SomeFailed
         }
         () => Exit::Done,

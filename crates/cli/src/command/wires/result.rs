@@ -4,13 +4,14 @@ use garland_core::analysis::conditions::Conditions;
 use garland_core::analysis::pairs::{
     Accusation, Effects, Matrix, OnRails, Tolerance, accuse, node_effects, over_rails,
 };
-use garland_core::proto::StreamWent;
 use serde::Serialize;
 
 use super::baseline::Baseline;
+use super::measured::{FailedPair, Measured};
 use super::naming::Named;
 use super::survey::{Rail, Survey, Way};
-use crate::result::Head;
+use crate::command::tcp_account::TcpAccount;
+use crate::result::{Head, NodeEnd};
 
 /// Its kind and version.
 pub const SCHEMA: &str = "garland.wires/1";
@@ -34,7 +35,7 @@ pub struct Told {
     /// Every ordered pair.
     pub ways: Vec<WayResult>,
     /// Pairs that couldn't be measured.
-    pub failed: Vec<FailedPair>,
+    pub failed: Vec<FailedOnRail>,
     /// So many pairs at once.
     pub loads: Vec<LoadResult>,
     /// Over how many rails: NICs of every node.
@@ -50,12 +51,9 @@ pub struct Told {
     pub faults: Vec<Named>,
     /// What it was compared with.
     pub baseline: Option<BaselineResult>,
-    /// How busy the processors of this machine were while it measured, from 0 to 1.
-    pub cpu: f64,
-    /// What makes the numbers doubtful, in words.
-    pub warnings: Vec<String>,
-    /// Whether the user ended it.
-    pub interrupted: bool,
+    /// How it was measured.
+    #[serde(flatten)]
+    pub measured: Measured,
 }
 
 /// A node.
@@ -64,9 +62,8 @@ pub struct NodeResult {
     /// Its name.
     pub name: String,
     /// How it ended.
-    pub verdict: &'static str,
-    /// Why it isn't ok.
-    pub reason: Option<String>,
+    #[serde(flatten)]
+    pub end: NodeEnd,
     /// What it gives as a sender by its best NIC, as a share of the middle node.
     pub sends: Option<f64>,
     /// The same as a receiver.
@@ -113,28 +110,14 @@ pub struct WayResult {
     pub tcp: Option<TcpAccount>,
 }
 
-/// `TCP_INFO` at a stream's end.
+/// A pair that couldn't be measured on a rail.
 #[derive(Serialize)]
-pub struct TcpAccount {
-    busy_ns: u64,
-    window_limited_ns: u64,
-    buffer_limited_ns: u64,
-    segments: u32,
-    retransmits: u32,
-    window: u32,
-    round_trip_ns: u64,
-    segment_size: u32,
-}
-
-/// A pair that couldn't be measured.
-#[derive(Serialize)]
-pub struct FailedPair {
+pub struct FailedOnRail {
     /// The rail.
     pub rail: usize,
-    /// The two.
-    pub nodes: [String; 2],
-    /// Why.
-    pub reason: String,
+    /// The pair.
+    #[serde(flatten)]
+    pub pair: FailedPair,
 }
 
 /// So many pairs at once, one way each.
@@ -220,12 +203,7 @@ pub fn nodes(survey: &Survey<'_>, names: &[&str], never: &[bool]) -> Vec<NodeRes
         };
         NodeResult {
             name: (*name).to_owned(),
-            verdict: match &survey.out[at] {
-                None => "ok",
-                Some(_) if never[at] => "failed",
-                Some(_) => "dead",
-            },
-            reason: survey.out[at].clone(),
+            end: NodeEnd::new(if never[at] { "failed" } else { "dead" }, survey.out[at].clone()),
             nics: (0..survey.rails.len()).map(nic).collect(),
             sends: sends.map(|parted| parted.node.exp()),
             receives: receives.map(|parted| parted.node.exp()),
@@ -277,33 +255,16 @@ pub fn loads(survey: &Survey<'_>) -> Vec<LoadResult> {
 }
 
 /// Pairs that failed though both nodes are there.
-pub fn failed(survey: &Survey<'_>, names: &[&str]) -> Vec<FailedPair> {
+pub fn failed(survey: &Survey<'_>, names: &[&str]) -> Vec<FailedOnRail> {
     let there = |&(a, b): &(usize, usize)| survey.out[a].is_none() && survey.out[b].is_none();
-    let of_rail = |(rail, found): (usize, &Rail)| -> Vec<FailedPair> {
+    let of_rail = |(rail, found): (usize, &Rail)| -> Vec<FailedOnRail> {
         let failed = found.failed.iter().filter(|(pair, _)| there(pair));
         failed
-            .map(|(&(a, b), reason)| FailedPair {
+            .map(|(&pair, reason)| FailedOnRail {
                 rail,
-                nodes: [names[a].to_owned(), names[b].to_owned()],
-                reason: reason.clone(),
+                pair: FailedPair::new(pair, names, reason.clone()),
             })
             .collect()
     };
     survey.rails.iter().enumerate().flat_map(of_rail).collect()
-}
-
-impl TcpAccount {
-    /// The account as its agent told it.
-    pub fn new(went: &StreamWent) -> Self {
-        Self {
-            busy_ns: went.busy_us * 1000,
-            window_limited_ns: went.window_limited_us * 1000,
-            buffer_limited_ns: went.buffer_limited_us * 1000,
-            segments: went.segments,
-            retransmits: went.retransmits,
-            window: went.window,
-            round_trip_ns: u64::from(went.round_trip_us) * 1000,
-            segment_size: went.segment_size,
-        }
-    }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use garland_core::units::{Nanos, Rate};
 
-use super::result::{Told, WayResult, WiresResult};
+use super::result::{FailedOnRail, Told, WayResult, WiresResult};
 use crate::ui::verdicts::folded;
 
 /// Up to so many nodes the matrix has numbers; beyond, a character a pair.
@@ -35,13 +35,11 @@ impl fmt::Display for Told {
         if let Some(sum) = self.bisection {
             writeln!(f, "  one half with the other, both ways: {}", rate(sum))?;
         }
-        let verdicts = self.nodes.iter().filter(|node| node.reason.is_some());
-        let verdicts = verdicts.map(|n| (n.verdict, n.reason.as_deref(), n.name.as_str()));
-        write!(f, "{}", folded(verdicts))?;
-        for pair in &self.failed {
+        let failed = self.nodes.iter().filter(|node| !node.end.is_ok());
+        f.write_str(&folded(failed.map(|node| node.end.of(&node.name))))?;
+        for FailedOnRail { rail, pair } in &self.failed {
             let ([one, other], reason) = (&pair.nodes, &pair.reason);
-            let rail =
-                if self.rails > 1 { format!(" on rail {}", pair.rail) } else { String::new() };
+            let rail = if self.rails > 1 { format!(" on rail {rail}") } else { String::new() };
             writeln!(f, "no measurement between {one} and {other}{rail}: {reason}")?;
         }
         if let Some(baseline) = &self.baseline {
@@ -52,7 +50,7 @@ impl fmt::Display for Told {
                 baseline.run
             )?;
         }
-        self.warnings.iter().try_for_each(|warning| writeln!(f, "note: {warning}"))?;
+        self.measured.warnings.iter().try_for_each(|warning| writeln!(f, "note: {warning}"))?;
         for fault in &self.faults {
             writeln!(f, "fault: {}", fault.text)?;
         }

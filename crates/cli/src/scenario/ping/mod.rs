@@ -27,6 +27,8 @@ pub struct Job {
     pub to: String,
     /// What gets go by, in the table's order.
     pub transports: Vec<Transport>,
+    /// How the node that gets waits for answers.
+    pub wait: Wait,
     /// How many gets each line is for.
     pub count: u32,
     /// The least and the largest get; sizes between double.
@@ -53,6 +55,26 @@ impl Transport {
         match self {
             Self::Tcp => "tcp",
             Self::Shm => "shm",
+        }
+    }
+}
+
+/// How one waits for answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wait {
+    /// Asleep in the kernel.
+    Block,
+    /// Looking again and again, as pgping did.
+    Poll,
+}
+
+impl Wait {
+    /// Its name for `garland ping`.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Block => "block",
+            Self::Poll => "poll",
         }
     }
 }
@@ -199,7 +221,7 @@ impl Ping {
         let nodes = format!("lab:{},lab:{}", self.job.from, self.job.to);
         let count = count.to_string();
         let mut all = vec!["ping", &nodes, "-f", "get", "--transport", transport.name()];
-        all.extend(["-n", &count, "--time", "10"]);
+        all.extend(["-n", &count, "--time", "10", "--wait", self.job.wait.name()]);
         all.extend(words.iter().map(String::as_str));
         let said: Said = bench.ask(&all)?;
         let points = said.pairs.into_iter().flat_map(|pair| pair.points).collect::<Vec<_>>();

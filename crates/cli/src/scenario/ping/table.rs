@@ -121,13 +121,17 @@ impl fmt::Display for Table {
         self.lines(f, false)?;
         self.head(f, &format!("-f get -bN {deep_size}"), true)?;
         self.lines(f, true)?;
+        writeln!(f)?;
+        for &transport in &self.experiment.job.transports {
+            self.beside(f, transport)?;
+        }
         for &transport in &self.experiment.job.transports {
             let Some(deep) = self.of(transport, true).last().filter(|deep| deep.writes > 0) else {
                 continue;
             };
             writeln!(
                 f,
-                "\n{}: with {} in flight each stays {:.2} uSec (p50), and {:.1} go out in one write",
+                "{}: with {} in flight each stays {:.2} uSec (p50), and {:.1} go out in one write",
                 transport.name(),
                 in_flight[1],
                 deep.sojourn.p50 as f64 / 1000.0,
@@ -135,5 +139,23 @@ impl fmt::Display for Table {
             )?;
         }
         Ok(())
+    }
+}
+
+impl Table {
+    /// What was measured as multiples of what was published, one get alone and with the most in
+    /// flight.
+    fn beside(&self, f: &mut fmt::Formatter<'_>, transport: Transport) -> fmt::Result {
+        let mut depths = self.of(transport, true).filter_map(|point| {
+            let then = self.experiment.published(point)?;
+            Some((point, point.each_ns / 1000.0 / then.us))
+        });
+        let Some((point, alone)) = depths.next() else { return Ok(()) };
+        write!(f, "{}: one get of {} bytes takes ", transport.name(), point.size)?;
+        write!(f, "{alone:.2} times Elan4's")?;
+        if let Some((point, deep)) = depths.last() {
+            write!(f, ", and {deep:.2} times with {} in flight", point.in_flight)?;
+        }
+        writeln!(f)
     }
 }

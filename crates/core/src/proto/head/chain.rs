@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::retries::Retry;
 use super::{Head, HeadOrder};
 use crate::plan::{HEAD, LaneBlocks, NodeId};
-use crate::proto::message::{LinkSide, Route, ToAgent};
+use crate::proto::message::ToAgent;
+use crate::proto::route::{LinkSide, Route};
 
 #[derive(Debug, Default)]
 pub(super) struct LaneState {

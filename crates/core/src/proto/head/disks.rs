@@ -3,7 +3,8 @@
 
 use super::{Head, HeadOrder};
 use crate::plan::NodeId;
-use crate::proto::message::{Report, ToAgent};
+use crate::proto::message::ToAgent;
+use crate::proto::report::Report;
 
 /// A disk is judged by so many nanoseconds at a time.
 const WINDOW_NS: u64 = 500_000_000;

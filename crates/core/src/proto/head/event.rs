@@ -1,7 +1,8 @@
 //! What the head machine hears, and what it has done.
 
 use crate::plan::NodeId;
-use crate::proto::message::{FromAgent, Route, ToAgent};
+use crate::proto::message::{FromAgent, ToAgent};
+use crate::proto::route::Route;
 
 /// What happened.
 #[derive(Clone, Debug)]

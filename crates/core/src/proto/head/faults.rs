@@ -3,7 +3,7 @@
 use super::Head;
 use super::chain::LaneState;
 use crate::plan::NodeId;
-use crate::proto::message::LinkSide;
+use crate::proto::route::LinkSide;
 
 /// A changed block and the hop where it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

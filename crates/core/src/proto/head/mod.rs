@@ -20,7 +20,9 @@ use self::node::Node;
 pub use self::policy::Policy;
 pub use self::verdict::{NodeState, Verdict};
 use super::frame::Copy;
-use super::message::{FromAgent, NodeAddress, Report};
+use super::message::FromAgent;
+use super::report::Report;
+use super::route::NodeAddress;
 use crate::plan::{HEAD, NodeId, Plan};
 
 /// One copy.

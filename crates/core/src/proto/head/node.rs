@@ -2,7 +2,7 @@
 
 use super::NodeState;
 use super::disks::Disk;
-use crate::proto::message::Report;
+use crate::proto::report::Report;
 
 #[derive(Debug)]
 pub(super) struct Node {

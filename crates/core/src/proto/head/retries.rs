@@ -2,7 +2,7 @@
 
 use super::{Head, NodeState};
 use crate::plan::{HEAD, NodeId};
-use crate::proto::message::LinkSide;
+use crate::proto::route::LinkSide;
 
 /// How long a link may be reported broken while both its ends live before it is tried anew.
 const RETRY_NS: u64 = 300_000_000;

@@ -2,7 +2,7 @@
 
 use crate::plan::NodeId;
 use crate::proto::frame::Kind;
-use crate::proto::message::{LinkSide, Route};
+use crate::proto::route::{LinkSide, Route};
 use crate::proto::sink::{Landing, SinkError};
 
 /// What happened.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::{Busy, Relay, RelayOrder};
 use crate::plan::NodeId;
 use crate::proto::frame::Kind;
-use crate::proto::message::{LinkSide, Route};
+use crate::proto::route::{LinkSide, Route};
 use crate::proto::sink::Sink;
 
 /// How many blocks a downstream may ask for again at a time; what it asks beyond is forgotten.

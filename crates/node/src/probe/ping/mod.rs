@@ -2,7 +2,7 @@
 //! initiator announces: between rounds it looks at what it knows and whether that is enough.
 
 mod burner;
-mod fabric;
+pub mod fabric;
 mod flow;
 mod mapped;
 mod means;

@@ -24,10 +24,9 @@ use crate::fleet::Muster;
 use crate::launch::{FAREWELL, lab};
 use crate::nodes::{Inventory, LAB_PREFIX};
 use crate::places::Places;
-use crate::result::{Head, Phases, print_json};
+use crate::result::{Head, Phases, tell};
 use crate::run::Run;
 use crate::topology;
-use crate::ui::output;
 
 /// Compares a network with its plan.
 pub fn run(args: &Args, options: &NetVerify) -> Result<Exit, Failure> {
@@ -68,12 +67,7 @@ pub fn run(args: &Args, options: &NetVerify) -> Result<Exit, Failure> {
         all_pairs: topology.nodes.len() * (topology.nodes.len() - 1),
         findings: findings.into_iter().map(Into::into).collect(),
     };
-    run.keep("result.json", &result)?;
-    if args.json {
-        print_json(&result)?;
-    } else {
-        output::print(&result)?;
-    }
+    tell(&run, args.json, &result)?;
     Ok(result.exit())
 }
 

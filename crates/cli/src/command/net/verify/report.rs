@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{Evidence, Seen};
 use crate::failure::Exit;
-use crate::result::Head;
+use crate::result::{Head, NodeEnd};
 use crate::ui::verdicts::folded;
 
 /// Findings of one kind that are shown in words; more are in the result object.
@@ -33,8 +33,8 @@ pub struct VerifyResult {
 #[derive(Serialize)]
 pub struct NodeResult {
     pub name: String,
-    pub verdict: &'static str,
-    pub reason: Option<String>,
+    #[serde(flatten)]
+    pub end: NodeEnd,
 }
 
 /// A planned cable: a wire, or a NIC's to its hub or switch.
@@ -71,7 +71,7 @@ impl From<Finding> for Told {
 impl VerifyResult {
     /// How the command ends.
     pub fn exit(&self) -> Exit {
-        let failed = self.nodes.iter().filter(|node| node.reason.is_some()).count();
+        let failed = self.nodes.iter().filter(|node| !node.end.is_ok()).count();
         match failed {
             _ if !self.findings.is_empty() => Exit::Fault,
             0 => Exit::Done,
@@ -86,8 +86,7 @@ pub fn node_results(topology: &Topology, seen: &Seen) -> Vec<NodeResult> {
     let nodes = topology.nodes.iter().zip(&seen.reasons);
     let result = nodes.map(|(node, reason)| NodeResult {
         name: node.name.clone(),
-        verdict: if reason.is_none() { "ok" } else { "failed" },
-        reason: reason.clone(),
+        end: NodeEnd::new("failed", reason.clone()),
     });
     result.collect()
 }
@@ -210,10 +209,8 @@ impl fmt::Display for VerifyResult {
                  which firewalls and bonds may keep back"
             )?;
         }
-        let failed = self.nodes.iter().filter(|node| node.reason.is_some());
-        f.write_str(&folded(
-            failed.map(|node| (node.verdict, node.reason.as_deref(), node.name.as_str())),
-        ))?;
+        let failed = self.nodes.iter().filter(|node| !node.end.is_ok());
+        f.write_str(&folded(failed.map(|node| node.end.of(&node.name))))?;
         self.words(f)
     }
 }

@@ -18,17 +18,17 @@ use garland_sys::clock;
 use garland_sys::processors::Processors;
 
 use self::groups::{Group, Network};
-use self::result::{FailedPair, NodeResult, PointResult, SCHEMA, SweepResult, Swept, WireResult};
+use self::result::{NodeResult, PointResult, SCHEMA, SweepResult, Swept, WireResult};
 use super::super::gather::Gathered;
 use super::emulator;
+use super::measured::{FailedPair, Measured};
 use super::survey::task::{meeting, packets, ping};
 use super::survey::{Meets, Met};
 use crate::args::Args;
 use crate::failure::{Exit, Failure};
 use crate::launch::{FAREWELL, HURRY};
-use crate::result::{Head, print_json};
+use crate::result::{Head, tell};
 use crate::ui::notes::guard_rails;
-use crate::ui::output;
 use crate::ui::screen::Screen;
 
 /// Bytes of packets, as far as the network takes them; its largest comes last.
@@ -89,18 +89,11 @@ pub fn run(args: &Args, nodes: &[Node], gathered: Gathered) -> Result<Exit, Fail
         wires: groups.iter().map(|group| WireResult::new(group, &names)).collect(),
         points,
         failed,
-        cpu,
-        warnings,
-        interrupted,
+        measured: Measured { cpu, warnings, interrupted },
     };
     let exit = swept.exit();
     let result = SweepResult { head: Head::new(SCHEMA, Some(&run), phases), swept };
-    run.keep("result.json", &result)?;
-    if args.json {
-        print_json(&result)?;
-    } else {
-        output::print(&result)?;
-    }
+    tell(&run, args.json, &result)?;
     Ok(exit)
 }
 
@@ -125,8 +118,7 @@ impl Sweep<'_> {
 
     fn leave_out(&mut self, group: &mut Group, pair: MatchUp, reason: String) {
         group.pairs.retain(|other| *other != pair);
-        let nodes = [pair.0, pair.1].map(|node| self.names[node].to_owned());
-        self.failed.push(FailedPair { nodes, reason });
+        self.failed.push(FailedPair::new(pair, self.names, reason));
     }
 
     /// The sizes of packets that all nodes take.

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use garland_core::analysis::conditions::Conditions;
 use serde::Serialize;
 
+use super::super::measured::{FailedPair, Measured};
 use super::groups::Group;
 use crate::failure::Exit;
-use crate::result::Head;
+use crate::result::{Head, NodeEnd};
 
 /// Its kind and version.
 pub const SCHEMA: &str = "garland.wires-sweep/1";
@@ -34,20 +35,17 @@ pub struct Swept {
     pub points: Vec<PointResult>,
     /// Pairs that were left out.
     pub failed: Vec<FailedPair>,
-    /// How busy the processors of this machine were while it measured, from 0 to 1.
-    pub cpu: f64,
-    /// What makes the numbers doubtful, in words.
-    pub warnings: Vec<String>,
-    /// Whether the user ended it.
-    pub interrupted: bool,
+    /// How it was measured.
+    #[serde(flatten)]
+    pub measured: Measured,
 }
 
 /// A node.
 #[derive(Serialize)]
 pub struct NodeResult {
     pub name: String,
-    pub verdict: &'static str,
-    pub reason: Option<String>,
+    #[serde(flatten)]
+    pub end: NodeEnd,
     /// What about it may have an influence, as name and value.
     pub conditions: Conditions,
 }
@@ -77,13 +75,6 @@ pub struct PointResult {
     pub bound: Option<f64>,
 }
 
-/// A pair that was left out.
-#[derive(Serialize)]
-pub struct FailedPair {
-    pub nodes: [String; 2],
-    pub reason: String,
-}
-
 impl NodeResult {
     /// All nodes; those without an agent have a reason for it in `absent`.
     pub fn all(
@@ -93,8 +84,7 @@ impl NodeResult {
     ) -> Vec<Self> {
         let node = |(at, name): (usize, &&str)| Self {
             name: (*name).to_owned(),
-            verdict: if absent[at].is_some() { "failed" } else { "ok" },
-            reason: absent[at].clone(),
+            end: NodeEnd::new("failed", absent[at].clone()),
             conditions: conditions.remove(&at).unwrap_or_default(),
         };
         names.iter().enumerate().map(node).collect()
@@ -121,9 +111,9 @@ impl Swept {
     /// The command's exit code.
     pub fn exit(&self) -> Exit {
         let some_failed =
-            !self.failed.is_empty() || self.nodes.iter().any(|node| node.reason.is_some());
+            !self.failed.is_empty() || self.nodes.iter().any(|node| !node.end.is_ok());
         match () {
-            () if self.interrupted => Exit::Interrupted,
+            () if self.measured.interrupted => Exit::Interrupted,
             () if self.points.is_empty() => Exit::Nothing,
             () if some_failed => Exit::SomeFailed,
             () => Exit::Done,

@@ -15,14 +15,13 @@ impl fmt::Display for SweepResult {
         for wire in &told.wires {
             told.wire(f, wire)?;
         }
-        let verdicts = told.nodes.iter().filter(|node| node.reason.is_some());
-        let verdicts = verdicts.map(|n| (n.verdict, n.reason.as_deref(), n.name.as_str()));
-        f.write_str(&folded(verdicts))?;
+        let failed = told.nodes.iter().filter(|node| !node.end.is_ok());
+        f.write_str(&folded(failed.map(|node| node.end.of(&node.name))))?;
         for pair in &told.failed {
             let ([one, other], reason) = (&pair.nodes, &pair.reason);
             writeln!(f, "left out: {one} and {other}: {reason}")?;
         }
-        told.warnings.iter().try_for_each(|warning| writeln!(f, "note: {warning}"))
+        told.measured.warnings.iter().try_for_each(|warning| writeln!(f, "note: {warning}"))
     }
 }
 

@@ -17,6 +17,13 @@ use super::super::round::broken;
 use super::find::find;
 use crate::store::reason;
 
+/// What a helper that the head has brought is called.
+const BROUGHT: &str = "garland-fabric (as the head brought it)";
+
+/// Why that one may not run.
+const ELSEWHERE: &str = "; it needs the head's processor and C library, or a later one: a node of \
+                         another kind wants one of its own, in PATH or in ~/.local/bin";
+
 /// How often a wait looks whether the meeting is over.
 const TICK: Duration = Duration::from_millis(200);
 
@@ -32,7 +39,8 @@ const SHARED_ADDRESS: &[u8] = b"fi_shm://";
 
 /// A helper at work.
 pub struct Helper {
-    path: PathBuf,
+    /// What it is called in messages.
+    name: String,
     child: Child,
     /// `None` once it is to end.
     input: Option<ChildStdin>,
@@ -50,25 +58,35 @@ pub fn out_of_turn() -> String {
 impl Helper {
     /// Starts the helper, and hears its hello.
     pub fn start(place: &Place, stream: &TcpStream) -> Result<Self, String> {
-        let path = find()?;
-        let mut command = Command::new(&path);
+        let (path, name, hint) = match (find(), place.helper()) {
+            (Ok(path), _) => (path, None, ""),
+            (Err(_), Some(program)) => (program.path(), Some(BROUGHT), ELSEWHERE),
+            (Err(missing), None) => return Err(missing),
+        };
+        let name = name.map_or_else(|| path.display().to_string(), str::to_owned);
+        let mut command = Command::new(path);
         // It ends by itself when its input does, and then leaves nothing: whoever kills the agent
         // with all its group must not take it along.
-        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .arg0("garland-fabric")
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let started = command.spawn();
-        let failed = |error: &io::Error| format!("starting {}: {}", path.display(), reason(error));
+        let failed = |error: &io::Error| format!("starting {name}: {}{hint}", reason(error));
         let mut child = started.map_err(|error| failed(&error))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(failed(&io::ErrorKind::BrokenPipe.into()));
         };
         let input = Some(input);
-        let mut helper = Self { path, child, input, output, received: Vec::new(), leftover: None };
+        let mut helper = Self { name, child, input, output, received: Vec::new(), leftover: None };
         let deadline_ns = clock::now_ns() + u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
-        match helper.answer(place, stream, Some(deadline_ns))? {
+        let hello = helper.answer(place, stream, Some(deadline_ns));
+        match hello.map_err(|why| format!("{why}{hint}"))? {
             Answer::Hello(VERSION) => Ok(helper),
             Answer::Hello(version) => Err(format!(
                 "{} speaks version {version}, this agent {VERSION}: take both of one release",
-                helper.path.display()
+                helper.name
             )),
             _ => Err(out_of_turn()),
         }
@@ -147,7 +165,7 @@ impl Helper {
                 return Err("the meeting's time is over".to_owned());
             }
             if deadline_ns.is_some_and(|deadline| clock::now_ns() > deadline) {
-                return Err(format!("{} said nothing for {SILENCE:?}", self.path.display()));
+                return Err(format!("{} said nothing for {SILENCE:?}", self.name));
             }
         }
     }
@@ -179,10 +197,11 @@ impl Helper {
 
     /// How it ended, in words.
     fn obituary(&mut self) -> String {
-        let path = self.path.display().to_string();
-        match self.await_end() {
-            Some(status) => format!("{path} ended in the middle: {status}"),
-            None => format!("{path} has closed its output"),
+        let ended = self.await_end();
+        let name = &self.name;
+        match ended {
+            Some(status) => format!("{name} ended in the middle: {status}"),
+            None => format!("{name} has closed its output"),
         }
     }
 

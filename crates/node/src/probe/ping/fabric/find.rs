@@ -43,8 +43,8 @@ fn look(
         let beside = beside.map_or(String::new(), |folder| format!("in {}, ", folder.display()));
         format!(
             "there is no {NAME} on this node ({beside}in PATH, in ~/{OWN}, or named by {VARIABLE}), \
-             which a fabric needs besides libfabric: `make fabric` builds it, `garland cp -p` \
-             brings it to nodes; without it there are: tcp, shm"
+             which a fabric needs besides libfabric: `make fabric` builds it, beside garland on the \
+             head, which brings it to nodes that lack it; without it there are: tcp, shm"
         )
     })
 }

@@ -2,6 +2,7 @@
 //! can load no library. Before the first round it is tried whether gets and puts go on while the
 //! target's CPU does nothing: that tells one-sided ones from those that a CPU serves.
 
+mod brought;
 mod child;
 mod find;
 mod meet;
@@ -12,6 +13,7 @@ use std::net::TcpStream;
 use garland_core::proto::{FabricWay, Finding, PingKind, PingTask, PingWait, TargetState};
 use garland_fabric::words::{self, Answer, Kind, Open};
 
+pub use self::brought::{Brought, bring};
 use super::super::runner::Place;
 use super::means::Means;
 use super::round::Order;

@@ -1,0 +1,159 @@
+//! One copy, as one node is told of it, and the bounds of what it may be told.
+
+use serde::{Deserialize, Serialize};
+
+use super::frame::Copy;
+use super::injection::Injection;
+use super::route::Route;
+use super::seal::Secret;
+use crate::plan::{LaneBlocks, Layout, NodeId, Stripe};
+
+/// Where the bytes go on a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Destination {
+    /// A file, whole or not at all.
+    File {
+        /// The path as the user wrote it, in the system's bytes.
+        path: Vec<u8>,
+        /// The name to use when `path` turns out to be a directory.
+        name: Vec<u8>,
+        /// The source's permission bits.
+        mode: u32,
+        /// The modification time to give it (seconds, nanoseconds), and the mode exactly; otherwise
+        /// it is new, and the mode is cut by the node's umask.
+        times: Option<(i64, u32)>,
+        /// Whether it must be on stable storage before the node says that it is done.
+        fsync: bool,
+    },
+    /// Nowhere: the bytes are checked and dropped, to measure the network alone.
+    Null,
+    /// The agent's standard output.
+    Output,
+    /// A file without a name, gone with the copy, to measure the disk as well.
+    Scratch {
+        /// The folder, in the system's bytes.
+        path: Vec<u8>,
+        /// Whether it must be on stable storage before the node says that it is done.
+        fsync: bool,
+    },
+}
+
+/// A file that a node gives, and what it was when it was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The path as the user wrote it, in the system's bytes; a stripe's has its suffix behind it.
+    pub path: Vec<u8>,
+    /// Its length in bytes.
+    pub length: u64,
+    /// When it was modified: seconds and nanoseconds.
+    pub modified: (i64, u32),
+}
+
+/// What a node does with the blocks of a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum End {
+    /// Puts them there.
+    Sink(Destination),
+    /// Gives them from there.
+    Source(Origin),
+}
+
+/// One copy, as one node is told of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Begin {
+    /// Its identity.
+    pub copy: Copy,
+    /// What its keys are derived from, and what its members greet each other with on links.
+    pub secret: Secret,
+    /// Whether blocks are sealed; otherwise they only have a checksum.
+    pub sealed: bool,
+    /// How the source is cut.
+    pub layout: Layout,
+    /// The blocks of each lane.
+    pub lanes: Vec<LaneBlocks>,
+    /// The node's place in the plan.
+    pub me: NodeId,
+    /// Where the bytes go or come from.
+    pub end: End,
+    /// Which of the file's units this node's file has; all of the file where there is none.
+    pub stripe: Option<Stripe>,
+    /// How many blocks each of the node's lanes may have in memory; by their size where it is 0.
+    pub buffers: u16,
+    /// Whether the head must hear of every block that is written.
+    pub acknowledge: bool,
+    /// The node's first hops.
+    pub routes: Vec<Route>,
+    /// The congestion controls to ask the kernel for on data links, best first.
+    pub congestion: Vec<String>,
+    /// Whether new data links ask for MPTCP.
+    pub mptcp: bool,
+    /// How many records the node's trace of the copy may have; 0 keeps none.
+    pub trace: u32,
+    /// Known faults to show, so that what explains copies can be tested on them.
+    pub injections: Vec<Injection>,
+}
+
+/// The most lanes a copy may have.
+const LANES_MAX: usize = 64;
+
+/// The most buffers a lane may be given.
+pub const BUFFERS_MAX: usize = 256;
+
+/// The most blocks a copy may have: their digests take 32 bytes each on every node.
+const BLOCKS_MAX: u64 = 1 << 24;
+
+/// The most records that a head may ask an agent to keep of a copy: some 450 KiB of its memory.
+pub const TRACE_MAX: u32 = 8192;
+
+impl Begin {
+    /// Whether an agent can take part without harm: every number from the wire is bounded before
+    /// it is used.
+    ///
+    /// # Errors
+    /// What is out of bounds, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let Layout { length, block_size } = self.layout;
+        Layout::new(length, block_size).map_err(|error| error.to_string())?;
+        let blocks = self.layout.blocks();
+        if blocks > BLOCKS_MAX {
+            return Err(format!("{blocks} blocks: allowed are {BLOCKS_MAX}; take larger blocks"));
+        }
+        if !(1..=LANES_MAX).contains(&self.lanes.len()) {
+            return Err(format!("{} lanes: allowed are 1 to {LANES_MAX}", self.lanes.len()));
+        }
+        if !self.lanes.iter().all(|lane| lane.is_sound(blocks)) {
+            return Err("a lane has blocks that the source hasn't".to_owned());
+        }
+        if self.routes.iter().any(|route| usize::from(route.lane) >= self.lanes.len()) {
+            return Err("a route is for a lane that isn't there".to_owned());
+        }
+        if self.trace > TRACE_MAX {
+            return Err(format!("{} records of trace: allowed are {TRACE_MAX}", self.trace));
+        }
+        if usize::from(self.buffers) > BUFFERS_MAX {
+            return Err(format!("{} buffers: allowed are {BUFFERS_MAX}", self.buffers));
+        }
+        let fits = |stripe: &Stripe| {
+            let whole = stripe.unit.is_multiple_of(u64::from(block_size));
+            stripe.is_sound() && whole && self.part().is_some()
+        };
+        if self.stripe.as_ref().is_some_and(|stripe| !fits(stripe)) {
+            return Err("a stripe that can't be".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The lanes that this node is on.
+    pub fn own_lanes(&self) -> impl Iterator<Item = u16> {
+        self.routes.iter().map(|route| route.lane)
+    }
+
+    /// The blocks that this node has a part in, if those aren't all.
+    #[must_use]
+    pub fn part(&self) -> Option<LaneBlocks> {
+        let mut own = self.own_lanes();
+        let one = own.next().filter(|_| own.next().is_none())?;
+        let alone = self.lanes.len() == 1 && self.stripe.is_none();
+        self.lanes.get(usize::from(one)).copied().filter(|_| !alone)
+    }
+}

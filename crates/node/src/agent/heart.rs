@@ -1,0 +1,50 @@
+//! What says that a node is alive, and what it has come to, from a thread that no disk can block.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use garland_core::proto::FromAgent;
+
+use super::serving::{Parts, lock};
+use crate::recorder::Pulse;
+use crate::session::Session;
+
+/// How often an agent says that it is alive.
+const HEARTBEAT: Duration = Duration::from_millis(100);
+
+/// The thread that says every so often that the node is alive.
+pub struct Heart {
+    stop: Sender<()>,
+    beat: JoinHandle<()>,
+}
+
+impl Heart {
+    pub fn start(session: Arc<Session>, parts: Parts) -> Self {
+        let (stop, stopped) = channel();
+        let beat = std::thread::spawn(move || {
+            let mut pulse = Pulse::begin(HEARTBEAT);
+            while stopped.recv_timeout(HEARTBEAT) == Err(RecvTimeoutError::Timeout) {
+                // Only the members are kept: a part's end must not wait for a heartbeat.
+                let members: Vec<_> =
+                    lock(&parts).iter().map(|part| Arc::clone(part.member())).collect();
+                let stood = pulse.beat();
+                let report = members.first().map(|member| member.report());
+                session.send(&FromAgent::Heartbeat(report));
+                for member in members {
+                    stood.iter().for_each(|stood| stood.note(&member.trace));
+                    member.sample();
+                }
+                pulse.rest();
+            }
+        });
+        Self { stop, beat }
+    }
+
+    pub fn stop(self) {
+        drop(self.stop);
+        // Its panic has been printed; there is nothing more to say about it here.
+        let _ = self.beat.join();
+    }
+}

@@ -1,0 +1,165 @@
+//! What an agent does for one controller: its orders, and the end of everything when it is gone.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use garland_core::proto::{Begin, Copy, FromAgent, ToAgent};
+use garland_sys::clock;
+
+use super::Agent;
+use super::heart::Heart;
+use crate::balance::Depot;
+use crate::budget::Share;
+use crate::chain;
+use crate::disk;
+use crate::exec;
+use crate::log::log;
+use crate::look;
+use crate::orders;
+use crate::part::{Part, Refusal};
+use crate::probe;
+use crate::seat::Seat;
+use crate::session::Session;
+use crate::survey::Surveyor;
+
+/// The parts in copies that it has here.
+pub type Parts = Arc<Mutex<Vec<Part>>>;
+
+pub fn lock(parts: &Parts) -> MutexGuard<'_, Vec<Part>> {
+    parts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn of(parts: &Parts, copy: Copy, act: impl FnOnce(&Part)) {
+    if let Some(part) = lock(parts).iter().find(|part| part.member().copy == copy) {
+        act(part);
+    }
+}
+
+impl Agent {
+    /// Serves one controller until it is gone, and cleans up after it.
+    pub fn serve(self: &Arc<Self>, session: &Arc<Session>) {
+        self.sessions.fetch_add(1, Ordering::AcqRel);
+        let age_ns = clock::now_ns() - self.started_ns;
+        session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: self.links() });
+        let parts: Parts = Arc::default();
+        let heart = Heart::start(Arc::clone(session), Arc::clone(&parts));
+        let mut seat = None;
+        let mut commands = Vec::new();
+        let mut stands = Vec::new();
+        let mut surveyor = Surveyor::new(session);
+        let (mut meetings, mut brought) = (Vec::new(), probe::Brought::default());
+        let mut disk_tests = Vec::new();
+        let given = orders::read(session);
+        let mut depot = Depot::new(self, session);
+        let shutdown = loop {
+            match given.recv() {
+                // The time has been told already.
+                Ok(ToAgent::Ping | ToAgent::Clock(_)) => {}
+                Ok(ToAgent::Exec(command)) => {
+                    commands.push(exec::start(self, Arc::clone(session), command));
+                }
+                Ok(ToAgent::Stand(order, secret, neighbours)) => {
+                    stands.push(order);
+                    let failed = chain::stand(self, order, &secret, &neighbours);
+                    session.send(&FromAgent::Stands(order, failed));
+                }
+                Ok(ToAgent::Look(order)) => look::start(self, session, order),
+                Ok(ToAgent::Attach(copy, text)) => of(&parts, copy, |part| part.attach(text)),
+                Ok(ToAgent::Disk(order)) => disk_tests.push(disk::start(self, session, order)),
+                Ok(ToAgent::Balance(order)) => depot.obey(order),
+                Ok(ToAgent::ServeBinary(tickets, seconds)) => {
+                    self.tickets.add(session, tickets, seconds);
+                }
+                Ok(ToAgent::Survey(order)) => surveyor.obey(order),
+                Ok(ToAgent::Probe(meeting)) => {
+                    let helper = brought.whole();
+                    probe::Running::begin(self, session, *meeting, helper, &mut meetings);
+                }
+                Ok(ToAgent::Helper(parcel, more)) => brought.take(&parcel, more),
+                Ok(ToAgent::EndProbe(id)) => probe::Running::end_one(&mut meetings, id),
+                Ok(ToAgent::Shutdown) => break true,
+                Ok(ToAgent::Queue(copy, bytes)) => seat = Some(self.queue(session, copy, bytes)),
+                Ok(ToAgent::Begin(begin)) => {
+                    let share = seat.take().and_then(Seat::share);
+                    self.begin(session, &parts, *begin, share);
+                }
+                Ok(ToAgent::Close(copy)) => {
+                    seat = None;
+                    self.close(session, &parts, copy);
+                }
+                Ok(ToAgent::Route(copy, route)) => {
+                    of(&parts, copy, |part| part.member().route(route));
+                }
+                Ok(ToAgent::Detach(copy)) => of(&parts, copy, Part::detach),
+                Ok(ToAgent::Commit(copy, root)) => {
+                    of(&parts, copy, |part| part.commit(session, root));
+                }
+                Err(_) => break false,
+            }
+        };
+        heart.stop();
+        drop((surveyor, depot, seat));
+        stands.into_iter().for_each(|order| self.leave(order));
+        commands.into_iter().for_each(exec::Running::end);
+        meetings.into_iter().for_each(probe::Running::end);
+        self.end_all(&parts);
+        self.active_ns.store(clock::now_ns(), Ordering::Release);
+        self.sessions.fetch_sub(1, Ordering::AcqRel);
+        if shutdown || self.config.stay.is_none() {
+            std::process::exit(0);
+        }
+    }
+
+    /// The head is gone: nothing of its copies stays but what is committed.
+    fn end_all(&self, parts: &Parts) {
+        for part in std::mem::take(&mut *lock(parts)) {
+            log(&format!("the head is gone: what isn't committed of {} is removed", part.name()));
+            part.end(self);
+        }
+    }
+
+    /// How many links stand here.
+    fn links(&self) -> u32 {
+        let links = self.parking.as_ref().map_or(0, |parking| parking.count());
+        u32::try_from(links).unwrap_or(u32::MAX)
+    }
+
+    fn queue(&self, session: &Arc<Session>, copy: Copy, bytes: u64) -> Seat {
+        let session = Arc::clone(session);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        Seat::take(&self.budget, bytes, move || session.send(&FromAgent::Admitted(copy)))
+    }
+
+    fn begin(&self, session: &Arc<Session>, parts: &Parts, begin: Begin, share: Option<Share>) {
+        let copy = begin.copy;
+        let mut late = Duration::ZERO;
+        let answer = match Part::begin(self, session, begin, share) {
+            Ok(part) => {
+                late = part.member().faults.control();
+                lock(parts).push(part);
+                FromAgent::Ready(copy)
+            }
+            Err(Refusal::Busy(busy)) => FromAgent::Busy(copy, busy.copies),
+            Err(Refusal::Failed(reason)) => FromAgent::Failed(copy, reason),
+        };
+        session.send_after(late, answer);
+    }
+
+    /// Ends a copy's part, and hands over what was noted of it once all else is said.
+    fn close(&self, session: &Session, parts: &Parts, copy: Copy) {
+        let part = {
+            let mut parts = lock(parts);
+            let at = parts.iter().position(|part| part.member().copy == copy);
+            at.map(|at| parts.swap_remove(at))
+        };
+        let parcels = part.map_or_else(Vec::new, |part| part.end(self));
+        session.send(&FromAgent::Closed(copy));
+        // Nothing is said, too: the head waits for it.
+        let parcels = if parcels.is_empty() { vec![Vec::new()] } else { parcels };
+        let last = parcels.len() - 1;
+        for (at, parcel) in parcels.into_iter().enumerate() {
+            session.send(&FromAgent::Trace(copy, parcel, at < last));
+        }
+    }
+}

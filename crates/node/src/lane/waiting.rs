@@ -1,0 +1,95 @@
+//! What a lane waits for, and what came meanwhile.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use garland_core::proto::{LinkSide, RelayEvent};
+use garland_core::trace::Stage;
+use garland_sys::event;
+
+use super::Lane;
+use crate::link;
+
+impl Lane {
+    /// Waits for a letter, a frame from upstream if one may be read, or what the downstream asks;
+    /// while there is `more` to feed, only looks whether it has asked.
+    pub(super) fn wait(&mut self, more: bool) -> io::Result<()> {
+        let (may_read, held, up_over) = {
+            let sink = self.member.sink();
+            let may_read = !more && self.relay.may_read(&sink);
+            (may_read, !more && self.relay.is_held(&sink), self.relay.is_up_over(&sink))
+        };
+        let at_rest = !more
+            && (self.up.is_none() || up_over)
+            && (self.down.is_none() || self.relay.is_down_over());
+        self.handle.at_rest.store(at_rest, Ordering::SeqCst);
+        let up = self.up.as_ref().filter(|_| may_read).map(|(_, stream)| stream.as_fd());
+        let down = self.down.as_ref().map(|(_, stream)| stream.as_fd());
+        let fds: Vec<_> = std::iter::once(self.handle.wake.as_fd()).chain(up).chain(down).collect();
+        let (has_up, has_down) = (up.is_some(), down.is_some());
+        let awaited = self.awaited(has_up && !up_over, held);
+        let began = self.passage.now();
+        // Waiting for the node's own stream is waiting for its writer, as waiting for a buffer is.
+        let since = held.then(|| self.member.pool.begin_waiting());
+        let ready = event::wait_readable(&fds, more.then_some(Duration::ZERO));
+        since.into_iter().for_each(|since| self.member.pool.end_waiting(since));
+        if let (Some(stage), false) = (awaited, more || at_rest) {
+            self.passage.waited(stage, began);
+        }
+        self.handle.at_rest.store(false, Ordering::SeqCst);
+        let ready = ready?;
+        if self.member.is_closing() {
+            return Ok(());
+        }
+        if has_down && ready.last() == Some(&true) {
+            self.read_down();
+        }
+        if has_up && ready[1] {
+            match self.member.parking.clone() {
+                Some(parking) if up_over => self.give_up_to_the_next(&parking),
+                _ => self.read_up(),
+            }
+        }
+        Ok(())
+    }
+
+    /// What the lane lacks while it waits: a buffer, its upstream or the upstream's next block, its
+    /// downstream, or leave to send what it has.
+    fn awaited(&self, reads: bool, held: bool) -> Option<Stage> {
+        if held {
+            Some(Stage::WaitBuffer)
+        } else if reads || (self.up.is_none() && self.expected[0].is_some()) {
+            Some(Stage::WaitUpstream)
+        } else if self.down.is_none() && self.expected[1].is_some() {
+            Some(Stage::WaitDownstream)
+        } else if self.member.is_source && self.down.is_some() {
+            Some(Stage::Control)
+        } else {
+            None
+        }
+    }
+
+    fn read_down(&mut self) {
+        let Some((_, stream)) = &self.down else { return };
+        match link::read_frame(stream, &self.member.keys) {
+            Ok((frame, _)) => self.handle(RelayEvent::Asked(frame.kind, frame.index)),
+            Err(error) => {
+                self.tell_if_changed(LinkSide::Down, &error);
+                self.lose_down(error.to_string());
+            }
+        }
+    }
+
+    pub(super) fn read_up(&mut self) {
+        let Some((_, stream)) = &self.up else { return };
+        match link::read_frame(stream, &self.member.keys) {
+            Ok((frame, header)) => self.take_frame(frame, header),
+            Err(error) => {
+                self.tell_if_changed(LinkSide::Up, &error);
+                self.lose_up(error.to_string());
+            }
+        }
+    }
+}
