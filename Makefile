@@ -16,13 +16,14 @@ tidy:
 soak:
 	cargo xtask soak $(MINUTES)
 
-# The copy, ping, wires and disk against their peers, and labs up and down; writes benches/results/.
+# The copy, ping, wires, disk and stripes against their peers, and labs up and down; writes benches/results/.
 bench:
 	cargo xtask bench chain
 	cargo xtask bench lab
 	cargo xtask bench ping
 	cargo xtask bench wires
 	cargo xtask bench disk
+	cargo xtask bench stripe
 
 # The helper for `garland ping --transport fabric`, beside garland: the only dynamic program here.
 fabric:

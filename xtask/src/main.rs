@@ -29,7 +29,8 @@ usage: cargo xtask <chore>
   bench lab           how long labs take to come up and to go (its own --help)
   bench ping          small messages between two nodes, against peers (its own --help)
   bench wires         rates between two nodes, beside iperf3's (its own --help)
-  bench disk          a disk's figures, beside fio's (its own --help)";
+  bench disk          a disk's figures, beside fio's (its own --help)
+  bench stripe        one file over several servers, against peers (its own --help)";
 
 fn main() -> ExitCode {
     // The benchmark's lab starts this program again, as its keeper.

@@ -26,7 +26,8 @@ pub enum Exit {
 }
 
 impl Exit {
-    fn code(self) -> u8 {
+    /// Its number.
+    pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,
             Self::SomeFailed => 1,

@@ -19,15 +19,15 @@ pub struct Faults {
 #[derive(Debug)]
 struct Stalling {
     stall: Stall,
-    /// Bytes since the last pause. Who comes during a pause waits as well, as for one disk.
-    passed: Mutex<u64>,
+    /// Bytes until the next pause. Who comes during a pause waits as well, as for one disk.
+    left: Mutex<u64>,
 }
 
 impl Faults {
     /// These faults; of each kind the last one counts.
     pub fn new(injections: &[Injection]) -> Self {
         let mut faults = Self::default();
-        let stalling = |stall| Some(Stalling { stall, passed: Mutex::new(0) });
+        let stalling = |stall: Stall| Some(Stalling { stall, left: Mutex::new(stall.first) });
         for injection in injections {
             match *injection {
                 Injection::SourceDisk(stall) => faults.source = stalling(stall),
@@ -40,18 +40,18 @@ impl Faults {
         faults
     }
 
-    /// So many bytes have been read from the source.
-    pub fn after_reading(&self, bytes: usize) {
+    /// So many bytes are to be read from the source.
+    pub fn before_reading(&self, bytes: usize) {
         self.source.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// So many bytes have been written.
-    pub fn after_writing(&self, bytes: usize) {
+    /// So many bytes are to be written.
+    pub fn before_writing(&self, bytes: usize) {
         self.sink.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// So many bytes have been sent.
-    pub fn after_sending(&self, bytes: usize) {
+    /// So many bytes are to be sent.
+    pub fn before_sending(&self, bytes: usize) {
         self.sender.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
@@ -68,13 +68,14 @@ impl Faults {
 
 impl Stalling {
     fn pass(&self, bytes: usize) {
-        let Stall { pause_ns, every } = self.stall;
-        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
-        *passed = passed.saturating_add(bytes as u64);
-        while *passed >= every.max(1) {
-            *passed -= every.max(1);
+        let Stall { pause_ns, every, .. } = self.stall;
+        let bytes = bytes as u64;
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        while *left < bytes {
+            *left = left.saturating_add(every.max(1));
             std::thread::sleep(Duration::from_nanos(pause_ns));
         }
+        *left -= bytes;
     }
 }
 
@@ -85,21 +86,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_come_after_so_many_bytes_and_hold_everybody_up() {
-        let stall = Stall { pause_ns: 20_000_000, every: 100 };
+    fn pauses_come_before_their_bytes_and_hold_everybody_up() {
+        let stall = Stall { pause_ns: 20_000_000, every: 100, first: 0 };
         let faults = Faults::new(&[Injection::SinkDisk(stall)]);
         let began = clock::now_ns();
         std::thread::scope(|scope| {
-            scope.spawn(|| faults.after_writing(250));
-            faults.after_writing(250);
+            scope.spawn(|| faults.before_writing(250));
+            faults.before_writing(250);
         });
         let took = clock::now_ns() - began;
         assert!(took >= 100_000_000, "500 bytes are 5 pauses of 20 ms: {took} ns");
         // Other programs may hold it up, but not each time.
         let quick = (0..10).any(|_| {
             let began = clock::now_ns();
-            faults.after_reading(1000);
-            faults.after_sending(1000);
+            faults.before_reading(1000);
+            faults.before_sending(1000);
             clock::now_ns() - began < 20_000_000
         });
         assert!(quick, "nothing else is slow");

@@ -106,9 +106,8 @@ fn write(member: &Member, recorder: &mut Recorder, arrived: Arrived) -> bool {
     let offset = member.layout.offset(frame.index);
     let began = recorder.now();
     let written = member.writing.measure(|| {
-        let written = member.store.write_at(offset, bytes);
-        member.faults.after_writing(bytes.len());
-        written
+        member.faults.before_writing(bytes.len());
+        member.store.write_at(offset, bytes)
     });
     recorder.took(Stage::Write, at(&frame), began, bytes.len());
     if let Err(error) = written {

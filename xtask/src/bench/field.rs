@@ -231,15 +231,15 @@ fn state() -> Result<StateDir> {
     Ok(StateDir(dir))
 }
 
-/// Waits until process `child` on its node listens on `port`.
+/// Waits until process `child` on its node listens on `port`; `tcp` is for both families of addresses.
 pub(crate) fn wait_listening(child: &mut Child, protocol: &str, port: u16) -> Result<()> {
-    let table = format!("/proc/{}/net/{protocol}", child.id());
+    let tables = ["", "6"].map(|ip| format!("/proc/{}/net/{protocol}{ip}", child.id()));
     let own = fs::read_link("/proc/self/ns/net").context("look at our own network")?;
     let network = format!("/proc/{}/ns/net", child.id());
     let inside = || fs::read_link(&network).is_ok_and(|network| network != own);
     wait(child, protocol, port, || {
-        let text = fs::read_to_string(&table).unwrap_or_default();
-        inside() && listens(&text, &format!(":{port:04X}"))
+        let text = tables.each_ref().map(|table| fs::read_to_string(table).unwrap_or_default());
+        inside() && text.iter().any(|text| listens(text, &format!(":{port:04X}")))
     })
 }
 

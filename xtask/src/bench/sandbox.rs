@@ -88,7 +88,18 @@ pub(crate) fn command(words: &[&str]) -> Result<String> {
 
 /// Compiles a C program of this repository, and returns where it is.
 pub(crate) fn compile(root: &Path, compiler: &str, source: &str, name: &str) -> Result<String> {
-    let built = format!("{}/{name}", field::DIR);
+    compile_in(Path::new(field::DIR), root, compiler, source, name)
+}
+
+/// The same, into `folder`.
+pub(crate) fn compile_in(
+    folder: &Path,
+    root: &Path,
+    compiler: &str,
+    source: &str,
+    name: &str,
+) -> Result<String> {
+    let built = format!("{}/{name}", folder.display());
     let source = root.join(source);
     let source = source.to_str().context("the repository's path is no UTF-8")?;
     command(&[compiler, "-O2", "-o", &built, source])?;

@@ -3,10 +3,12 @@
 use std::fmt;
 
 use garland_core::cluster::topology::Topology;
+use garland_core::units::bytes;
 use garland_sys::signal::Interrupts;
 use serde::{Deserialize, Serialize};
 
-use super::{balance, broadcast, copy, pairs, ping};
+use super::bench::Bench;
+use super::{balance, broadcast, copy, pairs, ping, stripes};
 use crate::failure::Failure;
 use crate::result::Phases;
 use crate::run::Run;
@@ -25,6 +27,8 @@ pub enum Experiment {
     Pairs(pairs::Pairs),
     /// Small gets between two nodes.
     Ping(ping::Ping),
+    /// A file to one server in operations, with pauses whose makers are to be found.
+    Stripes(stripes::Stripes),
 }
 
 /// The kinds, by the names they have in a file's `[job]`.
@@ -41,6 +45,8 @@ pub enum Kind {
     Pairs,
     /// [`Experiment::Ping`].
     Ping,
+    /// [`Experiment::Stripes`].
+    Stripes,
 }
 
 /// The part of `[job]` that says which kind it is.
@@ -66,6 +72,31 @@ pub struct Stage<'a> {
     pub interrupts: &'a Interrupts,
 }
 
+impl Stage<'_> {
+    /// What share of a published file is copied, `usual` unless the user says another, and its length.
+    pub fn scaled(&self, bytes: &str, usual: f64) -> Result<(f64, u64), Failure> {
+        let scale = self.scale.unwrap_or(usual);
+        let length = bytes::parse(bytes).map_err(Failure::usage)?;
+        Ok((scale, ((length as f64 * scale) as u64).max(1)))
+    }
+
+    /// Builds the lab of a topology with room for so many bytes, has `work` done in it, which ends
+    /// its own phases, and takes the lab down.
+    pub fn in_lab<T>(
+        &self,
+        topology: &Topology,
+        room: u64,
+        phases: &mut Phases,
+        work: impl FnOnce(&Bench<'_>, &mut Phases) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let bench = Bench::build(self.run, self.interrupts, Bench::spec(topology), room)?;
+        let done = work(&bench, phases)?;
+        bench.end()?;
+        phases.end("teardown");
+        Ok(done)
+    }
+}
+
 impl Experiment {
     /// Reads the experiment's sections of the file `path`; the others were read already.
     pub fn parse(text: &str, path: &str) -> Result<Self, Failure> {
@@ -77,6 +108,7 @@ impl Experiment {
             Kind::Copy => toml::from_str(text).map(Self::Copy),
             Kind::Pairs => toml::from_str(text).map(Self::Pairs),
             Kind::Ping => toml::from_str(text).map(Self::Ping),
+            Kind::Stripes => toml::from_str(text).map(Self::Stripes),
         }
         .map_err(wrong)
     }
@@ -89,6 +121,7 @@ impl Experiment {
             Self::Copy(copy) => copy.check(topologies),
             Self::Pairs(pairs) => pairs.check(topologies),
             Self::Ping(ping) => ping.check(topologies),
+            Self::Stripes(stripes) => stripes.check(topologies),
         }
     }
 
@@ -103,6 +136,7 @@ impl Experiment {
             Self::Copy(copy) => copy.run(stage, phases).map(Table::Copy),
             Self::Pairs(pairs) => pairs.run(stage, phases).map(Table::Pairs),
             Self::Ping(ping) => ping.run(stage, phases).map(Table::Ping),
+            Self::Stripes(stripes) => stripes.run(stage, phases).map(Table::Stripes),
         }
     }
 }
@@ -121,6 +155,8 @@ pub enum Table {
     Pairs(pairs::Table),
     /// Of [`Experiment::Ping`].
     Ping(ping::Table),
+    /// Of [`Experiment::Stripes`].
+    Stripes(stripes::Table),
 }
 
 impl Table {
@@ -132,6 +168,7 @@ impl Table {
             Self::Copy(table) => table.miss(),
             Self::Pairs(table) => table.miss(),
             Self::Ping(table) => table.miss(),
+            Self::Stripes(table) => table.miss(),
         }
     }
 }
@@ -144,6 +181,7 @@ impl fmt::Display for Table {
             Self::Copy(table) => table.fmt(f),
             Self::Pairs(table) => table.fmt(f),
             Self::Ping(table) => table.fmt(f),
+            Self::Stripes(table) => table.fmt(f),
         }
     }
 }

@@ -13,12 +13,13 @@ use crate::failure::Failure;
 use crate::topology;
 
 /// The scenarios that come with Garland, by name: the files in `scenarios/`.
-const OWN: [(&str, &str); 15] = [
+const OWN: [(&str, &str); 16] = [
     ("dolly-2005", include_str!("../../../../scenarios/dolly-2005.toml")),
     ("openmosix-copy-2004", include_str!("../../../../scenarios/openmosix-copy-2004.toml")),
     ("beowulf-1996", include_str!("../../../../scenarios/beowulf-1996.toml")),
     ("beowulf-pairs-1996", include_str!("../../../../scenarios/beowulf-pairs-1996.toml")),
     ("elan4-2005", include_str!("../../../../scenarios/elan4-2005.toml")),
+    ("pvfs2-cp-2007", include_str!("../../../../scenarios/pvfs2-cp-2007.toml")),
     ("hub10", include_str!("../../../../scenarios/hub10.toml")),
     ("switch100", include_str!("../../../../scenarios/switch100.toml")),
     ("p2p-star", include_str!("../../../../scenarios/p2p-star.toml")),

@@ -12,6 +12,8 @@ mod file;
 mod pairs;
 mod ping;
 mod result;
+mod sections;
+mod stripes;
 
 pub use bench::Bench;
 pub use experiment::{Experiment, Stage, Table};

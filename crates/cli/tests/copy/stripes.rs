@@ -77,6 +77,19 @@ fn any_size_over_any_number_of_nodes_comes_back() {
     }
 }
 
+/// More than the pipeline holds, in units as they are by default.
+#[test]
+fn a_large_file_to_four_servers_comes_back_and_dd_puts_it_together() {
+    let size = (96 << 20) + 54_321;
+    let [there, back] = there_and_back("stripe-large", size, 4, 1 << 20, &[]);
+    for result in [there, back] {
+        let nodes = result["nodes"].as_array().expect("it has nodes").iter();
+        let bytes: Vec<u64> = nodes.filter_map(|node| node["bytes"].as_u64()).collect();
+        assert_eq!(bytes.len(), 4, "{result}");
+        assert!(bytes.iter().all(|&part| part >= 24 << 20), "each has its part: {result}");
+    }
+}
+
 #[test]
 fn buffers_and_operations_change_the_depth_and_not_the_bytes() {
     let most = |result: &Value, stage: &str| -> u64 {

@@ -196,8 +196,8 @@ fn stalls_are_noted_where_they_were_put() {
     let _ = source(&scratch, 16 << 20);
     let garland = garland(&scratch);
     let faults = [
-        "source-disk:20ms/1MiB",
-        "sink-disk:local2:20ms/1MiB",
+        "source-disk:20ms/1MiB@0",
+        "sink-disk:local2:20ms/1MiB@0",
         "fsync:local1:150ms",
         "control:local2:100ms",
     ];
@@ -223,7 +223,7 @@ fn a_pause_of_the_sender_is_a_gap_among_its_spans() {
     let _ = garland.cp(&["--inject", "pause:30ms/1MiB", "source.bin", "local1:/x"]).with_code(0);
     let head = trace(&run(&garland), "head");
     let sender = spans(&head, Stage::Send).next().expect("it has sent").thread;
-    // No pause is seen behind the last block.
+    // The first pause comes before the second MiB.
     let gap = gaps_ms(&head)[&sender];
     assert!(gap >= 400, "{gap} ms of 450");
     scratch.assert_nothing_left();
@@ -235,7 +235,7 @@ fn what_cannot_be_injected_is_refused() {
     let _ = source(&scratch, 1000);
     let garland = garland(&scratch);
     for (fault, why) in [
-        ("slow", "sink-disk:NODE:TIME/SIZE"),
+        ("slow", "sink-disk:NODE:TIME/SIZE[@FIRST]"),
         ("sink-disk:local9:1ms/1MiB", "local9 is none of the nodes"),
         ("fsync:local1:2h", "fsync:local1:2h"),
     ] {

@@ -6,13 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Nanos, bytes};
 
-/// A pause after every so many bytes.
+/// Pauses, each before the bytes at some place: the first, and every so many bytes behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
     /// Nanoseconds of a pause.
     pub pause_ns: u64,
     /// Bytes between pauses, at least 1.
     pub every: u64,
+    /// Bytes before the first one.
+    pub first: u64,
+}
+
+impl Stall {
+    /// How many pauses there are in so many bytes.
+    #[must_use]
+    pub fn count(&self, bytes: u64) -> u64 {
+        bytes.saturating_sub(self.first).div_ceil(self.every.max(1))
+    }
 }
 
 /// What one node does worse than it could.
@@ -53,8 +63,9 @@ pub enum Wanted {
 }
 
 /// What can be injected.
-pub const FORM: &str = "source-disk:TIME/SIZE, sink-disk:NODE:TIME/SIZE, fsync:NODE:TIME, pause:TIME/SIZE, \
-     control:NODE:TIME or clock:NODE:TIME[,PPMppm][,TIME@TIME]";
+pub const FORM: &str = "source-disk:TIME/SIZE[@FIRST], sink-disk:NODE:TIME/SIZE[@FIRST], \
+     pause:TIME/SIZE[@FIRST], fsync:NODE:TIME, control:NODE:TIME or \
+     clock:NODE:TIME[,PPMppm][,TIME@TIME]";
 
 /// The longest pause: what waits for a node gives it up not much later.
 const PAUSE_MAX: Nanos = Nanos::from_secs(60);
@@ -94,9 +105,10 @@ fn pause(text: &str) -> Result<u64, String> {
 }
 
 fn stall(text: &str) -> Result<Stall, String> {
-    let (time, size) = text.split_once('/').ok_or("it lacks `/` and a size")?;
-    let every = bytes::parse(size).map_err(|error| error.to_string())?;
-    Ok(Stall { pause_ns: pause(time)?, every: every.max(1) })
+    let (time, places) = text.split_once('/').ok_or("it lacks `/` and a size")?;
+    let (size, first) = places.split_once('@').unwrap_or((places, places));
+    let bytes = |text| bytes::parse(text).map_err(|error| error.to_string());
+    Ok(Stall { pause_ns: pause(time)?, every: bytes(size)?.max(1), first: bytes(first)? })
 }
 
 fn clock(text: &str) -> Result<ClockFault, String> {
@@ -156,9 +168,13 @@ mod tests {
 
     #[test]
     fn faults_are_read() {
-        let stall = Stall { pause_ns: 17_000_000, every: 10 << 20 };
+        let stall = Stall { pause_ns: 17_000_000, every: 10 << 20, first: 10 << 20 };
         let read = |text| parse_injection(text).unwrap();
         assert_eq!(read("source-disk:17ms/10MiB"), Wanted::AtHead(Injection::SourceDisk(stall)));
+        let early = Stall { first: 0, ..stall };
+        assert_eq!(read("pause:17ms/10MiB@0"), Wanted::AtHead(Injection::Pause(early)));
+        assert_eq!([0, 1, 10 << 20, (10 << 20) + 1].map(|bytes| early.count(bytes)), [0, 1, 1, 2]);
+        assert_eq!([10 << 20, (10 << 20) + 1].map(|bytes| stall.count(bytes)), [0, 1]);
         let sink = Wanted::At("lab:n2".to_owned(), Injection::SinkDisk(stall));
         assert_eq!(read("sink-disk:lab:n2:17ms/10MiB"), sink);
         let late = Wanted::At("n2".to_owned(), Injection::Control(11_000_000));
@@ -170,7 +186,15 @@ mod tests {
 
     #[test]
     fn nonsense_says_what_there_is() {
-        for text in ["", "x", "fsync:200ms", "sink-disk:n1:17ms", "pause:2h/1MiB", "slow:n1:1ms"] {
+        for text in [
+            "",
+            "x",
+            "fsync:200ms",
+            "sink-disk:n1:17ms",
+            "pause:2h/1MiB",
+            "pause:1ms/1MiB@",
+            "slow:n1:1ms",
+        ] {
             let error = parse_injection(text).unwrap_err();
             assert!(error.contains(text) && error.contains("sink-disk:NODE"), "{error}");
         }

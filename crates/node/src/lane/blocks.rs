@@ -14,6 +14,7 @@ use crate::writer::Arrived;
 
 impl Lane {
     pub(super) fn feed(&mut self, index: u64, incarnation: u32) {
+        self.member.faults.before_sending(self.member.layout.block_length(index) as usize);
         match self.feeder.prepare(index, incarnation, self.passage.recorder()) {
             Ok(prepared) => {
                 let began = self.passage.begin();
@@ -24,7 +25,6 @@ impl Lane {
                     None => Ok(()),
                 };
                 self.passage.fed(began, index, prepared.length);
-                self.member.faults.after_sending(prepared.length);
                 self.feeder.recycle(prepared.buffer);
                 self.after_down(sent);
                 self.handle(RelayEvent::Fed);

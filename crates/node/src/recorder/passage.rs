@@ -23,6 +23,7 @@ pub struct Passage {
 #[derive(Clone, Copy, Debug, Default)]
 struct Wait {
     begin_ns: u64,
+    end_ns: u64,
     busy_ns: u64,
 }
 
@@ -81,6 +82,7 @@ impl Passage {
         if wait.busy_ns == 0 {
             wait.begin_ns = since_ns;
         }
+        wait.end_ns = now;
         wait.busy_ns += now.saturating_sub(since_ns);
     }
 
@@ -147,7 +149,9 @@ impl Passage {
             if wait.busy_ns + within_ns == 0 {
                 continue;
             }
+            // What was over before the block began isn't mixed with the block's own stages.
             let begin_ns = if wait.busy_ns > 0 { wait.begin_ns } else { begin_ns };
+            let end_ns = if within_ns > 0 { end_ns } else { wait.end_ns };
             let span = at.span(stage, begin_ns, end_ns);
             let busy_ns = (wait.busy_ns + within_ns).min(span.busy_ns);
             self.recorder.note(Span { busy_ns, ..span });
@@ -159,9 +163,7 @@ impl Drop for Passage {
     /// What was waited for after the last block is noted, too.
     fn drop(&mut self) {
         if self.recorder.is_on() {
-            let at = At { lane: self.lane, ..At::HERE };
-            let last = self.waits.iter().map(|wait| wait.begin_ns + wait.busy_ns).max();
-            self.note_waits(at, (0, last.unwrap_or(0)), (0, 0));
+            self.note_waits(At { lane: self.lane, ..At::HERE }, (0, 0), (0, 0));
         }
     }
 }

@@ -227,8 +227,8 @@ impl Shared {
         let layout = self.member.layout;
         let length = layout.block_length(index) as usize;
         let (at, began) = (At::block(self.lane, index), recorder.now());
+        self.member.faults.before_reading(length);
         self.source.read(layout, index, &mut buffer[..length])?;
-        self.member.faults.after_reading(length);
         let began = recorder.took(Stage::Read, at, began, length);
         let content = content_digest(&buffer[..length]);
         self.member

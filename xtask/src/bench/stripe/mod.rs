@@ -1,176 +1,184 @@
 //! `bench stripe`: one file over M servers, a wire to each, by Garland and by what people use for it.
 
-mod peers;
 mod stage;
-mod table;
+mod tools;
 
-use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use serde::Serialize;
+use anyhow::{Context, Result};
 
-use self::peers::PEERS;
 use self::stage::Stage;
+use self::tools::{
+    BACK, BARE, CLEAR, GAPS, IPERF3, OUT, RSYNC, SCP, SECONDS, TAR, Tool, UNTRACED_SECONDS,
+};
 use super::chain;
-use super::machine::Machine;
+use super::contest::{Bench, Contest, Gauge, Goal, Report, Words, equip, hold, tools};
+use super::options::size;
 use crate::ci::{Need, install};
-use crate::clock::today;
-
-/// What the lab and the peers need.
-const NEEDS: &[Need] = &[
-    ("iproute2", "ip"),
-    ("iperf3", "iperf3"),
-    ("rsync", "rsync"),
-    ("openssh-client", "scp"),
-    ("openssh-server", "sshd"),
-    ("netcat-openbsd", "nc.openbsd"),
-];
 
 /// What can be said.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench stripe [options]
 
-  --size MIB                  the file, in MiB (1024)
-  --servers 1,2,4             numbers of servers
-  --rates 1gbit,unshaped      rates of the wire to each
-  --peers garland,rsync,...   which tools (all of them by default)
-  --runs 3                    runs of each
+  --size 1GiB                 the file
+  --rounds 5                  turns of each tool
+  --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// The parsed words.
-#[derive(Clone, Debug, Serialize)]
-struct Options {
-    mib: u64,
-    servers: Vec<usize>,
-    rates: Vec<String>,
-    peers: Vec<String>,
-    runs: usize,
-    #[serde(skip)]
-    write: bool,
-}
+/// Turns of each tool: a round over all contests takes about three minutes.
+const ROUNDS: usize = 5;
 
-/// All of it, for the JSON file.
-#[derive(Serialize)]
-struct Report {
-    schema: &'static str,
-    date: String,
-    command: String,
-    machine: Machine,
-    options: Options,
-    rows: Vec<Row>,
-}
+/// No round begins later, with each number of servers at each rate.
+const TIME: Duration = Duration::from_secs(300);
 
-/// One tool over one number of servers.
-#[derive(Serialize)]
-struct Row {
-    rate: String,
+/// What the lab needs.
+const NEEDS: &[Need] = &[("iproute2", "ip"), ("gcc", "cc")];
+
+/// A lab, and what is held there.
+struct Place {
     servers: usize,
-    peer: &'static str,
-    /// Bytes per second that iperf3 moved over all wires at once.
-    goodput: f64,
-    /// Seconds of the whole command.
-    seconds: Vec<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failed: Option<String>,
+    rate: Option<&'static str>,
+    events: &'static [Event],
 }
+
+/// A contest: Garland first, then its peers.
+struct Event {
+    title: &'static str,
+    unit: &'static str,
+    goal: Goal,
+    tools: &'static [Tool],
+}
+
+const fn rate(title: &'static str, goal: Goal, tools: &'static [Tool]) -> Event {
+    Event { title, unit: "MB/s", goal, tools }
+}
+
+/// What the wires give is the limit: iperf3, over all of them at once.
+const LIMIT: Goal = Goal::AtLeast(0.97);
+const ALL: &[Tool] = &[OUT, IPERF3, RSYNC, SCP, TAR];
+const RETURN: &[Tool] = &[BACK, IPERF3];
+const SEALED: &[Tool] = &[OUT, RSYNC, SCP];
+const UNSEALED: &[Tool] = &[CLEAR, BARE, TAR];
+
+const fn gaps(title: &'static str) -> Event {
+    Event { title, unit: "% of the stream", goal: Goal::Below(0.5), tools: &[GAPS] }
+}
+
+const PLACES: [Place; 6] = [
+    Place {
+        servers: 1,
+        rate: Some("1gbit"),
+        events: &[
+            rate("To 1 server at 1 Gbit/s", LIMIT, ALL),
+            rate("From 1 server at 1 Gbit/s", LIMIT, RETURN),
+            gaps("Gaps between operations, 1 server at 1 Gbit/s"),
+        ],
+    },
+    Place {
+        servers: 2,
+        rate: Some("1gbit"),
+        events: &[
+            rate("To 2 servers at 1 Gbit/s each", LIMIT, ALL),
+            rate("From 2 servers at 1 Gbit/s each", LIMIT, RETURN),
+            gaps("Gaps between operations, 2 servers at 1 Gbit/s each"),
+        ],
+    },
+    Place {
+        servers: 4,
+        rate: Some("1gbit"),
+        events: &[
+            rate("To 4 servers at 1 Gbit/s each", LIMIT, ALL),
+            rate("From 4 servers at 1 Gbit/s each", LIMIT, RETURN),
+            gaps("Gaps between operations, 4 servers at 1 Gbit/s each"),
+        ],
+    },
+    Place {
+        servers: 1,
+        rate: None,
+        events: &[
+            rate("To 1 server, unshaped, sealed", Goal::AtLeast(2.0), SEALED),
+            rate("To 1 server, unshaped, clear", Goal::AtLeast(0.9), UNSEALED),
+            Event {
+                title: "With a trace and without, 1 server, unshaped",
+                unit: "s",
+                goal: Goal::AtMost(1.01),
+                tools: &[SECONDS, UNTRACED_SECONDS],
+            },
+        ],
+    },
+    Place {
+        servers: 2,
+        rate: None,
+        events: &[
+            rate("To 2 servers, unshaped, sealed", Goal::AtLeast(2.0), SEALED),
+            rate("To 2 servers, unshaped, clear", Goal::AtLeast(0.9), UNSEALED),
+        ],
+    },
+    Place {
+        servers: 4,
+        rate: None,
+        events: &[
+            rate("To 4 servers, unshaped, sealed", Goal::AtLeast(2.0), SEALED),
+            rate("To 4 servers, unshaped, clear", Goal::AtLeast(0.9), UNSEALED),
+        ],
+    },
+];
 
 /// Runs it with these words.
 ///
 /// # Errors
-/// When the words make no sense, a lab can't be made, or a tool failed (after all others ran).
+/// When the words make no sense, a lab can't be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    let options = Options::parse(args)?;
+    let words = Words::parse(args, ROUNDS, &["--size"], USAGE)?;
+    let bytes = size(words.other("--size").unwrap_or("1GiB"))?;
+    let all = || PLACES.iter().flat_map(Place::contests).collect::<Vec<_>>();
+    words.refuse_nothing(&all())?;
     install(NEEDS)?;
+    equip(&words.choose(all()))?;
     chain::build(root)?;
-    let mut report = Report {
-        schema: "garland.bench-stripe/1",
-        date: today(),
-        command: format!("cargo xtask bench stripe {}", args.join(" ")).trim().to_owned(),
-        machine: Machine::here(),
-        rows: Vec::new(),
-        options,
+    let mut outcomes = Vec::new();
+    for place in &PLACES {
+        let contests = words.choose(place.contests());
+        if contests.is_empty() {
+            continue;
+        }
+        let Place { servers, rate, .. } = *place;
+        eprintln!("{servers} servers, {} each", rate.unwrap_or("unshaped"));
+        let stage = Stage::up(root, servers, rate, bytes).context("set up the servers")?;
+        outcomes.extend(hold(&contests, words.rounds, TIME, &stage));
+    }
+    let bench = Bench {
+        schema: "garland.bench-stripe/2",
+        name: "stripe",
+        title: "One file over several servers",
     };
-    let options = report.options.clone();
-    for rate in &options.rates {
-        for &servers in &options.servers {
-            let stage = Stage::up(servers, rate, options.mib << 20)?;
-            let goodput = peers::goodput(&stage).context("measure the wires")?;
-            eprintln!("{servers} servers at {rate}: iperf3 {:.1} MB/s", goodput / 1e6);
-            for peer in PEERS.iter().filter(|peer| options.wants(peer.name)) {
-                let mut row = Row {
-                    rate: rate.clone(),
-                    servers,
-                    peer: peer.name,
-                    goodput,
-                    seconds: Vec::new(),
-                    failed: None,
-                };
-                let turns = peers::turns(&stage, peer, options.runs, &mut row.seconds);
-                row.failed = turns.err().map(|error| format!("{error:#}"));
-                eprintln!("{}: {:.3?} s {:?}", row.peer, row.seconds, row.failed);
-                report.rows.push(row);
-            }
-        }
-    }
-    finish(root, &report)
+    let notes = vec![
+        "nodes: network namespaces, a wire from the client to each server, all on these cores"
+            .to_owned(),
+        format!(
+            "file: {} MiB in memory (tmpfs), no fsync; the whole command; parts, and what Garland \
+             brought there and back, are compared with their sources",
+            bytes >> 20
+        ),
+        "tools that can't stripe get the file in parts that were cut before, and copy all parts at \
+         once: the best that a script around them could do"
+            .to_owned(),
+    ];
+    let tools = tools(&words.choose(all()));
+    Report::new(bench, args, notes, tools, outcomes).finish(root, words.write)
 }
 
-fn finish(root: &Path, report: &Report) -> Result<()> {
-    let text = table::markdown(report);
-    println!("{text}");
-    if report.options.write {
-        let json = serde_json::to_string_pretty(report).context("write the report as JSON")? + "\n";
-        for (suffix, text) in [("md", text), ("json", json)] {
-            let path = root.join(format!("benches/results/{}-stripe.{suffix}", report.date));
-            fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
-        }
-    }
-    let failed = report.rows.iter().filter(|row| row.failed.is_some()).count();
-    if failed > 0 {
-        bail!("{failed} of {} rows have failures", report.rows.len());
-    }
-    Ok(())
-}
-
-impl Options {
-    fn parse(args: &[String]) -> Result<Self> {
-        let mut options = Self {
-            mib: 1024,
-            servers: vec![1, 2, 4],
-            rates: vec!["1gbit".to_owned(), "unshaped".to_owned()],
-            peers: Vec::new(),
-            runs: 3,
-            write: true,
+impl Place {
+    fn contests(&self) -> Vec<Contest<Stage>> {
+        let gauges = |tools: &'static [Tool]| {
+            tools.iter().map(|tool| -> Box<dyn Gauge<Stage>> { Box::new(*tool) }).collect()
         };
-        let mut words = args.iter();
-        while let Some(word) = words.next() {
-            if word == "--no-write" {
-                options.write = false;
-                continue;
-            }
-            let value = words.next().with_context(|| format!("`{word}`: what?\n\n{USAGE}"))?;
-            let parts = || value.split(',').map(str::to_owned);
-            match word.as_str() {
-                "--size" => options.mib = value.parse::<u64>()?.clamp(1, 1 << 20),
-                "--servers" => {
-                    let servers = value.split(',').map(str::parse::<usize>);
-                    options.servers = servers.collect::<Result<_, _>>()?;
-                }
-                "--rates" => options.rates = parts().collect(),
-                "--peers" => options.peers = parts().collect(),
-                "--runs" => options.runs = value.parse::<usize>()?.max(1),
-                _ => bail!("`{word}`: unknown\n\n{USAGE}"),
-            }
-        }
-        if options.servers.iter().any(|servers| !(1..=15).contains(servers)) {
-            bail!("1 to 15 servers: the client has a NIC for each");
-        }
-        Ok(options)
-    }
-
-    fn wants(&self, peer: &str) -> bool {
-        self.peers.is_empty() || self.peers.iter().any(|name| name == peer)
+        let contest = |event: &Event| {
+            let Event { title, unit, goal, tools } = *event;
+            Contest { title, unit, goal, gauges: gauges(tools) }
+        };
+        self.events.iter().map(contest).collect()
     }
 }
 
@@ -179,16 +187,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_become_options() {
-        let parse = |text: &str| {
-            let words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
-            Options::parse(&words)
-        };
-        let options = parse("--size 64 --servers 2 --peers scp --no-write").unwrap();
-        assert_eq!((options.mib, options.servers.as_slice()), (64, &[2][..]));
-        assert!(options.wants("scp") && !options.wants("rsync") && !options.write);
-        for wrong in ["--size", "--servers 0", "--servers x", "--x 1"] {
-            assert!(parse(wrong).is_err(), "{wrong}");
+    fn every_contest_has_a_title_of_its_own_and_a_peer_or_a_bound() {
+        let contests: Vec<_> = PLACES.iter().flat_map(Place::contests).collect();
+        for (at, contest) in contests.iter().enumerate() {
+            assert!(contests[..at].iter().all(|other| other.title != contest.title));
+            let alone = contest.gauges.len() == 1;
+            assert_eq!(alone, matches!(contest.goal, Goal::Below(_)), "{}", contest.title);
         }
     }
 }

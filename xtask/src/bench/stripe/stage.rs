@@ -9,7 +9,7 @@ use garland_lab::{Lab, StateDir};
 
 use crate::bench::field::wait_listening;
 use crate::bench::peers::garland_program;
-use crate::bench::source;
+use crate::bench::{memory, sandbox, source};
 use crate::clock::Watch;
 
 /// The lab's name.
@@ -18,27 +18,35 @@ pub(super) const LAB: &str = "bench-stripe";
 /// The client's name.
 pub(super) const CLIENT: &str = "srv";
 
+/// Copies of the file beside it: its parts, what comes of them, and Garland's there and back.
+const COPIES: usize = 4;
+
 /// The lab while it is up, and the files, all in memory.
 pub(super) struct Stage {
     /// How many servers.
     pub(super) servers: usize,
     /// The file.
     pub(super) source: PathBuf,
+    /// Its length.
+    bytes: u64,
+    /// The bare relay, a program.
+    pub(super) relay: String,
     /// Where everything is.
     pub(super) folder: PathBuf,
     lab: Option<Lab>,
 }
 
 impl Stage {
-    /// Builds a star of `servers` wires of `rate`, and a file of `bytes`.
-    pub(super) fn up(servers: usize, rate: &str, bytes: u64) -> Result<Self> {
+    /// Builds a star of `servers` wires of `rate`, with agents up, and a file of `bytes`.
+    pub(super) fn up(root: &Path, servers: usize, rate: Option<&str>, bytes: u64) -> Result<Self> {
+        memory::check_room(bytes, COPIES)?;
         let folder = PathBuf::from(format!("/dev/shm/garland-bench-stripe-{}", std::process::id()));
         fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
-        let mut stage = Self { servers, source: folder.join("source"), folder, lab: None };
-        let rate = match rate {
-            "unshaped" => String::new(),
-            rate => format!("rate = \"{rate}\"\n"),
-        };
+        let (source, relay) = (folder.join("source"), String::new());
+        let mut stage = Self { servers, source, bytes, folder, relay, lab: None };
+        stage.relay =
+            sandbox::compile_in(&stage.folder, root, "cc", "benches/peers/relay.c", "relay")?;
+        let rate = rate.map_or_else(String::new, |rate| format!("rate = \"{rate}\"\n"));
         let topology = stage.folder.join("star.toml");
         let text = format!(
             "version = 1\n[topology]\nshape = \"star\"\nbetween = \"isolated\"\n\
@@ -56,6 +64,7 @@ impl Stage {
             let count = share.min(bytes.saturating_sub(share * (server as u64 - 1)));
             source::write(&stage.part(server), count)?;
         }
+        stage.garland(&["up", "--lab", LAB, &stage.list()])?;
         Ok(stage)
     }
 
@@ -95,7 +104,7 @@ impl Stage {
             running.0.push(command.spawn().context("start a server")?);
         }
         for child in &mut running.0 {
-            wait_listening(child, "tcp", port).or_else(|_| wait_listening(child, "tcp6", port))?;
+            wait_listening(child, "tcp", port)?;
         }
         Ok(running)
     }
@@ -135,6 +144,11 @@ impl Stage {
         self.lab.as_ref().context("the lab is down")
     }
 
+    /// MB/s of the file in so many seconds.
+    pub(super) fn rate(&self, seconds: f64) -> f64 {
+        self.bytes as f64 / 1e6 / seconds
+    }
+
     /// Whether two files are equal.
     pub(super) fn assert_equal(one: &Path, other: &Path) -> Result<()> {
         source::verify(one, &[other.to_owned()])
@@ -143,10 +157,13 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        if self.lab.take().is_some()
-            && let Err(error) = self.garland(&["lab", "down", "--lab", LAB])
-        {
-            eprintln!("{error:#}");
+        if self.lab.take().is_some() {
+            let list = self.list();
+            for words in [&["down", "--lab", LAB, &list][..], &["lab", "down", "--lab", LAB]] {
+                if let Err(error) = self.garland(words) {
+                    eprintln!("{error:#}");
+                }
+            }
         }
         let _ = fs::remove_dir_all(&self.folder);
     }

@@ -1,6 +1,7 @@
 //! Causes and places in words.
 
 use garland_core::analysis::ledger::{Cause, Place, Undecided};
+use garland_core::units::Nanos;
 
 /// A place by the nodes' names: `n1`, or `n1 to n2`.
 pub fn place(nodes: &[String], place: Place) -> Option<String> {
@@ -32,7 +33,9 @@ pub fn undecided(nodes: &[String], open: &Undecided) -> String {
     let parts = if open.node == 0 {
         "its source disk, its processors, sealing, or its wire"
     } else {
-        "its disk, its processors, opening seals, its receive buffer, or whoever it feeds"
+        "its disk, its processors, opening seals, its receive buffer, its answers' way, or whoever it \
+         feeds"
     };
-    format!("{name}: {why}, so nobody can say whether it waited for {parts}")
+    let time = Nanos(open.ns);
+    format!("{name}: {why}, so nobody can say whether the {time} of it were for {parts}")
 }

@@ -9,29 +9,18 @@ use garland_core::cluster::topology::{NodeId, Topology};
 use garland_core::units::{Rate, bytes};
 use serde::{Deserialize, Serialize};
 
-use super::bench::Bench;
+use super::bench::{AGAIN, Bench};
 use super::experiment::{Kind, Stage};
 use super::pairs::{Group, Wire};
-use crate::failure::{Failure, OrFailure};
+use super::sections::Sections;
+use crate::failure::Failure;
 use crate::result::Phases;
 pub use row::Row;
 pub use table::Table;
 use upgrade::Upgrade;
 
-/// How often points that seem too slow are measured again: other programs use this machine as well.
-const AGAIN: u32 = 2;
-
 /// What is done and compared.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Balance {
-    /// What is done.
-    pub job: Job,
-    /// What counts as reproduced.
-    pub tolerance: Tolerance,
-    /// What was published.
-    #[serde(default)]
-    pub published: Vec<Published>,
-}
+pub type Balance = Sections<Job, Tolerance, Published>;
 
 /// What is done.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -236,7 +225,7 @@ impl Balances<'_> {
         let bytes = list(sizes.iter().map(u64::to_string).collect());
         let remote = list(remote.iter().map(usize::to_string).collect());
         self.bench.go_on()?;
-        let said = self.bench.garland(&[
+        let told: row::Told = self.bench.ask(&[
             "balance",
             &nodes,
             "--sizes",
@@ -248,9 +237,7 @@ impl Balances<'_> {
             "--rounds",
             "1",
             "--no-fsync",
-            "--json",
         ])?;
-        let told: row::Told = serde_json::from_slice(&said).or_nothing("reading the result")?;
         Ok(told.points.into_iter().map(|point| self.row(point)).collect())
     }
 }

@@ -7,12 +7,12 @@ use std::path::Path;
 
 use garland_core::cluster::topology::Topology;
 use garland_core::units::bytes;
-use garland_sys::clock;
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
 use super::experiment::{Kind, Stage};
-use crate::failure::{Failure, OrFailure};
+use super::sections::{Sections, only};
+use crate::failure::Failure;
 use crate::result::Phases;
 pub use table::{Row, Table};
 
@@ -20,15 +20,7 @@ pub use table::{Row, Table};
 const NAME: &str = "copy";
 
 /// What is done and compared.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Broadcast {
-    /// What is done.
-    pub job: Job,
-    /// What counts as reproduced.
-    pub tolerance: Tolerance,
-    /// What was published.
-    pub published: Vec<Published>,
-}
+pub type Broadcast = Sections<Job, Tolerance, Published>;
 
 /// What is done.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -91,9 +83,7 @@ impl Broadcast {
     /// Whether there are enough nodes, and the length is one.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
-        let [topology] = topologies else {
-            return Err("a broadcast is run in one topology".to_owned());
-        };
+        let topology = only(topologies, "a broadcast")?;
         let others = topology.nodes.len() - 1;
         let beyond = |some: &&u32| !(1..=others).contains(&(**some as usize));
         match self.job.receivers.iter().find(beyond) {
@@ -106,10 +96,8 @@ impl Broadcast {
 
     /// Copies by every tool to every number of receivers.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
-        let topology = &stage.topologies[0];
-        let scale = stage.scale.unwrap_or(1.0);
-        let length = bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
-        let length = (length as f64 * scale) as u64;
+        let topology = only(stage.topologies, "a broadcast").map_err(Failure::usage)?;
+        let (scale, length) = stage.scaled(&self.job.bytes, 1.0)?;
         let room = length * topology.nodes.len() as u64;
         let Some(goodput) = Bench::spec(topology).goodput() else {
             let name = &topology.name;
@@ -117,27 +105,27 @@ impl Broadcast {
             return Err(Failure::usage(problem).hint("give [topology] a `rate`"));
         };
         let nodes: Vec<String> = topology.nodes.iter().map(|node| node.name.clone()).collect();
-        let bench = Bench::build(stage.run, stage.interrupts, Bench::spec(topology), room)?;
-        let source = bench.random_file("source", length)?;
-        phases.end("set-up");
-        let mut rows = Vec::new();
-        for &tool in &self.job.steps {
-            for &receivers in &self.job.receivers {
-                bench.go_on()?;
-                eprintln!("{} to {receivers} ...", tool.name());
-                let used = &nodes[..=receivers as usize];
-                let (whole_ns, stream_ns) = copy(&bench, tool, &source, used)?;
-                let mut equal = true;
-                for node in &used[1..] {
-                    equal &= bench.verify(node, NAME, &source)?;
+        let rows = stage.in_lab(topology, room, phases, |bench, phases| {
+            let source = bench.random_file("source", length)?;
+            phases.end("set-up");
+            let mut rows = Vec::new();
+            for &tool in &self.job.steps {
+                for &receivers in &self.job.receivers {
+                    bench.go_on()?;
+                    eprintln!("{} to {receivers} ...", tool.name());
+                    let used = &nodes[..=receivers as usize];
+                    let (whole_ns, stream_ns) = copy(bench, tool, &source, used)?;
+                    let mut equal = true;
+                    for node in &used[1..] {
+                        equal &= bench.verify(node, NAME, &source)?;
+                    }
+                    let (whole_s, stream_s) = (whole_ns as f64 / 1e9, stream_ns as f64 / 1e9);
+                    rows.push(Row { tool, receivers, whole_s, stream_s, equal });
                 }
-                let (whole_s, stream_s) = (whole_ns as f64 / 1e9, stream_ns as f64 / 1e9);
-                rows.push(Row { tool, receivers, whole_s, stream_s, equal });
             }
-        }
-        phases.end("copies");
-        bench.end()?;
-        phases.end("teardown");
+            phases.end("copies");
+            Ok(rows)
+        })?;
         Ok(Table::new(self, topology, (scale, length), goodput / 8.0, rows))
     }
 
@@ -159,30 +147,18 @@ fn copy(
     let receivers = receivers.join(",");
     let file = source.to_string_lossy();
     let target = format!("{receivers}:/{NAME}");
-    let cp = ["cp", &file, &target, "--no-fsync", "--json"];
+    let measure = || {
+        let copied = bench.copy(&[&file, &target, "--no-fsync"])?;
+        Ok((copied.whole_ns, copied.stream_ns))
+    };
     match tool {
         Tool::Pipes => pipes::copy_by_pipes(bench, source, NAME, nodes),
-        Tool::Cold => measure(bench, &cp),
+        Tool::Cold => measure(),
         Tool::Up => {
             bench.garland(&["up", &receivers])?;
-            let measured = measure(bench, &cp);
+            let measured = measure();
             bench.garland(&["down", &receivers])?;
             measured
         }
     }
-}
-
-fn measure(bench: &Bench<'_>, cp: &[&str]) -> Result<(u64, u64), Failure> {
-    let before = clock::now_ns();
-    let output = bench.garland(cp)?;
-    // As its user sees it: from before the program is started until it has ended.
-    let whole = clock::now_ns() - before;
-    let result: serde_json::Value =
-        serde_json::from_slice(&output).or_nothing("reading the copy's result")?;
-    let phases = result["phases"].as_array().into_iter().flatten();
-    let stream = phases
-        .filter(|phase| matches!(phase["name"].as_str(), Some("first byte" | "stream" | "drain")))
-        .filter_map(|phase| phase["ns"].as_u64())
-        .sum();
-    Ok((whole, stream))
 }

@@ -6,8 +6,8 @@ use garland_core::cluster::topology::{Topology, bounds};
 use garland_core::units::bytes;
 use serde::{Deserialize, Serialize};
 
-use super::bench::Bench;
 use super::experiment::{Kind, Stage};
+use super::sections::Sections;
 use crate::failure::Failure;
 use crate::result::Phases;
 pub use table::{Row, Table};
@@ -16,15 +16,7 @@ pub use table::{Row, Table};
 const NAME: &str = "copy";
 
 /// What is done and compared.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Copy {
-    /// What is done.
-    pub job: Job,
-    /// What counts as reproduced.
-    pub tolerance: Tolerance,
-    /// What was published.
-    pub published: Vec<Published>,
-}
+pub type Copy = Sections<Job, Tolerance, Published>;
 
 /// What is done.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -83,9 +75,7 @@ impl Copy {
 
     /// Copies over every topology.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
-        let scale = stage.scale.unwrap_or(self.job.scale);
-        let length = bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
-        let length = ((length as f64 * scale) as u64).max(1);
+        let (scale, length) = stage.scaled(&self.job.bytes, self.job.scale)?;
         let mut rows = Vec::new();
         for topology in stage.topologies {
             eprintln!("{} ...", topology.name);
@@ -103,29 +93,23 @@ impl Copy {
     ) -> Result<Row, Failure> {
         let to = &self.job.to;
         let place = topology.node(to).unwrap_or_default();
-        let bench = Bench::build(
-            stage.run,
-            stage.interrupts,
-            Bench::spec(topology),
-            length.saturating_mul(2),
-        )?;
-        let source = bench.random_file("source", length)?;
-        let node = format!("lab:{to}");
-        bench.garland(&["up", &node])?;
-        bench.check(0, place)?;
-        bench.go_on()?;
-        phases.end("set-up");
-        let target = format!("{node}:/{NAME}");
-        let words = ["cp", &source.to_string_lossy(), &target, "--no-fsync", "--json"];
-        let bound_s = bounds::seconds(topology, &[(0, place)], length);
-        let enough_s = bound_s / self.tolerance.least_of_bound;
-        let whole_s = bench.fastest(&[words.map(str::to_owned).to_vec()], enough_s)?;
-        let equal = bench.verify(to, NAME, &source)?;
-        phases.end("copies");
-        bench.garland(&["down", &node])?;
-        bench.end()?;
-        phases.end("teardown");
-        Ok(Row { topology: topology.name.clone(), whole_s, bound_s, equal })
+        stage.in_lab(topology, length.saturating_mul(2), phases, |bench, phases| {
+            let source = bench.random_file("source", length)?;
+            let node = format!("lab:{to}");
+            bench.garland(&["up", &node])?;
+            bench.check(0, place)?;
+            bench.go_on()?;
+            phases.end("set-up");
+            let target = format!("{node}:/{NAME}");
+            let words = ["cp", &source.to_string_lossy(), &target, "--no-fsync", "--json"];
+            let bound_s = bounds::seconds(topology, &[(0, place)], length);
+            let enough_s = bound_s / self.tolerance.least_of_bound;
+            let whole_s = bench.fastest(&[words.map(str::to_owned).to_vec()], enough_s)?;
+            let equal = bench.verify(to, NAME, &source)?;
+            phases.end("copies");
+            bench.garland(&["down", &node])?;
+            Ok(Row { topology: topology.name.clone(), whole_s, bound_s, equal })
+        })
     }
 
     /// The published row of a topology.

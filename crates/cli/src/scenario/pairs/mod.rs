@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
 use super::experiment::{Kind, Stage};
+use super::sections::place;
 use crate::failure::Failure;
 use crate::result::Phases;
 pub use table::{Row, Table};
@@ -93,24 +94,22 @@ impl Pairs {
 
     /// Copies over every topology, by every group of pairs that it has, so many at once.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
-        let scale = stage.scale.unwrap_or(1.0);
-        let length = bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
-        let length = ((length as f64 * scale) as u64).max(1);
+        let (scale, length) = stage.scaled(&self.job.bytes, 1.0)?;
         let mut rows = Vec::new();
         for topology in stage.topologies {
-            let bench = Bench::build(stage.run, stage.interrupts, Bench::spec(topology), length)?;
-            let source = bench.random_file("source", length)?.to_string_lossy().into_owned();
-            let copies = Copies { experiment: self, bench: &bench, topology, source, length };
-            phases.end("set-up");
-            for group in &self.job.wire {
-                let flows = group.flows(topology).map_err(Failure::usage)?;
-                if group.fits(topology, &flows) {
-                    copies.make(group, &flows, &mut rows)?;
+            stage.in_lab(topology, length, phases, |bench, phases| {
+                let source = bench.random_file("source", length)?.to_string_lossy().into_owned();
+                let copies = Copies { experiment: self, bench, topology, source, length };
+                phases.end("set-up");
+                for group in &self.job.wire {
+                    let flows = group.flows(topology).map_err(Failure::usage)?;
+                    if group.fits(topology, &flows) {
+                        copies.make(group, &flows, &mut rows)?;
+                    }
                 }
-            }
-            phases.end("copies");
-            bench.end()?;
-            phases.end("teardown");
+                phases.end("copies");
+                Ok(())
+            })?;
         }
         Ok(Table::new(self, scale, length, rows))
     }
@@ -156,10 +155,8 @@ impl Group {
 
     /// The pairs in a topology.
     pub fn flows(&self, topology: &Topology) -> Result<Vec<(NodeId, NodeId)>, String> {
-        let place = |name: &String| {
-            topology.node(name).ok_or_else(|| format!("{} has no node {name}", topology.name))
-        };
-        self.pairs.iter().map(|[from, to]| Ok((place(from)?, place(to)?))).collect()
+        let flow = |[from, to]: &[String; 2]| Ok((place(topology, from)?, place(topology, to)?));
+        self.pairs.iter().map(flow).collect()
     }
 
     /// Whether all of them have the wire in a topology that they are said to have.

@@ -7,20 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
 use super::experiment::{Kind, Stage};
-use crate::failure::{Failure, OrFailure};
+use super::sections::{Sections, place};
+use crate::failure::Failure;
 use crate::result::Phases;
 pub use table::{Row, Table};
 
 /// What is done and compared.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Ping {
-    /// What is done.
-    pub job: Job,
-    /// What counts as reproduced.
-    pub tolerance: Tolerance,
-    /// What was published.
-    pub published: Vec<Published>,
-}
+pub type Ping = Sections<Job, Tolerance, Published>;
 
 /// What is done.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -151,9 +144,8 @@ impl Ping {
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         let Job { from, to, transports, count, sizes, deep_size, in_flight, .. } = &self.job;
         for topology in topologies {
-            if let Some(name) = [from, to].into_iter().find(|name| topology.node(name).is_none()) {
-                return Err(format!("{} has no node {name}", topology.name));
-            }
+            place(topology, from)?;
+            place(topology, to)?;
         }
         if from == to {
             return Err(format!("{from} has no wire to itself"));
@@ -184,24 +176,39 @@ impl Ping {
         let count = ((f64::from(self.job.count) * scale) as u32).max(1);
         let mut rows = Vec::new();
         for topology in stage.topologies {
-            let bench = Bench::build(stage.run, stage.interrupts, Bench::spec(topology), 0)?;
-            phases.end("set-up");
-            for &transport in &self.job.transports {
-                eprintln!("{}: gets over {} ...", topology.name, transport.name());
-                let Job { sizes: [least, most], deep_size, in_flight: [few, many], .. } = self.job;
-                let sizes = [least.to_string(), most.to_string()];
-                let depths = ["-b".to_owned(), format!("{few}..{many}"), deep_size.to_string()];
-                for (deep, words) in [(false, &sizes[..]), (true, &depths[..])] {
-                    bench.go_on()?;
-                    let points = self.ping(&bench, transport, count, words)?;
-                    rows.extend(points.into_iter().map(|point| Row { transport, deep, point }));
-                }
-            }
-            phases.end("gets");
-            bench.end()?;
-            phases.end("teardown");
+            rows.extend(stage.in_lab(topology, 0, phases, |bench, phases| {
+                phases.end("set-up");
+                let transports = self.job.transports.iter();
+                let rows: Vec<_> = transports
+                    .map(|&transport| {
+                        eprintln!("{}: gets over {} ...", topology.name, transport.name());
+                        self.rows(bench, transport, count)
+                    })
+                    .collect::<Result<_, Failure>>()?;
+                phases.end("gets");
+                Ok(rows)
+            })?);
         }
-        Ok(Table::new(self, rows))
+        Ok(Table::new(self, rows.concat()))
+    }
+
+    /// The lines of a transport.
+    fn rows(
+        &self,
+        bench: &Bench<'_>,
+        transport: Transport,
+        count: u32,
+    ) -> Result<Vec<Row>, Failure> {
+        let Job { sizes: [least, most], deep_size, in_flight: [few, many], .. } = self.job;
+        let sizes = [least.to_string(), most.to_string()];
+        let depths = ["-b".to_owned(), format!("{few}..{many}"), deep_size.to_string()];
+        let mut rows = Vec::new();
+        for (deep, words) in [(false, &sizes[..]), (true, &depths[..])] {
+            bench.go_on()?;
+            let points = self.ping(bench, transport, count, words)?;
+            rows.extend(points.into_iter().map(|point| Row { transport, deep, point }));
+        }
+        Ok(rows)
     }
 
     fn ping(
@@ -214,10 +221,9 @@ impl Ping {
         let nodes = format!("lab:{},lab:{}", self.job.from, self.job.to);
         let count = count.to_string();
         let mut all = vec!["ping", &nodes, "-f", "get", "--transport", transport.name()];
-        all.extend(["-n", &count, "--time", "10", "--wait", self.job.wait.name(), "--json"]);
+        all.extend(["-n", &count, "--time", "10", "--wait", self.job.wait.name()]);
         all.extend(words.iter().map(String::as_str));
-        let said = bench.garland(&all)?;
-        let said: Said = serde_json::from_slice(&said).or_nothing("reading what ping said")?;
+        let said: Said = bench.ask(&all)?;
         let points = said.pairs.into_iter().flat_map(|pair| pair.points).collect::<Vec<_>>();
         if points.is_empty() {
             return Err(Failure::nothing(format!("no get was measured over {}", transport.name())));

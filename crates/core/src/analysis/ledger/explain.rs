@@ -9,7 +9,7 @@ use super::walk::Walk;
 use super::weigh::Scales;
 use super::world::World;
 use crate::analysis::clock::Clocks;
-use crate::trace::Stage;
+use crate::trace::{NONE, Stage};
 
 /// A node whose part can't be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,10 +94,13 @@ fn path(run: &Run<'_>, world: &World) -> Vec<Segment> {
     let head_known = world.errors.first().is_some_and(Option::is_some);
     if head_known {
         let last = follow_commit(world, &mut walk);
-        if let Some((thread, landed)) = last_landing(world, last, walk.at()) {
-            let node = world.threads[thread].node;
-            walk.pass(landed, Cause::FinalAck, Place::node(node));
-            walk.follow(thread);
+        match world.last_landing(last, walk.at()) {
+            Some((thread, landed)) => {
+                let node = world.threads[thread].node;
+                walk.pass(landed, Cause::FinalAck, Place::node(node));
+                walk.follow(thread);
+            }
+            None => follow_head(run, world, &mut walk),
         }
     }
     let (mut segments, at) = walk.end();
@@ -142,16 +145,21 @@ fn follow_commit(world: &World, walk: &mut Walk<'_>) -> Option<usize> {
     Some(node)
 }
 
-/// The thread that had a block in hand last, of that node or of any, and until when.
-fn last_landing(world: &World, node: Option<usize>, before: i64) -> Option<(usize, i64)> {
-    let landing = |thread: usize| {
-        let stages = [Stage::Write, Stage::Open, Stage::Receive];
-        world.threads[thread].done(&stages, before).map(|end| (end, thread))
+/// Where nobody tells what came in: back from what the head did last, to what it did.
+fn follow_head(run: &Run<'_>, world: &World, walk: &mut Walk<'_>) {
+    let mut missing = (1..run.nodes.len()).filter(|&node| world.errors[node].is_none());
+    let place = match (missing.next(), missing.next()) {
+        (None, _) => return,
+        (Some(node), None) => Place::node(node),
+        _ => Place::default(),
     };
-    let is_asked = |of: usize| node.map_or(!world.is_source(of), |node| node == of);
-    let asked = (0..world.threads.len()).filter(|&thread| is_asked(world.threads[thread].node));
-    let last = asked.filter_map(landing).max();
-    last.map(|(end, thread)| (thread, end))
+    let lanes = world.lanes.range((0, 0)..=(0, NONE));
+    let last = lanes.filter_map(|(_, &thread)| {
+        Some((world.threads[thread].done(&[Stage::Send, Stage::Control], walk.at())?, thread))
+    });
+    let Some((end, thread)) = last.max() else { return };
+    walk.pass_with(end, Cause::Undecided, place, Some(thread));
+    walk.follow(thread);
 }
 
 /// Calls what one node did after all others had ended by its name.

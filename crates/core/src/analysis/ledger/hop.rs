@@ -44,4 +44,15 @@ impl Hop {
         let least = if over { 1.0 } else { SLICES };
         self.sent.until(at) - self.received.until(at) > least
     }
+
+    /// When a wire that is no faster than so many bytes per second has carried what was sent before
+    /// `at`, at the soonest.
+    pub fn through(&self, at: i64, rate: f64) -> i64 {
+        let sent = self.sent.until(at);
+        let steps = self.sent.steps.iter().take_while(|step| step.0 < at);
+        let from = |step: &(i64, i64, f64, f64)| {
+            step.0.saturating_add(((sent - step.2) / rate.max(1.0) * 1e9) as i64)
+        };
+        steps.map(from).max().unwrap_or(at).min(at)
+    }
 }

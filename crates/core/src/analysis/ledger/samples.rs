@@ -37,12 +37,18 @@ impl<const N: usize> Samples<N> {
     /// What they grew by between the readings around two moments, and nanoseconds between these; `None`
     /// without readings.
     pub fn around(&self, begin: i64, end: i64) -> Option<(i64, [f64; N])> {
+        let ((t0, t1), grown) = self.grown_around(begin, end)?;
+        Some((t1 - t0, grown))
+    }
+
+    /// The same, with the moments of these readings.
+    pub fn grown_around(&self, begin: i64, end: i64) -> Option<((i64, i64), [f64; N])> {
         let last = self.read.len().checked_sub(1).filter(|last| *last > 0)?;
         let from = self.read.partition_point(|(read, _)| *read <= begin).saturating_sub(1);
         let from = from.min(last - 1);
         let to = self.read.partition_point(|(read, _)| *read < end).clamp(from + 1, last);
         let ((t0, from), (t1, to)) = (self.read[from], self.read[to]);
-        Some((t1 - t0, std::array::from_fn(|i| to[i] - from[i])))
+        Some(((t0, t1), std::array::from_fn(|i| to[i] - from[i])))
     }
 
     /// When it was read first and last.

@@ -73,7 +73,8 @@ impl<'a> Walk<'a> {
         self.pass_with(to, cause, place, None);
     }
 
-    fn pass_with(&mut self, to: i64, cause: Cause, place: Place, thread: Option<usize>) {
+    /// The same, known by what `thread` noted.
+    pub fn pass_with(&mut self, to: i64, cause: Cause, place: Place, thread: Option<usize>) {
         let to = to.clamp(self.begin, self.at);
         if to < self.at {
             let segment = Segment::new(to, self.at, cause, place);
@@ -273,8 +274,12 @@ impl<'a> Walk<'a> {
         };
         let flow = world.hops.get(&(piece.lane, from, node));
         let is_wet = |at: i64| {
-            // Behind the last byte there is nothing that could be in the ends' hands.
-            let over = !world.threads[sender].goes_on(at);
+            // Behind the last byte, of all or of an operation, there is nothing that could be in the
+            // ends' hands.
+            let sender = &world.threads[sender];
+            let leave = |p: &Piece| p.stage == Stage::Control;
+            let waits = matches!(sender.before(at), Before::Piece(p) if leave(p));
+            let over = waits || !sender.goes_on(at);
             flow.is_some_and(|flow| flow.is_wet(at, over))
         };
         let mut dry = self.at;
@@ -324,18 +329,44 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// A sender had to wait until its downstream asked for more, or had written what it had.
+    /// A sender had to wait until its downstream asked for more, or all had written what they had:
+    /// what came behind the last one's writing is the answer's way.
     fn leave(&mut self, thread: usize, piece: &Piece) -> usize {
-        let to = usize::from(piece.peer);
-        let stores = self.world.stores.get(&to).and_then(|stores| stores.first());
-        match stores.filter(|_| self.store_works(to)) {
-            Some(&store) => self.wait_for(thread, piece.begin, store),
+        let world = self.world;
+        let (node, to) = (world.threads[thread].node, usize::from(piece.peer));
+        let stores = world.stores.get(&to).and_then(|stores| stores.first());
+        if let Some(&store) = stores.filter(|_| self.store_works(to)) {
+            return self.wait_for(thread, piece.begin, store);
+        }
+        if !world.lanes.contains_key(&(to, piece.lane)) {
+            self.unseen(thread, piece);
+            return thread;
+        }
+        let (hop, last) = (Place::hop(node, to), world.last_landing(None, self.at));
+        match last.filter(|(_, landed)| *landed > piece.begin) {
+            Some((other, landed)) => {
+                let unsure = world.error(node, world.threads[other].node).min(self.at - landed);
+                self.pass(landed + unsure, Cause::Control, hop);
+                self.pass(landed, Cause::ClockError, hop);
+                self.wait_for(thread, piece.begin, other)
+            }
             None => {
-                let node = self.world.threads[thread].node;
-                self.pass(piece.begin, Cause::Control, Place::hop(node, to));
+                self.pass(piece.begin, Cause::Control, hop);
                 thread
             }
         }
+    }
+
+    /// The downstream has no trace. Nobody can say what it did with the bytes, but how long the wire
+    /// needs for them.
+    fn unseen(&mut self, thread: usize, piece: &Piece) {
+        let world = self.world;
+        let (node, to) = (world.threads[thread].node, usize::from(piece.peer));
+        let flow = world.hops.get(&(piece.lane, node, to)).zip(world.lane_limit);
+        let through = flow.map_or(piece.begin, |(flow, rate)| flow.through(self.at, rate));
+        let through = through.max(piece.begin);
+        self.pass_with(through, Cause::Undecided, Place::node(to), Some(thread));
+        self.pass(piece.begin, Cause::Wire, Place::hop(node, to));
     }
 
     /// A lane couldn't give its bytes away.

@@ -35,8 +35,6 @@ const WORK: [Stage; 5] = [Stage::Read, Stage::Seal, Stage::Open, Stage::Write, S
 pub(super) struct Scales<'a> {
     world: &'a World,
     emulated: bool,
-    /// Bytes per second that a lane's wires can carry.
-    lane_limit: Option<f64>,
     /// The share of its work for which each thread lacked a processor.
     slowed: Vec<f64>,
     /// The share of all its time for which each thread that works lacked one, and what is usual.
@@ -46,7 +44,6 @@ pub(super) struct Scales<'a> {
 
 impl<'a> Scales<'a> {
     pub fn new(run: &Run<'_>, world: &'a World) -> Self {
-        let lanes = world.lanes.keys().map(|(_, lane)| lane).max().map_or(1, |lane| lane + 1);
         let (slowed, lacked): (Vec<f64>, Vec<f64>) = world.threads.iter().map(slowness).unzip();
         let mut by_node: BTreeMap<usize, f64> = BTreeMap::new();
         for (thread, lacked) in world.threads.iter().zip(&lacked) {
@@ -56,7 +53,6 @@ impl<'a> Scales<'a> {
         Self {
             world,
             emulated: run.is_emulated(),
-            lane_limit: run.limit.map(|limit| limit / f64::from(lanes)),
             slowed,
             lacked,
             usual: middle(by_node.into_values().collect()),
@@ -69,7 +65,9 @@ impl<'a> Scales<'a> {
         for segment in segments {
             match (segment.cause, segment.thread) {
                 (Cause::Wire, _) => self.weigh_wire(segment, &mut weighed),
-                (Cause::Undecided, _) => self.weigh_unknown(segment, &mut weighed),
+                (Cause::Undecided, None) => self.weigh_unknown(segment, &mut weighed),
+                // What the wire needs is told apart already.
+                (Cause::Undecided, Some(_)) => weighed.push(segment),
                 (Cause::Unattributed | Cause::Pause | Cause::Bubble, Some(thread)) => {
                     weighed.push(self.weigh_nothing(segment, thread));
                 }
@@ -139,14 +137,17 @@ impl<'a> Scales<'a> {
 
     /// A thread did nothing that is recorded. It may have lacked a processor in between.
     fn weigh_nothing(&self, segment: Segment, thread: usize) -> Segment {
-        let scheduled = &self.world.threads[thread].scheduled;
+        let thread = &self.world.threads[thread];
         let (begin, end) = (segment.begin, segment.end);
-        // Within a short while all that was waited between two readings may lie.
-        let grown = match segment.ns() < SHORT_NS {
-            true => scheduled.around(begin, end).map(|(_, grown)| grown),
-            false => scheduled.between(begin, end),
+        let waited = match segment.ns() < SHORT_NS {
+            // What was waited between two readings lies in all that isn't recorded there.
+            true => thread.scheduled.grown_around(begin, end).map(|((t0, t1), [_, waited])| {
+                let open = t1 - t0 - thread.recorded(t0, t1);
+                waited * segment.ns() as f64 / open.max(1) as f64
+            }),
+            false => thread.scheduled.between(begin, end).map(|[_, waited]| waited),
         };
-        let waited = grown.map_or(0.0, |[_, ns]| ns);
+        let waited = waited.unwrap_or(0.0);
         if waited < segment.ns() as f64 / 2.0 {
             return segment;
         }
@@ -210,7 +211,8 @@ impl<'a> Scales<'a> {
         let mut worst: Option<(f64, f64, bool)> = None;
         for (ns, [_, window, buffer, _, bytes]) in grown {
             let seconds = (ns as f64 / 1e9).max(1e-9);
-            let full = self.lane_limit.is_some_and(|limit| bytes / seconds > SATURATED * limit);
+            let full =
+                self.world.lane_limit.is_some_and(|limit| bytes / seconds > SATURATED * limit);
             let shares = (window / 1e6 / seconds, buffer / 1e6 / seconds, full);
             if worst.is_none_or(|known| shares.0 + shares.1 > known.0 + known.1) {
                 worst = Some(shares);
@@ -230,11 +232,12 @@ impl<'a> Scales<'a> {
         let feeding = self.world.sockets.iter().find(|(key, _)| Some(key.2) == node);
         let grown =
             feeding.and_then(|(key, s)| Some((key.1, s.around(segment.begin, segment.end)?)));
-        let Some((from, (ns, [busy, window, buffer, ..]))) = grown else {
+        let Some((from, (_, [busy, window, buffer, ..]))) = grown else {
             into.push(segment);
             return;
         };
-        let wire = ((busy - window - buffer) * 1e3 / (ns as f64).max(1.0)).clamp(0.0, 1.0);
+        // While a sender waits its connection is busy, whatever it is in the time around.
+        let wire = ((busy - window - buffer) / busy.max(1.0)).clamp(0.0, 1.0);
         let hop = Place { node: Some(from), to: node };
         let rest = segment.shared(wire, Cause::Wire, hop, into);
         into.push(rest);

@@ -59,6 +59,8 @@ pub(super) struct World {
     pub ready: BTreeMap<usize, i64>,
     /// Nanoseconds that each node's threads were at a stage, of which the trace has no more than that.
     pub lost: BTreeMap<usize, BTreeMap<Stage, i64>>,
+    /// Bytes per second that a lane's wires can carry.
+    pub lane_limit: Option<f64>,
     /// When a node stood still.
     pub pauses: BTreeMap<usize, Vec<(i64, i64)>>,
     /// Nanoseconds that a node's clock may be off; none where it can't be put on the head's.
@@ -78,6 +80,7 @@ impl World {
             opened: BTreeMap::new(),
             ready: BTreeMap::new(),
             lost: BTreeMap::new(),
+            lane_limit: None,
             pauses: BTreeMap::new(),
             errors: vec![None; run.nodes.len()],
         };
@@ -85,7 +88,19 @@ impl World {
             world.add(node, trace, clocks);
         }
         world.find_hops();
+        let lanes = world.lanes.keys().map(|(_, lane)| lane + 1).max().unwrap_or(1);
+        world.lane_limit = run.limit.map(|limit| limit / f64::from(lanes));
         world
+    }
+
+    /// The thread that had a block in hand last, of that node or of any that isn't a source, and until
+    /// when.
+    pub fn last_landing(&self, node: Option<usize>, before: i64) -> Option<(usize, i64)> {
+        let stages = [Stage::Write, Stage::Open, Stage::Receive];
+        let is_asked = |of: usize| node.map_or(!self.is_source(of), |node| node == of);
+        let asked = self.threads.iter().enumerate().filter(|(_, thread)| is_asked(thread.node));
+        let landing = |(at, thread): (usize, &Thread)| Some((thread.done(&stages, before)?, at));
+        asked.filter_map(landing).max().map(|(end, thread)| (thread, end))
     }
 
     fn add(&mut self, node: usize, trace: &Trace, clocks: &Clocks) {
@@ -256,10 +271,20 @@ impl Thread {
 
     /// Nanoseconds between two moments at one of these stages.
     pub fn spent(&self, stages: &[Stage], begin: i64, end: i64) -> i64 {
+        let of_stage = |(piece, ns): (&Piece, i64)| stages.contains(&piece.stage).then_some(ns);
+        self.within(begin, end).filter_map(of_stage).sum()
+    }
+
+    /// Nanoseconds between two moments of which there is a record.
+    pub fn recorded(&self, begin: i64, end: i64) -> i64 {
+        self.within(begin, end).map(|(_, ns)| ns).sum()
+    }
+
+    /// What it was at between two moments, and for how many nanoseconds of that time.
+    fn within(&self, begin: i64, end: i64) -> impl Iterator<Item = (&Piece, i64)> {
         let first = self.pieces.partition_point(|piece| piece.end <= begin);
-        let inside = self.pieces[first..].iter().take_while(|piece| piece.begin < end);
-        let of_stage = inside.filter(|piece| stages.contains(&piece.stage));
-        of_stage.map(|piece| piece.end.min(end) - piece.begin.max(begin)).sum()
+        let inside = self.pieces[first..].iter().take_while(move |piece| piece.begin < end);
+        inside.map(move |piece| (piece, piece.end.min(end) - piece.begin.max(begin)))
     }
 
     /// The share of the time between two moments that it could have run and had no processor.

@@ -2,4 +2,5 @@ mod answers;
 mod evidence;
 mod idle;
 mod model;
+mod operations;
 mod sums;

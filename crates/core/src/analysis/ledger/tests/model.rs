@@ -2,7 +2,7 @@
 //! receive, pass on, open and write, each block after the other.
 
 use crate::analysis::ledger::{Ledger, Run, explain};
-use crate::trace::{NO_BLOCK, NONE, Origin, Probe, Record, Role, Span, Stage, Trace};
+use crate::trace::{Exchange, NO_BLOCK, NONE, Origin, Probe, Record, Role, Span, Stage, Trace};
 
 pub(super) const MS: i64 = 1_000_000;
 const BLOCK: u64 = 1 << 20;
@@ -52,6 +52,10 @@ pub(super) struct Model {
     /// What each node's clock is ahead of the head's.
     pub clocks: Vec<i64>,
     pub limit: Option<f64>,
+    /// Blocks of an operation: the next begins when the nodes have answered that they wrote it.
+    pub operation: Option<usize>,
+    /// How long that answer takes.
+    pub answer: i64,
 }
 
 impl Model {
@@ -74,6 +78,8 @@ impl Model {
             between: 0,
             clocks: vec![0; nodes],
             limit: Some(BLOCK as f64 / 0.008),
+            operation: None,
+            answer: MS / 10,
         }
     }
 
@@ -234,7 +240,8 @@ impl<'a> Maker<'a> {
         let ready = START + SET_UP;
         let before = self.sealed.last().copied().unwrap_or(ready);
         let room = block.checked_sub(self.model.ahead).map_or(ready, |old| self.sent[old]);
-        let begin = before.max(room);
+        let left = self.leave(block);
+        let begin = before.max(room).max(left);
         let reader = if block < self.model.second_reader { 1 } else { 5 };
         self.note(0, Stage::WaitBuffer, NONE, reader, (before, begin), None);
         let read = begin + (self.model.read)(block);
@@ -243,12 +250,26 @@ impl<'a> Maker<'a> {
         self.note(0, Stage::Seal, NONE, reader, (read, sealed), Some(block));
         self.sealed.push(sealed);
         let pause = block.checked_sub(1).map_or(0, |last| (self.model.pause)(last));
-        let idle = self.sent.last().map_or(ready, |sent| sent + pause);
+        let idle = self.sent.last().copied().unwrap_or(ready).max(left) + pause;
         let have = idle.max(sealed);
         self.note(0, Stage::WaitUpstream, NONE, 2, (idle, have), Some(block));
         let (given, came) = self.give(0, Stage::Send, have, block);
         self.sent.push(given);
         came
+    }
+
+    /// When the head may begin with a block.
+    fn leave(&mut self, block: usize) -> i64 {
+        let ends = |every: usize| block > 0 && block.is_multiple_of(every);
+        let Some(&sent) = self.sent.last().filter(|_| self.model.operation.is_some_and(ends))
+        else {
+            return START + SET_UP;
+        };
+        let written = self.written.iter().map(|written| written[block - 1]).max();
+        let answered = written.unwrap_or(sent) + self.model.answer;
+        let about = Exchange::Operation as usize;
+        self.note(0, Stage::Control, 1, 2, (sent, answered), Some(about));
+        answered
     }
 
     /// A block goes into the wire behind `from`; when it is given, and when it comes out.

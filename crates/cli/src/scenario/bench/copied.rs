@@ -1,0 +1,59 @@
+//! Commands in a bench that say what they did.
+
+use garland_sys::clock;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::Bench;
+use crate::failure::{Failure, OrFailure};
+
+/// A copy by its own result, and by a clock beside it.
+#[derive(Debug)]
+pub struct Copied {
+    /// The name of its run.
+    pub run: String,
+    /// Nanoseconds as its user sees them: from before the program is started until it has ended.
+    pub whole_ns: u64,
+    /// Nanoseconds from the first byte to the last node's last.
+    pub stream_ns: u64,
+}
+
+/// What is read of a `garland.cp/1`.
+#[derive(Deserialize)]
+struct Told {
+    run: String,
+    phases: Vec<Phase>,
+}
+
+#[derive(Deserialize)]
+struct Phase {
+    name: String,
+    ns: u64,
+}
+
+impl Bench<'_> {
+    /// Runs this binary with `words` and `--json`; what it said, as [`Bench::garland`] has it.
+    pub fn ask<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T, Failure> {
+        parse(&self.garland(&[words, &["--json"]].concat())?)
+    }
+
+    /// The same where the command may end with 1: some of what it is about lacks.
+    pub fn ask_of_some<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T, Failure> {
+        parse(&self.garland_of_some(&[words, &["--json"]].concat())?)
+    }
+
+    /// Makes a copy: `words` are those behind `garland cp`.
+    pub fn copy(&self, words: &[&str]) -> Result<Copied, Failure> {
+        let before = clock::now_ns();
+        let told: Told = self.ask(&[&["cp"], words].concat())?;
+        let whole_ns = clock::now_ns() - before;
+        let streams = |name: &str| matches!(name, "first byte" | "stream" | "drain");
+        let streams = told.phases.iter().filter(|phase| streams(&phase.name));
+        let stream_ns = streams.map(|phase| phase.ns).sum();
+        Ok(Copied { run: told.run, whole_ns, stream_ns })
+    }
+}
+
+fn parse<T: DeserializeOwned>(said: &[u8]) -> Result<T, Failure> {
+    serde_json::from_slice(said).or_nothing("reading what garland said")
+}

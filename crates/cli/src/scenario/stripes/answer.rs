@@ -1,0 +1,151 @@
+//! What `garland explain` says of a copy.
+
+use garland_core::analysis::ledger::Cause;
+use serde::{Deserialize, Serialize};
+
+use super::maker::{Maker, Pause};
+
+/// What is read of a `garland.explain/1`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Told {
+    rows: Vec<TimeOf>,
+    faults: Vec<TimeOf>,
+    undecided: Vec<String>,
+}
+
+/// Time that went into something.
+#[derive(Clone, Debug, Deserialize)]
+struct TimeOf {
+    cause: String,
+    node: Option<String>,
+    to: Option<String>,
+    ns: u64,
+}
+
+/// What was said of a copy with both traces, or without the server's.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// With both.
+    pub whole: Told,
+    /// Without the server's.
+    pub half: Told,
+}
+
+/// What was said of a pause.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// Who made it.
+    pub maker: Maker,
+    /// How long each was.
+    pub pause: String,
+    /// Whether others paused in the same copy.
+    pub together: bool,
+    /// Nanoseconds of all of them.
+    pub put_in_ns: u64,
+    /// With the traces of both ends.
+    pub whole: Finding,
+    /// Without the server's.
+    pub half: Finding,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// What took the time that was waited for.
+    pub cause: &'static str,
+    /// The nanoseconds of it, beyond those in a copy without pauses.
+    pub found_ns: i64,
+    /// What is named as the first fault, if anything is.
+    pub fault: Option<String>,
+    /// Whether that is the maker. Without the server's trace nobody can know its part, which must be
+    /// said to be open then.
+    pub right: bool,
+    /// What is said to be open.
+    pub undecided: Vec<String>,
+}
+
+impl Answer {
+    /// What `told` says of a pause, beside the same copy without it, `base`. `together` with others
+    /// it needn't be the first fault.
+    pub fn new(
+        pause: &Pause,
+        (put_in_ns, together): (u64, bool),
+        server: &str,
+        told: &Explained,
+        base: &Explained,
+    ) -> Self {
+        let maker = pause.maker;
+        let known = |told: &Told, base: &Told| {
+            let cause = maker.cause();
+            let is_it = |time: &TimeOf| maker.is_it(server, time);
+            let found_ns = told.time(is_it) - base.time(is_it);
+            let right = match together {
+                true => told.faults.iter().any(is_it),
+                false => told.faults.first().is_some_and(is_it),
+            };
+            Finding::new(cause, found_ns, right, told)
+        };
+        let open = |told: &Told, base: &Told| {
+            let is_it = |time: &TimeOf| {
+                time.cause == Cause::Undecided.name() && time.node.as_deref() == Some(server)
+            };
+            let found_ns = told.time(is_it) - base.time(is_it);
+            let right = told.undecided.iter().any(|line| line.starts_with(server));
+            // What it can't know it may not name either.
+            let named = told.faults.iter().any(|fault| maker.is_it(server, fault));
+            Finding::new(Cause::Undecided, found_ns, right && !named, told)
+        };
+        let half = match maker.is_the_clients() {
+            true => known(&told.half, &base.half),
+            false => open(&told.half, &base.half),
+        };
+        let whole = known(&told.whole, &base.whole);
+        Self { maker, pause: pause.pause.clone(), together, put_in_ns, whole, half }
+    }
+
+    /// By how much what was found differs from what was put in, as a share; the worse of both.
+    pub fn off(&self) -> f64 {
+        let off = |finding: &Finding| finding.off(self.put_in_ns).abs();
+        off(&self.whole).max(off(&self.half))
+    }
+
+    /// Whether both answers are right, and no farther off than `most`.
+    pub fn is_right(&self, most: f64) -> bool {
+        self.whole.right && self.half.right && self.off() <= most
+    }
+}
+
+impl Finding {
+    fn new(cause: Cause, found_ns: i64, right: bool, told: &Told) -> Self {
+        let fault = told.faults.first().map(TimeOf::words);
+        let (cause, undecided) = (cause.name(), told.undecided.clone());
+        Self { cause, found_ns, fault, right, undecided }
+    }
+
+    /// By how much it differs from so many nanoseconds, as a share of them.
+    pub fn off(&self, put_in_ns: u64) -> f64 {
+        self.found_ns as f64 / (put_in_ns as f64).max(1.0) - 1.0
+    }
+}
+
+impl Told {
+    fn time(&self, is_it: impl Fn(&TimeOf) -> bool) -> i64 {
+        let ns: u64 = self.rows.iter().filter(|row| is_it(row)).map(|row| row.ns).sum();
+        i64::try_from(ns).unwrap_or(i64::MAX)
+    }
+}
+
+impl TimeOf {
+    fn words(&self) -> String {
+        let to = self.to.as_ref().map(|to| format!("to {to}"));
+        let words = [Some(self.cause.clone()), self.node.clone(), to];
+        words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Maker {
+    fn is_it(self, server: &str, time: &TimeOf) -> bool {
+        time.cause == self.cause().name()
+            && self.is_at(server, time.node.as_deref(), time.to.as_deref())
+    }
+}
