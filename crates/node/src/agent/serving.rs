@@ -1,10 +1,11 @@
 //! What an agent does for one controller: its orders, and the end of everything when it is gone.
 
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use garland_core::proto::{Begin, Copy, FromAgent, ToAgent};
+use garland_core::proto::{Begin, Copy, FromAgent, Secret, ToAgent};
 use garland_sys::clock;
 
 use super::Agent;
@@ -61,8 +62,7 @@ impl Agent {
                 }
                 Ok(ToAgent::Stand(order, secret, neighbours)) => {
                     stands.push(order);
-                    let failed = chain::stand(self, order, &secret, &neighbours);
-                    session.send(&FromAgent::Stands(order, failed));
+                    self.stand(session, order, &secret, &neighbours);
                 }
                 Ok(ToAgent::Look(order)) => look::start(self, session, order),
                 Ok(ToAgent::Attach(copy, text)) => of(&parts, copy, |part| part.attach(text)),
@@ -88,9 +88,7 @@ impl Agent {
                     seat = None;
                     self.close(session, &parts, copy);
                 }
-                Ok(ToAgent::Route(copy, route)) => {
-                    of(&parts, copy, |part| part.member().route(route));
-                }
+                Ok(ToAgent::Route(copy, way)) => of(&parts, copy, |part| part.member().route(way)),
                 Ok(ToAgent::Detach(copy)) => of(&parts, copy, Part::detach),
                 Ok(ToAgent::Commit(copy, root)) => {
                     of(&parts, copy, |part| part.commit(session, root));
@@ -109,6 +107,18 @@ impl Agent {
         if shutdown || self.config.stay.is_none() {
             std::process::exit(0);
         }
+    }
+
+    /// Opens the links of a standing chain, and says which ones failed.
+    fn stand(
+        self: &Arc<Self>,
+        session: &Session,
+        order: Copy,
+        secret: &Secret,
+        neighbours: &[SocketAddr],
+    ) {
+        let failed = chain::stand(self, order, secret, neighbours);
+        session.send(&FromAgent::Stands(order, failed));
     }
 
     /// The head is gone: nothing of its copies stays but what is committed.
