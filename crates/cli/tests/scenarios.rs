@@ -132,6 +132,7 @@ kind = \"ping\"
 from = \"n1\"
 to = \"srv\"
 transports = [\"tcp\", \"shm\"]
+wait = \"block\"
 count = 300
 sizes = [0, 8]
 deep_size = 8
@@ -248,6 +249,7 @@ pause = \"30ms\"
 least_of_wire = 0.3
 least_gain = 1.2
 found = 0.9
+found_by_one = 0.9
 [[published]]
 transfer = 1.8
 copy = 1.0

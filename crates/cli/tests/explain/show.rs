@@ -63,7 +63,7 @@ fn tried(case: &Case, is_right: impl Fn(&Value) -> bool) -> Option<String> {
 
 #[test]
 fn ten_faults_are_named_first() {
-    let chosen = if all() { &TEN[..] } else { &TEN[6..7] };
+    let chosen = if all() { &TEN[..] } else { &TEN[3..4] };
     let is_first =
         |case: &Case, explained: &Value| case.wanted.contains(&first_fault(explained).as_str());
     let wrong = chosen.iter().filter_map(|case| tried(case, |explained| is_first(case, explained)));

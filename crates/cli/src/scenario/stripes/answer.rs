@@ -3,6 +3,7 @@
 use garland_core::analysis::ledger::Cause;
 use serde::{Deserialize, Serialize};
 
+use super::Tolerance;
 use super::maker::{Maker, Pause};
 
 /// What is read of a `garland.explain/1`.
@@ -65,54 +66,62 @@ pub struct Finding {
 }
 
 impl Answer {
-    /// What `told` says of a pause, beside the same copy without it, `base`. `together` with others
-    /// it needn't be the first fault.
+    /// What `told` says of a pause, beside what is usual in copies without it, `bases`. `together` with
+    /// others it needn't be the first fault.
     pub fn new(
         pause: &Pause,
         (put_in_ns, together): (u64, bool),
         server: &str,
         told: &Explained,
-        base: &Explained,
+        bases: &[Explained],
     ) -> Self {
         let maker = pause.maker;
-        let known = |told: &Told, base: &Told| {
+        let known = |told: &Told, of: fn(&Explained) -> &Told| {
             let cause = maker.cause();
             let is_it = |time: &TimeOf| maker.is_it(server, time);
-            let found_ns = told.time(is_it) - base.time(is_it);
+            let found_ns = told.time(is_it) - usual(bases.iter().map(|base| of(base).time(is_it)));
             let right = match together {
                 true => told.faults.iter().any(is_it),
                 false => told.faults.first().is_some_and(is_it),
             };
             Finding::new(cause, found_ns, right, told)
         };
-        let open = |told: &Told, base: &Told| {
+        let open = |told: &Told, of: fn(&Explained) -> &Told| {
             let is_it = |time: &TimeOf| {
                 time.cause == Cause::Undecided.name() && time.node.as_deref() == Some(server)
             };
-            let found_ns = told.time(is_it) - base.time(is_it);
+            let found_ns = told.time(is_it) - usual(bases.iter().map(|base| of(base).time(is_it)));
             let right = told.undecided.iter().any(|line| line.starts_with(server));
             // What it can't know it may not name either.
             let named = told.faults.iter().any(|fault| maker.is_it(server, fault));
             Finding::new(Cause::Undecided, found_ns, right && !named, told)
         };
         let half = match maker.is_the_clients() {
-            true => known(&told.half, &base.half),
-            false => open(&told.half, &base.half),
+            true => known(&told.half, |base| &base.half),
+            false => open(&told.half, |base| &base.half),
         };
-        let whole = known(&told.whole, &base.whole);
+        let whole = known(&told.whole, |base| &base.whole);
         Self { maker, pause: pause.pause.clone(), together, put_in_ns, whole, half }
     }
 
-    /// By how much what was found differs from what was put in, as a share; the worse of both.
-    pub fn off(&self) -> f64 {
+    /// By how many times what is allowed what was found differs from what was put in; the worse of
+    /// both.
+    pub fn off(&self, allowed: &Tolerance) -> f64 {
         let off = |finding: &Finding| finding.off(self.put_in_ns).abs();
-        off(&self.whole).max(off(&self.half))
+        (off(&self.whole) / allowed.found).max(off(&self.half) / allowed.found_by_one)
     }
 
-    /// Whether both answers are right, and no farther off than `most`.
-    pub fn is_right(&self, most: f64) -> bool {
-        self.whole.right && self.half.right && self.off() <= most
+    /// Whether both answers are right, and no farther off than is allowed.
+    pub fn is_right(&self, allowed: &Tolerance) -> bool {
+        self.whole.right && self.half.right && self.off(allowed) <= 1.0
     }
+}
+
+/// The middle one.
+fn usual(times: impl Iterator<Item = i64>) -> i64 {
+    let mut times: Vec<i64> = times.collect();
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or(0)
 }
 
 impl Finding {

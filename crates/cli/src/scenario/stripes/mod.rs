@@ -52,8 +52,11 @@ pub struct Tolerance {
     pub least_of_wire: f64,
     /// With the suspects' pauses, how many times as fast as one in operations it is at least.
     pub least_gain: f64,
-    /// The share by which what is found of a pause may differ from what was put in.
+    /// The share by which what is found of a pause may differ from what was put in, with the traces of
+    /// both ends.
     pub found: f64,
+    /// Without the server's trace: what nobody knows of it then is more than its pauses.
+    pub found_by_one: f64,
 }
 
 /// What was published.

@@ -85,9 +85,9 @@ impl Table {
     }
 
     fn wrong(&self) -> Option<String> {
-        let most = self.experiment.tolerance.found;
-        let answer = self.answers.iter().find(|answer| !answer.is_right(most))?;
-        let of = |finding: &Finding, traces: &str| {
+        let allowed = &self.experiment.tolerance;
+        let answer = self.answers.iter().find(|answer| !answer.is_right(allowed))?;
+        let of = |finding: &Finding, traces: &str, most: f64| {
             let off = finding.off(answer.put_in_ns);
             let named = finding.fault.as_deref().unwrap_or("none");
             let is_wrong = !finding.right || off.abs() > most;
@@ -100,7 +100,8 @@ impl Table {
                 )
             })
         };
-        of(&answer.whole, "with both traces").or_else(|| of(&answer.half, "with one trace"))
+        let both = of(&answer.whole, "with both traces", allowed.found);
+        both.or_else(|| of(&answer.half, "with one trace", allowed.found_by_one))
     }
 
     fn row(&self, held: bool, paused: bool) -> Option<&Row> {

@@ -14,6 +14,9 @@ use crate::traces;
 const NAME: &str = "copy";
 const STRIPE: &str = "copy.stripe-1of1";
 
+/// How many more copies without pauses tell what is usual in one.
+const MORE: usize = 4;
+
 /// The lab with the file.
 pub struct Trial<'a> {
     pub experiment: &'a Stripes,
@@ -53,37 +56,40 @@ impl Trial<'_> {
     pub fn answers(&self, copies: &[Copy]) -> Result<Vec<Answer>, Failure> {
         let healthy = copies.iter().find(|copy| copy.row.held && !copy.row.paused);
         let healthy = healthy.ok_or_else(|| Failure::nothing("no copy was without pauses"))?;
-        let base = self.explain(&healthy.run)?;
+        let mut bases = vec![self.explain(&healthy.run)?];
+        for _ in 0..MORE {
+            bases.push(self.explain(&self.copy(true, &[])?.run)?);
+        }
         let mut answers = Vec::new();
         for &maker in &self.experiment.job.makers {
             for pause in &self.experiment.job.pauses {
                 let pause = Pause { maker, pause: pause.clone() };
-                answers.extend(self.nearest(&[&pause], &base)?);
+                answers.extend(self.nearest(&[&pause], &bases)?);
             }
         }
         let suspects: Vec<&Pause> = self.experiment.job.suspects.iter().collect();
-        answers.extend(self.nearest(&suspects, &base)?);
+        answers.extend(self.nearest(&suspects, &bases)?);
         Ok(answers)
     }
 
     /// The answers about the pauses of one copy; of several copies the nearest, when those of the
     /// first aren't near enough: other programs use this machine as well.
-    fn nearest(&self, pauses: &[&Pause], base: &Explained) -> Result<Vec<Answer>, Failure> {
-        let most = self.experiment.tolerance.found;
+    fn nearest(&self, pauses: &[&Pause], bases: &[Explained]) -> Result<Vec<Answer>, Failure> {
+        let allowed = &self.experiment.tolerance;
         let mut nearest: Option<((bool, f64), Vec<Answer>)> = None;
         for _ in 0..=AGAIN {
             let told = self.explain(&self.copy(true, pauses)?.run)?;
             let answer = |pause: &&Pause| {
                 let put_in = (self.put_in_ns(pause)?, pauses.len() > 1);
-                Ok(Answer::new(pause, put_in, &self.server(), &told, base))
+                Ok(Answer::new(pause, put_in, &self.server(), &told, bases))
             };
             let answers = pauses.iter().map(answer).collect::<Result<Vec<_>, Failure>>()?;
             let right = answers.iter().all(|one| one.whole.right && one.half.right);
-            let off = answers.iter().map(Answer::off).fold(0.0, f64::max);
+            let off = answers.iter().map(|one| one.off(allowed)).fold(0.0, f64::max);
             if nearest.as_ref().is_none_or(|(known, _)| *known < (right, -off)) {
                 nearest = Some(((right, -off), answers));
             }
-            if right && off <= most {
+            if right && off <= 1.0 {
                 break;
             }
         }
