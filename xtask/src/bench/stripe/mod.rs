@@ -15,6 +15,7 @@ use self::tools::{
 use super::chain;
 use super::contest::{Bench, Contest, Gauge, Goal, Report, Words, equip, hold, tools};
 use super::options::size;
+use super::sandbox;
 use crate::ci::{Need, install};
 
 /// What can be said.
@@ -29,8 +30,11 @@ cargo xtask bench stripe [options]
 /// Turns of each tool: a round over all contests takes about three minutes.
 const ROUNDS: usize = 5;
 
+/// Words with a value that only this benchmark has.
+const OPTIONS: &[&str] = &["--size"];
+
 /// No round begins later, with each number of servers at each rate.
-const TIME: Duration = Duration::from_secs(300);
+const TIME: Duration = Duration::from_secs(100);
 
 /// What the lab needs.
 const NEEDS: &[Need] = &[("iproute2", "ip"), ("gcc", "cc")];
@@ -130,13 +134,31 @@ const PLACES: [Place; 6] = [
 /// # Errors
 /// When the words make no sense, a lab can't be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    let words = Words::parse(args, ROUNDS, &["--size"], USAGE)?;
+    sandbox::enter(
+        "stripe",
+        args,
+        |args| {
+            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
+            words.refuse_nothing(&all())?;
+            install(NEEDS)?;
+            equip(&words.choose(all()))?;
+            chain::build(root)
+        },
+        |_, args| {
+            sandbox::mount()?;
+            contend(root, args)
+        },
+    )
+}
+
+fn all() -> Vec<Contest<Stage>> {
+    PLACES.iter().flat_map(Place::contests).collect()
+}
+
+/// Holds all contests, where nothing can outlive them.
+fn contend(root: &Path, args: &[String]) -> Result<()> {
+    let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
     let bytes = size(words.other("--size").unwrap_or("1GiB"))?;
-    let all = || PLACES.iter().flat_map(Place::contests).collect::<Vec<_>>();
-    words.refuse_nothing(&all())?;
-    install(NEEDS)?;
-    equip(&words.choose(all()))?;
-    chain::build(root)?;
     let mut outcomes = Vec::new();
     for place in &PLACES {
         let contests = words.choose(place.contests());
