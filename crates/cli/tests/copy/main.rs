@@ -21,8 +21,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use garland_testkit::{Garland, Scratch, random_file, until};
-use serde_json::Value;
+use garland_testkit::{Garland, Scratch, random_file, until, verdict};
 
 /// The built binary in `scratch`.
 fn garland(scratch: &Scratch) -> Garland<'_> {
@@ -67,15 +66,6 @@ fn names_in(scratch: &Scratch, node: &str, folder: &str) -> Vec<String> {
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
-}
-
-/// The verdict of a node and its reason.
-#[track_caller]
-fn verdict<'a>(result: &'a Value, node: &str) -> (&'a str, &'a str) {
-    let nodes = result["nodes"].as_array().expect("a result has nodes");
-    let found = nodes.iter().find(|entry| entry["name"] == node);
-    let found = found.unwrap_or_else(|| panic!("{node} is not in {result}"));
-    (found["verdict"].as_str().unwrap_or(""), found["reason"].as_str().unwrap_or(""))
 }
 
 /// Waits until the partial file in the folder of `node` has the source's bytes at `offset`: the

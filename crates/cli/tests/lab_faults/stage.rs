@@ -175,10 +175,7 @@ pub fn seconds(result: &Value) -> f64 {
 /// The verdict of the lab's node `node` and its reason.
 #[track_caller]
 pub fn verdict<'a>(result: &'a Value, node: &str) -> (&'a str, &'a str) {
-    let nodes = result["nodes"].as_array().expect("a result has nodes");
-    let found = nodes.iter().find(|entry| entry["name"] == format!("lab:{node}"));
-    let found = found.unwrap_or_else(|| panic!("{node} is not in {result}"));
-    (found["verdict"].as_str().unwrap_or(""), found["reason"].as_str().unwrap_or(""))
+    garland_testkit::verdict(result, &format!("lab:{node}"))
 }
 
 /// The names in a folder, sorted.

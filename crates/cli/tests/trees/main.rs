@@ -12,7 +12,7 @@ mod rules;
 
 use std::path::Path;
 
-use garland_testkit::{Garland, Scratch, until};
+use garland_testkit::{Garland, Scratch, until, verdict};
 use serde_json::Value;
 
 /// The built binary in `scratch`.
@@ -51,15 +51,6 @@ fn paths(folder: &Path) -> Vec<String> {
     walk(folder, "", &mut found);
     found.sort();
     found
-}
-
-/// The verdict of a node and its reason.
-#[track_caller]
-fn verdict<'a>(result: &'a Value, node: &str) -> (&'a str, &'a str) {
-    let nodes = result["nodes"].as_array().expect("a result has nodes");
-    let found = nodes.iter().find(|entry| entry["name"] == node);
-    let found = found.unwrap_or_else(|| panic!("{node} is not in {result}"));
-    (found["verdict"].as_str().unwrap_or(""), found["reason"].as_str().unwrap_or(""))
 }
 
 /// What was left out, as `path: reason`.

@@ -1,0 +1,16 @@
+//! What result objects of commands say.
+
+use serde_json::Value;
+
+/// The verdict of a node and its reason.
+///
+/// # Panics
+/// When the result has no such node; shows all of it.
+#[must_use]
+#[track_caller]
+pub fn verdict<'a>(result: &'a Value, node: &str) -> (&'a str, &'a str) {
+    let nodes = result["nodes"].as_array().expect("a result has nodes");
+    let found = nodes.iter().find(|entry| entry["name"] == node);
+    let found = found.unwrap_or_else(|| panic!("{node} is not in {result}"));
+    (found["verdict"].as_str().unwrap_or(""), found["reason"].as_str().unwrap_or(""))
+}
