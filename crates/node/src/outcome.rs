@@ -2,7 +2,7 @@
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{
-    BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, StageDepth, Verdict,
+    BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, StageDepth, Summed, Verdict,
 };
 use garland_core::trace::Trace;
 use garland_sys::clock;
@@ -61,6 +61,8 @@ pub struct Outcome {
     pub traces: Vec<Trace>,
     /// How many blocks each of this machine's stages has had at a time.
     pub depths: Vec<StageDepth>,
+    /// The digest of the file that came of it on this machine, if one did and it was asked for.
+    pub checksum: Option<Summed>,
 }
 
 /// The moments as they come.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use garland_core::proto::{Begin, Copy, End, FromAgent, Origin, RelayEvent, Sink};
+use garland_core::proto::{Begin, Copy, End, FromAgent, Origin, ReadBack, RelayEvent, Sink};
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
@@ -16,6 +16,7 @@ use crate::agent::{Agent, Expected};
 use crate::budget::{Busy, Share};
 use crate::lanes;
 use crate::member::{Mail, Member, Membership, Notice};
+use crate::read_back::read_back;
 use crate::recorder::{At, Budget, Collector};
 use crate::session::Session;
 use crate::source::{Content, Source};
@@ -41,6 +42,8 @@ pub struct Part {
     member: Arc<Member>,
     /// What it gives, if it gives.
     source: Option<Arc<dyn Content>>,
+    /// What is found out about its file before that gets its name.
+    read_back: ReadBack,
     threads: Vec<JoinHandle<()>>,
     finishing: Mutex<Option<JoinHandle<()>>>,
     /// Given back when the part is over.
@@ -99,6 +102,7 @@ impl Part {
                 store,
                 congestion: begin.congestion.clone(),
                 transport: Transport::mptcp_if(begin.mptcp),
+                pace: begin.pace,
                 parking: agent.parking().cloned(),
                 awake: Arc::clone(agent.awake()),
                 trace: Arc::clone(&trace),
@@ -118,7 +122,8 @@ impl Part {
         begin.routes.into_iter().for_each(|route| member.route(route));
         trace.took(Stage::SetUp, At::HERE, began);
         member.sample_now();
-        Ok(Self { member, source, threads, finishing: Mutex::new(None), _share: share })
+        let (read_back, finishing) = (begin.read_back, Mutex::new(None));
+        Ok(Self { member, source, read_back, threads, finishing, _share: share })
     }
 
     /// What the part's threads share.
@@ -147,7 +152,7 @@ impl Part {
     /// others meanwhile, and a slow disk must not keep the head's orders waiting.
     pub fn commit(&self, session: &Arc<Session>, root: [u8; 32]) {
         let (member, session) = (Arc::clone(&self.member), Arc::clone(session));
-        let source = self.source.clone();
+        let (source, wanted) = (self.source.clone(), self.read_back);
         let thread = std::thread::spawn(move || {
             let began = member.trace.now();
             let same = {
@@ -164,7 +169,9 @@ impl Part {
                     if let Some(longer) = member.faults.fsync() {
                         member.trace.time(Stage::Fsync, || std::thread::sleep(longer));
                     }
-                    member.store.commit(&member.trace).map_err(|error| error.to_string())
+                    read_back(&member, wanted).and_then(|()| {
+                        member.store.commit(&member.trace).map_err(|error| error.to_string())
+                    })
                 }
             };
             let at = At { block: Exchange::Commit.number(), ..At::HERE };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::plan::{Manifest, Plan, StripeServer, Stripes};
-use garland_core::proto::Destination;
+use garland_core::proto::{Destination, ReadBack};
 use garland_core::tree::Pattern;
 use garland_node::{Content, ScanError, ScanOptions, Source, TreeSource};
 use garland_sys::signal::Interrupts;
@@ -73,6 +73,10 @@ impl Given {
 
     /// Where it goes on nodes, `path` there.
     pub fn destination(&self, cp: &Cp, path: &[u8]) -> Result<Destination, Failure> {
+        if matches!(path, b"/dev/null" | b"-") && cp.checks.read_back() != ReadBack::default() {
+            let message = "what goes to a pipe or nowhere can't be read back";
+            return Err(Failure::usage(message).hint("leave --verify and --checksum out"));
+        }
         Ok(match (path, self) {
             (b"/dev/null", _) => Destination::Null,
             (b"-", _) if cp.stripe.is_some() => {
@@ -83,7 +87,11 @@ impl Given {
                     .hint("for its bytes as one stream: tar"));
             }
             (b"-", Self::File(..)) => Destination::Output,
-            (path, Self::Tree(_)) => Destination::Tree { path: path.to_vec(), fsync: !cp.no_fsync },
+            (path, Self::Tree(_)) => Destination::Tree {
+                path: path.to_vec(),
+                fsync: !cp.no_fsync,
+                verify: cp.checks.verify,
+            },
             (path, Self::File(file, source)) => {
                 let name = file.file_name();
                 let name = name.ok_or_else(|| Failure::usage("the source has no name"))?;

@@ -3,6 +3,7 @@
 mod agent;
 mod balance;
 mod copy_result;
+mod checksums;
 mod cp;
 mod cp_in;
 mod demo;

@@ -13,6 +13,7 @@ mod injection;
 mod message;
 mod operations;
 mod probe;
+mod read_back;
 mod relay;
 mod report;
 mod route;
@@ -45,6 +46,7 @@ pub use probe::{
     PingKind, PingMeans, PingPoint, PingTask, PingTook, PingWait, STREAMS_MAX, Summary,
     TargetState, Task,
 };
+pub use read_back::{Checksum, ReadBack, Summed, Summing};
 pub use relay::{Relay, RelayEvent, RelayOrder, Store};
 pub use report::{LaneReport, Report, Stage, StageDepth};
 pub use route::{LinkSide, NodeAddress, Route};

@@ -60,6 +60,7 @@ impl Driver<'_> {
             interrupted: self.interrupted,
             traces,
             depths: self.member.stages.depths(),
+            checksum: self.member.summed.get().cloned(),
         }
     }
 

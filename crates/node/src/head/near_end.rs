@@ -49,6 +49,7 @@ pub(super) fn near_end(
         store,
         congestion: job.congestion.clone(),
         transport: job.transport,
+        pace: job.pipeline.pace,
         // Its links end with its command.
         parking: None,
         awake: Arc::default(),

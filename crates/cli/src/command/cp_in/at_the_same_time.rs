@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use garland_core::plan::Plan;
+use garland_core::proto::ReadBack;
 use garland_node::{CopyJob, Moments, NodeOutcome, Outcome, Tracing, run_copy};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
@@ -21,6 +22,8 @@ pub struct Common<'a> {
     pub congestion: Vec<String>,
     /// What data links speak.
     pub transport: Transport,
+    /// What is found out about every file before it gets its name.
+    pub read_back: ReadBack,
     /// How the copy is traced, where it is the only one.
     pub tracing: Option<Tracing>,
     /// What tells that the user gave up.
@@ -29,6 +32,8 @@ pub struct Common<'a> {
     pub quiet: bool,
     /// Without any.
     pub silent: bool,
+    /// Programs are told how far all are.
+    pub for_programs: bool,
 }
 
 /// How far all copies are.
@@ -47,7 +52,9 @@ pub fn take_all(takes: Vec<Take>, common: &Common<'_>) -> Vec<Copied> {
     let (names, lengths) = all.unzip();
     let waiting = |take: &Take| vec![NodeNow::WAITING; take.plan.nodes.len() - 1];
     let shown = Mutex::new(Shown {
-        bars: Bars::of_parts(names, lengths, common.quiet).silent(common.silent),
+        bars: Bars::of_parts(names, lengths, common.quiet)
+            .silent(common.silent)
+            .for_programs(common.for_programs),
         nodes: takes.iter().map(waiting).collect(),
     });
     let items: Vec<_> =
@@ -71,6 +78,7 @@ fn make(take: Take, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Cop
                 ends,
                 stripes,
                 pipeline,
+                read_back: common.read_back,
                 sealed: common.sealed,
                 congestion: common.congestion.clone(),
                 transport: common.transport,
@@ -112,5 +120,6 @@ fn failed(plan: &Plan, reason: &str) -> Outcome {
         interrupted: reason == "interrupted",
         traces: Vec::new(),
         depths: Vec::new(),
+        checksum: None,
     }
 }

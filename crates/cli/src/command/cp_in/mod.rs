@@ -9,16 +9,15 @@ use std::sync::Arc;
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::Plan;
-use garland_core::proto::Look;
+use garland_core::proto::{Look, ReadBack};
 use garland_node::{Tracing, look};
-use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 use garland_sys::tcp;
 
 use self::at_the_same_time::{Common, take_all};
 use self::takes::{Here, Take};
 use super::copy_result::{CopyResult, Way};
-use super::cp::congestion;
+use super::cp::{congestion, tell, transport};
 use crate::args::{Args, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
@@ -66,19 +65,22 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     }
     keep_plans(&run, &plans)?;
     let lanes = takes.iter().map(|take| take.plan.lanes.len()).max().unwrap_or(1);
-    let transport = Transport::mptcp_if(cp.launch.speaks_mptcp(lab.as_ref(), lanes));
+    let transport = transport(cp, lab.as_ref(), lanes);
     let limit = limit_of(&takes, |plan, agents| {
-        limit::known(lab.as_ref(), cp.launch.sender(), plan, transport, agents)
+        let known = limit::known(lab.as_ref(), cp.launch.sender(), plan, transport, agents);
+        limit::held(known, cp.checks.pace(), plan)
     });
     let tracing = Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() };
     let common = Common {
         sealed: !cp.clear,
         congestion: congestion(cp),
         transport,
+        read_back: cp.checks.read_back(),
         tracing: Some(tracing).filter(|_| takes.len() == 1 && !cp.no_trace),
         interrupts: &interrupts,
-        quiet: cp.quiet || args.json,
-        silent: cp.quiet,
+        quiet: cp.quiet || args.json || cp.progress.is_some(),
+        silent: cp.quiet || cp.progress.is_some(),
+        for_programs: cp.progress.is_some(),
     };
     let copies = take_all(takes, &common);
     let interrupted = copies.iter().any(|copied| copied.outcome.interrupted);
@@ -89,13 +91,10 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     let names: Vec<&str> = common.congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, Way::In, &copies, phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())
-        .with_limit(limit);
+        .with_limit(limit)
+        .with_read_back(common.read_back);
     run.keep("result.json", &result)?;
-    if args.json {
-        print_json(&result)?
-    } else {
-        output::print(&result)?
-    }
+    tell(args, cp, b"", &result)?;
     Ok(result.exit(cp.min_ok))
 }
 
@@ -120,6 +119,11 @@ fn refuse_what_only_goes_out(cp: &Cp) -> Result<(), Failure> {
     if cp.recursive {
         return Err(Failure::usage("folders can't be gathered so far")
             .hint("-r is for copies to nodes; until then: tar"));
+    }
+    let nowhere = cp.destination == "/dev/null";
+    if nowhere && cp.checks.read_back() != ReadBack::default() {
+        return Err(Failure::usage("nothing can be read back from /dev/null")
+            .hint("leave --verify and --checksum out"));
     }
     if cp.op_size.is_some() {
         return Err(Failure::usage("operations can only be cut where the file is read")

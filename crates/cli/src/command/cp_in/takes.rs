@@ -117,7 +117,11 @@ pub fn files(
             agents,
             ends: Ends::In { origins, destination, digests: Vec::new() },
             stripes: None,
-            pipeline: Pipeline { buffers: cp.buffers.or(fitting), cut: None },
+            pipeline: Pipeline {
+                buffers: cp.buffers.or(fitting),
+                cut: None,
+                pace: cp.checks.pace(),
+            },
             policy: Policy::for_nodes(1),
         })
     };
@@ -183,7 +187,7 @@ pub fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Res
         agents: Ok(chosen),
         ends: Ends::In { origins, destination, digests },
         stripes: Some(stripes),
-        pipeline: Pipeline { buffers: cp.buffers, cut: None },
+        pipeline: Pipeline { buffers: cp.buffers, cut: None, pace: cp.checks.pace() },
         policy,
     })
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use garland_core::proto::{Checksum, Summing};
 use garland_core::tree::Meta;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
 
@@ -28,6 +29,8 @@ pub struct Growing {
     sparse: bool,
     /// Whether it has other names, which follow.
     pub linked: bool,
+    /// The digest of what has come of it, if it is to be read back.
+    summing: Option<Summing>,
 }
 
 impl Growing {
@@ -54,11 +57,23 @@ impl Growing {
             spot.remove();
             return Err(error);
         }
-        Ok(Self { file, name: name.to_vec(), meta, length, written: 0, sparse, linked })
+        let name = name.to_vec();
+        Ok(Self { file, name, meta, length, written: 0, sparse, linked, summing: None })
+    }
+
+    /// Digests what comes of it.
+    pub fn digested(self) -> Self {
+        Self { summing: Some(Summing::new(Checksum::B3)), ..self }
+    }
+
+    /// Its length, and its digest where that was wanted.
+    pub fn digest(&mut self) -> Option<(u64, [u8; 32])> {
+        self.summing.take().map(|summing| (self.length, summing.finish()))
     }
 
     /// Writes what comes next of it.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.summing.iter_mut().for_each(|summing| summing.update(bytes));
         if !self.sparse {
             self.file.write_all_at(bytes, self.written)?;
             self.written += bytes.len() as u64;

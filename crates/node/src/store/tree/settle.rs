@@ -12,12 +12,13 @@ use rustix::io::Errno;
 
 use super::dress::{dress, dress_link};
 use super::growing::Growing;
+use super::proofs::Proofs;
 use super::spot::Spot;
 use super::trouble::Troubles;
 use crate::store::file::remove_stale_from;
 
 /// How a folder is opened: never by a link.
-const FOLDER: OFlags =
+pub const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// What the owner must be allowed to put things into a folder.
@@ -43,6 +44,8 @@ pub struct Settler {
     failed: BTreeSet<Vec<u8>>,
     /// A folder on each file system that something was put on.
     devices: BTreeMap<u64, OwnedFd>,
+    /// What the files were when they came, if they are to be read back.
+    proofs: Option<Proofs>,
     troubles: Troubles,
 }
 
@@ -65,12 +68,22 @@ impl Settler {
             growing: None,
             failed: BTreeSet::new(),
             devices: BTreeMap::new(),
+            proofs: None,
             troubles: Troubles::default(),
         };
         if let Ok(top) = settler.top.try_clone() {
             settler.remember(&top);
         }
         settler
+    }
+
+    /// The same, where all files are to be read back.
+    ///
+    /// # Errors
+    /// When there is no room for what must be noted of them.
+    pub fn proving(self) -> io::Result<Self> {
+        let proofs = Some(Proofs::create(&self.top, &self.tag)?);
+        Ok(Self { proofs, ..self })
     }
 
     /// Does what a record says.
@@ -104,6 +117,9 @@ impl Settler {
             Record::File { name, meta, length, sparse, linked } => {
                 let spot = Spot::new(self.folder(), &name, &self.tag);
                 match Growing::create(&spot, &name, meta, length, (sparse, linked)) {
+                    Ok(growing) if self.proofs.is_some() => {
+                        self.growing = Some(growing.digested());
+                    }
                     Ok(growing) => self.growing = Some(growing),
                     Err(error) => self.give_up(&name, linked, &error)?,
                 }
@@ -146,7 +162,7 @@ impl Settler {
         if !whole {
             self.abandon();
         }
-        let Some(growing) = self.growing.take() else { return Ok(()) };
+        let Some(mut growing) = self.growing.take() else { return Ok(()) };
         let spot = Spot::new(self.folder(), &growing.name, &self.tag);
         let ended = growing.end();
         // What it lacks besides its bytes is told, but no reason to do without it.
@@ -156,7 +172,28 @@ impl Settler {
             spot.remove();
             return self.give_up(&growing.name, growing.linked, &error);
         }
+        self.remember_digest(&mut growing)?;
         self.note_if(&growing.name, dressed)
+    }
+
+    /// Notes what a file was when it came, if it is to be read back.
+    fn remember_digest(&mut self, growing: &mut Growing) -> io::Result<()> {
+        let path = self.path_of(&growing.name);
+        let (Some(proofs), Some((length, digest))) = (&mut self.proofs, growing.digest()) else {
+            return Ok(());
+        };
+        proofs.note(&path, length, digest)
+    }
+
+    /// Makes all stable and reads every file back from its medium, if that is to be done; what isn't
+    /// as it came is among the troubles.
+    ///
+    /// # Errors
+    /// When nobody can say.
+    pub fn prove(&mut self, over: &dyn Fn() -> bool) -> io::Result<()> {
+        self.make_stable()?;
+        let Some(proofs) = &mut self.proofs else { return Ok(()) };
+        proofs.check(&self.top, over, &mut self.troubles)
     }
 
     /// Removes what isn't whole.
