@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use garland_core::plan::{Layout, NodeId};
-use garland_core::proto::{Copy, Keys, LaneReport, RelayEvent, Report, Route, Secret, Sink, Summed};
+use garland_core::proto::{
+    Copy, Keys, LaneReport, RelayEvent, Report, Route, Secret, Sink, Summed,
+};
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 

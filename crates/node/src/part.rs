@@ -69,7 +69,7 @@ impl Part {
             Some(share) => share,
             None => agent.budget().take(memory).map_err(Refusal::Busy)?,
         };
-        let (store, source) = open(agent, &begin, &tag)?;
+        let (store, source) = open(agent, session, &begin, &tag)?;
         let sink = if source.is_some() {
             Sink::source(begin.layout)
         } else if store.is_ordered() {
@@ -159,6 +159,7 @@ impl Part {
                 let sink = member.sink();
                 sink.is_complete() && sink.root() == Some(root)
             };
+            let absence = source.as_ref().and_then(|source| source.absence());
             let changed = source.filter(|source| !source.is_unchanged());
             let result = match (same, changed) {
                 (false, _) => Err("the head's digest is not that of the blocks held".to_owned()),
@@ -176,6 +177,9 @@ impl Part {
             };
             let at = At { block: Exchange::Commit.number(), ..At::HERE };
             member.trace.took(Stage::Control, at, began);
+            if let Some(absence) = absence {
+                session.send(&FromAgent::Absent(member.copy, absence));
+            }
             let answer = match result {
                 Ok(()) => FromAgent::Committed(member.copy, member.report()),
                 Err(reason) => FromAgent::Failed(member.copy, reason),
@@ -211,7 +215,7 @@ impl Part {
 /// Where the part's bytes go, and the file that they come from, if they do.
 type Opened = (Box<dyn Store>, Option<Arc<dyn Content>>);
 
-fn open(agent: &Agent, begin: &Begin, tag: &str) -> Result<Opened, String> {
+fn open(agent: &Agent, session: &Session, begin: &Begin, tag: &str) -> Result<Opened, String> {
     match &begin.end {
         End::Sink(destination) => {
             let (root, layout, disk) = (agent.root(), begin.layout, agent.disk());
@@ -219,7 +223,14 @@ fn open(agent: &Agent, begin: &Begin, tag: &str) -> Result<Opened, String> {
             let store = store::open(destination, root, layout, stripe, tag, disk, usage);
             Ok((store.map_err(|error| error.to_string())?, None))
         }
-        End::Source(Origin { path, length, modified }) => {
+        End::Source(Origin { length, tree: Some(number), .. }) => {
+            let tree = session.tree(*number).ok_or("a tree that wasn't looked at")?;
+            if tree.length() != *length || begin.layout.length != *length {
+                return Err("a tree of another length than it was seen to have".to_owned());
+            }
+            Ok((Box::new(NoStore), Some(tree)))
+        }
+        End::Source(Origin { path, length, modified, tree: None }) => {
             let suffix = begin.stripe.map_or_else(String::new, |stripe| stripe.suffix());
             let path = PathBuf::from(OsString::from_vec([path, suffix.as_bytes()].concat()));
             let source = Source::open_in(agent.root(), &path).map_err(|error| error.to_string())?;

@@ -1,5 +1,6 @@
 //! What is given to nodes: a file, or files and folders as one stream.
 
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use garland_core::plan::{Manifest, Plan, StripeServer, Stripes};
 use garland_core::proto::{Destination, ReadBack};
 use garland_core::tree::Pattern;
 use garland_node::{Content, ScanError, ScanOptions, Source, TreeSource};
+use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
@@ -38,15 +40,10 @@ impl Given {
                 Err(Failure::usage(format!("{count} sources go into one folder, by -r")))
             }
             sources => {
-                let excludes = cp.exclude.iter().map(|pattern| {
-                    Pattern::parse(pattern.as_bytes()).map_err(|error| {
-                        let shown = pattern.to_string_lossy();
-                        Failure::usage(format!("--exclude {shown}: {error}"))
-                    })
-                });
                 let options = ScanOptions {
-                    excludes: excludes.collect::<Result<_, _>>()?,
+                    excludes: excludes(cp)?,
                     attributes: cp.xattrs,
+                    root: &Root::Free,
                     stop: &|| interrupts.have_come(),
                 };
                 let tree = TreeSource::open(sources, &options).map_err(unscanned)?;
@@ -129,6 +126,16 @@ impl Given {
             number: 0,
         })
     }
+}
+
+/// What is to be left out.
+pub fn excludes(cp: &Cp) -> Result<Vec<Pattern>, Failure> {
+    let pattern = |text: &OsString| {
+        Pattern::parse(text.as_bytes()).map_err(|error| {
+            Failure::usage(format!("--exclude {}: {error}", text.to_string_lossy()))
+        })
+    };
+    cp.exclude.iter().map(pattern).collect()
 }
 
 /// One plain file is copied alike with and without `-r`.

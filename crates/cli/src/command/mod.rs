@@ -2,8 +2,8 @@
 
 mod agent;
 mod balance;
-mod copy_result;
 mod checksums;
+mod copy_result;
 mod cp;
 mod cp_in;
 mod demo;

@@ -171,9 +171,10 @@ impl Bars {
         let names = nodes.iter().filter_map(|id| self.names.get(place(id)?).map(String::as_str));
         let names: Vec<&str> = names.collect();
         if let Some(lines) = &mut self.lines {
-            let nodes = self.names.iter().map(|name| {
-                At { name, word: WORDS[0], held: 0, length: 0 }.for_programs()
-            });
+            let nodes = self
+                .names
+                .iter()
+                .map(|name| At { name, word: WORDS[0], held: 0, length: 0 }.for_programs());
             let length = self.every.unwrap_or_else(|| self.lengths.iter().sum());
             let waiting = names.iter().map(|&name| name.to_owned()).collect();
             lines.tell(now, Line::new(now, (0, length), nodes.collect()).waiting(waiting));

@@ -58,6 +58,8 @@ pub struct Origin {
     pub length: u64,
     /// When it was modified: seconds and nanoseconds.
     pub modified: (i64, u32),
+    /// It is the stream of a tree that the node has looked at, of this number.
+    pub tree: Option<u32>,
 }
 
 /// What a node does with the blocks of a copy.

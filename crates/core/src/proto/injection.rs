@@ -91,7 +91,9 @@ pub fn parse_injection(text: &str) -> Result<Wanted, String> {
     match kind {
         "sink-disk" => stall(what).map(|stall| at(Injection::SinkDisk(stall))),
         "fsync" => pause(what).map(|ns| at(Injection::Fsync(ns))),
-        "rot" => bytes::parse(what).map(|place| at(Injection::Rot(place))).map_err(|e| e.to_string()),
+        "rot" => {
+            bytes::parse(what).map(|place| at(Injection::Rot(place))).map_err(|e| e.to_string())
+        }
         "control" => pause(what).map(|ns| at(Injection::Control(ns))),
         "clock" => clock(what).map(|fault| Wanted::Clock(node.to_owned(), fault)),
         _ => Err(format!("no fault is called {kind}")),

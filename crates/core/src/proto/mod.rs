@@ -53,7 +53,7 @@ pub use route::{LinkSide, NodeAddress, Route};
 pub use seal::{
     Keys, SealError, Sealer, Secret, TAG_LEN, content_check, content_digest, root_digest,
 };
-pub use sight::{Look, MANIFEST_MAX, SIGHTS_MAX, Sight};
+pub use sight::{Absence, Absent, Look, MANIFEST_MAX, SIGHTS_MAX, Sight, TreeLook, TreeSight};
 pub use sink::{Landing, Sink, SinkError};
 pub use stream::{PACKETS, StreamCame, StreamTask, StreamWent, WRITE_MAX};
 pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};

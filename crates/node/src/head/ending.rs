@@ -76,6 +76,7 @@ impl Driver<'_> {
             detached: self.head.is_detached(id),
             held_ns: self.held_ns[id.index()],
             silent: self.is_silent(id),
+            absence: self.absences[id.index()].clone(),
         })
     }
 

@@ -69,7 +69,7 @@ pub fn take_all(takes: Vec<Take>, common: &Common<'_>) -> Vec<Copied> {
 }
 
 fn make(take: Take, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Copied {
-    let Take { plan, agents, ends, stripes, pipeline, policy } = take;
+    let Take { plan, agents, ends, stripes, pipeline, policy, .. } = take;
     let outcome = match agents {
         Err(reason) => failed(&plan, &reason),
         Ok(agents) => {

@@ -3,14 +3,15 @@
 mod at_the_same_time;
 mod takes;
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::Plan;
-use garland_core::proto::{Look, ReadBack};
-use garland_node::{Tracing, look};
+use garland_core::proto::{Look, ReadBack, TreeLook};
+use garland_node::{Tally, Tracing, look};
 use garland_sys::signal::Interrupts;
 use garland_sys::tcp;
 
@@ -18,6 +19,8 @@ use self::at_the_same_time::{Common, take_all};
 use self::takes::{Here, Take};
 use super::copy_result::{CopyResult, Way};
 use super::cp::{congestion, tell, transport};
+use super::given::excludes;
+use super::tree_result::TreeResult;
 use crate::args::{Args, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
@@ -35,7 +38,8 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(list)?;
-    let here = Here::new(destination(cp)?, path, &nodes)?;
+    let here = Here::new(destination(cp)?, path, &nodes, cp.recursive)?;
+    excludes(cp)?;
     refuse_what_only_goes_out(cp)?;
     let places = Places::open()?;
     let lab = cp.launch.enter_lab(&nodes, &places)?;
@@ -46,7 +50,7 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
         ..Muster::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
-    let looked = look(fleet.agents, &here.look(cp.stripe.is_some()), Some(&interrupts));
+    let looked = look(fleet.agents, &here.look(cp), Some(&interrupts));
     let seen = looked.or_nothing("asking the nodes what they have")?;
     let takes = if cp.stripe.is_some() {
         vec![takes::stripes(cp, &here, &nodes, seen)?]
@@ -82,6 +86,7 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
         silent: cp.quiet || cp.progress.is_some(),
         for_programs: cp.progress.is_some(),
     };
+    let tallies: Vec<Option<Tally>> = takes.iter().map(|take| take.tally).collect();
     let copies = take_all(takes, &common);
     let interrupted = copies.iter().any(|copied| copied.outcome.interrupted);
     let ends = || copies.iter().flat_map(|copied| &copied.outcome.nodes);
@@ -92,7 +97,8 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     let result = CopyResult::new(&run, Way::In, &copies, phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())
         .with_limit(limit)
-        .with_read_back(common.read_back);
+        .with_read_back(common.read_back)
+        .with_tree(TreeResult::gathered(&tallies, &copies));
     run.keep("result.json", &result)?;
     tell(args, cp, b"", &result)?;
     Ok(result.exit(cp.min_ok))
@@ -116,10 +122,6 @@ fn destination(cp: &Cp) -> Result<&Path, Failure> {
 
 /// What would have to be done by the nodes together, who give each by itself.
 fn refuse_what_only_goes_out(cp: &Cp) -> Result<(), Failure> {
-    if cp.recursive {
-        return Err(Failure::usage("folders can't be gathered so far")
-            .hint("-r is for copies to nodes; until then: tar"));
-    }
     let nowhere = cp.destination == "/dev/null";
     if nowhere && cp.checks.read_back() != ReadBack::default() {
         return Err(Failure::usage("nothing can be read back from /dev/null")
@@ -141,8 +143,14 @@ fn refuse_what_only_goes_out(cp: &Cp) -> Result<(), Failure> {
 }
 
 impl Here<'_> {
-    fn look(&self, stripes: bool) -> Look {
-        Look { path: self.source.to_vec(), stripes }
+    fn look(&self, cp: &Cp) -> Look {
+        let excludes = || cp.exclude.iter().map(|pattern| pattern.as_bytes().to_vec()).collect();
+        let tree = || TreeLook { excludes: excludes(), attributes: cp.xattrs };
+        Look {
+            path: self.source.to_vec(),
+            stripes: cp.stripe.is_some(),
+            tree: cp.recursive.then(tree),
+        }
     }
 }
 

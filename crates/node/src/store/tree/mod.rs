@@ -5,6 +5,7 @@
 
 mod dress;
 mod growing;
+mod nature;
 mod proofs;
 mod settle;
 mod spot;
@@ -129,6 +130,9 @@ impl Store for TreeStore {
         self.device
     }
 }
+
+#[cfg(test)]
+mod tests;
 
 impl Drop for TreeStore {
     fn drop(&mut self) {
