@@ -70,17 +70,7 @@ impl Part {
             None => agent.budget().take(memory).map_err(Refusal::Busy)?,
         };
         let (store, source) = open(agent, session, &begin, &tag)?;
-        let sink = if source.is_some() {
-            Sink::source(begin.layout)
-        } else if store.is_ordered() {
-            Sink::in_order(begin.layout, Member::buffer_count(begin.layout, lanes, buffers))
-        } else {
-            Sink::new(begin.layout, store.is_holder())
-        };
-        let sink = match begin.part() {
-            Some(part) => sink.with_part(part),
-            None => sink,
-        };
+        let sink = sink_of(&begin, &*store, source.is_some(), buffers);
         let (copy, teller) = (begin.copy, Arc::clone(session));
         let device = source.as_ref().map_or_else(|| store.device(), |source| source.device());
         let trace = Collector::new(Budget::of(&begin), copy, begin.me.0, began, device);
@@ -209,6 +199,22 @@ impl Part {
         }
         let trace = self.member.trace.finish();
         parcels(&trace.origin, &trace.records, PARCEL_MAX)
+    }
+}
+
+/// What is held at the start, and what is to be.
+fn sink_of(begin: &Begin, store: &dyn Store, is_source: bool, buffers: Option<u16>) -> Sink {
+    let sink = if is_source {
+        Sink::source(begin.layout)
+    } else if store.is_ordered() {
+        let lanes = begin.own_lanes().count();
+        Sink::in_order(begin.layout, Member::buffer_count(begin.layout, lanes, buffers))
+    } else {
+        Sink::new(begin.layout, store.is_holder())
+    };
+    match begin.part() {
+        Some(part) => sink.with_part(part),
+        None => sink,
     }
 }
 

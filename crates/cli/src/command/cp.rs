@@ -93,9 +93,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
             .then(|| Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() }),
         injections: injections.faults,
     };
-    let hidden = cp.quiet || args.json || cp.progress.is_some();
-    let bars = Bars::new(&plan, hidden).silent(cp.quiet || cp.progress.is_some());
-    let mut bars = bars.for_programs(cp.progress.is_some());
+    let mut bars = Bars::wanted(&plan, args, cp);
     let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(&plan, now));
     bars.clear();
     let outcome = copied.or_nothing("copying")?;

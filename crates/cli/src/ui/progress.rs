@@ -11,6 +11,7 @@ use garland_node::Progress;
 
 use super::progress_lines::{Line, NodeLine, ProgressLines};
 use super::screen::Screen;
+use crate::args::{Args, Cp};
 
 /// The rate is that of the last so many nanoseconds.
 const WINDOW_NS: u64 = 3_000_000_000;
@@ -104,6 +105,14 @@ impl Bars {
     pub fn silent(mut self, silent: bool) -> Self {
         self.silent = silent;
         self
+    }
+
+    /// The progress of a copy by `plan`, as the user wants to see it; nothing for people beside an
+    /// object for programs.
+    pub fn wanted(plan: &Plan, args: &Args, cp: &Cp) -> Self {
+        let told = cp.progress.is_some();
+        let bars = Self::new(plan, cp.quiet || args.json || told);
+        bars.silent(cp.quiet || told).for_programs(told)
     }
 
     /// The same, for programs too if `told`.
