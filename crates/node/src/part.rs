@@ -74,10 +74,7 @@ impl Part {
         } else {
             Sink::new(begin.layout, store.is_holder())
         };
-        let sink = match begin.part() {
-            Some(part) => sink.with_part(part),
-            None => sink,
-        };
+        let sink = begin.part().into_iter().fold(sink, Sink::with_part);
         let (copy, teller) = (begin.copy, Arc::clone(session));
         let device = source.as_ref().map_or_else(|| store.device(), |source| source.device());
         let trace = Collector::new(Budget::of(&begin), copy, begin.me.0, began, device);
@@ -111,6 +108,7 @@ impl Part {
                 }),
             })
         });
+        watch_store(&member);
         let on = |number| begin.own_lanes().any(|own| own == number);
         let threads = lanes::start(&member, &begin.lanes, on, source.as_ref(), agent.path())
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
@@ -171,6 +169,8 @@ impl Part {
             member.trace.took(Stage::Control, at, began);
             let answer = match result {
                 Ok(()) => FromAgent::Committed(member.copy, member.report()),
+                // Whoever ended the copy knows why.
+                Err(_) if member.is_closing() => return,
                 Err(reason) => FromAgent::Failed(member.copy, reason),
             };
             session.send_after(member.faults.control(), answer);
@@ -199,6 +199,16 @@ impl Part {
         let trace = self.member.trace.finish();
         parcels(&trace.origin, &trace.records, PARCEL_MAX)
     }
+}
+
+/// Has the copy fail here as soon as its store fails by itself.
+fn watch_store(member: &Arc<Member>) {
+    let watching = Arc::downgrade(member);
+    member.store.watch(Box::new(move |reason| {
+        if let Some(member) = watching.upgrade() {
+            member.tell(Notice::Failed(reason));
+        }
+    }));
 }
 
 /// Where the part's bytes go, and the file that they come from, if they do.

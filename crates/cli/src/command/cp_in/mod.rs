@@ -109,8 +109,10 @@ fn destination(cp: &Cp) -> Result<&Path, Failure> {
             Err(Failure::usage(message)
                 .hint(format!("for a file of this machine named {shown} say ./{shown}")))
         }
-        Ok(Target::Pipe) => Err(Failure::usage("what comes from nodes goes to files")
-            .hint("for the bytes of one small file: garland exec NODE -- cat PATH")),
+        Ok(Target::Pipe | Target::Command(_)) => {
+            Err(Failure::usage("what comes from nodes goes to files")
+                .hint("for the bytes of one small file: garland exec NODE -- cat PATH"))
+        }
         Err(error) => Err(Failure::usage(error)),
     }
 }
