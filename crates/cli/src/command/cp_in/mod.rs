@@ -70,12 +70,18 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     let limit = limit_of(&takes, |plan, agents| {
         limit::known(lab.as_ref(), cp.launch.sender(), plan, transport, agents)
     });
+    let several = takes.len() > 1;
     let tracing = Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() };
     let common = Common {
         sealed: !cp.clear,
         congestion: congestion(cp),
         transport,
-        tracing: Some(tracing).filter(|_| takes.len() == 1 && !cp.no_trace),
+        tracing: Some(tracing).filter(|_| !cp.no_trace),
+        // Not at the end: the traces of a thousand copies would take a gigabyte of memory.
+        keep: &|plan, traces| {
+            let node = several.then(|| plan.nodes[1].name.as_str());
+            run.keep_traces(&places, node, traces);
+        },
         interrupts: &interrupts,
         quiet: cp.quiet || args.json,
         silent: cp.quiet,
@@ -85,18 +91,17 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     let ends = || copies.iter().flat_map(|copied| &copied.outcome.nodes);
     let silent = |at: usize| ends().any(|end| end.silent && end.name == nodes[at].name);
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, silent);
-    copies.iter().for_each(|copied| run.keep_traces(&places, &copied.outcome.traces));
     let names: Vec<&str> = common.congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, Way::In, &copies, phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())
         .with_limit(limit);
     run.keep("result.json", &result)?;
-    if args.json {
-        print_json(&result)?
-    } else {
-        output::print(&result)?
-    }
+    tell(args, &result)?;
     Ok(result.exit(cp.min_ok))
+}
+
+fn tell(args: &Args, result: &CopyResult) -> Result<(), Failure> {
+    if args.json { print_json(result) } else { output::print(result) }
 }
 
 /// The path of this machine that the bytes go to.
