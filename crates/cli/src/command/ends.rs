@@ -96,7 +96,9 @@ pub fn source(path: &Path) -> Result<Source, Failure> {
             SourceError::NotAFile { is: "a folder", .. } => {
                 failure.hint("folders are copied with -r")
             }
-            SourceError::NotAFile { .. } => failure.hint("write its bytes to a file first"),
+            SourceError::NotAFile { .. } => {
+                failure.hint(format!("for its bytes as they come: '|cat {}'", path.display()))
+            }
             SourceError::Io { .. } => failure,
         }
     })

@@ -21,7 +21,7 @@ impl BlockSet {
     pub fn full(len: u64) -> Self {
         let mut set = Self::new(len);
         set.words.fill(u64::MAX);
-        if let Some(last) = set.words.last_mut().filter(|_| len % 64 > 0) {
+        if let Some(last) = set.words.last_mut().filter(|_| !len.is_multiple_of(64)) {
             *last = (1 << (len % 64)) - 1;
         }
         Self { count: len, ..set }
