@@ -10,7 +10,6 @@ use garland_core::units::bytes;
 use garland_lab::Lab;
 use garland_node::{CopyJob, Pipeline, Tracing, run_copy};
 use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
-
 use serde::Serialize;
 
 use super::copy_result::{Copied, CopyResult, Way};
