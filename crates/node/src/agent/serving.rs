@@ -47,8 +47,7 @@ impl Agent {
         let parts: Parts = Arc::default();
         let heart = Heart::start(Arc::clone(session), Arc::clone(&parts));
         let mut seat = None;
-        let mut commands = Vec::new();
-        let mut stands = Vec::new();
+        let (mut commands, mut stands) = (Vec::new(), Vec::new());
         let mut surveyor = Surveyor::new(session);
         let (mut meetings, mut brought) = (Vec::new(), probe::Brought::default());
         let (mut disk_tests, mut mounts) = (Vec::new(), files::Mounts::new(self));
@@ -98,6 +97,7 @@ impl Agent {
                 Err(_) => break false,
             }
         };
+        session.end();
         heart.stop();
         drop((surveyor, depot, seat, mounts));
         stands.into_iter().for_each(|order| self.leave(order));
