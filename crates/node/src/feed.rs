@@ -33,6 +33,9 @@ pub enum FeedError {
     /// It isn't what it was.
     #[error("{0} changed while it was copied")]
     Changed(String),
+    /// What the source itself says: where it is, and why it can't be read there.
+    #[error("{0}")]
+    Source(String),
 }
 
 /// Gives a lane the blocks that it feeds.

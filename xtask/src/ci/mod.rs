@@ -2,7 +2,7 @@
 
 mod leftovers;
 mod packages;
-mod schemas;
+mod python;
 mod soak;
 mod steps;
 
