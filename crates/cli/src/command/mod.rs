@@ -3,6 +3,7 @@
 mod agent;
 mod balance;
 mod chain;
+mod checksums;
 mod copy_result;
 mod cp;
 mod cp_in;
