@@ -69,12 +69,23 @@ impl Ahead {
         Self(shared)
     }
 
+    /// Waits until what lies in `range` is here, or would have to be fetched by itself.
+    pub(crate) fn wait(&self, range: Range<u64>, waiting: &Waiting<'_>) -> Result<(), Trouble> {
+        for number in range.start / PART..range.end.div_ceil(PART) {
+            if let Some(part) = self.0.part(number, waiting)? {
+                let end = (range.end - number * PART).min(part.length as u64);
+                drop(part.have(end as usize, waiting)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Fills `bytes` from `offset` on.
     pub(crate) fn read(
         &self,
         mut offset: u64,
         mut bytes: &mut [u8],
-        waiting: &Waiting,
+        waiting: &Waiting<'_>,
     ) -> Result<(), Trouble> {
         while !bytes.is_empty() {
             let (number, within) = (offset / PART, (offset % PART) as usize);
@@ -110,7 +121,7 @@ impl Shared {
     }
 
     /// The part `number`, once somebody fetches it; none if it isn't kept any more.
-    fn part(&self, number: u64, waiting: &Waiting) -> Result<Option<Arc<Part>>, Trouble> {
+    fn part(&self, number: u64, waiting: &Waiting<'_>) -> Result<Option<Arc<Part>>, Trouble> {
         let mut window = self.window();
         if number >= window.unclaimed + WIDTH as u64 {
             // What lies between isn't wanted now.
@@ -186,15 +197,21 @@ impl Part {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Copies what lies at `offset` in it once that is here; whether all of it was given away.
-    fn give(&self, offset: usize, to: &mut [u8], waiting: &Waiting) -> Result<bool, Trouble> {
-        let wanted = offset..offset + to.len();
-        let over = |bytes: &Bytes| bytes.here.len() >= wanted.end || bytes.trouble.is_some();
+    /// Its bytes, once those before `end` are here.
+    fn have(&self, end: usize, waiting: &Waiting<'_>) -> Result<MutexGuard<'_, Bytes>, Trouble> {
+        let over = |bytes: &Bytes| bytes.here.len() >= end || bytes.trouble.is_some();
         let came = |bytes: &Bytes| bytes.here.len() as u64;
-        let mut bytes = waiting.until(&self.came, self.bytes(), over, came)?;
-        if let Some(trouble) = bytes.trouble.as_ref().filter(|_| bytes.here.len() < wanted.end) {
-            return Err(trouble.clone());
+        let bytes = waiting.until(&self.came, self.bytes(), over, came)?;
+        match bytes.trouble.clone().filter(|_| bytes.here.len() < end) {
+            Some(trouble) => Err(trouble),
+            None => Ok(bytes),
         }
+    }
+
+    /// Copies what lies at `offset` in it once that is here; whether all of it was given away.
+    fn give(&self, offset: usize, to: &mut [u8], waiting: &Waiting<'_>) -> Result<bool, Trouble> {
+        let wanted = offset..offset + to.len();
+        let mut bytes = self.have(wanted.end, waiting)?;
         to.copy_from_slice(&bytes.here[wanted]);
         bytes.given += to.len();
         Ok(bytes.given >= self.length)

@@ -12,7 +12,9 @@ use ureq::unversioned::transport::NextTimeout;
 
 /// Finds the address of a host, or says why not. A static program can't always ask the C library.
 #[derive(Clone)]
-pub struct Names(Arc<dyn Fn(&str) -> Result<IpAddr, String> + Send + Sync>);
+pub struct Names(Arc<Find>);
+
+type Find = dyn Fn(&str) -> Result<IpAddr, String> + Send + Sync;
 
 impl Names {
     /// Asks `find`.

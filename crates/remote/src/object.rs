@@ -1,5 +1,6 @@
 //! A file that is elsewhere, open: what it was then, and its bytes.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 
@@ -16,7 +17,7 @@ use crate::waiting::{TICK, Waiting};
 pub struct Object {
     origin: Arc<Origin>,
     body: Body,
-    waiting: Waiting,
+    stop: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 enum Body {
@@ -35,7 +36,7 @@ impl Object {
         names: Names,
         stop: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Result<Self, Trouble> {
-        let waiting = Waiting::new(address.clone(), Box::new(stop));
+        let waiting = Waiting { address, stale: &stop };
         let Opened { origin, stream, in_ranges } = begin(address, names, &waiting)?;
         let origin = Arc::new(origin);
         let body = if in_ranges {
@@ -43,7 +44,7 @@ impl Object {
         } else {
             Body::Spool(Spool::start(Arc::clone(&origin), stream)?)
         };
-        Ok(Self { origin, body, waiting })
+        Ok(Self { origin, body, stop: Box::new(stop) })
     }
 
     /// Bytes that there are.
@@ -72,15 +73,30 @@ impl Object {
     /// # Errors
     /// When they can't be had, or it has changed.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), Trouble> {
+        let waiting = Waiting { address: self.address(), stale: &self.stop };
         match &self.body {
-            Body::Ahead(ahead) => ahead.read(offset, bytes, &self.waiting),
-            Body::Spool(spool) => spool.read(&self.origin, offset, bytes, &self.waiting),
+            Body::Ahead(ahead) => ahead.read(offset, bytes, &waiting),
+            Body::Spool(spool) => spool.read(offset, bytes, &waiting),
+        }
+    }
+
+    /// Waits until the bytes of `range` can be read at once, or nobody wants them any more, as `stale`
+    /// says.
+    ///
+    /// # Errors
+    /// When they can't be had, or nobody wants them any more.
+    pub fn wait(&self, range: Range<u64>, stale: &dyn Fn() -> bool) -> Result<(), Trouble> {
+        let stale = || (self.stop)() || stale();
+        let waiting = Waiting { address: self.address(), stale: &stale };
+        match &self.body {
+            Body::Ahead(ahead) => ahead.wait(range, &waiting),
+            Body::Spool(spool) => spool.wait(range.end, &waiting),
         }
     }
 }
 
 /// Opens it from a thread of its own: this one may be told to stop meanwhile.
-fn begin(address: &Address, names: Names, waiting: &Waiting) -> Result<Opened, Trouble> {
+fn begin(address: &Address, names: Names, waiting: &Waiting<'_>) -> Result<Opened, Trouble> {
     let store = store::of(address, names)?;
     let (tell, told) = channel();
     let address = address.clone();

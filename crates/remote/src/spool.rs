@@ -45,26 +45,28 @@ impl Spool {
         Ok(Self(shared))
     }
 
-    /// Fills `bytes` from `offset` on.
-    pub(crate) fn read(
-        &self,
-        origin: &Origin,
-        offset: u64,
-        bytes: &mut [u8],
-        waiting: &Waiting,
-    ) -> Result<(), Trouble> {
-        let end = offset + bytes.len() as u64;
+    /// Waits until all before `end` is here.
+    pub(crate) fn wait(&self, end: u64, waiting: &Waiting<'_>) -> Result<(), Trouble> {
         let over = |filling: &Filling| filling.here >= end || filling.trouble.is_some();
         let filling = self.0.filling();
         let filling = waiting.until(&self.0.came, filling, over, |filling| filling.here)?;
-        if let Some(trouble) = filling.trouble.as_ref().filter(|_| filling.here < end) {
-            return Err(trouble.clone());
+        match filling.trouble.clone().filter(|_| filling.here < end) {
+            Some(trouble) => Err(trouble),
+            None => Ok(()),
         }
-        drop(filling);
+    }
+
+    /// Fills `bytes` from `offset` on.
+    pub(crate) fn read(
+        &self,
+        offset: u64,
+        bytes: &mut [u8],
+        waiting: &Waiting<'_>,
+    ) -> Result<(), Trouble> {
+        self.wait(offset + bytes.len() as u64, waiting)?;
         let read = self.0.file.read_exact_at(bytes, offset);
-        read.map_err(|error| {
-            Trouble::new(format!("reading what came of {}: {error}", origin.address))
-        })
+        let told = |error| format!("reading what came of {}: {error}", waiting.address);
+        read.map_err(|error: io::Error| Trouble::new(told(error)))
     }
 }
 

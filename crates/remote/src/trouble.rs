@@ -10,11 +10,12 @@ pub struct Trouble {
     message: String,
     hint: Option<String>,
     changed: bool,
+    stale: bool,
 }
 
 impl Trouble {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, changed: false }
+        Self { message: message.into(), hint: None, changed: false, stale: false }
     }
 
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
@@ -24,6 +25,11 @@ impl Trouble {
     /// It is no longer what it was when it was opened.
     pub(crate) fn changed(of: &Address) -> Self {
         Self { changed: true, ..Self::new(format!("{of} changed while it was copied")) }
+    }
+
+    /// Nobody wants it any more.
+    pub(crate) fn stale(of: &Address) -> Self {
+        Self { stale: true, ..Self::new(format!("reading {of}: nobody waits for it any more")) }
     }
 
     /// What went wrong.
@@ -42,6 +48,12 @@ impl Trouble {
     #[must_use]
     pub fn is_change(&self) -> bool {
         self.changed
+    }
+
+    /// Whether it only isn't waited for any more.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        self.stale
     }
 
     /// What the library says of `address` while it was `operation`.

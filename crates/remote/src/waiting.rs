@@ -14,33 +14,27 @@ pub(crate) const TICK: Duration = Duration::from_millis(200);
 const TICKS: u32 = 600;
 
 /// Who waits, and for what.
-pub(crate) struct Waiting {
-    address: Address,
-    stop: Box<dyn Fn() -> bool + Send + Sync>,
+pub(crate) struct Waiting<'a> {
+    /// What is waited for.
+    pub(crate) address: &'a Address,
+    /// Whether nobody wants it any more.
+    pub(crate) stale: &'a dyn Fn() -> bool,
 }
 
-impl Waiting {
-    /// Until `stop` says so.
-    pub(crate) fn new(address: Address, stop: Box<dyn Fn() -> bool + Send + Sync>) -> Self {
-        Self { address, stop }
-    }
-
+impl Waiting<'_> {
     /// Fails once nobody wants it any more.
     pub(crate) fn check(&self) -> Result<(), Trouble> {
-        if (self.stop)() {
-            return Err(Trouble::new(format!("reading {}: interrupted", self.address)));
-        }
-        Ok(())
+        if (self.stale)() { Err(Trouble::stale(self.address)) } else { Ok(()) }
     }
 
     /// Waits until it `is` so; as long as there is `progress`, that may take its time.
-    pub(crate) fn until<'a, T>(
+    pub(crate) fn until<'g, T>(
         &self,
         changed: &Condvar,
-        mut guard: MutexGuard<'a, T>,
+        mut guard: MutexGuard<'g, T>,
         is: impl Fn(&T) -> bool,
         progress: impl Fn(&T) -> u64,
-    ) -> Result<MutexGuard<'a, T>, Trouble> {
+    ) -> Result<MutexGuard<'g, T>, Trouble> {
         let (mut quiet, mut last) = (0, progress(&guard));
         while !is(&guard) {
             self.check()?;

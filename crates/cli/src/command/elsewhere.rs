@@ -47,6 +47,16 @@ impl Elsewhere {
     pub fn modified(&self) -> Option<(i64, u32)> {
         self.0.modified()
     }
+
+    fn unfed(&self, trouble: &Trouble) -> FeedError {
+        if trouble.is_stale() {
+            FeedError::NotYet
+        } else if trouble.is_change() {
+            FeedError::Changed(self.name())
+        } else {
+            FeedError::Broken(trouble.message().to_owned())
+        }
+    }
 }
 
 /// The first of `sources` that is elsewhere.
@@ -71,13 +81,19 @@ fn failure(kind: fn(String) -> Failure, trouble: &Trouble) -> Failure {
 
 impl Content for Elsewhere {
     fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
-        self.0.read(layout.offset(index), bytes).map_err(|trouble| {
-            if trouble.is_change() {
-                FeedError::Changed(self.name())
-            } else {
-                FeedError::Source(trouble.message().to_owned())
-            }
-        })
+        self.0.read(layout.offset(index), bytes).map_err(|trouble| self.unfed(&trouble))
+    }
+
+    fn await_block(
+        &self,
+        layout: Layout,
+        index: u64,
+        stale: &dyn Fn() -> bool,
+    ) -> Result<u32, FeedError> {
+        let (offset, length) = (layout.offset(index), layout.block_length(index));
+        let waited = self.0.wait(offset..offset + u64::from(length), stale);
+        waited.map_err(|trouble| self.unfed(&trouble))?;
+        Ok(length)
     }
 
     fn length(&self) -> u64 {
