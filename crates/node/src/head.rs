@@ -218,6 +218,7 @@ impl<'a> Driver<'a> {
             self.head.handle(now, HeadEvent::Slept(slept));
         }
         self.member.sample();
+        self.member.cut_silent_links();
         self.ask_the_time();
         while let Ok(notice) = self.notices.try_recv() {
             self.notice(notice);

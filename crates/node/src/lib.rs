@@ -60,6 +60,7 @@ pub use command::{CommandEnd, run_command, shut_down};
 pub use conduit::Path as RelayPath;
 pub use connection::{Connection, ConnectionError, connect_agent};
 pub use disk::{DiskCourse, DiskEnd, DiskNode, test_disks};
+pub use feed::FeedError;
 pub use greeting::introduce;
 pub use head::{Agent, CopyJob, Ends, Pipeline, Progress, Tracing, run_copy};
 pub use image::Image;

@@ -245,6 +245,13 @@ impl Member {
         self.lanes.get()?.get(usize::from(number))
     }
 
+    /// Cuts links over which nothing comes back, where another rail may hold. A node of one rail whose
+    /// wire is dead is soon silent as a whole.
+    pub fn cut_silent_links(&self) {
+        let lanes = self.lanes.get().into_iter().flatten().filter(|_| self.lane_count > 1);
+        lanes.for_each(|lane| lane.cut_silent());
+    }
+
     /// Asks the kernel for its counters, if it is time for it.
     pub fn sample(&self) {
         self.trace.sample(self.lanes.get().map_or(&[], Vec::as_slice));

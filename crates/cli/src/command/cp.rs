@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
-use garland_core::cluster::{Node, nodelist};
-use garland_core::plan::{Order, Plan, Stripes, chain_order};
+use garland_core::plan::{Plan, Stripes};
 use garland_core::proto::{Cut, Policy};
 use garland_core::units::bytes;
 use garland_lab::Lab;
@@ -12,15 +12,16 @@ use garland_node::{CopyJob, Pipeline, Tracing, run_copy};
 use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
 use serde::Serialize;
 
+use super::chain::Chain;
 use super::copy_result::{Copied, CopyResult, Way};
 use super::given::Given;
 use super::injections::Injections;
 use super::tree_result::TreeResult;
-use super::{cp_in, ends};
+use super::{cp_in, elsewhere, ends};
 use crate::args::{Args, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
-use crate::launch::{FAREWELL, HURRY, lab};
+use crate::launch::{FAREWELL, HURRY};
 use crate::limit;
 use crate::nodes::Inventory;
 use crate::places::Places;
@@ -33,6 +34,7 @@ use crate::ui::progress::Bars;
 pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     if let [source] = cp.sources.as_slice()
         && !source.exists()
+        && elsewhere::address(&cp.sources)?.is_none()
         && let Ok(Target::Nodes { nodes, path }) = target::parse(source.as_os_str())
     {
         return cp_in::run(args, cp, &nodes, &path);
@@ -47,21 +49,21 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let inventory = Inventory::open(args)?;
     let (nodes, path) = ends::destination(&inventory, &cp.destination)?;
     let places = Places::open()?;
-    // A plan can be had without the lab.
-    let found = match lab::find(&nodes, &places, &cp.launch.lab) {
+    // A plan can be had without the lab. What is elsewhere is seen from the lab's head, too.
+    let lab = match cp.launch.enter_lab(&nodes, &places) {
         Err(_) if cp.dry_run => None,
-        found => found?,
+        lab => lab?,
     };
-    let disk = found.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
+    let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
     let given = Given::open(cp, &interrupts, disk)?;
-    let lanes = found.as_ref().map(Lab::lanes);
-    let (plan, stripes, nodes) = make_plan(&inventory, cp, &given, nodes, lanes)?;
+    let lanes = lab.as_ref().map(Lab::lanes);
+    let Chain { nodes, why } = Chain::ordered(&inventory, &places, &cp.order, &nodes)?;
+    let (plan, stripes) = make_plan(cp, &given, &nodes, lanes)?;
     let injections = Injections::parse(&cp.inject, &plan)?;
     save(cp, &plan)?;
     if cp.dry_run {
-        return tell_plan(args, &plan, given.tree().as_ref());
+        return tell_plan(args, &plan, why.as_deref(), given.tree().as_ref());
     }
-    let lab = cp.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "cp")?;
     run.keep("plan.json", &plan)?;
     let muster = Muster {
@@ -167,42 +169,40 @@ pub fn save(cp: &Cp, planned: &impl Serialize) -> Result<(), Failure> {
     std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
 }
 
-/// Prints a plan, and what it is to bring of a tree, instead of following it.
-fn tell_plan(args: &Args, plan: &Plan, tree: Option<&TreeResult>) -> Result<Exit, Failure> {
+/// Prints a plan, why its order is as it is, and what it is to bring of a tree, instead of following
+/// it.
+fn tell_plan(
+    args: &Args,
+    plan: &Plan,
+    why: Option<&str>,
+    tree: Option<&TreeResult>,
+) -> Result<Exit, Failure> {
     if args.json {
         print_json(plan)?;
     } else {
         output::print(plan)?;
+        why.map_or(Ok(()), |why| output::print(format_args!("order: {why}\n")))?;
         tree.map_or(Ok(()), output::print)?;
     }
     Ok(Exit::Done)
 }
 
-/// The plan, and the nodes in its order; by so many `lanes` where neither the user nor the cluster
-/// file say.
+/// The plan, for nodes in their order; by so many `lanes` where neither the user nor the cluster file
+/// say.
 fn make_plan(
-    inventory: &Inventory,
     cp: &Cp,
     given: &Given,
-    nodes: Vec<Node>,
+    nodes: &[Node],
     lanes: Option<usize>,
-) -> Result<(Plan, Option<Stripes>, Vec<Node>), Failure> {
+) -> Result<(Plan, Option<Stripes>), Failure> {
     let block = block_size(cp)?;
-    let order = match cp.order.as_str() {
-        "list" => Order::List,
-        "rack" => Order::Rack,
-        list => Order::Given(nodelist::expand(list, inventory).map_err(Failure::usage)?),
-    };
-    let racks: Vec<_> = nodes.iter().map(|node| (node.name.clone(), node.rack.clone())).collect();
-    let places = chain_order(&order, &racks).map_err(Failure::usage)?;
-    let nodes: Vec<Node> = places.into_iter().map(|place| nodes[place].clone()).collect();
     let rails = nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(1);
     let rails = rails.max(lanes.unwrap_or(1));
     let rails = cp.rails.unwrap_or(u16::try_from(rails).unwrap_or(1));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let Some(unit) = &cp.stripe else {
         let plan = Plan::broadcast(given.layout(block)?, &names, rails).map_err(Failure::usage)?;
-        return Ok((plan, None, nodes));
+        return Ok((plan, None));
     };
     let unit = bytes::parse(unit).map_err(Failure::usage)?;
     let stripes =
@@ -213,7 +213,7 @@ fn make_plan(
     };
     let layout = layout.map_err(Failure::usage)?;
     let plan = Plan::striped(layout, stripes, &names, rails).map_err(Failure::usage)?;
-    Ok((plan, Some(stripes), nodes))
+    Ok((plan, Some(stripes)))
 }
 
 /// Bytes of a block, if the user says.
