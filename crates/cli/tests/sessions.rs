@@ -135,6 +135,7 @@ fn help_of_cp() {
                                  capabilities
       -p, --preserve             Keep the file's mode and modification time; a tree's are kept without
                                  it
+          --whole                Send all of a file, whatever nodes have of it already
           --no-fsync             Don't wait until the file is on stable storage
           --clear                Don't seal blocks, only checksum them: for trusted networks
           --dry-run              Print the plan and stop

@@ -7,20 +7,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use garland_core::proto::{Begin, Copy, End, FromAgent, Origin, RelayEvent, Sink};
+use garland_core::proto::{Begin, Copy, Destination, End, FromAgent, Origin, RelayEvent, Sink};
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 
 use crate::agent::{Agent, Expected};
 use crate::budget::{Busy, Share};
+use crate::known::{Bringing, Comparison, Records, Reuse, bring, sink_of};
 use crate::lanes;
 use crate::member::{Mail, Member, Membership, Notice};
 use crate::recorder::{At, Budget, Collector};
 use crate::session::Session;
 use crate::source::{Content, Source};
 use crate::stall::Faults;
-use crate::store::{self, NoStore, Store};
+use crate::store::{self, Dress, KeptStore, NoStore, Store};
 
 /// Why a copy can't begin here.
 pub enum Refusal {
@@ -43,18 +44,20 @@ pub struct Part {
     source: Option<Arc<dyn Content>>,
     threads: Vec<JoinHandle<()>>,
     finishing: Mutex<Option<JoinHandle<()>>>,
+    records: Records,
     /// Given back when the part is over.
     _share: Share,
 }
 
 impl Part {
     /// Opens the file and starts the lanes, in the memory of `share` if the head has queued
-    /// for it; says why it can't.
+    /// for it, and with what was found there if it was `compared`; says why it can't.
     pub fn begin(
         agent: &Agent,
         session: &Arc<Session>,
         begin: Begin,
         share: Option<Share>,
+        compared: Option<&Comparison>,
     ) -> Result<Self, Refusal> {
         let began = clock::now_ns();
         begin.check().map_err(|reason| format!("the head's plan: {reason}"))?;
@@ -62,18 +65,14 @@ impl Part {
         let lanes = begin.own_lanes().count();
         let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
         let memory = Member::memory(begin.layout, lanes, buffers);
+        compared.into_iter().for_each(Comparison::release);
         let share = match share.filter(|share| share.covers(memory)) {
             Some(share) => share,
             None => agent.budget().take(memory).map_err(Refusal::Busy)?,
         };
-        let (store, source) = open(agent, &begin, &tag)?;
-        let sink = if source.is_some() {
-            Sink::source(begin.layout)
-        } else if store.is_ordered() {
-            Sink::in_order(begin.layout, Member::buffer_count(begin.layout, lanes, buffers))
-        } else {
-            Sink::new(begin.layout, store.is_holder())
-        };
+        let window = Member::buffer_count(begin.layout, lanes, buffers);
+        let reuse = compared.and_then(|compared| compared.reuse(&begin));
+        let Opened { store, source, sink, bringing } = open(agent, &begin, &tag, window, reuse)?;
         let sink = match begin.part() {
             Some(part) => sink.with_part(part),
             None => sink,
@@ -112,13 +111,18 @@ impl Part {
             })
         });
         let on = |number| begin.own_lanes().any(|own| own == number);
-        let threads = lanes::start(&member, &begin.lanes, on, source.as_ref(), agent.path())
+        let mut threads = lanes::start(&member, &begin.lanes, on, source.as_ref(), agent.path())
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
+        if let Some(bringing) = bringing {
+            let member = Arc::clone(&member);
+            threads.push(std::thread::spawn(move || bring(&member, &bringing)));
+        }
         agent.expect(copy, Expected::Member(Arc::clone(&member)));
         begin.routes.into_iter().for_each(|route| member.route(route));
         trace.took(Stage::SetUp, At::HERE, began);
         member.sample_now();
-        Ok(Self { member, source, threads, finishing: Mutex::new(None), _share: share })
+        let (finishing, records) = (Mutex::new(None), agent.records().clone());
+        Ok(Self { member, source, threads, finishing, records, _share: share })
     }
 
     /// What the part's threads share.
@@ -147,7 +151,7 @@ impl Part {
     /// others meanwhile, and a slow disk must not keep the head's orders waiting.
     pub fn commit(&self, session: &Arc<Session>, root: [u8; 32]) {
         let (member, session) = (Arc::clone(&self.member), Arc::clone(session));
-        let source = self.source.clone();
+        let (source, records) = (self.source.clone(), self.records.clone());
         let thread = std::thread::spawn(move || {
             let began = member.trace.now();
             let same = {
@@ -169,16 +173,20 @@ impl Part {
             };
             let at = At { block: Exchange::Commit.number(), ..At::HERE };
             member.trace.took(Stage::Control, at, began);
+            let done = result.is_ok();
             let answer = match result {
                 Ok(()) => FromAgent::Committed(member.copy, member.report()),
                 Err(reason) => FromAgent::Failed(member.copy, reason),
             };
             session.send_after(member.faults.control(), answer);
+            if done {
+                remember(&member, &records);
+            }
         });
         *self.finishing.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
     }
 
-    /// Ends the part: threads joined, what isn't committed removed. Gives what was noted of it, in
+    /// Ends the part: threads joined; what isn't committed is left to the next copy, or removed. Gives what was noted of it, in
     /// parcels; none if nothing was.
     pub fn end(self, agent: &Agent) -> Vec<Vec<u8>> {
         let began = self.member.trace.now();
@@ -189,6 +197,10 @@ impl Part {
         for thread in self.threads.into_iter().chain(finishing) {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = thread.join();
+        }
+        let worth = self.member.sink().held() * u64::from(self.member.layout.block_size) >= LEFT;
+        if worth && self.member.store.leave() {
+            remember(&self.member, &self.records);
         }
         self.member.store.abandon();
         let at = At { block: Exchange::Close.number(), ..At::HERE };
@@ -201,31 +213,92 @@ impl Part {
     }
 }
 
-/// Where the part's bytes go, and the file that they come from, if they do.
-type Opened = (Box<dyn Store>, Option<Arc<dyn Content>>);
+/// So many bytes are worth leaving to the next copy.
+const LEFT: u64 = 4 << 20;
 
-fn open(agent: &Agent, begin: &Begin, tag: &str) -> Result<Opened, String> {
-    match &begin.end {
-        End::Sink(destination) => {
-            let (root, layout, disk) = (agent.root(), begin.layout, agent.disk());
-            let (stripe, usage) = (begin.stripe, agent.usage());
-            let store = store::open(destination, root, layout, stripe, tag, disk, usage);
-            Ok((store.map_err(|error| error.to_string())?, None))
-        }
-        End::Source(Origin { path, length, modified }) => {
-            let suffix = begin.stripe.map_or_else(String::new, |stripe| stripe.suffix());
-            let path = PathBuf::from(OsString::from_vec([path, suffix.as_bytes()].concat()));
-            let source = Source::open_in(agent.root(), &path).map_err(|error| error.to_string())?;
-            let source = source.on_disk(agent.disk()).with_stripe(begin.stripe);
-            let of_file = begin
-                .stripe
-                .map_or(begin.layout.length, |stripe| stripe.length(begin.layout.length));
-            if (source.length(), source.modified()) != (*length, *modified) || *length != of_file {
-                return Err(format!("{} changed since it was looked at", source.name()));
-            }
-            Ok((Box::new(NoStore), Some(Arc::new(source))))
-        }
+/// Remembers what the file has.
+fn remember(member: &Member, records: &Records) {
+    if let Some(file) = member.store.file() {
+        let digests = member.sink().held_contents();
+        records.settle(file, member.layout, digests);
     }
+}
+
+/// The two ends of a part: where bytes go, and what of them is there, or what they come from.
+struct Opened {
+    store: Box<dyn Store>,
+    source: Option<Arc<dyn Content>>,
+    sink: Sink,
+    /// What is still to be brought from an old file.
+    bringing: Option<Bringing>,
+}
+
+/// Opens the ends of a part, with what is there already; of a stream `window` blocks may be ahead.
+fn open(
+    agent: &Agent,
+    begin: &Begin,
+    tag: &str,
+    window: usize,
+    reuse: Option<Reuse>,
+) -> Result<Opened, String> {
+    let layout = begin.layout;
+    let destination = match &begin.end {
+        End::Sink(destination) => destination,
+        End::Source(origin) => {
+            let source = Some(open_source(agent, begin, origin)?);
+            let (store, sink) = (Box::new(NoStore), Sink::source(layout));
+            return Ok(Opened { store, source, sink, bringing: None });
+        }
+    };
+    let (root, disk) = (agent.root(), agent.disk());
+    let create = || store::open(destination, root, layout, begin.stripe, tag, disk, agent.usage());
+    let said = |error: store::StoreError| error.to_string();
+    let (store, sink, bringing) = match (reuse, destination) {
+        (
+            Some(Reuse::Whole { folder, name, path, file, stamp, digests }),
+            Destination::File { mode, times, fsync, .. },
+        ) => {
+            let dress = Dress { mode: *mode, times: *times, fsync: *fsync };
+            let kept = KeptStore::new((folder, name, path), file, stamp, dress);
+            let mut sink = Sink::new(layout, true).knowing(digests);
+            (0..layout.blocks()).for_each(|index| sink.hold(index));
+            (store::on_disk(disk, kept), sink, None)
+        }
+        (Some(Reuse::Some { digests, old, left }), _) => {
+            let (holding, left) = left.unzip();
+            let (sink, bringing) = sink_of(layout, digests, (old, disk), holding.as_ref());
+            // What is of no use isn't kept locked.
+            drop(holding);
+            let store = match left.filter(|_| sink.held() > 0) {
+                Some(left) => store::resume(destination, root, layout, tag, disk, left),
+                None => create(),
+            };
+            (store.map_err(said)?, sink, bringing)
+        }
+        _ => {
+            let store = create().map_err(said)?;
+            let sink = if store.is_ordered() {
+                Sink::in_order(layout, window)
+            } else {
+                Sink::new(layout, store.is_holder())
+            };
+            (store, sink, None)
+        }
+    };
+    Ok(Opened { store, source: None, sink, bringing })
+}
+
+fn open_source(agent: &Agent, begin: &Begin, origin: &Origin) -> Result<Arc<dyn Content>, String> {
+    let Origin { path, length, modified } = origin;
+    let suffix = begin.stripe.map_or_else(String::new, |stripe| stripe.suffix());
+    let path = PathBuf::from(OsString::from_vec([path, suffix.as_bytes()].concat()));
+    let source = Source::open_in(agent.root(), &path).map_err(|error| error.to_string())?;
+    let source = source.on_disk(agent.disk()).with_stripe(begin.stripe);
+    let of_file = begin.stripe.map_or(begin.layout.length, |it| it.length(begin.layout.length));
+    if (source.length(), source.modified()) != (*length, *modified) || *length != of_file {
+        return Err(format!("{} changed since it was looked at", source.name()));
+    }
+    Ok(Arc::new(source))
 }
 
 fn to_message(

@@ -15,7 +15,7 @@ use super::copy_result::{Copied, CopyResult, Way};
 use super::given::Given;
 use super::injections::Injections;
 use super::tree_result::TreeResult;
-use super::{cp_in, ends};
+use super::{again, cp_in, ends};
 use crate::args::{Args, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
@@ -78,30 +78,41 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let limit = limit::known(lab.as_ref(), cp.launch.sender(), &plan, transport, &fleet.agents);
     let congestion = congestion(cp);
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
+    let destination = given.destination(cp, &path)?;
+    let here = (&places, &interrupts);
+    let before = again::look(cp, &given, &destination, &plan, fleet.agents, here)?;
+    let mut phases = phases;
+    let tracing =
+        (!cp.no_trace).then(|| Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() });
+    if before.digests.is_some() {
+        phases.end_at("set-up", before.began_ns);
+    }
     let job = CopyJob {
         plan: &plan,
-        ends: Ends::Out { source, destination: given.destination(cp, &path)?, manifest },
+        ends: Ends::Out { source, destination, manifest },
         stripes,
+        known: before.digests,
         pipeline: pipeline(cp)?,
         sealed: !cp.clear,
         congestion: congestion.clone(),
         transport,
         policy: policy(nodes.len(), stripes.is_some()),
-        tracing: (!cp.no_trace)
-            .then(|| Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() }),
+        tracing,
         injections: injections.faults,
     };
     let mut bars = Bars::new(&plan, cp.quiet || args.json).silent(cp.quiet);
-    let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(&plan, now));
+    let copied = run_copy(&job, before.agents, Some(&interrupts), &mut |now| bars.show(&plan, now));
     bars.clear();
     let outcome = copied.or_nothing("copying")?;
     let patience = if outcome.interrupted { HURRY } else { FAREWELL };
     fleet.children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
     run.keep_traces(&places, &outcome.traces);
+    again::remember(&given, &plan, &places, outcome.digests.as_deref());
     let names: Vec<&str> = congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())
         .with_limit(limit)
+        .with_strange(before.strange)
         .with_tree(given.tree());
     run.keep("result.json", &result)?;
     tell(args, &path, &result)?;

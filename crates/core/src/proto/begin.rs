@@ -85,6 +85,9 @@ pub struct Begin {
     pub end: End,
     /// Which of the file's units this node's file has; all of the file where there is none.
     pub stripe: Option<Stripe>,
+    /// The source's digest, where it is known before anything is sent: what the node was told of it
+    /// and has of it counts then.
+    pub known: Option<[u8; 32]>,
     /// How many blocks each of the node's lanes may have in memory; by their size where it is 0.
     pub buffers: u16,
     /// Whether the head must hear of every block that is written.
@@ -108,7 +111,7 @@ const LANES_MAX: usize = 64;
 pub const BUFFERS_MAX: usize = 256;
 
 /// The most blocks a copy may have: their digests take 32 bytes each on every node.
-const BLOCKS_MAX: u64 = 1 << 24;
+pub const BLOCKS_MAX: u64 = 1 << 24;
 
 /// The most records that a head may ask an agent to keep of a copy: some 450 KiB of its memory.
 pub const TRACE_MAX: u32 = 8192;

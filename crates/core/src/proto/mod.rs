@@ -5,11 +5,13 @@
 mod balance;
 mod begin;
 mod channel;
+mod compare;
 mod disk;
 mod fabric;
 mod frame;
 mod head;
 mod injection;
+mod known;
 mod message;
 mod operations;
 mod probe;
@@ -24,10 +26,11 @@ mod survey;
 mod version;
 
 pub use balance::{BALANCE_SIZES, BalanceEvent, BalanceOrder, FeedEvent, NodeUse};
-pub use begin::{BUFFERS_MAX, Begin, Destination, End, Origin, TRACE_MAX};
+pub use begin::{BLOCKS_MAX, BUFFERS_MAX, Begin, Destination, End, Origin, TRACE_MAX};
 pub use channel::{
     Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
 };
+pub use compare::{Compare, Compared, DIGESTS_MAX};
 pub use disk::{
     DISK_DEPTH_MAX, DISK_SIZES, DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob,
     DiskOnly, DiskOrder, DiskPattern, DiskPlace, DiskTimes, DiskWay,
@@ -38,6 +41,7 @@ pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, V
 pub use injection::{
     ClockFault, FORM as INJECTION_FORM, Injection, Stall, Wanted, parse_injection,
 };
+pub use known::{FileStamp, Known, KnownError};
 pub use message::{FromAgent, ToAgent};
 pub use operations::{Cut, Operations};
 pub use probe::{

@@ -94,6 +94,27 @@ impl Sink {
         Self { part: Some(part), ..self }
     }
 
+    /// The same where the source's digests are known before anything has come.
+    ///
+    /// # Panics
+    /// When there isn't one for each block.
+    #[must_use]
+    pub fn knowing(self, contents: Vec<[u8; 32]>) -> Self {
+        assert_eq!(contents.len(), self.contents.len(), "a digest for each block");
+        Self { known: BlockSet::full(self.layout.blocks()), contents, ..self }
+    }
+
+    /// Holds block `index` from the start: it is what its known digest says.
+    pub fn hold(&mut self, index: u64) {
+        self.held.insert(index);
+    }
+
+    /// Takes block `index` for whoever brings it from elsewhere on this node, and tells by
+    /// [`Sink::landed`] how that ended.
+    pub fn bring(&mut self, index: u64) {
+        self.flying.insert(index);
+    }
+
     /// Serves the blocks before `bound`, and lets those who want others wait.
     pub fn serve_until(&mut self, bound: u64) {
         self.serving = bound;
@@ -229,6 +250,25 @@ impl Sink {
     pub fn will_serve(&self, index: u64) -> bool {
         let held_back = self.held.contains(index) && !self.serves(index);
         self.holder && (held_back || self.flying.contains(&index))
+    }
+
+    /// How many blocks are held or with the writer.
+    #[must_use]
+    pub fn here(&self) -> u64 {
+        self.held.count() + self.flying.len() as u64
+    }
+
+    /// The digests of all blocks, once each is known.
+    #[must_use]
+    pub fn contents(&self) -> Option<&[[u8; 32]]> {
+        self.known.is_full().then_some(&self.contents)
+    }
+
+    /// The digests of the blocks that are held; none for the others.
+    #[must_use]
+    pub fn held_contents(&self) -> Vec<Option<[u8; 32]>> {
+        let held = |index| self.content(index).filter(|_| self.held.contains(index));
+        (0..self.layout.blocks()).map(held).collect()
     }
 
     /// How many blocks are held.

@@ -70,6 +70,7 @@ fn make(take: Take, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Cop
                 plan: &plan,
                 ends,
                 stripes,
+                known: None,
                 pipeline,
                 sealed: common.sealed,
                 congestion: common.congestion.clone(),
@@ -112,5 +113,6 @@ fn failed(plan: &Plan, reason: &str) -> Outcome {
         interrupted: reason == "interrupted",
         traces: Vec::new(),
         depths: Vec::new(),
+        digests: None,
     }
 }

@@ -14,7 +14,7 @@ use super::dress::{dress, dress_link};
 use super::growing::Growing;
 use super::spot::Spot;
 use super::trouble::Troubles;
-use crate::store::file::remove_stale_from;
+use crate::store::left::remove_all_stale;
 
 /// How a folder is opened: never by a link.
 const FOLDER: OFlags =
@@ -55,7 +55,7 @@ struct Inside {
 impl Settler {
     /// Puts a tree into the folder `top`; what isn't whole has a hidden name with `tag` in it.
     pub fn new(top: OwnedFd, tag: &str) -> Self {
-        remove_stale_from(&top, b".");
+        remove_all_stale(&top);
         let mut settler = Self {
             tag: tag.to_owned(),
             top,
@@ -207,7 +207,7 @@ impl Settler {
             let _ = fchmod(&folder, Mode::from_raw_mode(mode | OWN));
         }
         if !is_new {
-            remove_stale_from(&folder, b".");
+            remove_all_stale(&folder);
         }
         self.remember(&folder);
         Ok(folder)
