@@ -37,6 +37,7 @@ mod part;
 mod pool;
 mod probe;
 mod queue;
+mod read_back;
 mod recorder;
 mod seat;
 mod session;

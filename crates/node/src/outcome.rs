@@ -2,7 +2,7 @@
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{
-    BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, StageDepth, Verdict,
+    Absence, BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, StageDepth, Summed, Verdict,
 };
 use garland_core::trace::Trace;
 use garland_sys::clock;
@@ -42,6 +42,8 @@ pub struct NodeOutcome {
     pub held_ns: Option<u64>,
     /// It has died or hangs: what it hangs on isn't worth waiting for.
     pub silent: bool,
+    /// What it didn't give of its tree.
+    pub absence: Absence,
 }
 
 /// How a copy ended.
@@ -63,6 +65,8 @@ pub struct Outcome {
     pub depths: Vec<StageDepth>,
     /// The digests of all blocks, if each was read or came in.
     pub digests: Option<Vec<[u8; 32]>>,
+    /// The digest of the file that came of it on this machine, if one did and it was asked for.
+    pub checksum: Option<Summed>,
 }
 
 /// The moments as they come.
@@ -106,6 +110,7 @@ impl NodeOutcome {
             detached: false,
             held_ns: None,
             silent: false,
+            absence: Absence::default(),
         }
     }
 

@@ -1,27 +1,27 @@
 //! An agent's part in one copy, from its beginning to its end.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+mod ends;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use garland_core::proto::{Begin, Copy, Destination, End, FromAgent, Origin, RelayEvent, Sink};
+use garland_core::proto::{Begin, Copy, FromAgent, ReadBack, RelayEvent};
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 
+use self::ends::Ends;
 use crate::agent::{Agent, Expected};
 use crate::budget::{Busy, Share};
-use crate::known::{Bringing, Comparison, Records, Reuse, bring, sink_of};
+use crate::known::{Comparison, Records, bring};
 use crate::lanes;
 use crate::member::{Mail, Member, Membership, Notice};
+use crate::read_back::read_back;
 use crate::recorder::{At, Budget, Collector};
 use crate::session::Session;
-use crate::source::{Content, Source};
+use crate::source::Content;
 use crate::stall::Faults;
-use crate::store::{self, Dress, KeptStore, NoStore, Store};
 
 /// Why a copy can't begin here.
 pub enum Refusal {
@@ -42,6 +42,8 @@ pub struct Part {
     member: Arc<Member>,
     /// What it gives, if it gives.
     source: Option<Arc<dyn Content>>,
+    /// What is found out about its file before that gets its name.
+    read_back: ReadBack,
     threads: Vec<JoinHandle<()>>,
     finishing: Mutex<Option<JoinHandle<()>>>,
     records: Records,
@@ -70,13 +72,9 @@ impl Part {
             Some(share) => share,
             None => agent.budget().take(memory).map_err(Refusal::Busy)?,
         };
-        let window = Member::buffer_count(begin.layout, lanes, buffers);
         let reuse = compared.and_then(|compared| compared.reuse(&begin));
-        let Opened { store, source, sink, bringing } = open(agent, &begin, &tag, window, reuse)?;
-        let sink = match begin.part() {
-            Some(part) => sink.with_part(part),
-            None => sink,
-        };
+        let Ends { store, source, sink, bringing } =
+            Ends::open(agent, session, &begin, &tag, reuse)?;
         let (copy, teller) = (begin.copy, Arc::clone(session));
         let device = source.as_ref().map_or_else(|| store.device(), |source| source.device());
         let trace = Collector::new(Budget::of(&begin), copy, begin.me.0, began, device);
@@ -98,6 +96,7 @@ impl Part {
                 store,
                 congestion: begin.congestion.clone(),
                 transport: Transport::mptcp_if(begin.mptcp),
+                pace: begin.pace,
                 parking: agent.parking().cloned(),
                 awake: Arc::clone(agent.awake()),
                 trace: Arc::clone(&trace),
@@ -113,16 +112,14 @@ impl Part {
         let on = |number| begin.own_lanes().any(|own| own == number);
         let mut threads = lanes::start(&member, &begin.lanes, on, source.as_ref(), agent.path())
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
-        if let Some(bringing) = bringing {
-            let member = Arc::clone(&member);
-            threads.push(std::thread::spawn(move || bring(&member, &bringing)));
-        }
+        threads.extend(bringing.map(|bringing| bring(&member, bringing)));
         agent.expect(copy, Expected::Member(Arc::clone(&member)));
         begin.routes.into_iter().for_each(|route| member.route(route));
         trace.took(Stage::SetUp, At::HERE, began);
         member.sample_now();
-        let (finishing, records) = (Mutex::new(None), agent.records().clone());
-        Ok(Self { member, source, threads, finishing, records, _share: share })
+        let (read_back, finishing) = (begin.read_back, Mutex::new(None));
+        let records = agent.records().clone();
+        Ok(Self { member, source, read_back, threads, finishing, records, _share: share })
     }
 
     /// What the part's threads share.
@@ -151,13 +148,15 @@ impl Part {
     /// others meanwhile, and a slow disk must not keep the head's orders waiting.
     pub fn commit(&self, session: &Arc<Session>, root: [u8; 32]) {
         let (member, session) = (Arc::clone(&self.member), Arc::clone(session));
-        let (source, records) = (self.source.clone(), self.records.clone());
+        let (source, wanted) = (self.source.clone(), self.read_back);
+        let records = self.records.clone();
         let thread = std::thread::spawn(move || {
             let began = member.trace.now();
             let same = {
                 let sink = member.sink();
                 sink.is_complete() && sink.root() == Some(root)
             };
+            let absence = source.as_ref().and_then(|source| source.absence());
             let changed = source.filter(|source| !source.is_unchanged());
             let result = match (same, changed) {
                 (false, _) => Err("the head's digest is not that of the blocks held".to_owned()),
@@ -168,19 +167,25 @@ impl Part {
                     if let Some(longer) = member.faults.fsync() {
                         member.trace.time(Stage::Fsync, || std::thread::sleep(longer));
                     }
-                    member.store.commit(&member.trace).map_err(|error| error.to_string())
+                    read_back(&member, wanted).and_then(|()| {
+                        member.store.commit(&member.trace).map_err(|error| error.to_string())
+                    })
                 }
             };
             let at = At { block: Exchange::Commit.number(), ..At::HERE };
             member.trace.took(Stage::Control, at, began);
-            let done = result.is_ok();
-            let answer = match result {
+            if let Some(absence) = absence {
+                session.send(&FromAgent::Absent(member.copy, absence));
+            }
+            let answer = match &result {
                 Ok(()) => FromAgent::Committed(member.copy, member.report()),
-                Err(reason) => FromAgent::Failed(member.copy, reason),
+                Err(reason) => FromAgent::Failed(member.copy, reason.clone()),
             };
             session.send_after(member.faults.control(), answer);
-            if done {
-                remember(&member, &records);
+            match result {
+                Ok(()) => remember(&member, &records),
+                // What isn't what it should be is nothing to go on with.
+                Err(_) => member.store.abandon(),
             }
         });
         *self.finishing.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
@@ -222,83 +227,6 @@ fn remember(member: &Member, records: &Records) {
         let digests = member.sink().held_contents();
         records.settle(file, member.layout, digests);
     }
-}
-
-/// The two ends of a part: where bytes go, and what of them is there, or what they come from.
-struct Opened {
-    store: Box<dyn Store>,
-    source: Option<Arc<dyn Content>>,
-    sink: Sink,
-    /// What is still to be brought from an old file.
-    bringing: Option<Bringing>,
-}
-
-/// Opens the ends of a part, with what is there already; of a stream `window` blocks may be ahead.
-fn open(
-    agent: &Agent,
-    begin: &Begin,
-    tag: &str,
-    window: usize,
-    reuse: Option<Reuse>,
-) -> Result<Opened, String> {
-    let layout = begin.layout;
-    let destination = match &begin.end {
-        End::Sink(destination) => destination,
-        End::Source(origin) => {
-            let source = Some(open_source(agent, begin, origin)?);
-            let (store, sink) = (Box::new(NoStore), Sink::source(layout));
-            return Ok(Opened { store, source, sink, bringing: None });
-        }
-    };
-    let (root, disk) = (agent.root(), agent.disk());
-    let create = || store::open(destination, root, layout, begin.stripe, tag, disk, agent.usage());
-    let said = |error: store::StoreError| error.to_string();
-    let (store, sink, bringing) = match (reuse, destination) {
-        (
-            Some(Reuse::Whole { folder, name, path, file, stamp, digests }),
-            Destination::File { mode, times, fsync, .. },
-        ) => {
-            let dress = Dress { mode: *mode, times: *times, fsync: *fsync };
-            let kept = KeptStore::new((folder, name, path), file, stamp, dress);
-            let mut sink = Sink::new(layout, true).knowing(digests);
-            (0..layout.blocks()).for_each(|index| sink.hold(index));
-            (store::on_disk(disk, kept), sink, None)
-        }
-        (Some(Reuse::Some { digests, old, left }), _) => {
-            let (holding, left) = left.unzip();
-            let (sink, bringing) = sink_of(layout, digests, (old, disk), holding.as_ref());
-            // What is of no use isn't kept locked.
-            drop(holding);
-            let store = match left.filter(|_| sink.held() > 0) {
-                Some(left) => store::resume(destination, root, layout, tag, disk, left),
-                None => create(),
-            };
-            (store.map_err(said)?, sink, bringing)
-        }
-        _ => {
-            let store = create().map_err(said)?;
-            let sink = if store.is_ordered() {
-                Sink::in_order(layout, window)
-            } else {
-                Sink::new(layout, store.is_holder())
-            };
-            (store, sink, None)
-        }
-    };
-    Ok(Opened { store, source: None, sink, bringing })
-}
-
-fn open_source(agent: &Agent, begin: &Begin, origin: &Origin) -> Result<Arc<dyn Content>, String> {
-    let Origin { path, length, modified } = origin;
-    let suffix = begin.stripe.map_or_else(String::new, |stripe| stripe.suffix());
-    let path = PathBuf::from(OsString::from_vec([path, suffix.as_bytes()].concat()));
-    let source = Source::open_in(agent.root(), &path).map_err(|error| error.to_string())?;
-    let source = source.on_disk(agent.disk()).with_stripe(begin.stripe);
-    let of_file = begin.stripe.map_or(begin.layout.length, |it| it.length(begin.layout.length));
-    if (source.length(), source.modified()) != (*length, *modified) || *length != of_file {
-        return Err(format!("{} changed since it was looked at", source.name()));
-    }
-    Ok(Arc::new(source))
 }
 
 fn to_message(

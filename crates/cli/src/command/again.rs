@@ -12,6 +12,7 @@ use super::given::Given;
 use crate::args::Cp;
 use crate::failure::{Failure, OrFailure};
 use crate::places::Places;
+use crate::result::Phases;
 
 /// What was found.
 pub struct Before {
@@ -21,24 +22,23 @@ pub struct Before {
     pub digests: Option<Vec<[u8; 32]>>,
     /// The nodes where an interrupted copy left what is of no use.
     pub strange: Vec<String>,
-    /// When the search began, in monotonic nanoseconds.
-    pub began_ns: u64,
 }
 
-/// Asks what `agents` have of what is `given`, if that is a file and goes to one.
+/// Asks what `agents` have of what is `given`, if that is a file and goes to one; ends the phase of
+/// setting up if they have something.
 pub fn look(
     cp: &Cp,
     given: &Given,
     destination: &Destination,
     plan: &Plan,
     agents: Vec<Result<Agent, String>>,
-    (places, interrupts): (&Places, &Arc<Interrupts>),
+    (places, interrupts, phases): (&Places, &Arc<Interrupts>, &mut Phases),
 ) -> Result<Before, Failure> {
     let began_ns = clock::now_ns();
     let (Some(source), Destination::File { path, name, .. }, false) =
         (source_of(given, plan), destination, cp.whole || cp.stripe.is_some())
     else {
-        return Ok(Before { agents, digests: None, strange: Vec::new(), began_ns });
+        return Ok(Before { agents, digests: None, strange: Vec::new() });
     };
     let asking = Asking {
         compare: Compare { path: path.clone(), name: name.clone(), layout: plan.layout },
@@ -48,8 +48,11 @@ pub fn look(
     };
     let Answered { agents, digests, strange } =
         compare(agents, &asking).or_nothing("comparing what nodes have")?;
+    if digests.is_some() {
+        phases.end_at("set-up", began_ns);
+    }
     let name = |place: usize| plan.nodes[place + 1].name.clone();
-    Ok(Before { agents, digests, strange: strange.into_iter().map(name).collect(), began_ns })
+    Ok(Before { agents, digests, strange: strange.into_iter().map(name).collect() })
 }
 
 /// Remembers the digests of a source that was read, for the next copy of it.

@@ -8,8 +8,8 @@ use garland_core::plan::{Layout, Order, Plan, Stripes, chain_order};
 use garland_core::proto::{Cut, Policy};
 use garland_core::units::bytes;
 use garland_lab::Lab;
-use garland_node::{CopyJob, Ends, Pipeline, Tracing, run_copy};
-use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
+use garland_node::{Agent, CopyJob, Ends, Outcome, Pipeline, Tracing, run_copy};
+use garland_sys::{mptcp::Transport, process, signal::Interrupts, tcp};
 
 use super::copy_result::{Copied, CopyResult, Way};
 use super::given::Given;
@@ -41,7 +41,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
 
 /// Copies a file or a tree to every node.
 fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
-    let phases = Phases::begin();
+    let mut phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
     let (nodes, path) = ends::destination(&inventory, &cp.destination)?;
@@ -57,10 +57,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let lanes = found.as_ref().map(Lab::lanes);
     let (plan, stripes, nodes) = make_plan(&inventory, cp, source.length(), nodes, lanes)?;
     let injections = Injections::parse(&cp.inject, &plan)?;
-    if let Some(file) = &cp.save_plan {
-        let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
-        std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))?;
-    }
+    save_plan(cp, &plan)?;
     if cp.dry_run {
         return tell_plan(args, &plan, given.tree().as_ref());
     }
@@ -74,49 +71,65 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         ..Muster::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
-    let transport = Transport::mptcp_if(cp.launch.speaks_mptcp(lab.as_ref(), plan.lanes.len()));
+    let transport = transport(cp, lab.as_ref(), plan.lanes.len());
     let limit = limit::known(lab.as_ref(), cp.launch.sender(), &plan, transport, &fleet.agents);
+    let limit = limit::held(limit, cp.checks.pace(), &plan);
     let congestion = congestion(cp);
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
     let destination = given.destination(cp, &path)?;
-    let here = (&places, &interrupts);
+    let here = (&places, &interrupts, &mut phases);
     let before = again::look(cp, &given, &destination, &plan, fleet.agents, here)?;
-    let mut phases = phases;
-    let tracing =
-        (!cp.no_trace).then(|| Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() });
-    if before.digests.is_some() {
-        phases.end_at("set-up", before.began_ns);
-    }
     let job = CopyJob {
         plan: &plan,
         ends: Ends::Out { source, destination, manifest },
         stripes,
         known: before.digests,
         pipeline: pipeline(cp)?,
+        read_back: cp.checks.read_back(),
         sealed: !cp.clear,
         congestion: congestion.clone(),
         transport,
         policy: policy(nodes.len(), stripes.is_some()),
-        tracing,
+        tracing: (!cp.no_trace)
+            .then(|| Tracing { started_ns: process::start_ns(), emulated: lab.is_some() }),
         injections: injections.faults,
     };
-    let mut bars = Bars::new(&plan, cp.quiet || args.json).silent(cp.quiet);
-    let copied = run_copy(&job, before.agents, Some(&interrupts), &mut |now| bars.show(&plan, now));
-    bars.clear();
-    let outcome = copied.or_nothing("copying")?;
+    let outcome = make(args, cp, &interrupts, &job, before.agents)?;
     let patience = if outcome.interrupted { HURRY } else { FAREWELL };
     fleet.children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
-    run.keep_traces(&places, &outcome.traces);
+    run.keep_traces(&places, None, &outcome.traces);
     again::remember(&given, &plan, &places, outcome.digests.as_deref());
     let names: Vec<&str> = congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())
         .with_limit(limit)
         .with_strange(before.strange)
+        .with_read_back(cp.checks.read_back())
         .with_tree(given.tree());
     run.keep("result.json", &result)?;
-    tell(args, &path, &result)?;
+    tell(args, cp, &path, &result)?;
     Ok(result.exit(cp.min_ok))
+}
+
+/// Makes the copy, and shows how it goes.
+fn make(
+    args: &Args,
+    cp: &Cp,
+    interrupts: &Interrupts,
+    job: &CopyJob<'_>,
+    agents: Vec<Result<Agent, String>>,
+) -> Result<Outcome, Failure> {
+    let mut bars = Bars::wanted(job.plan, args, cp);
+    let copied = run_copy(job, agents, Some(interrupts), &mut |now| bars.show(job.plan, now));
+    bars.clear();
+    copied.or_nothing("copying")
+}
+
+/// Saves the plan where the user wants it.
+fn save_plan(cp: &Cp, plan: &Plan) -> Result<(), Failure> {
+    let Some(file) = &cp.save_plan else { return Ok(()) };
+    let text = serde_json::to_string_pretty(plan).or_nothing("writing the plan")?;
+    std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
 }
 
 /// How the copy deals with nodes: in a striped one none has a substitute.
@@ -133,18 +146,29 @@ pub fn congestion(cp: &Cp) -> Vec<String> {
     }
 }
 
+/// What data links speak. A pace is held by each of TCP's connections; those that MPTCP makes of one
+/// would each have it.
+pub fn transport(cp: &Cp, lab: Option<&Lab>, lanes: usize) -> Transport {
+    Transport::mptcp_if(cp.checks.pace() == 0 && cp.launch.speaks_mptcp(lab, lanes))
+}
+
 /// What may be under way at a time.
 fn pipeline(cp: &Cp) -> Result<Pipeline, Failure> {
     let cut = |text: &String| match bytes::parse(text).map_err(Failure::usage)? {
         0 => Err(Failure::usage("an operation of no bytes: --op-size is at least 1")),
         size => Ok(Cut { size, overlap: cp.op_overlap }),
     };
-    Ok(Pipeline { buffers: cp.buffers, cut: cp.op_size.as_ref().map(cut).transpose()? })
+    let cut = cp.op_size.as_ref().map(cut).transpose()?;
+    Ok(Pipeline { buffers: cp.buffers, cut, pace: cp.checks.pace() })
 }
 
-fn tell(args: &Args, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
+/// Tells the result: digests for other programs alone on standard output, if there are any.
+pub fn tell(args: &Args, cp: &Cp, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
     if args.json {
         print_json(result)
+    } else if cp.checks.checksum.is_some() {
+        eprint!("{result}");
+        output::print_bytes(&result.sums())
     } else if path == b"-" {
         // Standard output has the bytes themselves.
         eprint!("{result}");

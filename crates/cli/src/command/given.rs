@@ -1,13 +1,15 @@
 //! What is given to nodes: a file, or files and folders as one stream.
 
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::plan::{Manifest, Plan, StripeServer, Stripes};
-use garland_core::proto::Destination;
+use garland_core::proto::{Destination, ReadBack};
 use garland_core::tree::Pattern;
 use garland_node::{Content, ScanError, ScanOptions, Source, TreeSource};
+use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
@@ -38,15 +40,10 @@ impl Given {
                 Err(Failure::usage(format!("{count} sources go into one folder, by -r")))
             }
             sources => {
-                let excludes = cp.exclude.iter().map(|pattern| {
-                    Pattern::parse(pattern.as_bytes()).map_err(|error| {
-                        let shown = pattern.to_string_lossy();
-                        Failure::usage(format!("--exclude {shown}: {error}"))
-                    })
-                });
                 let options = ScanOptions {
-                    excludes: excludes.collect::<Result<_, _>>()?,
+                    excludes: excludes(cp)?,
                     attributes: cp.xattrs,
+                    root: &Root::Free,
                     stop: &|| interrupts.have_come(),
                 };
                 let tree = TreeSource::open(sources, &options).map_err(unscanned)?;
@@ -73,6 +70,10 @@ impl Given {
 
     /// Where it goes on nodes, `path` there.
     pub fn destination(&self, cp: &Cp, path: &[u8]) -> Result<Destination, Failure> {
+        if matches!(path, b"/dev/null" | b"-") && cp.checks.read_back() != ReadBack::default() {
+            let message = "what goes to a pipe or nowhere can't be read back";
+            return Err(Failure::usage(message).hint("leave --verify and --checksum out"));
+        }
         Ok(match (path, self) {
             (b"/dev/null", _) => Destination::Null,
             (b"-", _) if cp.stripe.is_some() => {
@@ -83,7 +84,11 @@ impl Given {
                     .hint("for its bytes as one stream: tar"));
             }
             (b"-", Self::File(..)) => Destination::Output,
-            (path, Self::Tree(_)) => Destination::Tree { path: path.to_vec(), fsync: !cp.no_fsync },
+            (path, Self::Tree(_)) => Destination::Tree {
+                path: path.to_vec(),
+                fsync: !cp.no_fsync,
+                verify: cp.checks.verify,
+            },
             (path, Self::File(file, source)) => {
                 let name = file.file_name();
                 let name = name.ok_or_else(|| Failure::usage("the source has no name"))?;
@@ -121,6 +126,16 @@ impl Given {
             number: 0,
         })
     }
+}
+
+/// What is to be left out.
+pub fn excludes(cp: &Cp) -> Result<Vec<Pattern>, Failure> {
+    let pattern = |text: &OsString| {
+        Pattern::parse(text.as_bytes()).map_err(|error| {
+            Failure::usage(format!("--exclude {}: {error}", text.to_string_lossy()))
+        })
+    };
+    cp.exclude.iter().map(pattern).collect()
 }
 
 /// One plain file is copied alike with and without `-r`.

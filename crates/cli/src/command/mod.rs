@@ -3,6 +3,7 @@
 mod again;
 mod agent;
 mod balance;
+mod checksums;
 mod copy_result;
 mod cp;
 mod cp_in;

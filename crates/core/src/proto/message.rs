@@ -12,7 +12,7 @@ use super::probe::{Complaint, Finding, Meeting};
 use super::report::Report;
 use super::route::{LinkSide, NodeAddress, Route};
 use super::seal::Secret;
-use super::sight::{Look, Sight};
+use super::sight::{Absence, Look, Sight};
 use super::survey::{SurveyAnswer, SurveyOrder};
 
 /// From the head to an agent.
@@ -153,6 +153,8 @@ pub enum FromAgent {
     Written(Copy, u64),
     /// The answer to `Look`, or why there is none.
     Looked(Result<Vec<Sight>, String>),
+    /// What of its tree the node didn't give; said before it is `Committed`.
+    Absent(Copy, Absence),
     /// How the comparison goes.
     Compared(Compared),
 }

@@ -47,14 +47,12 @@ impl Agent {
         let parts: Parts = Arc::default();
         let heart = Heart::start(Arc::clone(session), Arc::clone(&parts));
         let mut seat = None;
-        let mut commands = Vec::new();
-        let mut stands = Vec::new();
+        let (mut commands, mut stands, mut disk_tests) = (Vec::new(), Vec::new(), Vec::new());
         let mut surveyor = Surveyor::new(session);
         let (mut meetings, mut brought) = (Vec::new(), probe::Brought::default());
-        let mut disk_tests = Vec::new();
         let given = orders::read(session);
         let mut depot = Depot::new(self, session);
-        let mut comparing = Comparing::default();
+        let mut comparing = Comparing::new(self, session);
         let shutdown = loop {
             match given.recv() {
                 // The time has been told already.
@@ -68,8 +66,7 @@ impl Agent {
                 }
                 Ok(ToAgent::Look(order)) => look::start(self, session, order),
                 Ok(ToAgent::Attach(copy, text)) => of(&parts, copy, |part| part.attach(text)),
-                Ok(ToAgent::Compare(asked)) => comparing.begin(self, session, asked),
-                Ok(ToAgent::Digests(parcel, more)) => comparing.tell(session, parcel, more),
+                Ok(it @ (ToAgent::Compare(_) | ToAgent::Digests(..))) => comparing.obey(it),
                 Ok(ToAgent::Disk(order)) => disk_tests.push(disk::start(self, session, order)),
                 Ok(ToAgent::Balance(order)) => depot.obey(order),
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {
@@ -100,6 +97,7 @@ impl Agent {
                 Err(_) => break false,
             }
         };
+        session.end();
         heart.stop();
         drop((surveyor, depot, seat, comparing));
         stands.into_iter().for_each(|order| self.leave(order));

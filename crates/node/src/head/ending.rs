@@ -61,6 +61,7 @@ impl Driver<'_> {
             traces,
             depths: self.member.stages.depths(),
             digests: self.member.sink().contents().map(<[_]>::to_vec),
+            checksum: self.member.summed.get().cloned(),
         }
     }
 
@@ -76,6 +77,7 @@ impl Driver<'_> {
             detached: self.head.is_detached(id),
             held_ns: self.held_ns[id.index()],
             silent: self.is_silent(id),
+            absence: self.absences[id.index()].clone(),
         })
     }
 

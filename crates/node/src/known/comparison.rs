@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use garland_core::proto::{Begin, Compare, Compared, Destination, End, FromAgent, root_digest};
+use garland_core::proto::{
+    Begin, Compare, Compared, Destination, End, FromAgent, ToAgent, root_digest,
+};
 use garland_sys::{clock, process};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 
@@ -196,30 +198,42 @@ fn open_own(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
 }
 
 /// What a controller has asked for last.
-#[derive(Default)]
-pub struct Comparing(Option<Arc<Comparison>>);
+pub struct Comparing {
+    agent: Arc<Agent>,
+    session: Arc<Session>,
+    last: Option<Arc<Comparison>>,
+}
 
 impl Comparing {
-    /// Begins with another one.
-    pub fn begin(&mut self, agent: &Arc<Agent>, session: &Arc<Session>, asked: Compare) {
-        let next = Comparison::start(agent, session, asked);
-        self.0.replace(next).iter().for_each(|last| last.stop());
+    /// Nothing has been asked for.
+    pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
+        Self { agent: Arc::clone(agent), session: Arc::clone(session), last: None }
     }
 
-    /// Tells it more of the source's digests.
-    pub fn tell(&self, session: &Session, parcel: Vec<[u8; 32]>, more: bool) {
-        let answer = self.0.as_ref().and_then(|last| last.take(parcel, more));
-        answer.into_iter().for_each(|answer| session.send(&FromAgent::Compared(answer)));
+    /// Begins another comparison, or tells the last one more of the source's digests.
+    pub fn obey(&mut self, order: ToAgent) {
+        match order {
+            ToAgent::Compare(asked) => {
+                let next = Comparison::start(&self.agent, &self.session, asked);
+                self.last.replace(next).iter().for_each(|last| last.stop());
+            }
+            ToAgent::Digests(parcel, more) => {
+                let answer = self.last.as_ref().and_then(|last| last.take(parcel, more));
+                let answers = answer.into_iter().map(FromAgent::Compared);
+                answers.for_each(|answer| self.session.send(&answer));
+            }
+            _ => {}
+        }
     }
 
     /// The last one.
     pub fn last(&self) -> Option<&Comparison> {
-        self.0.as_deref()
+        self.last.as_deref()
     }
 }
 
 impl Drop for Comparing {
     fn drop(&mut self) {
-        self.0.iter().for_each(|last| last.stop());
+        self.last.iter().for_each(|last| last.stop());
     }
 }

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use garland_core::plan::Layout;
 use garland_core::proto::{FileStamp, Landing, Sink};
@@ -75,32 +76,38 @@ pub fn sink_of(
     (sink, old.map(|old| Bringing { old, disk: disk.cloned(), blocks }))
 }
 
-/// Brings blocks from an old file, each checked again; one that isn't what it was has to be sent.
-pub fn bring(member: &Arc<Member>, bringing: &Bringing) {
-    let mut buffer = vec![0; member.layout.block_size as usize];
-    for (index, digest) in &bringing.blocks {
-        if member.is_closing() {
-            return;
+/// Brings blocks from an old file, each checked again, from a thread of its own; one that isn't what
+/// it was has to be sent.
+pub fn bring(member: &Arc<Member>, bringing: Bringing) -> JoinHandle<()> {
+    let member = Arc::clone(member);
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; member.layout.block_size as usize];
+        for (index, digest) in &bringing.blocks {
+            let bytes = &mut buffer[..member.layout.block_length(*index) as usize];
+            if member.is_closing() || !bringing.bring(&member, *index, bytes, digest) {
+                return;
+            }
         }
-        let bytes = &mut buffer[..member.layout.block_length(*index) as usize];
+    })
+}
+
+impl Bringing {
+    /// Brings a block; says whether it makes sense to go on.
+    fn bring(&self, member: &Member, index: u64, bytes: &mut [u8], digest: &[u8; 32]) -> bool {
         let length = bytes.len();
-        let mut read = || bringing.old.read(*index, bytes, digest);
-        let is_same = match &bringing.disk {
+        let mut read = || self.old.read(index, bytes, digest);
+        let is_same = match &self.disk {
             Some(disk) => disk.pass(length, read),
             None => read(),
         };
-        let landing = if is_same {
-            if let Err(error) = member.store.write_at(member.layout.offset(*index), bytes) {
-                let reason = format!("writing {}: {}", member.store.name(), reason(&error));
-                member.tell(Notice::Failed(reason));
-                return;
-            }
-            Landing::Written
-        } else {
-            Landing::Changed
-        };
-        member.sink().landed(*index, landing);
+        if is_same && let Err(error) = member.store.write_at(member.layout.offset(index), bytes) {
+            let reason = format!("writing {}: {}", member.store.name(), reason(&error));
+            member.tell(Notice::Failed(reason));
+            return false;
+        }
+        member.sink().landed(index, if is_same { Landing::Written } else { Landing::Changed });
         member.wake_all();
         member.tell_if_complete();
+        true
     }
 }

@@ -19,6 +19,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::forget::{forget, is_in_memory};
 use super::left::{Left, partial_name, remove_stale};
 use super::{Store, StoreError};
 use crate::recorder::Collector;
@@ -217,8 +218,18 @@ impl Store for FileStore {
         })
     }
 
+    fn prove(&self, trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        trace
+            .time(Stage::Fsync, || self.file.sync_all().and_then(|()| forget(&self.file)))
+            .map_err(|error| StoreError::path("verifying", &self.path, &error))
+    }
+
+    fn path(&self) -> Vec<u8> {
+        self.path.as_os_str().as_bytes().to_vec()
+    }
+
     fn abandon(&self) {
-        if !self.settled.load(Ordering::Acquire) {
+        if !self.settled.swap(true, Ordering::AcqRel) {
             // It may be gone already: somebody cleaned up by hand.
             let _ = unlinkat(&self.folder, &self.partial, AtFlags::empty());
         }
@@ -310,10 +321,7 @@ impl Drop for FileStore {
 /// Reserves blocks on a disk, so that a full one is found before the copy and not in its middle.
 /// Memory-backed file systems would fill them with zeros, which costs as much as the copy.
 pub fn reserve(file: &File, length: u64) -> io::Result<()> {
-    const TMPFS: i64 = 0x0102_1994;
-    const RAMFS: i64 = 0x8584_58f6;
-    let kind = rustix::fs::fstatfs(file)?.f_type;
-    if length == 0 || kind == TMPFS || kind == RAMFS {
+    if length == 0 || is_in_memory(file)? {
         return Ok(());
     }
     match fallocate(file, FallocateFlags::empty(), 0, length) {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use garland_core::trace::Stage;
 use rustix::fs::{AtFlags, fstat, statat};
 
 use super::file::Dress;
+use super::forget::forget;
 use super::{Store, StoreError};
 use crate::known::stamp;
 use crate::recorder::Collector;
@@ -66,6 +68,16 @@ impl Store for KeptStore {
 
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         self.finish(trace).map_err(|error| StoreError::path("keeping", &self.path, &error))
+    }
+
+    fn prove(&self, trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        trace
+            .time(Stage::Fsync, || self.file.sync_all().and_then(|()| forget(&self.file)))
+            .map_err(|error| StoreError::path("verifying", &self.path, &error))
+    }
+
+    fn path(&self) -> Vec<u8> {
+        self.path.as_os_str().as_bytes().to_vec()
     }
 
     fn abandon(&self) {}
