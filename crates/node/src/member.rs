@@ -186,7 +186,15 @@ impl Member {
     }
 
     /// Tells, once, that everything is here, when it is: held by a receiver, read by the head.
+    ///
+    /// Who had all before the copy began waits until the chain has come and ended: links that stand
+    /// would be lost to a copy that is over before they have been greeted on.
     pub fn tell_if_complete(&self) {
+        let mut lanes = self.lanes.get().into_iter().flatten();
+        let had_all = self.had > 0 && self.had == self.layout.blocks();
+        if had_all && !lanes.all(|lane| lane.ended.load(Ordering::Relaxed)) {
+            return;
+        }
         let root = {
             let sink = self.sink();
             if !sink.is_complete() {

@@ -89,7 +89,11 @@ impl Lane {
                 self.handle(RelayEvent::Block(index, content));
             }
             Kind::Void if ours => self.handle(RelayEvent::Void(index)),
-            Kind::End if ours => self.handle(RelayEvent::End),
+            Kind::End if ours => {
+                self.handle(RelayEvent::End);
+                self.handle.ended.store(true, Ordering::Relaxed);
+                self.member.tell_if_complete();
+            }
             _ => self.lose_up("its upstream sent a frame that doesn't belong here".to_owned()),
         }
     }
