@@ -116,11 +116,14 @@ fn help_of_cp() {
     Usage: garland cp [OPTIONS] <SOURCE>... <DESTINATION>
 
     Arguments:
-      <SOURCE>...    What to copy: a path of this machine, or NODES:PATH, which is gathered from all of
-                     them. With -r files and folders of this machine, as many as you like
+      <SOURCE>...    What to copy: a path of this machine, - for standard input, '|COMMAND' for what a
+                     command of this machine says, or NODES:PATH, which is gathered from all of them.
+                     With -r files and folders of this machine, as many as you like
       <DESTINATION>  Where to: NODES:PATH, or a path of this machine where the source is on nodes. A
                      path that ends in / is a folder, and is made if it isn't there; /dev/null checks
-                     and drops the bytes; - is the command's standard output
+                     and drops the bytes; - is this command's standard output; 'NODES:|COMMAND' is the
+                     standard input of a command there, which runs by `sh -c`, and whose exit code is
+                     the node's verdict
 
     Options:
           --stripe[=<UNIT>]      One file over all nodes instead of one on each: in units of so many
@@ -156,8 +159,20 @@ fn help_of_cp() {
                                  servers haven't acknowledged as written [default: 0]
           --congestion <NAME>    The congestion control to ask for on data links [default: cubic, else
                                  reno]
+          --bwlimit <RATE>       Send no more than this on any link between two machines, such as
+                                 100MB/s or 1gbit; with --rails there are as many links between
+                                 neighbours, with --stripe one to each server
+          --verify               Read back from the medium what was written, none of it from memory, and
+                                 compare it with what was sent: a node whose disk has anything else
+                                 fails, and its file doesn't appear
+          --checksum[=<KIND>]    Print a digest of every node's file, read back there, as sha256sum or
+                                 b3sum would, which `sha256sum -c` takes on the node; all else goes to
+                                 standard error then [default kind: sha256] [possible values: sha256,
+                                 b3]
           --min-ok <N>           Exit with 0 when at least N nodes have the file
       -q, --quiet                No progress
+          --progress <FORM>      Tell how far it is for programs: a line of JSON on standard error some
+                                 five times a second, and one at the end [possible values: json]
           --launcher <LAUNCHER>  How to start agents on nodes [default: the cluster file's, else ssh]
                                  [possible values: ssh, slurm, local]
           --mptcp                Data links over MPTCP, on all paths that nodes announce (`ip mptcp

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use garland_core::plan::Layout;
 use garland_core::proto::{Begin, Copy, FromAgent, ReadBack, RelayEvent};
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
 use garland_sys::clock;
@@ -109,6 +110,7 @@ impl Part {
                 }),
             })
         });
+        watch_store(&member);
         let on = |number| begin.own_lanes().any(|own| own == number);
         let mut threads = lanes::start(&member, &begin.lanes, on, source.as_ref(), agent.path())
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
@@ -179,6 +181,8 @@ impl Part {
             }
             let answer = match &result {
                 Ok(()) => FromAgent::Committed(member.copy, member.report()),
+                // Whoever ended the copy knows why.
+                Err(_) if member.is_closing() => return,
                 Err(reason) => FromAgent::Failed(member.copy, reason.clone()),
             };
             session.send_after(member.faults.control(), answer);
@@ -203,7 +207,8 @@ impl Part {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = thread.join();
         }
-        let worth = self.member.sink().held() * u64::from(self.member.layout.block_size) >= LEFT;
+        let Layout { block_size, open, .. } = self.member.layout;
+        let worth = self.member.sink().held() * u64::from(block_size) >= LEFT && !open;
         if worth && self.member.store.leave() {
             remember(&self.member, &self.records);
         }
@@ -221,9 +226,19 @@ impl Part {
 /// So many bytes are worth leaving to the next copy.
 const LEFT: u64 = 4 << 20;
 
+/// Has the copy fail here as soon as its store fails by itself.
+fn watch_store(member: &Arc<Member>) {
+    let watching = Arc::downgrade(member);
+    member.store.watch(Box::new(move |reason| {
+        if let Some(member) = watching.upgrade() {
+            member.tell(Notice::Failed(reason));
+        }
+    }));
+}
+
 /// Remembers what the file has.
 fn remember(member: &Member, records: &Records) {
-    if let Some(file) = member.store.file() {
+    if let Some(file) = member.store.file().filter(|_| !member.layout.open) {
         let digests = member.sink().held_contents();
         records.settle(file, member.layout, digests);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use garland_core::plan::Plan;
 use garland_core::proto::{Compare, Destination};
-use garland_node::{Agent, Answered, Asking, Source, compare};
+use garland_node::{Agent, Answered, Asking, Ends, Source, compare};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
@@ -29,14 +29,14 @@ pub struct Before {
 pub fn look(
     cp: &Cp,
     given: &Given,
-    destination: &Destination,
+    ends: &Ends,
     plan: &Plan,
     agents: Vec<Result<Agent, String>>,
     (places, interrupts, phases): (&Places, &Arc<Interrupts>, &mut Phases),
 ) -> Result<Before, Failure> {
     let began_ns = clock::now_ns();
-    let (Some(source), Destination::File { path, name, .. }, false) =
-        (source_of(given, plan), destination, cp.whole || cp.stripe.is_some())
+    let (Some(source), Ends::Out { destination: Destination::File { path, name, .. }, .. }, false) =
+        (source_of(given, plan), ends, cp.whole || cp.stripe.is_some())
     else {
         return Ok(Before { agents, digests: None, strange: Vec::new() });
     };
@@ -66,6 +66,6 @@ pub fn remember(given: &Given, plan: &Plan, places: &Places, digests: Option<&[[
 fn source_of<'a>(given: &'a Given, plan: &Plan) -> Option<&'a Source> {
     match given {
         Given::File(_, source) if plan.layout.length > 0 => Some(source),
-        Given::File(..) | Given::Tree(_) => None,
+        Given::File(..) | Given::Tree(_) | Given::Stream(..) => None,
     }
 }

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::begin::BLOCKS_MAX;
 use super::channel::MAX_MESSAGE;
-use crate::plan::Layout;
+use crate::plan::{BLOCKS_MAX, Layout};
 
 /// The most digests in one message.
 pub const DIGESTS_MAX: usize = (MAX_MESSAGE - 64) / 32;
@@ -26,9 +25,10 @@ impl Compare {
     /// # Errors
     /// What is out of bounds, in words.
     pub fn check(&self) -> Result<(), String> {
-        let Layout { length, block_size } = self.layout;
+        let Layout { length, block_size, .. } = self.layout;
         let layout = Layout::new(length, block_size).map_err(|error| error.to_string())?;
         match layout.blocks() {
+            _ if self.layout.open => Err("a stream can't be compared".to_owned()),
             blocks if blocks > BLOCKS_MAX => Err(format!("{blocks} blocks")),
             _ => Ok(()),
         }
@@ -75,7 +75,7 @@ mod tests {
         let of = |length, block_size| Compare {
             path: Vec::new(),
             name: Vec::new(),
-            layout: Layout { length, block_size },
+            layout: Layout { length, block_size, open: false },
         };
         assert_eq!(of(5, 4096).check(), Ok(()));
         assert!(of(5, 0).check().is_err());

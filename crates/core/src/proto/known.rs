@@ -4,8 +4,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::begin::BLOCKS_MAX;
-use crate::plan::Layout;
+use crate::plan::{BLOCKS_MAX, Layout};
 
 const MAGIC: &[u8; 8] = b"GLKNOWN1";
 

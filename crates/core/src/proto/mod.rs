@@ -27,7 +27,7 @@ mod survey;
 mod version;
 
 pub use balance::{BALANCE_SIZES, BalanceEvent, BalanceOrder, FeedEvent, NodeUse};
-pub use begin::{BLOCKS_MAX, BUFFERS_MAX, Begin, Destination, End, Origin, TRACE_MAX};
+pub use begin::{BUFFERS_MAX, Begin, Destination, End, Origin, TRACE_MAX};
 pub use channel::{
     Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
 };

@@ -39,7 +39,7 @@ impl Holding {
         stop: &AtomicBool,
     ) -> io::Result<Self> {
         let before = stamp(&file)?;
-        let layout = Layout { length: before.length, block_size };
+        let layout = Layout { length: before.length, block_size, open: false };
         if let Some(digests) = records.recall(&file, layout) {
             return Ok(Self { file, stamp: before, layout, digests });
         }

@@ -19,7 +19,7 @@ impl Down {
 impl Relay {
     /// Tells the upstream what of the rest of the lane is here.
     pub(super) fn tell_holdings(&mut self, sink: &Sink) {
-        if sink.here() == 0 {
+        if !sink.is_foreknown() {
             return;
         }
         let here = |index: u64| {
