@@ -76,7 +76,6 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let transport = transport(cp, lab.as_ref(), plan.lanes.len());
     let limit = limit::known(lab.as_ref(), cp.launch.sender(), &plan, transport, &fleet.agents);
     let limit = limit::held(limit, cp.checks.pace(), &plan);
-    let congestion = congestion(cp);
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
     let ends = given.ends(cp, &path, manifest)?;
     let here = (&places, &interrupts, &mut phases);
@@ -89,7 +88,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         pipeline: pipeline(cp)?,
         read_back: cp.checks.read_back(),
         sealed: !cp.clear,
-        congestion: congestion.clone(),
+        congestion: congestion(cp),
         transport,
         policy: policy(nodes.len(), stripes.is_some(), plan.layout.open),
         tracing: (!cp.no_trace)
@@ -103,9 +102,8 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     fleet.children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
     run.keep_traces(&places, None, &outcome.traces);
     again::remember(&given, &plan, &places, outcome.digests.as_deref());
-    let names: Vec<&str> = congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
-        .with_congestion(tcp::congestion_in_force(&names).ok())
+        .with_congestion(congestion_in_force(cp))
         .with_limit(limit)
         .with_strange(before.strange)
         .with_read_back(cp.checks.read_back())
@@ -151,6 +149,12 @@ pub fn congestion(cp: &Cp) -> Vec<String> {
 /// would each have it.
 pub fn transport(cp: &Cp, lab: Option<&Lab>, lanes: usize) -> Transport {
     Transport::mptcp_if(cp.checks.pace() == 0 && cp.launch.speaks_mptcp(lab, lanes))
+}
+
+/// The one that links get.
+pub fn congestion_in_force(cp: &Cp) -> Option<String> {
+    let names = congestion(cp);
+    tcp::congestion_in_force(&names.iter().map(String::as_str).collect::<Vec<_>>()).ok()
 }
 
 /// What may be under way at a time.
