@@ -36,6 +36,7 @@ mod part;
 mod pool;
 mod probe;
 mod queue;
+mod read_back;
 mod recorder;
 mod seat;
 mod session;

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use garland_core::plan::{Layout, NodeId};
-use garland_core::proto::{Copy, Keys, LaneReport, RelayEvent, Report, Route, Secret, Sink};
+use garland_core::proto::{
+    Copy, Keys, LaneReport, RelayEvent, Report, Route, Secret, Sink, Summed,
+};
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
@@ -59,10 +61,14 @@ pub struct Member {
     pub opening_ns: AtomicU64,
     /// A stream's last block, if it is shorter than the others, and its length; set once.
     short: OnceLock<(u64, u32)>,
+    /// The digest of the file here, once it is known.
+    pub summed: OnceLock<Summed>,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
     /// What the links that this node opens speak.
     pub transport: Transport,
+    /// Bytes a second that may go down each link; as many as it can where it is 0.
+    pub pace: u64,
     /// Where links come from and go to that outlive the copy; the head has none.
     pub parking: Option<Arc<Parking>>,
     /// What happens, as it is noted.
@@ -106,6 +112,8 @@ pub struct Membership {
     pub congestion: Vec<String>,
     /// What the links that this node opens speak.
     pub transport: Transport,
+    /// Bytes a second that may go down each link; as many as it can where it is 0.
+    pub pace: u64,
     /// Where links come from and go to that outlive the copy.
     pub parking: Option<Arc<Parking>>,
     /// Where what happens is noted.
@@ -143,8 +151,10 @@ impl Member {
             writing: Writing::default(),
             opening_ns: AtomicU64::new(0),
             short: OnceLock::new(),
+            summed: OnceLock::new(),
             congestion: parts.congestion,
             transport: parts.transport,
+            pace: parts.pace,
             parking: parts.parking,
             trace: parts.trace,
             faults: parts.faults,
@@ -283,6 +293,7 @@ impl Member {
             memory: process::peak_memory(),
             cpu_ns: clock::cpu_ns().saturating_sub(self.cpu_before_ns),
             opening_ns: self.opening_ns.load(Ordering::Relaxed),
+            checksum: self.summed.get().cloned(),
         }
     }
 }

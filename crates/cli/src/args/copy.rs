@@ -8,6 +8,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use garland_core::proto;
 
 use super::DEFAULT_LAB;
+use super::checks::Checks;
 
 /// The unit of `--stripe`.
 const DEFAULT_UNIT: &str = "1MiB";
@@ -102,6 +103,9 @@ pub struct Cp {
     /// The congestion control to ask for on data links [default: cubic, else reno].
     #[arg(long, value_name = "NAME")]
     pub congestion: Option<String>,
+    /// How fast it may be, and what is found out at its end.
+    #[command(flatten)]
+    pub checks: Checks,
     /// Exit with 0 when at least N nodes have the file.
     #[arg(long, value_name = "N")]
     pub min_ok: Option<usize>,
@@ -110,7 +114,7 @@ pub struct Cp {
     /// source-disk:17ms/10MiB stalls reading for 17 ms after every 10 MiB (../10MiB@0: the first time
     /// before the first byte), sink-disk:n2:17ms/10MiB n2's writing; fsync:n2:200ms makes its fsync
     /// slow, control:n2:11ms its answers late; pause:17ms/10MiB has the sender do nothing now and
-    /// then; clock:n2:49s,100ppm sets n2's clock wrong (local and lab nodes without agents that stay).
+    /// then; rot:n2:5MiB has a byte of n2's file be another on its disk; clock:n2:49s,100ppm sets n2's clock wrong (local and lab nodes without agents that stay).
     #[arg(long, value_name = "FAULT", hide_short_help = true)]
     pub inject: Vec<String>,
     /// Keep no trace, to measure what one costs.
@@ -119,9 +123,20 @@ pub struct Cp {
     /// No progress.
     #[arg(short, long)]
     pub quiet: bool,
+    /// Tell how far it is for programs: a line of JSON on standard error some five times a second, and
+    /// one at the end.
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "quiet")]
+    pub progress: Option<ProgressForm>,
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,
+}
+
+/// How progress is told to programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProgressForm {
+    /// Objects of JSON, a line each.
+    Json,
 }
 
 /// How agents are started.

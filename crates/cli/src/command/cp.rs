@@ -73,8 +73,9 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         ..Muster::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
-    let transport = Transport::mptcp_if(cp.launch.speaks_mptcp(lab.as_ref(), plan.lanes.len()));
+    let transport = transport(cp, lab.as_ref(), plan.lanes.len());
     let limit = limit::known(lab.as_ref(), cp.launch.sender(), &plan, transport, &fleet.agents);
+    let limit = limit::held(limit, cp.checks.pace(), &plan);
     let congestion = congestion(cp);
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
     let job = CopyJob {
@@ -82,6 +83,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         ends: given.ends(cp, &path, manifest)?,
         stripes,
         pipeline: pipeline(cp)?,
+        read_back: cp.checks.read_back(),
         sealed: !cp.clear,
         congestion: congestion.clone(),
         transport,
@@ -90,7 +92,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
             .then(|| Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() }),
         injections: injections.faults,
     };
-    let mut bars = Bars::new(&plan, cp.quiet || args.json).silent(cp.quiet);
+    let mut bars = Bars::wanted(&plan, args, cp);
     let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(&plan, now));
     bars.clear();
     let outcome = copied.or_nothing("copying")?;
@@ -103,9 +105,10 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())
         .with_limit(limit)
+        .with_read_back(cp.checks.read_back())
         .with_tree(given.tree());
     run.keep("result.json", &result)?;
-    tell(args, &path, &result)?;
+    tell(args, cp, &path, &result)?;
     Ok(result.exit(cp.min_ok))
 }
 
@@ -127,18 +130,29 @@ pub fn congestion(cp: &Cp) -> Vec<String> {
     }
 }
 
+/// What data links speak. A pace is held by each of TCP's connections; those that MPTCP makes of one
+/// would each have it.
+pub fn transport(cp: &Cp, lab: Option<&Lab>, lanes: usize) -> Transport {
+    Transport::mptcp_if(cp.checks.pace() == 0 && cp.launch.speaks_mptcp(lab, lanes))
+}
+
 /// What may be under way at a time.
 fn pipeline(cp: &Cp) -> Result<Pipeline, Failure> {
     let cut = |text: &String| match bytes::parse(text).map_err(Failure::usage)? {
         0 => Err(Failure::usage("an operation of no bytes: --op-size is at least 1")),
         size => Ok(Cut { size, overlap: cp.op_overlap }),
     };
-    Ok(Pipeline { buffers: cp.buffers, cut: cp.op_size.as_ref().map(cut).transpose()? })
+    let cut = cp.op_size.as_ref().map(cut).transpose()?;
+    Ok(Pipeline { buffers: cp.buffers, cut, pace: cp.checks.pace() })
 }
 
-fn tell(args: &Args, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
+/// Tells the result: digests for other programs alone on standard output, if there are any.
+pub fn tell(args: &Args, cp: &Cp, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
     if args.json {
         print_json(result)
+    } else if cp.checks.checksum.is_some() {
+        eprint!("{result}");
+        output::print_bytes(&result.sums())
     } else if path == b"-" {
         // Standard output has the bytes themselves.
         eprint!("{result}");

@@ -1,5 +1,6 @@
 //! What is given to nodes: a file, files and folders as one, or a stream.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -9,9 +10,10 @@ use std::sync::Arc;
 
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::{DEFAULT_BLOCK_SIZE, Layout, Manifest, Plan, StripeServer, Stripes};
-use garland_core::proto::Destination;
+use garland_core::proto::{Destination, ReadBack};
 use garland_core::tree::Pattern;
 use garland_node::{Content, Ends, ScanError, ScanOptions, Source, StreamSource, TreeSource};
+use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
@@ -46,15 +48,10 @@ impl Given {
                 Err(Failure::usage(format!("{count} sources go into one folder, by -r")))
             }
             sources => {
-                let excludes = cp.exclude.iter().map(|pattern| {
-                    Pattern::parse(pattern.as_bytes()).map_err(|error| {
-                        let shown = pattern.to_string_lossy();
-                        Failure::usage(format!("--exclude {shown}: {error}"))
-                    })
-                });
                 let options = ScanOptions {
-                    excludes: excludes.collect::<Result<_, _>>()?,
+                    excludes: excludes(cp)?,
                     attributes: cp.xattrs,
+                    root: &Root::Free,
                     stop: &|| interrupts.have_come(),
                 };
                 let tree = TreeSource::open(sources, &options).map_err(unscanned)?;
@@ -136,6 +133,12 @@ impl Given {
 
     /// Where it goes on nodes, `path` there.
     fn destination(&self, cp: &Cp, path: &[u8]) -> Result<Destination, Failure> {
+        if matches!(path, b"/dev/null" | b"-" | [b'|', ..])
+            && cp.checks.read_back() != ReadBack::default()
+        {
+            let message = "what goes to a pipe, a command or nowhere can't be read back";
+            return Err(Failure::usage(message).hint("leave --verify and --checksum out"));
+        }
         Ok(match (path, self) {
             (b"/dev/null", _) => Destination::Null,
             (b"-", _) if cp.stripe.is_some() => {
@@ -156,7 +159,11 @@ impl Given {
             ([b'|', line @ ..], Self::File(..) | Self::Stream(..)) => {
                 Destination::Command(line.to_vec())
             }
-            (path, Self::Tree(_)) => Destination::Tree { path: path.to_vec(), fsync: !cp.no_fsync },
+            (path, Self::Tree(_)) => Destination::Tree {
+                path: path.to_vec(),
+                fsync: !cp.no_fsync,
+                verify: cp.checks.verify,
+            },
             (path, Self::File(file, source)) => {
                 let name = file.file_name();
                 let name = name.ok_or_else(|| Failure::usage("the source has no name"))?;
@@ -213,6 +220,16 @@ fn is_stream(source: &Path) -> bool {
 fn open_input(layout: Layout) -> io::Result<StreamSource> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     Ok(StreamSource::of(input, "standard input", layout))
+}
+
+/// What is to be left out.
+pub fn excludes(cp: &Cp) -> Result<Vec<Pattern>, Failure> {
+    let pattern = |text: &OsString| {
+        Pattern::parse(text.as_bytes()).map_err(|error| {
+            Failure::usage(format!("--exclude {}: {error}", text.to_string_lossy()))
+        })
+    };
+    cp.exclude.iter().map(pattern).collect()
 }
 
 /// One plain file is copied alike with and without `-r`.

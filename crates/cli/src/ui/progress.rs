@@ -9,7 +9,9 @@ use garland_core::proto::NodeState;
 use garland_core::units::{Nanos, Rate, bytes};
 use garland_node::Progress;
 
+use super::progress_lines::{Line, NodeLine, ProgressLines};
 use super::screen::Screen;
+use crate::args::{Args, Cp};
 
 /// The rate is that of the last so many nanoseconds.
 const WINDOW_NS: u64 = 3_000_000_000;
@@ -40,6 +42,8 @@ pub struct Bars {
     silent: bool,
     /// Since when somebody is waited for.
     waiting_since: Option<u64>,
+    /// For programs, too.
+    lines: Option<ProgressLines>,
 }
 
 /// One node at one moment.
@@ -100,6 +104,7 @@ impl Bars {
             past: VecDeque::new(),
             silent: false,
             waiting_since: None,
+            lines: None,
         }
     }
 
@@ -109,22 +114,41 @@ impl Bars {
         self
     }
 
+    /// The progress of a copy by `plan`, as the user wants to see it; nothing for people beside an
+    /// object for programs.
+    pub fn wanted(plan: &Plan, args: &Args, cp: &Cp) -> Self {
+        let told = cp.progress.is_some();
+        let bars = Self::new(plan, cp.quiet || args.json || told);
+        bars.silent(cp.quiet || told).for_programs(told)
+    }
+
+    /// The same, for programs too if `told`.
+    pub fn for_programs(mut self, told: bool) -> Self {
+        self.lines = told.then(ProgressLines::default);
+        self
+    }
+
     /// Shows how far the copy by `plan` is.
     pub fn show(&mut self, plan: &Plan, progress: &Progress<'_>) {
         let now = progress.now_ns;
         if !progress.waiting.is_empty() {
             return self.show_waiting(now, &progress.waiting);
         }
-        if self.screen.is_due(now) {
+        if self.is_due(now) {
             self.draw(now, &NodeNow::all(plan, progress));
         }
     }
 
     /// Shows how far the nodes are, in their order, when it is time to.
     pub fn show_nodes(&mut self, now: u64, nodes: &[NodeNow]) {
-        if self.screen.is_due(now) {
+        if self.is_due(now) {
             self.draw(now, nodes);
         }
+    }
+
+    /// Programs are told the last state, too, whenever that comes.
+    fn is_due(&self, now: u64) -> bool {
+        self.lines.is_some() || self.screen.is_due(now)
     }
 
     fn draw(&mut self, now: u64, nodes: &[NodeNow]) {
@@ -137,6 +161,13 @@ impl Bars {
             Some(length) => ("every node", living.map(|node| node.held).min().unwrap_or(0), length),
             None => ("together", living.map(|node| node.held).sum(), self.lengths.iter().sum()),
         };
+        if let Some(lines) = &mut self.lines {
+            let nodes = nodes.iter().map(At::for_programs).collect();
+            lines.tell(now, Line::new(now, (so_far, length), nodes));
+        }
+        if !self.screen.is_due(now) {
+            return;
+        }
         let mut lines = if nodes.len() < self.screen.room() {
             nodes.iter().map(|node| node.line(&self.names)).collect()
         } else {
@@ -155,6 +186,15 @@ impl Bars {
         let place = |id: &NodeId| id.index().checked_sub(1);
         let names = nodes.iter().filter_map(|id| self.names.get(place(id)?).map(String::as_str));
         let names: Vec<&str> = names.collect();
+        if let Some(lines) = &mut self.lines {
+            let nodes = self
+                .names
+                .iter()
+                .map(|name| At { name, word: WORDS[0], held: 0, length: 0 }.for_programs());
+            let length = self.every.unwrap_or_else(|| self.lengths.iter().sum());
+            let waiting = names.iter().map(|&name| name.to_owned()).collect();
+            lines.tell(now, Line::new(now, (0, length), nodes.collect()).waiting(waiting));
+        }
         let verb = if names.len() == 1 { "is" } else { "are" };
         let text = format!("{} {verb} busy with other copies", nodelist::fold(&names));
         if self.waiting_since.is_none() && self.screen.is_hidden() && !self.silent {
@@ -165,13 +205,18 @@ impl Bars {
         self.screen.draw(now, &[format!("waiting: {text} ({waited})")]);
     }
 
-    /// Takes all lines off the screen.
+    /// Takes all lines off the screen, and tells programs what they haven't heard.
     pub fn clear(&mut self) {
+        self.lines.iter_mut().for_each(ProgressLines::write);
         self.screen.clear();
     }
 }
 
 impl At<'_> {
+    fn for_programs(&self) -> NodeLine {
+        NodeLine { name: self.name.to_owned(), state: self.word, bytes: self.held }
+    }
+
     fn line(&self, names: &[String]) -> String {
         let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let width = longest.clamp("every node".len(), NAME_MAX);

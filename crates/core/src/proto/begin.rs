@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::frame::Copy;
 use super::injection::Injection;
+use super::read_back::ReadBack;
 use super::route::Route;
 use super::seal::Secret;
 use crate::plan::{BLOCKS_MAX, LaneBlocks, Layout, NodeId, Stripe};
@@ -32,6 +33,8 @@ pub enum Destination {
         path: Vec<u8>,
         /// Whether all of it must be on stable storage before the node says that it is done.
         fsync: bool,
+        /// Whether every file is read back from its medium, and compared with what came.
+        verify: bool,
     },
     /// Nowhere: the bytes are checked and dropped, to measure the network alone.
     Null,
@@ -58,6 +61,8 @@ pub struct Origin {
     pub length: u64,
     /// When it was modified: seconds and nanoseconds.
     pub modified: (i64, u32),
+    /// It is the stream of a tree that the node has looked at, of this number.
+    pub tree: Option<u32>,
 }
 
 /// What a node does with the blocks of a copy.
@@ -98,6 +103,10 @@ pub struct Begin {
     pub congestion: Vec<String>,
     /// Whether new data links ask for MPTCP.
     pub mptcp: bool,
+    /// Bytes a second that the node may send on each link; as many as it can where it is 0.
+    pub pace: u64,
+    /// What the node finds out about its file before that gets its name.
+    pub read_back: ReadBack,
     /// How many records the node's trace of the copy may have; 0 keeps none.
     pub trace: u32,
     /// Known faults to show, so that what explains copies can be tested on them.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::read_back::Summed;
+
 /// A lane's progress at one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneReport {
@@ -30,6 +32,8 @@ pub struct Report {
     pub opening_ns: u64,
     /// How many blocks each stage has had at a time.
     pub depths: Vec<StageDepth>,
+    /// The digest of the node's file, once it is known and if it was asked for.
+    pub checksum: Option<Summed>,
 }
 
 /// A stage of the pipeline that blocks are in.

@@ -96,6 +96,12 @@ impl Sink {
         Self { part: Some(part), ..self }
     }
 
+    /// The blocks that belong here, in their order.
+    pub fn own_blocks(&self) -> impl Iterator<Item = u64> + use<> {
+        let all = LaneBlocks { first: 0, run: 1, step: 1, end: self.blocks() };
+        self.part.unwrap_or(all).indices()
+    }
+
     /// Serves the blocks before `bound`, and lets those who want others wait.
     pub fn serve_until(&mut self, bound: u64) {
         self.serving = bound;

@@ -60,6 +60,7 @@ impl Driver<'_> {
             interrupted: self.interrupted,
             traces,
             depths: self.member.stages.depths(),
+            checksum: self.member.summed.get().cloned(),
         }
     }
 
@@ -75,6 +76,7 @@ impl Driver<'_> {
             detached: self.head.is_detached(id),
             held_ns: self.held_ns[id.index()],
             silent: self.is_silent(id),
+            absence: self.absences[id.index()].clone(),
         })
     }
 

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use garland_core::proto::{Frame, Kind, LinkSide, RelayEvent};
 use garland_core::trace::Stage;
+use garland_sys::tcp;
 
 use super::Lane;
 use crate::link::{self, Hop, LinkError, break_reason};
 use crate::member::{Mail, Member, Notice};
 use crate::parking::Parking;
+use crate::store::reason;
 
 impl Lane {
     pub(super) fn open(&mut self, side: LinkSide, epoch: u32, stream: TcpStream) {
@@ -21,6 +23,10 @@ impl Lane {
                 self.handle(RelayEvent::UpOpened(epoch));
             }
             LinkSide::Down => {
+                if let Err(error) = tcp::pace(&stream, self.member.pace) {
+                    let reason = format!("holding its link to a rate: {}", reason(&error));
+                    return self.member.tell(Notice::Failed(reason));
+                }
                 self.down = Some((epoch, stream));
                 self.handle(RelayEvent::DownOpened(epoch));
             }
@@ -131,7 +137,9 @@ impl Lane {
         let up = self.up.take().filter(|_| up_over);
         up.into_iter().for_each(|(_, stream)| parking.park(stream, None));
         let address = self.address.map(|(_, address)| address);
-        let down = self.down.take().filter(|_| self.relay.is_down_over());
+        // One that was held to a rate is paced for good.
+        let fit = self.relay.is_down_over() && self.member.pace == 0;
+        let down = self.down.take().filter(|_| fit);
         if let Some((_, stream)) = down.filter(|_| address.is_some()) {
             parking.park(stream, address);
         }

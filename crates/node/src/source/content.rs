@@ -1,6 +1,7 @@
 //! Where the bytes of a copy come from, whatever that is.
 
 use garland_core::plan::Layout;
+use garland_core::proto::Absence;
 
 use crate::feed::FeedError;
 
@@ -38,6 +39,11 @@ pub trait Content: Send + Sync {
 
     /// Whether it is still what it was when it was opened.
     fn is_unchanged(&self) -> bool;
+
+    /// What of it can't be given, where a part can be missing.
+    fn absence(&self) -> Option<Absence> {
+        None
+    }
 
     /// The number of the device that it is on, if it is on one.
     fn device(&self) -> Option<u64>;

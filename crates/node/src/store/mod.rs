@@ -2,6 +2,7 @@
 
 mod command;
 mod file;
+mod forget;
 mod null;
 mod outflow;
 mod output;
@@ -31,6 +32,13 @@ pub trait Store: Send + Sync {
     /// Makes what was written appear, whole, and notes what that took. Called once, after the last
     /// block.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError>;
+    /// Makes what was written stable and has this machine's memory forget it, so that all that is
+    /// read from now on comes from the medium. What can't be read back by blocks is compared with
+    /// what came here already, as long as the copy isn't `over`.
+    fn prove(&self, _trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        let reason = "nothing can be read back".to_owned();
+        Err(StoreError::Path { operation: "verifying", path: self.name(), reason })
+    }
     /// Removes what was written, unless it was committed.
     fn abandon(&self);
     /// Whether what was written can be read back.
@@ -39,6 +47,10 @@ pub trait Store: Send + Sync {
     fn is_ordered(&self) -> bool;
     /// What it is, for messages.
     fn name(&self) -> String;
+    /// Its path, in the system's bytes, if it is a file's.
+    fn path(&self) -> Vec<u8> {
+        self.name().into_bytes()
+    }
     /// The number of the device that it is on, if it is on one.
     fn device(&self) -> Option<u64> {
         None
@@ -145,8 +157,8 @@ pub fn open(
                 None => file,
             })
         }
-        Destination::Tree { path, fsync } => {
-            let tree = tree::TreeStore::open(root, path, *fsync, tag)?;
+        Destination::Tree { path, fsync, verify } => {
+            let tree = tree::TreeStore::open(root, path, (*fsync, *verify), tag)?;
             Ok(match disk {
                 Some(disk) => Box::new(paced::PacedStore::on(Arc::clone(disk), Box::new(tree))),
                 None => Box::new(tree),
