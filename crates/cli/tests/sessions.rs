@@ -123,7 +123,7 @@ fn help_of_cp() {
                      path that ends in / is a folder, and is made if it isn't there; /dev/null checks
                      and drops the bytes; - is this command's standard output; 'NODES:|COMMAND' is the
                      standard input of a command there, which runs by `sh -c`, and whose exit code is
-                     the node's verdict
+                     the node's verdict. A block device or a named pipe is written to as it is
 
     Options:
           --stripe[=<UNIT>]      One file over all nodes instead of one on each: in units of so many
@@ -139,7 +139,12 @@ fn help_of_cp() {
       -p, --preserve             Keep the file's mode and modification time; a tree's are kept without
                                  it
           --no-fsync             Don't wait until the file is on stable storage
+          --force-device         Write to a block device though it is mounted, swap, or a part of
+                                 another device
           --clear                Don't seal blocks, only checksum them: for trusted networks
+          --compress <HOW>       Send blocks in fewer bytes: zstd, lz4, or auto, which takes the one
+                                 that gets more through the wire, and neither where that doesn't pay
+                                 [default: none] [possible values: none, lz4, zstd, auto]
           --dry-run              Print the plan and stop
           --save-plan <FILE>     Save the plan as JSON
           --order <ORDER>        The chain's order: list (as the node list names them), rack, or a node

@@ -63,6 +63,8 @@ pub struct Outcome {
     pub traces: Vec<Trace>,
     /// How many blocks each of this machine's stages has had at a time.
     pub depths: Vec<StageDepth>,
+    /// Bytes of blocks that this machine has sent, as they were on the wire.
+    pub sent_bytes: u64,
     /// The digest of the file that came of it on this machine, if one did and it was asked for.
     pub checksum: Option<Summed>,
 }

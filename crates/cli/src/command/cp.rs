@@ -8,7 +8,7 @@ use garland_core::plan::{Order, Plan, Stripes, chain_order};
 use garland_core::proto::{Cut, Policy};
 use garland_core::units::bytes;
 use garland_lab::Lab;
-use garland_node::{CopyJob, Pipeline, Tracing, run_copy};
+use garland_node::{CopyJob, Packing, Pipeline, Tracing, run_copy};
 use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
 
 use super::copy_result::{Copied, CopyResult, Way};
@@ -16,7 +16,7 @@ use super::given::Given;
 use super::injections::Injections;
 use super::tree_result::TreeResult;
 use super::{cp_in, ends};
-use crate::args::{Args, Cp};
+use crate::args::{Args, CompressName, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
 use crate::launch::{FAREWELL, HURRY, lab};
@@ -56,10 +56,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let lanes = found.as_ref().map(Lab::lanes);
     let (plan, stripes, nodes) = make_plan(&inventory, cp, &given, nodes, lanes)?;
     let injections = Injections::parse(&cp.inject, &plan)?;
-    if let Some(file) = &cp.save_plan {
-        let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
-        std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))?;
-    }
+    save_plan(cp, &plan)?;
     if cp.dry_run {
         return tell_plan(args, &plan, given.tree().as_ref());
     }
@@ -85,6 +82,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         pipeline: pipeline(cp)?,
         read_back: cp.checks.read_back(),
         sealed: !cp.clear,
+        packing: packing(cp),
         congestion: congestion.clone(),
         transport,
         policy: policy(nodes.len(), stripes.is_some(), plan.layout.open),
@@ -105,6 +103,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())
         .with_limit(limit)
+        .with_path(&path)
         .with_read_back(cp.checks.read_back())
         .with_tree(given.tree());
     run.keep("result.json", &result)?;
@@ -119,6 +118,23 @@ fn policy(nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
         policy if is_striped => policy.together(),
         policy if is_stream => Policy { detached_max: 0, ..policy },
         policy => policy,
+    }
+}
+
+/// Saves the plan, if the user wants it.
+fn save_plan(cp: &Cp, plan: &Plan) -> Result<(), Failure> {
+    let Some(file) = &cp.save_plan else { return Ok(()) };
+    let text = serde_json::to_string_pretty(plan).or_nothing("writing the plan")?;
+    std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
+}
+
+/// How blocks are packed.
+fn packing(cp: &Cp) -> Packing {
+    match cp.compress {
+        CompressName::None => Packing::None,
+        CompressName::Lz4 => Packing::Lz4,
+        CompressName::Zstd => Packing::Zstd,
+        CompressName::Auto => Packing::Auto,
     }
 }
 

@@ -173,6 +173,8 @@ impl Given {
                     mode: source.mode().or_nothing("asking for the source's mode")?,
                     times: cp.preserve.then(|| source.modified()),
                     fsync: !cp.no_fsync,
+                    room: source.room(),
+                    force_device: cp.force_device,
                 }
             }
             (path, Self::Stream(name, ..)) => Destination::File {
@@ -181,6 +183,8 @@ impl Given {
                 mode: 0o666,
                 times: None,
                 fsync: !cp.no_fsync,
+                room: u64::MAX,
+                force_device: cp.force_device,
             },
         })
     }

@@ -34,7 +34,7 @@ pub use disk::{
     DiskOnly, DiskOrder, DiskPattern, DiskPlace, DiskTimes, DiskWay,
 };
 pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
-pub use frame::{Copy, FRAME_LEN, Frame, FrameError, Kind};
+pub use frame::{Copy, FRAME_LEN, Form, Frame, FrameError, Kind};
 pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Verdict};
 pub use injection::{
     ClockFault, FORM as INJECTION_FORM, Injection, Stall, Wanted, parse_injection,

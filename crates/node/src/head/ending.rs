@@ -1,5 +1,6 @@
 //! How a copy ends: goodbyes, and what became of every node.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
@@ -60,6 +61,7 @@ impl Driver<'_> {
             interrupted: self.interrupted,
             traces,
             depths: self.member.stages.depths(),
+            sent_bytes: self.member.sent_bytes.load(Ordering::Relaxed),
             checksum: self.member.summed.get().cloned(),
         }
     }

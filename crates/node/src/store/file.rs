@@ -26,6 +26,22 @@ use crate::recorder::Collector;
 /// The end of a partial file's name; its beginning is a dot and the final name.
 const PARTIAL: &str = ".garland-part";
 
+/// How long a file will be, and how much of it takes room.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Its length in bytes.
+    pub length: u64,
+    /// Bytes that it takes on a disk.
+    pub room: u64,
+}
+
+impl Size {
+    /// A file without holes.
+    fn whole(length: u64) -> Self {
+        Self { length, room: length }
+    }
+}
+
 /// A file under its hidden name.
 pub struct FileStore {
     folder: OwnedFd,
@@ -47,7 +63,7 @@ impl FileStore {
         path: &[u8],
         name: &[u8],
         suffix: &str,
-        length: u64,
+        size: Size,
         tag: &str,
     ) -> Result<Self, StoreError> {
         let given = Path::new(OsStr::from_bytes(path));
@@ -62,7 +78,7 @@ impl FileStore {
         let folder = root
             .open_dir(&folder_path, make)
             .map_err(|error| StoreError::path("opening the folder", &folder_path, &error))?;
-        Self::create_in(folder, &folder_path, name, length, tag)
+        Self::create_in(folder, &folder_path, name, size, tag)
     }
 
     /// Creates the hidden file for `name` in a folder that is open.
@@ -70,15 +86,15 @@ impl FileStore {
         folder: OwnedFd,
         folder_path: &Path,
         name: OsString,
-        length: u64,
+        size: Size,
         tag: &str,
     ) -> Result<Self, StoreError> {
         let path = folder_path.join(&name);
         Self::refuse_others(&folder, &name, &path)?;
-        Self::look_at_room(&folder, folder_path, length)?;
+        Self::look_at_room(&folder, folder_path, size.room)?;
         remove_stale(&folder, &name);
         let partial = partial_name(&name, tag);
-        let file = Self::create_partial(&folder, &partial, length)
+        let file = Self::create_partial(&folder, &partial, size)
             .map_err(|error| StoreError::path("creating", &path, &error))?;
         let committed = AtomicBool::new(false);
         let (mode, times, fsync) = (0o666, None, true);
@@ -133,14 +149,16 @@ impl FileStore {
         Ok(())
     }
 
-    fn create_partial(folder: &OwnedFd, partial: &OsStr, length: u64) -> io::Result<File> {
+    fn create_partial(folder: &OwnedFd, partial: &OsStr, size: Size) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let fd = openat(folder, partial, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600))?;
         // A lock says that the copy is alive: what nobody holds is what a killed agent left.
         flock(&fd, FlockOperation::NonBlockingLockExclusive)?;
         let file = File::from(fd);
-        file.set_len(length)?;
-        reserve(&file, length)?;
+        file.set_len(size.length)?;
+        if size.room == size.length {
+            reserve(&file, size.length)?;
+        }
         Ok(file)
     }
 
@@ -176,6 +194,13 @@ impl FileStore {
 impl Store for FileStore {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all_at(bytes, offset)
+    }
+
+    fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        // The file is new, and reads as zeros there also where nothing can be given back.
+        let _ = fallocate(&self.file, flags, offset, length as u64);
+        Ok(())
     }
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
@@ -244,7 +269,8 @@ impl Beside {
         let error = |error: io::Error| StoreError::path("writing", &self.path(), &error);
         let folder = self.folder.try_clone().map_err(error)?;
         let (name, length) = (self.name.clone(), bytes.len() as u64);
-        let file = FileStore::create_in(folder, &self.folder_path, name, length, &self.tag)?;
+        let size = Size::whole(length);
+        let file = FileStore::create_in(folder, &self.folder_path, name, size, &self.tag)?;
         let file = file.with(self.mode, None, self.fsync);
         file.write_at(0, bytes).map_err(error)?;
         file.commit(trace)
@@ -351,7 +377,7 @@ mod tests {
         let dir = folder("whole");
         let root = Root::confined(&dir).unwrap();
         std::fs::write(dir.join("x"), b"a longer old file").unwrap();
-        let file = FileStore::create(&root, b"/x", b"s", "", 3, "t1").unwrap();
+        let file = FileStore::create(&root, b"/x", b"s", "", Size::whole(3), "t1").unwrap();
         file.write_at(0, b"new").unwrap();
         assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"a longer old file");
         file.commit(&nothing_noted()).unwrap();
@@ -365,11 +391,11 @@ mod tests {
     fn an_abandoned_file_leaves_nothing_and_stale_ones_are_removed() {
         let dir = folder("stale");
         let root = Root::confined(&dir).unwrap();
-        drop(FileStore::create(&root, b"/d/", b"x", "", 10, "t1").unwrap());
+        drop(FileStore::create(&root, b"/d/", b"x", "", Size::whole(10), "t1").unwrap());
         assert_eq!(names(&dir.join("d")), Vec::<String>::new());
         std::fs::write(dir.join("d/.x.dead.garland-part"), b"left").unwrap();
-        let alive = FileStore::create(&root, b"/d", b"x", "", 10, "t2").unwrap();
-        let other = FileStore::create(&root, b"/d", b"x", "", 10, "t3").unwrap();
+        let alive = FileStore::create(&root, b"/d", b"x", "", Size::whole(10), "t2").unwrap();
+        let other = FileStore::create(&root, b"/d", b"x", "", Size::whole(10), "t3").unwrap();
         assert_eq!(names(&dir.join("d")), [".x.t2.garland-part", ".x.t3.garland-part"]);
         drop((alive, other));
         std::fs::remove_dir_all(dir).unwrap();
@@ -380,11 +406,13 @@ mod tests {
         let dir = folder("replace");
         let root = Root::confined(&dir).unwrap();
         std::fs::create_dir_all(dir.join("d/x")).unwrap();
-        let error = FileStore::create(&root, b"/d", b"x", "", 1, "t").err().unwrap();
+        let error = FileStore::create(&root, b"/d", b"x", "", Size::whole(1), "t").err().unwrap();
         assert_eq!(error.to_string(), "replacing /d/x: it is a folder");
-        let error = FileStore::create(&root, b"/d/y", b"y", "", 1 << 60, "t").err().unwrap();
+        let error =
+            FileStore::create(&root, b"/d/y", b"y", "", Size::whole(1 << 60), "t").err().unwrap();
         assert!(error.to_string().starts_with("no space left on /d: "), "{error}");
-        let error = FileStore::create(&root, b"/none/y", b"y", "", 1, "t").err().unwrap();
+        let error =
+            FileStore::create(&root, b"/none/y", b"y", "", Size::whole(1), "t").err().unwrap();
         assert_eq!(error.to_string(), "opening the folder /none: no such file or directory");
         std::fs::remove_dir_all(dir).unwrap();
     }

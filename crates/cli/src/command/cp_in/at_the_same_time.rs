@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use garland_core::plan::Plan;
 use garland_core::proto::ReadBack;
 use garland_core::trace::Trace;
-use garland_node::{CopyJob, Moments, NodeOutcome, Outcome, Tracing, run_copy};
+use garland_node::{CopyJob, Moments, NodeOutcome, Outcome, Packing, Tracing, run_copy};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
@@ -83,6 +83,7 @@ fn make(take: Take, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Cop
                 pipeline,
                 read_back: common.read_back,
                 sealed: common.sealed,
+                packing: Packing::None,
                 congestion: common.congestion.clone(),
                 transport: common.transport,
                 policy,
@@ -124,6 +125,7 @@ fn failed(plan: &Plan, reason: &str) -> Outcome {
         interrupted: reason == "interrupted",
         traces: Vec::new(),
         depths: Vec::new(),
+        sent_bytes: 0,
         checksum: None,
     }
 }
