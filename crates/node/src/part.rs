@@ -207,16 +207,6 @@ impl Part {
     }
 }
 
-/// Has the copy fail here as soon as its store fails by itself.
-fn watch_store(member: &Arc<Member>) {
-    let watching = Arc::downgrade(member);
-    member.store.watch(Box::new(move |reason| {
-        if let Some(member) = watching.upgrade() {
-            member.tell(Notice::Failed(reason));
-        }
-    }));
-}
-
 /// What is held at the start, and what is to be.
 fn sink_of(begin: &Begin, store: &dyn Store, is_source: bool, buffers: Option<u16>) -> Sink {
     let sink = if is_source {
@@ -231,6 +221,16 @@ fn sink_of(begin: &Begin, store: &dyn Store, is_source: bool, buffers: Option<u1
         Some(part) => sink.with_part(part),
         None => sink,
     }
+}
+
+/// Has the copy fail here as soon as its store fails by itself.
+fn watch_store(member: &Arc<Member>) {
+    let watching = Arc::downgrade(member);
+    member.store.watch(Box::new(move |reason| {
+        if let Some(member) = watching.upgrade() {
+            member.tell(Notice::Failed(reason));
+        }
+    }));
 }
 
 /// Where the part's bytes go, and the file that they come from, if they do.

@@ -10,6 +10,7 @@ use garland_core::units::bytes;
 use garland_lab::Lab;
 use garland_node::{CopyJob, Packing, Pipeline, Tracing, run_copy};
 use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
+use serde::Serialize;
 
 use super::copy_result::{Copied, CopyResult, Way};
 use super::given::Given;
@@ -56,7 +57,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let lanes = found.as_ref().map(Lab::lanes);
     let (plan, stripes, nodes) = make_plan(&inventory, cp, &given, nodes, lanes)?;
     let injections = Injections::parse(&cp.inject, &plan)?;
-    save_plan(cp, &plan)?;
+    save(cp, &plan)?;
     if cp.dry_run {
         return tell_plan(args, &plan, given.tree().as_ref());
     }
@@ -121,13 +122,6 @@ fn policy(nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
     }
 }
 
-/// Saves the plan, if the user wants it.
-fn save_plan(cp: &Cp, plan: &Plan) -> Result<(), Failure> {
-    let Some(file) = &cp.save_plan else { return Ok(()) };
-    let text = serde_json::to_string_pretty(plan).or_nothing("writing the plan")?;
-    std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
-}
-
 /// How blocks are packed.
 fn packing(cp: &Cp) -> Packing {
     match cp.compress {
@@ -176,6 +170,13 @@ pub fn tell(args: &Args, cp: &Cp, path: &[u8], result: &CopyResult) -> Result<()
     } else {
         output::print(result)
     }
+}
+
+/// Saves what is planned, where that was asked for.
+pub fn save(cp: &Cp, planned: &impl Serialize) -> Result<(), Failure> {
+    let Some(file) = &cp.save_plan else { return Ok(()) };
+    let text = serde_json::to_string_pretty(planned).or_nothing("writing the plan")?;
+    std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
 }
 
 /// Prints a plan, and what it is to bring of a tree, instead of following it.

@@ -133,9 +133,8 @@ impl Given {
 
     /// Where it goes on nodes, `path` there.
     fn destination(&self, cp: &Cp, path: &[u8]) -> Result<Destination, Failure> {
-        if matches!(path, b"/dev/null" | b"-" | [b'|', ..])
-            && cp.checks.read_back() != ReadBack::default()
-        {
+        let streams = matches!(path, b"/dev/null" | b"-" | [b'|', ..]);
+        if streams && cp.checks.read_back() != ReadBack::default() {
             let message = "what goes to a pipe, a command or nowhere can't be read back";
             return Err(Failure::usage(message).hint("leave --verify and --checksum out"));
         }
@@ -214,6 +213,16 @@ impl Given {
     }
 }
 
+/// What is to be left out.
+pub fn excludes(cp: &Cp) -> Result<Vec<Pattern>, Failure> {
+    let pattern = |text: &OsString| {
+        Pattern::parse(text.as_bytes()).map_err(|error| {
+            Failure::usage(format!("--exclude {}: {error}", text.to_string_lossy()))
+        })
+    };
+    cp.exclude.iter().map(pattern).collect()
+}
+
 /// Whether what is given comes once, and tells its length by its end.
 fn is_stream(source: &Path) -> bool {
     let word = matches!(target::parse(source.as_os_str()), Ok(Target::Pipe | Target::Command(_)));
@@ -224,16 +233,6 @@ fn is_stream(source: &Path) -> bool {
 fn open_input(layout: Layout) -> io::Result<StreamSource> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     Ok(StreamSource::of(input, "standard input", layout))
-}
-
-/// What is to be left out.
-pub fn excludes(cp: &Cp) -> Result<Vec<Pattern>, Failure> {
-    let pattern = |text: &OsString| {
-        Pattern::parse(text.as_bytes()).map_err(|error| {
-            Failure::usage(format!("--exclude {}: {error}", text.to_string_lossy()))
-        })
-    };
-    cp.exclude.iter().map(pattern).collect()
 }
 
 /// One plain file is copied alike with and without `-r`.

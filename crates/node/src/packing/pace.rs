@@ -105,7 +105,7 @@ impl PackingPace {
         }
         let chosen = {
             let mut state = self.lock();
-            let due = state.blocks % EVERY == 0;
+            let due = state.blocks.is_multiple_of(EVERY);
             state.blocks = state.blocks.wrapping_add(1);
             if !due {
                 return;
@@ -187,7 +187,7 @@ mod tests {
             let clock = std::cell::Cell::new(0);
             let tick = || clock.replace(clock.get() + 1000);
             pace.sample(&mut Packer::default(), &text, &mut room, 1, tick);
-            assert_eq!(clock.get(), if number % EVERY == 0 { 4000 } else { 0 });
+            assert_eq!(clock.get(), if u32::is_multiple_of(number, EVERY) { 4000 } else { 0 });
         }
         pace.sent(1000, 1_000_000, 1);
         assert_ne!(pace.choose(), Form::Plain);

@@ -289,7 +289,7 @@ impl Shared {
     }
 
     /// Packs a block where it stands, if that is of use; its form, and its bytes then.
-    fn squeeze(&self, bench: &mut Bench, buffer: &mut Vec<u8>, length: usize) -> (Form, usize) {
+    fn squeeze(&self, bench: &mut Bench, buffer: &mut [u8], length: usize) -> (Form, usize) {
         let pace = &self.member.packing;
         if !pace.is_on() {
             return (Form::Plain, length);

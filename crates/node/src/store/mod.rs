@@ -37,7 +37,7 @@ pub trait Store: Send + Sync {
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
     /// Writes so many zeros at `offset`.
     fn write_zeros(&self, offset: u64, length: usize) -> io::Result<()> {
-        const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+        static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
         let mut done = 0;
         while done < length {
             let step = ZEROS.len().min(length - done);
