@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn what_does_not_get_smaller_is_not_packed() {
         let noise: Vec<u8> =
-            (0..4096_u32).flat_map(|n| (n * 2_654_435_761).to_be_bytes()).collect();
+            (0..4096_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()).collect();
         for form in FORMS {
             assert!(packed(form, &noise[..1]).is_none(), "{form:?}");
             assert!(packed(form, &[]).is_none(), "{form:?}");
