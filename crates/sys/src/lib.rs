@@ -11,6 +11,7 @@ pub mod confine;
 pub mod datagram;
 pub mod device_use;
 pub mod event;
+pub mod fuse;
 pub mod identity;
 pub mod init;
 pub mod link_settings;
