@@ -8,7 +8,7 @@ use garland_core::plan::{Plan, Stripes};
 use garland_core::proto::{Cut, Policy};
 use garland_core::units::bytes;
 use garland_lab::Lab;
-use garland_node::{Agent, CopyJob, Outcome, Pipeline, Tracing, run_copy};
+use garland_node::{Agent, CopyJob, Outcome, Packing, Pipeline, Tracing, run_copy};
 use garland_sys::{mptcp::Transport, process, signal::Interrupts, tcp};
 use serde::Serialize;
 
@@ -18,11 +18,11 @@ use super::given::Given;
 use super::injections::Injections;
 use super::tree_result::TreeResult;
 use super::{again, cp_in, elsewhere, ends};
-use crate::args::{Args, Cp};
+use crate::args::{Args, CompressName, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
 use crate::launch::{FAREWELL, HURRY};
-use crate::limit;
+use crate::limit::{self, Limit};
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::result::{Phases, print_json};
@@ -74,8 +74,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     };
     let fleet = muster.assemble()?;
     let transport = transport(cp, lab.as_ref(), plan.lanes.len());
-    let limit = limit::known(lab.as_ref(), cp.launch.sender(), &plan, transport, &fleet.agents);
-    let limit = limit::held(limit, cp.checks.pace(), &plan);
+    let limit = limit_of(cp, &plan, lab.as_ref(), transport, &fleet.agents);
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
     let ends = given.ends(cp, &path, manifest)?;
     let here = (&places, &interrupts, &mut phases);
@@ -88,6 +87,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         pipeline: pipeline(cp)?,
         read_back: cp.checks.read_back(),
         sealed: !cp.clear,
+        packing: packing(cp),
         congestion: congestion(cp),
         transport,
         policy: policy(nodes.len(), stripes.is_some(), plan.layout.open),
@@ -106,6 +106,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         .with_congestion(congestion_in_force(cp))
         .with_limit(limit)
         .with_strange(before.strange)
+        .with_path(&path)
         .with_read_back(cp.checks.read_back())
         .with_tree(given.tree());
     run.keep("result.json", &result)?;
@@ -127,6 +128,18 @@ fn make(
     copied.or_nothing("copying")
 }
 
+/// What the wires allow, and what was asked for.
+fn limit_of(
+    cp: &Cp,
+    plan: &Plan,
+    lab: Option<&Lab>,
+    transport: Transport,
+    agents: &[Result<Agent, String>],
+) -> Option<Limit> {
+    let wires = limit::known(lab, cp.launch.sender(), plan, transport, agents);
+    limit::held(wires, cp.checks.pace(), plan)
+}
+
 /// How the copy deals with nodes: in a striped one none has a substitute, and what a node drops of a
 /// stream couldn't be read again.
 fn policy(nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
@@ -134,6 +147,16 @@ fn policy(nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
         policy if is_striped => policy.together(),
         policy if is_stream => Policy { detached_max: 0, ..policy },
         policy => policy,
+    }
+}
+
+/// How blocks are packed.
+fn packing(cp: &Cp) -> Packing {
+    match cp.compress {
+        CompressName::None => Packing::None,
+        CompressName::Lz4 => Packing::Lz4,
+        CompressName::Zstd => Packing::Zstd,
+        CompressName::Auto => Packing::Auto,
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use garland_core::proto::{FRAME_LEN, Frame, Kind, RelayEvent, Store, TAG_LEN};
 use garland_core::trace::Stage;
+use garland_sys::clock;
 
 use super::Lane;
 use crate::feed::FeedError;
@@ -18,7 +19,7 @@ impl Lane {
         self.member.faults.before_sending(self.member.layout.block_length(index) as usize);
         match self.feeder.prepare(index, incarnation, self.passage.recorder()) {
             Ok(prepared) => {
-                let began = self.passage.begin();
+                let (began, since) = (self.passage.begin(), clock::now_ns());
                 let sent = match &self.down {
                     Some((_, stream)) => {
                         write_block(stream, &prepared.header, &prepared.buffer[..prepared.length])
@@ -26,6 +27,9 @@ impl Lane {
                     None => Ok(()),
                 };
                 self.passage.fed(began, index, prepared.length);
+                let sending = clock::now_ns().saturating_sub(since);
+                self.member.sent_bytes.fetch_add(prepared.length as u64, Ordering::Relaxed);
+                self.member.packing.sent(prepared.length, sending, self.member.lane_count);
                 self.feeder.recycle(prepared.buffer);
                 self.after_down(sent);
                 self.handle(RelayEvent::Fed);
@@ -50,7 +54,7 @@ impl Lane {
 
     pub(super) fn receive(&mut self, store: Store, forward: bool) {
         let Some((frame, header)) = self.header.take() else { return };
-        let length = frame.length as usize + if frame.sealed { TAG_LEN } else { 0 };
+        let length = frame.packed as usize + if frame.sealed { TAG_LEN } else { 0 };
         let waits = self.passage.now();
         let mut buffer = match store {
             Store::No => None,

@@ -20,7 +20,7 @@ use super::copy_result::{CopyResult, Way};
 use super::cp::{congestion, congestion_in_force, save, tell, transport};
 use super::given::excludes;
 use super::tree_result::TreeResult;
-use crate::args::{Args, Cp};
+use crate::args::{Args, CompressName, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
 use crate::launch::{FAREWELL, HURRY};
@@ -124,6 +124,10 @@ fn refuse_what_only_goes_out(cp: &Cp) -> Result<(), Failure> {
     if nowhere && cp.checks.read_back() != ReadBack::default() {
         return Err(Failure::usage("nothing can be read back from /dev/null")
             .hint("leave --verify and --checksum out"));
+    }
+    if cp.compress != CompressName::None {
+        return Err(Failure::usage("what comes from nodes isn't compressed so far")
+            .hint("--compress is for copies to nodes"));
     }
     if cp.op_size.is_some() {
         return Err(Failure::usage("operations can only be cut where the file is read")
