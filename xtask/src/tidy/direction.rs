@@ -1,5 +1,5 @@
 //! Which crate may depend on which: `cli -> mount, node, lab, sim, report -> core`; `mount -> node`;
-//! `node, lab -> sys`, `cli -> remote -> sys`, `node -> fabric -> sys`.
+//! `node, lab -> sys`; `cli -> remote -> sys`; `node -> fabric -> sys`.
 
 use toml::Table;
 

@@ -66,6 +66,12 @@ pub struct Cp {
     /// Keep the file's mode and modification time; a tree's are kept without it.
     #[arg(short = 'p', long)]
     pub preserve: bool,
+    /// Send all of a file, whatever nodes have of it already.
+    ///
+    /// Without this only the blocks are sent that they lack: each compares what is at PATH, and what
+    /// an interrupted copy left there.
+    #[arg(long)]
+    pub whole: bool,
     /// Don't wait until the file is on stable storage.
     #[arg(long)]
     pub no_fsync: bool,

@@ -8,8 +8,8 @@ use garland_core::plan::{Plan, Stripes};
 use garland_core::proto::{Cut, Policy};
 use garland_core::units::bytes;
 use garland_lab::Lab;
-use garland_node::{CopyJob, Pipeline, Tracing, run_copy};
-use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
+use garland_node::{Agent, CopyJob, Outcome, Pipeline, Tracing, run_copy};
+use garland_sys::{mptcp::Transport, process, signal::Interrupts, tcp};
 use serde::Serialize;
 
 use super::chain::Chain;
@@ -17,7 +17,7 @@ use super::copy_result::{Copied, CopyResult, Way};
 use super::given::Given;
 use super::injections::Injections;
 use super::tree_result::TreeResult;
-use super::{cp_in, elsewhere, ends};
+use super::{again, cp_in, elsewhere, ends};
 use crate::args::{Args, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
@@ -44,7 +44,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
 
 /// Copies a file or a tree to every node.
 fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
-    let phases = Phases::begin();
+    let mut phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
     let (nodes, path) = ends::destination(&inventory, &cp.destination)?;
@@ -76,40 +76,55 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let transport = transport(cp, lab.as_ref(), plan.lanes.len());
     let limit = limit::known(lab.as_ref(), cp.launch.sender(), &plan, transport, &fleet.agents);
     let limit = limit::held(limit, cp.checks.pace(), &plan);
-    let congestion = congestion(cp);
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
+    let ends = given.ends(cp, &path, manifest)?;
+    let here = (&places, &interrupts, &mut phases);
+    let before = again::look(cp, &given, &ends, &plan, fleet.agents, here)?;
     let job = CopyJob {
         plan: &plan,
-        ends: given.ends(cp, &path, manifest)?,
+        ends,
         stripes,
+        known: before.digests,
         pipeline: pipeline(cp)?,
         read_back: cp.checks.read_back(),
         sealed: !cp.clear,
-        congestion: congestion.clone(),
+        congestion: congestion(cp),
         transport,
         policy: policy(nodes.len(), stripes.is_some(), plan.layout.open),
         tracing: (!cp.no_trace)
-            .then(|| Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() }),
+            .then(|| Tracing { started_ns: process::start_ns(), emulated: lab.is_some() }),
         injections: injections.faults,
     };
-    let mut bars = Bars::wanted(&plan, args, cp);
-    let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(&plan, now));
-    bars.clear();
-    let outcome = copied.or_nothing("copying")?;
+    let outcome = make(args, cp, &interrupts, &job, before.agents)?;
     let plan = given.ended(plan);
     run.keep("plan.json", &plan)?;
     let patience = if outcome.interrupted { HURRY } else { FAREWELL };
     fleet.children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
     run.keep_traces(&places, None, &outcome.traces);
-    let names: Vec<&str> = congestion.iter().map(String::as_str).collect();
+    again::remember(&given, &plan, &places, outcome.digests.as_deref());
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
-        .with_congestion(tcp::congestion_in_force(&names).ok())
+        .with_congestion(congestion_in_force(cp))
         .with_limit(limit)
+        .with_strange(before.strange)
         .with_read_back(cp.checks.read_back())
         .with_tree(given.tree());
     run.keep("result.json", &result)?;
     tell(args, cp, &path, &result)?;
     Ok(result.exit(cp.min_ok))
+}
+
+/// Makes the copy, and shows how it goes.
+fn make(
+    args: &Args,
+    cp: &Cp,
+    interrupts: &Interrupts,
+    job: &CopyJob<'_>,
+    agents: Vec<Result<Agent, String>>,
+) -> Result<Outcome, Failure> {
+    let mut bars = Bars::wanted(job.plan, args, cp);
+    let copied = run_copy(job, agents, Some(interrupts), &mut |now| bars.show(job.plan, now));
+    bars.clear();
+    copied.or_nothing("copying")
 }
 
 /// How the copy deals with nodes: in a striped one none has a substitute, and what a node drops of a
@@ -134,6 +149,12 @@ pub fn congestion(cp: &Cp) -> Vec<String> {
 /// would each have it.
 pub fn transport(cp: &Cp, lab: Option<&Lab>, lanes: usize) -> Transport {
     Transport::mptcp_if(cp.checks.pace() == 0 && cp.launch.speaks_mptcp(lab, lanes))
+}
+
+/// The one that links get.
+pub fn congestion_in_force(cp: &Cp) -> Option<String> {
+    let names = congestion(cp);
+    tcp::congestion_in_force(&names.iter().map(String::as_str).collect::<Vec<_>>()).ok()
 }
 
 /// What may be under way at a time.

@@ -39,6 +39,8 @@ pub struct LaneHandle {
     down_peer: AtomicU16,
     /// Blocks received.
     pub received: AtomicU64,
+    /// The upstream has said once that it has sent the lane's end.
+    pub ended: AtomicBool,
     /// The thread waits, and nothing is under way on its links or will be: they needn't be cut.
     pub at_rest: AtomicBool,
 }
@@ -59,6 +61,7 @@ impl LaneHandle {
             up_peer: AtomicU16::new(NONE),
             down_peer: AtomicU16::new(NONE),
             received: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
             at_rest: AtomicBool::new(false),
         };
         Ok((Arc::new(handle), letters))
