@@ -5,5 +5,6 @@ mod balances;
 mod bonds;
 mod checked;
 mod disks;
+mod rails;
 mod scenarios;
 mod stage;
