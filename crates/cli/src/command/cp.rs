@@ -99,7 +99,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let outcome = copied.or_nothing("copying")?;
     let patience = if outcome.interrupted { HURRY } else { FAREWELL };
     fleet.children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
-    run.keep_traces(&places, &outcome.traces);
+    run.keep_traces(&places, None, &outcome.traces);
     let names: Vec<&str> = congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())

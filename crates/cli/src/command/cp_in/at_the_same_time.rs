@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use garland_core::plan::Plan;
 use garland_core::proto::ReadBack;
+use garland_core::trace::Trace;
 use garland_node::{CopyJob, Moments, NodeOutcome, Outcome, Tracing, run_copy};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
@@ -24,8 +25,10 @@ pub struct Common<'a> {
     pub transport: Transport,
     /// What is found out about every file before it gets its name.
     pub read_back: ReadBack,
-    /// How the copy is traced, where it is the only one.
+    /// How copies are traced.
     pub tracing: Option<Tracing>,
+    /// Keeps a copy's traces.
+    pub keep: &'a (dyn Fn(&Plan, &[Trace]) + Sync),
     /// What tells that the user gave up.
     pub interrupts: &'a Interrupts,
     /// Without a word on the terminal but who is waited for.
@@ -70,7 +73,7 @@ pub fn take_all(takes: Vec<Take>, common: &Common<'_>) -> Vec<Copied> {
 
 fn make(take: Take, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Copied {
     let Take { plan, agents, ends, stripes, pipeline, policy, .. } = take;
-    let outcome = match agents {
+    let mut outcome = match agents {
         Err(reason) => failed(&plan, &reason),
         Ok(agents) => {
             let job = CopyJob {
@@ -96,6 +99,7 @@ fn make(take: Take, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Cop
             .unwrap_or_else(|error| failed(&plan, &format!("on this machine: {error}")))
         }
     };
+    (common.keep)(&plan, &std::mem::take(&mut outcome.traces));
     Copied { plan, outcome }
 }
 

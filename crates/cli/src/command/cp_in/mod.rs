@@ -52,16 +52,9 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     let fleet = muster.assemble()?;
     let looked = look(fleet.agents, &here.look(cp), Some(&interrupts));
     let seen = looked.or_nothing("asking the nodes what they have")?;
-    let takes = if cp.stripe.is_some() {
-        vec![takes::stripes(cp, &here, &nodes, seen)?]
-    } else {
-        takes::files(cp, &here, &nodes, seen)?
-    };
+    let takes = takes::all(cp, &here, &nodes, seen)?;
     let plans: Vec<&Plan> = takes.iter().map(|take| &take.plan).collect();
-    if let Some(file) = &cp.save_plan {
-        let text = serde_json::to_string_pretty(&plans).or_nothing("writing the plans")?;
-        std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))?;
-    }
+    save_plans(cp, &plans)?;
     if cp.dry_run {
         tell_plans(args, &plans)?;
         fleet.children.end(FAREWELL, |_| false);
@@ -74,13 +67,19 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
         let known = limit::known(lab.as_ref(), cp.launch.sender(), plan, transport, agents);
         limit::held(known, cp.checks.pace(), plan)
     });
+    let several = takes.len() > 1;
     let tracing = Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() };
     let common = Common {
         sealed: !cp.clear,
         congestion: congestion(cp),
         transport,
         read_back: cp.checks.read_back(),
-        tracing: Some(tracing).filter(|_| takes.len() == 1 && !cp.no_trace),
+        tracing: Some(tracing).filter(|_| !cp.no_trace),
+        // Not at the end: the traces of a thousand copies would take a gigabyte of memory.
+        keep: &|plan, traces| {
+            let node = several.then(|| plan.nodes[1].name.as_str());
+            run.keep_traces(&places, node, traces);
+        },
         interrupts: &interrupts,
         quiet: cp.quiet || args.json || cp.progress.is_some(),
         silent: cp.quiet || cp.progress.is_some(),
@@ -92,7 +91,6 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     let ends = || copies.iter().flat_map(|copied| &copied.outcome.nodes);
     let silent = |at: usize| ends().any(|end| end.silent && end.name == nodes[at].name);
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, silent);
-    copies.iter().for_each(|copied| run.keep_traces(&places, &copied.outcome.traces));
     let names: Vec<&str> = common.congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, Way::In, &copies, phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())
@@ -152,6 +150,12 @@ impl Here<'_> {
             tree: cp.recursive.then(tree),
         }
     }
+}
+
+fn save_plans(cp: &Cp, plans: &[&Plan]) -> Result<(), Failure> {
+    let Some(file) = &cp.save_plan else { return Ok(()) };
+    let text = serde_json::to_string_pretty(plans).or_nothing("writing the plans")?;
+    std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
 }
 
 fn tell_plans(args: &Args, plans: &[&Plan]) -> Result<(), Failure> {

@@ -102,13 +102,22 @@ impl<'a> Here<'a> {
     }
 }
 
-/// Every node's file: a copy for each, so that none waits for another.
-pub fn files(
+/// All copies that what was asked for takes.
+pub fn all(
     cp: &Cp,
     here: &Here<'_>,
     nodes: &[Node],
     seen: Vec<Seen>,
 ) -> Result<Vec<Take>, Failure> {
+    if cp.stripe.is_some() {
+        Ok(vec![stripes(cp, here, nodes, seen)?])
+    } else {
+        files(cp, here, nodes, seen)
+    }
+}
+
+/// Every node's file: a copy for each, so that none waits for another.
+fn files(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Vec<Take>, Failure> {
     let block = block_size(cp)?;
     let count = nodes.len() as u64;
     let take = |(node, seen): (&Node, Seen)| {
@@ -158,7 +167,7 @@ pub fn files(
 }
 
 /// The stripes of one file: one copy from all nodes that have any.
-pub fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Take, Failure> {
+fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Take, Failure> {
     if cp.block_size.is_some() {
         return Err(Failure::usage("stripes are read in the blocks that they were written in")
             .hint("leave --block-size out; the manifest says what it was"));
