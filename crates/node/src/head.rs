@@ -223,6 +223,9 @@ impl<'a> Driver<'a> {
             self.notice(notice);
         }
         self.settle_given();
+        if let (Ends::Out { source, .. }, true) = (&self.job.ends, self.job.plan.layout.open) {
+            source.release(self.head.held_by_all());
+        }
         // By the time at which this turn began: what came since hasn't been read, and a head that
         // lacks a processor must take nobody for silent whom it hasn't listened to.
         if self.head.deadline().is_some_and(|at| at <= now) {

@@ -61,6 +61,8 @@ pub struct Member {
     pub opening_ns: AtomicU64,
     /// The digest of the file here, once it is known.
     pub summed: OnceLock<Summed>,
+    /// A stream's last block, if it is shorter than the others, and its length; set once.
+    short: OnceLock<(u64, u32)>,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
     /// What the links that this node opens speak.
@@ -149,6 +151,7 @@ impl Member {
             writing: Writing::default(),
             opening_ns: AtomicU64::new(0),
             summed: OnceLock::new(),
+            short: OnceLock::new(),
             congestion: parts.congestion,
             transport: parts.transport,
             pace: parts.pace,
@@ -168,6 +171,23 @@ impl Member {
     /// What this node holds.
     pub fn sink(&self) -> MutexGuard<'_, Sink> {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The bytes of a block that is here.
+    #[must_use]
+    pub fn block_length(&self, index: u64) -> u32 {
+        let short = self.short.get().filter(|(last, _)| *last == index);
+        short.map_or_else(|| self.layout.block_length(index), |(_, length)| *length)
+    }
+
+    /// Whether block `index` may have `length` bytes; of a stream one may have less than the others.
+    #[must_use]
+    pub fn takes_length(&self, index: u64, length: u32) -> bool {
+        let whole = self.layout.block_length(index);
+        if self.layout.open && length < whole {
+            return *self.short.get_or_init(|| (index, length)) == (index, length);
+        }
+        length == whole
     }
 
     /// Tells whoever speaks for the node.
@@ -209,6 +229,7 @@ impl Member {
         // A lane that goes to work has said so before it looks whether the copy is over: it sees
         // this, or is seen at work here.
         self.closing.store(true, Ordering::SeqCst);
+        self.store.stop();
         self.pool.close();
         for lane in self.lanes.get().into_iter().flatten() {
             if !lane.at_rest.load(Ordering::SeqCst) {
@@ -264,6 +285,7 @@ impl Member {
         let given = || lanes.iter().map(|lane| lane.received).sum();
         Report {
             held: if self.is_source { given() } else { self.sink().held() },
+            whole: self.sink().whole(),
             lanes,
             depths: self.stages.depths(),
             stalled_ns: self.pool.waited_ns(),

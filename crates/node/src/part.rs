@@ -105,6 +105,7 @@ impl Part {
                 }),
             })
         });
+        watch_store(&member);
         let on = |number| begin.own_lanes().any(|own| own == number);
         let threads = lanes::start(&member, &begin.lanes, on, source.as_ref(), agent.path())
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
@@ -172,6 +173,8 @@ impl Part {
             }
             let answer = match result {
                 Ok(()) => FromAgent::Committed(member.copy, member.report()),
+                // Whoever ended the copy knows why.
+                Err(_) if member.is_closing() => return,
                 Err(reason) => FromAgent::Failed(member.copy, reason),
             };
             session.send_after(member.faults.control(), answer);
@@ -216,6 +219,16 @@ fn sink_of(begin: &Begin, store: &dyn Store, is_source: bool, buffers: Option<u1
         Some(part) => sink.with_part(part),
         None => sink,
     }
+}
+
+/// Has the copy fail here as soon as its store fails by itself.
+fn watch_store(member: &Arc<Member>) {
+    let watching = Arc::downgrade(member);
+    member.store.watch(Box::new(move |reason| {
+        if let Some(member) = watching.upgrade() {
+            member.tell(Notice::Failed(reason));
+        }
+    }));
 }
 
 /// Where the part's bytes go, and the file that they come from, if they do.

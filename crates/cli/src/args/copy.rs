@@ -19,13 +19,15 @@ const BUFFERS_MAX: i64 = proto::BUFFERS_MAX as i64;
 /// `garland cp`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Cp {
-    /// What to copy: a path of this machine, or NODES:PATH, which is gathered from all of them. With
-    /// -r files and folders of this machine, as many as you like.
+    /// What to copy: a path of this machine, - for standard input, '|COMMAND' for what a command of
+    /// this machine says, or NODES:PATH, which is gathered from all of them. With -r files and folders
+    /// of this machine, as many as you like.
     #[arg(required = true, value_name = "SOURCE")]
     pub sources: Vec<PathBuf>,
     /// Where to: NODES:PATH, or a path of this machine where the source is on nodes. A path that ends in / is a folder,
-    /// and is made if it isn't there; /dev/null checks and drops the bytes; - is the command's
-    /// standard output.
+    /// and is made if it isn't there; /dev/null checks and drops the bytes; - is this command's
+    /// standard output; 'NODES:|COMMAND' is the standard input of a command there, which runs by
+    /// `sh -c`, and whose exit code is the node's verdict.
     ///
     /// What is gathered from several nodes goes to PATH/NODE/NAME, from one to PATH.
     ///

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use garland_core::cluster::target::{self, Target};
 use garland_core::cluster::{Node, nodelist};
-use garland_core::plan::{Layout, Order, Plan, Stripes, chain_order};
+use garland_core::plan::{Order, Plan, Stripes, chain_order};
 use garland_core::proto::{Cut, Policy};
 use garland_core::units::bytes;
 use garland_lab::Lab;
-use garland_node::{CopyJob, Ends, Pipeline, Tracing, run_copy};
+use garland_node::{CopyJob, Pipeline, Tracing, run_copy};
 use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
+use serde::Serialize;
 
 use super::copy_result::{Copied, CopyResult, Way};
 use super::given::Given;
@@ -53,14 +54,10 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     };
     let disk = found.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
     let given = Given::open(cp, &interrupts, disk)?;
-    let source = given.content();
     let lanes = found.as_ref().map(Lab::lanes);
-    let (plan, stripes, nodes) = make_plan(&inventory, cp, source.length(), nodes, lanes)?;
+    let (plan, stripes, nodes) = make_plan(&inventory, cp, &given, nodes, lanes)?;
     let injections = Injections::parse(&cp.inject, &plan)?;
-    if let Some(file) = &cp.save_plan {
-        let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
-        std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))?;
-    }
+    save(cp, &plan)?;
     if cp.dry_run {
         return tell_plan(args, &plan, given.tree().as_ref());
     }
@@ -81,14 +78,14 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
     let job = CopyJob {
         plan: &plan,
-        ends: Ends::Out { source, destination: given.destination(cp, &path)?, manifest },
+        ends: given.ends(cp, &path, manifest)?,
         stripes,
         pipeline: pipeline(cp)?,
         read_back: cp.checks.read_back(),
         sealed: !cp.clear,
         congestion: congestion.clone(),
         transport,
-        policy: policy(nodes.len(), stripes.is_some()),
+        policy: policy(nodes.len(), stripes.is_some(), plan.layout.open),
         tracing: (!cp.no_trace)
             .then(|| Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() }),
         injections: injections.faults,
@@ -97,6 +94,8 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(&plan, now));
     bars.clear();
     let outcome = copied.or_nothing("copying")?;
+    let plan = given.ended(plan);
+    run.keep("plan.json", &plan)?;
     let patience = if outcome.interrupted { HURRY } else { FAREWELL };
     fleet.children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
     run.keep_traces(&places, None, &outcome.traces);
@@ -111,10 +110,14 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     Ok(result.exit(cp.min_ok))
 }
 
-/// How the copy deals with nodes: in a striped one none has a substitute.
-fn policy(nodes: usize, is_striped: bool) -> Policy {
-    let policy = Policy::for_nodes(nodes);
-    if is_striped { policy.together() } else { policy }
+/// How the copy deals with nodes: in a striped one none has a substitute, and what a node drops of a
+/// stream couldn't be read again.
+fn policy(nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
+    match Policy::for_nodes(nodes) {
+        policy if is_striped => policy.together(),
+        policy if is_stream => Policy { detached_max: 0, ..policy },
+        policy => policy,
+    }
 }
 
 /// The congestion controls to ask for, best first.
@@ -157,6 +160,13 @@ pub fn tell(args: &Args, cp: &Cp, path: &[u8], result: &CopyResult) -> Result<()
     }
 }
 
+/// Saves what is planned, where that was asked for.
+pub fn save(cp: &Cp, planned: &impl Serialize) -> Result<(), Failure> {
+    let Some(file) = &cp.save_plan else { return Ok(()) };
+    let text = serde_json::to_string_pretty(planned).or_nothing("writing the plan")?;
+    std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
+}
+
 /// Prints a plan, and what it is to bring of a tree, instead of following it.
 fn tell_plan(args: &Args, plan: &Plan, tree: Option<&TreeResult>) -> Result<Exit, Failure> {
     if args.json {
@@ -173,7 +183,7 @@ fn tell_plan(args: &Args, plan: &Plan, tree: Option<&TreeResult>) -> Result<Exit
 fn make_plan(
     inventory: &Inventory,
     cp: &Cp,
-    length: u64,
+    given: &Given,
     nodes: Vec<Node>,
     lanes: Option<usize>,
 ) -> Result<(Plan, Option<Stripes>, Vec<Node>), Failure> {
@@ -191,15 +201,12 @@ fn make_plan(
     let rails = cp.rails.unwrap_or(u16::try_from(rails).unwrap_or(1));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let Some(unit) = &cp.stripe else {
-        let layout = match block {
-            None => Layout::fitting(length),
-            Some(block) => Layout::new(length, block).map_err(Failure::usage)?,
-        };
-        let plan = Plan::broadcast(layout, &names, rails).map_err(Failure::usage)?;
+        let plan = Plan::broadcast(given.layout(block)?, &names, rails).map_err(Failure::usage)?;
         return Ok((plan, None, nodes));
     };
     let unit = bytes::parse(unit).map_err(Failure::usage)?;
-    let stripes = Stripes::new(length, unit, nodes.len()).map_err(Failure::usage)?;
+    let stripes =
+        Stripes::new(given.content().length(), unit, nodes.len()).map_err(Failure::usage)?;
     let layout = match block {
         None => stripes.fitting_layout(),
         Some(block) => stripes.layout(block),

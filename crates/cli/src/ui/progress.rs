@@ -19,6 +19,9 @@ const WINDOW_NS: u64 = 3_000_000_000;
 /// Columns of a bar.
 const BAR: u64 = 24;
 
+/// The length of a stream.
+const UNKNOWN: u64 = u64::MAX;
+
 /// The longest name that is shown whole.
 const NAME_MAX: usize = 24;
 
@@ -70,6 +73,7 @@ impl NodeNow {
             let bytes = plan.bytes_of(id);
             let blocks = progress.head.report(id).held;
             let whole = matches!(state, NodeState::Complete | NodeState::Committed);
+            let whole = whole && !plan.layout.open;
             let held = (blocks * u64::from(plan.layout.block_size)).min(bytes);
             Self { word: word(state), held: if whole { bytes } else { held } }
         };
@@ -81,10 +85,13 @@ impl Bars {
     /// The progress of a copy by `plan`.
     pub fn new(plan: &Plan, quiet: bool) -> Self {
         let names = plan.nodes.iter().skip(1).map(|node| node.name.clone()).collect();
-        let lengths: Vec<u64> = plan.receivers().map(|(id, _)| plan.bytes_of(id)).collect();
-        let all = lengths.iter().all(|&length| length == plan.layout.length);
+        let open = plan.layout.open;
+        let length = |id| if open { UNKNOWN } else { plan.bytes_of(id) };
+        let lengths: Vec<u64> = plan.receivers().map(|(id, _)| length(id)).collect();
+        let every = if open { UNKNOWN } else { plan.layout.length };
+        let all = lengths.iter().all(|&length| length == every);
         let bars = Self::of_parts(names, lengths, quiet);
-        Self { every: all.then_some(plan.layout.length), ..bars }
+        Self { every: all.then_some(every), ..bars }
     }
 
     /// The progress of nodes that have bytes of their own, so many each.
@@ -218,6 +225,9 @@ impl At<'_> {
         let bar = "=".repeat(filled as usize);
         let name: String = self.name.chars().take(width).collect();
         let held = bytes::format(self.held);
+        if self.length == UNKNOWN {
+            return format!("{name:<width$} {:<9} {held:>10}", self.word);
+        }
         let bar_width = BAR as usize;
         format!("{name:<width$} {percent:>3} %  {:<9} {held:>10} [{bar:<bar_width$}]", self.word)
     }
@@ -237,8 +247,13 @@ fn sum(what: &str, past: &VecDeque<(u64, u64)>, length: u64) -> String {
     let (Some(&(then, before)), Some(&(now, least))) = (past.front(), past.back()) else {
         return String::new();
     };
-    let mut line = format!("{what} {:>3} %", share(least, length, 100));
     let arrived = least.saturating_sub(before);
+    if length == UNKNOWN {
+        let rate = Rate::from_bytes_over(arrived, Nanos(now - then));
+        let rate = rate.map_or_else(String::new, |rate| format!("  {rate}"));
+        return format!("{what}{rate}  {} so far", bytes::format(least));
+    }
+    let mut line = format!("{what} {:>3} %", share(least, length, 100));
     if arrived > 0 && least < length {
         let left_ns = u128::from(length - least) * u128::from(now - then) / u128::from(arrived);
         line += &format!("  {} left", countdown(left_ns));
@@ -300,6 +315,10 @@ mod tests {
             "every node 100 %  100.00 MiB of 100.00 MiB"
         );
         assert_eq!(share(0, 0, 100), 100);
+        assert_eq!(
+            sum("every node", &past, UNKNOWN),
+            "every node  10.5 MB/s (0.084 Gbit/s)  30.00 MiB so far"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::injection::Injection;
 use super::read_back::ReadBack;
 use super::route::Route;
 use super::seal::Secret;
-use crate::plan::{LaneBlocks, Layout, NodeId, Stripe};
+use crate::plan::{BLOCKS_MAX, LaneBlocks, Layout, NodeId, Stripe};
 
 /// Where the bytes go on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +47,9 @@ pub enum Destination {
         /// Whether it must be on stable storage before the node says that it is done.
         fsync: bool,
     },
+    /// The standard input of a command, which a shell is told in the system's bytes: it runs as the
+    /// agent's user, and its exit code is the node's verdict.
+    Command(Vec<u8>),
 }
 
 /// A file that a node gives, and what it was when it was looked at.
@@ -116,9 +119,6 @@ const LANES_MAX: usize = 64;
 /// The most buffers a lane may be given.
 pub const BUFFERS_MAX: usize = 256;
 
-/// The most blocks a copy may have: their digests take 32 bytes each on every node.
-const BLOCKS_MAX: u64 = 1 << 24;
-
 /// The most records that a head may ask an agent to keep of a copy: some 450 KiB of its memory.
 pub const TRACE_MAX: u32 = 8192;
 
@@ -129,7 +129,7 @@ impl Begin {
     /// # Errors
     /// What is out of bounds, in words.
     pub fn check(&self) -> Result<(), String> {
-        let Layout { length, block_size } = self.layout;
+        let Layout { length, block_size, open } = self.layout;
         Layout::new(length, block_size).map_err(|error| error.to_string())?;
         let blocks = self.layout.blocks();
         if blocks > BLOCKS_MAX {
@@ -156,6 +156,9 @@ impl Begin {
         };
         if self.stripe.as_ref().is_some_and(|stripe| !fits(stripe)) {
             return Err("a stripe that can't be".to_owned());
+        }
+        if open && self.part().is_some() {
+            return Err("a part of a stream whose end nobody knows".to_owned());
         }
         Ok(())
     }

@@ -18,6 +18,8 @@ pub struct Report {
     pub lanes: Vec<LaneReport>,
     /// Blocks opened and written.
     pub held: u64,
+    /// Blocks of these from the first one on, without a gap.
+    pub whole: u64,
     /// Nanoseconds that receiving waited for the node's own writer, in all.
     pub stalled_ns: u64,
     /// Nanoseconds that the writer slept in its writes, in all: its disk's doing, not the CPU's.

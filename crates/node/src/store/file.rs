@@ -52,6 +52,11 @@ impl FileStore {
     ) -> Result<Self, StoreError> {
         let given = Path::new(OsStr::from_bytes(path));
         let (folder_path, mut name) = Self::target(root, given, OsStr::from_bytes(name));
+        if name.is_empty() {
+            let path = folder_path.display().to_string();
+            let reason = "it is a folder, and what is copied has no name: add one".to_owned();
+            return Err(StoreError::Path { operation: "creating", path, reason });
+        }
         name.push(suffix);
         let make = given.as_os_str().as_bytes().ends_with(b"/");
         let folder = root

@@ -1,8 +1,10 @@
 //! Where a node's bytes end up.
 
+mod command;
 mod file;
 mod forget;
 mod null;
+mod outflow;
 mod output;
 mod paced;
 mod scratch;
@@ -55,7 +57,14 @@ pub trait Store: Send + Sync {
     }
     /// What is to stand beside it once it is committed.
     fn attach(&self, _text: Vec<u8>) {}
+    /// Has `watcher` told when this fails by itself, while nobody asks anything of it.
+    fn watch(&self, _watcher: Watcher) {}
+    /// The copy is over here: ends what waits in this store, and what runs behind it.
+    fn stop(&self) {}
 }
+
+/// Hears why something has failed by itself.
+pub type Watcher = Box<dyn FnOnce(String) + Send>;
 
 /// Why bytes can't be put where they should go.
 #[derive(Debug, Error)]
@@ -83,6 +92,9 @@ pub enum StoreError {
     /// A file without a name can't be had.
     #[error("{0}")]
     Scratch(String),
+    /// A command couldn't be run, or says that it has failed.
+    #[error("{0}")]
+    Command(String),
     /// Some of a tree isn't there; the rest is.
     #[error("{0}")]
     Incomplete(String),
@@ -123,7 +135,9 @@ pub fn open(
     match destination {
         Destination::File { path, name, mode, times, fsync } => {
             let suffix = stripe.map_or_else(String::new, |stripe| stripe.suffix());
-            let length = stripe.map_or(layout.length, |stripe| stripe.length(layout.length));
+            // A stream's file grows as it comes.
+            let whole = if layout.open { 0 } else { layout.length };
+            let length = stripe.map_or(whole, |stripe| stripe.length(whole));
             let file = file::FileStore::create(root, path, name, &suffix, length, tag)?;
             let file = file.with(*mode, *times, *fsync);
             let beside = stripe.map(|stripe| (stripe, file.beside(MANIFEST, tag)));
@@ -152,6 +166,13 @@ pub fn open(
         }
         Destination::Null => Ok(Box::new(null::NullStore)),
         Destination::Output => Ok(Box::new(output::OutputStore)),
+        Destination::Command(line) => {
+            let folder = match root {
+                Root::Confined(_, folder) => Some(folder.as_path()),
+                Root::Free => None,
+            };
+            Ok(Box::new(command::CommandStore::start(line, folder)?))
+        }
         Destination::Scratch { path, fsync } => {
             let (disk, usage) = (disk.cloned(), Arc::clone(usage));
             let place = (path.as_slice(), *fsync);

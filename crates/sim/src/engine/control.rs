@@ -133,6 +133,7 @@ impl Engine<'_> {
         Report {
             lanes: node.lanes.iter().map(|lane| lane_report(lane.relay.received())).collect(),
             held: node.sink.held(),
+            whole: node.sink.whole(),
             stalled_ns: node.stalled_ns + waiting,
             blocked_ns: node.blocked_ns + node.asleep(self.now),
             ..Report::default()

@@ -32,6 +32,12 @@ impl Engine<'_> {
 
     /// Reads a block from the sink, seals it and sends it.
     pub(super) fn feed(&mut self, place: usize, lane: usize, index: u64, incarnation: u32) {
+        let blocks = self.plan.layout.blocks();
+        if place == 0 && (index >= blocks || index < self.released) {
+            let ended = RelayEvent::Ended(blocks);
+            self.nodes[0].tell(lane, if index < blocks { RelayEvent::Gone } else { ended });
+            return self.read_source();
+        }
         let to = self.nodes[place].lanes[lane].down;
         let stage = Stage::Window;
         let work = Work { incarnation, stage, ..self.work(index, to) };

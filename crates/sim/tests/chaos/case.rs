@@ -33,6 +33,7 @@ impl Case {
             node.disk_rate = if random.once_in(3) { rate * 11 / 10 } else { rate * 100 };
             node.sink = [Null, Stream, File][random.below(12).min(2) as usize];
         }
+        world.stream = random.once_in(3);
         let length = random.below(60 * 4096);
         let lanes = 1 + u16::try_from(random.below(3)).unwrap();
         // A lane holds a place while it waits for its downstream, so there are more than lanes.
@@ -180,6 +181,10 @@ impl Case {
             && !self.schedule.mishaps.iter().any(|m| matches!(m.what, What::Break(..)))
         {
             cases.push(Self { lanes: 1, ..self.clone() });
+        }
+        if self.world.stream {
+            let world = World { stream: false, ..self.world.clone() };
+            cases.push(Self { world, ..self.clone() });
         }
         if self.world.control_jitter_ns > 0 {
             let world = World { control_jitter_ns: 0, ..self.world.clone() };

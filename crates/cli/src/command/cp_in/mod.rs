@@ -18,7 +18,7 @@ use garland_sys::tcp;
 use self::at_the_same_time::{Common, take_all};
 use self::takes::{Here, Take};
 use super::copy_result::{CopyResult, Way};
-use super::cp::{congestion, tell, transport};
+use super::cp::{congestion, save, tell, transport};
 use super::given::excludes;
 use super::tree_result::TreeResult;
 use crate::args::{Args, Cp};
@@ -54,7 +54,7 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     let seen = looked.or_nothing("asking the nodes what they have")?;
     let takes = takes::all(cp, &here, &nodes, seen)?;
     let plans: Vec<&Plan> = takes.iter().map(|take| &take.plan).collect();
-    save_plans(cp, &plans)?;
+    save(cp, &plans)?;
     if cp.dry_run {
         tell_plans(args, &plans)?;
         fleet.children.end(FAREWELL, |_| false);
@@ -112,8 +112,10 @@ fn destination(cp: &Cp) -> Result<&Path, Failure> {
             Err(Failure::usage(message)
                 .hint(format!("for a file of this machine named {shown} say ./{shown}")))
         }
-        Ok(Target::Pipe) => Err(Failure::usage("what comes from nodes goes to files")
-            .hint("for the bytes of one small file: garland exec NODE -- cat PATH")),
+        Ok(Target::Pipe | Target::Command(_)) => {
+            Err(Failure::usage("what comes from nodes goes to files")
+                .hint("for the bytes of one small file: garland exec NODE -- cat PATH"))
+        }
         Err(error) => Err(Failure::usage(error)),
     }
 }
@@ -150,12 +152,6 @@ impl Here<'_> {
             tree: cp.recursive.then(tree),
         }
     }
-}
-
-fn save_plans(cp: &Cp, plans: &[&Plan]) -> Result<(), Failure> {
-    let Some(file) = &cp.save_plan else { return Ok(()) };
-    let text = serde_json::to_string_pretty(plans).or_nothing("writing the plans")?;
-    std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
 }
 
 fn tell_plans(args: &Args, plans: &[&Plan]) -> Result<(), Failure> {
