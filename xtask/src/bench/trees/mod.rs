@@ -55,7 +55,7 @@ const EVENTS: [Event; 2] = [
     },
     Event {
         title: "Small files to 4 nodes, and what their file system takes",
-        goal: Goal::AtLeast(0.5),
+        goal: Goal::AtLeast(0.7),
         tools: &[FILES, LIMIT],
     },
 ];
