@@ -69,6 +69,7 @@ fn help() {
       up           Start agents that stay, so that copies need no set-up
       down         End the agents that stay
       status       Show the agents that stay
+      mount        Any node's files under one folder: garland mount DIR 'n[01-20]'
       explain      Where a copy's time went, and what would help: garland explain
       trace        What a copy recorded, for other programs: garland trace export --format perfetto
       lab          An emulated cluster on this machine, without root

@@ -21,6 +21,7 @@ mod injections;
 mod lab;
 mod lab_result;
 mod lab_run;
+mod mount;
 mod net;
 mod ping;
 mod scenario;
@@ -53,6 +54,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
+        Command::Mount(mount) => mount::run(args, mount),
         Command::Trace(trace) => trace::run(args, &trace.command),
         Command::Lab(lab) => lab::run(args, &lab.command),
         Command::Net(net) => net::run(args, &net.command),
@@ -88,6 +90,7 @@ fn has_result(command: &Command) -> bool {
         Command::Net(net) => {
             matches!(net.command, NetCommand::Show(_) | NetCommand::Size(_) | NetCommand::Verify(_))
         }
+        Command::Mount(mount) => mount.status,
         // Without a file the bytes themselves are on standard output.
         Command::Trace(trace) => match &trace.command {
             TraceCommand::Export(export) => export.output.is_some(),

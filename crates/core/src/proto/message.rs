@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::balance::{BalanceEvent, BalanceOrder};
 use super::begin::Begin;
 use super::disk::{DiskEvent, DiskOrder};
+use super::files::FilesOrder;
 use super::frame::Copy;
 use super::probe::{Complaint, Finding, Meeting};
 use super::report::Report;
@@ -61,6 +62,8 @@ pub enum ToAgent {
     Attach(Copy, Vec<u8>),
     /// A parcel of the program that goes by fabrics for agents that lack it, and whether more follow.
     Helper(Vec<u8>, bool),
+    /// Serve a mount with this node's files.
+    Files(FilesOrder),
 }
 
 /// From an agent to the head.
@@ -149,6 +152,8 @@ pub enum FromAgent {
     Looked(Result<Vec<Sight>, String>),
     /// What of its tree the node didn't give; said before it is `Committed`.
     Absent(Copy, Absence),
+    /// The answer to `Files`: who has the secret may come, or why not.
+    FilesOpen(Copy, Option<String>),
 }
 
 impl FromAgent {

@@ -15,6 +15,7 @@ use crate::budget::Share;
 use crate::chain;
 use crate::disk;
 use crate::exec;
+use crate::files;
 use crate::log::log;
 use crate::look;
 use crate::orders;
@@ -46,11 +47,10 @@ impl Agent {
         let parts: Parts = Arc::default();
         let heart = Heart::start(Arc::clone(session), Arc::clone(&parts));
         let mut seat = None;
-        let mut commands = Vec::new();
-        let mut stands = Vec::new();
+        let (mut commands, mut stands) = (Vec::new(), Vec::new());
         let mut surveyor = Surveyor::new(session);
         let (mut meetings, mut brought) = (Vec::new(), probe::Brought::default());
-        let mut disk_tests = Vec::new();
+        let (mut disk_tests, mut mounts) = (Vec::new(), files::Mounts::new(self));
         let given = orders::read(session);
         let mut depot = Depot::new(self, session);
         let shutdown = loop {
@@ -68,6 +68,7 @@ impl Agent {
                 Ok(ToAgent::Attach(copy, text)) => of(&parts, copy, |part| part.attach(text)),
                 Ok(ToAgent::Disk(order)) => disk_tests.push(disk::start(self, session, order)),
                 Ok(ToAgent::Balance(order)) => depot.obey(order),
+                Ok(ToAgent::Files(order)) => mounts.let_in(session, order),
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {
                     self.tickets.add(session, tickets, seconds);
                 }
@@ -98,7 +99,7 @@ impl Agent {
         };
         session.end();
         heart.stop();
-        drop((surveyor, depot, seat));
+        drop((surveyor, depot, seat, mounts));
         stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);
         meetings.into_iter().for_each(probe::Running::end);
