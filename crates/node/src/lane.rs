@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use garland_core::plan::LaneBlocks;
-use garland_core::proto::{FRAME_LEN, Frame, Landing, LinkSide, Relay, RelayEvent, RelayOrder};
+use garland_core::proto::{
+    FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder,
+};
 use garland_core::trace::Stage;
 
 use crate::conduit::{Conduit, Path};
@@ -211,11 +213,16 @@ impl Lane {
                 self.up = None;
             }
             RelayOrder::AskUp(kind, index) => {
-                let sent = self.send(LinkSide::Up, kind, index);
+                let sent = self.send(LinkSide::Up, self.frame(kind, index));
+                self.after_up(sent);
+            }
+            RelayOrder::TellUp(first, bits) => {
+                let have = Frame { content: bits, ..self.frame(Kind::Have, first) };
+                let sent = self.send(LinkSide::Up, have);
                 self.after_up(sent);
             }
             RelayOrder::SendDown(kind, index) => {
-                let sent = self.send(LinkSide::Down, kind, index);
+                let sent = self.send(LinkSide::Down, self.frame(kind, index));
                 self.after_down(sent);
             }
             RelayOrder::Receive { store, forward, .. } => self.receive(store, forward),

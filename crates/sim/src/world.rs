@@ -20,6 +20,8 @@ pub struct NodeWorld {
     pub cpu_rate: u64,
     /// What it does with the bytes.
     pub sink: SinkKind,
+    /// What of the blocks it has before the copy begins, in thousandths, if it is a file.
+    pub has: u32,
 }
 
 /// Links, disks and delays. All times are in nanoseconds, all rates in bytes a second.
@@ -75,7 +77,12 @@ impl World {
             room: 8,
             commit_ns: 1_000_000,
             nodes: vec![
-                NodeWorld { disk_rate: 2 << 30, cpu_rate: u64::MAX, sink: SinkKind::File };
+                NodeWorld {
+                    disk_rate: 2 << 30,
+                    cpu_rate: u64::MAX,
+                    sink: SinkKind::File,
+                    has: 0
+                };
                 receivers
             ],
             limit_ns: 3_600_000_000_000,

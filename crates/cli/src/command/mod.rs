@@ -1,7 +1,9 @@
 //! The commands, one file each.
 
+mod again;
 mod agent;
 mod balance;
+mod chain;
 mod checksums;
 mod copy_result;
 mod cp;
@@ -12,6 +14,7 @@ mod disk_notes;
 mod disk_result;
 mod disk_tables;
 mod down;
+mod elsewhere;
 mod ends;
 mod exec;
 mod explain;

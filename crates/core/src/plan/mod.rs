@@ -15,6 +15,6 @@ pub use broadcast::{Plan, PlanError, PlannedNode};
 pub use lane::{HEAD, Lane, LaneBlocks, NodeId};
 pub use layout::{BLOCKS_MAX, DEFAULT_BLOCK_SIZE, Layout, LayoutError};
 pub use manifest::{Manifest, ManifestError, StripeServer};
-pub use order::{Order, OrderError, chain_order};
+pub use order::{Order, OrderError, Rates, chain_order};
 pub use stripe_set::{FoundStripe, StripeSet, StripeSetError};
 pub use stripes::{STRIPE_SERVERS_MAX, Stripe, Stripes, StripesError};

@@ -5,12 +5,14 @@
 mod balance;
 mod begin;
 mod channel;
+mod compare;
 mod disk;
 mod fabric;
 mod files;
 mod frame;
 mod head;
 mod injection;
+mod known;
 mod message;
 mod operations;
 mod probe;
@@ -30,6 +32,7 @@ pub use begin::{BUFFERS_MAX, Begin, Destination, End, Origin, TRACE_MAX};
 pub use channel::{
     BINDING_LEN, Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
 };
+pub use compare::{Compare, Compared, DIGESTS_MAX};
 pub use disk::{
     DISK_DEPTH_MAX, DISK_SIZES, DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob,
     DiskOnly, DiskOrder, DiskPattern, DiskPlace, DiskTimes, DiskWay,
@@ -45,6 +48,7 @@ pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, V
 pub use injection::{
     ClockFault, FORM as INJECTION_FORM, Injection, Stall, Wanted, parse_injection,
 };
+pub use known::{FileStamp, Known, KnownError};
 pub use message::{FromAgent, ToAgent};
 pub use operations::{Cut, Operations};
 pub use probe::{

@@ -16,8 +16,10 @@ pub struct LaneReport {
 pub struct Report {
     /// Progress by lane.
     pub lanes: Vec<LaneReport>,
-    /// Blocks opened and written.
+    /// Blocks that are here.
     pub held: u64,
+    /// Blocks of these that were here before the copy began.
+    pub had: u64,
     /// Blocks of these from the first one on, without a gap.
     pub whole: u64,
     /// Nanoseconds that receiving waited for the node's own writer, in all.

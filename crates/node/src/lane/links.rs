@@ -59,13 +59,17 @@ impl Lane {
         });
     }
 
-    pub(super) fn send(&mut self, side: LinkSide, kind: Kind, index: u64) -> io::Result<()> {
+    /// A frame of this lane without a block.
+    pub(super) fn frame(&self, kind: Kind, index: u64) -> Frame {
+        Frame::bare(kind, self.member.copy, self.number, index)
+    }
+
+    pub(super) fn send(&self, side: LinkSide, frame: Frame) -> io::Result<()> {
         let link = match side {
             LinkSide::Up => &self.up,
             LinkSide::Down => &self.down,
         };
         let Some((_, stream)) = link else { return Ok(()) };
-        let frame = Frame::bare(kind, self.member.copy, self.number, index);
         let mut stream: &TcpStream = stream;
         stream.write_all(&frame.to_bytes(&self.member.keys))
     }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use garland_core::proto::{LinkSide, RelayEvent, Sink};
+use garland_core::proto::{Kind, LinkSide, RelayEvent, Sink};
 use garland_core::trace::Stage;
 use garland_sys::event;
 
@@ -77,7 +77,10 @@ impl Lane {
     fn read_down(&mut self) {
         let Some((_, stream)) = &self.down else { return };
         match link::read_frame(stream, &self.member.keys) {
-            Ok((frame, _)) => self.handle(RelayEvent::Asked(frame.kind, frame.index)),
+            Ok((frame, _)) => self.handle(match frame.kind {
+                Kind::Have => RelayEvent::Told(frame.index, frame.content),
+                kind => RelayEvent::Asked(kind, frame.index),
+            }),
             Err(error) => {
                 self.tell_if_changed(LinkSide::Down, &error);
                 self.lose_down(error.to_string());

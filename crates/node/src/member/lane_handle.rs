@@ -4,12 +4,19 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{LinkSide, RelayEvent, Route};
 use garland_core::trace::NONE;
 use garland_sys::event::Wake;
 use garland_sys::tcp_info::TcpInfo;
+
+/// A link is silent when nothing has come back over it for so long, ..
+const UNHEARD: Duration = Duration::from_millis(1500);
+
+/// .. though something was sent so often in a row.
+const VAIN: u8 = 2;
 
 /// What a lane's thread is told.
 pub enum Mail {
@@ -32,6 +39,8 @@ pub struct LaneHandle {
     down_peer: AtomicU16,
     /// Blocks received.
     pub received: AtomicU64,
+    /// The upstream has said once that it has sent the lane's end.
+    pub ended: AtomicBool,
     /// The thread waits, and nothing is under way on its links or will be: they needn't be cut.
     pub at_rest: AtomicBool,
 }
@@ -52,6 +61,7 @@ impl LaneHandle {
             up_peer: AtomicU16::new(NONE),
             down_peer: AtomicU16::new(NONE),
             received: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
             at_rest: AtomicBool::new(false),
         };
         Ok((Arc::new(handle), letters))
@@ -98,6 +108,15 @@ impl LaneHandle {
     #[must_use]
     pub fn account(&self) -> Option<TcpInfo> {
         self.ask(LinkSide::Down, TcpInfo::of)?.1.ok()
+    }
+
+    /// Cuts the link downstream if its other end hasn't been heard of for so long that the wire must
+    /// be dead: data and probes are sent again and again in vain.
+    pub fn cut_silent(&self) {
+        let silent = |info: TcpInfo| info.vain >= VAIN && info.unheard >= UNHEARD;
+        if self.account().is_some_and(silent) {
+            self.cut_unless(LinkSide::Down, None);
+        }
     }
 
     pub(super) fn cut_others(&self, route: &Route) {

@@ -98,21 +98,21 @@ impl Engine<'_> {
     }
 
     /// Sends a frame upstream.
-    pub(super) fn ask_up(&mut self, place: usize, lane: usize, kind: Kind, index: u64) {
+    pub(super) fn ask_up(&mut self, place: usize, lane: usize, asked: RelayEvent) {
         let Some(number) = self.nodes[place].lanes[lane].up else { return };
         let link = &mut self.links[number as usize];
         if !link.far_closed && !link.frozen {
-            link.asks.push_back((kind, index));
+            link.asks.push_back(asked);
             self.agenda.add(self.now + self.world.latency_ns, Event::Asked(number));
         }
     }
 
     pub(super) fn asked(&mut self, number: LinkId) {
         let link = &mut self.links[number as usize];
-        let Some((kind, index)) = link.asks.pop_front() else { return };
+        let Some(asked) = link.asks.pop_front() else { return };
         if !link.near_closed && !link.frozen {
             let (near, lane) = (link.near, link.lane);
-            self.happened(near, lane, RelayEvent::Asked(kind, index));
+            self.happened(near, lane, asked);
         }
     }
 
@@ -241,7 +241,9 @@ impl Engine<'_> {
         if thread.down == Some(number) {
             thread.down = None;
             // What a link's other end asked for dies with it.
-            thread.events.retain(|event| !matches!(event, RelayEvent::Asked(..)));
+            let asked =
+                |event: &RelayEvent| matches!(event, RelayEvent::Asked(..) | RelayEvent::Told(..));
+            thread.events.retain(|event| !asked(event));
         }
         let Some(work) = thread.work.as_mut().filter(|work| work.to == Some(number)) else {
             return false;

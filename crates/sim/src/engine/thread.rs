@@ -109,7 +109,12 @@ impl Engine<'_> {
                     self.close_far(link);
                 }
             }
-            RelayOrder::AskUp(kind, index) => self.ask_up(place, lane, kind, index),
+            RelayOrder::AskUp(kind, index) => {
+                self.ask_up(place, lane, RelayEvent::Asked(kind, index));
+            }
+            RelayOrder::TellUp(first, bits) => {
+                self.ask_up(place, lane, RelayEvent::Told(first, bits));
+            }
             RelayOrder::SendDown(kind, index) => self.send_down(place, lane, kind, index),
             RelayOrder::Receive { index, store, forward } => {
                 self.receive(place, lane, index, store, forward);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::rails::Pace;
 use super::retries::Retry;
 use super::{Head, HeadOrder};
 use crate::plan::{HEAD, LaneBlocks, NodeId};
@@ -21,6 +22,10 @@ pub(super) struct LaneState {
     pub(super) next_epoch: u32,
     /// Links that broke, by their far end.
     pub(super) retries: BTreeMap<NodeId, Retry>,
+    /// How soon it gets on.
+    pub(super) pace: Pace,
+    /// By how many rails farther than planned the link to a node goes: those before didn't hold.
+    pub(super) detours: BTreeMap<NodeId, usize>,
     /// Nodes that couldn't reach the node behind them, and that one, which was failed for it.
     pub(super) unreached: BTreeMap<NodeId, NodeId>,
 }
@@ -93,20 +98,21 @@ impl Head {
     pub(super) fn route_of(&self, lane: usize, node: NodeId) -> Option<Route> {
         let state = &self.lanes[lane];
         let place = state.chain.iter().position(|&other| other == node)?;
-        let address = |node: NodeId| {
-            let addresses = self.addresses.get(node.index())?;
+        let address = |listener: NodeId, far: NodeId| {
+            let addresses = self.addresses.get(listener.index())?;
+            let detour = state.detours.get(&far).copied().unwrap_or(0);
             // More lanes than addresses are spread over those.
-            let rail = usize::from(self.rails[lane]).checked_rem(addresses.len())?;
+            let rail = (usize::from(self.rails[lane]) + detour).checked_rem(addresses.len())?;
             Some(addresses[rail])
         };
         let before = place.checked_sub(1).map(|before| state.chain[before]);
         let upstream = before.and_then(|near| {
             // The first of a lane has no link that ends there, until the one before it was lost.
             let epoch = *state.epochs.get(&node)?;
-            Some((near, epoch, (node == HEAD).then(|| address(near)).flatten()))
+            Some((near, epoch, (node == HEAD).then(|| address(near, node)).flatten()))
         });
         let downstream = state.chain.get(place + 1).and_then(|&far| {
-            let listens = address(far).filter(|_| far != HEAD);
+            let listens = address(far, far).filter(|_| far != HEAD);
             (far == HEAD || listens.is_some()).then(|| (far, state.epochs[&far], listens))
         });
         Some(Route { lane: u16::try_from(lane).ok()?, upstream, downstream })

@@ -7,6 +7,7 @@ mod event;
 mod faults;
 mod node;
 mod policy;
+mod rails;
 mod retries;
 mod verdict;
 
@@ -167,7 +168,10 @@ impl Head {
         }
         let copy = self.copy;
         match message {
-            FromAgent::Heartbeat(Some(report)) => self.judge_disk(now, id, report),
+            FromAgent::Heartbeat(Some(report)) => {
+                self.judge_disk(now, id, report);
+                self.share_rails(now);
+            }
             FromAgent::Ready(of) if of == copy && self.nodes[at].state == NodeState::Joining => {
                 self.nodes[at].state = NodeState::Ready;
             }

@@ -71,6 +71,8 @@ impl Head {
             state.retries.insert(far, Retry { due: None, tries, tried: now, ..retry });
             state.next_epoch += 1;
             state.epochs.insert(far, state.next_epoch);
+            // Another of the addresses may hold, where there are several.
+            *state.detours.entry(far).or_default() += 1;
             self.send_route(lane, near);
             self.send_route(lane, far);
         }

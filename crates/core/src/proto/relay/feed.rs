@@ -15,6 +15,10 @@ impl Relay {
         }
         while down.next < self.cursor {
             let index = self.blocks.index(down.next);
+            if down.has(index) {
+                down.next += 1;
+                continue;
+            }
             if sink.can_serve(index) {
                 return Some(RelayOrder::Feed { index, incarnation: self.start_feeding(index) });
             }

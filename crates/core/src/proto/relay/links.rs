@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Busy, Relay, RelayOrder};
-use crate::plan::NodeId;
+use crate::plan::{BlockSet, NodeId};
 use crate::proto::frame::Kind;
 use crate::proto::route::{LinkSide, Route};
 use crate::proto::sink::Sink;
@@ -20,6 +20,8 @@ pub(super) struct Down {
     /// The place in the lane of the next block that it expects.
     pub(super) next: u64,
     pub(super) again: VecDeque<u64>,
+    /// What it has told that it has, if it has told of any.
+    pub(super) has: Option<BlockSet>,
     pub(super) ended: bool,
 }
 
@@ -58,6 +60,7 @@ impl Relay {
                 resumed: false,
                 next: 0,
                 again: VecDeque::new(),
+                has: None,
                 ended: false,
             });
             for block in self.unsettled.iter_mut().chain(&mut self.doubts) {
@@ -109,6 +112,7 @@ impl Relay {
         *open = true;
         self.up_ended = false;
         self.asked.clear();
+        self.tell_holdings(sink);
         self.orders.push_back(RelayOrder::AskUp(Kind::Resume, self.cursor));
         // The old upstream may have been cut off in these and lost before it could say so.
         for block in std::mem::take(&mut self.unsettled) {

@@ -8,6 +8,7 @@
 mod doubt;
 mod event;
 mod feed;
+mod holdings;
 mod links;
 mod receive;
 mod repair;
@@ -138,6 +139,7 @@ impl Relay {
             RelayEvent::DownOpened(_) => self.incarnation += 1,
             RelayEvent::DownLost(epoch, reason) => self.down_lost(epoch, reason),
             RelayEvent::Asked(kind, index) => self.asked_by_down(kind, index),
+            RelayEvent::Told(first, bits) => self.told(first, &bits),
             RelayEvent::UpOpened(epoch) => self.up_opened(epoch, sink),
             RelayEvent::UpLost(epoch, reason) => self.up_lost(epoch, reason),
             RelayEvent::Block(index, content) => self.block(index, content, sink),

@@ -14,7 +14,7 @@ impl Relay {
         self.pass(place, sink);
         let streamed = place == self.cursor;
         let to = self.down.as_ref().and_then(|down| {
-            let next = streamed && down.next <= place;
+            let next = streamed && down.next <= place && !down.has(index);
             (down.resumed && (next || down.again.contains(&index))).then_some(down.epoch)
         });
         let mut store = Store::No;
