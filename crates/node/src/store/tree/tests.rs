@@ -154,7 +154,7 @@ proptest! {
         }
         for (at, byte) in changes {
             let at = usize::from(at) % bytes.len().max(1);
-            bytes.iter_mut().nth(at).into_iter().for_each(|place| *place = byte);
+            bytes.get_mut(at).into_iter().for_each(|place| *place = byte);
         }
         let target = top.join("target");
         let path = target.as_os_str().as_bytes();
