@@ -2,7 +2,7 @@
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{
-    BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, StageDepth, Verdict,
+    BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, Slow, StageDepth, Verdict,
 };
 use garland_core::trace::Trace;
 use garland_sys::clock;
@@ -38,6 +38,8 @@ pub struct NodeOutcome {
     pub report: Report,
     /// Its disk was too slow for the others, and it was fed afterwards.
     pub detached: bool,
+    /// Its link or machine held the others up, and it was fed beside them.
+    pub slow: Option<Slow>,
     /// When it held every block, in monotonic nanoseconds.
     pub held_ns: Option<u64>,
     /// It has died or hangs: what it hangs on isn't worth waiting for.
@@ -102,6 +104,7 @@ impl NodeOutcome {
             verdict: Verdict::Failed(reason),
             report: Report::default(),
             detached: false,
+            slow: None,
             held_ns: None,
             silent: false,
         }

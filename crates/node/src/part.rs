@@ -190,6 +190,7 @@ impl Part {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = thread.join();
         }
+        self.member.join_beside();
         self.member.store.abandon();
         let at = At { block: Exchange::Close.number(), ..At::HERE };
         self.member.trace.took(Stage::Control, at, began);

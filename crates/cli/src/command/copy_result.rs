@@ -4,7 +4,7 @@ use std::fmt;
 
 use garland_core::cluster::nodelist;
 use garland_core::plan::{NodeId, Plan};
-use garland_core::proto::{Stage, StageDepth, Verdict};
+use garland_core::proto::{Slow, Stage, StageDepth, Verdict};
 use garland_core::units::{Nanos, Rate, bytes};
 use garland_node::{Moments, Outcome};
 use serde::Serialize;
@@ -74,9 +74,19 @@ struct NodeResult {
     /// Bytes per second until this node held every block.
     rate: Option<u64>,
     detached: bool,
+    /// It held the others up by its wire or machine: what it took, and what they took without it, in
+    /// bytes per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slow: Option<SlowResult>,
     memory: u64,
     cpu_ns: u64,
     opening_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct SlowResult {
+    rate: u64,
+    others: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -236,6 +246,7 @@ impl NodeResult {
             bytes,
             rate,
             detached: node.detached,
+            slow: node.slow.map(|Slow { rate, others }| SlowResult { rate, others }),
             memory: node.report.memory,
             cpu_ns: node.report.cpu_ns,
             opening_ns: node.report.opening_ns,
@@ -302,6 +313,20 @@ impl CopyResult {
                 f,
                 "slow    {}: fed on the side, its writing was behind",
                 nodelist::fold(&late)
+            )?;
+        }
+        for node in &self.nodes {
+            let Some(SlowResult { rate, others }) = node.slow.filter(|_| node.verdict == "ok")
+            else {
+                continue;
+            };
+            let shown = Rate::from_bytes_per_second;
+            writeln!(
+                f,
+                "slow    {}: fed on the side, it took {} where the others took {}",
+                node.name,
+                shown(rate),
+                shown(others)
             )?;
         }
         Ok(())

@@ -1,22 +1,25 @@
 //! `garland cp` to nodes: plan, muster, copy, tell.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 
 use garland_core::cluster::target::{self, Target};
 use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::{Layout, Order, Plan, Stripes, chain_order};
-use garland_core::proto::{Cut, Policy};
+use garland_core::proto::{Cut, Policy, SlowNodes};
 use garland_core::units::bytes;
 use garland_lab::Lab;
-use garland_node::{CopyJob, Ends, Pipeline, Tracing, run_copy};
+use garland_node::{CopyJob, Ends, Pipeline, Progress, Tracing, run_copy};
 use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
 
 use super::copy_result::{Copied, CopyResult, Way};
 use super::given::Given;
 use super::injections::Injections;
+use super::shape::shaped;
 use super::tree_result::TreeResult;
 use super::{cp_in, ends};
-use crate::args::{Args, Cp};
+use crate::args::{Args, Cp, SlowName};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
 use crate::launch::{FAREWELL, HURRY, lab};
@@ -56,6 +59,11 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let source = given.content();
     let lanes = found.as_ref().map(Lab::lanes);
     let (plan, stripes, nodes) = make_plan(&inventory, cp, source.length(), nodes, lanes)?;
+    let mptcp = cp.launch.speaks_mptcp(found.as_ref(), plan.lanes.len());
+    let plan = match stripes {
+        None => shaped(cp, found.as_ref(), Transport::mptcp_if(mptcp), plan)?,
+        Some(_) => plan,
+    };
     let injections = Injections::parse(&cp.inject, &plan)?;
     if let Some(file) = &cp.save_plan {
         let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
@@ -73,7 +81,10 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         clocks: &injections.clocks,
         ..Muster::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
     };
-    let fleet = muster.assemble()?;
+    let mut fleet = muster.assemble()?;
+    // A striped file is nothing without one of its servers: there none can come late.
+    let missing = if stripes.is_none() { fleet.missing() } else { Vec::new() };
+    let (came, late) = channel();
     let transport = Transport::mptcp_if(cp.launch.speaks_mptcp(lab.as_ref(), plan.lanes.len()));
     let limit = limit::known(lab.as_ref(), cp.launch.sender(), &plan, transport, &fleet.agents);
     let congestion = congestion(cp);
@@ -86,14 +97,23 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         sealed: !cp.clear,
         congestion: congestion.clone(),
         transport,
-        policy: policy(nodes.len(), stripes.is_some()),
+        policy: policy(cp, nodes.len(), stripes.is_some()),
+        late: Some(late),
         tracing: (!cp.no_trace)
             .then(|| Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() }),
         injections: injections.faults,
     };
     let mut bars = Bars::new(&plan, cp.quiet || args.json).silent(cp.quiet);
-    let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(&plan, now));
+    let over = Arc::new(AtomicBool::new(false));
+    let (copied, children) = std::thread::scope(|scope| {
+        let trying = scope.spawn(|| muster.try_again(missing, &over, &came));
+        let show = &mut |now: &Progress<'_>| bars.show(&plan, now);
+        let copied = run_copy(&job, fleet.agents, Some(&interrupts), show);
+        over.store(true, Ordering::Relaxed);
+        (copied, trying.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
     bars.clear();
+    fleet.children.take_in(children?);
     let outcome = copied.or_nothing("copying")?;
     let patience = if outcome.interrupted { HURRY } else { FAREWELL };
     fleet.children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
@@ -109,8 +129,13 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
 }
 
 /// How the copy deals with nodes: in a striped one none has a substitute.
-fn policy(nodes: usize, is_striped: bool) -> Policy {
-    let policy = Policy::for_nodes(nodes);
+fn policy(cp: &Cp, nodes: usize, is_striped: bool) -> Policy {
+    let slow = match cp.slow {
+        SlowName::Detach => SlowNodes::Detach,
+        SlowName::Wait => SlowNodes::Wait,
+        SlowName::Fail => SlowNodes::Fail,
+    };
+    let policy = Policy::for_nodes(nodes).with_slow(slow, cp.slow_below);
     if is_striped { policy.together() } else { policy }
 }
 

@@ -23,6 +23,7 @@ mod lab_run;
 mod net;
 mod ping;
 mod scenario;
+mod shape;
 mod shell;
 mod standing_result;
 mod status;

@@ -6,4 +6,5 @@ mod bonds;
 mod checked;
 mod disks;
 mod scenarios;
+mod slow;
 mod stage;

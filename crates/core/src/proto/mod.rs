@@ -34,7 +34,9 @@ pub use disk::{
 };
 pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
 pub use frame::{Copy, FRAME_LEN, Frame, FrameError, Kind};
-pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Verdict};
+pub use head::{
+    BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Slow, SlowNodes, Verdict,
+};
 pub use injection::{
     ClockFault, FORM as INJECTION_FORM, Injection, Stall, Wanted, parse_injection,
 };
@@ -46,8 +48,8 @@ pub use probe::{
     TargetState, Task,
 };
 pub use relay::{Relay, RelayEvent, RelayOrder, Store};
-pub use report::{LaneReport, Report, Stage, StageDepth};
-pub use route::{LinkSide, NodeAddress, Route};
+pub use report::{HopReport, LaneReport, Report, Stage, StageDepth};
+pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
 pub use seal::{
     Keys, SealError, Sealer, Secret, TAG_LEN, content_check, content_digest, root_digest,
 };

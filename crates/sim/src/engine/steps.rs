@@ -81,7 +81,12 @@ impl<'a> Engine<'a> {
             }
         };
         let contents = (0..plan.layout.blocks()).map(content).collect();
-        let source = NodeWorld { disk_rate: 0, cpu_rate: 0, sink: SinkKind::File };
+        let source = NodeWorld {
+            disk_rate: 0,
+            cpu_rate: 0,
+            wire_rate: world.link_rate,
+            sink: SinkKind::File,
+        };
         let worlds = std::iter::once(&source).chain(&world.nodes);
         Self {
             plan,
@@ -121,6 +126,7 @@ impl<'a> Engine<'a> {
         for route in self.head.routes(HEAD) {
             self.set_route(0, route);
         }
+        self.agenda.add(self.world.heartbeat_ns, Event::Heartbeat(0));
         self.read_source();
         self.tell_head();
         self.set_tick();
@@ -238,6 +244,7 @@ impl<'a> Engine<'a> {
                 complete_ns: node.complete_ns,
                 committed_ns: node.committed_ns,
                 detached: self.head.is_detached(id),
+                slow: self.head.slow(id),
                 held: node.sink.held(),
                 identical: self.vault.as_ref().map(|vault| vault.identical(place)),
             }
@@ -256,5 +263,5 @@ impl<'a> Engine<'a> {
 
 fn is_heartbeat(event: &HeadEvent) -> bool {
     use garland_core::proto::FromAgent;
-    matches!(event, HeadEvent::From(_, FromAgent::Heartbeat(_)))
+    matches!(event, HeadEvent::From(_, FromAgent::Heartbeat(_)) | HeadEvent::Own(_))
 }

@@ -1,7 +1,7 @@
 //! Which disks hold the others up. Back-pressure gives all nodes of a chain the pace of the slowest,
 //! so rates accuse nobody; what does is whose writer sleeps in its writes while the others' don't.
 
-use super::{Head, HeadOrder};
+use super::{Head, HeadOrder, NodeState, SlowNodes};
 use crate::plan::NodeId;
 use crate::proto::message::ToAgent;
 use crate::proto::report::Report;
@@ -21,13 +21,20 @@ pub(super) struct Disk {
     before: (u64, u64),
     /// Of the last window's time, the share (in thousandths) in which the writer slept in a write.
     blocked: u64,
+    /// The same of the time in which receiving waited for it.
+    stalled: u64,
     /// Windows in a row in which it held the others up.
     slow: u32,
 }
 
 impl Disk {
     pub(super) fn new(now: u64) -> Self {
-        Self { since: now, before: (0, 0), blocked: 0, slow: 0 }
+        Self { since: now, before: (0, 0), blocked: 0, stalled: 0, slow: 0 }
+    }
+
+    /// Whether it held its node up in the last window.
+    pub(super) fn is_busy(&self) -> bool {
+        self.stalled > 500 && self.blocked > 500
     }
 
     /// Ends a window, if it is over; says whether it is and the writer was busy in it.
@@ -40,11 +47,12 @@ impl Disk {
         let thousandths = |ns: u64, before: u64| ns.saturating_sub(before) * 1000 / window;
         let stalled = thousandths(report.stalled_ns, stalled);
         self.blocked = thousandths(report.blocked_ns, blocked);
+        self.stalled = stalled;
         self.since = now;
         self.before = (report.stalled_ns, report.blocked_ns);
         // A machine without a CPU to spare holds the others up as well, but not by its disk, and
         // dropping blocks would only double its work.
-        Some(stalled > 500 && self.blocked > 500)
+        Some(self.is_busy())
     }
 }
 
@@ -59,6 +67,10 @@ impl Head {
             node.disk.slow = if slow { node.disk.slow + 1 } else { 0 };
             let enough = node.disk.slow >= WINDOWS && !node.detached;
             let detached = self.nodes.iter().filter(|node| node.detached);
+            if enough && self.policy.slow == SlowNodes::Fail {
+                let reason = "its disk is too slow for the others".to_owned();
+                return self.gone(id, NodeState::Failed(reason));
+            }
             if enough && detached.count() < self.policy.detached_max {
                 self.nodes[at].detached = true;
                 self.orders.push_back(HeadOrder::Send(id, ToAgent::Detach(self.copy)));
