@@ -54,6 +54,16 @@ pub fn known(
     Some(Limit::new(bits, source))
 }
 
+/// The limit where each link is held to so many bytes a second, if it is (0: it isn't): there are as
+/// many links from one node to the next as there are lanes.
+pub fn held(known: Option<Limit>, pace: u64, plan: &Plan) -> Option<Limit> {
+    let all = pace.saturating_mul(plan.lanes.len() as u64);
+    if pace == 0 || known.as_ref().is_some_and(|known| known.rate <= all) {
+        return known;
+    }
+    Some(Limit { rate: all, source: "what --bwlimit lets through".to_owned(), achieved: None })
+}
+
 /// Bits per second that all lanes together get when every hop is busy at once: a lane is as fast as
 /// its slowest hop. `None` where the wires have no rate.
 pub fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport) -> Option<f64> {

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use garland_core::trace::Trace;
+use garland_core::trace::{Trace, file_stem};
 use garland_sys::{clock, random};
 use serde::Serialize;
 
@@ -15,6 +15,9 @@ const KEPT: usize = 200;
 
 /// Of how many of these the traces are kept: they are most of a run's bytes.
 const TRACED: usize = 50;
+
+/// Characters of a run's time in its name: 20261122-051040.
+const SECOND: usize = 15;
 
 /// The folder of a run's traces, in its own.
 pub const TRACES: &str = "trace";
@@ -94,18 +97,25 @@ impl Run {
 }
 
 impl Run {
-    /// Keeps what was noted of the run, a file a node; says if it can't: the run is as good without.
-    pub fn keep_traces(&self, places: &Places, traces: &[Trace]) {
-        if let Err(failure) = self.write_traces(places, traces) {
+    /// Keeps what was noted of the run, a file a node, or of the copy of `node` where there are several;
+    /// says if it can't: the run is as good without.
+    pub fn keep_traces(&self, places: &Places, node: Option<&str>, traces: &[Trace]) {
+        if let Err(failure) = self.write_traces(places, node, traces) {
             eprintln!("this run has no whole trace: {failure}");
         }
     }
 
-    fn write_traces(&self, places: &Places, traces: &[Trace]) -> Result<(), Failure> {
+    fn write_traces(
+        &self,
+        places: &Places,
+        node: Option<&str>,
+        traces: &[Trace],
+    ) -> Result<(), Failure> {
         if traces.is_empty() {
             return Ok(());
         }
-        let folder = places.folder(&format!("runs/{}/{TRACES}", self.name))?;
+        let of_node = node.map_or_else(String::new, |node| format!("/{}", file_stem(node)));
+        let folder = places.folder(&format!("runs/{}/{TRACES}{of_node}", self.name))?;
         for trace in traces {
             let path = folder.join(trace.origin.file_name());
             write_private(&path, &trace.encode())
@@ -115,11 +125,17 @@ impl Run {
     }
 }
 
-/// The folders of all runs. Names begin with the time, so the oldest come first.
+/// The folders of all runs, the oldest first. Names begin with the time, to the second; of runs that
+/// began within one, the file system knows more.
 fn sorted(runs: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(runs).into_iter().flatten();
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    folders.sort();
+    folders.sort_by_cached_key(|folder| {
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+        let second: String = name.unwrap_or_default().chars().take(SECOND).collect();
+        let made = folder.metadata().and_then(|folder| folder.created().or(folder.modified()));
+        (second, made.ok(), folder.clone())
+    });
     folders
 }
 

@@ -1,11 +1,12 @@
-//! The traces that a run keeps, one file a node.
+//! The traces that a run keeps: one file a node, and where it gathered files from several nodes, which
+//! is a copy for each, a folder a copy.
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use garland_core::plan::Plan;
-use garland_core::trace::{Cut, Trace};
+use garland_core::trace::{Cut, Record, Trace, file_stem};
 
 use crate::failure::{Failure, OrFailure};
 use crate::places::Places;
@@ -14,27 +15,79 @@ use crate::run::{Run, TRACES};
 /// No trace is larger, by far: a node keeps about a mebibyte.
 const LARGEST: u64 = 256 << 20;
 
-/// The run that `asked` names, which has traces.
-pub fn run(places: &Places, asked: &str) -> Result<Run, Failure> {
-    Run::find(places, asked, TRACES, "a trace, as every garland cp makes one")
+/// One copy of a run, which has traces.
+pub struct Traced {
+    /// The run.
+    pub run: Run,
+    /// The names of the plan's nodes, in their places; none where the plan can't be read.
+    pub planned: Vec<String>,
+    /// The node whose copy of several this is.
+    pub of_node: Option<String>,
+    folder: PathBuf,
 }
 
-/// The files of a run's traces, by name.
-pub fn files(run: &Run) -> Result<Vec<PathBuf>, Failure> {
-    let folder = run.folder().join(TRACES);
-    let entries = fs::read_dir(&folder).or_nothing(format!("reading {}", folder.display()))?;
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry.or_nothing(format!("reading {}", folder.display()))?.path();
-        if path.extension().is_some_and(|extension| extension == "trace") {
-            files.push(path);
+impl Traced {
+    /// Finds the run that `asked` names, and of several copies that of `node`; the one that ended last
+    /// where none is named.
+    pub fn find(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
+        let run = Run::find(places, asked, TRACES, "a trace, as every garland cp makes one")?;
+        let folder = run.folder().join(TRACES);
+        let text = fs::read(run.folder().join("plan.json")).unwrap_or_default();
+        let names = |plan: Plan| plan.nodes.into_iter().map(|node| node.name).collect();
+        let Ok(plans) = serde_json::from_slice::<Vec<Plan>>(&text) else {
+            if let Some(node) = node {
+                return Err(Failure::usage(format!(
+                    "{} is one copy to or from all of its nodes, not one for {node}",
+                    run.name()
+                ))
+                .hint("--node is for runs that gathered files of several nodes"));
+            }
+            let planned = serde_json::from_slice::<Plan>(&text).map_or_else(|_| Vec::new(), names);
+            return Ok(Self { run, planned, of_node: None, folder });
+        };
+        let mut copies: Vec<(Vec<String>, PathBuf)> = Vec::new();
+        for planned in plans.into_iter().map(names) {
+            let of_copy = planned.get(1).map(|node| folder.join(file_stem(node)));
+            copies.extend(of_copy.filter(|folder| folder.is_dir()).map(|at| (planned, at)));
         }
+        let chosen = match node {
+            Some(node) => copies.into_iter().find(|(planned, _)| planned[1] == node),
+            None => copies.into_iter().max_by_key(|(_, folder)| last_of_head(folder)),
+        };
+        let Some((planned, folder)) = chosen else {
+            let whose = node.map_or_else(String::new, |node| format!(" of {node}"));
+            return Err(Failure::usage(format!("{} has no trace{whose}", run.name())));
+        };
+        Ok(Self { run, of_node: planned.get(1).cloned(), planned, folder })
     }
-    files.sort();
-    if files.is_empty() {
-        return Err(Failure::nothing(format!("{} holds no trace", folder.display())));
+
+    /// The files of the traces, by name.
+    pub fn files(&self) -> Result<Vec<PathBuf>, Failure> {
+        let folder = &self.folder;
+        let entries = fs::read_dir(folder).or_nothing(format!("reading {}", folder.display()))?;
+        let mut files = Vec::new();
+        for entry in entries {
+            let path = entry.or_nothing(format!("reading {}", folder.display()))?.path();
+            if path.extension().is_some_and(|extension| extension == "trace") {
+                files.push(path);
+            }
+        }
+        files.sort();
+        if files.is_empty() {
+            return Err(Failure::nothing(format!("{} holds no trace", folder.display())));
+        }
+        Ok(files)
     }
-    Ok(files)
+}
+
+/// When the head noted the last of a copy, in nanoseconds of its clock; 0 where nobody knows.
+fn last_of_head(folder: &Path) -> u64 {
+    let Ok((trace, _)) = read(&folder.join("head.trace")) else { return 0 };
+    let ends = trace.records.iter().map(|record| match record {
+        Record::Span(span) => span.end_ns,
+        _ => 0,
+    });
+    ends.max().unwrap_or(0)
 }
 
 /// Reads one; also where it was cut short.
@@ -49,11 +102,4 @@ pub fn read(path: &Path) -> Result<(Trace, Option<Cut>), String> {
         return Err("it is larger than any trace".to_owned());
     }
     Trace::decode(&bytes).map_err(|error| error.to_string())
-}
-
-/// The names of the nodes of a run's plan, in their places; none where the plan can't be read.
-pub fn planned(run: &Run) -> Vec<String> {
-    let text = fs::read(run.folder().join("plan.json")).unwrap_or_default();
-    let plan = serde_json::from_slice::<Plan>(&text);
-    plan.map_or_else(|_| Vec::new(), |plan| plan.nodes.into_iter().map(|node| node.name).collect())
 }

@@ -117,7 +117,7 @@ fn cp() {
     congestion "cubic"
     faults []
     interrupted false
-    nodes[] {"bytes":100000,"cpu_ns":"CPU_NS","detached":false,"memory":"MEMORY","name":"local1","opening_ns":"OPENING_NS","rate":"RATE","reason":null,"verdict":"ok"}
+    nodes[] {"bytes":100000,"checksum":null,"cpu_ns":"CPU_NS","detached":false,"memory":"MEMORY","name":"local1","opening_ns":"OPENING_NS","rate":"RATE","reason":null,"verdict":"ok","verified":false}
     rate "RATE"
     stages[] {"mean":"MEAN","most":"MOST","node":null,"stage":"read"}
     stages[] {"mean":"MEAN","most":"MOST","node":null,"stage":"ready"}

@@ -116,11 +116,14 @@ fn help_of_cp() {
     Usage: garland cp [OPTIONS] <SOURCE>... <DESTINATION>
 
     Arguments:
-      <SOURCE>...    What to copy: a path of this machine, or NODES:PATH, which is gathered from all of
-                     them. With -r files and folders of this machine, as many as you like
+      <SOURCE>...    What to copy: a path of this machine, - for standard input, '|COMMAND' for what a
+                     command of this machine says, or NODES:PATH, which is gathered from all of them.
+                     With -r files and folders of this machine, as many as you like
       <DESTINATION>  Where to: NODES:PATH, or a path of this machine where the source is on nodes. A
                      path that ends in / is a folder, and is made if it isn't there; /dev/null checks
-                     and drops the bytes; - is the command's standard output
+                     and drops the bytes; - is this command's standard output; 'NODES:|COMMAND' is the
+                     standard input of a command there, which runs by `sh -c`, and whose exit code is
+                     the node's verdict
 
     Options:
           --stripe[=<UNIT>]      One file over all nodes instead of one on each: in units of so many

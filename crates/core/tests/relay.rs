@@ -94,7 +94,7 @@ fn blocks_are_passed_on_while_they_arrive() {
         assert_eq!(middle.pass(index, Landing::Written), []);
         assert_eq!(middle.relay.received(), index + 1);
     }
-    assert_eq!(middle.after(Event::End), [Order::SendDown(DOWN, Kind::End, 0)]);
+    assert_eq!(middle.after(Event::End(8)), [Order::SendDown(DOWN, Kind::End, 8)]);
     assert!(middle.sink.is_complete());
 }
 
@@ -123,7 +123,7 @@ fn what_is_asked_for_again_is_sealed_anew() {
     head.after(Event::Asked(1, Kind::Resume, 8));
     let orders = head.after(Event::Asked(1, Kind::Again, 3));
     assert_eq!(orders, [Order::Feed { index: 3, incarnation: 2, to: vec![1] }]);
-    assert_eq!(head.after(Event::Fed), [Order::SendDown(1, Kind::End, 0)], "a frame follows");
+    assert_eq!(head.after(Event::Fed), [Order::SendDown(1, Kind::End, 8)], "a frame follows");
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_detached_node_fetches_what_it_dropped_at_its_own_pace() {
         assert_eq!(orders, [receive(index, Store::IfRoom, false)]);
         assert_eq!(middle.after(Event::Received { stored: false }), [], "not while it streams");
     }
-    assert_eq!(middle.after(Event::End), (0..4).map(again).collect::<Vec<_>>());
+    assert_eq!(middle.after(Event::End(8)), (0..4).map(again).collect::<Vec<_>>());
     middle.after(Event::Block(0, CONTENT));
     assert_eq!(middle.after(stored()), []);
     assert_eq!(middle.after(Event::Landed(0, Landing::Written)), [again(4)]);
@@ -229,7 +229,7 @@ fn who_keeps_a_relay_waiting_is_its_upstream_and_then_its_writer() {
         middle.after(Event::Block(index, CONTENT));
         middle.after(stored());
     }
-    middle.after(Event::End);
+    middle.after(Event::End(8));
     for index in 0..8 {
         assert!(!middle.relay.is_owed() && middle.relay.is_behind_writer(&middle.sink));
         middle.after(Event::Landed(index, Landing::Written));
@@ -263,8 +263,8 @@ fn a_block_goes_on_to_all_downstreams_at_once() {
         middle.after(stored());
         middle.after(Event::Landed(index, Landing::Written));
     }
-    let ends = [2, 3].map(|epoch| Order::SendDown(epoch, Kind::End, 0));
-    assert_eq!(middle.after(Event::End), ends);
+    let ends = [2, 3].map(|epoch| Order::SendDown(epoch, Kind::End, 8));
+    assert_eq!(middle.after(Event::End(8)), ends);
     assert!(middle.relay.is_down_over(2) && middle.relay.is_down_over(3));
 }
 

@@ -33,6 +33,18 @@ pub enum FeedError {
     /// It isn't what it was.
     #[error("{0} changed while it was copied")]
     Changed(String),
+    /// A stream went by, and the block is no longer kept.
+    #[error("{0} can't be read twice, and block {1} isn't kept any more")]
+    Gone(String, u64),
+    /// A stream has broken off.
+    #[error("{0}")]
+    Broken(String),
+    /// A stream hasn't brought it yet: it may be asked for again.
+    #[error("it hasn't come yet")]
+    NotYet,
+    /// It never will be: the source has ended, after so many blocks.
+    #[error("the source has only {0} blocks")]
+    Ended(u64),
 }
 
 /// Gives a lane the blocks that it feeds.
@@ -122,7 +134,7 @@ impl Feeder for StoreFeeder {
         let member = &self.member;
         let (at, began) = (At::block(self.packer.frame.lane, index), recorder.now());
         let layout = member.layout;
-        let length = layout.block_length(index) as usize;
+        let length = member.block_length(index) as usize;
         let room = layout.block_size as usize + TAG_LEN;
         let mut buffer = self.spare.take().unwrap_or_else(|| vec![0; room]);
         let store = &member.store;

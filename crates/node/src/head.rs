@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{
-    Copy, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Operations, Secret, ToAgent,
+    Absence, Copy, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Operations, Secret, ToAgent,
 };
 use garland_core::trace::{Exchange, Stage};
 use garland_sys::event::Wake;
@@ -102,6 +102,8 @@ struct Driver<'a> {
     /// Nodes that have given all and proved it unchanged, and what they said: they are done when the
     /// file here is.
     given: Vec<(NodeId, FromAgent)>,
+    /// What each node didn't give of its tree.
+    absences: Vec<Absence>,
     /// How putting the file here under its final name went.
     stored: (Sender<Stored>, Receiver<Stored>),
     notices: Receiver<Notice>,
@@ -171,6 +173,7 @@ impl<'a> Driver<'a> {
             member,
             operations,
             given: Vec::new(),
+            absences: vec![Absence::default(); nodes],
             stored: channel(),
             notices,
             wake,
@@ -229,6 +232,9 @@ impl<'a> Driver<'a> {
             self.notice(notice);
         }
         self.settle_given();
+        if let (Ends::Out { source, .. }, true) = (&self.job.ends, self.job.plan.layout.open) {
+            source.release(self.head.held_by_all());
+        }
         // By the time at which this turn began: what came since hasn't been read, and a head that
         // lacks a processor must take nobody for silent whom it hasn't listened to.
         if self.head.deadline().is_some_and(|at| at <= now) {
@@ -300,6 +306,9 @@ impl<'a> Driver<'a> {
                 let operations = self.operations.as_mut();
                 let bound = operations.and_then(|operations| operations.written(*index));
                 bound.into_iter().for_each(|bound| self.member.serve_until(bound));
+            }
+            FromAgent::Absent(copy, absence) if *copy == self.copy => {
+                self.absences[id.index()].clone_from(absence);
             }
             FromAgent::Closed(_) => self.closed[id.index()] = true,
             FromAgent::Busy(copy, _) if *copy == self.copy && self.late.contains(&id) => {

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use garland_core::plan::{Layout, NodeId};
-use garland_core::proto::{Copy, Keys, LaneReport, RelayEvent, Report, Route, Secret, Sink};
+use garland_core::proto::{
+    Copy, Keys, LaneReport, RelayEvent, Report, Route, Secret, Sink, Summed,
+};
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
@@ -60,10 +62,16 @@ pub struct Member {
     pub writing: Writing,
     /// Nanoseconds of CPU that opening blocks took.
     pub opening_ns: AtomicU64,
+    /// The digest of the file here, once it is known.
+    pub summed: OnceLock<Summed>,
+    /// A stream's last block, if it is shorter than the others, and its length; set once.
+    short: OnceLock<(u64, u32)>,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
     /// What the links that this node opens speak.
     pub transport: Transport,
+    /// Bytes a second that may go down each link; as many as it can where it is 0.
+    pub pace: u64,
     /// Where links come from and go to that outlive the copy; the head has none.
     pub parking: Option<Arc<Parking>>,
     /// What happens, as it is noted.
@@ -110,6 +118,8 @@ pub struct Membership {
     pub congestion: Vec<String>,
     /// What the links that this node opens speak.
     pub transport: Transport,
+    /// Bytes a second that may go down each link; as many as it can where it is 0.
+    pub pace: u64,
     /// Where links come from and go to that outlive the copy.
     pub parking: Option<Arc<Parking>>,
     /// Where what happens is noted.
@@ -146,8 +156,11 @@ impl Member {
             lanes: OnceLock::new(),
             writing: Writing::default(),
             opening_ns: AtomicU64::new(0),
+            summed: OnceLock::new(),
+            short: OnceLock::new(),
             congestion: parts.congestion,
             transport: parts.transport,
+            pace: parts.pace,
             parking: parts.parking,
             trace: parts.trace,
             faults: parts.faults,
@@ -166,6 +179,23 @@ impl Member {
     /// What this node holds.
     pub fn sink(&self) -> MutexGuard<'_, Sink> {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The bytes of a block that is here.
+    #[must_use]
+    pub fn block_length(&self, index: u64) -> u32 {
+        let short = self.short.get().filter(|(last, _)| *last == index);
+        short.map_or_else(|| self.layout.block_length(index), |(_, length)| *length)
+    }
+
+    /// Whether block `index` may have `length` bytes; of a stream one may have less than the others.
+    #[must_use]
+    pub fn takes_length(&self, index: u64, length: u32) -> bool {
+        let whole = self.layout.block_length(index);
+        if self.layout.open && length < whole {
+            return *self.short.get_or_init(|| (index, length)) == (index, length);
+        }
+        length == whole
     }
 
     /// Tells whoever speaks for the node.
@@ -207,6 +237,7 @@ impl Member {
         // A lane that goes to work has said so before it looks whether the copy is over: it sees
         // this, or is seen at work here.
         self.closing.store(true, Ordering::SeqCst);
+        self.store.stop();
         self.pool.close();
         for lane in self.lanes.get().into_iter().flatten() {
             if !lane.at_rest.load(Ordering::SeqCst) {
@@ -268,6 +299,7 @@ impl Member {
         let given = || lanes.iter().map(|lane| lane.received).sum();
         Report {
             held: if self.is_source { given() } else { self.sink().held() },
+            whole: self.sink().whole(),
             lanes,
             holder: self.is_source || self.store.is_holder(),
             depths: self.stages.depths(),
@@ -276,6 +308,7 @@ impl Member {
             memory: process::peak_memory(),
             cpu_ns: clock::cpu_ns().saturating_sub(self.cpu_before_ns),
             opening_ns: self.opening_ns.load(Ordering::Relaxed),
+            checksum: self.summed.get().cloned(),
         }
     }
 }

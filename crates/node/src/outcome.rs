@@ -2,7 +2,8 @@
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{
-    BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, Slow, StageDepth, Verdict,
+    Absence, BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, Slow, StageDepth, Summed,
+    Verdict,
 };
 use garland_core::trace::Trace;
 use garland_sys::clock;
@@ -44,6 +45,8 @@ pub struct NodeOutcome {
     pub held_ns: Option<u64>,
     /// It has died or hangs: what it hangs on isn't worth waiting for.
     pub silent: bool,
+    /// What it didn't give of its tree.
+    pub absence: Absence,
 }
 
 /// How a copy ended.
@@ -63,6 +66,8 @@ pub struct Outcome {
     pub traces: Vec<Trace>,
     /// How many blocks each of this machine's stages has had at a time.
     pub depths: Vec<StageDepth>,
+    /// The digest of the file that came of it on this machine, if one did and it was asked for.
+    pub checksum: Option<Summed>,
 }
 
 /// The moments as they come.
@@ -107,6 +112,7 @@ impl NodeOutcome {
             slow: None,
             held_ns: None,
             silent: false,
+            absence: Absence::default(),
         }
     }
 

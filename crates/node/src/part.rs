@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use garland_core::proto::{Begin, Copy, End, FromAgent, Origin, RelayEvent, Sink};
+use garland_core::proto::{Begin, Copy, End, FromAgent, Origin, ReadBack, RelayEvent, Sink};
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
@@ -16,6 +16,7 @@ use crate::agent::{Agent, Expected};
 use crate::budget::{Busy, Share};
 use crate::lanes;
 use crate::member::{Mail, Member, Membership, Notice};
+use crate::read_back::read_back;
 use crate::recorder::{At, Budget, Collector};
 use crate::session::Session;
 use crate::source::{Content, Source};
@@ -41,6 +42,8 @@ pub struct Part {
     member: Arc<Member>,
     /// What it gives, if it gives.
     source: Option<Arc<dyn Content>>,
+    /// What is found out about its file before that gets its name.
+    read_back: ReadBack,
     threads: Vec<JoinHandle<()>>,
     finishing: Mutex<Option<JoinHandle<()>>>,
     /// Given back when the part is over.
@@ -66,18 +69,8 @@ impl Part {
             Some(share) => share,
             None => agent.budget().take(memory).map_err(Refusal::Busy)?,
         };
-        let (store, source) = open(agent, &begin, &tag)?;
-        let sink = if source.is_some() {
-            Sink::source(begin.layout)
-        } else if store.is_ordered() {
-            Sink::in_order(begin.layout, Member::buffer_count(begin.layout, lanes, buffers))
-        } else {
-            Sink::new(begin.layout, store.is_holder())
-        };
-        let sink = match begin.part() {
-            Some(part) => sink.with_part(part),
-            None => sink,
-        };
+        let (store, source) = open(agent, session, &begin, &tag)?;
+        let sink = sink_of(&begin, &*store, source.is_some(), buffers);
         let (copy, teller) = (begin.copy, Arc::clone(session));
         let device = source.as_ref().map_or_else(|| store.device(), |source| source.device());
         let trace = Collector::new(Budget::of(&begin), copy, begin.me.0, began, device);
@@ -99,6 +92,7 @@ impl Part {
                 store,
                 congestion: begin.congestion.clone(),
                 transport: Transport::mptcp_if(begin.mptcp),
+                pace: begin.pace,
                 parking: agent.parking().cloned(),
                 awake: Arc::clone(agent.awake()),
                 trace: Arc::clone(&trace),
@@ -111,6 +105,7 @@ impl Part {
                 }),
             })
         });
+        watch_store(&member);
         let on = |number| begin.own_lanes().any(|own| own == number);
         let threads = lanes::start(&member, &begin.lanes, on, source.as_ref(), agent.path())
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
@@ -118,7 +113,8 @@ impl Part {
         begin.routes.into_iter().for_each(|route| member.route(route));
         trace.took(Stage::SetUp, At::HERE, began);
         member.sample_now();
-        Ok(Self { member, source, threads, finishing: Mutex::new(None), _share: share })
+        let (read_back, finishing) = (begin.read_back, Mutex::new(None));
+        Ok(Self { member, source, read_back, threads, finishing, _share: share })
     }
 
     /// What the part's threads share.
@@ -147,13 +143,14 @@ impl Part {
     /// others meanwhile, and a slow disk must not keep the head's orders waiting.
     pub fn commit(&self, session: &Arc<Session>, root: [u8; 32]) {
         let (member, session) = (Arc::clone(&self.member), Arc::clone(session));
-        let source = self.source.clone();
+        let (source, wanted) = (self.source.clone(), self.read_back);
         let thread = std::thread::spawn(move || {
             let began = member.trace.now();
             let same = {
                 let sink = member.sink();
                 sink.is_complete() && sink.root() == Some(root)
             };
+            let absence = source.as_ref().and_then(|source| source.absence());
             let changed = source.filter(|source| !source.is_unchanged());
             let result = match (same, changed) {
                 (false, _) => Err("the head's digest is not that of the blocks held".to_owned()),
@@ -164,13 +161,20 @@ impl Part {
                     if let Some(longer) = member.faults.fsync() {
                         member.trace.time(Stage::Fsync, || std::thread::sleep(longer));
                     }
-                    member.store.commit(&member.trace).map_err(|error| error.to_string())
+                    read_back(&member, wanted).and_then(|()| {
+                        member.store.commit(&member.trace).map_err(|error| error.to_string())
+                    })
                 }
             };
             let at = At { block: Exchange::Commit.number(), ..At::HERE };
             member.trace.took(Stage::Control, at, began);
+            if let Some(absence) = absence {
+                session.send(&FromAgent::Absent(member.copy, absence));
+            }
             let answer = match result {
                 Ok(()) => FromAgent::Committed(member.copy, member.report()),
+                // Whoever ended the copy knows why.
+                Err(_) if member.is_closing() => return,
                 Err(reason) => FromAgent::Failed(member.copy, reason),
             };
             session.send_after(member.faults.control(), answer);
@@ -202,10 +206,36 @@ impl Part {
     }
 }
 
+/// What is held at the start, and what is to be.
+fn sink_of(begin: &Begin, store: &dyn Store, is_source: bool, buffers: Option<u16>) -> Sink {
+    let sink = if is_source {
+        Sink::source(begin.layout)
+    } else if store.is_ordered() {
+        let lanes = begin.own_lanes().count();
+        Sink::in_order(begin.layout, Member::buffer_count(begin.layout, lanes, buffers))
+    } else {
+        Sink::new(begin.layout, store.is_holder())
+    };
+    match begin.part() {
+        Some(part) => sink.with_part(part),
+        None => sink,
+    }
+}
+
+/// Has the copy fail here as soon as its store fails by itself.
+fn watch_store(member: &Arc<Member>) {
+    let watching = Arc::downgrade(member);
+    member.store.watch(Box::new(move |reason| {
+        if let Some(member) = watching.upgrade() {
+            member.tell(Notice::Failed(reason));
+        }
+    }));
+}
+
 /// Where the part's bytes go, and the file that they come from, if they do.
 type Opened = (Box<dyn Store>, Option<Arc<dyn Content>>);
 
-fn open(agent: &Agent, begin: &Begin, tag: &str) -> Result<Opened, String> {
+fn open(agent: &Agent, session: &Session, begin: &Begin, tag: &str) -> Result<Opened, String> {
     match &begin.end {
         End::Sink(destination) => {
             let (root, layout, disk) = (agent.root(), begin.layout, agent.disk());
@@ -213,7 +243,14 @@ fn open(agent: &Agent, begin: &Begin, tag: &str) -> Result<Opened, String> {
             let store = store::open(destination, root, layout, stripe, tag, disk, usage);
             Ok((store.map_err(|error| error.to_string())?, None))
         }
-        End::Source(Origin { path, length, modified }) => {
+        End::Source(Origin { length, tree: Some(number), .. }) => {
+            let tree = session.tree(*number).ok_or("a tree that wasn't looked at")?;
+            if tree.length() != *length || begin.layout.length != *length {
+                return Err("a tree of another length than it was seen to have".to_owned());
+            }
+            Ok((Box::new(NoStore), Some(tree)))
+        }
+        End::Source(Origin { path, length, modified, tree: None }) => {
             let suffix = begin.stripe.map_or_else(String::new, |stripe| stripe.suffix());
             let path = PathBuf::from(OsString::from_vec([path, suffix.as_bytes()].concat()));
             let source = Source::open_in(agent.root(), &path).map_err(|error| error.to_string())?;

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod content;
+mod stream;
 
 use std::fs::File;
 use std::io;
@@ -15,6 +16,7 @@ use thiserror::Error;
 
 pub use self::ahead::{AHEAD, SourceFeeder};
 pub use self::content::Content;
+pub use self::stream::StreamSource;
 use crate::feed::FeedError;
 use crate::pace::Pace;
 use crate::store::reason;

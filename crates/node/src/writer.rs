@@ -111,6 +111,10 @@ fn write(member: &Member, recorder: &mut Recorder, arrived: Arrived) -> bool {
     });
     recorder.took(Stage::Write, at(&frame), began, bytes.len());
     if let Err(error) = written {
+        if member.is_closing() {
+            // What waited was told to end.
+            return false;
+        }
         let reason = format!("writing {}: {}", member.store.name(), reason(&error));
         member.tell(Notice::Failed(reason));
         return false;

@@ -45,6 +45,9 @@ pub struct World {
     pub control_jitter_ns: u64,
     /// Between two heartbeats.
     pub heartbeat_ns: u64,
+    /// Whether the source is a stream, whose end nobody knows before it comes, and of which the head
+    /// keeps only what some node still lacks.
+    pub stream: bool,
     /// How many blocks a node's writer may have before it makes receiving wait.
     pub room: usize,
     /// From the commit to the final name.
@@ -70,6 +73,7 @@ impl World {
             control_ns: 100_000,
             control_jitter_ns: 0,
             heartbeat_ns: 100_000_000,
+            stream: false,
             room: 8,
             commit_ns: 1_000_000,
             nodes: vec![

@@ -1,5 +1,6 @@
 //! What `make test` runs, from the packages it needs to the proof that nothing is left behind.
 
+mod client;
 mod leftovers;
 mod packages;
 mod schemas;

@@ -8,6 +8,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use garland_core::proto;
 
 use super::DEFAULT_LAB;
+use super::checks::Checks;
 
 /// The unit of `--stripe`.
 const DEFAULT_UNIT: &str = "1MiB";
@@ -18,13 +19,15 @@ const BUFFERS_MAX: i64 = proto::BUFFERS_MAX as i64;
 /// `garland cp`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Cp {
-    /// What to copy: a path of this machine, or NODES:PATH, which is gathered from all of them. With
-    /// -r files and folders of this machine, as many as you like.
+    /// What to copy: a path of this machine, - for standard input, '|COMMAND' for what a command of
+    /// this machine says, or NODES:PATH, which is gathered from all of them. With -r files and folders
+    /// of this machine, as many as you like.
     #[arg(required = true, value_name = "SOURCE")]
     pub sources: Vec<PathBuf>,
     /// Where to: NODES:PATH, or a path of this machine where the source is on nodes. A path that ends in / is a folder,
-    /// and is made if it isn't there; /dev/null checks and drops the bytes; - is the command's
-    /// standard output.
+    /// and is made if it isn't there; /dev/null checks and drops the bytes; - is this command's
+    /// standard output; 'NODES:|COMMAND' is the standard input of a command there, which runs by
+    /// `sh -c`, and whose exit code is the node's verdict.
     ///
     /// What is gathered from several nodes goes to PATH/NODE/NAME, from one to PATH.
     ///
@@ -124,6 +127,9 @@ pub struct Cp {
     /// The congestion control to ask for on data links [default: cubic, else reno].
     #[arg(long, value_name = "NAME")]
     pub congestion: Option<String>,
+    /// How fast it may be, and what is found out at its end.
+    #[command(flatten)]
+    pub checks: Checks,
     /// Exit with 0 when at least N nodes have the file.
     #[arg(long, value_name = "N")]
     pub min_ok: Option<usize>,
@@ -132,7 +138,7 @@ pub struct Cp {
     /// source-disk:17ms/10MiB stalls reading for 17 ms after every 10 MiB (../10MiB@0: the first time
     /// before the first byte), sink-disk:n2:17ms/10MiB n2's writing; fsync:n2:200ms makes its fsync
     /// slow, control:n2:11ms its answers late; pause:17ms/10MiB has the sender do nothing now and
-    /// then; clock:n2:49s,100ppm sets n2's clock wrong (local and lab nodes without agents that stay).
+    /// then; rot:n2:5MiB has a byte of n2's file be another on its disk; clock:n2:49s,100ppm sets n2's clock wrong (local and lab nodes without agents that stay).
     #[arg(long, value_name = "FAULT", hide_short_help = true)]
     pub inject: Vec<String>,
     /// Keep no trace, to measure what one costs.
@@ -141,9 +147,20 @@ pub struct Cp {
     /// No progress.
     #[arg(short, long)]
     pub quiet: bool,
+    /// Tell how far it is for programs: a line of JSON on standard error some five times a second, and
+    /// one at the end.
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "quiet")]
+    pub progress: Option<ProgressForm>,
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,
+}
+
+/// How progress is told to programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProgressForm {
+    /// Objects of JSON, a line each.
+    Json,
 }
 
 /// How agents are started.

@@ -3,6 +3,7 @@
 //! What belongs to all commands is here; a group of commands has a file.
 
 mod balance;
+mod checks;
 mod copy;
 mod explain;
 mod lab;

@@ -31,6 +31,10 @@ pub struct TraceExport {
     /// The run: its name, its folder, or last.
     #[arg(default_value = LAST)]
     pub run: String,
+    /// Of a run that gathered the files of several nodes, which is a copy for each: this node's
+    /// [default: the one that ended last].
+    #[arg(long, value_name = "NODE")]
+    pub node: Option<String>,
     /// What to write.
     #[arg(long, value_enum)]
     pub format: ExportFormat,

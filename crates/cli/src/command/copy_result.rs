@@ -1,14 +1,16 @@
 //! What a copy tells when it is over: the same value as a table, as JSON, and in the run's folder.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use garland_core::cluster::nodelist;
 use garland_core::plan::{NodeId, Plan};
-use garland_core::proto::{Slow, Stage, StageDepth, Verdict};
+use garland_core::proto::{ReadBack, Slow, Stage, StageDepth, Verdict};
 use garland_core::units::{Nanos, Rate, bytes};
 use garland_node::{Moments, Outcome};
 use serde::Serialize;
 
+use super::checksums::ChecksumResult;
 use super::tree_result::TreeResult;
 use crate::failure::Exit;
 use crate::limit::Limit;
@@ -81,6 +83,10 @@ struct NodeResult {
     memory: u64,
     cpu_ns: u64,
     opening_ns: u64,
+    /// Whether the medium is known to have what was sent.
+    verified: bool,
+    /// Of the node's file; of what came from nodes, of the file here.
+    checksum: Option<ChecksumResult>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -157,6 +163,21 @@ impl CopyResult {
         self
     }
 
+    /// With what was found out by reading back.
+    pub fn with_read_back(mut self, wanted: ReadBack) -> Self {
+        for node in &mut self.nodes {
+            node.verified = wanted.verify && node.verdict == "ok";
+        }
+        self
+    }
+
+    /// The digests of the nodes' files, each once, as `sha256sum` writes them.
+    pub fn sums(&self) -> Vec<u8> {
+        let mut seen = HashSet::new();
+        let lines = self.nodes.iter().filter_map(|node| Some(node.checksum.as_ref()?.line()));
+        lines.filter(|line| seen.insert(line.clone())).flatten().collect()
+    }
+
     /// With what there is to say of a tree.
     pub fn with_tree(mut self, tree: Option<TreeResult>) -> Self {
         self.tree = tree;
@@ -197,7 +218,12 @@ impl Copied {
     fn nodes(&self) -> impl Iterator<Item = NodeResult> {
         let ready = self.outcome.moments.ready;
         let nodes = self.plan.receivers().zip(&self.outcome.nodes);
-        nodes.map(move |((id, _), node)| NodeResult::new(node, &self.plan, id, ready))
+        let here = self.outcome.checksum.as_ref().map(ChecksumResult::new);
+        nodes.map(move |((id, _), node)| {
+            let result = NodeResult::new(node, &self.plan, id, ready);
+            let here = here.clone().filter(|_| result.verdict == "ok");
+            NodeResult { checksum: result.checksum.clone().or(here), ..result }
+        })
     }
 
     fn stages(&self) -> impl Iterator<Item = StageResult> {
@@ -250,6 +276,8 @@ impl NodeResult {
             memory: node.report.memory,
             cpu_ns: node.report.cpu_ns,
             opening_ns: node.report.opening_ns,
+            verified: false,
+            checksum: node.report.checksum.as_ref().filter(|_| whole).map(ChecksumResult::new),
         }
     }
 }
@@ -275,6 +303,7 @@ impl fmt::Display for CopyResult {
             phases.map(|phase| format!("{} {}", phase.name, Nanos(phase.ns))).collect();
         writeln!(f, "time    {}", phases.join(" · "))?;
         self.write_verdicts(f)?;
+        self.write_read_back(f)?;
         self.tree.iter().try_for_each(|tree| write!(f, "{tree}"))?;
         for fault in &self.faults {
             let FaultResult { block, from, to } = fault;
@@ -300,6 +329,16 @@ impl CopyResult {
             writeln!(f, "limit   {achieved:.1} % of {}, {source}", shown(*rate))?;
         }
         Ok(())
+    }
+
+    /// What was found out by reading back; the digests themselves are for standard output.
+    fn write_read_back(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verified: Vec<&str> =
+            self.nodes.iter().filter(|node| node.verified).map(|node| node.name.as_str()).collect();
+        if verified.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "medium  {}: read back, and as it was sent", nodelist::fold(&verified))
     }
 
     fn write_verdicts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

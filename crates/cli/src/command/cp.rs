@@ -1,17 +1,16 @@
 //! `garland cp` to nodes: plan, muster, copy, tell.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
 
 use garland_core::cluster::target::{self, Target};
 use garland_core::cluster::{Node, nodelist};
-use garland_core::plan::{Layout, Order, Plan, Stripes, chain_order};
+use garland_core::plan::{Order, Plan, Stripes, chain_order};
 use garland_core::proto::{Cut, Policy, SlowNodes};
 use garland_core::units::bytes;
 use garland_lab::Lab;
-use garland_node::{CopyJob, Ends, Pipeline, Progress, Tracing, run_copy};
+use garland_node::{CopyJob, Pipeline, Tracing};
 use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
+use serde::Serialize;
 
 use super::copy_result::{Copied, CopyResult, Way};
 use super::given::Given;
@@ -56,19 +55,11 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     };
     let disk = found.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
     let given = Given::open(cp, &interrupts, disk)?;
-    let source = given.content();
     let lanes = found.as_ref().map(Lab::lanes);
-    let (plan, stripes, nodes) = make_plan(&inventory, cp, source.length(), nodes, lanes)?;
-    let mptcp = cp.launch.speaks_mptcp(found.as_ref(), plan.lanes.len());
-    let plan = match stripes {
-        None => shaped(cp, found.as_ref(), Transport::mptcp_if(mptcp), plan)?,
-        Some(_) => plan,
-    };
+    let (plan, stripes, nodes) = make_plan(&inventory, cp, &given, nodes, lanes)?;
+    let plan = shaped(cp, found.as_ref(), plan, stripes.is_some())?;
     let injections = Injections::parse(&cp.inject, &plan)?;
-    if let Some(file) = &cp.save_plan {
-        let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
-        std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))?;
-    }
+    save(cp, &plan)?;
     if cp.dry_run {
         return tell_plan(args, &plan, given.tree().as_ref());
     }
@@ -81,62 +72,60 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         clocks: &injections.clocks,
         ..Muster::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
     };
-    let mut fleet = muster.assemble()?;
-    // A striped file is nothing without one of its servers: there none can come late.
-    let missing = if stripes.is_none() { fleet.missing() } else { Vec::new() };
-    let (came, late) = channel();
-    let transport = Transport::mptcp_if(cp.launch.speaks_mptcp(lab.as_ref(), plan.lanes.len()));
+    let fleet = muster.assemble()?;
+    let transport = transport(cp, lab.as_ref(), plan.lanes.len());
     let limit = limit::known(lab.as_ref(), cp.launch.sender(), &plan, transport, &fleet.agents);
+    let limit = limit::held(limit, cp.checks.pace(), &plan);
     let congestion = congestion(cp);
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
     let job = CopyJob {
         plan: &plan,
-        ends: Ends::Out { source, destination: given.destination(cp, &path)?, manifest },
+        ends: given.ends(cp, &path, manifest)?,
         stripes,
         pipeline: pipeline(cp)?,
+        read_back: cp.checks.read_back(),
         sealed: !cp.clear,
         congestion: congestion.clone(),
         transport,
-        policy: policy(cp, nodes.len(), stripes.is_some()),
-        late: Some(late),
+        policy: policy(cp, nodes.len(), stripes.is_some(), plan.layout.open),
+        late: None,
         tracing: (!cp.no_trace)
             .then(|| Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() }),
         injections: injections.faults,
     };
-    let mut bars = Bars::new(&plan, cp.quiet || args.json).silent(cp.quiet);
-    let over = Arc::new(AtomicBool::new(false));
-    let (copied, children) = std::thread::scope(|scope| {
-        let trying = scope.spawn(|| muster.try_again(missing, &over, &came));
-        let show = &mut |now: &Progress<'_>| bars.show(&plan, now);
-        let copied = run_copy(&job, fleet.agents, Some(&interrupts), show);
-        over.store(true, Ordering::Relaxed);
-        (copied, trying.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    });
+    let mut bars = Bars::wanted(&plan, args, cp);
+    let copied = muster.copy(job, fleet, &interrupts, &mut |now| bars.show(&plan, now));
     bars.clear();
-    fleet.children.take_in(children?);
-    let outcome = copied.or_nothing("copying")?;
+    let (outcome, children) = copied?;
+    let plan = given.ended(plan);
+    run.keep("plan.json", &plan)?;
     let patience = if outcome.interrupted { HURRY } else { FAREWELL };
-    fleet.children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
-    run.keep_traces(&places, &outcome.traces);
+    children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
+    run.keep_traces(&places, None, &outcome.traces);
     let names: Vec<&str> = congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())
         .with_limit(limit)
+        .with_read_back(cp.checks.read_back())
         .with_tree(given.tree());
     run.keep("result.json", &result)?;
-    tell(args, &path, &result)?;
+    tell(args, cp, &path, &result)?;
     Ok(result.exit(cp.min_ok))
 }
 
-/// How the copy deals with nodes: in a striped one none has a substitute.
-fn policy(cp: &Cp, nodes: usize, is_striped: bool) -> Policy {
+/// How the copy deals with nodes: in a striped one none has a substitute, and what a node drops of a
+/// stream couldn't be read again.
+fn policy(cp: &Cp, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
     let slow = match cp.slow {
         SlowName::Detach => SlowNodes::Detach,
         SlowName::Wait => SlowNodes::Wait,
         SlowName::Fail => SlowNodes::Fail,
     };
-    let policy = Policy::for_nodes(nodes).with_slow(slow, cp.slow_below);
-    if is_striped { policy.together() } else { policy }
+    match Policy::for_nodes(nodes).with_slow(slow, cp.slow_below) {
+        policy if is_striped => policy.together(),
+        policy if is_stream => policy.with_slow(SlowNodes::Wait, cp.slow_below),
+        policy => policy,
+    }
 }
 
 /// The congestion controls to ask for, best first.
@@ -147,18 +136,29 @@ pub fn congestion(cp: &Cp) -> Vec<String> {
     }
 }
 
+/// What data links speak. A pace is held by each of TCP's connections; those that MPTCP makes of one
+/// would each have it.
+pub fn transport(cp: &Cp, lab: Option<&Lab>, lanes: usize) -> Transport {
+    Transport::mptcp_if(cp.checks.pace() == 0 && cp.launch.speaks_mptcp(lab, lanes))
+}
+
 /// What may be under way at a time.
 fn pipeline(cp: &Cp) -> Result<Pipeline, Failure> {
     let cut = |text: &String| match bytes::parse(text).map_err(Failure::usage)? {
         0 => Err(Failure::usage("an operation of no bytes: --op-size is at least 1")),
         size => Ok(Cut { size, overlap: cp.op_overlap }),
     };
-    Ok(Pipeline { buffers: cp.buffers, cut: cp.op_size.as_ref().map(cut).transpose()? })
+    let cut = cp.op_size.as_ref().map(cut).transpose()?;
+    Ok(Pipeline { buffers: cp.buffers, cut, pace: cp.checks.pace() })
 }
 
-fn tell(args: &Args, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
+/// Tells the result: digests for other programs alone on standard output, if there are any.
+pub fn tell(args: &Args, cp: &Cp, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
     if args.json {
         print_json(result)
+    } else if cp.checks.checksum.is_some() {
+        eprint!("{result}");
+        output::print_bytes(&result.sums())
     } else if path == b"-" {
         // Standard output has the bytes themselves.
         eprint!("{result}");
@@ -166,6 +166,13 @@ fn tell(args: &Args, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
     } else {
         output::print(result)
     }
+}
+
+/// Saves what is planned, where that was asked for.
+pub fn save(cp: &Cp, planned: &impl Serialize) -> Result<(), Failure> {
+    let Some(file) = &cp.save_plan else { return Ok(()) };
+    let text = serde_json::to_string_pretty(planned).or_nothing("writing the plan")?;
+    std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
 }
 
 /// Prints a plan, and what it is to bring of a tree, instead of following it.
@@ -184,7 +191,7 @@ fn tell_plan(args: &Args, plan: &Plan, tree: Option<&TreeResult>) -> Result<Exit
 fn make_plan(
     inventory: &Inventory,
     cp: &Cp,
-    length: u64,
+    given: &Given,
     nodes: Vec<Node>,
     lanes: Option<usize>,
 ) -> Result<(Plan, Option<Stripes>, Vec<Node>), Failure> {
@@ -202,15 +209,12 @@ fn make_plan(
     let rails = cp.rails.unwrap_or(u16::try_from(rails).unwrap_or(1));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let Some(unit) = &cp.stripe else {
-        let layout = match block {
-            None => Layout::fitting(length),
-            Some(block) => Layout::new(length, block).map_err(Failure::usage)?,
-        };
-        let plan = Plan::broadcast(layout, &names, rails).map_err(Failure::usage)?;
+        let plan = Plan::broadcast(given.layout(block)?, &names, rails).map_err(Failure::usage)?;
         return Ok((plan, None, nodes));
     };
     let unit = bytes::parse(unit).map_err(Failure::usage)?;
-    let stripes = Stripes::new(length, unit, nodes.len()).map_err(Failure::usage)?;
+    let stripes =
+        Stripes::new(given.content().length(), unit, nodes.len()).map_err(Failure::usage)?;
     let layout = match block {
         None => stripes.fitting_layout(),
         Some(block) => stripes.layout(block),

@@ -28,6 +28,10 @@ pub fn destination(
                 let message = format!("{count} nodes can't all write to one standard output");
                 return Err(Failure::usage(message).hint("name one node"));
             }
+            if path.starts_with(b"|") && path[1..].trim_ascii().is_empty() {
+                return Err(Failure::usage("there is no command behind `|`")
+                    .hint(format!("such as '{list}:|tar x -C /scratch'")));
+            }
             refuse_tilde(&list, path)?;
             Ok((nodes, path.to_vec()))
         }
@@ -40,6 +44,10 @@ pub fn destination(
         }
         Ok(Target::Pipe) => Err(Failure::usage("standard output alone is no destination")
             .hint("garland cp FILE n1:- gives what n1 received")),
+        Ok(Target::Command(_)) => {
+            Err(Failure::usage("a command of this machine is no destination")
+                .hint("garland cp FILE 'n[1-3]:|COMMAND' runs it on nodes"))
+        }
         Err(error) => Err(Failure::usage(&error).hint(match error {
             TargetError::NoPath { meant, .. } => format!("{FORM}; did you mean '{meant}'?"),
             TargetError::NoNodes { argument } => {
@@ -82,17 +90,15 @@ fn meant(inventory: &Inventory, path: &Path) -> Option<String> {
 
 /// Opens the source.
 pub fn source(path: &Path) -> Result<Source, Failure> {
-    if path == "-" {
-        return Err(Failure::usage("standard input can't be copied so far")
-            .hint("write it to a file first; for a file of that name say ./-"));
-    }
     Source::open(path).map_err(|error| {
         let failure = Failure::nothing(&error);
         match error {
             SourceError::NotAFile { is: "a folder", .. } => {
                 failure.hint("folders are copied with -r")
             }
-            SourceError::NotAFile { .. } => failure.hint("write its bytes to a file first"),
+            SourceError::NotAFile { .. } => {
+                failure.hint(format!("for its bytes as they come: '|cat {}'", path.display()))
+            }
             SourceError::Io { .. } => failure,
         }
     })

@@ -1,16 +1,23 @@
-//! What is given to nodes: a file, or files and folders as one stream.
+//! What is given to nodes: a file, files and folders as one, or a stream.
 
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use garland_core::plan::{Manifest, Plan, StripeServer, Stripes};
-use garland_core::proto::Destination;
+use garland_core::cluster::target::{self, Target};
+use garland_core::plan::{DEFAULT_BLOCK_SIZE, Layout, Manifest, Plan, StripeServer, Stripes};
+use garland_core::proto::{Destination, ReadBack};
 use garland_core::tree::Pattern;
-use garland_node::{Content, ScanError, ScanOptions, Source, TreeSource};
+use garland_node::{Content, Ends, ScanError, ScanOptions, Source, StreamSource, TreeSource};
+use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
+use super::cp::block_size;
 use super::ends;
 use super::tree_result::TreeResult;
 use crate::args::Cp;
@@ -22,6 +29,8 @@ pub enum Given {
     File(PathBuf, Arc<Source>),
     /// Files and folders.
     Tree(Arc<TreeSource>),
+    /// Bytes that come once, with a name if they have one.
+    Stream(Vec<u8>, Layout, Arc<StreamSource>),
 }
 
 impl Given {
@@ -29,6 +38,7 @@ impl Given {
     /// looks at all of a tree.
     pub fn open(cp: &Cp, interrupts: &Interrupts, disk: Option<u64>) -> Result<Self, Failure> {
         match cp.sources.as_slice() {
+            sources if sources.iter().any(|source| is_stream(source)) => Self::stream(cp),
             [file] if !cp.recursive || is_file(file) => {
                 let source = ends::source(file)?.on_disk_of(disk);
                 Ok(Self::File(file.clone(), Arc::new(source)))
@@ -38,15 +48,10 @@ impl Given {
                 Err(Failure::usage(format!("{count} sources go into one folder, by -r")))
             }
             sources => {
-                let excludes = cp.exclude.iter().map(|pattern| {
-                    Pattern::parse(pattern.as_bytes()).map_err(|error| {
-                        let shown = pattern.to_string_lossy();
-                        Failure::usage(format!("--exclude {shown}: {error}"))
-                    })
-                });
                 let options = ScanOptions {
-                    excludes: excludes.collect::<Result<_, _>>()?,
+                    excludes: excludes(cp)?,
                     attributes: cp.xattrs,
+                    root: &Root::Free,
                     stop: &|| interrupts.have_come(),
                 };
                 let tree = TreeSource::open(sources, &options).map_err(unscanned)?;
@@ -55,24 +60,84 @@ impl Given {
         }
     }
 
+    /// Opens the one stream that is given.
+    fn stream(cp: &Cp) -> Result<Self, Failure> {
+        let [source] = cp.sources.as_slice() else {
+            return Err(Failure::usage("a stream is copied alone, not beside other sources"));
+        };
+        if cp.recursive {
+            return Err(Failure::usage("a stream is no folder: leave -r out"));
+        }
+        if cp.stripe.is_some() {
+            return Err(Failure::usage("a stream can't be striped: nobody knows its length")
+                .hint("write it to a file first"));
+        }
+        let block = block_size(cp)?.unwrap_or(DEFAULT_BLOCK_SIZE);
+        let layout = Layout::open_ended(block).map_err(Failure::usage)?;
+        let (name, opened) = match target::parse(source.as_os_str()) {
+            Ok(Target::Pipe) => (Vec::new(), open_input(layout)),
+            Ok(Target::Command(line)) if line.trim_ascii().is_empty() => {
+                return Err(Failure::usage("there is no command behind `|`")
+                    .hint("such as '|pg_dump data'"));
+            }
+            // A plan doesn't need its bytes.
+            Ok(Target::Command(_)) if cp.dry_run => (Vec::new(), open_input(layout)),
+            Ok(Target::Command(line)) => {
+                (Vec::new(), StreamSource::of_command(&line, None, layout))
+            }
+            _ => {
+                let name = source.file_name().unwrap_or_default();
+                (name.as_bytes().to_vec(), StreamSource::of_pipe(source, layout))
+            }
+        };
+        let stream = opened.or_nothing(format!("opening {}", source.display()))?;
+        Ok(Self::Stream(name, layout, Arc::new(stream)))
+    }
+
+    /// How it is cut into blocks, of `block` bytes if the user says so.
+    pub fn layout(&self, block: Option<u32>) -> Result<Layout, Failure> {
+        match (self, block) {
+            (Self::Stream(_, layout, _), _) => Ok(*layout),
+            (_, None) => Ok(Layout::fitting(self.content().length())),
+            (_, Some(block)) => Layout::new(self.content().length(), block).map_err(Failure::usage),
+        }
+    }
+
     /// Its bytes.
     pub fn content(&self) -> Arc<dyn Content> {
         match self {
             Self::File(_, source) => Arc::<Source>::clone(source),
             Self::Tree(tree) => Arc::<TreeSource>::clone(tree),
+            Self::Stream(_, _, stream) => Arc::<StreamSource>::clone(stream),
         }
     }
 
     /// What became of a tree on this machine's side.
     pub fn tree(&self) -> Option<TreeResult> {
         match self {
-            Self::File(..) => None,
+            Self::File(..) | Self::Stream(..) => None,
             Self::Tree(tree) => Some(TreeResult::new(tree.tally(), &tree.left_out())),
         }
     }
 
+    /// A plan by which it was copied: what was a stream has a length now.
+    pub fn ended(&self, plan: Plan) -> Plan {
+        if plan.layout.open { plan.ended_at(self.content().length()) } else { plan }
+    }
+
+    /// It and where it goes on nodes, `path` there, with a `manifest` beside it if there is one.
+    pub fn ends(&self, cp: &Cp, path: &[u8], manifest: Option<Manifest>) -> Result<Ends, Failure> {
+        let destination = self.destination(cp, path)?;
+        Ok(Ends::Out { source: self.content(), destination, manifest })
+    }
+
     /// Where it goes on nodes, `path` there.
-    pub fn destination(&self, cp: &Cp, path: &[u8]) -> Result<Destination, Failure> {
+    fn destination(&self, cp: &Cp, path: &[u8]) -> Result<Destination, Failure> {
+        let streams = matches!(path, b"/dev/null" | b"-" | [b'|', ..]);
+        if streams && cp.checks.read_back() != ReadBack::default() {
+            let message = "what goes to a pipe or nowhere can't be read back";
+            return Err(Failure::usage(message).hint("leave --verify and --checksum out"));
+        }
         Ok(match (path, self) {
             (b"/dev/null", _) => Destination::Null,
             (b"-", _) if cp.stripe.is_some() => {
@@ -82,8 +147,22 @@ impl Given {
                 return Err(Failure::usage("a tree goes to a folder, not to standard output")
                     .hint("for its bytes as one stream: tar"));
             }
-            (b"-", Self::File(..)) => Destination::Output,
-            (path, Self::Tree(_)) => Destination::Tree { path: path.to_vec(), fsync: !cp.no_fsync },
+            (b"-", Self::File(..) | Self::Stream(..)) => Destination::Output,
+            ([b'|', ..], _) if cp.stripe.is_some() => {
+                return Err(Failure::usage("stripes can't go to commands"));
+            }
+            ([b'|', ..], Self::Tree(_)) => {
+                return Err(Failure::usage("a tree goes to a folder, not to a command")
+                    .hint("for its bytes as one stream: tar c . | garland cp - 'n[1-3]:|tar x'"));
+            }
+            ([b'|', line @ ..], Self::File(..) | Self::Stream(..)) => {
+                Destination::Command(line.to_vec())
+            }
+            (path, Self::Tree(_)) => Destination::Tree {
+                path: path.to_vec(),
+                fsync: !cp.no_fsync,
+                verify: cp.checks.verify,
+            },
             (path, Self::File(file, source)) => {
                 let name = file.file_name();
                 let name = name.ok_or_else(|| Failure::usage("the source has no name"))?;
@@ -95,6 +174,13 @@ impl Given {
                     fsync: !cp.no_fsync,
                 }
             }
+            (path, Self::Stream(name, ..)) => Destination::File {
+                path: path.to_vec(),
+                name: name.clone(),
+                mode: 0o666,
+                times: None,
+                fsync: !cp.no_fsync,
+            },
         })
     }
 
@@ -121,6 +207,28 @@ impl Given {
             number: 0,
         })
     }
+}
+
+/// What is to be left out.
+pub fn excludes(cp: &Cp) -> Result<Vec<Pattern>, Failure> {
+    let pattern = |text: &OsString| {
+        Pattern::parse(text.as_bytes()).map_err(|error| {
+            Failure::usage(format!("--exclude {}: {error}", text.to_string_lossy()))
+        })
+    };
+    cp.exclude.iter().map(pattern).collect()
+}
+
+/// Whether what is given comes once, and tells its length by its end.
+fn is_stream(source: &Path) -> bool {
+    let word = matches!(target::parse(source.as_os_str()), Ok(Target::Pipe | Target::Command(_)));
+    word || source.metadata().is_ok_and(|stat| stat.file_type().is_fifo())
+}
+
+/// This command's standard input.
+fn open_input(layout: Layout) -> io::Result<StreamSource> {
+    let input = io::stdin().as_fd().try_clone_to_owned()?;
+    Ok(StreamSource::of(input, "standard input", layout))
 }
 
 /// One plain file is copied alike with and without `-r`.

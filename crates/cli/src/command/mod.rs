@@ -2,6 +2,7 @@
 
 mod agent;
 mod balance;
+mod checksums;
 mod copy_result;
 mod cp;
 mod cp_in;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use garland_core::plan::{Pace, Plan};
 use garland_lab::Lab;
-use garland_sys::mptcp::Transport;
 
 use crate::args::{Cp, ShapeName};
+use crate::command::cp::transport;
 use crate::failure::Failure;
 use crate::limit;
 
@@ -17,12 +17,12 @@ const USUAL_RATE: f64 = 117.7e6;
 const HOP: Duration = Duration::from_micros(100);
 
 /// The plan in the shape that was asked for, or that takes less time; and why.
-pub fn shaped(
-    cp: &Cp,
-    lab: Option<&Lab>,
-    transport: Transport,
-    plan: Plan,
-) -> Result<Plan, Failure> {
+pub fn shaped(cp: &Cp, lab: Option<&Lab>, plan: Plan, is_striped: bool) -> Result<Plan, Failure> {
+    // Nobody knows how long a stream is; and stripes are one hop each.
+    if plan.layout.open || is_striped {
+        return Ok(plan);
+    }
+    let transport = transport(cp, lab, plan.lanes.len());
     let nodes = plan.nodes.len() - 1;
     let wires = lab.and_then(|lab| limit::of_lab(lab, cp.launch.sender(), &plan, transport));
     let lanes = plan.lanes.len() as f64;

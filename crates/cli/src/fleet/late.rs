@@ -1,17 +1,18 @@
 //! Nodes that couldn't be had when their command began: tried again while it goes on.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::mpsc::Sender;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use garland_core::cluster::Node;
 use garland_core::plan::NodeId;
-use garland_node::Agent;
+use garland_node::{Agent, CopyJob, Outcome, Progress, run_copy};
 use garland_sys::clock;
+use garland_sys::signal::Interrupts;
 
 use super::{Children, Fleet, Muster};
-use crate::failure::Failure;
+use crate::failure::{Failure, OrFailure};
 use crate::launch::{LaunchedChild, Will};
 use crate::standing::Shelf;
 
@@ -20,7 +21,7 @@ const FIRST: Duration = Duration::from_secs(2);
 
 impl Fleet {
     /// The places of the nodes without an agent.
-    pub fn missing(&self) -> Vec<usize> {
+    fn missing(&self) -> Vec<usize> {
         let agents = self.agents.iter().enumerate();
         agents.filter(|(_, agent)| agent.is_err()).map(|(place, _)| place).collect()
     }
@@ -28,7 +29,7 @@ impl Fleet {
 
 impl Children {
     /// Takes in what late agents hang on, by their nodes' places.
-    pub fn take_in(&mut self, late: Vec<(Option<usize>, LaunchedChild)>) {
+    fn take_in(&mut self, late: Vec<(Option<usize>, LaunchedChild)>) {
         for (place, child) in late {
             match place.and_then(|place| self.0.get_mut(place)) {
                 Some(seat) => *seat = Some(child),
@@ -39,12 +40,41 @@ impl Children {
 }
 
 impl Muster<'_> {
+    /// Makes a copy to the nodes of a fleet; those that it lacks are tried again meanwhile. Gives what
+    /// the agents hang on, too.
+    ///
+    /// # Errors
+    /// When the copy can't be made at all, or the controller's own state can't be read.
+    pub fn copy(
+        &self,
+        job: CopyJob<'_>,
+        fleet: Fleet,
+        interrupts: &Interrupts,
+        observe: &mut dyn FnMut(&Progress<'_>),
+    ) -> Result<(Outcome, Children), Failure> {
+        // Stripes are nothing without one of their servers, and of a stream what has gone by is gone.
+        let none_late = job.policy.together || job.plan.layout.open;
+        let missing = if none_late { Vec::new() } else { fleet.missing() };
+        let Fleet { agents, mut children } = fleet;
+        let (came, late) = channel();
+        let job = CopyJob { late: Some(late), ..job };
+        let over = Arc::new(AtomicBool::new(false));
+        let (copied, late) = std::thread::scope(|scope| {
+            let trying = scope.spawn(|| self.try_again(missing, &over, &came));
+            let copied = run_copy(&job, agents, Some(interrupts), observe);
+            over.store(true, Ordering::Relaxed);
+            (copied, trying.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        children.take_in(late?);
+        Ok((copied.or_nothing("copying")?, children))
+    }
+
     /// Tries the nodes at these places again until all are there or it is `over`; tells of those that
     /// come, and gives what they hang on.
     ///
     /// # Errors
     /// When the controller's own state can't be read.
-    pub fn try_again(
+    fn try_again(
         &self,
         mut missing: Vec<usize>,
         over: &Arc<AtomicBool>,

@@ -46,6 +46,30 @@ fn every_nodes_file_goes_to_a_folder_of_its_own() {
 }
 
 #[test]
+fn each_copy_of_a_gathering_run_can_be_explained() {
+    let scratch = Scratch::new("gather-traced");
+    logs(&scratch, 3, 300_000);
+    let garland = garland(&scratch);
+    let _ = garland.cp(&["local[1-3]:/log/x", "all"]).with_code(0);
+    let last = garland.run(&["explain", "--json"]).with_code(0).json();
+    let of_last = last["warnings"][0].as_str().expect("it says which copy this is").to_owned();
+    assert!(of_last.contains("a copy for each node; this is that of local"), "{of_last}");
+    let told = garland.run(&["explain", "--node", "local2", "--json"]).with_code(0).json();
+    assert_eq!([&told["bytes"], &told["ok"], &told["of"]], [300_002, 1, 1]);
+    let rows = told["rows"].as_array().expect("rows").iter();
+    let sum: u64 = rows.map(|row| row["ns"].as_u64().expect("nanoseconds")).sum();
+    assert_eq!(told["wall_ns"], sum);
+    let csv = garland.run(&["trace", "export", "--format", "csv", "--node", "local3"]).with_code(0);
+    assert!(csv.out.contains("local3") && !csv.out.contains("local2"), "{}", csv.out);
+    let said = garland.run(&["explain", "--node", "local9"]).with_code(2);
+    assert!(said.err.contains("has no trace of local9"), "{}", said.err);
+    let _ = garland.cp(&["local1:/log/x", "x"]).with_code(0);
+    let said = garland.run(&["explain", "--node", "local1"]).with_code(2);
+    assert!(said.err.contains("--node is for runs that gathered"), "{}", said.err);
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn one_nodes_file_goes_where_it_is_told() {
     let scratch = Scratch::new("gather-one");
     logs(&scratch, 1, 100_000);
@@ -145,7 +169,7 @@ fn ends_that_cannot_be_are_refused() {
     ");
     insta::assert_snapshot!(refused(&["local[1-2]:/log/", "all"]), @r"
     error: /log/ names no file
-    hint: folders come with `-r` in a later release; until then: tar
+    hint: folders come with -r
     ");
     insta::assert_snapshot!(refused(&["local1:/x", "-"]), @r"
     error: what comes from nodes goes to files

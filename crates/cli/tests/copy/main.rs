@@ -1,6 +1,7 @@
 //! `garland cp` end to end, to agents that are processes of this machine.
 
 mod chain;
+mod checks;
 mod deaths;
 mod destinations;
 mod dolly;

@@ -4,6 +4,7 @@
 mod compare;
 mod endings;
 mod equal;
+mod gather;
 mod lab;
 mod moving;
 mod oddities;

@@ -139,6 +139,15 @@ impl Plan {
         Ok(())
     }
 
+    /// The same plan when its stream has turned out to have `length` bytes.
+    #[must_use]
+    pub fn ended_at(mut self, length: u64) -> Self {
+        self.layout = self.layout.ended_at(length);
+        let end = self.layout.blocks();
+        self.lanes.iter_mut().for_each(|lane| lane.blocks.end = lane.blocks.end.min(end));
+        self
+    }
+
     fn of(layout: Layout, names: &[String], lanes: Vec<Lane>) -> Self {
         let node = |name: &str| PlannedNode { name: name.to_owned() };
         let nodes = std::iter::once(node("head")).chain(names.iter().map(|name| node(name)));
@@ -173,14 +182,19 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Layout { length, block_size } = self.layout;
-        writeln!(f, "{length} bytes in {} blocks of {block_size} bytes", self.layout.blocks())?;
+        let Layout { length, block_size, open } = self.layout;
+        if open {
+            writeln!(f, "as many bytes as there are, in blocks of {block_size} bytes")?;
+        } else {
+            writeln!(f, "{length} bytes in {} blocks of {block_size} bytes", self.layout.blocks())?;
+        }
         for (number, lane) in self.lanes.iter().enumerate() {
             let LaneBlocks { first, run, step, .. } = lane.blocks;
             let last = first + run - 1;
             let of = if run > 1 { format!("{first}-{last}") } else { first.to_string() };
-            let (count, rail) = (lane.blocks.len(), lane.rail);
-            writeln!(f, "lane {number}: {count} blocks ({of}, +{step}), rail {rail}")?;
+            let rail = lane.rail;
+            let count = if open { String::new() } else { format!("{} ", lane.blocks.len()) };
+            writeln!(f, "lane {number}: {count}blocks ({of}, +{step}), rail {rail}")?;
             self.write_route(f, &lane.route)?;
         }
         if let Some(reason) = &self.reason {
@@ -237,6 +251,22 @@ mod tests {
         let three = Stripes::new(50_000, 8192, 3).unwrap();
         let layout = three.layout(4096).unwrap();
         assert_eq!(Plan::striped(layout, three, &names, 1), Err(PlanError::Servers(2, 3)));
+    }
+
+    #[test]
+    fn a_stream_s_plan_has_an_end_when_that_is_known() {
+        let names = ["n1".to_owned()];
+        let plan = Plan::broadcast(Layout::open_ended(4096).unwrap(), &names, 2).unwrap();
+        insta::assert_snapshot!(plan, @r"
+        as many bytes as there are, in blocks of 4096 bytes
+        lane 0: blocks (0, +2), rail 0
+          head -> n1
+        lane 1: blocks (1, +2), rail 1
+          head -> n1
+        ");
+        let ended = plan.ended_at(10_000);
+        let known = Plan::broadcast(Layout::new(10_000, 4096).unwrap(), &names, 2).unwrap();
+        assert_eq!(ended, known);
     }
 
     #[test]

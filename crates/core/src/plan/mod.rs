@@ -15,7 +15,7 @@ mod stripes;
 pub use blockset::BlockSet;
 pub use broadcast::{Plan, PlanError, PlannedNode};
 pub use lane::{HEAD, Lane, LaneBlocks, NodeId};
-pub use layout::{DEFAULT_BLOCK_SIZE, Layout, LayoutError};
+pub use layout::{BLOCKS_MAX, DEFAULT_BLOCK_SIZE, Layout, LayoutError};
 pub use manifest::{Manifest, ManifestError, StripeServer};
 pub use order::{Order, OrderError, chain_order};
 pub use route::{Route, RouteError};

@@ -147,6 +147,8 @@ mod tests {
                 routes: Vec::new(),
                 congestion: Vec::new(),
                 mptcp: false,
+                pace: 0,
+                read_back: crate::proto::ReadBack::default(),
                 trace: 0,
                 injections: Vec::new(),
             };

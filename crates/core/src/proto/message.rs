@@ -11,7 +11,7 @@ use super::probe::{Complaint, Finding, Meeting};
 use super::report::Report;
 use super::route::{LinkSide, NodeAddress, Route};
 use super::seal::Secret;
-use super::sight::{Look, Sight};
+use super::sight::{Absence, Look, Sight};
 use super::survey::{SurveyAnswer, SurveyOrder};
 
 /// From the head to an agent.
@@ -147,6 +147,8 @@ pub enum FromAgent {
     Written(Copy, u64),
     /// The answer to `Look`, or why there is none.
     Looked(Result<Vec<Sight>, String>),
+    /// What of its tree the node didn't give; said before it is `Committed`.
+    Absent(Copy, Absence),
 }
 
 impl FromAgent {
@@ -198,7 +200,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..26_u8) {
+        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..27_u8) {
             for bytes in [bytes.clone(), [&[kind], &bytes[..]].concat()] {
                 if let Some(message) = ToAgent::parse(&bytes) {
                     let again = message.to_bytes();

@@ -13,6 +13,7 @@ mod injection;
 mod message;
 mod operations;
 mod probe;
+mod read_back;
 mod relay;
 mod report;
 mod route;
@@ -47,13 +48,14 @@ pub use probe::{
     PingKind, PingMeans, PingPoint, PingTask, PingTook, PingWait, STREAMS_MAX, Summary,
     TargetState, Task,
 };
+pub use read_back::{Checksum, ReadBack, Summed, Summing};
 pub use relay::{Relay, RelayEvent, RelayOrder, Store};
 pub use report::{HopReport, LaneReport, Report, Stage, StageDepth};
 pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
 pub use seal::{
     Keys, SealError, Sealer, Secret, TAG_LEN, content_check, content_digest, root_digest,
 };
-pub use sight::{Look, MANIFEST_MAX, SIGHTS_MAX, Sight};
+pub use sight::{Absence, Absent, Look, MANIFEST_MAX, SIGHTS_MAX, Sight, TreeLook, TreeSight};
 pub use sink::{Landing, Sink, SinkError};
 pub use stream::{PACKETS, StreamCame, StreamTask, StreamWent, WRITE_MAX};
 pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};

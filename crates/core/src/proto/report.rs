@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::read_back::Summed;
+
 /// A lane's progress at one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneReport {
@@ -33,6 +35,8 @@ pub struct Report {
     pub holder: bool,
     /// Blocks opened and written.
     pub held: u64,
+    /// Blocks of these from the first one on, without a gap.
+    pub whole: u64,
     /// Nanoseconds that receiving waited for the node's own writer, in all.
     pub stalled_ns: u64,
     /// Nanoseconds that the writer slept in its writes, in all: its disk's doing, not the CPU's.
@@ -45,6 +49,8 @@ pub struct Report {
     pub opening_ns: u64,
     /// How many blocks each stage has had at a time.
     pub depths: Vec<StageDepth>,
+    /// The digest of the node's file, once it is known and if it was asked for.
+    pub checksum: Option<Summed>,
 }
 
 /// A stage of the pipeline that blocks are in.

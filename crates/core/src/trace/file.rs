@@ -88,25 +88,28 @@ pub enum TraceError {
 }
 
 impl Origin {
-    /// The name of its file in a run's `trace` folder: `head.trace`, and the node's name elsewhere,
-    /// with everything but letters, digits and `.,:@_-` written as `%` and two hexadecimal digits.
+    /// The name of its file in a run's `trace` folder: `head.trace`, and the node's name elsewhere.
     #[must_use]
     pub fn file_name(&self) -> String {
-        if self.index == 0 {
-            return "head.trace".to_owned();
-        }
-        let mut name = String::new();
-        for (at, byte) in self.node.bytes().enumerate() {
-            // Nothing is hidden, and no node is taken for the head.
-            let first = at == 0 && (byte == b'.' || self.node == "head");
-            if !first && (byte.is_ascii_alphanumeric() || b".,:@_-".contains(&byte)) {
-                name.push(char::from(byte));
-            } else {
-                name.push_str(&format!("%{byte:02x}"));
-            }
-        }
-        name + ".trace"
+        if self.index == 0 { "head.trace".to_owned() } else { file_stem(&self.node) + ".trace" }
     }
+}
+
+/// A node's name as a file's, with everything but letters, digits and `.,:@_-` written as `%` and two
+/// hexadecimal digits.
+#[must_use]
+pub fn file_stem(node: &str) -> String {
+    let mut name = String::new();
+    for (at, byte) in node.bytes().enumerate() {
+        // Nothing is hidden, and no node is taken for the head.
+        let first = at == 0 && (byte == b'.' || node == "head");
+        if !first && (byte.is_ascii_alphanumeric() || b".,:@_-".contains(&byte)) {
+            name.push(char::from(byte));
+        } else {
+            name.push_str(&format!("%{byte:02x}"));
+        }
+    }
+    name
 }
 
 impl Trace {

@@ -13,7 +13,7 @@ mod samples;
 mod stage;
 mod wire;
 
-pub use file::{Cut, Origin, Role, Trace, TraceError, VERSION};
+pub use file::{Cut, Origin, Role, Trace, TraceError, VERSION, file_stem};
 pub use parcel::{PARCEL_MAX, Parcel, parcels};
 pub use record::{
     Direction, Disk, Exchange, Lost, NO_BLOCK, NONE, Probe, Record, Socket, Span, Thread,

@@ -96,6 +96,7 @@ impl Agent {
                 Err(_) => break false,
             }
         };
+        session.end();
         heart.stop();
         drop((surveyor, depot, seat));
         stands.into_iter().for_each(|order| self.leave(order));

@@ -69,6 +69,7 @@ impl Feeding {
             store: Box::new(store::NoStore),
             congestion: begin.congestion,
             transport: Transport::mptcp_if(begin.mptcp),
+            pace: 0,
             // Each round's connections are its own: their accounts begin at nothing.
             parking: None,
             awake: Arc::clone(agent.awake()),

@@ -73,6 +73,8 @@ impl Driver<'_> {
             routes: self.head.routes(id),
             congestion: job.congestion.clone(),
             mptcp: job.transport == Transport::Mptcp,
+            pace: job.pipeline.pace,
+            read_back: self.read_back_of_nodes(),
             trace: Budget::of_node(job),
             injections: job.injections_at(id),
         }

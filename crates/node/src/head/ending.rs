@@ -61,6 +61,7 @@ impl Driver<'_> {
             interrupted: self.interrupted,
             traces,
             depths: self.member.stages.depths(),
+            checksum: self.member.summed.get().cloned(),
         }
     }
 
@@ -77,6 +78,7 @@ impl Driver<'_> {
             slow: self.head.slow(id),
             held_ns: self.held_ns[id.index()],
             silent: self.is_silent(id),
+            absence: self.absences[id.index()].clone(),
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use garland_core::plan::{Manifest, NodeId, Plan, Stripes};
-use garland_core::proto::{Cut, Destination, Head, Injection, Origin, Policy};
+use garland_core::proto::{Cut, Destination, Head, Injection, Origin, Policy, ReadBack};
 use garland_sys::mptcp::Transport;
 
 use crate::connection::Connection;
@@ -29,6 +29,8 @@ pub struct CopyJob<'a> {
     pub stripes: Option<Stripes>,
     /// What may be under way at a time.
     pub pipeline: Pipeline,
+    /// What is found out about the file, where it goes, before it gets its name.
+    pub read_back: ReadBack,
     /// Whether blocks are sealed.
     pub sealed: bool,
     /// Congestion controls to ask for, best first.
@@ -83,6 +85,8 @@ pub struct Pipeline {
     pub buffers: Option<u16>,
     /// The operations that the file is cut into; one window over all of it where there are none.
     pub cut: Option<Cut>,
+    /// Bytes a second that each link may carry; as many as it can where it is 0.
+    pub pace: u64,
 }
 
 /// How far a copy is.

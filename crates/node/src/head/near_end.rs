@@ -27,7 +27,13 @@ pub(super) fn near_end(
             let store =
                 store::open(destination, &Root::Free, layout, None, &tag, None, &Arc::default());
             let store = store.map_err(std::io::Error::other)?;
-            (Sink::new(layout, store.is_holder()), store)
+            let sink = if store.is_ordered() {
+                let (lanes, buffers) = (job.plan.lanes.len(), job.pipeline.buffers);
+                Sink::in_order(layout, Member::buffer_count(layout, lanes, buffers))
+            } else {
+                Sink::new(layout, store.is_holder())
+            };
+            (sink, store)
         }
     };
     let device = match &job.ends {
@@ -49,6 +55,7 @@ pub(super) fn near_end(
         store,
         congestion: job.congestion.clone(),
         transport: job.transport,
+        pace: job.pipeline.pace,
         // Its links end with its command.
         parking: None,
         awake: Arc::default(),

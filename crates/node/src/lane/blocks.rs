@@ -9,6 +9,7 @@ use garland_core::trace::{NONE, Stage};
 
 use super::{Fed, Lane};
 use crate::conduit::{Onward, SLICE_MAX};
+use crate::feed::FeedError;
 use crate::link::break_reason;
 use crate::member::Notice;
 use crate::recorder::Passage;
@@ -32,6 +33,12 @@ impl Lane {
                     self.handle.received.fetch_add(1, Ordering::Relaxed);
                     self.member.tell_if_complete();
                 }
+            }
+            Err(FeedError::NotYet) => self.handle(RelayEvent::NotYet),
+            Err(FeedError::Gone(..)) => self.handle(RelayEvent::Gone),
+            Err(FeedError::Ended(blocks)) => {
+                self.handle(RelayEvent::Ended(blocks));
+                self.member.tell_if_complete();
             }
             Err(error) => {
                 self.member.tell(Notice::Failed(error.to_string()));
@@ -94,16 +101,19 @@ impl Lane {
                 self.handle(RelayEvent::Block(index, content));
             }
             Kind::Void if ours => self.handle(RelayEvent::Void(index)),
-            Kind::End if ours => self.handle(RelayEvent::End),
+            Kind::End if ours => {
+                self.handle(RelayEvent::End(index));
+                self.member.tell_if_complete();
+            }
             _ => self.lose_up("its upstream sent a frame that doesn't belong here".to_owned()),
         }
     }
 
     /// Whether a block is one of this lane, of the right length and kind.
     fn fits(&self, frame: &Frame) -> bool {
-        let length = self.member.layout.block_length(frame.index);
         let known = self.blocks.ordinal(frame.index).is_some();
-        known && frame.length == length && length > 0 && frame.sealed == self.member.sealed
+        let fits = frame.length > 0 && self.member.takes_length(frame.index, frame.length);
+        known && fits && frame.sealed == self.member.sealed
     }
 }
 

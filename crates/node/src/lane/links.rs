@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use garland_core::proto::{Frame, Kind, LinkSide, RelayEvent};
 use garland_core::trace::{NONE, Stage};
+use garland_sys::tcp;
 
 use super::Lane;
 use crate::link::{self, Hop, LinkError, break_reason};
 use crate::member::{Mail, Member, Notice};
 use crate::parking::Parking;
+use crate::store::reason;
 
 impl Lane {
     pub(super) fn open(&mut self, side: LinkSide, epoch: u32, stream: TcpStream) {
@@ -21,6 +23,10 @@ impl Lane {
                 self.handle(RelayEvent::UpOpened(epoch));
             }
             LinkSide::Down => {
+                if let Err(error) = tcp::pace(&stream, self.member.pace) {
+                    let reason = format!("holding its link to a rate: {}", reason(&error));
+                    return self.member.tell(Notice::Failed(reason));
+                }
                 self.downs.retain(|(of, _)| *of != epoch);
                 self.downs.push((epoch, stream));
                 self.handle(RelayEvent::DownOpened(epoch));
@@ -140,7 +146,9 @@ impl Lane {
             self.forget(LinkSide::Down, epoch);
             let fed = self.fed.iter().find(|fed| fed.epoch == epoch);
             let address = fed.and_then(|fed| fed.address);
-            if address.is_some() && self.relay.is_down_over(epoch) {
+            // One that was held to a rate is paced for good.
+            let fit = self.relay.is_down_over(epoch) && self.member.pace == 0;
+            if address.is_some() && fit {
                 parking.park(stream, address);
             }
         }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use garland_core::plan::LaneBlocks;
 use garland_core::proto::{TAG_LEN, content_digest};
@@ -29,6 +30,9 @@ const WORKERS: usize = 2;
 
 /// Threads that a lane may have where its disk is what is waited for: so many reads are under way.
 const WORKERS_MAX: usize = 4;
+
+/// A lane waits so long at a time for what a stream hasn't brought yet.
+const MOMENT: Duration = Duration::from_millis(50);
 
 /// Feeds one lane from the source.
 pub struct SourceFeeder(Arc<Shared>);
@@ -139,7 +143,17 @@ impl SourceFeeder {
                 state.ahead = (2 * state.ahead).min(state.ahead_most);
                 shared.changed.notify_all();
             }
-            state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            if !shared.member.layout.open {
+                state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            // Nobody knows when a stream brings more, and the lane has other things to do.
+            let (next, waited) =
+                shared.changed.wait_timeout(state, MOMENT).unwrap_or_else(PoisonError::into_inner);
+            state = next;
+            if waited.timed_out() && !state.ready.contains_key(&place) {
+                return Err(FeedError::NotYet);
+            }
         }
     }
 }
@@ -181,12 +195,14 @@ impl Shared {
             idle = recorder.now();
             let mut state = self.lock();
             // Where the disk is waited for, another read may go on beside this one.
-            let waits = worked < took / 2 && state.starved && !state.over;
+            let disk = !self.member.layout.open;
+            let waits = disk && worked < took / 2 && state.starved && !state.over;
             if waits && state.workers.len() < WORKERS_MAX {
                 state.starved = false;
                 self.add_worker(&mut state);
             }
-            if state.incarnation == incarnation && place >= state.wanted {
+            let given_up = matches!(prepared, Err(FeedError::NotYet));
+            if state.incarnation == incarnation && place >= state.wanted && !given_up {
                 stages.ready.enter();
                 state.ready.insert(place, prepared);
                 self.changed.notify_all();
@@ -225,8 +241,9 @@ impl Shared {
         mut buffer: Vec<u8>,
     ) -> Result<Prepared, FeedError> {
         let layout = self.member.layout;
-        let length = layout.block_length(index) as usize;
+        let stale = || self.is_stale(index, incarnation);
         let (at, began) = (At::block(self.lane, index), recorder.now());
+        let length = self.source.await_block(layout, index, &stale)? as usize;
         self.member.faults.before_reading(length);
         self.source.read(layout, index, &mut buffer[..length])?;
         let began = recorder.took(Stage::Read, at, began, length);
@@ -239,6 +256,14 @@ impl Shared {
         let prepared = packer.pack(keys, index, incarnation, content, buffer, length);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
+    }
+
+    /// Whether nobody waits for a block any more that is still to be made ready.
+    fn is_stale(&self, index: u64, incarnation: u32) -> bool {
+        let place = self.blocks.ordinal(index).unwrap_or(0);
+        let state = self.lock();
+        let near = (state.wanted..state.wanted + state.ahead).contains(&place);
+        state.over || state.incarnation != incarnation || !near || self.member.is_closing()
     }
 
     fn lock(&self) -> MutexGuard<'_, Ahead> {

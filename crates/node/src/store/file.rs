@@ -19,6 +19,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::forget::{forget, is_in_memory};
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
@@ -51,6 +52,11 @@ impl FileStore {
     ) -> Result<Self, StoreError> {
         let given = Path::new(OsStr::from_bytes(path));
         let (folder_path, mut name) = Self::target(root, given, OsStr::from_bytes(name));
+        if name.is_empty() {
+            let path = folder_path.display().to_string();
+            let reason = "it is a folder, and what is copied has no name: add one".to_owned();
+            return Err(StoreError::Path { operation: "creating", path, reason });
+        }
         name.push(suffix);
         let make = given.as_os_str().as_bytes().ends_with(b"/");
         let folder = root
@@ -180,6 +186,16 @@ impl Store for FileStore {
         self.finish(trace).map_err(|error| StoreError::path("finishing", &self.path, &error))
     }
 
+    fn prove(&self, trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        trace
+            .time(Stage::Fsync, || self.file.sync_all().and_then(|()| forget(&self.file)))
+            .map_err(|error| StoreError::path("verifying", &self.path, &error))
+    }
+
+    fn path(&self) -> Vec<u8> {
+        self.path.as_os_str().as_bytes().to_vec()
+    }
+
     fn abandon(&self) {
         if !self.committed.load(Ordering::Acquire) {
             // It may be gone already: somebody cleaned up by hand.
@@ -248,10 +264,7 @@ impl Drop for FileStore {
 /// Reserves blocks on a disk, so that a full one is found before the copy and not in its middle.
 /// Memory-backed file systems would fill them with zeros, which costs as much as the copy.
 pub fn reserve(file: &File, length: u64) -> io::Result<()> {
-    const TMPFS: i64 = 0x0102_1994;
-    const RAMFS: i64 = 0x8584_58f6;
-    let kind = rustix::fs::fstatfs(file)?.f_type;
-    if length == 0 || kind == TMPFS || kind == RAMFS {
+    if length == 0 || is_in_memory(file)? {
         return Ok(());
     }
     match fallocate(file, FallocateFlags::empty(), 0, length) {

@@ -1,7 +1,10 @@
 //! Where a node's bytes end up.
 
+mod command;
 mod file;
+mod forget;
 mod null;
+mod outflow;
 mod output;
 mod paced;
 mod scratch;
@@ -29,6 +32,13 @@ pub trait Store: Send + Sync {
     /// Makes what was written appear, whole, and notes what that took. Called once, after the last
     /// block.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError>;
+    /// Makes what was written stable and has this machine's memory forget it, so that all that is
+    /// read from now on comes from the medium. What can't be read back by blocks is compared with
+    /// what came here already, as long as the copy isn't `over`.
+    fn prove(&self, _trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        let reason = "nothing can be read back".to_owned();
+        Err(StoreError::Path { operation: "verifying", path: self.name(), reason })
+    }
     /// Removes what was written, unless it was committed.
     fn abandon(&self);
     /// Whether what was written can be read back.
@@ -37,13 +47,24 @@ pub trait Store: Send + Sync {
     fn is_ordered(&self) -> bool;
     /// What it is, for messages.
     fn name(&self) -> String;
+    /// Its path, in the system's bytes, if it is a file's.
+    fn path(&self) -> Vec<u8> {
+        self.name().into_bytes()
+    }
     /// The number of the device that it is on, if it is on one.
     fn device(&self) -> Option<u64> {
         None
     }
     /// What is to stand beside it once it is committed.
     fn attach(&self, _text: Vec<u8>) {}
+    /// Has `watcher` told when this fails by itself, while nobody asks anything of it.
+    fn watch(&self, _watcher: Watcher) {}
+    /// The copy is over here: ends what waits in this store, and what runs behind it.
+    fn stop(&self) {}
 }
+
+/// Hears why something has failed by itself.
+pub type Watcher = Box<dyn FnOnce(String) + Send>;
 
 /// Why bytes can't be put where they should go.
 #[derive(Debug, Error)]
@@ -71,6 +92,9 @@ pub enum StoreError {
     /// A file without a name can't be had.
     #[error("{0}")]
     Scratch(String),
+    /// A command couldn't be run, or says that it has failed.
+    #[error("{0}")]
+    Command(String),
     /// Some of a tree isn't there; the rest is.
     #[error("{0}")]
     Incomplete(String),
@@ -111,7 +135,9 @@ pub fn open(
     match destination {
         Destination::File { path, name, mode, times, fsync } => {
             let suffix = stripe.map_or_else(String::new, |stripe| stripe.suffix());
-            let length = stripe.map_or(layout.length, |stripe| stripe.length(layout.length));
+            // A stream's file grows as it comes.
+            let whole = if layout.open { 0 } else { layout.length };
+            let length = stripe.map_or(whole, |stripe| stripe.length(whole));
             let file = file::FileStore::create(root, path, name, &suffix, length, tag)?;
             let file = file.with(*mode, *times, *fsync);
             let beside = stripe.map(|stripe| (stripe, file.beside(MANIFEST, tag)));
@@ -131,8 +157,8 @@ pub fn open(
                 None => file,
             })
         }
-        Destination::Tree { path, fsync } => {
-            let tree = tree::TreeStore::open(root, path, *fsync, tag)?;
+        Destination::Tree { path, fsync, verify } => {
+            let tree = tree::TreeStore::open(root, path, (*fsync, *verify), tag)?;
             Ok(match disk {
                 Some(disk) => Box::new(paced::PacedStore::on(Arc::clone(disk), Box::new(tree))),
                 None => Box::new(tree),
@@ -140,6 +166,13 @@ pub fn open(
         }
         Destination::Null => Ok(Box::new(null::NullStore)),
         Destination::Output => Ok(Box::new(output::OutputStore)),
+        Destination::Command(line) => {
+            let folder = match root {
+                Root::Confined(_, folder) => Some(folder.as_path()),
+                Root::Free => None,
+            };
+            Ok(Box::new(command::CommandStore::start(line, folder)?))
+        }
         Destination::Scratch { path, fsync } => {
             let (disk, usage) = (disk.cloned(), Arc::clone(usage));
             let place = (path.as_slice(), *fsync);

@@ -33,6 +33,14 @@ impl Store for PacedStore {
         self.store.commit(trace)
     }
 
+    fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        self.store.prove(trace, over)
+    }
+
+    fn path(&self) -> Vec<u8> {
+        self.store.path()
+    }
+
     fn abandon(&self) {
         self.store.abandon();
     }

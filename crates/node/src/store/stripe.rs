@@ -42,6 +42,14 @@ impl Store for StripeStore {
         self.beside.put(&manifest, trace)
     }
 
+    fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        self.file.prove(trace, over)
+    }
+
+    fn path(&self) -> Vec<u8> {
+        self.file.path()
+    }
+
     fn abandon(&self) {
         self.file.abandon();
     }

@@ -8,8 +8,7 @@ use std::path::Path;
 
 use garland_core::tree::{DEPTH_MAX, Meta, RECORD_MAX, Record};
 use rustix::fs::{
-    Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, accessat, fstat, openat, readlinkat,
-    statat,
+    Access, AtFlags, Dir, FileType, Mode, OFlags, Stat, accessat, fstat, openat, readlinkat, statat,
 };
 
 use super::index::{Body, Stamp, TOP};
@@ -74,8 +73,7 @@ impl<'a> Walk<'a> {
 
     /// Opens the folder that a source is in, and begins its records.
     fn begin(&mut self, source: &Path, folder: &Path) -> Result<OwnedFd, ScanError> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened = openat(CWD, folder, flags, Mode::empty()).map_err(io::Error::from);
+        let opened = self.options.root.open_dir(folder, false);
         let opened = opened.and_then(|fd| Ok((fd.try_clone()?, fd)));
         let (fd, kept) = opened.map_err(|error| unopened(source, &error))?;
         let path = if folder == Path::new(".") { Vec::new() } else { with_slash(folder) };

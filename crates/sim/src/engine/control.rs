@@ -169,6 +169,7 @@ impl Engine<'_> {
             lanes: lanes.map(lane_report).collect(),
             holder: node.world.sink == SinkKind::File,
             held: node.sink.held(),
+            whole: node.sink.whole(),
             stalled_ns: node.stalled_ns + waiting,
             blocked_ns: node.blocked_ns + node.asleep(self.now),
             ..Report::default()

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use garland_core::plan::{HEAD, NodeId, Plan};
-use garland_core::proto::{Copy, Head, HeadEvent, HeadOrder, Policy};
+use garland_core::plan::{HEAD, Layout, NodeId, Plan};
+use garland_core::proto::{Copy, Head, HeadEvent, HeadOrder, Policy, SlowNodes};
 
 use crate::agenda::{Agenda, Event};
 use crate::link::{Link, NEVER, Side};
@@ -50,6 +50,8 @@ pub(super) struct Engine<'a> {
     /// When the head's next deadline is on the agenda.
     tick_at: u64,
     pub(super) source_read: bool,
+    /// Blocks of a stream before this one aren't kept at the head.
+    pub(super) released: u64,
     finished: Option<u64>,
     pub(super) nodes: Vec<Node>,
     pub(super) links: Vec<Link>,
@@ -81,6 +83,10 @@ impl<'a> Engine<'a> {
             }
         };
         let contents = (0..plan.layout.blocks()).map(content).collect();
+        let policy = Policy::for_nodes(receivers);
+        // What a node drops of a stream couldn't be read again.
+        let policy = if world.stream { policy.with_slow(SlowNodes::Wait, 0) } else { policy };
+        let told = if world.stream { open_ended(plan) } else { plan.clone() };
         let source = NodeWorld {
             disk_rate: 0,
             cpu_rate: 0,
@@ -95,14 +101,15 @@ impl<'a> Engine<'a> {
             now: 0,
             agenda: Agenda::default(),
             random: Random::new(schedule.seed),
-            head: Head::new(COPY, plan, addresses, Policy::for_nodes(receivers), 0),
+            head: Head::new(COPY, plan, addresses, policy, 0),
             news: VecDeque::new(),
             tick_at: NEVER,
             source_read: false,
+            released: 0,
             finished: None,
             nodes: worlds
                 .enumerate()
-                .map(|(at, &node)| Node::new(plan, at, node, world.room))
+                .map(|(at, &node)| Node::new(&told, at, node, world.room))
                 .collect(),
             links: Vec::new(),
             vault,
@@ -207,6 +214,9 @@ impl<'a> Engine<'a> {
                 }
             }
         }
+        if self.world.stream {
+            self.released = self.head.held_by_all();
+        }
     }
 
     fn tick(&mut self) {
@@ -259,6 +269,14 @@ impl<'a> Engine<'a> {
             flipped: self.flipped,
         }
     }
+}
+
+/// The plan as it is told while nobody knows where its stream ends.
+fn open_ended(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    plan.layout = Layout::open_ended(plan.layout.block_size).expect("the plan has this size");
+    plan.lanes.iter_mut().for_each(|lane| lane.blocks.end = plan.layout.blocks());
+    plan
 }
 
 fn is_heartbeat(event: &HeadEvent) -> bool {

@@ -77,7 +77,7 @@ impl Engine<'_> {
             }
             Some((kind, index)) => {
                 link.items.pop_front();
-                if kind == Kind::Void { RelayEvent::Void(index) } else { RelayEvent::End }
+                if kind == Kind::Void { RelayEvent::Void(index) } else { RelayEvent::End(index) }
             }
             None if link.ended && !more => {
                 link.far_closed = true;
@@ -88,7 +88,11 @@ impl Engine<'_> {
         };
         let (near, thread) = (link.near, link.thread);
         self.wake_blocked(near, thread, number);
+        let ended = matches!(event, RelayEvent::End(_));
         self.nodes[place].tell(lane, event);
+        if ended {
+            self.check_complete(place);
+        }
         true
     }
 

@@ -38,6 +38,12 @@ impl Engine<'_> {
         incarnation: u32,
         to: &[u32],
     ) {
+        let blocks = self.plan.layout.blocks();
+        if place == 0 && (index >= blocks || index < self.released) {
+            let ended = RelayEvent::Ended(blocks);
+            self.nodes[0].tell(lane, if index < blocks { RelayEvent::Gone } else { ended });
+            return self.read_source();
+        }
         let stage = Stage::Window;
         let work = Work { incarnation, stage, ..self.work(place, lane, index, to) };
         self.nodes[place].lanes[lane].work = Some(work);

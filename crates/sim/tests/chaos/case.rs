@@ -35,6 +35,7 @@ impl Case {
             node.disk_rate = if random.once_in(3) { rate * 11 / 10 } else { rate * 100 };
             node.sink = [Null, Stream, File][random.below(12).min(2) as usize];
         }
+        world.stream = random.once_in(3);
         let length = random.below(60 * 4096);
         let lanes = 1 + u16::try_from(random.below(3)).unwrap();
         // A lane holds a place while it waits for its downstream, so there are more than lanes.
@@ -189,6 +190,10 @@ impl Case {
         }
         if self.fanout > 1 {
             cases.push(Self { fanout: 1, ..self.clone() });
+        }
+        if self.world.stream {
+            let world = World { stream: false, ..self.world.clone() };
+            cases.push(Self { world, ..self.clone() });
         }
         if self.world.control_jitter_ns > 0 {
             let world = World { control_jitter_ns: 0, ..self.world.clone() };

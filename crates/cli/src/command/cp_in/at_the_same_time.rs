@@ -3,6 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use garland_core::plan::Plan;
+use garland_core::proto::ReadBack;
+use garland_core::trace::Trace;
 use garland_node::{CopyJob, Moments, NodeOutcome, Outcome, Tracing, run_copy};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
@@ -21,14 +23,20 @@ pub struct Common<'a> {
     pub congestion: Vec<String>,
     /// What data links speak.
     pub transport: Transport,
-    /// How the copy is traced, where it is the only one.
+    /// What is found out about every file before it gets its name.
+    pub read_back: ReadBack,
+    /// How copies are traced.
     pub tracing: Option<Tracing>,
+    /// Keeps a copy's traces.
+    pub keep: &'a (dyn Fn(&Plan, &[Trace]) + Sync),
     /// What tells that the user gave up.
     pub interrupts: &'a Interrupts,
     /// Without a word on the terminal but who is waited for.
     pub quiet: bool,
     /// Without any.
     pub silent: bool,
+    /// Programs are told how far all are.
+    pub for_programs: bool,
 }
 
 /// How far all copies are.
@@ -47,7 +55,9 @@ pub fn take_all(takes: Vec<Take>, common: &Common<'_>) -> Vec<Copied> {
     let (names, lengths) = all.unzip();
     let waiting = |take: &Take| vec![NodeNow::WAITING; take.plan.nodes.len() - 1];
     let shown = Mutex::new(Shown {
-        bars: Bars::of_parts(names, lengths, common.quiet).silent(common.silent),
+        bars: Bars::of_parts(names, lengths, common.quiet)
+            .silent(common.silent)
+            .for_programs(common.for_programs),
         nodes: takes.iter().map(waiting).collect(),
     });
     let items: Vec<_> =
@@ -62,8 +72,8 @@ pub fn take_all(takes: Vec<Take>, common: &Common<'_>) -> Vec<Copied> {
 }
 
 fn make(take: Take, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Copied {
-    let Take { plan, agents, ends, stripes, pipeline, policy } = take;
-    let outcome = match agents {
+    let Take { plan, agents, ends, stripes, pipeline, policy, .. } = take;
+    let mut outcome = match agents {
         Err(reason) => failed(&plan, &reason),
         Ok(agents) => {
             let job = CopyJob {
@@ -72,6 +82,7 @@ fn make(take: Take, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Cop
                 ends,
                 stripes,
                 pipeline,
+                read_back: common.read_back,
                 sealed: common.sealed,
                 congestion: common.congestion.clone(),
                 transport: common.transport,
@@ -89,6 +100,7 @@ fn make(take: Take, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Cop
             .unwrap_or_else(|error| failed(&plan, &format!("on this machine: {error}")))
         }
     };
+    (common.keep)(&plan, &std::mem::take(&mut outcome.traces));
     Copied { plan, outcome }
 }
 
@@ -113,5 +125,6 @@ fn failed(plan: &Plan, reason: &str) -> Outcome {
         interrupted: reason == "interrupted",
         traces: Vec::new(),
         depths: Vec::new(),
+        checksum: None,
     }
 }

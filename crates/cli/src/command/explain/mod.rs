@@ -14,20 +14,20 @@ use crate::args::{Args, Explain};
 use crate::failure::{Exit, Failure};
 use crate::places::Places;
 use crate::result::{Phases, print_json};
-use crate::traces;
+use crate::traces::Traced;
 use crate::ui::output;
 
 /// Explains the run that `asked` names.
 pub fn run(args: &Args, asked: &Explain) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let run = traces::run(&Places::open()?, &asked.run)?;
-    let kept = Kept::read(&run)?;
+    let traced = Traced::find(&Places::open()?, &asked.run, asked.node.as_deref())?;
+    let kept = Kept::read(&traced)?;
     phases.end("read");
     let of = kept.run();
     let clocks = of.clocks();
     let ledger = ledger::explain(&of, &clocks);
     phases.end("analysis");
-    let result = ExplainResult::new(&run, &kept, &ledger, &clocks, phases);
+    let result = ExplainResult::new(&traced.run, &kept, &ledger, &clocks, phases);
     if args.json {
         print_json(&result)?;
     } else {

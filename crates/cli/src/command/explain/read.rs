@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::failure::{Failure, OrFailure};
 use crate::run::Run;
-use crate::traces;
+use crate::traces::{self, Traced};
 
 /// A copy as its folder tells it.
 pub struct Kept {
@@ -54,6 +54,8 @@ pub struct KeptLimit {
 #[derive(Deserialize)]
 struct KeptNode {
     name: String,
+    #[serde(default)]
+    bytes: u64,
     verdict: String,
     reason: Option<String>,
 }
@@ -62,13 +64,23 @@ struct KeptNode {
 const KNOWN: &str = "garland.cp/1";
 
 impl Kept {
-    /// Reads a run's folder.
-    pub fn read(run: &Run) -> Result<Self, Failure> {
+    /// Reads what was kept of a copy.
+    pub fn read(traced: &Traced) -> Result<Self, Failure> {
+        let run = &traced.run;
         let result = result(run)?;
-        let mut nodes = traces::planned(run);
+        let mut nodes = traced.planned.clone();
         let mut warnings = Vec::new();
+        let mut bytes = result.bytes;
+        if let Some(node) = &traced.of_node {
+            bytes =
+                result.nodes.iter().find(|kept| kept.name == *node).map_or(0, |kept| kept.bytes);
+            warnings.push(format!(
+                "{} gathered files by a copy for each node; this is that of {node} (--node names others)",
+                run.name()
+            ));
+        }
         let mut found = Vec::new();
-        for path in traces::files(run)? {
+        for path in traced.files()? {
             match traces::read(&path) {
                 Ok((trace, cut)) => {
                     let name = &trace.origin.node;
@@ -103,7 +115,12 @@ impl Kept {
             return Err(Failure::nothing(format!("no trace of {} can be read: {why}", run.name())));
         }
         let missing = traces.iter().any(Option::is_none);
-        for node in result.nodes.iter().filter(|node| node.verdict != "ok") {
+        let of_copy = || {
+            let other =
+                |node: &&KeptNode| traced.of_node.as_ref().is_some_and(|of| node.name != *of);
+            result.nodes.iter().filter(move |node| !other(node))
+        };
+        for node in of_copy().filter(|node| node.verdict != "ok") {
             let reason = node.reason.as_deref().unwrap_or("nobody knows why");
             warnings.push(format!("{} {}: {reason}", node.name, node.verdict));
         }
@@ -112,9 +129,9 @@ impl Kept {
             traces,
             warnings,
             phases: result.phases.into_iter().map(|phase| (phase.name, phase.ns)).collect(),
-            bytes: result.bytes,
+            bytes,
             limit: result.limit.filter(|limit| limit.rate > 0),
-            ok: result.nodes.iter().filter(|node| node.verdict == "ok").count(),
+            ok: of_copy().filter(|node| node.verdict == "ok").count(),
             missing,
         })
     }

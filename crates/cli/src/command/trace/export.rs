@@ -22,8 +22,7 @@ use crate::args::{Args, ExportFormat, TraceExport};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::places::Places;
 use crate::result::{Head, Phases, print_json};
-use crate::run::Run;
-use crate::traces;
+use crate::traces::{self, Traced};
 use crate::ui::output;
 
 /// So many bytes of traces are small.
@@ -56,8 +55,8 @@ pub fn run(args: &Args, export: &TraceExport) -> Result<Exit, Failure> {
         return Err(Failure::usage("Perfetto's format is nothing for a terminal")
             .hint("name a file: garland trace export --format perfetto -o copy.pftrace"));
     }
-    let run = traces::run(&Places::open()?, &export.run)?;
-    let survey = look(&run)?;
+    let traced = Traced::find(&Places::open()?, &export.run, export.node.as_deref())?;
+    let survey = look(&traced)?;
     phases.end("read");
     let mut target = Target::open(export.output.as_deref())?;
     let totals = match write(&survey, export.format, &mut target) {
@@ -67,7 +66,7 @@ pub fn run(args: &Args, export: &TraceExport) -> Result<Exit, Failure> {
     };
     let bytes = target.finish()?;
     phases.end("write");
-    let head = Head::new("garland.trace-export/1", Some(&run), phases);
+    let head = Head::new("garland.trace-export/1", Some(&traced.run), phases);
     let file = export.output.clone().unwrap_or_default();
     let (nodes, stages) = (survey.results(), stages(&totals));
     let result = ExportResult { head, file, bytes, nodes, stages, viewer: viewer(export.format) };
@@ -80,12 +79,12 @@ pub fn run(args: &Args, export: &TraceExport) -> Result<Exit, Failure> {
     Ok(result.exit())
 }
 
-fn look(run: &Run) -> Result<Survey, Failure> {
-    let planned = traces::planned(run);
+fn look(traced: &Traced) -> Result<Survey, Failure> {
+    let Traced { run, planned, .. } = traced;
     let mut names: BTreeMap<u16, String> = (0..).zip(planned.iter().cloned()).collect();
     let (mut known, mut missing) = (Vec::new(), Vec::new());
     let mut evidence = Evidence::default();
-    let files = traces::files(run)?;
+    let files = traced.files()?;
     let length = |path: &PathBuf| fs::metadata(path).map_or(0, |file| file.len());
     let small = files.iter().map(length).sum::<u64>() <= SMALL;
     for path in files {
@@ -113,12 +112,12 @@ fn look(run: &Run) -> Result<Survey, Failure> {
         known.iter().any(|known| known.origin.node == *name)
             || missing.iter().any(|node: &NodeResult| node.name == *name)
     };
-    let gone: Vec<String> = planned.into_iter().filter(|name| !is_there(name)).collect();
+    let gone: Vec<String> = planned.iter().filter(|name| !is_there(name)).cloned().collect();
     let reason = || "it left no trace".to_owned();
     missing.extend(gone.into_iter().map(|name| NodeResult::without(name, "skipped", reason())));
     let places = names.keys().next_back().map_or(0, |last| usize::from(*last) + 1);
     let told = evidence.clocks(places);
-    let path = if small { path::of(run, &told) } else { Vec::new() };
+    let path = if small { path::of(traced, &told) } else { Vec::new() };
     let clocks = Clocks::new(told, known.iter().map(|known| (&known.origin, known.stay)));
     Ok(Survey { known, missing, names, clocks, path })
 }

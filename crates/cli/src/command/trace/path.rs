@@ -5,11 +5,11 @@ use garland_core::analysis::ledger::{self, Segment};
 use garland_report::Step;
 
 use super::super::explain::read::Kept;
-use crate::run::Run;
+use crate::traces::Traced;
 
-/// The path of a run; none where its folder doesn't hold all that the ledger is made from.
-pub fn of(run: &Run, clocks: &Clocks) -> Vec<Step> {
-    let Ok(kept) = Kept::read(run) else { return Vec::new() };
+/// The path of a copy; none where its run's folder doesn't hold all that the ledger is made from.
+pub fn of(traced: &Traced, clocks: &Clocks) -> Vec<Step> {
+    let Ok(kept) = Kept::read(traced) else { return Vec::new() };
     let of = kept.run();
     let began = of.began();
     let name = |place: Option<usize>| place.and_then(|place| kept.nodes.get(place).cloned());

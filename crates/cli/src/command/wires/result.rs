@@ -2,7 +2,7 @@
 
 use garland_core::analysis::conditions::Conditions;
 use garland_core::analysis::pairs::{
-    Accusation, Effects, Matrix, OnRails, Tolerance, accuse, node_effects, over_rails,
+    Accusation, Effects, Matrix, OnRails, Tolerance, accuse, node_effects, over_rails, worse,
 };
 use serde::Serialize;
 
@@ -171,7 +171,8 @@ pub fn judge(
         let shares: Vec<f64> = shares.collect();
         let share =
             (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)?;
-        add(accused(&relative, &Tolerance::RATES), "baseline");
+        let fallen = relative.iter().map(|rail| worse(rail, &Tolerance::RATES)).collect::<Vec<_>>();
+        add(over_rails(&fallen), "baseline");
         Some(BaselineResult { run: baseline.run.clone(), share: share.exp() })
     });
     (named, compared)

@@ -8,7 +8,7 @@ use super::maker::Pause;
 use super::{Row, Sizes, Stripes};
 use crate::failure::{Failure, OrFailure};
 use crate::scenario::bench::{AGAIN, Bench, Copied};
-use crate::traces;
+use crate::traces::{self, Traced};
 
 /// The name of the file on the server, and of the one stripe that it is there.
 const NAME: &str = "copy";
@@ -143,8 +143,8 @@ impl Trial<'_> {
     fn explain(&self, run: &str) -> Result<Explained, Failure> {
         let ask = || self.bench.ask_of_some::<Told>(&["explain", run]);
         let whole = ask()?;
-        let kept = traces::run(&self.bench.places()?, run)?;
-        for path in traces::files(&kept)? {
+        let kept = Traced::find(&self.bench.places()?, run, None)?;
+        for path in kept.files()? {
             let of_server = traces::read(&path)
                 .map_err(|reason| Failure::nothing(format!("{}: {reason}", path.display())))
                 .map(|(trace, _)| trace.origin.node == self.server())?;

@@ -11,6 +11,7 @@ mod robust;
 #[cfg(test)]
 mod tests;
 mod tournament;
+mod worse;
 
 pub use accuse::{Accusation, Part, Tolerance, accuse};
 pub use apart::apart;
@@ -18,3 +19,4 @@ pub use effects::Effects;
 pub use matrix::Matrix;
 pub use rails::{NodeEffects, OnRails, node_effects, over_rails};
 pub use tournament::{MatchUp, rounds};
+pub use worse::worse;

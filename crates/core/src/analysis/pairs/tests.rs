@@ -32,6 +32,12 @@ fn named(matrix: &Matrix) -> Vec<Part> {
     accuse(matrix, &Tolerance::RATES).into_iter().map(|accusation| accusation.part).collect()
 }
 
+/// Who got worse.
+fn fallen(before: &Matrix, after: &Matrix) -> Vec<Part> {
+    let accusations = worse(&after.relative_to(before), &Tolerance::RATES);
+    accusations.into_iter().map(|accusation| accusation.part).collect()
+}
+
 fn sorted(mut parts: Vec<Part>) -> Vec<Part> {
     parts.sort();
     parts
@@ -94,8 +100,20 @@ fn compared_with_a_baseline_only_what_changed_is_named() {
         (_, 8) => 0.7,
         _ => 1.0,
     });
-    assert_eq!(named(&after.relative_to(&before)), [Part::Receiving(8)]);
-    assert_eq!(named(&before.relative_to(&before)), []);
+    assert_eq!(fallen(&before, &after), [Part::Receiving(8)]);
+    assert_eq!(fallen(&before, &before), []);
+}
+
+#[test]
+fn what_lies_between_two_that_got_better_is_not_named() {
+    let slow = |from: usize, to: usize| {
+        if [3, 8].iter().any(|n| [from, to].contains(n)) { 0.1 } else { 1.0 }
+    };
+    let before = cluster(12, 1, 0.015, slow);
+    assert_eq!(fallen(&before, &cluster(12, 2, 0.015, |_, _| 1.0)), []);
+    // Nor does it hide who got worse meanwhile.
+    let after = cluster(12, 2, 0.015, |from, to| if (from, to) == (5, 6) { 0.5 } else { 1.0 });
+    assert_eq!(fallen(&before, &after), [Part::OneWay(5, 6)]);
 }
 
 proptest! {

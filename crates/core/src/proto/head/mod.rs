@@ -89,6 +89,13 @@ impl Head {
         &self.nodes[node.index()].report
     }
 
+    /// How many blocks every node that still takes part has, from the first one on.
+    #[must_use]
+    pub fn held_by_all(&self) -> u64 {
+        let others = self.nodes.iter().skip(1).filter(|node| !node.left);
+        others.map(|node| node.report.whole).min().unwrap_or(u64::MAX)
+    }
+
     /// Whether a node was told to drop what its disk can't take.
     #[must_use]
     pub fn is_detached(&self, node: NodeId) -> bool {

@@ -25,8 +25,8 @@ pub enum RelayEvent {
     Block(u64, [u8; 32]),
     /// The upstream says that the block it sent was cut off.
     Void(u64),
-    /// The upstream has sent the lane's last block.
-    End,
+    /// The upstream has sent the lane's last block: the source has no block of this index.
+    End(u64),
     /// A `Receive` is done.
     Received {
         /// Whether the writer has the block.
@@ -36,6 +36,12 @@ pub enum RelayEvent {
     CutOff,
     /// A `Feed` is done.
     Fed,
+    /// What a `Feed` wants isn't there yet: it may be asked for again.
+    NotYet,
+    /// What a `Feed` wants isn't kept any more, since every node that still takes part has it.
+    Gone,
+    /// What a `Feed` wants isn't there and never will be: the source has so many blocks.
+    Ended(u64),
     /// A block that was stored ended.
     Landed(u64, Landing),
     /// The head lets this node drop what its disk can't take.

@@ -41,7 +41,7 @@ impl Relay {
             let settled = !unsettled.iter().any(|block| block.forwarded.contains(&down.epoch));
             if self.up_ended && settled && down.next >= self.blocks.len() {
                 down.ended = true;
-                return Some(RelayOrder::SendDown(down.epoch, Kind::End, 0));
+                return Some(RelayOrder::SendDown(down.epoch, Kind::End, self.blocks.end));
             }
         }
         None
@@ -50,6 +50,45 @@ impl Relay {
     fn start_feeding(&mut self, index: u64, to: Vec<u32>) -> RelayOrder {
         self.busy = Busy::Feeding { index, to: to.clone() };
         RelayOrder::Feed { index, incarnation: self.incarnation, to }
+    }
+
+    pub(super) fn unfed(&mut self) {
+        if matches!(self.busy, Busy::Feeding { .. }) {
+            self.busy = Busy::No;
+        }
+    }
+
+    /// Who asks for what all have asked before it had it.
+    pub(super) fn pass_over(&mut self) {
+        let Busy::Feeding { index, to } = &self.busy else { return };
+        let (index, to) = (*index, to.clone());
+        self.busy = Busy::No;
+        let Some(place) = self.blocks.ordinal(index) else { return };
+        for down in self.downs.iter_mut().filter(|down| to.contains(&down.epoch)) {
+            down.again.retain(|&again| again != index);
+            down.next += u64::from(down.next == place);
+        }
+    }
+
+    /// The source has turned out to have so many blocks.
+    pub(super) fn source_ended(&mut self, blocks: u64, sink: &mut Sink) {
+        self.unfed();
+        if self.ends_at(blocks, sink) {
+            self.cursor = self.cursor.min(self.blocks.len());
+        }
+    }
+
+    /// Notes that a stream has no block from `blocks` on, if that isn't known; says whether it can be.
+    pub(super) fn ends_at(&mut self, blocks: u64, sink: &mut Sink) -> bool {
+        if blocks == self.blocks.end {
+            return true;
+        }
+        if let Err(error) = sink.end_at(blocks) {
+            self.orders.push_back(RelayOrder::Fail(error));
+            return false;
+        }
+        self.blocks.end = blocks;
+        true
     }
 
     pub(super) fn fed(&mut self) {

@@ -39,8 +39,11 @@ impl Relay {
         }
     }
 
-    pub(super) fn end(&mut self, sink: &mut Sink) {
+    pub(super) fn end(&mut self, blocks: u64, sink: &mut Sink) {
         self.settle();
+        if !self.ends_at(blocks, sink) {
+            return;
+        }
         self.pass(self.blocks.len(), sink);
         self.up_ended = true;
     }
