@@ -21,20 +21,13 @@ pub(super) struct Disk {
     before: (u64, u64),
     /// Of the last window's time, the share (in thousandths) in which the writer slept in a write.
     blocked: u64,
-    /// The same of the time in which receiving waited for it.
-    stalled: u64,
     /// Windows in a row in which it held the others up.
     slow: u32,
 }
 
 impl Disk {
     pub(super) fn new(now: u64) -> Self {
-        Self { since: now, before: (0, 0), blocked: 0, stalled: 0, slow: 0 }
-    }
-
-    /// Whether it held its node up in the last window.
-    pub(super) fn is_busy(&self) -> bool {
-        self.stalled > 500 && self.blocked > 500
+        Self { since: now, before: (0, 0), blocked: 0, slow: 0 }
     }
 
     /// Ends a window, if it is over; says whether it is and the writer was busy in it.
@@ -47,12 +40,11 @@ impl Disk {
         let thousandths = |ns: u64, before: u64| ns.saturating_sub(before) * 1000 / window;
         let stalled = thousandths(report.stalled_ns, stalled);
         self.blocked = thousandths(report.blocked_ns, blocked);
-        self.stalled = stalled;
         self.since = now;
         self.before = (report.stalled_ns, report.blocked_ns);
         // A machine without a CPU to spare holds the others up as well, but not by its disk, and
         // dropping blocks would only double its work.
-        Some(self.is_busy())
+        Some(stalled > 500 && self.blocked > 500)
     }
 }
 

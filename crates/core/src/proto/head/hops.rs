@@ -47,8 +47,8 @@ pub struct Slow {
 pub(super) struct Watch {
     /// When the present window began.
     since: u64,
-    /// What had been reported by then of the hop to each node, and when.
-    marks: BTreeMap<NodeId, (u64, HopReport)>,
+    /// What had been reported by then of the hop to each node.
+    marks: BTreeMap<NodeId, Mark>,
     /// Who has been suspected last, behind whom, and for how many windows in a row.
     suspect: Option<(NodeId, NodeId, u32)>,
     /// Who was taken off the others' way without being called slow yet; the last one is on trial for
@@ -60,6 +60,16 @@ pub(super) struct Watch {
     /// Trials that showed nothing, and the last one's sender.
     failed: u32,
     doubted: Option<NodeId>,
+}
+
+/// What was reported of a hop: when, by its sender's kernel; and when, of the far end's writer: the
+/// nanoseconds that were waited for it, and those that it slept in its writes.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    at: u64,
+    hop: HopReport,
+    writer_at: u64,
+    writer: (u64, u64),
 }
 
 /// A node that was taken off the others' way.
@@ -84,6 +94,8 @@ struct Measured {
     /// The share of the time that something was on its way, and that of it that the far end took nothing.
     busy: f64,
     blocked: f64,
+    /// The far end waited for its disk: that is judged as such.
+    is_disk: bool,
 }
 
 impl Measured {
@@ -133,12 +145,19 @@ impl Head {
             if state.epochs.get(&far) != Some(&hop.epoch) {
                 continue;
             }
-            marks.insert(far, (from.reported, hop));
-            let Some((at, before)) = state.watch.marks.get(&far) else { continue };
-            let window = from.reported.saturating_sub(*at);
-            if before.epoch != hop.epoch || window < WINDOW_NS / 2 {
+            let to = &self.nodes[far.index()];
+            let writer = (to.report.stalled_ns, to.report.blocked_ns);
+            let mark = Mark { at: from.reported, hop, writer_at: to.reported, writer };
+            marks.insert(far, mark);
+            let Some(before) = state.watch.marks.get(&far) else { continue };
+            let window = mark.at.saturating_sub(before.at);
+            if before.hop.epoch != hop.epoch || window < WINDOW_NS / 2 {
                 continue;
             }
+            let third = mark.writer_at.saturating_sub(before.writer_at) / 3;
+            let stalled = writer.0.saturating_sub(before.writer.0) > third;
+            let slept = writer.1.saturating_sub(before.writer.1) > third;
+            let before = before.hop;
             let share = |ns: u64, before: u64| ns.saturating_sub(before) as f64 / window as f64;
             hops.push(Measured {
                 near,
@@ -146,6 +165,7 @@ impl Head {
                 rate: share(hop.sent, before.sent) * 1e9,
                 busy: share(hop.busy_ns, before.busy_ns),
                 blocked: share(hop.blocked_ns, before.blocked_ns),
+                is_disk: stalled && slept,
             });
         }
         self.lanes[lane].watch.marks = marks;
@@ -180,6 +200,10 @@ impl Head {
     fn slowest(&self, now: u64, lane: usize, hops: &[Measured]) -> Option<(NodeId, NodeId, f64)> {
         let at = hops.iter().rposition(|hop| hop.busy >= BUSY)?;
         let hop = hops[at];
+        // Who comes behind it must be known to wait: a link that is broken says nothing.
+        let state = &self.lanes[lane];
+        let mut behind = state.fed_by(hop.far).filter(|fed| !state.loose.contains(fed));
+        let is_known = behind.all(|far| hops[at + 1..].iter().any(|other| other.far == far));
         let before = hops[..at].iter().map(Measured::wire);
         let mut others: Vec<f64> =
             before.chain(hops[at + 1..].iter().map(Measured::taken)).collect();
@@ -189,8 +213,7 @@ impl Head {
         let middle = others.len() / 2;
         let usual = *others.select_nth_unstable_by(middle, f64::total_cmp).1;
         let least = usual * f64::from(self.policy.slow_below) / 1000.0;
-        // A disk that holds the others up is judged as such.
-        if hop.taken() >= least || self.nodes[hop.far.index()].disk.is_busy() {
+        if hop.taken() >= least || hop.is_disk || !is_known {
             return None;
         }
         // A node whose own wire is slow shows on both its hops.
@@ -201,7 +224,8 @@ impl Head {
         // A machine that says nothing hangs, or is dead.
         let known = &self.nodes[node.index()];
         let speaks = now.saturating_sub(known.reported) < WINDOW_NS;
-        let is_in = node != HEAD && !known.left && speaks;
+        // What a pipe takes depends on other lanes and on its reader.
+        let is_in = node != HEAD && !known.left && speaks && known.report.holder;
         is_in.then_some((hop.near, node, hop.rate))
     }
 
