@@ -69,6 +69,7 @@ fn help() {
       up           Start agents that stay, so that copies need no set-up
       down         End the agents that stay
       status       Show the agents that stay
+      mount        Any node's files under one folder: garland mount DIR 'n[01-20]'
       explain      Where a copy's time went, and what would help: garland explain
       trace        What a copy recorded, for other programs: garland trace export --format perfetto
       lab          An emulated cluster on this machine, without root
@@ -138,6 +139,7 @@ fn help_of_cp() {
                                  capabilities
       -p, --preserve             Keep the file's mode and modification time; a tree's are kept without
                                  it
+          --whole                Send all of a file, whatever nodes have of it already
           --no-fsync             Don't wait until the file is on stable storage
           --clear                Don't seal blocks, only checksum them: for trusted networks
           --dry-run              Print the plan and stop
@@ -158,8 +160,20 @@ fn help_of_cp() {
                                  servers haven't acknowledged as written [default: 0]
           --congestion <NAME>    The congestion control to ask for on data links [default: cubic, else
                                  reno]
+          --bwlimit <RATE>       Send no more than this on any link between two machines, such as
+                                 100MB/s or 1gbit; with --rails there are as many links between
+                                 neighbours, with --stripe one to each server
+          --verify               Read back from the medium what was written, none of it from memory, and
+                                 compare it with what was sent: a node whose disk has anything else
+                                 fails, and its file doesn't appear
+          --checksum[=<KIND>]    Print a digest of every node's file, read back there, as sha256sum or
+                                 b3sum would, which `sha256sum -c` takes on the node; all else goes to
+                                 standard error then [default kind: sha256] [possible values: sha256,
+                                 b3]
           --min-ok <N>           Exit with 0 when at least N nodes have the file
       -q, --quiet                No progress
+          --progress <FORM>      Tell how far it is for programs: a line of JSON on standard error some
+                                 five times a second, and one at the end [possible values: json]
           --launcher <LAUNCHER>  How to start agents on nodes [default: the cluster file's, else ssh]
                                  [possible values: ssh, slurm, local]
           --mptcp                Data links over MPTCP, on all paths that nodes announce (`ip mptcp

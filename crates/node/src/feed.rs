@@ -36,10 +36,10 @@ pub enum FeedError {
     /// A stream went by, and the block is no longer kept.
     #[error("{0} can't be read twice, and block {1} isn't kept any more")]
     Gone(String, u64),
-    /// A stream has broken off.
+    /// A stream has broken off, or what is elsewhere can't be had: the source itself says so.
     #[error("{0}")]
     Broken(String),
-    /// A stream hasn't brought it yet: it may be asked for again.
+    /// It hasn't come yet from where it is: it may be asked for again.
     #[error("it hasn't come yet")]
     NotYet,
     /// It never will be: the source has ended, after so many blocks.

@@ -227,6 +227,7 @@ impl<'a> Driver<'a> {
         }
         self.member.sample();
         self.report_own(now);
+        self.member.cut_silent_links();
         self.ask_the_time();
         while let Ok(notice) = self.notices.try_recv() {
             self.notice(notice);
@@ -261,7 +262,10 @@ impl<'a> Driver<'a> {
         let now = clock::now_ns();
         let event = match notice {
             Notice::Read(root) => {
-                self.moments.sent = Some(now);
+                // What was known before is sent when nodes hold what they lacked.
+                if self.job.known.is_none() {
+                    self.moments.sent = Some(now);
+                }
                 self.read(root)
             }
             Notice::Complete(root) => {

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use garland_core::plan::{LaneBlocks, NodeId};
 use garland_core::proto::{
-    FRAME_LEN, Frame, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
+    FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
 };
 use garland_core::trace::{NONE, Stage};
 
@@ -246,13 +246,20 @@ impl Lane {
             }
             RelayOrder::AskUp(kind, index) => {
                 if let Some((_, stream)) = &self.up {
-                    let sent = self.send(stream, kind, index);
+                    let sent = self.send(stream, &self.frame(kind, index));
+                    self.after_up(sent);
+                }
+            }
+            RelayOrder::TellUp(first, bits) => {
+                if let Some((_, stream)) = &self.up {
+                    let have = Frame { content: bits, ..self.frame(Kind::Have, first) };
+                    let sent = self.send(stream, &have);
                     self.after_up(sent);
                 }
             }
             RelayOrder::SendDown(epoch, kind, index) => {
                 if let Some((_, stream)) = self.downs.iter().find(|(of, _)| *of == epoch) {
-                    let sent = self.send(stream, kind, index);
+                    let sent = self.send(stream, &self.frame(kind, index));
                     self.after_down(epoch, sent);
                 }
             }

@@ -80,6 +80,8 @@ pub struct Member {
     pub faults: Faults,
     /// How long its threads are awake.
     pub awake: Arc<Awake>,
+    /// How many blocks it had before anything was sent.
+    had: u64,
     /// CPU nanoseconds that the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
@@ -166,6 +168,7 @@ impl Member {
             faults: parts.faults,
             awake: parts.awake,
             cpu_before_ns: clock::cpu_ns(),
+            had: if parts.is_source { 0 } else { sink.here() },
             sink: Mutex::new(sink),
             notices: parts.notices,
             beside: Mutex::default(),
@@ -211,7 +214,15 @@ impl Member {
     }
 
     /// Tells, once, that everything is here, when it is: held by a receiver, read by the head.
+    ///
+    /// Who had all before the copy began waits until the chain has come and ended: links that stand
+    /// would be lost to a copy that is over before they have been greeted on.
     pub fn tell_if_complete(&self) {
+        let mut lanes = self.lanes.get().into_iter().flatten();
+        let had_all = self.had > 0 && self.had == self.layout.blocks();
+        if had_all && !lanes.all(|lane| lane.ended.load(Ordering::Relaxed)) {
+            return;
+        }
         let root = {
             let sink = self.sink();
             if !sink.is_complete() {
@@ -254,6 +265,13 @@ impl Member {
         self.lanes.get()?.get(usize::from(number))
     }
 
+    /// Cuts links over which nothing comes back, where another rail may hold. A node of one rail whose
+    /// wire is dead is soon silent as a whole.
+    pub fn cut_silent_links(&self) {
+        let lanes = self.lanes.get().into_iter().flatten().filter(|_| self.lane_count > 1);
+        lanes.for_each(|lane| lane.cut_silent());
+    }
+
     /// Asks the kernel for its counters, if it is time for it.
     pub fn sample(&self) {
         self.trace.sample(self.lanes.get().map_or(&[], Vec::as_slice));
@@ -270,10 +288,15 @@ impl Member {
         lanes.filter(|(other, _)| *other != number).for_each(|(_, lane)| lane.wake.raise());
     }
 
+    /// Lets all lanes look again whether they may go on.
+    pub fn wake_all(&self) {
+        self.lanes.get().into_iter().flatten().for_each(|lane| lane.wake.raise());
+    }
+
     /// Feeds the blocks before `bound`, and lets those who want others wait.
     pub fn serve_until(&self, bound: u64) {
         self.sink().serve_until(bound);
-        self.lanes.get().into_iter().flatten().for_each(|lane| lane.wake.raise());
+        self.wake_all();
         self.wake_beside();
     }
 
@@ -299,6 +322,7 @@ impl Member {
         let given = || lanes.iter().map(|lane| lane.received).sum();
         Report {
             held: if self.is_source { given() } else { self.sink().held() },
+            had: self.had,
             whole: self.sink().whole(),
             lanes,
             holder: self.is_source || self.store.is_holder(),

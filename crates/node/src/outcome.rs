@@ -66,6 +66,8 @@ pub struct Outcome {
     pub traces: Vec<Trace>,
     /// How many blocks each of this machine's stages has had at a time.
     pub depths: Vec<StageDepth>,
+    /// The digests of all blocks, if each was read or came in.
+    pub digests: Option<Vec<[u8; 32]>>,
     /// The digest of the file that came of it on this machine, if one did and it was asked for.
     pub checksum: Option<Summed>,
 }

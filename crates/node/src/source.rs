@@ -18,6 +18,7 @@ pub use self::ahead::{AHEAD, SourceFeeder};
 pub use self::content::Content;
 pub use self::stream::StreamSource;
 use crate::feed::FeedError;
+use crate::known::{Opened, Records};
 use crate::pace::Pace;
 use crate::store::reason;
 use crate::usage::Usage;
@@ -51,6 +52,8 @@ pub struct Source {
     file: File,
     path: PathBuf,
     identity: Identity,
+    /// What it was when it was opened, for those who remember files.
+    opened: Opened,
     /// Bytes from its beginning that are copied.
     length: u64,
     disk: Option<Arc<Pace>>,
@@ -93,13 +96,14 @@ impl Source {
             return Err(SourceError::NotAFile { path: path.display().to_string(), is });
         }
         let identity = Identity::of(&file).map_err(|e| error("asking about", &e))?;
+        let opened = Opened::now(&file).map_err(|e| error("asking about", &e))?;
         if identity.length == 0 && file.read_at(&mut [0], 0).is_ok_and(|got| got > 0) {
             // As those of /proc are.
             let is = "a file that doesn't tell its length";
             return Err(SourceError::NotAFile { path: path.display().to_string(), is });
         }
         let (path, length) = (path.to_owned(), identity.length);
-        Ok(Self { file, path, identity, length, disk: None, usage: None, stripe: None })
+        Ok(Self { file, path, identity, opened, length, disk: None, usage: None, stripe: None })
     }
 
     /// The first `length` bytes of an open file, which is on `disk`, if there is one; how long it is
@@ -115,8 +119,8 @@ impl Source {
         usage: Arc<Usage>,
     ) -> io::Result<Self> {
         let identity = Identity::of(&file)?;
-        let length = length.min(identity.length);
-        Ok(Self { file, path, identity, length, disk, usage: Some(usage), stripe: None })
+        let (opened, length) = (Opened::now(&file)?, length.min(identity.length));
+        Ok(Self { file, path, identity, opened, length, disk, usage: Some(usage), stripe: None })
     }
 
     /// The same file on an emulated node's disk of so many bytes per second.
@@ -135,6 +139,16 @@ impl Source {
     #[must_use]
     pub(crate) fn with_stripe(self, stripe: Option<Stripe>) -> Self {
         Self { stripe, ..self }
+    }
+
+    /// The file itself.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Remembers the digests of all its blocks, if it is what it was when it was opened.
+    pub fn remember(&self, records: &Records, layout: Layout, digests: &[[u8; 32]]) {
+        records.note(&self.file, &self.opened, layout, digests);
     }
 
     /// Its permission bits.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use garland_core::proto::{HopReport, Kind};
+use garland_core::proto::{HopReport, Kind, RelayEvent};
 
 use crate::vault::Sealed;
 use crate::world::nanoseconds;
@@ -71,7 +71,7 @@ pub(crate) struct Link {
     pub(crate) items: VecDeque<Item>,
     /// The first item is being received.
     pub(crate) reading: bool,
-    pub(crate) asks: VecDeque<(Kind, u64)>,
+    pub(crate) asks: VecDeque<RelayEvent>,
 }
 
 impl Link {

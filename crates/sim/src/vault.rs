@@ -95,6 +95,13 @@ impl Vault {
         true
     }
 
+    /// Puts block `index` of the source on the disk of `node`.
+    pub(crate) fn give(&mut self, node: usize, index: u64) {
+        let range = self.range(index);
+        let (source, others) = self.disks.split_at_mut(1);
+        others[node - 1][range.clone()].copy_from_slice(&source[0][range]);
+    }
+
     /// Whether the disk of `node` is the source.
     pub(crate) fn identical(&self, node: usize) -> bool {
         self.disks[node] == self.disks[0]

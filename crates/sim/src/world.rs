@@ -22,6 +22,8 @@ pub struct NodeWorld {
     pub wire_rate: u64,
     /// What it does with the bytes.
     pub sink: SinkKind,
+    /// What of the blocks it has before the copy begins, in thousandths, if it is a file.
+    pub has: u32,
 }
 
 /// Links, disks and delays. All times are in nanoseconds, all rates in bytes a second.
@@ -82,6 +84,7 @@ impl World {
                     cpu_rate: u64::MAX,
                     wire_rate: link_rate,
                     sink: SinkKind::File,
+                    has: 0,
                 };
                 receivers
             ],

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod confine;
 pub mod datagram;
 pub mod event;
+pub mod fuse;
 pub mod identity;
 pub mod init;
 pub mod link_settings;

@@ -3,7 +3,7 @@
 mod client;
 mod leftovers;
 mod packages;
-mod schemas;
+mod python;
 mod soak;
 mod steps;
 

@@ -20,8 +20,9 @@ const BUFFERS_MAX: i64 = proto::BUFFERS_MAX as i64;
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Cp {
     /// What to copy: a path of this machine, - for standard input, '|COMMAND' for what a command of
-    /// this machine says, or NODES:PATH, which is gathered from all of them. With -r files and folders
-    /// of this machine, as many as you like.
+    /// this machine says, NODES:PATH, which is gathered from all of them, or s3://BUCKET/KEY or a URL
+    /// (http, https), which this machine reads once for all. With -r files and folders of this
+    /// machine, as many as you like.
     #[arg(required = true, value_name = "SOURCE")]
     pub sources: Vec<PathBuf>,
     /// Where to: NODES:PATH, or a path of this machine where the source is on nodes. A path that ends in / is a folder,
@@ -65,6 +66,12 @@ pub struct Cp {
     /// Keep the file's mode and modification time; a tree's are kept without it.
     #[arg(short = 'p', long)]
     pub preserve: bool,
+    /// Send all of a file, whatever nodes have of it already.
+    ///
+    /// Without this only the blocks are sent that they lack: each compares what is at PATH, and what
+    /// an interrupted copy left there.
+    #[arg(long)]
+    pub whole: bool,
     /// Don't wait until the file is on stable storage.
     #[arg(long)]
     pub no_fsync: bool,
@@ -77,7 +84,8 @@ pub struct Cp {
     /// Save the plan as JSON.
     #[arg(long, value_name = "FILE")]
     pub save_plan: Option<PathBuf>,
-    /// The chain's order: list (as the node list names them), rack, or a node list.
+    /// The chain's order: list (as the node list names them), rack, wires (as `garland wires` measured
+    /// them last: the best follow each other, the slow ones come last), or a node list.
     #[arg(long, default_value = "list", value_name = "ORDER")]
     pub order: String,
     /// The way of the bytes: a chain through all nodes, a tree in which each node feeds a few others,

@@ -8,6 +8,7 @@ mod copy;
 mod explain;
 mod lab;
 mod measure;
+mod mount;
 mod net;
 mod standing;
 mod tour;
@@ -24,6 +25,7 @@ pub use lab::{Lab, LabCommand, What};
 pub use measure::{
     Disk, DiskWord, Ping, PingFunction, PingTarget, PingTransport, PingWaiting, Wires,
 };
+pub use mount::Mount;
 pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};
 pub use standing::{Agent, Nodes, Status, Up};
 pub use tour::{Demo, Man, Scenario, ScenarioCommand};
@@ -90,6 +92,8 @@ pub enum Command {
     Down(Nodes),
     /// Show the agents that stay
     Status(Status),
+    /// Any node's files under one folder: garland mount DIR 'n[01-20]'
+    Mount(Mount),
     /// Where a copy's time went, and what would help: garland explain
     Explain(Explain),
     /// What a copy recorded, for other programs: garland trace export --format perfetto

@@ -1,6 +1,6 @@
 //! What a copy tells when it is over: the same value as a table, as JSON, and in the run's folder.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use garland_core::cluster::nodelist;
@@ -32,6 +32,10 @@ pub struct CopyResult {
     /// The congestion control of this host's data links.
     congestion: Option<String>,
     nodes: Vec<NodeResult>,
+    /// Bytes that nodes had already, all together.
+    already: u64,
+    /// Nodes where an interrupted copy left what was of no use.
+    strange: Vec<String>,
     stages: Vec<StageResult>,
     faults: Vec<FaultResult>,
     /// What was copied, if it wasn't one file.
@@ -73,6 +77,8 @@ struct NodeResult {
     verdict: &'static str,
     reason: Option<String>,
     bytes: u64,
+    /// Bytes of these that it had before anything was sent.
+    already: u64,
     /// Bytes per second until this node held every block.
     rate: Option<u64>,
     detached: bool,
@@ -111,14 +117,16 @@ impl CopyResult {
             copies.iter().map(|copied| moment(&copied.outcome.moments)).max().unwrap_or(0)
         };
         let ready = all(|moments| moments.ready);
+        // What is there was compared before, if set-up is over already.
+        let first = if phases.has_any() { "comparison" } else { "set-up" };
         match copies.iter().find_map(|copied| copied.outcome.moments.waited) {
             // To open the files, when every node has room, is part of the first byte then.
             Some((since, until)) => {
-                phases.end_at("set-up", since);
+                phases.end_at(first, since);
                 phases.end_at("waiting", until);
             }
             None => {
-                phases.end_at("set-up", ready);
+                phases.end_at(first, ready);
             }
         }
         let held = all(|moments| moments.held);
@@ -133,13 +141,16 @@ impl CopyResult {
         let arrived = bytes > 0;
         let over =
             |ns| Rate::from_bytes_over(bytes, Nanos(ns)).filter(|_| arrived).map(whole_bytes);
+        let nodes: Vec<NodeResult> = copies.iter().flat_map(Copied::nodes).collect();
         Self {
             way,
+            already: nodes.iter().map(|node| node.already).sum(),
+            strange: Vec::new(),
             bytes: copies.iter().map(|copied| copied.plan.layout.length).sum(),
             rate: over(head.elapsed_ns),
             stream_rate: over(held.saturating_sub(ready)),
             congestion: None,
-            nodes: copies.iter().flat_map(Copied::nodes).collect(),
+            nodes,
             stages: copies.iter().flat_map(Copied::stages).collect(),
             faults: copies.iter().flat_map(Copied::faults).collect(),
             tree: None,
@@ -151,7 +162,8 @@ impl CopyResult {
     /// With the limit that the wires set, if it is known.
     pub fn with_limit(mut self, known: Option<Limit>) -> Self {
         self.head.limit = known.map(|limit| {
-            let achieved = self.rate.map(|own| own as f64 / limit.rate as f64);
+            let achieved =
+                self.rate.filter(|_| self.already == 0).map(|own| own as f64 / limit.rate as f64);
             Limit { achieved, ..limit }
         });
         self
@@ -160,6 +172,12 @@ impl CopyResult {
     /// With the congestion control of this host's data links.
     pub fn with_congestion(mut self, name: Option<String>) -> Self {
         self.congestion = name;
+        self
+    }
+
+    /// With the nodes where an interrupted copy left what was of no use.
+    pub fn with_strange(mut self, strange: Vec<String>) -> Self {
+        self.strange = strange;
         self
     }
 
@@ -262,6 +280,7 @@ impl NodeResult {
         let all = plan.bytes_of(id);
         let held = node.report.held * u64::from(plan.layout.block_size);
         let bytes = if whole { all } else { held.min(all) };
+        let already = (node.report.had * u64::from(plan.layout.block_size)).min(bytes);
         let rate = node.held_ns.filter(|_| whole).and_then(|held| {
             Rate::from_bytes_over(bytes, Nanos(held.saturating_sub(ready))).map(whole_bytes)
         });
@@ -270,6 +289,7 @@ impl NodeResult {
             verdict,
             reason,
             bytes,
+            already,
             rate,
             detached: node.detached,
             slow: node.slow.map(|Slow { rate, others }| SlowResult { rate, others }),
@@ -303,6 +323,7 @@ impl fmt::Display for CopyResult {
             phases.map(|phase| format!("{} {}", phase.name, Nanos(phase.ns))).collect();
         writeln!(f, "time    {}", phases.join(" · "))?;
         self.write_verdicts(f)?;
+        self.write_already(f)?;
         self.write_read_back(f)?;
         self.tree.iter().try_for_each(|tree| write!(f, "{tree}"))?;
         for fault in &self.faults {
@@ -321,12 +342,42 @@ impl CopyResult {
     /// The rates, where anything arrived, and the limit beside them.
     fn write_rates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = Rate::from_bytes_per_second;
-        if let (Some(rate), Some(stream)) = (self.rate, self.stream_rate) {
+        let rates = self.rate.zip(self.stream_rate).filter(|_| self.already == 0);
+        if let Some((rate, stream)) = rates {
             writeln!(f, "rate    {} whole command, {} stream", shown(rate), shown(stream))?;
         }
         if let Some(Limit { rate, source, achieved: Some(achieved) }) = &self.head.limit {
             let achieved = achieved * 100.0;
             writeln!(f, "limit   {achieved:.1} % of {}, {source}", shown(*rate))?;
+        }
+        Ok(())
+    }
+
+    /// What nodes had already.
+    fn write_already(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 5;
+        let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+        for node in self.nodes.iter().filter(|node| node.already > 0) {
+            groups.entry(node.already).or_default().push(&node.name);
+        }
+        if let Some(all) = groups.get(&self.bytes)
+            && self.nodes.iter().all(|node| node.verdict != "ok" || node.already == self.bytes)
+        {
+            let every = if all.len() == self.nodes.len() { "all " } else { "" };
+            return writeln!(f, "nothing to send: {every}{} have it", nodelist::fold(all));
+        }
+        for (already, names) in groups.iter().rev().take(SHOWN) {
+            writeln!(f, "already {}: {}", nodelist::fold(names), bytes::format(*already))?;
+        }
+        if let Some(more) = groups.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            writeln!(f, "already and {more} other amounts (--json has each node's)")?;
+        }
+        if !self.strange.is_empty() {
+            let names = nodelist::fold(&self.strange);
+            writeln!(
+                f,
+                "left    {names}: what an interrupted copy left was of no use, and is gone"
+            )?;
         }
         Ok(())
     }

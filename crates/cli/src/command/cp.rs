@@ -2,26 +2,27 @@
 
 use std::sync::Arc;
 
+use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
-use garland_core::cluster::{Node, nodelist};
-use garland_core::plan::{Order, Plan, Stripes, chain_order};
+use garland_core::plan::{Plan, Stripes};
 use garland_core::proto::{Cut, Policy, SlowNodes};
 use garland_core::units::bytes;
 use garland_lab::Lab;
-use garland_node::{CopyJob, Pipeline, Tracing};
-use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
+use garland_node::{CopyJob, Outcome, Pipeline, Tracing};
+use garland_sys::{mptcp::Transport, process, signal::Interrupts, tcp};
 use serde::Serialize;
 
+use super::chain::Chain;
 use super::copy_result::{Copied, CopyResult, Way};
 use super::given::Given;
 use super::injections::Injections;
 use super::shape::shaped;
 use super::tree_result::TreeResult;
-use super::{cp_in, ends};
+use super::{again, cp_in, elsewhere, ends};
 use crate::args::{Args, Cp, SlowName};
 use crate::failure::{Exit, Failure, OrFailure};
-use crate::fleet::Muster;
-use crate::launch::{FAREWELL, HURRY, lab};
+use crate::fleet::{Children, Fleet, Muster};
+use crate::launch::{FAREWELL, HURRY};
 use crate::limit;
 use crate::nodes::Inventory;
 use crate::places::Places;
@@ -34,6 +35,7 @@ use crate::ui::progress::Bars;
 pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     if let [source] = cp.sources.as_slice()
         && !source.exists()
+        && elsewhere::address(&cp.sources)?.is_none()
         && let Ok(Target::Nodes { nodes, path }) = target::parse(source.as_os_str())
     {
         return cp_in::run(args, cp, &nodes, &path);
@@ -43,27 +45,27 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
 
 /// Copies a file or a tree to every node.
 fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
-    let phases = Phases::begin();
+    let mut phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
     let (nodes, path) = ends::destination(&inventory, &cp.destination)?;
     let places = Places::open()?;
-    // A plan can be had without the lab.
-    let found = match lab::find(&nodes, &places, &cp.launch.lab) {
+    // A plan can be had without the lab. What is elsewhere is seen from the lab's head, too.
+    let lab = match cp.launch.enter_lab(&nodes, &places) {
         Err(_) if cp.dry_run => None,
-        found => found?,
+        lab => lab?,
     };
-    let disk = found.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
+    let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
     let given = Given::open(cp, &interrupts, disk)?;
-    let lanes = found.as_ref().map(Lab::lanes);
-    let (plan, stripes, nodes) = make_plan(&inventory, cp, &given, nodes, lanes)?;
-    let plan = shaped(cp, found.as_ref(), plan, stripes.is_some())?;
+    let lanes = lab.as_ref().map(Lab::lanes);
+    let Chain { nodes, why } = Chain::ordered(&inventory, &places, &cp.order, &nodes)?;
+    let (plan, stripes) = make_plan(cp, &given, &nodes, lanes)?;
+    let plan = shaped(cp, lab.as_ref(), plan, stripes.is_some())?;
     let injections = Injections::parse(&cp.inject, &plan)?;
     save(cp, &plan)?;
     if cp.dry_run {
-        return tell_plan(args, &plan, given.tree().as_ref());
+        return tell_plan(args, &plan, why.as_deref(), given.tree().as_ref());
     }
-    let lab = cp.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "cp")?;
     run.keep("plan.json", &plan)?;
     let muster = Muster {
@@ -78,10 +80,14 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let limit = limit::held(limit, cp.checks.pace(), &plan);
     let congestion = congestion(cp);
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
+    let ends = given.ends(cp, &path, manifest)?;
+    let here = (&places, &interrupts, &mut phases);
+    let before = again::look(cp, &given, &ends, &plan, fleet.agents, here)?;
     let job = CopyJob {
         plan: &plan,
-        ends: given.ends(cp, &path, manifest)?,
+        ends,
         stripes,
+        known: before.digests,
         pipeline: pipeline(cp)?,
         read_back: cp.checks.read_back(),
         sealed: !cp.clear,
@@ -90,27 +96,42 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         policy: policy(cp, nodes.len(), stripes.is_some(), plan.layout.open),
         late: None,
         tracing: (!cp.no_trace)
-            .then(|| Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() }),
+            .then(|| Tracing { started_ns: process::start_ns(), emulated: lab.is_some() }),
         injections: injections.faults,
     };
-    let mut bars = Bars::wanted(&plan, args, cp);
-    let copied = muster.copy(job, fleet, &interrupts, &mut |now| bars.show(&plan, now));
-    bars.clear();
-    let (outcome, children) = copied?;
+    let fleet = Fleet { agents: before.agents, children: fleet.children };
+    let (outcome, children) = make(args, cp, &muster, job, fleet)?;
     let plan = given.ended(plan);
     run.keep("plan.json", &plan)?;
     let patience = if outcome.interrupted { HURRY } else { FAREWELL };
     children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
     run.keep_traces(&places, None, &outcome.traces);
+    again::remember(&given, &plan, &places, outcome.digests.as_deref());
     let names: Vec<&str> = congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
         .with_congestion(tcp::congestion_in_force(&names).ok())
         .with_limit(limit)
+        .with_strange(before.strange)
         .with_read_back(cp.checks.read_back())
         .with_tree(given.tree());
     run.keep("result.json", &result)?;
     tell(args, cp, &path, &result)?;
     Ok(result.exit(cp.min_ok))
+}
+
+/// Makes the copy, and shows how it goes.
+fn make(
+    args: &Args,
+    cp: &Cp,
+    muster: &Muster<'_>,
+    job: CopyJob<'_>,
+    fleet: Fleet,
+) -> Result<(Outcome, Children), Failure> {
+    let plan = job.plan;
+    let mut bars = Bars::wanted(plan, args, cp);
+    let copied = muster.copy(job, fleet, &mut |now| bars.show(plan, now));
+    bars.clear();
+    copied
 }
 
 /// How the copy deals with nodes: in a striped one none has a substitute, and what a node drops of a
@@ -175,42 +196,40 @@ pub fn save(cp: &Cp, planned: &impl Serialize) -> Result<(), Failure> {
     std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
 }
 
-/// Prints a plan, and what it is to bring of a tree, instead of following it.
-fn tell_plan(args: &Args, plan: &Plan, tree: Option<&TreeResult>) -> Result<Exit, Failure> {
+/// Prints a plan, why its order is as it is, and what it is to bring of a tree, instead of following
+/// it.
+fn tell_plan(
+    args: &Args,
+    plan: &Plan,
+    why: Option<&str>,
+    tree: Option<&TreeResult>,
+) -> Result<Exit, Failure> {
     if args.json {
         print_json(plan)?;
     } else {
         output::print(plan)?;
+        why.map_or(Ok(()), |why| output::print(format_args!("order: {why}\n")))?;
         tree.map_or(Ok(()), output::print)?;
     }
     Ok(Exit::Done)
 }
 
-/// The plan, and the nodes in its order; by so many `lanes` where neither the user nor the cluster
-/// file say.
+/// The plan, for nodes in their order; by so many `lanes` where neither the user nor the cluster file
+/// say.
 fn make_plan(
-    inventory: &Inventory,
     cp: &Cp,
     given: &Given,
-    nodes: Vec<Node>,
+    nodes: &[Node],
     lanes: Option<usize>,
-) -> Result<(Plan, Option<Stripes>, Vec<Node>), Failure> {
+) -> Result<(Plan, Option<Stripes>), Failure> {
     let block = block_size(cp)?;
-    let order = match cp.order.as_str() {
-        "list" => Order::List,
-        "rack" => Order::Rack,
-        list => Order::Given(nodelist::expand(list, inventory).map_err(Failure::usage)?),
-    };
-    let racks: Vec<_> = nodes.iter().map(|node| (node.name.clone(), node.rack.clone())).collect();
-    let places = chain_order(&order, &racks).map_err(Failure::usage)?;
-    let nodes: Vec<Node> = places.into_iter().map(|place| nodes[place].clone()).collect();
     let rails = nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(1);
     let rails = rails.max(lanes.unwrap_or(1));
     let rails = cp.rails.unwrap_or(u16::try_from(rails).unwrap_or(1));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let Some(unit) = &cp.stripe else {
         let plan = Plan::broadcast(given.layout(block)?, &names, rails).map_err(Failure::usage)?;
-        return Ok((plan, None, nodes));
+        return Ok((plan, None));
     };
     let unit = bytes::parse(unit).map_err(Failure::usage)?;
     let stripes =
@@ -221,7 +240,7 @@ fn make_plan(
     };
     let layout = layout.map_err(Failure::usage)?;
     let plan = Plan::striped(layout, stripes, &names, rails).map_err(Failure::usage)?;
-    Ok((plan, Some(stripes), nodes))
+    Ok((plan, Some(stripes)))
 }
 
 /// Bytes of a block, if the user says.

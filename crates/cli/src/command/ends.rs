@@ -8,6 +8,7 @@ use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target, TargetError};
 use garland_node::{Source, SourceError};
 
+use super::elsewhere;
 use crate::failure::Failure;
 use crate::nodes::Inventory;
 
@@ -19,6 +20,10 @@ pub fn destination(
     inventory: &Inventory,
     argument: &OsStr,
 ) -> Result<(Vec<Node>, Vec<u8>), Failure> {
+    if elsewhere::is_elsewhere(Path::new(argument)) {
+        let message = format!("`{}` can be a source only", Path::new(argument).display());
+        return Err(Failure::usage(message).hint(FORM));
+    }
     match target::parse(argument) {
         Ok(Target::Nodes { nodes: list, path }) => {
             let path = path.as_os_str().as_bytes();

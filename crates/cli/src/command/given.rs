@@ -18,6 +18,7 @@ use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
 use super::cp::block_size;
+use super::elsewhere::{Elsewhere, MODE};
 use super::ends;
 use super::tree_result::TreeResult;
 use crate::args::Cp;
@@ -27,6 +28,8 @@ use crate::failure::{Failure, OrFailure};
 pub enum Given {
     /// One file.
     File(PathBuf, Arc<Source>),
+    /// One that is elsewhere.
+    Elsewhere(Arc<Elsewhere>),
     /// Files and folders.
     Tree(Arc<TreeSource>),
     /// Bytes that come once, with a name if they have one.
@@ -36,7 +39,10 @@ pub enum Given {
 impl Given {
     /// Opens what the user named, on a disk of so many bytes per second if it is an emulated one;
     /// looks at all of a tree.
-    pub fn open(cp: &Cp, interrupts: &Interrupts, disk: Option<u64>) -> Result<Self, Failure> {
+    pub fn open(cp: &Cp, interrupts: &Arc<Interrupts>, disk: Option<u64>) -> Result<Self, Failure> {
+        if let Some(elsewhere) = Elsewhere::open(cp, interrupts)? {
+            return Ok(Self::Elsewhere(Arc::new(elsewhere)));
+        }
         match cp.sources.as_slice() {
             sources if sources.iter().any(|source| is_stream(source)) => Self::stream(cp),
             [file] if !cp.recursive || is_file(file) => {
@@ -107,6 +113,7 @@ impl Given {
     pub fn content(&self) -> Arc<dyn Content> {
         match self {
             Self::File(_, source) => Arc::<Source>::clone(source),
+            Self::Elsewhere(elsewhere) => Arc::<Elsewhere>::clone(elsewhere),
             Self::Tree(tree) => Arc::<TreeSource>::clone(tree),
             Self::Stream(_, _, stream) => Arc::<StreamSource>::clone(stream),
         }
@@ -115,7 +122,7 @@ impl Given {
     /// What became of a tree on this machine's side.
     pub fn tree(&self) -> Option<TreeResult> {
         match self {
-            Self::File(..) | Self::Stream(..) => None,
+            Self::File(..) | Self::Elsewhere(_) | Self::Stream(..) => None,
             Self::Tree(tree) => Some(TreeResult::new(tree.tally(), &tree.left_out())),
         }
     }
@@ -147,7 +154,7 @@ impl Given {
                 return Err(Failure::usage("a tree goes to a folder, not to standard output")
                     .hint("for its bytes as one stream: tar"));
             }
-            (b"-", Self::File(..) | Self::Stream(..)) => Destination::Output,
+            (b"-", Self::File(..) | Self::Elsewhere(_) | Self::Stream(..)) => Destination::Output,
             ([b'|', ..], _) if cp.stripe.is_some() => {
                 return Err(Failure::usage("stripes can't go to commands"));
             }
@@ -155,42 +162,47 @@ impl Given {
                 return Err(Failure::usage("a tree goes to a folder, not to a command")
                     .hint("for its bytes as one stream: tar c . | garland cp - 'n[1-3]:|tar x'"));
             }
-            ([b'|', line @ ..], Self::File(..) | Self::Stream(..)) => {
-                Destination::Command(line.to_vec())
-            }
+            ([b'|', line @ ..], _) => Destination::Command(line.to_vec()),
             (path, Self::Tree(_)) => Destination::Tree {
                 path: path.to_vec(),
                 fsync: !cp.no_fsync,
                 verify: cp.checks.verify,
             },
-            (path, Self::File(file, source)) => {
-                let name = file.file_name();
-                let name = name.ok_or_else(|| Failure::usage("the source has no name"))?;
-                Destination::File {
-                    path: path.to_vec(),
-                    name: name.as_bytes().to_vec(),
-                    mode: source.mode().or_nothing("asking for the source's mode")?,
-                    times: cp.preserve.then(|| source.modified()),
-                    fsync: !cp.no_fsync,
-                }
+            (path, Self::File(..) | Self::Elsewhere(_) | Self::Stream(..)) => {
+                let FileFacts { name, mode, modified } = self.facts()?;
+                let times = modified.filter(|_| cp.preserve);
+                Destination::File { path: path.to_vec(), name, mode, times, fsync: !cp.no_fsync }
             }
-            (path, Self::Stream(name, ..)) => Destination::File {
-                path: path.to_vec(),
-                name: name.clone(),
-                mode: 0o666,
-                times: None,
-                fsync: !cp.no_fsync,
-            },
         })
+    }
+
+    /// What is known of the one file.
+    fn facts(&self) -> Result<FileFacts, Failure> {
+        let nameless = || Failure::usage("the source has no name");
+        match self {
+            Self::File(file, source) => Ok(FileFacts {
+                name: file.file_name().ok_or_else(nameless)?.as_bytes().to_vec(),
+                mode: source.mode().or_nothing("asking for the source's mode")?,
+                modified: Some(source.modified()),
+            }),
+            Self::Elsewhere(elsewhere) => Ok(FileFacts {
+                name: elsewhere.file_name().ok_or_else(|| {
+                    nameless().hint("its URL ends in a folder: name one that ends in a file")
+                })?,
+                mode: MODE,
+                modified: elsewhere.modified(),
+            }),
+            Self::Stream(name, ..) => {
+                Ok(FileFacts { name: name.clone(), mode: 0o666, modified: None })
+            }
+            Self::Tree(_) => Err(Failure::usage("a tree can't be striped")),
+        }
     }
 
     /// What is to lie beside every stripe, but for what isn't known yet: the digests.
     pub fn manifest(&self, plan: &Plan, stripes: Stripes) -> Result<Manifest, Failure> {
-        let Self::File(file, source) = self else {
-            return Err(Failure::usage("a tree can't be striped"));
-        };
-        let name = file.file_name().and_then(|name| name.to_str());
-        let name = name.ok_or_else(|| {
+        let FileFacts { name, mode, modified } = self.facts()?;
+        let name = String::from_utf8(name).map_err(|_| {
             Failure::usage("the source's name isn't valid UTF-8, and a manifest is text")
                 .hint("copy it under another name, by a link")
         })?;
@@ -198,15 +210,22 @@ impl Given {
         Ok(Manifest {
             set: random::bytes(),
             written: i64::try_from(clock::wall_ns() / 1_000_000_000).unwrap_or(i64::MAX),
-            name: name.to_owned(),
-            mode: source.mode().or_nothing("asking for the source's mode")?,
-            modified: source.modified(),
+            name,
+            mode,
+            modified: modified.unwrap_or_default(),
             stripes,
             layout: plan.layout,
             servers: plan.receivers().map(|(_, node)| server(&node.name)).collect(),
             number: 0,
         })
     }
+}
+
+/// What is known of one file.
+struct FileFacts {
+    name: Vec<u8>,
+    mode: u32,
+    modified: Option<(i64, u32)>,
 }
 
 /// What is to be left out.

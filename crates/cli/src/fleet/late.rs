@@ -9,7 +9,6 @@ use garland_core::cluster::Node;
 use garland_core::plan::NodeId;
 use garland_node::{Agent, CopyJob, Outcome, Progress, run_copy};
 use garland_sys::clock;
-use garland_sys::signal::Interrupts;
 
 use super::{Children, Fleet, Muster};
 use crate::failure::{Failure, OrFailure};
@@ -49,7 +48,6 @@ impl Muster<'_> {
         &self,
         job: CopyJob<'_>,
         fleet: Fleet,
-        interrupts: &Interrupts,
         observe: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<(Outcome, Children), Failure> {
         // Stripes are nothing without one of their servers, and of a stream what has gone by is gone.
@@ -61,7 +59,7 @@ impl Muster<'_> {
         let over = Arc::new(AtomicBool::new(false));
         let (copied, late) = std::thread::scope(|scope| {
             let trying = scope.spawn(|| self.try_again(missing, &over, &came));
-            let copied = run_copy(&job, agents, Some(interrupts), observe);
+            let copied = run_copy(&job, agents, self.interrupts.as_deref(), observe);
             over.store(true, Ordering::Relaxed);
             (copied, trying.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });

@@ -70,6 +70,13 @@ fn names_in(scratch: &Scratch, node: &str, folder: &str) -> Vec<String> {
     names
 }
 
+/// The same without what interrupted copies leave.
+fn visible_in(scratch: &Scratch, node: &str, folder: &str) -> Vec<String> {
+    let mut names = names_in(scratch, node, folder);
+    names.retain(|name| !name.ends_with(".garland-part"));
+    names
+}
+
 /// Waits until the partial file in the folder of `node` has the source's bytes at `offset`: the
 /// copy is in its middle.
 #[track_caller]

@@ -17,7 +17,7 @@ pub use broadcast::{Plan, PlanError, PlannedNode};
 pub use lane::{HEAD, Lane, LaneBlocks, NodeId};
 pub use layout::{BLOCKS_MAX, DEFAULT_BLOCK_SIZE, Layout, LayoutError};
 pub use manifest::{Manifest, ManifestError, StripeServer};
-pub use order::{Order, OrderError, chain_order};
+pub use order::{Order, OrderError, Rates, chain_order};
 pub use route::{Route, RouteError};
 pub use shape::{Pace, Shape};
 pub use stripe_set::{FoundStripe, StripeSet, StripeSetError};

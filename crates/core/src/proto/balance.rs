@@ -142,6 +142,7 @@ mod tests {
                 me,
                 end: End::Sink(Destination::Null),
                 stripe: None,
+                known: None,
                 buffers: 0,
                 acknowledge: false,
                 routes: Vec::new(),

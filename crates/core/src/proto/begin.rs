@@ -93,6 +93,9 @@ pub struct Begin {
     pub end: End,
     /// Which of the file's units this node's file has; all of the file where there is none.
     pub stripe: Option<Stripe>,
+    /// The source's digest, where it is known before anything is sent: what the node was told of it
+    /// and has of it counts then.
+    pub known: Option<[u8; 32]>,
     /// How many blocks each of the node's lanes may have in memory; by their size where it is 0.
     pub buffers: u16,
     /// Whether the head must hear of every block that is written.

@@ -45,6 +45,9 @@ pub enum Kind {
     Resume,
     /// Upstream: send the block `index` again.
     Again,
+    /// Upstream, before `Resume`: of the 256 blocks from `index` on, those whose bits are set in
+    /// `content` are here and needn't be sent.
+    Have,
 }
 
 /// A frame, checked.
@@ -192,6 +195,7 @@ impl Kind {
             Self::End => 4,
             Self::Resume => 5,
             Self::Again => 6,
+            Self::Have => 7,
         }
     }
 
@@ -203,6 +207,7 @@ impl Kind {
             4 => Self::End,
             5 => Self::Resume,
             6 => Self::Again,
+            7 => Self::Have,
             _ => return None,
         })
     }

@@ -5,11 +5,14 @@
 mod balance;
 mod begin;
 mod channel;
+mod compare;
 mod disk;
 mod fabric;
+mod files;
 mod frame;
 mod head;
 mod injection;
+mod known;
 mod message;
 mod operations;
 mod probe;
@@ -27,13 +30,19 @@ mod version;
 pub use balance::{BALANCE_SIZES, BalanceEvent, BalanceOrder, FeedEvent, NodeUse};
 pub use begin::{BUFFERS_MAX, Begin, Destination, End, Origin, TRACE_MAX};
 pub use channel::{
-    Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
+    BINDING_LEN, Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
 };
+pub use compare::{Compare, Compared, DIGESTS_MAX};
 pub use disk::{
     DISK_DEPTH_MAX, DISK_SIZES, DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob,
     DiskOnly, DiskOrder, DiskPattern, DiskPlace, DiskTimes, DiskWay,
 };
 pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
+pub use files::{
+    Answer, Answered, Ask, Asked, Attr, BULK_LINK, Changes, Entry, FILES_LINKS, FRAME_HEAD,
+    FRAME_MAX, FileKind, FilesOrder, Hole, Line, LineError, NewKind, OpenFlags, Opener, PIECE,
+    Parts, SMALL_MAX, Space, Spot, Stamp, TimeSet,
+};
 pub use frame::{Copy, FRAME_LEN, Frame, FrameError, Kind};
 pub use head::{
     BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Slow, SlowNodes, Verdict,
@@ -41,6 +50,7 @@ pub use head::{
 pub use injection::{
     ClockFault, FORM as INJECTION_FORM, Injection, Stall, Wanted, parse_injection,
 };
+pub use known::{FileStamp, Known, KnownError};
 pub use message::{FromAgent, ToAgent};
 pub use operations::{Cut, Operations};
 pub use probe::{

@@ -33,8 +33,10 @@ pub struct Report {
     pub lanes: Vec<LaneReport>,
     /// Whether it can give back what it got.
     pub holder: bool,
-    /// Blocks opened and written.
+    /// Blocks that are here.
     pub held: u64,
+    /// Blocks of these that were here before the copy began.
+    pub had: u64,
     /// Blocks of these from the first one on, without a gap.
     pub whole: u64,
     /// Nanoseconds that receiving waited for the node's own writer, in all.

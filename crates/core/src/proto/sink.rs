@@ -42,6 +42,8 @@ pub struct Sink {
     /// Blocks that went by and are neither held nor with the writer.
     lacking: BTreeSet<u64>,
     known: BlockSet,
+    /// All digests were known before anything came.
+    foreknown: bool,
     contents: Vec<[u8; 32]>,
     holder: bool,
     /// A stream's window: so many blocks may be taken from the next one on.
@@ -67,6 +69,7 @@ impl Sink {
             flying: BTreeSet::new(),
             lacking: BTreeSet::new(),
             known: BlockSet::new(blocks),
+            foreknown: false,
             contents: vec![[0; 32]; table],
             holder,
             window: None,
@@ -94,6 +97,30 @@ impl Sink {
     #[must_use]
     pub fn with_part(self, part: LaneBlocks) -> Self {
         Self { part: Some(part), ..self }
+    }
+
+    /// The same where the source's digests are known before anything has come.
+    ///
+    /// # Panics
+    /// When there isn't one for each block.
+    #[must_use]
+    pub fn knowing(self, contents: Vec<[u8; 32]>) -> Self {
+        assert_eq!(contents.len(), self.contents.len(), "a digest for each block");
+        Self { known: BlockSet::full(self.layout.blocks()), contents, foreknown: true, ..self }
+    }
+
+    /// Holds block `index` from the start: it is what its known digest says.
+    pub fn hold(&mut self, index: u64) {
+        self.held.insert(index);
+        while self.held.contains(self.next) {
+            self.next += 1;
+        }
+    }
+
+    /// Takes block `index` for whoever brings it from elsewhere on this node, and tells by
+    /// [`Sink::landed`] how that ended.
+    pub fn bring(&mut self, index: u64) {
+        self.flying.insert(index);
     }
 
     /// The blocks that belong here, in their order.
@@ -256,6 +283,31 @@ impl Sink {
     pub fn will_serve(&self, index: u64) -> bool {
         let held_back = self.held.contains(index) && !self.serves(index);
         self.holder && (held_back || self.flying.contains(&index))
+    }
+
+    /// Whether all digests were known before anything came: some blocks may have been here then.
+    #[must_use]
+    pub fn is_foreknown(&self) -> bool {
+        self.foreknown
+    }
+
+    /// How many blocks are held or with the writer.
+    #[must_use]
+    pub fn here(&self) -> u64 {
+        self.held.count() + self.flying.len() as u64
+    }
+
+    /// The digests of all blocks, once each is known.
+    #[must_use]
+    pub fn contents(&self) -> Option<&[[u8; 32]]> {
+        (self.end == Some(self.known.count())).then_some(&self.contents)
+    }
+
+    /// The digests of the blocks that are held; none for the others.
+    #[must_use]
+    pub fn held_contents(&self) -> Vec<Option<[u8; 32]>> {
+        let held = |index| self.content(index).filter(|_| self.held.contains(index));
+        (0..self.blocks()).map(held).collect()
     }
 
     /// How many blocks are held.

@@ -73,6 +73,7 @@ impl<'a> Bout<'a> {
             me,
             end: End::Sink(Destination::Scratch { path: job.path.clone(), fsync: job.fsync }),
             stripe: None,
+            known: None,
             buffers: 0,
             acknowledge: false,
             routes: running.head.routes(me),

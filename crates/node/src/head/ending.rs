@@ -61,6 +61,7 @@ impl Driver<'_> {
             interrupted: self.interrupted,
             traces,
             depths: self.member.stages.depths(),
+            digests: self.member.sink().contents().map(<[_]>::to_vec),
             checksum: self.member.summed.get().cloned(),
         }
     }

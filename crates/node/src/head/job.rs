@@ -27,6 +27,8 @@ pub struct CopyJob<'a> {
     pub ends: Ends,
     /// How the nodes' files are stripes of one; none where each has all of it.
     pub stripes: Option<Stripes>,
+    /// The digests of the source's blocks, where they were compared with what nodes have.
+    pub known: Option<Vec<[u8; 32]>>,
     /// What may be under way at a time.
     pub pipeline: Pipeline,
     /// What is found out about the file, where it goes, before it gets its name.

@@ -21,7 +21,14 @@ pub(super) fn near_end(
 ) -> std::io::Result<Arc<Member>> {
     let layout = job.plan.layout;
     let (sink, store): (_, Box<dyn Store>) = match &job.ends {
-        Ends::Out { .. } => (Sink::source(layout), Box::new(NoStore)),
+        Ends::Out { .. } => {
+            let sink = Sink::source(layout);
+            let sink = match &job.known {
+                Some(digests) => sink.knowing(digests.clone()),
+                None => sink,
+            };
+            (sink, Box::new(NoStore))
+        }
         Ends::In { destination, .. } => {
             let tag: String = copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
             let store =

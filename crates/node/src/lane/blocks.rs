@@ -103,6 +103,7 @@ impl Lane {
             Kind::Void if ours => self.handle(RelayEvent::Void(index)),
             Kind::End if ours => {
                 self.handle(RelayEvent::End(index));
+                self.handle.ended.store(true, Ordering::Relaxed);
                 self.member.tell_if_complete();
             }
             _ => self.lose_up("its upstream sent a frame that doesn't belong here".to_owned()),

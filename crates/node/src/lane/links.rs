@@ -65,8 +65,12 @@ impl Lane {
         });
     }
 
-    pub(super) fn send(&self, mut stream: &TcpStream, kind: Kind, index: u64) -> io::Result<()> {
-        let frame = Frame::bare(kind, self.member.copy, self.number, index);
+    /// A frame of this lane without a block.
+    pub(super) fn frame(&self, kind: Kind, index: u64) -> Frame {
+        Frame::bare(kind, self.member.copy, self.number, index)
+    }
+
+    pub(super) fn send(&self, mut stream: &TcpStream, frame: &Frame) -> io::Result<()> {
         stream.write_all(&frame.to_bytes(&self.member.keys))
     }
 

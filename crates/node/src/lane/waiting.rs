@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use garland_core::proto::{LinkSide, RelayEvent, Sink};
+use garland_core::proto::{Kind, LinkSide, RelayEvent, Sink};
 use garland_core::trace::Stage;
 use garland_sys::event;
 
@@ -78,7 +78,10 @@ impl Lane {
     fn read_down(&mut self, epoch: u32) {
         let Some((_, stream)) = self.downs.iter().find(|(of, _)| *of == epoch) else { return };
         match link::read_frame(stream, &self.member.keys) {
-            Ok((frame, _)) => self.handle(RelayEvent::Asked(epoch, frame.kind, frame.index)),
+            Ok((frame, _)) => self.handle(match frame.kind {
+                Kind::Have => RelayEvent::Told(epoch, frame.index, frame.content),
+                kind => RelayEvent::Asked(epoch, kind, frame.index),
+            }),
             Err(error) => {
                 self.tell_if_changed(LinkSide::Down, epoch, &error);
                 self.lose_down(epoch, error.to_string());

@@ -12,6 +12,12 @@ use garland_core::trace::NONE;
 use garland_sys::event::Wake;
 use garland_sys::tcp_info::TcpInfo;
 
+/// A link is silent when nothing has come back over it for so long, ..
+const UNHEARD: Duration = Duration::from_millis(1500);
+
+/// .. though something was sent so often in a row.
+const VAIN: u8 = 2;
+
 /// What a lane's thread is told.
 pub enum Mail {
     /// Something for its machine.
@@ -38,6 +44,8 @@ pub struct LaneHandle {
     links: Mutex<Vec<Link>>,
     /// Blocks received.
     pub received: AtomicU64,
+    /// The upstream has said once that it has sent the lane's end.
+    pub ended: AtomicBool,
     /// The thread waits, and nothing is under way on its links or will be: they needn't be cut.
     pub at_rest: AtomicBool,
 }
@@ -55,6 +63,7 @@ impl LaneHandle {
             wake,
             links: Mutex::default(),
             received: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
             at_rest: AtomicBool::new(false),
         };
         Ok((Arc::new(handle), letters))
@@ -121,6 +130,18 @@ impl LaneHandle {
             busy_ns: ns(info.busy),
             blocked_ns: ns(info.window_limited),
         })
+    }
+
+    /// Cuts each link downstream whose other end hasn't been heard of for so long that the wire must
+    /// be dead: data and probes are sent again and again in vain.
+    pub fn cut_silent(&self) {
+        let silent = |info: &TcpInfo| info.vain >= VAIN && info.unheard >= UNHEARD;
+        for link in self.links().iter().filter(|link| link.side == LinkSide::Down) {
+            let info = link.stream.as_ref().and_then(|stream| TcpInfo::of(stream).ok());
+            if info.as_ref().is_some_and(silent) {
+                link.cut();
+            }
+        }
     }
 
     pub(super) fn cut_others(&self, route: &Route) {

@@ -34,6 +34,9 @@ const WORKERS_MAX: usize = 4;
 /// A lane waits so long at a time for what a stream hasn't brought yet.
 const MOMENT: Duration = Duration::from_millis(50);
 
+/// So often a lane that waits looks whether the copy is over.
+const LOOK: Duration = Duration::from_millis(200);
+
 /// Feeds one lane from the source.
 pub struct SourceFeeder(Arc<Shared>);
 
@@ -144,7 +147,12 @@ impl SourceFeeder {
                 shared.changed.notify_all();
             }
             if !shared.member.layout.open {
-                state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                // What is elsewhere isn't waited for any more when the copy is over.
+                let waited = shared.changed.wait_timeout(state, LOOK);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                if shared.member.is_closing() {
+                    return Err(FeedError::NotYet);
+                }
                 continue;
             }
             // Nobody knows when a stream brings more, and the lane has other things to do.

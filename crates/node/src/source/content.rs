@@ -15,7 +15,7 @@ pub trait Content: Send + Sync {
     fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError>;
 
     /// Waits until block `index` can be read, or nobody wants it any more, as `stale` says; how many
-    /// bytes it has. Only a stream ever waits here.
+    /// bytes it has. Only what isn't on this machine waits here.
     ///
     /// # Errors
     /// When it isn't there yet and nobody wants it any more, or the source ends before it.

@@ -3,6 +3,8 @@
 mod command;
 mod file;
 mod forget;
+mod kept;
+mod left;
 mod null;
 mod outflow;
 mod output;
@@ -11,6 +13,7 @@ mod scratch;
 mod stripe;
 mod tree;
 
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
@@ -19,6 +22,7 @@ use garland_core::proto::Destination;
 use garland_sys::confine::Root;
 use thiserror::Error;
 
+use self::file::FileStore;
 use crate::pace::Pace;
 use crate::recorder::Collector;
 use crate::usage::Usage;
@@ -54,6 +58,15 @@ pub trait Store: Send + Sync {
     /// The number of the device that it is on, if it is on one.
     fn device(&self) -> Option<u64> {
         None
+    }
+    /// The file that has the bytes as they were sent, if one does.
+    fn file(&self) -> Option<&File> {
+        None
+    }
+    /// Leaves what was written for the next copy to go on with, instead of removing it; says whether
+    /// it does.
+    fn leave(&self) -> bool {
+        false
     }
     /// What is to stand beside it once it is committed.
     fn attach(&self, _text: Vec<u8>) {}
@@ -138,13 +151,10 @@ pub fn open(
             // A stream's file grows as it comes.
             let whole = if layout.open { 0 } else { layout.length };
             let length = stripe.map_or(whole, |stripe| stripe.length(whole));
-            let file = file::FileStore::create(root, path, name, &suffix, length, tag)?;
-            let file = file.with(*mode, *times, *fsync);
+            let file = FileStore::create(root, path, name, &suffix, length, tag)?;
+            let file = file.with(Dress { mode: *mode, times: *times, fsync: *fsync });
             let beside = stripe.map(|stripe| (stripe, file.beside(MANIFEST, tag)));
-            let file: Box<dyn Store> = match disk {
-                Some(disk) => Box::new(paced::PacedStore::on(Arc::clone(disk), Box::new(file))),
-                None => Box::new(file),
-            };
+            let file = on_disk(disk, file);
             Ok(match beside {
                 Some((stripe, beside)) => {
                     let opening = |error: io::Error| StoreError::Path {
@@ -158,11 +168,7 @@ pub fn open(
             })
         }
         Destination::Tree { path, fsync, verify } => {
-            let tree = tree::TreeStore::open(root, path, (*fsync, *verify), tag)?;
-            Ok(match disk {
-                Some(disk) => Box::new(paced::PacedStore::on(Arc::clone(disk), Box::new(tree))),
-                None => Box::new(tree),
-            })
+            Ok(on_disk(disk, tree::TreeStore::open(root, path, (*fsync, *verify), tag)?))
         }
         Destination::Null => Ok(Box::new(null::NullStore)),
         Destination::Output => Ok(Box::new(output::OutputStore)),
@@ -182,10 +188,39 @@ pub fn open(
     }
 }
 
+/// The same for a file of which an interrupted copy `left` something.
+///
+/// # Errors
+/// When it can't be gone on with.
+pub fn resume(
+    destination: &Destination,
+    root: &Root,
+    layout: Layout,
+    tag: &str,
+    disk: Option<&Arc<Pace>>,
+    left: Left,
+) -> Result<Box<dyn Store>, StoreError> {
+    let Destination::File { path, name, mode, times, fsync } = destination else {
+        return Err(StoreError::Incomplete("only files are gone on with".to_owned()));
+    };
+    let file = FileStore::resume(root, path, name, layout.length, tag, left)?;
+    Ok(on_disk(disk, file.with(Dress { mode: *mode, times: *times, fsync: *fsync })))
+}
+
+/// A store on the node's disk, if it has one of its own.
+pub fn on_disk(disk: Option<&Arc<Pace>>, store: impl Store + 'static) -> Box<dyn Store> {
+    match disk {
+        Some(disk) => Box::new(paced::PacedStore::on(Arc::clone(disk), Box::new(store))),
+        None => Box::new(store),
+    }
+}
+
 /// What a manifest's name has behind its stripe's.
 pub const MANIFEST: &str = ".toml";
 
-/// Hidden names for files that aren't whole, and what killed agents left of them.
-pub use file::{partial_name, remove_stale};
+pub use file::{Dress, target};
+pub use kept::KeptStore;
+/// Hidden names for files that aren't whole, and what interrupted copies left of them.
+pub use left::{Left, partial_name, remove_stale};
 /// The head's place for bytes: it reads from its source and receives nothing.
 pub use null::NullStore as NoStore;

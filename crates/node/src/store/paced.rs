@@ -1,5 +1,6 @@
 //! A file on a disk of a given speed.
 
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
@@ -59,5 +60,13 @@ impl Store for PacedStore {
 
     fn device(&self) -> Option<u64> {
         self.store.device()
+    }
+
+    fn file(&self) -> Option<&File> {
+        self.store.file()
+    }
+
+    fn leave(&self) -> bool {
+        self.store.leave()
     }
 }

@@ -111,21 +111,26 @@ impl Engine<'_> {
     }
 
     /// Sends a frame upstream.
-    pub(super) fn ask_up(&mut self, place: usize, lane: usize, kind: Kind, index: u64) {
+    pub(super) fn ask_up(
+        &mut self,
+        place: usize,
+        lane: usize,
+        asked: impl FnOnce(u32) -> RelayEvent,
+    ) {
         let Some(number) = self.nodes[place].lanes[lane].up else { return };
         let link = &mut self.links[number as usize];
         if !link.far_closed && !link.frozen {
-            link.asks.push_back((kind, index));
+            link.asks.push_back(asked(link.epoch));
             self.agenda.add(self.now + self.world.latency_ns, Event::Asked(number));
         }
     }
 
     pub(super) fn asked(&mut self, number: LinkId) {
         let link = &mut self.links[number as usize];
-        let Some((kind, index)) = link.asks.pop_front() else { return };
+        let Some(asked) = link.asks.pop_front() else { return };
         if !link.near_closed && !link.frozen {
-            let (near, thread, epoch) = (link.near, link.thread, link.epoch);
-            self.happened(near, thread, RelayEvent::Asked(epoch, kind, index));
+            let (near, thread) = (link.near, link.thread);
+            self.happened(near, thread, asked);
         }
     }
 
@@ -252,7 +257,11 @@ impl Engine<'_> {
         let thread = &mut self.nodes[near].lanes[at];
         thread.downs.retain(|&down| down != number);
         // What a link's other end asked for dies with it.
-        thread.events.retain(|event| !matches!(event, RelayEvent::Asked(of, ..) if *of == epoch));
+        let asked = |event: &RelayEvent| match event {
+            RelayEvent::Asked(of, ..) | RelayEvent::Told(of, ..) => *of == epoch,
+            _ => false,
+        };
+        thread.events.retain(|event| !asked(event));
         let Some(work) = thread.work.as_mut().filter(|work| work.to.contains(&number)) else {
             return false;
         };

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use garland_core::plan::{HEAD, Layout, NodeId, Plan};
-use garland_core::proto::{Copy, Head, HeadEvent, HeadOrder, Policy, SlowNodes};
+use garland_core::proto::{Copy, Head, HeadEvent, HeadOrder, Policy, Sink, SlowNodes};
 
 use crate::agenda::{Agenda, Event};
 use crate::link::{Link, NEVER, Side};
@@ -92,9 +92,10 @@ impl<'a> Engine<'a> {
             cpu_rate: 0,
             wire_rate: world.link_rate,
             sink: SinkKind::File,
+            has: 0,
         };
         let worlds = std::iter::once(&source).chain(&world.nodes);
-        Self {
+        let mut engine = Self {
             plan,
             world,
             schedule,
@@ -118,6 +119,27 @@ impl<'a> Engine<'a> {
             flipped: Vec::new(),
             wasted: 0,
             serial: 0,
+        };
+        engine.give_holdings();
+        engine
+    }
+
+    /// Gives receivers the blocks that they have before the copy begins: every one others.
+    fn give_holdings(&mut self) {
+        let layout = self.plan.layout;
+        let known = |sink: Sink, contents: &[[u8; 32]]| sink.knowing(contents.to_vec());
+        for place in 1..self.nodes.len() {
+            let NodeWorld { has, sink, .. } = self.nodes[place].world;
+            if has == 0 || sink != SinkKind::File {
+                continue;
+            }
+            self.nodes[0].sink = known(Sink::source(layout), &self.contents);
+            self.nodes[place].sink = known(Sink::new(layout, true), &self.contents);
+            let mut random = Random::new(self.schedule.seed ^ place as u64);
+            for index in (0..layout.blocks()).filter(|_| random.below(1000) < u64::from(has)) {
+                self.nodes[place].sink.hold(index);
+                self.vault.iter_mut().for_each(|vault| vault.give(place, index));
+            }
         }
     }
 

@@ -115,7 +115,12 @@ impl Engine<'_> {
                     self.close_far(link);
                 }
             }
-            RelayOrder::AskUp(kind, index) => self.ask_up(place, lane, kind, index),
+            RelayOrder::AskUp(kind, index) => {
+                self.ask_up(place, lane, |epoch| RelayEvent::Asked(epoch, kind, index));
+            }
+            RelayOrder::TellUp(first, bits) => {
+                self.ask_up(place, lane, |epoch| RelayEvent::Told(epoch, first, bits));
+            }
             RelayOrder::SendDown(epoch, kind, index) => {
                 if let Some(link) = self.down(place, lane, epoch) {
                     self.send_down(link, kind, index);

@@ -34,6 +34,8 @@ impl Case {
             // Most disks are faster than the wire by far, some hardly.
             node.disk_rate = if random.once_in(3) { rate * 11 / 10 } else { rate * 100 };
             node.sink = [Null, Stream, File][random.below(12).min(2) as usize];
+            // Some have some of it already, or all.
+            node.has = [0, 0, 0, 500, 970, 1000][random.below(6) as usize];
         }
         world.stream = random.once_in(3);
         let length = random.below(60 * 4096);
@@ -202,9 +204,10 @@ impl Case {
         for at in 0..self.world.nodes.len() {
             let fast = self.world.link_rate * 100;
             let node = self.world.nodes[at];
-            if node.disk_rate != fast || node.sink != File {
+            if node.disk_rate != fast || node.sink != File || node.has != 0 {
                 let mut case = self.clone();
                 case.world.nodes[at].disk_rate = fast;
+                case.world.nodes[at].has = 0;
                 case.world.nodes[at].sink = File;
                 cases.push(case);
             }

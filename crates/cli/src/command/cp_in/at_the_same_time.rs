@@ -81,6 +81,7 @@ fn make(take: Take, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Cop
                 plan: &plan,
                 ends,
                 stripes,
+                known: None,
                 pipeline,
                 read_back: common.read_back,
                 sealed: common.sealed,
@@ -125,6 +126,7 @@ fn failed(plan: &Plan, reason: &str) -> Outcome {
         interrupted: reason == "interrupted",
         traces: Vec::new(),
         depths: Vec::new(),
+        digests: None,
         checksum: None,
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::hops::Watch;
+use super::rails::Pace;
 use super::retries::Retry;
 use super::{Head, HeadOrder};
 use crate::plan::{self, HEAD, LaneBlocks, NodeId};
@@ -31,6 +32,10 @@ pub(super) struct LaneState {
     pub(super) watch: Watch,
     /// Links that broke, by their far end.
     pub(super) retries: BTreeMap<NodeId, Retry>,
+    /// How soon it gets on.
+    pub(super) pace: Pace,
+    /// By how many rails farther than planned the link to a node goes: those before didn't hold.
+    pub(super) detours: BTreeMap<NodeId, usize>,
     /// Nodes that couldn't reach one that they were to feed, and that one, which was failed for it.
     pub(super) unreached: BTreeMap<NodeId, NodeId>,
 }
@@ -47,6 +52,8 @@ impl LaneState {
             next_epoch: u32::try_from(epochs.len()).unwrap_or(u32::MAX),
             epochs,
             watch: Watch::default(),
+            pace: Pace::default(),
+            detours: BTreeMap::new(),
             retries: BTreeMap::new(),
             unreached: BTreeMap::new(),
             route: lane.route.clone(),
@@ -225,18 +232,19 @@ impl Head {
         if !state.nodes.contains(&node) {
             return None;
         }
-        let address = |node: NodeId| {
-            let addresses = self.addresses.get(node.index())?;
+        let address = |listener: NodeId, far: NodeId| {
+            let addresses = self.addresses.get(listener.index())?;
+            let detour = state.detours.get(&far).copied().unwrap_or(0);
             // More lanes than addresses are spread over those.
-            let rail = usize::from(self.rails[lane]).checked_rem(addresses.len())?;
+            let rail = (usize::from(self.rails[lane]) + detour).checked_rem(addresses.len())?;
             Some(addresses[rail])
         };
         let upstream = state.feeders.get(&node).and_then(|&near| {
             let epoch = *state.epochs.get(&node)?;
-            Some((near, epoch, (node == HEAD).then(|| address(near)).flatten()))
+            Some((near, epoch, (node == HEAD).then(|| address(near, node)).flatten()))
         });
         let downstream = |far: NodeId| {
-            let listens = address(far).filter(|_| far != HEAD);
+            let listens = address(far, far).filter(|_| far != HEAD);
             let epoch = *state.epochs.get(&far).filter(|_| far == HEAD || listens.is_some())?;
             let loose = state.loose.contains(&far);
             Some(Downstream { node: far, epoch, address: listens, loose })

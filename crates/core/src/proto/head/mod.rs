@@ -9,6 +9,7 @@ mod hops;
 mod joining;
 mod node;
 mod policy;
+mod rails;
 mod retries;
 mod verdict;
 
@@ -169,6 +170,7 @@ impl Head {
                 self.judge_disk(now, id, report);
                 self.nodes[at].reported = now;
                 self.judge_hops(now);
+                self.share_rails(now);
             }
             FromAgent::Ready(of) if of == copy && self.nodes[at].state == NodeState::Joining => {
                 self.nodes[at].state = NodeState::Ready;

@@ -70,6 +70,8 @@ impl Head {
             let tries = retry.tries + 1;
             state.retries.insert(far, Retry { due: None, tries, tried: now, ..retry });
             state.renew(far);
+            // Another of the addresses may hold, where there are several.
+            *state.detours.entry(far).or_default() += 1;
             self.send_route(lane, near);
             self.send_route(lane, far);
         }

@@ -17,6 +17,8 @@ pub enum RelayEvent {
     DownLost(u32, String),
     /// A downstream asked (`Resume` with a place in the lane, `Again` with a block's index).
     Asked(u32, Kind, u64),
+    /// A downstream has these blocks already: the first of 256, and a bit for each.
+    Told(u32, u64, [u8; 32]),
     /// The upstream has opened its link.
     UpOpened(u32),
     /// The link from the upstream of this epoch broke.
@@ -70,6 +72,8 @@ pub enum RelayOrder {
     CloseUp,
     /// Send a frame upstream.
     AskUp(Kind, u64),
+    /// Tell the upstream that these blocks are here: the first of 256, and a bit for each.
+    TellUp(u64, [u8; 32]),
     /// Send a frame without a block to a downstream.
     SendDown(u32, Kind, u64),
     /// Receive the block whose header has come; answer with `Received` or `CutOff`.

@@ -25,6 +25,11 @@ impl Relay {
             let Some(place) = behind.map(|down| down.next).min() else { break };
             let index = self.blocks.index(place);
             let there = |down: &&mut Down| down.next == place;
+            // Who has it already goes on.
+            let has = self.downs.iter_mut().filter(there).filter(|down| down.has(index));
+            if has.map(|down| down.next += 1).count() > 0 {
+                continue;
+            }
             if sink.can_serve(index) {
                 let to = self.downs.iter_mut().filter(there).map(|down| down.epoch).collect();
                 return Some(self.start_feeding(index, to));

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Busy, Relay, RelayOrder};
+use crate::plan::BlockSet;
 use crate::proto::frame::Kind;
 use crate::proto::route::{Downstream, LinkSide, Route};
 use crate::proto::sink::Sink;
@@ -18,12 +19,14 @@ pub(super) struct Down {
     /// The place in the lane of the next block that it expects.
     pub(super) next: u64,
     pub(super) again: VecDeque<u64>,
+    /// What it has told that it has, if it has told of any.
+    pub(super) has: Option<BlockSet>,
     pub(super) ended: bool,
 }
 
 impl Down {
     fn new(epoch: u32) -> Self {
-        Self { epoch, resumed: false, next: 0, again: VecDeque::new(), ended: false }
+        Self { epoch, resumed: false, next: 0, again: VecDeque::new(), has: None, ended: false }
     }
 
     /// Takes note that the block `index`, at `place` in the lane, has gone out on this link.
@@ -108,6 +111,7 @@ impl Relay {
         *open = true;
         self.up_ended = false;
         self.asked.clear();
+        self.tell_holdings(sink);
         self.orders.push_back(RelayOrder::AskUp(Kind::Resume, self.cursor));
         // The old upstream may have been cut off in these and lost before it could say so.
         for block in std::mem::take(&mut self.unsettled) {

@@ -9,6 +9,7 @@
 mod doubt;
 mod event;
 mod feed;
+mod holdings;
 mod links;
 mod receive;
 mod repair;
@@ -158,6 +159,7 @@ impl Relay {
             RelayEvent::DownOpened(_) => self.incarnation += 1,
             RelayEvent::DownLost(epoch, reason) => self.down_lost(epoch, reason),
             RelayEvent::Asked(epoch, kind, index) => self.asked_by_down(epoch, kind, index),
+            RelayEvent::Told(epoch, first, bits) => self.told(epoch, first, &bits),
             RelayEvent::UpOpened(epoch) => self.up_opened(epoch, sink),
             RelayEvent::UpLost(epoch, reason) => self.up_lost(epoch, reason),
             RelayEvent::Block(index, content) => self.block(index, content, sink),

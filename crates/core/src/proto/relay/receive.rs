@@ -15,7 +15,7 @@ impl Relay {
         self.pass(place, sink);
         let streamed = place == self.cursor;
         let wants = |down: &&Down| {
-            let next = streamed && down.next <= place;
+            let next = streamed && down.next <= place && !down.has(index);
             down.resumed && (next || down.again.contains(&index))
         };
         let to: Vec<u32> = self.downs.iter().filter(wants).map(|down| down.epoch).collect();

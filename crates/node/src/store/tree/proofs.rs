@@ -11,8 +11,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, unlinkat};
 
 use super::settle::FOLDER;
 use super::trouble::Troubles;
-use crate::store::file::partial_name;
 use crate::store::forget::forget;
+use crate::store::left::partial_name;
 
 /// Bytes of a file that are read at a time.
 const PIECE: usize = 256 << 10;

@@ -17,7 +17,7 @@ use super::nature::Nature;
 use super::proofs::Proofs;
 use super::spot::{Ground, Maker, Spot};
 use super::trouble::Troubles;
-use crate::store::file::remove_stale_from;
+use crate::store::left::remove_all_stale;
 
 /// How a folder is opened: never by a link.
 pub const FOLDER: OFlags =
@@ -62,7 +62,7 @@ struct Inside {
 impl Settler {
     /// Puts a tree into the folder `top`; what isn't whole has a hidden name with `tag` in it.
     pub fn new(top: OwnedFd, tag: &str) -> Self {
-        remove_stale_from(&top, b".");
+        remove_all_stale(&top);
         let mut settler = Self {
             maker: Maker { tag: tag.to_owned(), umask: process::umask() },
             top,
@@ -259,7 +259,7 @@ impl Settler {
             let _ = fchmod(&folder, Mode::from_raw_mode(mode | OWN));
         }
         if !is_new {
-            remove_stale_from(&folder, b".");
+            remove_all_stale(&folder);
         }
         self.remember(&folder);
         Ok(folder)
