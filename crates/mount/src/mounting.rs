@@ -25,6 +25,10 @@ const THREADS: usize = 2;
 /// How long the kernel may take to let go of a mount that is unmounted.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// How often, and after how long each, a folder that is in use is tried to be unmounted as it should.
+const LOOKS: u32 = 5;
+const LOOK: Duration = Duration::from_millis(40);
+
 /// What is to be mounted.
 pub struct MountJob {
     /// The folder to mount on.
@@ -113,13 +117,15 @@ pub fn mount(job: MountJob) -> Result<Mounted, MountError> {
 /// When nothing is mounted there, or it isn't this user's.
 pub fn unmount(dir: &Path) -> Result<Ended, MountError> {
     let failed = |error| MountError::Fuse(format!("unmounting {}", dir.display()), error);
-    match fuse::unmount(dir, false) {
-        Ok(()) => Ok(Ended::Unmounted),
-        Err(_) if is_mounted(dir) => {
-            fuse::unmount(dir, true).map(|()| Ended::InUse).map_err(failed)
+    // Whoever only looks at it is gone in a moment.
+    for _ in 0..LOOKS {
+        match fuse::unmount(dir, false) {
+            Ok(()) => return Ok(Ended::Unmounted),
+            Err(error) if !is_mounted(dir) => return Err(failed(error)),
+            Err(_) => std::thread::sleep(LOOK),
         }
-        Err(error) => Err(failed(error)),
     }
+    fuse::unmount(dir, true).map(|()| Ended::InUse).map_err(failed)
 }
 
 impl Mounted {

@@ -21,6 +21,7 @@ pub use self::lane_handle::{LaneHandle, Mail};
 pub use self::notice::Notice;
 use crate::awake::Awake;
 use crate::gauge::Stages;
+use crate::packing::{Packing, PackingPace, Zeros};
 use crate::parking::Parking;
 use crate::pool::Pool;
 use crate::recorder::Collector;
@@ -62,10 +63,16 @@ pub struct Member {
     pub writing: Writing,
     /// Nanoseconds of CPU that opening blocks took.
     pub opening_ns: AtomicU64,
-    /// The digest of the file here, once it is known.
-    pub summed: OnceLock<Summed>,
+    /// How the blocks that are read here are packed.
+    pub packing: PackingPace,
+    /// The digests of zeros.
+    pub zeros: Zeros,
+    /// Bytes of blocks that have been fed from here, as they were on the wire.
+    pub sent_bytes: AtomicU64,
     /// A stream's last block, if it is shorter than the others, and its length; set once.
     short: OnceLock<(u64, u32)>,
+    /// The digest of the file here, once it is known.
+    pub summed: OnceLock<Summed>,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
     /// What the links that this node opens speak.
@@ -110,6 +117,8 @@ pub struct Membership {
     pub buffers: Option<u16>,
     /// Whether every block that is written is told of.
     pub acknowledge: bool,
+    /// How the blocks that are read here are packed.
+    pub packing: Packing,
     /// What is held at the start.
     pub sink: Sink,
     /// How many lanes this node is on.
@@ -158,8 +167,11 @@ impl Member {
             lanes: OnceLock::new(),
             writing: Writing::default(),
             opening_ns: AtomicU64::new(0),
-            summed: OnceLock::new(),
             short: OnceLock::new(),
+            packing: PackingPace::new(parts.packing),
+            zeros: Zeros::default(),
+            sent_bytes: AtomicU64::new(0),
+            summed: OnceLock::new(),
             congestion: parts.congestion,
             transport: parts.transport,
             pace: parts.pace,

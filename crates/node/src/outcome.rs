@@ -68,6 +68,8 @@ pub struct Outcome {
     pub depths: Vec<StageDepth>,
     /// The digests of all blocks, if each was read or came in.
     pub digests: Option<Vec<[u8; 32]>>,
+    /// Bytes of blocks that this machine has sent, as they were on the wire.
+    pub sent_bytes: u64,
     /// The digest of the file that came of it on this machine, if one did and it was asked for.
     pub checksum: Option<Summed>,
 }

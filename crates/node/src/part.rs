@@ -18,6 +18,7 @@ use crate::budget::{Busy, Share};
 use crate::known::{Comparison, Records, bring};
 use crate::lanes;
 use crate::member::{Mail, Member, Membership, Notice};
+use crate::packing::Packing;
 use crate::read_back::read_back;
 use crate::recorder::{At, Budget, Collector};
 use crate::session::Session;
@@ -92,6 +93,7 @@ impl Part {
                 is_source: source.is_some(),
                 buffers,
                 acknowledge: begin.acknowledge,
+                packing: Packing::None,
                 sink,
                 lane_count: lanes,
                 store,

@@ -37,7 +37,7 @@ fn read(member: &Member, wanted: ReadBack) -> Result<(), String> {
     let mut piece = vec![0; PIECE.min(layout.block_size as usize)];
     let blocks = member.sink().own_blocks();
     for index in blocks {
-        let (begin, length) = (layout.offset(index), u64::from(layout.block_length(index)));
+        let (begin, length) = (layout.offset(index), u64::from(member.block_length(index)));
         let mut block = Summing::new(Checksum::B3);
         let mut done = 0;
         while done < length {

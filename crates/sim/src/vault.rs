@@ -69,6 +69,7 @@ impl Vault {
         let mut frame = Frame::bare(Kind::Block, self.copy, lane, index);
         frame.sealed = true;
         frame.length = self.layout.block_length(index);
+        frame.packed = frame.length;
         frame.sealer = NodeId(sealer);
         frame.incarnation = incarnation;
         frame.content = content_digest(&bytes);

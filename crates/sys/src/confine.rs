@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, mkdirat, openat, openat2};
 use rustix::io::Errno;
 
 /// Where paths are taken to begin, and whether they may lead out of it.
@@ -48,6 +48,32 @@ impl Root {
     /// When it isn't there or leads out of the root.
     pub fn open_entry(&self, path: &Path) -> io::Result<OwnedFd> {
         self.open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK)
+    }
+
+    /// Opens the entry `path`, which is there, for reading and writing; `alone` refuses a device that
+    /// is in use, and keeps others from using it.
+    ///
+    /// # Errors
+    /// When it isn't there, is in use, or leads out of the root.
+    pub fn open_to_write(&self, path: &Path, alone: bool) -> io::Result<OwnedFd> {
+        let alone = if alone { OFlags::EXCL } else { OFlags::empty() };
+        self.open(path, OFlags::RDWR | OFlags::CLOEXEC | alone)
+    }
+
+    /// Finds the entry `path` without opening it.
+    ///
+    /// # Errors
+    /// When it isn't there or leads out of the root.
+    pub fn find(&self, path: &Path) -> io::Result<OwnedFd> {
+        self.open(path, OFlags::PATH | OFlags::CLOEXEC)
+    }
+
+    /// What the entry `path` is.
+    ///
+    /// # Errors
+    /// When it isn't there or leads out of the root.
+    pub fn look(&self, path: &Path) -> io::Result<Stat> {
+        Ok(fstat(self.find(path)?)?)
     }
 
     /// The folder that all paths begin in: the root, or the whole file system's.

@@ -9,6 +9,7 @@ pub mod cgroup;
 pub mod clock;
 pub mod confine;
 pub mod datagram;
+pub mod device_use;
 pub mod event;
 pub mod fuse;
 pub mod identity;

@@ -23,14 +23,17 @@ class Progress:
 
     elapsed_ns: int
     bytes: int
-    length: int
+    length: int | None
+    """None of a stream, while nobody knows it."""
     nodes: tuple[NodeProgress, ...]
     waiting: tuple[str, ...]
     """The nodes that are busy with other copies, while this one waits for them."""
 
     @property
     def share(self) -> float:
-        """From 0 to 1."""
+        """From 0 to 1; 0 of a stream."""
+        if self.length is None:
+            return 0.0
         return self.bytes / self.length if self.length else 1.0
 
     @property

@@ -28,7 +28,8 @@ pub struct Cp {
     /// Where to: NODES:PATH, or a path of this machine where the source is on nodes. A path that ends in / is a folder,
     /// and is made if it isn't there; /dev/null checks and drops the bytes; - is this command's
     /// standard output; 'NODES:|COMMAND' is the standard input of a command there, which runs by
-    /// `sh -c`, and whose exit code is the node's verdict.
+    /// `sh -c`, and whose exit code is the node's verdict. A block device or a named pipe is written to
+    /// as it is.
     ///
     /// What is gathered from several nodes goes to PATH/NODE/NAME, from one to PATH.
     ///
@@ -75,9 +76,16 @@ pub struct Cp {
     /// Don't wait until the file is on stable storage.
     #[arg(long)]
     pub no_fsync: bool,
+    /// Write to a block device though it is mounted, swap, or a part of another device.
+    #[arg(long)]
+    pub force_device: bool,
     /// Don't seal blocks, only checksum them: for trusted networks.
     #[arg(long)]
     pub clear: bool,
+    /// Send blocks in fewer bytes: zstd, lz4, or auto, which takes the one that gets more through the
+    /// wire, and neither where that doesn't pay.
+    #[arg(long, value_enum, default_value = "none", value_name = "HOW", conflicts_with = "stripe")]
+    pub compress: CompressName,
     /// Print the plan and stop.
     #[arg(long)]
     pub dry_run: bool,
@@ -194,6 +202,19 @@ pub struct Launch {
     /// Where local[..] nodes have their folders [default: under Garland's state].
     #[arg(long, value_name = "DIR")]
     pub local_root: Option<PathBuf>,
+}
+
+/// How blocks are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CompressName {
+    /// As they are.
+    None,
+    /// Quick.
+    Lz4,
+    /// Small.
+    Zstd,
+    /// By what is measured.
+    Auto,
 }
 
 /// The launchers.

@@ -66,6 +66,6 @@ pub fn remember(given: &Given, plan: &Plan, places: &Places, digests: Option<&[[
 fn source_of<'a>(given: &'a Given, plan: &Plan) -> Option<&'a Source> {
     match given {
         Given::File(_, source) if plan.layout.length > 0 => Some(source),
-        Given::File(..) | Given::Tree(_) | Given::Stream(..) => None,
+        Given::File(..) | Given::Elsewhere(_) | Given::Tree(_) | Given::Stream(..) => None,
     }
 }

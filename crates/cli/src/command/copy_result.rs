@@ -25,6 +25,11 @@ pub struct CopyResult {
     head: Head,
     way: Way,
     bytes: u64,
+    /// What a node has got stays there when its copy ends early: it went to a device, a pipe or a
+    /// command.
+    in_place: bool,
+    /// Bytes of blocks that this machine has sent, as they were on the wire; none where it got them.
+    sent_bytes: Option<u64>,
     /// Bytes per second over the whole command.
     rate: Option<u64>,
     /// Bytes per second from the first byte to the last one held.
@@ -147,6 +152,9 @@ impl CopyResult {
             already: nodes.iter().map(|node| node.already).sum(),
             strange: Vec::new(),
             bytes: copies.iter().map(|copied| copied.plan.layout.length).sum(),
+            in_place: false,
+            sent_bytes: (way == Way::Out)
+                .then(|| copies.iter().map(|copied| copied.outcome.sent_bytes).sum()),
             rate: over(head.elapsed_ns),
             stream_rate: over(held.saturating_sub(ready)),
             congestion: None,
@@ -194,6 +202,14 @@ impl CopyResult {
         let mut seen = HashSet::new();
         let lines = self.nodes.iter().filter_map(|node| Some(node.checksum.as_ref()?.line()));
         lines.filter(|line| seen.insert(line.clone())).flatten().collect()
+    }
+
+    /// Where what went to `path` on nodes can't be taken back.
+    pub fn with_path(mut self, path: &[u8]) -> Self {
+        let device = path.starts_with(b"/dev/") && path != b"/dev/null";
+        let memory = path.starts_with(b"/dev/shm/");
+        self.in_place = path.starts_with(b"|") || path == b"-" || device && !memory;
+        self
     }
 
     /// With what there is to say of a tree.
@@ -334,6 +350,9 @@ impl fmt::Display for CopyResult {
             };
             writeln!(f, "fault   {what} changed between {from} and {to}; sent again")?;
         }
+        if self.in_place && self.nodes.iter().any(|node| node.verdict != "ok") {
+            writeln!(f, "note    what a device, a pipe or a command got isn't taken back")?;
+        }
         writeln!(f, "run     {}", self.head.run.as_deref().unwrap_or_default())
     }
 }
@@ -345,6 +364,10 @@ impl CopyResult {
         let rates = self.rate.zip(self.stream_rate).filter(|_| self.already == 0);
         if let Some((rate, stream)) = rates {
             writeln!(f, "rate    {} whole command, {} stream", shown(rate), shown(stream))?;
+        }
+        if let Some(sent) = self.sent_bytes.filter(|sent| 0 < *sent && *sent < self.bytes) {
+            let times = self.bytes as f64 / sent as f64;
+            writeln!(f, "sent    {} on the wire, {times:.2} to 1", bytes::format(sent))?;
         }
         if let Some(Limit { rate, source, achieved: Some(achieved) }) = &self.head.limit {
             let achieved = achieved * 100.0;

@@ -8,7 +8,7 @@ use garland_core::plan::{Plan, Stripes};
 use garland_core::proto::{Cut, Policy, SlowNodes};
 use garland_core::units::bytes;
 use garland_lab::Lab;
-use garland_node::{CopyJob, Outcome, Pipeline, Tracing};
+use garland_node::{Agent, CopyJob, Outcome, Packing, Pipeline, Tracing};
 use garland_sys::{mptcp::Transport, process, signal::Interrupts, tcp};
 use serde::Serialize;
 
@@ -19,11 +19,11 @@ use super::injections::Injections;
 use super::shape::shaped;
 use super::tree_result::TreeResult;
 use super::{again, cp_in, elsewhere, ends};
-use crate::args::{Args, Cp, SlowName};
+use crate::args::{Args, CompressName, Cp, SlowName};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::{Children, Fleet, Muster};
 use crate::launch::{FAREWELL, HURRY};
-use crate::limit;
+use crate::limit::{self, Limit};
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::result::{Phases, print_json};
@@ -76,9 +76,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     };
     let fleet = muster.assemble()?;
     let transport = transport(cp, lab.as_ref(), plan.lanes.len());
-    let limit = limit::known(lab.as_ref(), cp.launch.sender(), &plan, transport, &fleet.agents);
-    let limit = limit::held(limit, cp.checks.pace(), &plan);
-    let congestion = congestion(cp);
+    let limit = limit_of(cp, &plan, lab.as_ref(), transport, &fleet.agents);
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
     let ends = given.ends(cp, &path, manifest)?;
     let here = (&places, &interrupts, &mut phases);
@@ -91,7 +89,8 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         pipeline: pipeline(cp)?,
         read_back: cp.checks.read_back(),
         sealed: !cp.clear,
-        congestion: congestion.clone(),
+        packing: packing(cp),
+        congestion: congestion(cp),
         transport,
         policy: policy(cp, nodes.len(), stripes.is_some(), plan.layout.open),
         late: None,
@@ -107,11 +106,11 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
     run.keep_traces(&places, None, &outcome.traces);
     again::remember(&given, &plan, &places, outcome.digests.as_deref());
-    let names: Vec<&str> = congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
-        .with_congestion(tcp::congestion_in_force(&names).ok())
+        .with_congestion(congestion_in_force(cp))
         .with_limit(limit)
         .with_strange(before.strange)
+        .with_path(&path)
         .with_read_back(cp.checks.read_back())
         .with_tree(given.tree());
     run.keep("result.json", &result)?;
@@ -134,6 +133,18 @@ fn make(
     copied
 }
 
+/// What the wires allow, and what was asked for.
+fn limit_of(
+    cp: &Cp,
+    plan: &Plan,
+    lab: Option<&Lab>,
+    transport: Transport,
+    agents: &[Result<Agent, String>],
+) -> Option<Limit> {
+    let wires = limit::known(lab, cp.launch.sender(), plan, transport, agents);
+    limit::held(wires, cp.checks.pace(), plan)
+}
+
 /// How the copy deals with nodes: in a striped one none has a substitute, and what a node drops of a
 /// stream couldn't be read again.
 fn policy(cp: &Cp, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
@@ -149,6 +160,16 @@ fn policy(cp: &Cp, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
     }
 }
 
+/// How blocks are packed.
+fn packing(cp: &Cp) -> Packing {
+    match cp.compress {
+        CompressName::None => Packing::None,
+        CompressName::Lz4 => Packing::Lz4,
+        CompressName::Zstd => Packing::Zstd,
+        CompressName::Auto => Packing::Auto,
+    }
+}
+
 /// The congestion controls to ask for, best first.
 pub fn congestion(cp: &Cp) -> Vec<String> {
     match &cp.congestion {
@@ -161,6 +182,12 @@ pub fn congestion(cp: &Cp) -> Vec<String> {
 /// would each have it.
 pub fn transport(cp: &Cp, lab: Option<&Lab>, lanes: usize) -> Transport {
     Transport::mptcp_if(cp.checks.pace() == 0 && cp.launch.speaks_mptcp(lab, lanes))
+}
+
+/// The one that links get.
+pub fn congestion_in_force(cp: &Cp) -> Option<String> {
+    let names = congestion(cp);
+    tcp::congestion_in_force(&names.iter().map(String::as_str).collect::<Vec<_>>()).ok()
 }
 
 /// What may be under way at a time.

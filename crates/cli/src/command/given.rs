@@ -142,7 +142,7 @@ impl Given {
     fn destination(&self, cp: &Cp, path: &[u8]) -> Result<Destination, Failure> {
         let streams = matches!(path, b"/dev/null" | b"-" | [b'|', ..]);
         if streams && cp.checks.read_back() != ReadBack::default() {
-            let message = "what goes to a pipe or nowhere can't be read back";
+            let message = "what goes to a pipe, a command or nowhere can't be read back";
             return Err(Failure::usage(message).hint("leave --verify and --checksum out"));
         }
         Ok(match (path, self) {
@@ -170,10 +170,25 @@ impl Given {
             },
             (path, Self::File(..) | Self::Elsewhere(_) | Self::Stream(..)) => {
                 let FileFacts { name, mode, modified } = self.facts()?;
-                let times = modified.filter(|_| cp.preserve);
-                Destination::File { path: path.to_vec(), name, mode, times, fsync: !cp.no_fsync }
+                Destination::File {
+                    path: path.to_vec(),
+                    name,
+                    mode,
+                    times: modified.filter(|_| cp.preserve),
+                    fsync: !cp.no_fsync,
+                    room: self.room(),
+                    force_device: cp.force_device,
+                }
             }
         })
+    }
+
+    /// Bytes that a file of it takes on a disk: all that come, where nobody knows of holes.
+    fn room(&self) -> u64 {
+        match self {
+            Self::File(_, source) => source.room(),
+            _ => u64::MAX,
+        }
     }
 
     /// What is known of the one file.

@@ -163,7 +163,7 @@ impl Bars {
         };
         if let Some(lines) = &mut self.lines {
             let nodes = nodes.iter().map(At::for_programs).collect();
-            lines.tell(now, Line::new(now, (so_far, length), nodes));
+            lines.tell(now, Line::new(now, (so_far, known(length)), nodes));
         }
         if !self.screen.is_due(now) {
             return;
@@ -193,7 +193,7 @@ impl Bars {
                 .map(|name| At { name, word: WORDS[0], held: 0, length: 0 }.for_programs());
             let length = self.every.unwrap_or_else(|| self.lengths.iter().sum());
             let waiting = names.iter().map(|&name| name.to_owned()).collect();
-            lines.tell(now, Line::new(now, (0, length), nodes.collect()).waiting(waiting));
+            lines.tell(now, Line::new(now, (0, known(length)), nodes.collect()).waiting(waiting));
         }
         let verb = if names.len() == 1 { "is" } else { "are" };
         let text = format!("{} {verb} busy with other copies", nodelist::fold(&names));
@@ -262,6 +262,11 @@ fn sum(what: &str, past: &VecDeque<(u64, u64)>, length: u64) -> String {
         }
     }
     line + &format!("  {} of {}", bytes::format(least), bytes::format(length))
+}
+
+/// A length, if it is known.
+fn known(length: u64) -> Option<u64> {
+    Some(length).filter(|length| *length != UNKNOWN)
 }
 
 /// Whole seconds, and minutes where there are many: more would only flicker.

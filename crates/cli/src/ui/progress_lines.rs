@@ -15,7 +15,8 @@ pub struct Line {
     schema: &'static str,
     elapsed_ns: u64,
     bytes: u64,
-    length: u64,
+    /// None of a stream, while that isn't known.
+    length: Option<u64>,
     nodes: Vec<NodeLine>,
     waiting: Vec<String>,
 }
@@ -33,7 +34,7 @@ pub struct NodeLine {
 
 impl Line {
     /// At `now`: so many bytes of so many are there, at the nodes so many.
-    pub fn new(now_ns: u64, (bytes, length): (u64, u64), nodes: Vec<NodeLine>) -> Self {
+    pub fn new(now_ns: u64, (bytes, length): (u64, Option<u64>), nodes: Vec<NodeLine>) -> Self {
         let elapsed_ns = now_ns.saturating_sub(process::start_ns());
         let (schema, waiting) = ("garland.progress/1", Vec::new());
         Self { schema, elapsed_ns, bytes, length, nodes, waiting }

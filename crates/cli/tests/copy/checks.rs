@@ -113,16 +113,16 @@ fn stripes_are_read_back_too_and_none_appears_without_all() {
         let bytes = fs::read(root.join(name)).expect("the stripe is there");
         assert_eq!(node["checksum"]["digest"], b3(&bytes));
     }
+    let back = [&words[..], &["local[1-3]:/x", "here"]].concat();
+    let result = garland.cp(&back).with_code(0).json();
+    let digest = b3(&fs::read(&from).expect("the source is there"));
+    assert_eq!(result["nodes"][0]["checksum"]["digest"], digest);
     // The place is that of the whole file: 64 KiB, the second server's first unit.
     let rotten = [&["--inject", "rot:local2:64KiB"], &out[..]].concat();
     let said = garland.cp(&rotten);
     assert!(said.code != 0, "{}", said.out);
     let result = said.json();
     assert!(verdict(&result, "local2").1.starts_with("block 1 of /x.stripe-2of3 "), "{result}");
-    let back = [&words[..], &["local[1-3]:/x", "here"]].concat();
-    let result = garland.cp(&back).with_code(0).json();
-    let digest = b3(&fs::read(&from).expect("the source is there"));
-    assert_eq!(result["nodes"][0]["checksum"]["digest"], digest);
     scratch.assert_nothing_left();
 }
 

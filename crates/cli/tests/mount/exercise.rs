@@ -91,7 +91,10 @@ fn step(file: &mut File, path: &Path, model: &mut Vec<u8>, act: &Act) -> io::Res
             {
                 panic!("byte {} is wrong, of {size} read at {at}", at + wrong as u64);
             }
-            assert_eq!(have, expected.len(), "read at {at} of {}", model.len());
+            if have != expected.len() {
+                let length = model.len();
+                return Err(shorter(format!("{have} of {size} bytes at {at} of {length}")));
+            }
         }
         Act::Cut(length) => {
             model.resize(*length as usize, 0);
@@ -99,9 +102,19 @@ fn step(file: &mut File, path: &Path, model: &mut Vec<u8>, act: &Act) -> io::Res
         }
         Act::Sync => file.sync_data()?,
         Act::Reopen => *file = open(path)?,
-        Act::Length => assert_eq!(file.metadata()?.len(), model.len() as u64),
+        Act::Length => {
+            let length = file.metadata()?.len();
+            if length != model.len() as u64 {
+                return Err(shorter(format!("{length} bytes instead of {}", model.len())));
+            }
+        }
     }
     Ok(())
+}
+
+/// The file is what the node has, and that is less than was written.
+fn shorter(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, what)
 }
 
 fn seconds(usual: u64) -> u64 {
@@ -194,7 +207,10 @@ fn no_wrong_byte_is_read_though_agents_are_killed() {
                 history = History { certain: model.clone(), since: Vec::new() };
             }
             Ok(()) => {}
-            Err(_) => {
+            Err(error) => {
+                if error.kind() == io::ErrorKind::UnexpectedEof {
+                    assert!(file.sync_data().is_err(), "{error}, and nobody is told");
+                }
                 until("the file", || open(&path).map(|open| file = open).is_ok());
                 model = read_back(&path);
                 history.explains(&model).unwrap();

@@ -2,6 +2,9 @@
 //! machine.
 
 mod commands;
+mod devices;
+mod holes;
+mod packed;
 mod streams;
 
 use std::path::{Path, PathBuf};

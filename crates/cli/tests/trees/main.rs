@@ -10,6 +10,7 @@ mod moving;
 mod oddities;
 mod refusals;
 mod rules;
+mod together;
 
 use std::path::Path;
 

@@ -25,6 +25,10 @@ pub enum Destination {
         times: Option<(i64, u32)>,
         /// Whether it must be on stable storage before the node says that it is done.
         fsync: bool,
+        /// Bytes that it takes on a disk: fewer than its length where it has holes.
+        room: u64,
+        /// Whether a device at `path` is written to though it is in use.
+        force_device: bool,
     },
     /// A folder: the bytes are a tree's stream (`crate::tree`), whose files appear in it one by one,
     /// each whole or not at all.

@@ -43,7 +43,7 @@ pub use files::{
     FRAME_MAX, FileKind, FilesOrder, Hole, Line, LineError, NewKind, OpenFlags, Opener, PIECE,
     Parts, SMALL_MAX, Space, Spot, Stamp, TimeSet,
 };
-pub use frame::{Copy, FRAME_LEN, Frame, FrameError, Kind};
+pub use frame::{Copy, FRAME_LEN, Form, Frame, FrameError, Kind};
 pub use head::{
     BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Slow, SlowNodes, Verdict,
 };

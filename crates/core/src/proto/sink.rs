@@ -125,7 +125,7 @@ impl Sink {
 
     /// The blocks that belong here, in their order.
     pub fn own_blocks(&self) -> impl Iterator<Item = u64> + use<> {
-        let all = LaneBlocks { first: 0, run: 1, step: 1, end: self.layout.blocks() };
+        let all = LaneBlocks { first: 0, run: 1, step: 1, end: self.blocks() };
         self.part.unwrap_or(all).indices()
     }
 

@@ -47,11 +47,10 @@ impl Agent {
         session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: self.links() });
         let parts: Parts = Arc::default();
         let heart = Heart::start(Arc::clone(session), Arc::clone(&parts));
-        let mut seat = None;
         let (mut commands, mut stands, mut disk_tests) = (Vec::new(), Vec::new(), Vec::new());
         let (mut surveyor, mut mounts) = (Surveyor::new(session), files::Mounts::new(self));
         let (mut meetings, mut brought) = (Vec::new(), probe::Brought::default());
-        let given = orders::read(session);
+        let (mut seat, given) = (None, orders::read(session));
         let mut depot = Depot::new(self, session);
         let mut comparing = Comparing::new(self, session);
         let shutdown = loop {
@@ -93,8 +92,8 @@ impl Agent {
                 }
                 Ok(ToAgent::Route(copy, way)) => of(&parts, copy, |part| part.member().route(way)),
                 Ok(ToAgent::Detach(copy)) => of(&parts, copy, Part::detach),
-                Ok(ToAgent::Commit(copy, root)) => {
-                    of(&parts, copy, |part| part.commit(session, root));
+                Ok(ToAgent::Commit(copy, of_all)) => {
+                    of(&parts, copy, |p| p.commit(session, of_all))
                 }
                 Err(_) => break false,
             }

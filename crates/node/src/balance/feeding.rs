@@ -14,6 +14,7 @@ use crate::budget::Share;
 use crate::conduit::Path;
 use crate::lanes;
 use crate::member::{Member, Membership, Notice};
+use crate::packing::Packing;
 use crate::probe::stream::went;
 use crate::recorder::{Budget, Collector};
 use crate::session::Session;
@@ -61,6 +62,7 @@ impl Feeding {
             me: HEAD,
             secret: begin.secret,
             sealed: begin.sealed,
+            packing: Packing::None,
             is_source: true,
             buffers: None,
             acknowledge: false,

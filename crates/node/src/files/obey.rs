@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use garland_core::proto::{Answer, Ask, Attr, Hole, NewKind, OpenFlags, Space, Spot};
 use garland_sys::confine::Root;
 use garland_sys::{clock, process};
+use rustix::buffer::spare_capacity;
 use rustix::fs::{
     Access, AtFlags, FallocateFlags, FileType, Mode, OFlags, RenameFlags, SeekFrom, accessat,
     fallocate, fchmod, fdatasync, fstatvfs, fsync, linkat, mkdirat, mknodat, readlinkat,
@@ -148,16 +149,18 @@ impl Shop {
         frame: &mut Vec<u8>,
     ) -> Result<Answer, Errno> {
         let (before, length) = (frame.len(), length as usize);
-        frame.resize(before + length, 0);
+        frame.reserve_exact(length);
         let mut have = 0;
         while have < length {
-            match pread(file, &mut frame[before + have..], offset + have as u64) {
+            // Into memory that nobody has to fill with zeros first; it may be a little more than asked.
+            match pread(file, spare_capacity(frame), offset + have as u64) {
                 Ok(0) => break,
                 Ok(read) => have += read,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
         }
+        have = have.min(length);
         if let Some(disk) = &self.disk {
             disk.pass(have, || ());
         }

@@ -1,5 +1,6 @@
 //! How a copy ends: goodbyes, and what became of every node.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
@@ -62,6 +63,7 @@ impl Driver<'_> {
             traces,
             depths: self.member.stages.depths(),
             digests: self.member.sink().contents().map(<[_]>::to_vec),
+            sent_bytes: self.member.sent_bytes.load(Ordering::Relaxed),
             checksum: self.member.summed.get().cloned(),
         }
     }

@@ -9,6 +9,7 @@ use garland_core::proto::{Cut, Destination, Head, Injection, Origin, Policy, Rea
 use garland_sys::mptcp::Transport;
 
 use crate::connection::Connection;
+use crate::packing::Packing;
 use crate::source::Content;
 
 /// A node's agent, ready to take orders.
@@ -35,6 +36,8 @@ pub struct CopyJob<'a> {
     pub read_back: ReadBack,
     /// Whether blocks are sealed.
     pub sealed: bool,
+    /// How blocks are packed that this machine reads.
+    pub packing: Packing,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
     /// What data links speak. An agent takes MPTCP only if it was started with it.

@@ -57,6 +57,7 @@ pub(super) fn near_end(
         is_source: matches!(job.ends, Ends::Out { .. }),
         buffers: job.pipeline.buffers,
         acknowledge: false,
+        packing: job.packing,
         sink,
         lane_count: job.plan.lanes.len(),
         store,

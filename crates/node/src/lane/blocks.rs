@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use garland_core::proto::{FRAME_LEN, Frame, Kind, RelayEvent, Store, TAG_LEN};
 use garland_core::trace::{NONE, Stage};
+use garland_sys::clock;
 
 use super::{Fed, Lane};
 use crate::conduit::{Onward, SLICE_MAX};
@@ -20,12 +21,16 @@ impl Lane {
         self.member.faults.before_sending(self.member.layout.block_length(index) as usize);
         match self.feeder.prepare(index, incarnation, self.passage.recorder()) {
             Ok(prepared) => {
-                let began = self.passage.begin();
+                let (began, since) = (self.passage.begin(), clock::now_ns());
                 let block = &prepared.buffer[..prepared.length];
                 let mut onward = onward(&self.downs, &self.fed, to);
                 send_block(&mut onward, &prepared.header, block, &mut self.passage);
                 let (peers, errors) = outcome(onward);
                 self.passage.fed(began, index, prepared.length, &peers);
+                let sending = clock::now_ns().saturating_sub(since);
+                let bytes = prepared.length * peers.len();
+                self.member.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+                self.member.packing.sent(bytes, sending, self.member.lane_count);
                 self.feeder.recycle(prepared.buffer);
                 self.lose(errors);
                 self.handle(RelayEvent::Fed);
@@ -51,7 +56,7 @@ impl Lane {
 
     pub(super) fn receive(&mut self, store: Store, forward: &[u32]) {
         let Some((frame, header)) = self.header.take() else { return };
-        let length = frame.length as usize + if frame.sealed { TAG_LEN } else { 0 };
+        let length = frame.packed as usize + if frame.sealed { TAG_LEN } else { 0 };
         let waits = self.passage.now();
         let mut buffer = match store {
             Store::No => None,

@@ -6,13 +6,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_core::plan::LaneBlocks;
-use garland_core::proto::{TAG_LEN, content_digest};
+use garland_core::proto::{Form, TAG_LEN, content_digest};
 use garland_core::trace::Stage;
 use garland_sys::clock;
 
 use super::Content;
-use crate::feed::{FeedError, Feeder, Packer, Prepared};
+use crate::feed::{FeedError, Feeder, Prepared, Wrapper};
 use crate::member::Member;
+use crate::packing::{self, Packer, are_zeros};
 use crate::recorder::{At, Recorder};
 
 /// Bytes that are made ready ahead of a lane's sender at most.
@@ -39,6 +40,20 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Feeds one lane from the source.
 pub struct SourceFeeder(Arc<Shared>);
+
+/// What one thread makes blocks ready with.
+struct Bench {
+    wrapper: Wrapper,
+    packer: Packer,
+    room: Vec<u8>,
+}
+
+impl Bench {
+    fn new(member: &Member, lane: u16) -> Self {
+        let (wrapper, packer) = (Wrapper::new(member, lane), Packer::default());
+        Self { wrapper, packer, room: Vec::new() }
+    }
+}
 
 struct Shared {
     member: Arc<Member>,
@@ -187,7 +202,7 @@ impl Shared {
 
     fn work(self: &Arc<Self>) {
         let _watch = self.member.awake.watch();
-        let mut packer = Packer::new(&self.member, self.lane);
+        let mut bench = Bench::new(&self.member, self.lane);
         let mut recorder = self.member.trace.recorder(Stage::Read);
         let mut idle = recorder.now();
         let stages = &self.member.stages;
@@ -196,7 +211,7 @@ impl Shared {
             recorder.took(Stage::WaitBuffer, At::block(self.lane, index), idle, 0);
             stages.read.enter();
             let (began, worked) = (clock::now_ns(), clock::thread_cpu_ns());
-            let prepared = self.make(&mut packer, &mut recorder, index, incarnation, buffer);
+            let prepared = self.make(&mut bench, &mut recorder, index, incarnation, buffer);
             let took = clock::now_ns().saturating_sub(began);
             let worked = clock::thread_cpu_ns().saturating_sub(worked);
             stages.read.leave();
@@ -242,7 +257,7 @@ impl Shared {
 
     fn make(
         &self,
-        packer: &mut Packer,
+        bench: &mut Bench,
         recorder: &mut Recorder,
         index: u64,
         incarnation: u32,
@@ -253,17 +268,55 @@ impl Shared {
         let (at, began) = (At::block(self.lane, index), recorder.now());
         let length = self.source.await_block(layout, index, &stale)? as usize;
         self.member.faults.before_reading(length);
-        self.source.read(layout, index, &mut buffer[..length])?;
+        let hole = self.source.is_hole(layout, index);
+        if hole {
+            buffer[..length].fill(0);
+        } else {
+            self.source.read(layout, index, &mut buffer[..length])?;
+        }
         let began = recorder.took(Stage::Read, at, began, length);
-        let content = content_digest(&buffer[..length]);
+        let zeros = hole || are_zeros(&buffer[..length]);
+        let content = if zeros {
+            self.member.zeros.digest(&buffer[..length])
+        } else {
+            content_digest(&buffer[..length])
+        };
         self.member
             .sink()
             .learn(index, content)
             .map_err(|_| FeedError::Changed(self.source.name()))?;
-        let keys = &self.member.keys;
-        let prepared = packer.pack(keys, index, incarnation, content, buffer, length);
+        let (form, packed) = match (hole, zeros) {
+            (true, _) => (Form::Hole, 0),
+            (false, true) => (Form::Zeros, 0),
+            (false, false) => self.squeeze(bench, &mut buffer, length),
+        };
+        let (keys, written) = (&self.member.keys, (form, length, packed));
+        let prepared = bench.wrapper.wrap(keys, index, incarnation, content, buffer, written);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
+    }
+
+    /// Packs a block where it stands, if that is of use; its form, and its bytes then.
+    fn squeeze(&self, bench: &mut Bench, buffer: &mut [u8], length: usize) -> (Form, usize) {
+        let pace = &self.member.packing;
+        if !pace.is_on() {
+            return (Form::Plain, length);
+        }
+        let threads = WORKERS.max(self.member.lane_count);
+        bench.room.resize(packing::room(self.member.layout.block_size as usize), 0);
+        let Bench { packer, room, .. } = bench;
+        pace.sample(packer, &buffer[..length], room, threads, clock::thread_cpu_ns);
+        let form = pace.choose();
+        if form == Form::Plain {
+            return (Form::Plain, length);
+        }
+        let began = clock::thread_cpu_ns();
+        let packed = packer.pack(form, &buffer[..length], room);
+        let took = clock::thread_cpu_ns().saturating_sub(began);
+        pace.packed(form, (length, packed.unwrap_or(length)), took, threads);
+        let Some(packed) = packed else { return (Form::Plain, length) };
+        buffer[..packed].copy_from_slice(&room[..packed]);
+        (form, packed)
     }
 
     /// Whether nobody waits for a block any more that is still to be made ready.

@@ -28,6 +28,11 @@ pub trait Content: Send + Sync {
         Ok(layout.block_length(index))
     }
 
+    /// Whether block `index` is all in a hole of a file: nobody ever wrote it, and it reads as zeros.
+    fn is_hole(&self, _layout: Layout, _index: u64) -> bool {
+        false
+    }
+
     /// Every node has the blocks before `index`: none of them will be asked for again.
     fn release(&self, _index: u64) {}
 

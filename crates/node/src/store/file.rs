@@ -24,6 +24,28 @@ use super::left::{Left, partial_name, remove_stale};
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
+/// How long a file will be, and how much of it takes room.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Its length in bytes.
+    pub length: u64,
+    /// Bytes that it takes on a disk.
+    pub room: u64,
+}
+
+impl Size {
+    /// A file without holes.
+    fn whole(length: u64) -> Self {
+        Self { length, room: length }
+    }
+
+    /// Makes a file as long, and keeps the room for it where it has no holes.
+    fn give(self, file: &File) -> io::Result<()> {
+        file.set_len(self.length)?;
+        if self.room == self.length { reserve(file, self.length) } else { Ok(()) }
+    }
+}
+
 /// A file under its hidden name.
 pub struct FileStore {
     folder: OwnedFd,
@@ -78,7 +100,7 @@ impl FileStore {
         path: &[u8],
         name: &[u8],
         suffix: &str,
-        length: u64,
+        size: Size,
         tag: &str,
     ) -> Result<Self, StoreError> {
         let given = Path::new(OsStr::from_bytes(path));
@@ -93,7 +115,7 @@ impl FileStore {
         let folder = root
             .open_dir(&folder_path, make)
             .map_err(|error| StoreError::path("opening the folder", &folder_path, &error))?;
-        Self::create_in(folder, &folder_path, name, length, tag, None)
+        Self::create_in(folder, &folder_path, name, size, tag, None)
     }
 
     /// The same for what an interrupted copy left, whose bytes stay where they are.
@@ -110,7 +132,7 @@ impl FileStore {
         let folder = root
             .open_dir(&folder_path, false)
             .map_err(|error| StoreError::path("opening the folder", &folder_path, &error))?;
-        Self::create_in(folder, &folder_path, name, length, tag, Some(left))
+        Self::create_in(folder, &folder_path, name, Size::whole(length), tag, Some(left))
     }
 
     /// Creates the hidden file for `name` in a folder that is open, or goes on with what is left.
@@ -118,14 +140,14 @@ impl FileStore {
         folder: OwnedFd,
         folder_path: &Path,
         name: OsString,
-        length: u64,
+        size: Size,
         tag: &str,
         left: Option<Left>,
     ) -> Result<Self, StoreError> {
         let path = folder_path.join(&name);
         Self::refuse_others(&folder, &name, &path)?;
         let there = left.as_ref().map_or(0, Left::allocated);
-        Self::look_at_room(&folder, folder_path, length.saturating_sub(there))?;
+        Self::look_at_room(&folder, folder_path, size.room.saturating_sub(there))?;
         remove_stale(&folder, &name);
         let partial = partial_name(&name, tag);
         let file = match left {
@@ -141,7 +163,7 @@ impl FileStore {
         let store =
             Self { folder, file, partial, name, path: path.clone(), dress, settled, failed };
         // From here on it is removed if it can't be.
-        store.file.set_len(length).and_then(|()| reserve(&store.file, length)).map_err(error)?;
+        size.give(&store.file).map_err(error)?;
         Ok(store)
     }
 
@@ -210,6 +232,16 @@ impl Store for FileStore {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let written = self.file.write_all_at(bytes, offset);
         written.inspect_err(|_| self.failed.store(true, Ordering::Release))
+    }
+
+    fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match fallocate(&self.file, flags, offset, length as u64) {
+            Ok(()) => Ok(()),
+            // Where nothing can be given back, zeros are written: an interrupted copy may have left
+            // something else there.
+            Err(_) => self.write_at(offset, &vec![0; length]),
+        }
     }
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
@@ -306,7 +338,8 @@ impl Beside {
         let error = |error: io::Error| StoreError::path("writing", &self.path(), &error);
         let folder = self.folder.try_clone().map_err(error)?;
         let (name, length) = (self.name.clone(), bytes.len() as u64);
-        let file = FileStore::create_in(folder, &self.folder_path, name, length, &self.tag, None)?;
+        let size = Size::whole(length);
+        let file = FileStore::create_in(folder, &self.folder_path, name, size, &self.tag, None)?;
         let file = file.with(self.dress);
         file.write_at(0, bytes).map_err(error)?;
         file.commit(trace)
@@ -381,7 +414,7 @@ mod tests {
         let dir = folder("whole");
         let root = Root::confined(&dir).unwrap();
         std::fs::write(dir.join("x"), b"a longer old file").unwrap();
-        let file = FileStore::create(&root, b"/x", b"s", "", 3, "t1").unwrap();
+        let file = FileStore::create(&root, b"/x", b"s", "", Size::whole(3), "t1").unwrap();
         file.write_at(0, b"new").unwrap();
         assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"a longer old file");
         file.commit(&nothing_noted()).unwrap();
@@ -395,11 +428,11 @@ mod tests {
     fn an_abandoned_file_leaves_nothing_and_stale_ones_are_removed() {
         let dir = folder("stale");
         let root = Root::confined(&dir).unwrap();
-        drop(FileStore::create(&root, b"/d/", b"x", "", 10, "t1").unwrap());
+        drop(FileStore::create(&root, b"/d/", b"x", "", Size::whole(10), "t1").unwrap());
         assert_eq!(names(&dir.join("d")), Vec::<String>::new());
         std::fs::write(dir.join("d/.x.dead.garland-part"), b"left").unwrap();
-        let alive = FileStore::create(&root, b"/d", b"x", "", 10, "t2").unwrap();
-        let other = FileStore::create(&root, b"/d", b"x", "", 10, "t3").unwrap();
+        let alive = FileStore::create(&root, b"/d", b"x", "", Size::whole(10), "t2").unwrap();
+        let other = FileStore::create(&root, b"/d", b"x", "", Size::whole(10), "t3").unwrap();
         assert_eq!(names(&dir.join("d")), [".x.t2.garland-part", ".x.t3.garland-part"]);
         drop((alive, other));
         std::fs::remove_dir_all(dir).unwrap();
@@ -410,11 +443,13 @@ mod tests {
         let dir = folder("replace");
         let root = Root::confined(&dir).unwrap();
         std::fs::create_dir_all(dir.join("d/x")).unwrap();
-        let error = FileStore::create(&root, b"/d", b"x", "", 1, "t").err().unwrap();
+        let error = FileStore::create(&root, b"/d", b"x", "", Size::whole(1), "t").err().unwrap();
         assert_eq!(error.to_string(), "replacing /d/x: it is a folder");
-        let error = FileStore::create(&root, b"/d/y", b"y", "", 1 << 60, "t").err().unwrap();
+        let error =
+            FileStore::create(&root, b"/d/y", b"y", "", Size::whole(1 << 60), "t").err().unwrap();
         assert!(error.to_string().starts_with("no space left on /d: "), "{error}");
-        let error = FileStore::create(&root, b"/none/y", b"y", "", 1, "t").err().unwrap();
+        let error =
+            FileStore::create(&root, b"/none/y", b"y", "", Size::whole(1), "t").err().unwrap();
         assert_eq!(error.to_string(), "opening the folder /none: no such file or directory");
         std::fs::remove_dir_all(dir).unwrap();
     }

@@ -1,6 +1,8 @@
 //! Where a node's bytes end up.
 
 mod command;
+mod device;
+mod fifo;
 mod file;
 mod forget;
 mod kept;
@@ -10,11 +12,15 @@ mod outflow;
 mod output;
 mod paced;
 mod scratch;
+mod special;
 mod stripe;
 mod tree;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use garland_core::plan::{Layout, Stripe};
@@ -22,7 +28,7 @@ use garland_core::proto::Destination;
 use garland_sys::confine::Root;
 use thiserror::Error;
 
-use self::file::FileStore;
+use self::file::{FileStore, Size};
 use crate::pace::Pace;
 use crate::recorder::Collector;
 use crate::usage::Usage;
@@ -33,6 +39,21 @@ pub trait Store: Send + Sync {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Reads back bytes that were written.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
+    /// Writes so many zeros at `offset`.
+    fn write_zeros(&self, offset: u64, length: usize) -> io::Result<()> {
+        static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+        let mut done = 0;
+        while done < length {
+            let step = ZEROS.len().min(length - done);
+            self.write_at(offset + done as u64, &ZEROS[..step])?;
+            done += step;
+        }
+        Ok(())
+    }
+    /// Leaves a hole of so many bytes at `offset`, where there can be one; it reads as zeros.
+    fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
+        self.write_zeros(offset, length)
+    }
     /// Makes what was written appear, whole, and notes what that took. Called once, after the last
     /// block.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError>;
@@ -114,7 +135,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    fn path(operation: &'static str, path: &std::path::Path, error: &io::Error) -> Self {
+    fn path(operation: &'static str, path: &Path, error: &io::Error) -> Self {
         let path = path.display().to_string();
         Self::Path { operation, path, reason: reason(error) }
     }
@@ -146,12 +167,21 @@ pub fn open(
     usage: &Arc<Usage>,
 ) -> Result<Box<dyn Store>, StoreError> {
     match destination {
-        Destination::File { path, name, mode, times, fsync } => {
+        Destination::File { path, name, mode, times, fsync, room, force_device } => {
+            let given = Path::new(OsStr::from_bytes(path));
+            let known = (!layout.open).then_some(layout.length);
+            let how = (*force_device, *fsync);
+            if stripe.is_none()
+                && let Some(store) = special::open(root, given, known, how)?
+            {
+                return Ok(store);
+            }
             let suffix = stripe.map_or_else(String::new, |stripe| stripe.suffix());
             // A stream's file grows as it comes.
             let whole = if layout.open { 0 } else { layout.length };
             let length = stripe.map_or(whole, |stripe| stripe.length(whole));
-            let file = FileStore::create(root, path, name, &suffix, length, tag)?;
+            let size = Size { length, room: length.min(*room) };
+            let file = FileStore::create(root, path, name, &suffix, size, tag)?;
             let file = file.with(Dress { mode: *mode, times: *times, fsync: *fsync });
             let beside = stripe.map(|stripe| (stripe, file.beside(MANIFEST, tag)));
             let file = on_disk(disk, file);
@@ -200,7 +230,7 @@ pub fn resume(
     disk: Option<&Arc<Pace>>,
     left: Left,
 ) -> Result<Box<dyn Store>, StoreError> {
-    let Destination::File { path, name, mode, times, fsync } = destination else {
+    let Destination::File { path, name, mode, times, fsync, .. } = destination else {
         return Err(StoreError::Incomplete("only files are gone on with".to_owned()));
     };
     let file = FileStore::resume(root, path, name, layout.length, tag, left)?;

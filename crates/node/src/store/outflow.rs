@@ -42,6 +42,11 @@ impl Outflow {
         *self.lock() = None;
     }
 
+    /// Whether its reader has gone.
+    pub fn is_closed(&self) -> bool {
+        self.lock().is_none()
+    }
+
     /// Ends all waiting, now and later.
     pub fn stop(&self) {
         self.stop.raise();
@@ -94,6 +99,6 @@ mod tests {
         let outflow = Outflow::into(writer.into()).unwrap();
         drop(reader);
         outflow.write_all(&bytes).unwrap();
-        assert!(outflow.lock().is_none());
+        assert!(outflow.is_closed());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use garland_core::plan::Plan;
 use garland_core::proto::ReadBack;
 use garland_core::trace::Trace;
-use garland_node::{CopyJob, Moments, NodeOutcome, Outcome, Tracing, run_copy};
+use garland_node::{CopyJob, Moments, NodeOutcome, Outcome, Packing, Tracing, run_copy};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
@@ -85,6 +85,7 @@ fn make(take: Take, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Cop
                 pipeline,
                 read_back: common.read_back,
                 sealed: common.sealed,
+                packing: Packing::None,
                 congestion: common.congestion.clone(),
                 transport: common.transport,
                 policy,
@@ -127,6 +128,7 @@ fn failed(plan: &Plan, reason: &str) -> Outcome {
         traces: Vec::new(),
         depths: Vec::new(),
         digests: None,
+        sent_bytes: 0,
         checksum: None,
     }
 }

@@ -13,15 +13,14 @@ use garland_core::plan::Plan;
 use garland_core::proto::{Look, ReadBack, TreeLook};
 use garland_node::{Tally, Tracing, look};
 use garland_sys::signal::Interrupts;
-use garland_sys::tcp;
 
 use self::at_the_same_time::{Common, take_all};
 use self::takes::{Here, Take};
 use super::copy_result::{CopyResult, Way};
-use super::cp::{congestion, save, tell, transport};
+use super::cp::{congestion, congestion_in_force, save, tell, transport};
 use super::given::excludes;
 use super::tree_result::TreeResult;
-use crate::args::{Args, Cp};
+use crate::args::{Args, CompressName, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
 use crate::launch::{FAREWELL, HURRY};
@@ -91,9 +90,8 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     let ends = || copies.iter().flat_map(|copied| &copied.outcome.nodes);
     let silent = |at: usize| ends().any(|end| end.silent && end.name == nodes[at].name);
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, silent);
-    let names: Vec<&str> = common.congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, Way::In, &copies, phases)
-        .with_congestion(tcp::congestion_in_force(&names).ok())
+        .with_congestion(congestion_in_force(cp))
         .with_limit(limit)
         .with_read_back(common.read_back)
         .with_tree(TreeResult::gathered(&tallies, &copies));
@@ -126,6 +124,10 @@ fn refuse_what_only_goes_out(cp: &Cp) -> Result<(), Failure> {
     if nowhere && cp.checks.read_back() != ReadBack::default() {
         return Err(Failure::usage("nothing can be read back from /dev/null")
             .hint("leave --verify and --checksum out"));
+    }
+    if cp.compress != CompressName::None {
+        return Err(Failure::usage("what comes from nodes isn't compressed so far")
+            .hint("--compress is for copies to nodes"));
     }
     if cp.op_size.is_some() {
         return Err(Failure::usage("operations can only be cut where the file is read")

@@ -98,6 +98,8 @@ impl<'a> Here<'a> {
             mode,
             times: cp.preserve.then_some(modified),
             fsync: !cp.no_fsync,
+            room: u64::MAX,
+            force_device: cp.force_device,
         }
     }
 }

@@ -3,12 +3,11 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
 use garland_core::proto::{Checksum, Summing};
 use garland_core::tree::Meta;
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, openat};
 use rustix::io::Errno;
 
 use super::dress::{dress, dress_born};
@@ -50,14 +49,14 @@ impl Growing {
         (sparse, linked): (bool, bool),
     ) -> io::Result<Self> {
         let small = length < LARGE;
-        let mode = spot.mode_at_birth(&meta).filter(|_| small);
-        let born_so = mode.is_some();
-        let mode = Mode::from_raw_mode(mode.unwrap_or(0o600));
-        let nameless = if small { nameless(spot, mode)? } else { None };
-        let hidden = nameless.is_none();
-        let file = match nameless {
-            Some(file) => file,
-            None => with_hidden_name(spot, mode, if sparse { 0 } else { length })?,
+        let born = spot.mode_at_birth(&meta).filter(|_| small);
+        let nameless = nameless(spot, Mode::from_raw_mode(born.unwrap_or(0o600)))?;
+        let born_so = born.is_some() && nameless.is_some();
+        let hidden = !small || nameless.is_none();
+        let file = if hidden {
+            with_hidden_name(spot, nameless, if sparse { 0 } else { length })?
+        } else {
+            nameless.ok_or(io::ErrorKind::NotFound)?
         };
         spot.learn(&file);
         let (name, written, summing) = (name.to_vec(), 0, None);
@@ -140,21 +139,43 @@ fn nameless(spot: &Spot<'_>, mode: Mode) -> io::Result<Option<File>> {
     }
 }
 
-/// A new file under its hidden name, with room for so many bytes.
-fn with_hidden_name(spot: &Spot<'_>, mode: Mode, length: u64) -> io::Result<File> {
+/// A new file under its hidden name, with room for so many bytes. A lock says that the copy is alive:
+/// what nobody holds is what a killed agent left. A file that had no name yet is locked when it gets
+/// one, so that no other copy can take it for such a thing.
+fn with_hidden_name(spot: &Spot<'_>, nameless: Option<File>, length: u64) -> io::Result<File> {
     spot.look()?;
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-    let fd: OwnedFd = openat(spot.folder(), spot.hidden(), flags | OFlags::CLOEXEC, mode)?;
-    let file = File::from(fd);
-    // A lock says that the copy is alive: what nobody holds is what a killed agent left.
-    let prepared = flock(&file, FlockOperation::NonBlockingLockExclusive)
-        .map_err(io::Error::from)
-        .and_then(|()| if length >= LARGE { reserve(&file, length) } else { Ok(()) });
-    match prepared {
-        Ok(()) => Ok(file),
-        Err(error) => {
-            spot.remove();
-            Err(error)
+    let file = match nameless {
+        Some(file) => {
+            spot.hide(&file)?;
+            file
+        }
+        None => locked(spot)?,
+    };
+    let reserved = if length >= LARGE { reserve(&file, length) } else { Ok(()) };
+    if let Err(error) = reserved {
+        spot.remove();
+        return Err(error);
+    }
+    Ok(file)
+}
+
+/// A new file under its hidden name, locked. Another copy may look for what killed agents left just
+/// before it is: then it is made anew.
+fn locked(spot: &Spot<'_>) -> io::Result<File> {
+    const TRIES: usize = 10;
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    for _ in 0..TRIES {
+        let file =
+            File::from(openat(spot.folder(), spot.hidden(), flags, Mode::from_raw_mode(0o600))?);
+        let lock = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        match lock {
+            Ok(()) if fstat(&file)?.st_nlink > 0 => return Ok(file),
+            Ok(()) | Err(Errno::WOULDBLOCK) => spot.remove(),
+            Err(error) => {
+                spot.remove();
+                return Err(error.into());
+            }
         }
     }
+    Err(io::Error::other("another copy removes it again and again"))
 }

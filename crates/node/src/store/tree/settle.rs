@@ -137,7 +137,14 @@ impl Settler {
                 self.note_if(&name, linked)?;
             }
             Record::Name { name, first } => {
-                let named = self.name(&name, &first);
+                let named = match self.name(&name, &first) {
+                    // Another copy into the same folder may take a hidden name that isn't locked
+                    // for what a killed agent left.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                        self.name(&name, &first)
+                    }
+                    named => named,
+                };
                 self.note_if(&name, named)?;
             }
             Record::End => {

@@ -8,7 +8,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use garland_core::tree::Meta;
-use rustix::fs::{AtFlags, CWD, RenameFlags, linkat, renameat, renameat_with, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, FlockOperation, RenameFlags, flock, linkat, renameat, renameat_with, unlinkat,
+};
 use rustix::io::Errno;
 
 use super::nature::Nature;
@@ -133,11 +135,18 @@ impl<'a> Spot<'a> {
             Err(error) => return Err(error.into()),
         }
         // Only what has a name can replace another.
-        link(file, self.folder(), self.hidden())?;
+        self.hide(file)?;
         renameat(self.folder(), self.hidden(), self.folder(), self.name).map_err(|error| {
             self.remove();
             error.into()
         })
+    }
+
+    /// Gives a file that has none the hidden name, and locks it before: nobody takes it for what a
+    /// killed agent left.
+    pub fn hide(&self, file: &File) -> io::Result<()> {
+        flock(file, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(link(file, self.folder(), self.hidden())?)
     }
 
     /// Removes what has the hidden name.

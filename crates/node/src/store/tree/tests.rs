@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use garland_core::tree::{GOOD, Meta, Record};
+use proptest::prelude::*;
 
 use super::*;
 
@@ -119,4 +120,48 @@ fn no_link_is_a_way_out_wherever_it_came_from() {
     assert_eq!(fs::read(top.join("target/file-link")).unwrap(), [1, 2, 3]);
     assert_untouched(&top);
     fs::remove_dir_all(top).unwrap();
+}
+
+/// Any record, of names that lead somewhere here or should lead nowhere.
+fn any_record() -> impl Strategy<Value = (Record, &'static [u8])> {
+    let name = || {
+        let names: [&[u8]; 7] =
+            [b"link", b"file-link", b"new", b"kept", b"file", b"..", b"../beside/file"];
+        proptest::sample::select(names.map(<[u8]>::to_vec).to_vec())
+    };
+    let targets: [&[u8]; 4] = [b"../beside", b"../beside/file", b"/", b"new"];
+    let target = proptest::sample::select(targets.map(<[u8]>::to_vec).to_vec());
+    let first = proptest::collection::vec(name(), 1..4);
+    prop_oneof![
+        name().prop_map(|name| (enter(&name), &b""[..])),
+        name().prop_map(|name| (file(&name), BYTES)),
+        (name(), target)
+            .prop_map(|(name, target)| { (Record::Link { name, meta: meta(), target }, &b""[..]) }),
+        (name(), first).prop_map(|(name, first)| (Record::Name { name, first }, &b""[..])),
+        Just((Record::Leave, &b""[..])),
+        Just((Record::Top(meta()), &b""[..])),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_stream_reaches_what_lies_beside(stream in proptest::collection::vec(any_record(), 0..12), changes in proptest::collection::vec((any::<u16>(), any::<u8>()), 0..3)) {
+        let top = place("any");
+        let mut bytes: Vec<u8> = Vec::new();
+        for (record, behind) in &stream {
+            bytes.extend(record.to_bytes());
+            bytes.extend(*behind);
+        }
+        for (at, byte) in changes {
+            let at = usize::from(at) % bytes.len().max(1);
+            bytes.iter_mut().nth(at).into_iter().for_each(|place| *place = byte);
+        }
+        let target = top.join("target");
+        let path = target.as_os_str().as_bytes();
+        let store = TreeStore::open(&Root::Free, path, (false, false), "tag").unwrap();
+        let _ = store.write_at(0, &bytes);
+        drop(store);
+        assert_untouched(&top);
+        fs::remove_dir_all(top).unwrap();
+    }
 }
