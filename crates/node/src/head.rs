@@ -4,6 +4,7 @@
 mod beginning;
 mod ending;
 mod job;
+mod late;
 mod near_end;
 mod notes;
 mod parts;
@@ -32,7 +33,8 @@ use crate::recorder::{At, ClockProbes, Exchanges, Harvest};
 use crate::switchboard::{Call, Switchboard};
 
 /// How often progress is shown at least.
-const SHOW: Duration = Duration::from_millis(100);
+const SHOW: Duration = Duration::from_nanos(SHOW_NS);
+const SHOW_NS: u64 = 100_000_000;
 
 /// The loop comes round every [`SHOW`] at least; one that took longer than this didn't run.
 const SLEEP_NS: u64 = 500_000_000;
@@ -88,6 +90,8 @@ struct Driver<'a> {
     addresses: Vec<NodeAddress>,
     /// How receivers ended before this attempt.
     before: Vec<Option<NodeOutcome>>,
+    /// Nodes that came when the copy was under way.
+    late: Vec<NodeId>,
     /// Agents that have no room for the copy now.
     busy: Vec<NodeId>,
     /// The copy hasn't begun: it waits for its places.
@@ -116,6 +120,8 @@ struct Driver<'a> {
     exchanges: Exchanges,
     probes: ClockProbes,
     harvest: Harvest,
+    /// When the head last told of its own part.
+    reported_ns: u64,
     /// When the loop came round last.
     turned_ns: u64,
     finished: bool,
@@ -160,6 +166,7 @@ impl<'a> Driver<'a> {
             head,
             addresses,
             before,
+            late: Vec::new(),
             busy: Vec::new(),
             queue: None,
             board: Switchboard::new(connections.into_iter()),
@@ -180,6 +187,7 @@ impl<'a> Driver<'a> {
             probes: ClockProbes::new(nodes),
             harvest: Harvest::new(nodes),
             moments: Times::default(),
+            reported_ns: 0,
             turned_ns: clock::now_ns(),
             finished: false,
             interrupted: false,
@@ -218,6 +226,7 @@ impl<'a> Driver<'a> {
             self.head.handle(now, HeadEvent::Slept(slept));
         }
         self.member.sample();
+        self.report_own(now);
         self.member.cut_silent_links();
         self.ask_the_time();
         while let Ok(notice) = self.notices.try_recv() {
@@ -235,9 +244,18 @@ impl<'a> Driver<'a> {
         if self.queue.is_some() {
             return self.advance();
         }
+        self.take_in_late();
         self.obey();
         self.note_moments();
         Ok(())
+    }
+
+    /// Tells how its own hops go, as often as the nodes tell of theirs.
+    fn report_own(&mut self, now: u64) {
+        if now.saturating_sub(self.reported_ns) >= SHOW_NS {
+            self.reported_ns = now;
+            self.head.handle(now, HeadEvent::Own(self.member.report()));
+        }
     }
 
     fn notice(&mut self, notice: Notice) {
@@ -297,6 +315,11 @@ impl<'a> Driver<'a> {
                 self.absences[id.index()].clone_from(absence);
             }
             FromAgent::Closed(_) => self.closed[id.index()] = true,
+            FromAgent::Busy(copy, _) if *copy == self.copy && self.late.contains(&id) => {
+                let reason = "it came late, and its agent is busy with other copies".to_owned();
+                let failed = FromAgent::Failed(self.copy, reason);
+                return self.head.handle(now, HeadEvent::From(id, failed));
+            }
             FromAgent::Busy(copy, _) if *copy == self.copy => self.busy.push(id),
             FromAgent::Admitted(copy) if *copy == self.copy => {
                 self.queue.iter_mut().for_each(|queue| queue.settle(id));

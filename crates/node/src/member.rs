@@ -1,5 +1,6 @@
 //! One node's part in one copy: what its threads share.
 
+mod beside;
 mod lane_handle;
 mod memory;
 mod notice;
@@ -14,6 +15,8 @@ use garland_core::proto::{
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
+use self::beside::Beside;
+pub use self::beside::Starter;
 pub use self::lane_handle::{LaneHandle, Mail};
 pub use self::notice::Notice;
 use crate::awake::Awake;
@@ -90,6 +93,9 @@ pub struct Member {
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
     notices: Box<dyn Fn(Notice) + Send + Sync>,
+    /// Those that are fed beside a lane, and how more are.
+    beside: Mutex<Vec<Beside>>,
+    start_beside: OnceLock<Box<Starter>>,
     closing: AtomicBool,
     first: AtomicBool,
     completed: AtomicBool,
@@ -177,6 +183,8 @@ impl Member {
             had: if parts.is_source { 0 } else { sink.here() },
             sink: Mutex::new(sink),
             notices: parts.notices,
+            beside: Mutex::default(),
+            start_beside: OnceLock::new(),
             closing: AtomicBool::new(false),
             first: AtomicBool::new(false),
             completed: AtomicBool::new(false),
@@ -260,6 +268,7 @@ impl Member {
             }
             lane.wake.raise();
         }
+        self.close_beside();
     }
 
     /// A lane of this copy.
@@ -300,11 +309,14 @@ impl Member {
     pub fn serve_until(&self, bound: u64) {
         self.sink().serve_until(bound);
         self.wake_all();
+        self.wake_beside();
     }
 
     /// Gives a lane its new hops; ends at once what hangs in the old ones.
     pub fn route(&self, route: Route) {
         if let Some(lane) = self.lane(route.lane) {
+            self.route_beside(&route);
+            let route = route.firm();
             lane.cut_others(&route);
             lane.post(Mail::Event(RelayEvent::Route(route)));
         }
@@ -313,8 +325,10 @@ impl Member {
     /// What a heartbeat says of this copy.
     #[must_use]
     pub fn report(&self) -> Report {
-        let received =
-            |lane: &Arc<LaneHandle>| LaneReport { received: lane.received.load(Ordering::Relaxed) };
+        let received = |lane: &Arc<LaneHandle>| LaneReport {
+            received: lane.received.load(Ordering::Relaxed),
+            hop: lane.hop(),
+        };
         let lanes: Vec<_> = self.lanes.get().into_iter().flatten().map(received).collect();
         // A source holds all from the start: what it has given is what is of interest.
         let given = || lanes.iter().map(|lane| lane.received).sum();
@@ -323,6 +337,7 @@ impl Member {
             had: self.had,
             whole: self.sink().whole(),
             lanes,
+            holder: self.is_source || self.store.is_holder(),
             depths: self.stages.depths(),
             stalled_ns: self.pool.waited_ns(),
             blocked_ns: self.writing.blocked_ns(),

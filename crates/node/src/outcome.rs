@@ -2,7 +2,8 @@
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{
-    Absence, BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, StageDepth, Summed, Verdict,
+    Absence, BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, Slow, StageDepth, Summed,
+    Verdict,
 };
 use garland_core::trace::Trace;
 use garland_sys::clock;
@@ -38,6 +39,8 @@ pub struct NodeOutcome {
     pub report: Report,
     /// Its disk was too slow for the others, and it was fed afterwards.
     pub detached: bool,
+    /// Its link or machine held the others up, and it was fed beside them.
+    pub slow: Option<Slow>,
     /// When it held every block, in monotonic nanoseconds.
     pub held_ns: Option<u64>,
     /// It has died or hangs: what it hangs on isn't worth waiting for.
@@ -110,6 +113,7 @@ impl NodeOutcome {
             verdict: Verdict::Failed(reason),
             report: Report::default(),
             detached: false,
+            slow: None,
             held_ns: None,
             silent: false,
             absence: Absence::default(),

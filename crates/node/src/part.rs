@@ -209,6 +209,7 @@ impl Part {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = thread.join();
         }
+        self.member.join_beside();
         let Layout { block_size, open, .. } = self.member.layout;
         let worth = self.member.sink().held() * u64::from(block_size) >= LEFT && !open;
         if worth && self.member.store.leave() {

@@ -18,6 +18,8 @@ pub struct NodeWorld {
     pub disk_rate: u64,
     /// Bytes a second for which its writer gets a CPU, to open and write them.
     pub cpu_rate: u64,
+    /// Bytes a second that its wire carries in each direction, a lane.
+    pub wire_rate: u64,
     /// What it does with the bytes.
     pub sink: SinkKind,
     /// What of the blocks it has before the copy begins, in thousandths, if it is a file.
@@ -27,7 +29,7 @@ pub struct NodeWorld {
 /// Links, disks and delays. All times are in nanoseconds, all rates in bytes a second.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct World {
-    /// What a link carries in each direction, a lane.
+    /// What the head's wire carries in each direction, a lane.
     pub link_rate: u64,
     /// From one end of a link to the other; at least 1.
     pub latency_ns: u64,
@@ -80,23 +82,14 @@ impl World {
                 NodeWorld {
                     disk_rate: 2 << 30,
                     cpu_rate: u64::MAX,
+                    wire_rate: link_rate,
                     sink: SinkKind::File,
-                    has: 0
+                    has: 0,
                 };
                 receivers
             ],
             limit_ns: 3_600_000_000_000,
         }
-    }
-
-    /// How long a link takes for `bytes`.
-    pub(crate) fn wire_ns(&self, bytes: u64) -> u64 {
-        nanoseconds(bytes, self.link_rate)
-    }
-
-    /// How long a link takes for a slice.
-    pub(crate) fn slice_ns(&self) -> u64 {
-        self.wire_ns(u64::from(self.slice))
     }
 }
 

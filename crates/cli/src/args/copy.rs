@@ -96,6 +96,30 @@ pub struct Cp {
     /// them last: the best follow each other, the slow ones come last), or a node list.
     #[arg(long, default_value = "list", value_name = "ORDER")]
     pub order: String,
+    /// The way of the bytes: a chain through all nodes, a tree in which each node feeds a few others,
+    /// or which takes less time.
+    ///
+    /// A chain uses each wire once, whatever the number of nodes; but the last node's first byte has
+    /// come through all others, which is most of the time of a small file to many nodes. --dry-run
+    /// says what each would take.
+    #[arg(
+        long,
+        value_enum,
+        default_value = "auto",
+        conflicts_with = "stripe",
+        value_name = "SHAPE"
+    )]
+    pub shape: ShapeName,
+    /// What becomes of a node whose wire, machine or disk holds the others up: it is fed beside them
+    /// and named (detach), they wait for it (wait), or it fails (fail).
+    ///
+    /// Who is fed beside the others ends with the whole file, too, and is waited for; Ctrl-C leaves
+    /// the others theirs.
+    #[arg(long, value_enum, default_value = "detach", value_name = "WAY")]
+    pub slow: SlowName,
+    /// A node is slow that takes less than this share of what the others take without it.
+    #[arg(long, default_value = "50%", value_name = "SHARE", value_parser = share)]
+    pub slow_below: u16,
     /// How many lanes, each over its own address of every node; more than there are addresses share
     /// those [default: all that every node has; 1 where a lab's NICs are bonded].
     #[arg(long, value_name = "K")]
@@ -211,6 +235,36 @@ pub enum RelayName {
     Splice,
     /// Through the agent's memory.
     Copy,
+}
+
+/// The ways of the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShapeName {
+    /// The quicker one.
+    Auto,
+    /// Every node feeds the next.
+    Chain,
+    /// Every node feeds a few.
+    Tree,
+}
+
+/// What becomes of slow nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SlowName {
+    /// They are fed beside the others.
+    Detach,
+    /// The others wait.
+    Wait,
+    /// They fail.
+    Fail,
+}
+
+/// A share as thousandths: `50%`, `12.5%`.
+fn share(text: &str) -> Result<u16, String> {
+    let percent = text.strip_suffix('%').unwrap_or(text).parse::<f64>();
+    let percent = percent.ok().filter(|percent| (0.1..=90.0).contains(percent));
+    let thousandths = percent.map(|percent| (percent * 10.0).round() as u16);
+    thousandths.ok_or_else(|| "allowed are 0.1% to 90%".to_owned())
 }
 
 /// `garland exec`.

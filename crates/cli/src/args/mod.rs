@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub use balance::Balance;
-pub use copy::{CompressName, Cp, Exec, Launch, LauncherName, RelayName};
+pub use copy::{CompressName, Cp, Exec, Launch, LauncherName, RelayName, ShapeName, SlowName};
 pub use explain::Explain;
 pub use lab::{Lab, LabCommand, What};
 pub use measure::{

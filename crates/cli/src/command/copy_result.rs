@@ -5,7 +5,7 @@ use std::fmt;
 
 use garland_core::cluster::nodelist;
 use garland_core::plan::{NodeId, Plan};
-use garland_core::proto::{ReadBack, Stage, StageDepth, Verdict};
+use garland_core::proto::{ReadBack, Slow, Stage, StageDepth, Verdict};
 use garland_core::units::{Nanos, Rate, bytes};
 use garland_node::{Moments, Outcome};
 use serde::Serialize;
@@ -87,6 +87,10 @@ struct NodeResult {
     /// Bytes per second until this node held every block.
     rate: Option<u64>,
     detached: bool,
+    /// It held the others up by its wire or machine: what it took, and what they took without it, in
+    /// bytes per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slow: Option<SlowResult>,
     memory: u64,
     cpu_ns: u64,
     opening_ns: u64,
@@ -94,6 +98,12 @@ struct NodeResult {
     verified: bool,
     /// Of the node's file; of what came from nodes, of the file here.
     checksum: Option<ChecksumResult>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct SlowResult {
+    rate: u64,
+    others: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -298,6 +308,7 @@ impl NodeResult {
             already,
             rate,
             detached: node.detached,
+            slow: node.slow.map(|Slow { rate, others }| SlowResult { rate, others }),
             memory: node.report.memory,
             cpu_ns: node.report.cpu_ns,
             opening_ns: node.report.opening_ns,
@@ -415,6 +426,20 @@ impl CopyResult {
                 f,
                 "slow    {}: fed on the side, its writing was behind",
                 nodelist::fold(&late)
+            )?;
+        }
+        for node in &self.nodes {
+            let Some(SlowResult { rate, others }) = node.slow.filter(|_| node.verdict == "ok")
+            else {
+                continue;
+            };
+            let shown = Rate::from_bytes_per_second;
+            writeln!(
+                f,
+                "slow    {}: fed on the side, it took {} where the others took {}",
+                node.name,
+                shown(rate),
+                shown(others)
             )?;
         }
         Ok(())

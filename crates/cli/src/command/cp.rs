@@ -5,10 +5,10 @@ use std::sync::Arc;
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::{Plan, Stripes};
-use garland_core::proto::{Cut, Policy};
+use garland_core::proto::{Cut, Policy, SlowNodes};
 use garland_core::units::bytes;
 use garland_lab::Lab;
-use garland_node::{Agent, CopyJob, Outcome, Packing, Pipeline, Tracing, run_copy};
+use garland_node::{Agent, CopyJob, Outcome, Packing, Pipeline, Tracing};
 use garland_sys::{mptcp::Transport, process, signal::Interrupts, tcp};
 use serde::Serialize;
 
@@ -16,11 +16,12 @@ use super::chain::Chain;
 use super::copy_result::{Copied, CopyResult, Way};
 use super::given::Given;
 use super::injections::Injections;
+use super::shape::shaped;
 use super::tree_result::TreeResult;
 use super::{again, cp_in, elsewhere, ends};
-use crate::args::{Args, CompressName, Cp};
+use crate::args::{Args, CompressName, Cp, SlowName};
 use crate::failure::{Exit, Failure, OrFailure};
-use crate::fleet::Muster;
+use crate::fleet::{Children, Fleet, Muster};
 use crate::launch::{FAREWELL, HURRY};
 use crate::limit::{self, Limit};
 use crate::nodes::Inventory;
@@ -59,6 +60,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let lanes = lab.as_ref().map(Lab::lanes);
     let Chain { nodes, why } = Chain::ordered(&inventory, &places, &cp.order, &nodes)?;
     let (plan, stripes) = make_plan(cp, &given, &nodes, lanes)?;
+    let plan = shaped(cp, lab.as_ref(), plan, stripes.is_some())?;
     let injections = Injections::parse(&cp.inject, &plan)?;
     save(cp, &plan)?;
     if cp.dry_run {
@@ -90,16 +92,18 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         packing: packing(cp),
         congestion: congestion(cp),
         transport,
-        policy: policy(nodes.len(), stripes.is_some(), plan.layout.open),
+        policy: policy(cp, nodes.len(), stripes.is_some(), plan.layout.open),
+        late: None,
         tracing: (!cp.no_trace)
             .then(|| Tracing { started_ns: process::start_ns(), emulated: lab.is_some() }),
         injections: injections.faults,
     };
-    let outcome = make(args, cp, &interrupts, &job, before.agents)?;
+    let fleet = Fleet { agents: before.agents, children: fleet.children };
+    let (outcome, children) = make(args, cp, &muster, job, fleet)?;
     let plan = given.ended(plan);
     run.keep("plan.json", &plan)?;
     let patience = if outcome.interrupted { HURRY } else { FAREWELL };
-    fleet.children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
+    children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
     run.keep_traces(&places, None, &outcome.traces);
     again::remember(&given, &plan, &places, outcome.digests.as_deref());
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
@@ -118,14 +122,15 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
 fn make(
     args: &Args,
     cp: &Cp,
-    interrupts: &Interrupts,
-    job: &CopyJob<'_>,
-    agents: Vec<Result<Agent, String>>,
-) -> Result<Outcome, Failure> {
-    let mut bars = Bars::wanted(job.plan, args, cp);
-    let copied = run_copy(job, agents, Some(interrupts), &mut |now| bars.show(job.plan, now));
+    muster: &Muster<'_>,
+    job: CopyJob<'_>,
+    fleet: Fleet,
+) -> Result<(Outcome, Children), Failure> {
+    let plan = job.plan;
+    let mut bars = Bars::wanted(plan, args, cp);
+    let copied = muster.copy(job, fleet, &mut |now| bars.show(plan, now));
     bars.clear();
-    copied.or_nothing("copying")
+    copied
 }
 
 /// What the wires allow, and what was asked for.
@@ -142,10 +147,15 @@ fn limit_of(
 
 /// How the copy deals with nodes: in a striped one none has a substitute, and what a node drops of a
 /// stream couldn't be read again.
-fn policy(nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
-    match Policy::for_nodes(nodes) {
+fn policy(cp: &Cp, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
+    let slow = match cp.slow {
+        SlowName::Detach => SlowNodes::Detach,
+        SlowName::Wait => SlowNodes::Wait,
+        SlowName::Fail => SlowNodes::Fail,
+    };
+    match Policy::for_nodes(nodes).with_slow(slow, cp.slow_below) {
         policy if is_striped => policy.together(),
-        policy if is_stream => Policy { detached_max: 0, ..policy },
+        policy if is_stream => policy.with_slow(SlowNodes::Wait, cp.slow_below),
         policy => policy,
     }
 }

@@ -28,6 +28,7 @@ mod mount;
 mod net;
 mod ping;
 mod scenario;
+mod shape;
 mod shell;
 mod standing_result;
 mod status;

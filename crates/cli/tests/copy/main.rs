@@ -11,6 +11,7 @@ mod gather;
 mod plans;
 mod refusals;
 mod result;
+mod routes;
 mod sizes;
 mod sources;
 mod stripes;

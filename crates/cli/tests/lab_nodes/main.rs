@@ -7,4 +7,5 @@ mod checked;
 mod disks;
 mod rails;
 mod scenarios;
+mod slow;
 mod stage;

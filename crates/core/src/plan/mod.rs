@@ -7,6 +7,8 @@ mod lane;
 mod layout;
 mod manifest;
 mod order;
+mod route;
+mod shape;
 mod stripe_set;
 mod stripes;
 
@@ -16,5 +18,7 @@ pub use lane::{HEAD, Lane, LaneBlocks, NodeId};
 pub use layout::{BLOCKS_MAX, DEFAULT_BLOCK_SIZE, Layout, LayoutError};
 pub use manifest::{Manifest, ManifestError, StripeServer};
 pub use order::{Order, OrderError, Rates, chain_order};
+pub use route::{Route, RouteError};
+pub use shape::{Pace, Shape};
 pub use stripe_set::{FoundStripe, StripeSet, StripeSetError};
 pub use stripes::{STRIPE_SERVERS_MAX, Stripe, Stripes, StripesError};

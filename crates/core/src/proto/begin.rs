@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::frame::Copy;
 use super::injection::Injection;
 use super::read_back::ReadBack;
-use super::route::Route;
+use super::route::{DOWNSTREAMS_MAX, Route};
 use super::seal::Secret;
 use crate::plan::{BLOCKS_MAX, LaneBlocks, Layout, NodeId, Stripe};
 
@@ -150,6 +150,9 @@ impl Begin {
         }
         if self.routes.iter().any(|route| usize::from(route.lane) >= self.lanes.len()) {
             return Err("a route is for a lane that isn't there".to_owned());
+        }
+        if self.routes.iter().any(|route| route.downstreams.len() > DOWNSTREAMS_MAX) {
+            return Err(format!("more than {DOWNSTREAMS_MAX} nodes to feed in a lane"));
         }
         if self.trace > TRACE_MAX {
             return Err(format!("{} records of trace: allowed are {TRACE_MAX}", self.trace));

@@ -44,7 +44,9 @@ pub use files::{
     Parts, SMALL_MAX, Space, Spot, Stamp, TimeSet,
 };
 pub use frame::{Copy, FRAME_LEN, Form, Frame, FrameError, Kind};
-pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Verdict};
+pub use head::{
+    BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Slow, SlowNodes, Verdict,
+};
 pub use injection::{
     ClockFault, FORM as INJECTION_FORM, Injection, Stall, Wanted, parse_injection,
 };
@@ -58,8 +60,8 @@ pub use probe::{
 };
 pub use read_back::{Checksum, ReadBack, Summed, Summing};
 pub use relay::{Relay, RelayEvent, RelayOrder, Store};
-pub use report::{LaneReport, Report, Stage, StageDepth};
-pub use route::{LinkSide, NodeAddress, Route};
+pub use report::{HopReport, LaneReport, Report, Stage, StageDepth};
+pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
 pub use seal::{
     Keys, SealError, Sealer, Secret, TAG_LEN, content_check, content_digest, root_digest,
 };

@@ -9,6 +9,21 @@ use super::read_back::Summed;
 pub struct LaneReport {
     /// Blocks received whole.
     pub received: u64,
+    /// The link that it is passed on by, where it is one.
+    pub hop: Option<HopReport>,
+}
+
+/// A link downstream, by its sender's kernel's account since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HopReport {
+    /// The link's epoch.
+    pub epoch: u32,
+    /// Bytes that the far end's kernel has.
+    pub sent: u64,
+    /// Nanoseconds in which something was on its way.
+    pub busy_ns: u64,
+    /// Nanoseconds of these in which the far end took nothing: its window was full.
+    pub blocked_ns: u64,
 }
 
 /// What an agent's heartbeat says of a copy.
@@ -16,6 +31,8 @@ pub struct LaneReport {
 pub struct Report {
     /// Progress by lane.
     pub lanes: Vec<LaneReport>,
+    /// Whether it can give back what it got.
+    pub holder: bool,
     /// Blocks that are here.
     pub held: u64,
     /// Blocks of these that were here before the copy began.

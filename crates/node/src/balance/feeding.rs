@@ -108,6 +108,7 @@ impl Feeding {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = thread.join();
         }
+        self.member.join_beside();
     }
 }
 

@@ -40,6 +40,7 @@ impl Driver<'_> {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = thread.join();
         }
+        self.member.join_beside();
     }
 
     /// Says goodbye and puts the outcome together.
@@ -77,6 +78,7 @@ impl Driver<'_> {
             verdict: self.head.verdict(id)?,
             report: self.head.report(id).clone(),
             detached: self.head.is_detached(id),
+            slow: self.head.slow(id),
             held_ns: self.held_ns[id.index()],
             silent: self.is_silent(id),
             absence: self.absences[id.index()].clone(),

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
 use garland_core::plan::{Manifest, NodeId, Plan, Stripes};
 use garland_core::proto::{Cut, Destination, Head, Injection, Origin, Policy, ReadBack};
@@ -43,6 +44,8 @@ pub struct CopyJob<'a> {
     pub transport: Transport,
     /// What the head may decide.
     pub policy: Policy,
+    /// Nodes that couldn't be had at first and came since, by their places in the plan.
+    pub late: Option<Receiver<(NodeId, Agent)>>,
     /// How it is traced; not at all without.
     pub tracing: Option<Tracing>,
     /// Known faults, and the nodes that are to show them.

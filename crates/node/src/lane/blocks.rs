@@ -5,33 +5,34 @@ use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 
 use garland_core::proto::{FRAME_LEN, Frame, Kind, RelayEvent, Store, TAG_LEN};
-use garland_core::trace::Stage;
+use garland_core::trace::{NONE, Stage};
 use garland_sys::clock;
 
-use super::Lane;
+use super::{Fed, Lane};
+use crate::conduit::{Onward, SLICE_MAX};
 use crate::feed::FeedError;
 use crate::link::break_reason;
 use crate::member::Notice;
+use crate::recorder::Passage;
 use crate::writer::Arrived;
 
 impl Lane {
-    pub(super) fn feed(&mut self, index: u64, incarnation: u32) {
+    pub(super) fn feed(&mut self, index: u64, incarnation: u32, to: &[u32]) {
         self.member.faults.before_sending(self.member.layout.block_length(index) as usize);
         match self.feeder.prepare(index, incarnation, self.passage.recorder()) {
             Ok(prepared) => {
                 let (began, since) = (self.passage.begin(), clock::now_ns());
-                let sent = match &self.down {
-                    Some((_, stream)) => {
-                        write_block(stream, &prepared.header, &prepared.buffer[..prepared.length])
-                    }
-                    None => Ok(()),
-                };
-                self.passage.fed(began, index, prepared.length);
+                let block = &prepared.buffer[..prepared.length];
+                let mut onward = onward(&self.downs, &self.fed, to);
+                send_block(&mut onward, &prepared.header, block, &mut self.passage);
+                let (peers, errors) = outcome(onward);
+                self.passage.fed(began, index, prepared.length, &peers);
                 let sending = clock::now_ns().saturating_sub(since);
-                self.member.sent_bytes.fetch_add(prepared.length as u64, Ordering::Relaxed);
-                self.member.packing.sent(prepared.length, sending, self.member.lane_count);
+                let bytes = prepared.length * peers.len();
+                self.member.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+                self.member.packing.sent(bytes, sending, self.member.lane_count);
                 self.feeder.recycle(prepared.buffer);
-                self.after_down(sent);
+                self.lose(errors);
                 self.handle(RelayEvent::Fed);
                 if self.member.is_source {
                     self.handle.received.fetch_add(1, Ordering::Relaxed);
@@ -46,13 +47,14 @@ impl Lane {
             }
             Err(error) => {
                 self.member.tell(Notice::Failed(error.to_string()));
-                self.lose_down("there is nothing more to feed".to_owned());
+                let reason = "there is nothing more to feed";
+                to.iter().for_each(|&epoch| self.lose_down(epoch, reason.to_owned()));
                 self.handle(RelayEvent::Fed);
             }
         }
     }
 
-    pub(super) fn receive(&mut self, store: Store, forward: bool) {
+    pub(super) fn receive(&mut self, store: Store, forward: &[u32]) {
         let Some((frame, header)) = self.header.take() else { return };
         let length = frame.packed as usize + if frame.sealed { TAG_LEN } else { 0 };
         let waits = self.passage.now();
@@ -63,18 +65,15 @@ impl Lane {
         };
         self.passage.waited(Stage::WaitBuffer, waits);
         let Some((_, up)) = &self.up else { return };
-        let down = self.down.as_ref().filter(|_| forward).map(|(_, stream)| stream);
         let began = self.passage.begin();
-        let mut down_error = down.and_then(|mut down| down.write_all(&header).err());
-        let onward = down.filter(|_| down_error.is_none());
+        let mut onward = onward(&self.downs, &self.fed, forward);
+        onward.iter_mut().for_each(|down| down.give(&header));
         let keep = buffer.as_mut().map(|buffer| &mut buffer[..length]);
-        let moved = self.conduit.transfer(up, onward, keep, length, &mut self.passage);
-        self.passage.passed(began, frame.index, length, onward.is_some());
-        down_error = down_error.or(moved.down_error);
-        if let Some(error) = down_error {
-            self.lose_down(break_reason(&error));
-        }
-        if let Some(error) = moved.up_error {
+        let moved = self.conduit.transfer(up, &mut onward, keep, length, &mut self.passage);
+        let (peers, errors) = outcome(onward);
+        self.passage.passed(began, frame.index, length, &peers);
+        self.lose(errors);
+        if let Err(error) = moved {
             buffer.into_iter().for_each(|buffer| self.member.pool.give(buffer));
             self.handle(RelayEvent::CutOff);
             self.lose_up(break_reason(&error));
@@ -88,6 +87,13 @@ impl Lane {
             self.member.stages.write.enter();
             // A writer that ended has told why.
             let _ = writer.send(Arrived { frame, header, buffer, length });
+        }
+    }
+
+    /// Gives up the links that broke while a block went to them.
+    fn lose(&mut self, errors: Vec<(u32, io::Error)>) {
+        for (epoch, error) in errors {
+            self.lose_down(epoch, break_reason(&error));
         }
     }
 
@@ -114,6 +120,39 @@ impl Lane {
         let known = self.blocks.ordinal(frame.index).is_some();
         let fits = frame.length > 0 && self.member.takes_length(frame.index, frame.length);
         known && fits && frame.sealed == self.member.sealed
+    }
+}
+
+/// The links of these epochs.
+fn onward<'a>(downs: &'a [(u32, TcpStream)], fed: &[Fed], to: &[u32]) -> Vec<Onward<'a>> {
+    let peer = |epoch: u32| fed.iter().find(|fed| fed.epoch == epoch).map_or(NONE, |fed| fed.peer);
+    let these = downs.iter().filter(|(epoch, _)| to.contains(epoch));
+    these
+        .map(|(epoch, stream)| Onward { epoch: *epoch, peer: peer(*epoch), stream, error: None })
+        .collect()
+}
+
+/// The peers that a block went to, and the links that broke meanwhile.
+fn outcome(onward: Vec<Onward<'_>>) -> (Vec<u16>, Vec<(u32, io::Error)>) {
+    let peers = onward.iter().map(|down| down.peer).collect();
+    let broken = onward.into_iter().filter_map(|down| Some((down.epoch, down.error?)));
+    (peers, broken.collect())
+}
+
+/// Sends a header and its block: to one in as few calls as its socket takes, to several slice by slice
+/// in turn.
+fn send_block(downs: &mut [Onward<'_>], header: &[u8], block: &[u8], passage: &mut Passage) {
+    if let [down] = downs {
+        down.error = write_block(down.stream, header, block).err();
+        return;
+    }
+    downs.iter_mut().for_each(|down| down.give(header));
+    for slice in block.chunks(SLICE_MAX) {
+        let mut now = passage.now();
+        for down in downs.iter_mut() {
+            down.give(slice);
+            now = passage.sent(now, down.peer, slice.len());
+        }
     }
 }
 

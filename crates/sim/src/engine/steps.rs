@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use garland_core::plan::{HEAD, Layout, NodeId, Plan};
-use garland_core::proto::{Copy, Head, HeadEvent, HeadOrder, Policy, Sink};
+use garland_core::proto::{Copy, Head, HeadEvent, HeadOrder, Policy, Sink, SlowNodes};
 
 use crate::agenda::{Agenda, Event};
 use crate::link::{Link, NEVER, Side};
@@ -85,10 +85,15 @@ impl<'a> Engine<'a> {
         let contents = (0..plan.layout.blocks()).map(content).collect();
         let policy = Policy::for_nodes(receivers);
         // What a node drops of a stream couldn't be read again.
-        let most = if world.stream { 0 } else { policy.detached_max };
-        let policy = Policy { detached_max: most, ..policy };
+        let policy = if world.stream { policy.with_slow(SlowNodes::Wait, 0) } else { policy };
         let told = if world.stream { open_ended(plan) } else { plan.clone() };
-        let source = NodeWorld { disk_rate: 0, cpu_rate: 0, sink: SinkKind::File, has: 0 };
+        let source = NodeWorld {
+            disk_rate: 0,
+            cpu_rate: 0,
+            wire_rate: world.link_rate,
+            sink: SinkKind::File,
+            has: 0,
+        };
         let worlds = std::iter::once(&source).chain(&world.nodes);
         let mut engine = Self {
             plan,
@@ -150,6 +155,7 @@ impl<'a> Engine<'a> {
         for route in self.head.routes(HEAD) {
             self.set_route(0, route);
         }
+        self.agenda.add(self.world.heartbeat_ns, Event::Heartbeat(0));
         self.read_source();
         self.tell_head();
         self.set_tick();
@@ -270,6 +276,7 @@ impl<'a> Engine<'a> {
                 complete_ns: node.complete_ns,
                 committed_ns: node.committed_ns,
                 detached: self.head.is_detached(id),
+                slow: self.head.slow(id),
                 held: node.sink.held(),
                 identical: self.vault.as_ref().map(|vault| vault.identical(place)),
             }
@@ -296,5 +303,5 @@ fn open_ended(plan: &Plan) -> Plan {
 
 fn is_heartbeat(event: &HeadEvent) -> bool {
     use garland_core::proto::FromAgent;
-    matches!(event, HeadEvent::From(_, FromAgent::Heartbeat(_)))
+    matches!(event, HeadEvent::From(_, FromAgent::Heartbeat(_)) | HeadEvent::Own(_))
 }

@@ -13,6 +13,8 @@ const MILLISECOND: u64 = 1_000_000;
 pub struct Case {
     pub receivers: u32,
     pub lanes: u16,
+    /// How many others each node feeds; in a chain it is one.
+    pub fanout: usize,
     pub length: u64,
     pub world: World,
     pub schedule: Schedule,
@@ -41,17 +43,21 @@ impl Case {
         // A lane holds a place while it waits for its downstream, so there are more than lanes.
         world.room = usize::from(lanes) + 1 + random.below(8) as usize;
         let schedule = Schedule { seed, checked: true, mishaps: Vec::new() };
-        Self { receivers, lanes, length, world, schedule }
+        let fanout = if random.once_in(2) { 1 } else { 2 + random.below(3) as usize };
+        Self { receivers, lanes, fanout, length, world, schedule }
     }
 
     pub fn plan(&self) -> Plan {
         let names: Vec<String> = (1..=self.receivers).map(|n| format!("n{n}")).collect();
-        Plan::broadcast(Layout::new(self.length, 4096).unwrap(), &names, self.lanes).unwrap()
+        let layout = Layout::new(self.length, 4096).unwrap();
+        Plan::broadcast(layout, &names, self.lanes).unwrap().branching(self.fanout)
     }
 
     /// About how long the copy takes undisturbed.
     fn span(&self) -> u64 {
-        self.length * 1_000_000_000 / self.world.link_rate / u64::from(self.lanes) + 3 * MILLISECOND
+        let fanout = self.fanout as u64;
+        self.length * 1_000_000_000 / self.world.link_rate / u64::from(self.lanes) * fanout
+            + 3 * MILLISECOND
     }
 
     fn moment(&self, random: &mut Random) -> u64 {
@@ -183,6 +189,9 @@ impl Case {
             && !self.schedule.mishaps.iter().any(|m| matches!(m.what, What::Break(..)))
         {
             cases.push(Self { lanes: 1, ..self.clone() });
+        }
+        if self.fanout > 1 {
+            cases.push(Self { fanout: 1, ..self.clone() });
         }
         if self.world.stream {
             let world = World { stream: false, ..self.world.clone() };

@@ -77,6 +77,7 @@ fn make(take: Take, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Cop
         Err(reason) => failed(&plan, &reason),
         Ok(agents) => {
             let job = CopyJob {
+                late: None,
                 plan: &plan,
                 ends,
                 stripes,

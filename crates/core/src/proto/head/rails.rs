@@ -25,8 +25,8 @@ pub(super) struct Pace {
 impl Head {
     /// Moves lanes over to rails that have become free, if that is worth it.
     pub(super) fn share_rails(&mut self, now: u64) {
-        let chain = self.lanes.first().map_or(&[][..], |lane| &lane.chain);
-        let rails = chain.iter().filter(|id| **id != HEAD);
+        let nodes = self.lanes.first().map_or(&[][..], |lane| &lane.nodes);
+        let rails = nodes.iter().filter(|id| **id != HEAD);
         let rails = rails.map(|id| self.addresses[id.index()].len()).min().unwrap_or(0);
         if rails < 2 || self.lanes.len() < 2 || self.policy.together {
             return;
@@ -69,12 +69,14 @@ impl Head {
 
     /// Blocks that the lane carries.
     fn all(&self, lane: usize) -> u64 {
-        self.lanes[lane].blocks.map_or(0, |blocks| blocks.len())
+        self.lanes[lane].blocks.len()
     }
 
     /// Blocks that have come over a lane to all that are on it.
     fn come(&self, lane: usize) -> u64 {
-        let nodes = self.lanes[lane].chain.iter().filter(|id| **id != HEAD);
+        let state = &self.lanes[lane];
+        // Who is fed beside a lane says nothing of its rail.
+        let nodes = state.nodes.iter().filter(|id| **id != HEAD && !state.loose.contains(id));
         let come = nodes.map(|id| {
             self.nodes[id.index()].report.lanes.get(lane).map_or(0, |report| report.received)
         });
@@ -89,14 +91,13 @@ impl Head {
         }
         self.lanes[lane].pace.moved = true;
         self.rails[lane] = self.rails[other];
-        for far in self.lanes[lane].chain.clone().into_iter().skip(1) {
+        for far in self.lanes[lane].nodes.clone().into_iter().skip(1) {
             let state = &mut self.lanes[lane];
             state.detours.remove(&far);
             state.retries.remove(&far);
-            state.next_epoch += 1;
-            state.epochs.insert(far, state.next_epoch);
+            state.renew(far);
         }
-        for node in self.lanes[lane].chain.clone() {
+        for node in self.lanes[lane].nodes.clone() {
             self.send_route(lane, node);
         }
     }

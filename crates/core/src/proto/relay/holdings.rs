@@ -38,10 +38,11 @@ impl Relay {
         }
     }
 
-    /// Takes note of what the downstream has. It still gets what it asks for by name.
-    pub(super) fn told(&mut self, first: u64, bits: &[u8; 32]) {
+    /// Takes note of what a downstream has. It still gets what it asks for by name.
+    pub(super) fn told(&mut self, epoch: u32, first: u64, bits: &[u8; 32]) {
         let end = self.blocks.end;
-        let Some(down) = self.down.as_mut().filter(|_| first < end) else { return };
+        let down = self.downs.iter_mut().find(|down| down.epoch == epoch);
+        let Some(down) = down.filter(|_| first < end) else { return };
         let has = down.has.get_or_insert_with(|| BlockSet::new(end));
         for at in (0..TOLD).filter(|at| bits[(at / 8) as usize] >> (at % 8) & 1 == 1) {
             has.insert(first.saturating_add(at));
