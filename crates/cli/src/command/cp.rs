@@ -51,15 +51,12 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let (nodes, path) = ends::destination(&inventory, &cp.destination)?;
     let places = Places::open()?;
     // A plan can be had without the lab. What is elsewhere is seen from the lab's head, too.
-    let lab = match cp.launch.enter_lab(&nodes, &places) {
-        Err(_) if cp.dry_run => None,
-        lab => lab?,
-    };
+    let entered = cp.launch.enter_lab(&nodes, &places);
+    let lab = if cp.dry_run { entered.unwrap_or(None) } else { entered? };
     let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
     let given = Given::open(cp, &interrupts, disk)?;
-    let lanes = lab.as_ref().map(Lab::lanes);
     let Chain { nodes, why } = Chain::ordered(&inventory, &places, &cp.order, &nodes)?;
-    let (plan, stripes) = make_plan(cp, &given, &nodes, lanes)?;
+    let (plan, stripes) = make_plan(cp, &given, &nodes, lab.as_ref().map(Lab::lanes))?;
     let plan = shaped(cp, lab.as_ref(), plan, stripes.is_some())?;
     let injections = Injections::parse(&cp.inject, &plan)?;
     save(cp, &plan)?;

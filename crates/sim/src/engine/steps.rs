@@ -126,6 +126,10 @@ impl<'a> Engine<'a> {
 
     /// Gives receivers the blocks that they have before the copy begins: every one others.
     fn give_holdings(&mut self) {
+        // Nobody knows beforehand what a stream is going to bring.
+        if self.world.stream {
+            return;
+        }
         let layout = self.plan.layout;
         let known = |sink: Sink, contents: &[[u8; 32]]| sink.knowing(contents.to_vec());
         for place in 1..self.nodes.len() {
