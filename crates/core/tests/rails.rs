@@ -26,9 +26,9 @@ fn head(rails: u16, policy: Policy) -> Head {
 
 /// The port that each node's feeder is to reach it at, in a lane, and the links' epochs.
 fn ports(head: &Head, lane: usize) -> Vec<(u16, u32)> {
-    let of = |node| head.routes(node)[lane].downstream;
-    let hops = [HEAD, NodeId(1)].into_iter().filter_map(of);
-    hops.map(|(_, epoch, address)| (address.map_or(0, |a| a.port()), epoch)).collect()
+    let of = |node| head.routes(node)[lane].downstreams.clone();
+    let hops = [HEAD, NodeId(1)].into_iter().flat_map(of);
+    hops.map(|down| (down.address.map_or(0, |a| a.port()), down.epoch)).collect()
 }
 
 fn only_ports(head: &Head, lane: usize) -> Vec<u16> {
@@ -38,7 +38,7 @@ fn only_ports(head: &Head, lane: usize) -> Vec<u16> {
 /// Both nodes say that so many blocks have come over each lane.
 fn report(head: &mut Head, now: u64, received: [u64; 2]) {
     for node in [1, 2].map(NodeId) {
-        let lanes = received.map(|received| LaneReport { received }).to_vec();
+        let lanes = received.map(|received| LaneReport { received, hop: None }).to_vec();
         let report = Report { lanes, ..Report::default() };
         head.handle(now, Event::From(node, FromAgent::Heartbeat(Some(report))));
     }
