@@ -26,8 +26,8 @@ fn head(rails: u16, policy: Policy) -> Head {
 
 /// The port that each node's feeder is to reach it at, in a lane, and the links' epochs.
 fn ports(head: &Head, lane: usize) -> Vec<(u16, u32)> {
-    let of = |node| head.routes(node)[lane].downstreams.first().copied();
-    let hops = [HEAD, NodeId(1)].into_iter().filter_map(of);
+    let of = |node| head.routes(node)[lane].downstreams.clone();
+    let hops = [HEAD, NodeId(1)].into_iter().flat_map(of);
     hops.map(|down| (down.address.map_or(0, |a| a.port()), down.epoch)).collect()
 }
 

@@ -56,8 +56,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
     let given = Given::open(cp, &interrupts, disk)?;
     let Chain { nodes, why } = Chain::ordered(&inventory, &places, &cp.order, &nodes)?;
-    let (plan, stripes) = make_plan(cp, &given, &nodes, lab.as_ref().map(Lab::lanes))?;
-    let plan = shaped(cp, lab.as_ref(), plan, stripes.is_some())?;
+    let (plan, stripes) = make_plan(cp, &given, &nodes, lab.as_ref())?;
     let injections = Injections::parse(&cp.inject, &plan)?;
     save(cp, &plan)?;
     if cp.dry_run {
@@ -99,8 +98,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let (outcome, children) = make(args, cp, &muster, job, fleet)?;
     let plan = given.ended(plan);
     run.keep("plan.json", &plan)?;
-    let patience = if outcome.interrupted { HURRY } else { FAREWELL };
-    children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
+    end(children, &outcome);
     run.keep_traces(&places, None, &outcome.traces);
     again::remember(&given, &plan, &places, outcome.digests.as_deref());
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
@@ -128,6 +126,12 @@ fn make(
     let copied = muster.copy(job, fleet, &mut |now| bars.show(plan, now));
     bars.clear();
     copied
+}
+
+/// Waits for the agents that were started, but for those that say nothing any more.
+fn end(children: Children, outcome: &Outcome) {
+    let patience = if outcome.interrupted { HURRY } else { FAREWELL };
+    children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
 }
 
 /// What the wires allow, and what was asked for.
@@ -238,22 +242,22 @@ fn tell_plan(
     Ok(Exit::Done)
 }
 
-/// The plan, for nodes in their order; by so many `lanes` where neither the user nor the cluster file
-/// say.
+/// The plan, for nodes in their order; by so many lanes as the lab has where neither the user nor the
+/// cluster file say.
 fn make_plan(
     cp: &Cp,
     given: &Given,
     nodes: &[Node],
-    lanes: Option<usize>,
+    lab: Option<&Lab>,
 ) -> Result<(Plan, Option<Stripes>), Failure> {
     let block = block_size(cp)?;
     let rails = nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(1);
-    let rails = rails.max(lanes.unwrap_or(1));
+    let rails = rails.max(lab.map_or(1, Lab::lanes));
     let rails = cp.rails.unwrap_or(u16::try_from(rails).unwrap_or(1));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let Some(unit) = &cp.stripe else {
         let plan = Plan::broadcast(given.layout(block)?, &names, rails).map_err(Failure::usage)?;
-        return Ok((plan, None));
+        return Ok((shaped(cp, lab, plan)?, None));
     };
     let unit = bytes::parse(unit).map_err(Failure::usage)?;
     let stripes =

@@ -17,9 +17,9 @@ const USUAL_RATE: f64 = 117.7e6;
 const HOP: Duration = Duration::from_micros(100);
 
 /// The plan in the shape that was asked for, or that takes less time; and why.
-pub fn shaped(cp: &Cp, lab: Option<&Lab>, plan: Plan, is_striped: bool) -> Result<Plan, Failure> {
-    // Nobody knows how long a stream is; and stripes are one hop each.
-    if plan.layout.open || is_striped {
+pub fn shaped(cp: &Cp, lab: Option<&Lab>, plan: Plan) -> Result<Plan, Failure> {
+    // Nobody knows how long a stream is.
+    if plan.layout.open {
         return Ok(plan);
     }
     let transport = transport(cp, lab, plan.lanes.len());

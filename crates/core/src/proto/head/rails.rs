@@ -74,9 +74,8 @@ impl Head {
 
     /// Blocks that have come over a lane to all that are on it.
     fn come(&self, lane: usize) -> u64 {
-        let state = &self.lanes[lane];
-        // Who is fed beside a lane says nothing of its rail.
-        let nodes = state.nodes.iter().filter(|id| **id != HEAD && !state.loose.contains(id));
+        // Who is fed beside a lane, too: its own rail may be the slow one.
+        let nodes = self.lanes[lane].nodes.iter().filter(|id| **id != HEAD);
         let come = nodes.map(|id| {
             self.nodes[id.index()].report.lanes.get(lane).map_or(0, |report| report.received)
         });
