@@ -1,5 +1,5 @@
-//! How a block's bytes get from the upstream's socket to those of the downstreams and to a buffer,
-//! slice by slice while they still arrive.
+//! How a block's bytes get from the upstream's socket to the downstream's and to a buffer, slice by
+//! slice while they still arrive.
 //!
 //! Two ways, the same result. `Splice` moves the bytes inside the kernel and reads only the node's
 //! own double; `Copy` reads them once and writes them on. A node that keeps the file must read every
@@ -20,39 +20,25 @@ const SLICE: usize = 256 << 10;
 
 /// The most bytes that a relay waits for before it passes them on. Larger slices cost more than
 /// the wake-ups they save: the bytes have left the processor's cache when they are taken.
-pub const SLICE_MAX: usize = 64 << 10;
+const SLICE_MAX: usize = 64 << 10;
 
 /// Which way bytes take through a relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Path {
-    /// Inside the kernel; falls back to `Copy` where a socket can't be spliced, or there are several
-    /// downstreams.
+    /// Inside the kernel; falls back to `Copy` where a socket can't be spliced.
     Splice,
     /// Through this process's memory.
     #[default]
     Copy,
 }
 
-/// A downstream that a block goes on to.
-#[derive(Debug)]
-pub struct Onward<'a> {
-    /// The link's epoch.
-    pub epoch: u32,
-    /// Its place in the plan.
-    pub peer: u16,
-    /// Its link.
-    pub stream: &'a TcpStream,
-    /// It broke; it got nothing after that.
-    pub error: Option<io::Error>,
-}
-
-impl Onward<'_> {
-    /// Gives it bytes, if it isn't broken.
-    pub fn give(&mut self, bytes: &[u8]) {
-        if self.error.is_none() {
-            self.error = self.stream.write_all(bytes).err();
-        }
-    }
+/// What became of a block's bytes.
+#[derive(Debug, Default)]
+pub struct Moved {
+    /// The upstream broke before the block was whole.
+    pub up_error: Option<io::Error>,
+    /// The downstream broke; it got nothing after that.
+    pub down_error: Option<io::Error>,
 }
 
 /// A lane's way through one node.
@@ -76,23 +62,19 @@ impl Conduit {
         Self { pipes, scratch: Vec::new(), slice: slice.clamp(1, SLICE_MAX) }
     }
 
-    /// Moves `length` bytes from `up` to all of `downs` and into `keep`, whichever are given. If `up`
-    /// breaks, what the others have yet to get is made up by zeros, so that their streams keep their
-    /// form.
-    ///
-    /// # Errors
-    /// When the upstream broke before the block was whole.
+    /// Moves `length` bytes from `up` to `down` and into `keep`, whichever are given. If `up`
+    /// breaks, what `down` has yet to get is made up by zeros, so that its stream keeps its form.
     pub fn transfer(
         &mut self,
         up: &TcpStream,
-        downs: &mut [Onward<'_>],
+        down: Option<&TcpStream>,
         keep: Option<&mut [u8]>,
         length: usize,
         passage: &mut Passage,
-    ) -> io::Result<()> {
-        let moved = match downs {
-            [] => self.receive(up, keep, length, passage),
-            downs => self.relay(up, downs, keep, length, passage),
+    ) -> Moved {
+        let moved = match down {
+            Some(down) => self.relay(up, down, keep, length, passage),
+            None => self.receive(up, keep, length, passage),
         };
         set_low_water(up, 1);
         moved
@@ -104,27 +86,32 @@ impl Conduit {
         mut keep: Option<&mut [u8]>,
         length: usize,
         passage: &mut Passage,
-    ) -> io::Result<()> {
+    ) -> Moved {
         let mut done = 0;
         let mut now = passage.now();
         while done < length {
             let kept = keep.as_deref_mut().map(|keep| &mut keep[done..length]);
             set_low_water(up, self.slice.min(length - done));
-            let came = take_slice(&mut self.scratch, up, kept, length - done)?;
-            done += came.len();
-            now = passage.received(now, came.len());
+            match take_slice(&mut self.scratch, up, kept, length - done) {
+                Ok(came) => {
+                    done += came.len();
+                    now = passage.received(now, came.len());
+                }
+                Err(error) => return Moved { up_error: Some(error), down_error: None },
+            }
         }
-        Ok(())
+        Moved::default()
     }
 
     fn relay(
         &mut self,
         up: &TcpStream,
-        downs: &mut [Onward<'_>],
+        down: &TcpStream,
         mut keep: Option<&mut [u8]>,
         length: usize,
         passage: &mut Passage,
-    ) -> io::Result<()> {
+    ) -> Moved {
+        let mut moved = Moved::default();
         let mut done = 0;
         let mut water = 0;
         while done < length {
@@ -134,13 +121,10 @@ impl Conduit {
                 water = least;
             }
             let kept = keep.as_deref_mut().map(|keep| &mut keep[done..length]);
-            let slice = match (&self.pipes, &mut *downs) {
-                (Some(pipes), [down]) => {
-                    splice_slice(pipes, up, down, kept, length - done, passage)
-                }
-                (_, downs) => {
-                    copy_slice(&mut self.scratch, up, downs, kept, length - done, passage)
-                }
+            let more = &mut moved.down_error;
+            let slice = match &self.pipes {
+                Some(pipes) => splice_slice(pipes, up, down, kept, length - done, more, passage),
+                None => copy_slice(&mut self.scratch, up, down, kept, length - done, more, passage),
             };
             match slice {
                 Ok(bytes) => done += bytes,
@@ -148,21 +132,19 @@ impl Conduit {
                     self.pipes = None;
                 }
                 Err(error) => {
-                    downs.iter_mut().for_each(|down| pad(down, length - done));
-                    self.empty_pipes(downs);
-                    return Err(error);
+                    moved.up_error = Some(error);
+                    if moved.down_error.is_none() {
+                        moved.down_error = pad(down, length - done).err();
+                    }
+                    break;
                 }
             }
         }
-        self.empty_pipes(downs);
-        Ok(())
-    }
-
-    fn empty_pipes(&mut self, downs: &[Onward<'_>]) {
-        if self.pipes.is_some() && downs.iter().any(|down| down.error.is_some()) {
-            // What a broken downstream didn't take is still in the pipe.
+        if moved.down_error.is_some() && self.pipes.is_some() {
+            // What the broken downstream didn't take is still in the pipe.
             self.pipes = Pipe::new().ok().zip(Pipe::new().ok());
         }
+        moved
     }
 }
 
@@ -175,9 +157,10 @@ fn set_low_water(up: &TcpStream, bytes: usize) {
 fn splice_slice(
     (first, second): &(Pipe, Pipe),
     up: &TcpStream,
-    down: &mut Onward<'_>,
+    down: &TcpStream,
     keep: Option<&mut [u8]>,
     length: usize,
+    down_error: &mut Option<io::Error>,
     passage: &mut Passage,
 ) -> io::Result<usize> {
     let began = passage.now();
@@ -188,20 +171,20 @@ fn splice_slice(
     let more = came < length;
     let mut now = passage.received(began, came);
     let Some(keep) = keep else {
-        if down.error.is_none() {
-            down.error = first.drain(down.stream, came, more).err();
+        if down_error.is_none() {
+            *down_error = first.drain(down, came, more).err();
         }
-        passage.sent(now, down.peer, came);
+        passage.sent(now, came);
         return Ok(came);
     };
     let mut done = 0;
     while done < came {
         let mut part = came - done;
-        if down.error.is_none() {
+        if down_error.is_none() {
             part = first.tee(second, part)?;
-            down.error = second.drain(down.stream, part, more).err();
+            *down_error = second.drain(down, part, more).err();
         }
-        now = passage.sent(now, down.peer, part);
+        now = passage.sent(now, part);
         first.read_exact(&mut keep[done..done + part])?;
         now = passage.received(now, 0);
         done += part;
@@ -213,18 +196,19 @@ fn splice_slice(
 fn copy_slice(
     scratch: &mut Vec<u8>,
     up: &TcpStream,
-    downs: &mut [Onward<'_>],
+    mut down: &TcpStream,
     keep: Option<&mut [u8]>,
     length: usize,
+    down_error: &mut Option<io::Error>,
     passage: &mut Passage,
 ) -> io::Result<usize> {
     let began = passage.now();
     let came = take_slice(scratch, up, keep, length)?;
-    let mut now = passage.received(began, came.len());
-    for down in downs {
-        down.give(came);
-        now = passage.sent(now, down.peer, came.len());
+    let now = passage.received(began, came.len());
+    if down_error.is_none() {
+        *down_error = down.write_all(came).err();
     }
+    passage.sent(now, came.len());
     Ok(came.len())
 }
 
@@ -249,14 +233,15 @@ fn take_slice<'a>(
     }
 }
 
-fn pad(down: &mut Onward<'_>, length: usize) {
+fn pad(mut down: &TcpStream, length: usize) -> io::Result<()> {
     let zeros = vec![0; SLICE.min(length)];
     let mut left = length;
-    while left > 0 && down.error.is_none() {
+    while left > 0 {
         let slice = left.min(SLICE);
-        down.give(&zeros[..slice]);
+        down.write_all(&zeros[..slice])?;
         left -= slice;
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -276,37 +261,28 @@ mod tests {
         (0..length).map(|at| (at * 7 % 251) as u8).collect()
     }
 
-    fn to(stream: &TcpStream) -> Onward<'_> {
-        Onward { epoch: 0, peer: 0, stream, error: None }
-    }
-
     #[test]
     fn both_ways_pass_on_and_keep_the_same_bytes() {
-        for (path, branches) in [(Path::Splice, 1), (Path::Copy, 1), (Path::Splice, 3)] {
+        for path in [Path::Splice, Path::Copy] {
             let (mut source, up) = pair();
-            let pairs: Vec<(TcpStream, TcpStream)> = (0..branches).map(|_| pair()).collect();
+            let (down, mut sink) = pair();
             let bytes = pattern(3 << 20);
             let mut kept = vec![0; bytes.len()];
+            let mut passed = vec![0; bytes.len()];
             std::thread::scope(|scope| {
                 scope.spawn(|| source.write_all(&bytes).unwrap());
-                let sinks = pairs.iter().map(|(_, sink)| {
-                    scope.spawn(|| {
-                        let mut passed = vec![0; bytes.len()];
-                        Read::read_exact(&mut &*sink, &mut passed).unwrap();
-                        passed
-                    })
-                });
-                let sinks: Vec<_> = sinks.collect();
-                let mut downs: Vec<Onward<'_>> = pairs.iter().map(|(down, _)| to(down)).collect();
-                let (mut conduit, keep) = (Conduit::new(path, 64 << 10), Some(&mut kept[..]));
-                let passage = &mut Passage::default();
-                conduit.transfer(&up, &mut downs, keep, bytes.len(), passage).unwrap();
-                assert!(downs.iter().all(|down| down.error.is_none()), "{downs:?}");
-                for sink in sinks {
-                    assert!(sink.join().unwrap() == bytes, "{path:?}");
-                }
+                scope.spawn(|| sink.read_exact(&mut passed).unwrap());
+                let mut conduit = Conduit::new(path, 64 << 10);
+                let moved = conduit.transfer(
+                    &up,
+                    Some(&down),
+                    Some(&mut kept),
+                    bytes.len(),
+                    &mut Passage::default(),
+                );
+                assert!(moved.up_error.is_none() && moved.down_error.is_none(), "{moved:?}");
             });
-            assert!(kept == bytes, "{path:?}");
+            assert!(kept == bytes && passed == bytes, "{path:?}");
         }
     }
 
@@ -317,9 +293,14 @@ mod tests {
             let (down, mut sink) = pair();
             source.write_all(b"only this").unwrap();
             drop(source);
-            let (mut downs, passage) = ([to(&down)], &mut Passage::default());
-            let moved = Conduit::new(path, 64 << 10).transfer(&up, &mut downs, None, 20, passage);
-            assert!(moved.is_err() && downs[0].error.is_none(), "{path:?}: {moved:?}");
+            let moved = Conduit::new(path, 64 << 10).transfer(
+                &up,
+                Some(&down),
+                None,
+                20,
+                &mut Passage::default(),
+            );
+            assert!(moved.up_error.is_some() && moved.down_error.is_none(), "{path:?}: {moved:?}");
             let mut passed = [1; 20];
             sink.read_exact(&mut passed).unwrap();
             assert_eq!(&passed, b"only this\0\0\0\0\0\0\0\0\0\0\0");
@@ -327,31 +308,24 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_downstream_costs_the_node_and_the_others_nothing() {
-        for (path, branches) in [(Path::Splice, 0), (Path::Copy, 0), (Path::Copy, 1)] {
+    fn a_broken_downstream_costs_the_node_nothing() {
+        for path in [Path::Splice, Path::Copy] {
             let (mut source, up) = pair();
             let (down, sink) = pair();
             drop(sink);
-            let others: Vec<(TcpStream, TcpStream)> = (0..branches).map(|_| pair()).collect();
             let bytes = pattern(8 << 20);
             let mut kept = vec![0; bytes.len()];
             std::thread::scope(|scope| {
                 scope.spawn(|| source.write_all(&bytes).unwrap());
-                for (_, sink) in &others {
-                    let bytes = &bytes;
-                    scope.spawn(move || {
-                        let mut passed = vec![0; bytes.len()];
-                        Read::read_exact(&mut &*sink, &mut passed).unwrap();
-                        assert!(&passed == bytes);
-                    });
-                }
-                let mut downs = vec![to(&down)];
-                downs.extend(others.iter().map(|(down, _)| to(down)));
-                let (mut conduit, keep) = (Conduit::new(path, 64 << 10), Some(&mut kept[..]));
-                let passage = &mut Passage::default();
-                conduit.transfer(&up, &mut downs, keep, bytes.len(), passage).unwrap();
-                assert!(downs[0].error.is_some(), "{path:?}");
-                assert!(downs[1..].iter().all(|down| down.error.is_none()), "{downs:?}");
+                let mut conduit = Conduit::new(path, 64 << 10);
+                let moved = conduit.transfer(
+                    &up,
+                    Some(&down),
+                    Some(&mut kept),
+                    bytes.len(),
+                    &mut Passage::default(),
+                );
+                assert!(moved.up_error.is_none() && moved.down_error.is_some(), "{path:?}");
             });
             assert!(kept == bytes, "{path:?}");
         }

@@ -1,9 +1,8 @@
 //! What `make test` runs, from the packages it needs to the proof that nothing is left behind.
 
-mod client;
 mod leftovers;
 mod packages;
-mod python;
+mod schemas;
 mod soak;
 mod steps;
 

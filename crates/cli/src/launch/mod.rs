@@ -6,7 +6,7 @@ mod child;
 mod input;
 pub mod lab;
 pub mod local;
-pub mod resolve;
+mod resolve;
 mod slurm;
 mod spread;
 mod ssh;

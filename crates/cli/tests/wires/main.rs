@@ -3,7 +3,6 @@
 mod endings;
 mod faults;
 mod healthy;
-mod order;
 mod rails;
 mod stage;
 mod sweep;

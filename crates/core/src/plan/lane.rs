@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Route;
-
 /// A node of one copy, by its place in the plan. 0 is the head.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
@@ -89,8 +87,8 @@ pub struct Lane {
     pub blocks: LaneBlocks,
     /// Which of a node's addresses this lane uses.
     pub rail: u16,
-    /// Who feeds whom, from where the bytes are on.
-    pub route: Route,
+    /// The chain, beginning with the head.
+    pub route: Vec<NodeId>,
 }
 
 #[cfg(test)]

@@ -58,8 +58,7 @@ impl Counters {
 
     /// Asks for those of one link of a lane, if there is one.
     pub fn sample_link(&mut self, lane: u16, handle: &LaneHandle, side: LinkSide) {
-        for (peer, info) in handle.ask(side, TcpInfo::of) {
-            let Ok(info) = info else { continue };
+        if let Some((peer, Ok(info))) = handle.ask(side, TcpInfo::of) {
             self.samples.push(Record::Socket(socket(&info, lane, peer, side)));
         }
     }

@@ -97,8 +97,6 @@ impl Pause {
             Injection::Control(ns) | Injection::Fsync(ns) => {
                 ns * sizes.operations().saturating_sub(1)
             }
-            // It takes no time.
-            Injection::Rot(_) => 0,
         })
     }
 }

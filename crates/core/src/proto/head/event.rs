@@ -2,8 +2,7 @@
 
 use crate::plan::NodeId;
 use crate::proto::message::{FromAgent, ToAgent};
-use crate::proto::report::Report;
-use crate::proto::route::{NodeAddress, Route};
+use crate::proto::route::Route;
 
 /// What happened.
 #[derive(Clone, Debug)]
@@ -24,10 +23,6 @@ pub enum HeadEvent {
     LinkLost(u16, u32, String),
     /// A frame came in changed over one of the head's own links.
     BadFrame(u16, u32),
-    /// A node that couldn't be had can be now, and listens there.
-    Joined(NodeId, NodeAddress),
-    /// What the head itself says of its part.
-    Own(Report),
     /// The user gave up.
     Interrupted,
     /// For so many nanoseconds the head itself couldn't listen: it was stopped, or its machine was.
