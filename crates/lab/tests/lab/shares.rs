@@ -1,7 +1,7 @@
 //! Nodes with a share of a processor.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -26,21 +26,13 @@ pub fn cpu(state: &StateDir) {
     let shares = lab.keeper().shares.clone().unwrap();
     let [mut first, mut second] = [busy(&lab, "n1"), busy(&lab, "n1")];
     let mut free = busy(&lab, "n2");
-    // A share is an upper bound; in every period that it was used up in, the two got most of it (what
-    // one processor has of it and doesn't need, the other can't have). In others they waited for other
-    // programs.
-    let mut measured = Vec::new();
-    while measured.len() < 2 || measured.len() < 40 && measured.iter().all(|(_, held)| *held < 0.5)
-    {
-        let before = periods(&shares);
-        let used = used(&lab, "n1");
-        let after = periods(&shares);
-        measured.push((used, (after.1 - before.1) as f64 / (after.0 - before.0).max(1) as f64));
+    // On a machine that others use too, a share is an upper bound.
+    let mut measured: Vec<f64> = vec![used(&lab, "n1"), used(&lab, "n1")];
+    while measured.len() < 40 && !measured.iter().any(|used| *used >= 0.18) {
+        measured.push(used(&lab, "n1"));
     }
-    let most = measured.iter().map(|(used, _)| *used).fold(0.0, f64::max);
-    assert!(most <= 0.22, "two loops with 20 % together: {measured:.3?}");
-    assert!(measured.iter().all(|(used, held)| *used >= 0.12 * held), "less: {measured:.3?}");
-    assert!(measured.iter().any(|(_, held)| *held > 0.0), "nothing held them: {measured:.3?}");
+    let most = measured.iter().copied().fold(0.0, f64::max);
+    assert!((0.18..=0.22).contains(&most), "two loops with 20 % together: {measured:.3?}");
     assert!((0..30).any(|_| used(&lab, "n2") > most), "n2 has no share");
     lab.down().unwrap();
     for child in [&mut first, &mut second, &mut free] {
@@ -78,17 +70,6 @@ fn refused(state: &StateDir) {
 fn busy(lab: &Lab, node: &str) -> Child {
     let mut command = lab.command(node, "sh").unwrap();
     command.args(["-c", LOOP]).stdin(Stdio::null()).spawn().unwrap()
-}
-
-/// How many periods of n1's share have passed, and in how many it was used up.
-fn periods(shares: &Path) -> (u64, u64) {
-    let path = shares.join("n1").join("cpu.stat");
-    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    let of = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|value| value.trim().parse().ok()).unwrap_or_else(|| panic!("{name}: {text}"))
-    };
-    (of("nr_periods "), of("nr_throttled "))
 }
 
 /// The share of one processor that a node's processes used in a second.
