@@ -67,13 +67,12 @@ impl Kept {
     /// Reads what was kept of a copy.
     pub fn read(traced: &Traced) -> Result<Self, Failure> {
         let run = &traced.run;
-        let result = result(run)?;
+        let mut result = result(run)?;
         let mut nodes = traced.planned.clone();
         let mut warnings = Vec::new();
-        let mut bytes = result.bytes;
         if let Some(node) = &traced.of_node {
-            bytes =
-                result.nodes.iter().find(|kept| kept.name == *node).map_or(0, |kept| kept.bytes);
+            result.nodes.retain(|kept| kept.name == *node);
+            result.bytes = result.nodes.iter().map(|kept| kept.bytes).sum();
             warnings.push(format!(
                 "{} gathered files by a copy for each node; this is that of {node} (--node names others)",
                 run.name()
@@ -115,12 +114,7 @@ impl Kept {
             return Err(Failure::nothing(format!("no trace of {} can be read: {why}", run.name())));
         }
         let missing = traces.iter().any(Option::is_none);
-        let of_copy = || {
-            let other =
-                |node: &&KeptNode| traced.of_node.as_ref().is_some_and(|of| node.name != *of);
-            result.nodes.iter().filter(move |node| !other(node))
-        };
-        for node in of_copy().filter(|node| node.verdict != "ok") {
+        for node in result.nodes.iter().filter(|node| node.verdict != "ok") {
             let reason = node.reason.as_deref().unwrap_or("nobody knows why");
             warnings.push(format!("{} {}: {reason}", node.name, node.verdict));
         }
@@ -129,9 +123,9 @@ impl Kept {
             traces,
             warnings,
             phases: result.phases.into_iter().map(|phase| (phase.name, phase.ns)).collect(),
-            bytes,
+            bytes: result.bytes,
             limit: result.limit.filter(|limit| limit.rate > 0),
-            ok: of_copy().filter(|node| node.verdict == "ok").count(),
+            ok: result.nodes.iter().filter(|node| node.verdict == "ok").count(),
             missing,
         })
     }
