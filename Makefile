@@ -16,7 +16,7 @@ tidy:
 soak:
 	cargo xtask soak $(MINUTES)
 
-# The copy, ping, wires, disk and stripes against their peers, and labs up and down; writes benches/results/.
+# The copy, ping, wires, disk, stripes and trees against their peers, and labs up and down; writes benches/results/.
 bench:
 	cargo xtask bench chain
 	cargo xtask bench lab
@@ -24,6 +24,7 @@ bench:
 	cargo xtask bench wires
 	cargo xtask bench disk
 	cargo xtask bench stripe
+	cargo xtask bench trees
 
 # The helper for `garland ping --transport fabric`, beside garland: the only dynamic program here.
 fabric:

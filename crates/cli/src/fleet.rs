@@ -1,9 +1,11 @@
 //! A fleet: an agent on each of the nodes, started or found standing, and spoken to.
 
+mod late;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use garland_core::cluster::{Cluster, Node};
@@ -123,8 +125,41 @@ impl<'a> Muster<'a> {
 impl Muster<'_> {
     /// Starts an agent on every node that hasn't one, and connects to all.
     pub fn assemble(&self) -> Result<Fleet, Failure> {
-        let keys = self.places.controller_keys()?;
         let will = Will::until(self.interrupts.clone());
+        let shelf = Shelf::open(self.places, self.lab.map(Lab::name))?;
+        let (results, child) = starting::watch(self.quiet, self.nodes.len(), |ready| {
+            self.recruit(self.nodes, &will, &shelf, ready)
+        })?;
+        let mut fleet = Fleet { agents: Vec::new(), children: Children::default() };
+        for result in results {
+            let (agent, child) = match result {
+                Ok((agent, child)) => (Ok(agent), child),
+                Err(reason) => (Err(reason), None),
+            };
+            fleet.agents.push(agent);
+            fleet.children.0.push(child);
+        }
+        fleet.children.0.push(child);
+        if will.is_over() {
+            // Agents end with their channels.
+            drop(fleet.agents);
+            fleet.children.end(HURRY, |_| false);
+            return Err(Failure::interrupted("starting agents"));
+        }
+        self.turn_down_loopbacks(&mut fleet, &shelf);
+        Ok(fleet)
+    }
+
+    /// Agents on these nodes, or why there are none, and what they hang on together. Counts those that
+    /// are ready.
+    fn recruit(
+        &self,
+        nodes: &[Node],
+        will: &Will,
+        shelf: &Shelf,
+        ready: &AtomicUsize,
+    ) -> Result<(Vec<Enlisted>, Option<LaunchedChild>), Failure> {
+        let keys = self.places.controller_keys()?;
         let orders = Orders {
             controller: keys.public,
             relay: self.launch.relay,
@@ -136,9 +171,8 @@ impl Muster<'_> {
         };
         let allocation = std::env::var("SLURM_JOB_NODELIST").ok();
         let asked = self.launch.launcher;
-        let ways = Ways::new(self.nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
-        let shelf = Shelf::open(self.places, self.lab.map(Lab::name))?;
-        let recruiter = Recruiter { keys: &keys, orders: &orders, ways: &ways, shelf: &shelf };
+        let ways = Ways::new(nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
+        let recruiter = Recruiter { keys: &keys, orders: &orders, ways: &ways, shelf };
         let enlist = |node: &Node| {
             let mut result = self.enlist(node, &recruiter);
             if self.is_real(node) {
@@ -146,31 +180,12 @@ impl Muster<'_> {
             }
             result
         };
-        let results = starting::watch(self.quiet, self.nodes.len(), |ready| {
-            at_once(self.nodes, ways.fanout(), |node| {
-                let enlisted = enlist(node);
-                ready.fetch_add(1, Ordering::Relaxed);
-                enlisted
-            })
+        let results = at_once(nodes, ways.fanout(), |node| {
+            let enlisted = enlist(node);
+            ready.fetch_add(1, Ordering::Relaxed);
+            enlisted
         });
-        let mut fleet = Fleet { agents: Vec::new(), children: Children::default() };
-        for result in results {
-            let (agent, child) = match result {
-                Ok((agent, child)) => (Ok(agent), child),
-                Err(reason) => (Err(reason), None),
-            };
-            fleet.agents.push(agent);
-            fleet.children.0.push(child);
-        }
-        fleet.children.0.push(ways.into_child());
-        if will.is_over() {
-            // Agents end with their channels.
-            drop(fleet.agents);
-            fleet.children.end(HURRY, |_| false);
-            return Err(Failure::interrupted("starting agents"));
-        }
-        self.turn_down_loopbacks(&mut fleet, &shelf);
-        Ok(fleet)
+        Ok((results, ways.into_child()))
     }
 
     /// Whether it is a machine of the network.

@@ -54,9 +54,19 @@ pub fn known(
     Some(Limit::new(bits, source))
 }
 
+/// The limit where each link is held to so many bytes a second, if it is (0: it isn't): there are as
+/// many links from one node to the next as there are lanes.
+pub fn held(known: Option<Limit>, pace: u64, plan: &Plan) -> Option<Limit> {
+    let all = pace.saturating_mul(plan.lanes.len() as u64);
+    if pace == 0 || known.as_ref().is_some_and(|known| known.rate <= all) {
+        return known;
+    }
+    Some(Limit { rate: all, source: "what --bwlimit lets through".to_owned(), achieved: None })
+}
+
 /// Bits per second that all lanes together get when every hop is busy at once: a lane is as fast as
 /// its slowest hop. `None` where the wires have no rate.
-fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport) -> Option<f64> {
+pub fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport) -> Option<f64> {
     let topology = &lab.spec().topology;
     let ways = Ways::of(topology);
     let place = |id: NodeId| {
@@ -68,8 +78,8 @@ fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport) ->
             topology.node(name)
         }
     };
-    let hop = |lane: &Lane, ends: &[NodeId]| -> Option<Vec<Stream>> {
-        let (from, to) = (place(ends[0])?, place(ends[1])?);
+    let hop = |lane: &Lane, near: NodeId, far: NodeId| -> Option<Vec<Stream>> {
+        let (from, to) = (place(near)?, place(far)?);
         if transport == Transport::Mptcp {
             return Some(ways.between(from, to));
         }
@@ -77,7 +87,7 @@ fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport) ->
         let address = addresses[usize::from(lane.rail) % addresses.len()];
         Some(vec![ways.to_address(from, to, address)])
     };
-    let hops = |lane: &Lane| lane.route.windows(2).map(|ends| hop(lane, ends)).collect();
+    let hops = |lane: &Lane| lane.route.hops().map(|(near, far)| hop(lane, near, far)).collect();
     let lanes: Vec<Vec<Vec<Stream>>> = plan.lanes.iter().map(hops).collect::<Option<_>>()?;
     let rates = bounds::max_min_of(topology, &lanes.concat());
     let slowest = |hops: &[f64]| hops.iter().copied().fold(f64::INFINITY, f64::min);

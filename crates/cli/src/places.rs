@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use garland_core::proto::KeyPair;
+use garland_node::Records;
 use garland_sys::process;
 
 use crate::failure::{Failure, OrFailure};
@@ -46,6 +47,11 @@ impl Places {
         let path = self.state.join(name);
         private_folder(&path)?;
         Ok(path)
+    }
+
+    /// What is known of files that were read or written here; nothing where there is no place for it.
+    pub fn records(&self) -> Records {
+        self.folder("known").map_or_else(|_| Records::default(), Records::at)
     }
 
     /// The key pair that this user commands agents with; made at first use.

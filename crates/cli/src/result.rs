@@ -63,6 +63,11 @@ impl Phases {
         Self { last: process::start_ns(), list: Vec::new() }
     }
 
+    /// Whether a phase has ended.
+    pub fn has_any(&self) -> bool {
+        !self.list.is_empty()
+    }
+
     /// Where the next phase begins, in nanoseconds of the monotonic clock.
     pub fn last_ns(&self) -> u64 {
         self.last

@@ -113,15 +113,17 @@ fn cp() {
     phases[] {"name":"fsync","ns":"NS"}
     phases[] {"name":"teardown","ns":"NS"}
     limit null
+    already 0
     bytes 100000
     congestion "cubic"
     faults []
     interrupted false
-    nodes[] {"bytes":100000,"cpu_ns":"CPU_NS","detached":false,"memory":"MEMORY","name":"local1","opening_ns":"OPENING_NS","rate":"RATE","reason":null,"verdict":"ok"}
+    nodes[] {"already":0,"bytes":100000,"checksum":null,"cpu_ns":"CPU_NS","detached":false,"memory":"MEMORY","name":"local1","opening_ns":"OPENING_NS","rate":"RATE","reason":null,"verdict":"ok","verified":false}
     rate "RATE"
     stages[] {"mean":"MEAN","most":"MOST","node":null,"stage":"read"}
     stages[] {"mean":"MEAN","most":"MOST","node":null,"stage":"ready"}
     stages[] {"mean":"MEAN","most":"MOST","node":"local1","stage":"write"}
+    strange []
     stream_rate "STREAM_RATE"
     tree null
     way "out"

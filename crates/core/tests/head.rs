@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use garland_core::plan::{HEAD, Layout, NodeId, Plan, Stripes};
 use garland_core::proto::{
-    BadFrame, Copy, FromAgent, Head, HeadEvent as Event, HeadOrder, LinkSide, Policy, ToAgent,
-    Verdict,
+    BadFrame, Copy, FromAgent, Head, HeadEvent as Event, HeadOrder, LinkSide, Policy, Route,
+    ToAgent, Verdict,
 };
 
 const COPY: Copy = Copy([7; 16]);
@@ -43,7 +43,8 @@ fn links(head: &Head, node: NodeId) -> Vec<(LinkSide, u32)> {
     let routes = head.routes(node).into_iter();
     let links = routes.flat_map(|route| {
         let up = route.upstream.map(|(_, epoch, _)| (LinkSide::Up, epoch));
-        up.into_iter().chain(route.downstream.map(|(_, epoch, _)| (LinkSide::Down, epoch)))
+        let downs = route.epochs_down().map(|epoch| (LinkSide::Down, epoch));
+        up.into_iter().chain(downs.collect::<Vec<_>>())
     });
     links.collect()
 }
@@ -105,7 +106,7 @@ fn a_node_that_loses_the_links_on_both_its_sides_fails_alone() {
 fn a_silent_node_is_dead_with_its_neighbours_word() {
     let mut head = head(3);
     hear_all(&mut head, SECOND, 3);
-    let (_, epoch, _) = head.routes(NodeId(1))[0].downstream.expect("it has a downstream");
+    let epoch = head.routes(NodeId(1))[0].downstreams[0].epoch;
     let reason = "connection reset by peer".to_owned();
     let lost = FromAgent::LinkLost { copy: COPY, lane: 0, epoch, side: LinkSide::Down, reason };
     for quarter in 5..10 {
@@ -136,7 +137,7 @@ fn a_node_that_reaches_nobody_takes_one_with_it_and_not_all_behind_it() {
 fn a_changed_frame_names_its_hop_whichever_way_it_went() {
     let mut head = head(3);
     let routes = head.routes(NodeId(2));
-    let (up, down) = (routes[0].upstream.map(|up| up.1), routes[0].downstream.map(|down| down.1));
+    let (up, down) = (routes[0].epoch_up(), routes[0].epochs_down().next());
     let (Some(up), Some(down)) = (up, down) else { panic!("it is in the middle") };
     let bad = |epoch, side| FromAgent::BadFrame { copy: COPY, lane: 0, epoch, side };
     head.handle(1, Event::From(NodeId(2), bad(up, LinkSide::Up)));
@@ -144,7 +145,7 @@ fn a_changed_frame_names_its_hop_whichever_way_it_went() {
     head.handle(1, Event::From(NodeId(2), bad(down + 9, LinkSide::Down)));
     let hop = |from, to| BadFrame { from: NodeId(from), to: NodeId(to) };
     assert_eq!(head.bad_frames(), [hop(1, 2), hop(3, 2)]);
-    let epoch = head.routes(HEAD)[0].downstream.map(|down| down.1).expect("it has a downstream");
+    let epoch = head.routes(HEAD)[0].downstreams[0].epoch;
     head.handle(1, Event::BadFrame(0, epoch));
     assert_eq!(head.bad_frames()[2], hop(1, 0));
 }
@@ -246,7 +247,11 @@ fn the_head_opens_the_links_of_what_comes_in() {
     };
     let ends = |head: &Head, node| -> Vec<_> {
         let routes = head.routes(node).into_iter();
-        routes.map(|route| (route.lane, port(route.upstream), port(route.downstream))).collect()
+        let down = |route: &Route| {
+            let down = route.downstreams.first();
+            port(down.map(|down| (down.node, down.epoch, down.address)))
+        };
+        routes.map(|route| (route.lane, port(route.upstream), down(&route))).collect()
     };
     let [one, two] = [(0, Some((1, Some(7001))), None), (1, Some((2, Some(7002))), None)];
     assert_eq!(ends(&head, HEAD), [one, two]);

@@ -4,10 +4,14 @@ use std::net::SocketAddr;
 
 use garland_core::plan::{LaneBlocks, Layout, NodeId};
 use garland_core::proto::{
-    Kind, Landing, LinkSide, Relay, RelayEvent as Event, RelayOrder as Order, Route, Sink, Store,
+    Downstream, Kind, Landing, LinkSide, Relay, RelayEvent as Event, RelayOrder as Order, Route,
+    Sink, Store,
 };
 
 const CONTENT: [u8; 32] = [4; 32];
+
+/// The link downstream, unless it is said to be another.
+const DOWN: u32 = 2;
 
 /// A relay of a lane of eight blocks, and its sink.
 struct Middle {
@@ -15,12 +19,16 @@ struct Middle {
     sink: Sink,
 }
 
+fn down_to(node: u32, epoch: u32) -> Downstream {
+    let address = Some(SocketAddr::from(([127, 0, 0, 1], 1)));
+    Downstream { node: NodeId(node), epoch, address, loose: false }
+}
+
 fn route(up: Option<u32>, down: Option<u32>) -> Event {
-    let address = SocketAddr::from(([127, 0, 0, 1], 1));
     Event::Route(Route {
         lane: 0,
         upstream: up.map(|epoch| (NodeId(1), epoch, None)),
-        downstream: down.map(|epoch| (NodeId(3), epoch, Some(address))),
+        downstreams: down.into_iter().map(|epoch| down_to(3, epoch)).collect(),
     })
 }
 
@@ -29,11 +37,12 @@ fn stored() -> Event {
 }
 
 fn receive(index: u64, store: Store, forward: bool) -> Order {
+    let forward = if forward { vec![DOWN] } else { Vec::new() };
     Order::Receive { index, store, forward }
 }
 
 fn void(index: u64) -> Order {
-    Order::SendDown(Kind::Void, index)
+    Order::SendDown(DOWN, Kind::Void, index)
 }
 
 fn again(index: u64) -> Order {
@@ -54,7 +63,7 @@ impl Middle {
         assert_eq!(middle.after(Event::UpOpened(1)), [Order::AskUp(Kind::Resume, 0)]);
         middle.after(Event::DownOpened(2));
         assert!(!middle.may_read(), "nothing is read while it has nowhere to go");
-        middle.after(Event::Asked(Kind::Resume, 0));
+        middle.after(Event::Asked(DOWN, Kind::Resume, 0));
         assert!(middle.may_read());
         middle
     }
@@ -85,7 +94,7 @@ fn blocks_are_passed_on_while_they_arrive() {
         assert_eq!(middle.pass(index, Landing::Written), []);
         assert_eq!(middle.relay.received(), index + 1);
     }
-    assert_eq!(middle.after(Event::End), [Order::SendDown(Kind::End, 0)]);
+    assert_eq!(middle.after(Event::End(8)), [Order::SendDown(DOWN, Kind::End, 8)]);
     assert!(middle.sink.is_complete());
 }
 
@@ -94,16 +103,16 @@ fn the_head_feeds_and_a_lost_downstream_ends_a_feed() {
     let mut head = Middle::new(true);
     head.after(route(None, Some(1)));
     head.after(Event::DownOpened(1));
-    let feed = |index, incarnation| Order::Feed { index, incarnation };
-    assert_eq!(head.after(Event::Asked(Kind::Resume, 0)), [feed(0, 1)]);
+    let feed = |index, incarnation| Order::Feed { index, incarnation, to: vec![incarnation] };
+    assert_eq!(head.after(Event::Asked(1, Kind::Resume, 0)), [feed(0, 1)]);
     assert_eq!(head.after(Event::Fed), [feed(1, 1)]);
     let lost = Order::ReportLost(LinkSide::Down, 1, "gone".to_owned());
     assert_eq!(head.after(Event::DownLost(1, "gone".to_owned())), [lost]);
     // Another link never carries what is sealed under the first one's key.
     let orders = head.after(route(None, Some(2)));
-    assert_eq!(orders, [Order::CloseDown, Order::OpenDown(NodeId(3), 2)]);
+    assert_eq!(orders, [Order::CloseDown(1), Order::OpenDown(NodeId(3), 2)]);
     head.after(Event::DownOpened(2));
-    assert_eq!(head.after(Event::Asked(Kind::Resume, 1)), [feed(1, 2)]);
+    assert_eq!(head.after(Event::Asked(2, Kind::Resume, 1)), [feed(1, 2)]);
 }
 
 #[test]
@@ -111,10 +120,10 @@ fn what_is_asked_for_again_is_sealed_anew() {
     let mut head = Middle::new(true);
     head.after(route(None, Some(1)));
     head.after(Event::DownOpened(1));
-    head.after(Event::Asked(Kind::Resume, 8));
-    let orders = head.after(Event::Asked(Kind::Again, 3));
-    assert_eq!(orders, [Order::Feed { index: 3, incarnation: 2 }]);
-    assert_eq!(head.after(Event::Fed), [Order::SendDown(Kind::End, 0)], "a frame follows");
+    head.after(Event::Asked(1, Kind::Resume, 8));
+    let orders = head.after(Event::Asked(1, Kind::Again, 3));
+    assert_eq!(orders, [Order::Feed { index: 3, incarnation: 2, to: vec![1] }]);
+    assert_eq!(head.after(Event::Fed), [Order::SendDown(1, Kind::End, 8)], "a frame follows");
 }
 
 #[test]
@@ -125,7 +134,7 @@ fn a_changed_block_is_reported_when_the_stream_goes_on_and_asked_for_again() {
     assert_eq!(orders, [Order::ReportBad(0), receive(1, Store::Yes, true)]);
     assert_eq!(middle.after(stored()), [again(0)]);
     // The downstream finds the same, and asks; the block goes to it while it comes.
-    middle.after(Event::Asked(Kind::Again, 0));
+    middle.after(Event::Asked(DOWN, Kind::Again, 0));
     assert_eq!(middle.after(Event::Block(0, CONTENT)), [receive(0, Store::Yes, true)]);
 }
 
@@ -186,8 +195,8 @@ fn a_new_downstream_gets_what_it_lacks_from_this_nodes_sink() {
     middle.after(stored());
     middle.after(route(Some(1), Some(9)));
     middle.after(Event::DownOpened(9));
-    let feed = |index| Order::Feed { index, incarnation: 2 };
-    assert_eq!(middle.after(Event::Asked(Kind::Resume, 2)), [feed(2)]);
+    let feed = |index| Order::Feed { index, incarnation: 2, to: vec![9] };
+    assert_eq!(middle.after(Event::Asked(9, Kind::Resume, 2)), [feed(2)]);
     assert_eq!(middle.after(Event::Fed), []);
     assert!(!middle.may_read(), "block 3 has to land and be fed before block 4 may come");
     assert_eq!(middle.after(Event::Landed(3, Landing::Written)), [feed(3)]);
@@ -206,7 +215,7 @@ fn a_detached_node_fetches_what_it_dropped_at_its_own_pace() {
         assert_eq!(orders, [receive(index, Store::IfRoom, false)]);
         assert_eq!(middle.after(Event::Received { stored: false }), [], "not while it streams");
     }
-    assert_eq!(middle.after(Event::End), (0..4).map(again).collect::<Vec<_>>());
+    assert_eq!(middle.after(Event::End(8)), (0..4).map(again).collect::<Vec<_>>());
     middle.after(Event::Block(0, CONTENT));
     assert_eq!(middle.after(stored()), []);
     assert_eq!(middle.after(Event::Landed(0, Landing::Written)), [again(4)]);
@@ -220,10 +229,84 @@ fn who_keeps_a_relay_waiting_is_its_upstream_and_then_its_writer() {
         middle.after(Event::Block(index, CONTENT));
         middle.after(stored());
     }
-    middle.after(Event::End);
+    middle.after(Event::End(8));
     for index in 0..8 {
         assert!(!middle.relay.is_owed() && middle.relay.is_behind_writer(&middle.sink));
         middle.after(Event::Landed(index, Landing::Written));
     }
     assert!(!middle.relay.is_behind_writer(&middle.sink), "all is written");
+}
+
+/// A relay with two downstreams, by links 2 and 3, both at the lane's start.
+fn forked() -> Middle {
+    let mut middle = Middle::new(false);
+    let Event::Route(mut both) = route(Some(1), Some(2)) else { panic!("it is a route") };
+    both.downstreams.push(down_to(4, 3));
+    let opened = [Order::OpenDown(NodeId(3), 2), Order::OpenDown(NodeId(4), 3)];
+    assert_eq!(middle.after(Event::Route(both)), opened);
+    middle.after(Event::UpOpened(1));
+    for epoch in [2, 3] {
+        assert!(!middle.may_read(), "not before all can take it");
+        middle.after(Event::DownOpened(epoch));
+        middle.after(Event::Asked(epoch, Kind::Resume, 0));
+    }
+    assert!(middle.may_read());
+    middle
+}
+
+#[test]
+fn a_block_goes_on_to_all_downstreams_at_once() {
+    let mut middle = forked();
+    for index in 0..8 {
+        let to_both = Order::Receive { index, store: Store::Yes, forward: vec![2, 3] };
+        assert_eq!(middle.after(Event::Block(index, CONTENT)), [to_both]);
+        middle.after(stored());
+        middle.after(Event::Landed(index, Landing::Written));
+    }
+    let ends = [2, 3].map(|epoch| Order::SendDown(epoch, Kind::End, 8));
+    assert_eq!(middle.after(Event::End(8)), ends);
+    assert!(middle.relay.is_down_over(2) && middle.relay.is_down_over(3));
+}
+
+#[test]
+fn who_comes_later_is_fed_alone_until_it_is_as_far_as_the_other() {
+    let mut middle = forked();
+    let both = vec![2, 3];
+    for index in 0..2 {
+        middle.after(Event::Block(index, CONTENT));
+        middle.after(stored());
+        middle.after(Event::Landed(index, Landing::Written));
+    }
+    let Event::Route(mut next) = route(Some(1), Some(2)) else { panic!("it is a route") };
+    next.downstreams.push(down_to(5, 7));
+    let orders = middle.after(Event::Route(next));
+    assert_eq!(orders, [Order::CloseDown(3), Order::OpenDown(NodeId(5), 7)]);
+    middle.after(Event::DownOpened(7));
+    let feed = |index| Order::Feed { index, incarnation: 3, to: vec![7] };
+    assert_eq!(middle.after(Event::Asked(7, Kind::Resume, 0)), [feed(0)]);
+    assert_eq!(middle.after(Event::Fed), [feed(1)]);
+    assert_eq!(middle.after(Event::Fed), []);
+    let forward = both.into_iter().map(|epoch| if epoch == 3 { 7 } else { epoch }).collect();
+    let to_both = Order::Receive { index: 2, store: Store::Yes, forward };
+    assert_eq!(middle.after(Event::Block(2, CONTENT)), [to_both]);
+    // What is cut off is void for both.
+    let voids = [2, 7].map(|epoch| Order::SendDown(epoch, Kind::Void, 2));
+    assert_eq!(middle.after(Event::CutOff), voids);
+}
+
+#[test]
+fn what_is_fed_beside_a_lane_waits_for_what_is_not_held_yet() {
+    let mut middle = Middle::new(false);
+    middle.relay = Relay::beside(LaneBlocks { first: 0, run: 1, step: 1, end: 8 }, 5);
+    middle.after(route(None, Some(5)));
+    middle.after(Event::DownOpened(5));
+    assert_eq!(middle.after(Event::Asked(5, Kind::Resume, 0)), [], "nothing is held");
+    middle.sink.take(0, CONTENT).unwrap();
+    middle.sink.landed(0, Landing::Written);
+    let Some(Order::Feed { index: 0, incarnation, to }) = middle.relay.poll(&middle.sink) else {
+        panic!("what has landed is fed");
+    };
+    assert!(incarnation > 1 << 31, "the lane's own keys are others: {incarnation}");
+    assert_eq!(to, [5]);
+    assert_eq!(middle.after(Event::Fed), [], "1 is waited for, not left out");
 }

@@ -27,6 +27,7 @@ use crate::budget::Budget;
 use crate::conduit::Path as RelayPath;
 use crate::disk;
 use crate::giving::Tickets;
+use crate::known::Records;
 use crate::listener;
 use crate::log::log;
 use crate::pace::Pace;
@@ -165,6 +166,11 @@ impl Agent {
     /// How long tests of balance have been at its disk.
     pub fn usage(&self) -> &Arc<Usage> {
         &self.usage
+    }
+
+    /// What it knows of files that it has written.
+    pub fn records(&self) -> &Records {
+        &self.config.records
     }
 
     /// How long its copies' threads were awake.

@@ -1,5 +1,5 @@
-//! How a block's bytes get from the upstream's socket to the downstream's and to a buffer, slice by
-//! slice while they still arrive.
+//! How a block's bytes get from the upstream's socket to those of the downstreams and to a buffer,
+//! slice by slice while they still arrive.
 //!
 //! Two ways, the same result. `Splice` moves the bytes inside the kernel and reads only the node's
 //! own double; `Copy` reads them once and writes them on. A node that keeps the file must read every
@@ -20,25 +20,39 @@ const SLICE: usize = 256 << 10;
 
 /// The most bytes that a relay waits for before it passes them on. Larger slices cost more than
 /// the wake-ups they save: the bytes have left the processor's cache when they are taken.
-const SLICE_MAX: usize = 64 << 10;
+pub const SLICE_MAX: usize = 64 << 10;
 
 /// Which way bytes take through a relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Path {
-    /// Inside the kernel; falls back to `Copy` where a socket can't be spliced.
+    /// Inside the kernel; falls back to `Copy` where a socket can't be spliced, or there are several
+    /// downstreams.
     Splice,
     /// Through this process's memory.
     #[default]
     Copy,
 }
 
-/// What became of a block's bytes.
-#[derive(Debug, Default)]
-pub struct Moved {
-    /// The upstream broke before the block was whole.
-    pub up_error: Option<io::Error>,
-    /// The downstream broke; it got nothing after that.
-    pub down_error: Option<io::Error>,
+/// A downstream that a block goes on to.
+#[derive(Debug)]
+pub struct Onward<'a> {
+    /// The link's epoch.
+    pub epoch: u32,
+    /// Its place in the plan.
+    pub peer: u16,
+    /// Its link.
+    pub stream: &'a TcpStream,
+    /// It broke; it got nothing after that.
+    pub error: Option<io::Error>,
+}
+
+impl Onward<'_> {
+    /// Gives it bytes, if it isn't broken.
+    pub fn give(&mut self, bytes: &[u8]) {
+        if self.error.is_none() {
+            self.error = self.stream.write_all(bytes).err();
+        }
+    }
 }
 
 /// A lane's way through one node.
@@ -62,19 +76,23 @@ impl Conduit {
         Self { pipes, scratch: Vec::new(), slice: slice.clamp(1, SLICE_MAX) }
     }
 
-    /// Moves `length` bytes from `up` to `down` and into `keep`, whichever are given. If `up`
-    /// breaks, what `down` has yet to get is made up by zeros, so that its stream keeps its form.
+    /// Moves `length` bytes from `up` to all of `downs` and into `keep`, whichever are given. If `up`
+    /// breaks, what the others have yet to get is made up by zeros, so that their streams keep their
+    /// form.
+    ///
+    /// # Errors
+    /// When the upstream broke before the block was whole.
     pub fn transfer(
         &mut self,
         up: &TcpStream,
-        down: Option<&TcpStream>,
+        downs: &mut [Onward<'_>],
         keep: Option<&mut [u8]>,
         length: usize,
         passage: &mut Passage,
-    ) -> Moved {
-        let moved = match down {
-            Some(down) => self.relay(up, down, keep, length, passage),
-            None => self.receive(up, keep, length, passage),
+    ) -> io::Result<()> {
+        let moved = match downs {
+            [] => self.receive(up, keep, length, passage),
+            downs => self.relay(up, downs, keep, length, passage),
         };
         set_low_water(up, 1);
         moved
@@ -86,32 +104,27 @@ impl Conduit {
         mut keep: Option<&mut [u8]>,
         length: usize,
         passage: &mut Passage,
-    ) -> Moved {
+    ) -> io::Result<()> {
         let mut done = 0;
         let mut now = passage.now();
         while done < length {
             let kept = keep.as_deref_mut().map(|keep| &mut keep[done..length]);
             set_low_water(up, self.slice.min(length - done));
-            match take_slice(&mut self.scratch, up, kept, length - done) {
-                Ok(came) => {
-                    done += came.len();
-                    now = passage.received(now, came.len());
-                }
-                Err(error) => return Moved { up_error: Some(error), down_error: None },
-            }
+            let came = take_slice(&mut self.scratch, up, kept, length - done)?;
+            done += came.len();
+            now = passage.received(now, came.len());
         }
-        Moved::default()
+        Ok(())
     }
 
     fn relay(
         &mut self,
         up: &TcpStream,
-        down: &TcpStream,
+        downs: &mut [Onward<'_>],
         mut keep: Option<&mut [u8]>,
         length: usize,
         passage: &mut Passage,
-    ) -> Moved {
-        let mut moved = Moved::default();
+    ) -> io::Result<()> {
         let mut done = 0;
         let mut water = 0;
         while done < length {
@@ -121,10 +134,13 @@ impl Conduit {
                 water = least;
             }
             let kept = keep.as_deref_mut().map(|keep| &mut keep[done..length]);
-            let more = &mut moved.down_error;
-            let slice = match &self.pipes {
-                Some(pipes) => splice_slice(pipes, up, down, kept, length - done, more, passage),
-                None => copy_slice(&mut self.scratch, up, down, kept, length - done, more, passage),
+            let slice = match (&self.pipes, &mut *downs) {
+                (Some(pipes), [down]) => {
+                    splice_slice(pipes, up, down, kept, length - done, passage)
+                }
+                (_, downs) => {
+                    copy_slice(&mut self.scratch, up, downs, kept, length - done, passage)
+                }
             };
             match slice {
                 Ok(bytes) => done += bytes,
@@ -132,19 +148,21 @@ impl Conduit {
                     self.pipes = None;
                 }
                 Err(error) => {
-                    moved.up_error = Some(error);
-                    if moved.down_error.is_none() {
-                        moved.down_error = pad(down, length - done).err();
-                    }
-                    break;
+                    downs.iter_mut().for_each(|down| pad(down, length - done));
+                    self.empty_pipes(downs);
+                    return Err(error);
                 }
             }
         }
-        if moved.down_error.is_some() && self.pipes.is_some() {
-            // What the broken downstream didn't take is still in the pipe.
+        self.empty_pipes(downs);
+        Ok(())
+    }
+
+    fn empty_pipes(&mut self, downs: &[Onward<'_>]) {
+        if self.pipes.is_some() && downs.iter().any(|down| down.error.is_some()) {
+            // What a broken downstream didn't take is still in the pipe.
             self.pipes = Pipe::new().ok().zip(Pipe::new().ok());
         }
-        moved
     }
 }
 
@@ -157,10 +175,9 @@ fn set_low_water(up: &TcpStream, bytes: usize) {
 fn splice_slice(
     (first, second): &(Pipe, Pipe),
     up: &TcpStream,
-    down: &TcpStream,
+    down: &mut Onward<'_>,
     keep: Option<&mut [u8]>,
     length: usize,
-    down_error: &mut Option<io::Error>,
     passage: &mut Passage,
 ) -> io::Result<usize> {
     let began = passage.now();
@@ -171,20 +188,20 @@ fn splice_slice(
     let more = came < length;
     let mut now = passage.received(began, came);
     let Some(keep) = keep else {
-        if down_error.is_none() {
-            *down_error = first.drain(down, came, more).err();
+        if down.error.is_none() {
+            down.error = first.drain(down.stream, came, more).err();
         }
-        passage.sent(now, came);
+        passage.sent(now, down.peer, came);
         return Ok(came);
     };
     let mut done = 0;
     while done < came {
         let mut part = came - done;
-        if down_error.is_none() {
+        if down.error.is_none() {
             part = first.tee(second, part)?;
-            *down_error = second.drain(down, part, more).err();
+            down.error = second.drain(down.stream, part, more).err();
         }
-        now = passage.sent(now, part);
+        now = passage.sent(now, down.peer, part);
         first.read_exact(&mut keep[done..done + part])?;
         now = passage.received(now, 0);
         done += part;
@@ -196,19 +213,18 @@ fn splice_slice(
 fn copy_slice(
     scratch: &mut Vec<u8>,
     up: &TcpStream,
-    mut down: &TcpStream,
+    downs: &mut [Onward<'_>],
     keep: Option<&mut [u8]>,
     length: usize,
-    down_error: &mut Option<io::Error>,
     passage: &mut Passage,
 ) -> io::Result<usize> {
     let began = passage.now();
     let came = take_slice(scratch, up, keep, length)?;
-    let now = passage.received(began, came.len());
-    if down_error.is_none() {
-        *down_error = down.write_all(came).err();
+    let mut now = passage.received(began, came.len());
+    for down in downs {
+        down.give(came);
+        now = passage.sent(now, down.peer, came.len());
     }
-    passage.sent(now, came.len());
     Ok(came.len())
 }
 
@@ -233,15 +249,14 @@ fn take_slice<'a>(
     }
 }
 
-fn pad(mut down: &TcpStream, length: usize) -> io::Result<()> {
+fn pad(down: &mut Onward<'_>, length: usize) {
     let zeros = vec![0; SLICE.min(length)];
     let mut left = length;
-    while left > 0 {
+    while left > 0 && down.error.is_none() {
         let slice = left.min(SLICE);
-        down.write_all(&zeros[..slice])?;
+        down.give(&zeros[..slice]);
         left -= slice;
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -261,28 +276,37 @@ mod tests {
         (0..length).map(|at| (at * 7 % 251) as u8).collect()
     }
 
+    fn to(stream: &TcpStream) -> Onward<'_> {
+        Onward { epoch: 0, peer: 0, stream, error: None }
+    }
+
     #[test]
     fn both_ways_pass_on_and_keep_the_same_bytes() {
-        for path in [Path::Splice, Path::Copy] {
+        for (path, branches) in [(Path::Splice, 1), (Path::Copy, 1), (Path::Splice, 3)] {
             let (mut source, up) = pair();
-            let (down, mut sink) = pair();
+            let pairs: Vec<(TcpStream, TcpStream)> = (0..branches).map(|_| pair()).collect();
             let bytes = pattern(3 << 20);
             let mut kept = vec![0; bytes.len()];
-            let mut passed = vec![0; bytes.len()];
             std::thread::scope(|scope| {
                 scope.spawn(|| source.write_all(&bytes).unwrap());
-                scope.spawn(|| sink.read_exact(&mut passed).unwrap());
-                let mut conduit = Conduit::new(path, 64 << 10);
-                let moved = conduit.transfer(
-                    &up,
-                    Some(&down),
-                    Some(&mut kept),
-                    bytes.len(),
-                    &mut Passage::default(),
-                );
-                assert!(moved.up_error.is_none() && moved.down_error.is_none(), "{moved:?}");
+                let sinks = pairs.iter().map(|(_, sink)| {
+                    scope.spawn(|| {
+                        let mut passed = vec![0; bytes.len()];
+                        Read::read_exact(&mut &*sink, &mut passed).unwrap();
+                        passed
+                    })
+                });
+                let sinks: Vec<_> = sinks.collect();
+                let mut downs: Vec<Onward<'_>> = pairs.iter().map(|(down, _)| to(down)).collect();
+                let (mut conduit, keep) = (Conduit::new(path, 64 << 10), Some(&mut kept[..]));
+                let passage = &mut Passage::default();
+                conduit.transfer(&up, &mut downs, keep, bytes.len(), passage).unwrap();
+                assert!(downs.iter().all(|down| down.error.is_none()), "{downs:?}");
+                for sink in sinks {
+                    assert!(sink.join().unwrap() == bytes, "{path:?}");
+                }
             });
-            assert!(kept == bytes && passed == bytes, "{path:?}");
+            assert!(kept == bytes, "{path:?}");
         }
     }
 
@@ -293,14 +317,9 @@ mod tests {
             let (down, mut sink) = pair();
             source.write_all(b"only this").unwrap();
             drop(source);
-            let moved = Conduit::new(path, 64 << 10).transfer(
-                &up,
-                Some(&down),
-                None,
-                20,
-                &mut Passage::default(),
-            );
-            assert!(moved.up_error.is_some() && moved.down_error.is_none(), "{path:?}: {moved:?}");
+            let (mut downs, passage) = ([to(&down)], &mut Passage::default());
+            let moved = Conduit::new(path, 64 << 10).transfer(&up, &mut downs, None, 20, passage);
+            assert!(moved.is_err() && downs[0].error.is_none(), "{path:?}: {moved:?}");
             let mut passed = [1; 20];
             sink.read_exact(&mut passed).unwrap();
             assert_eq!(&passed, b"only this\0\0\0\0\0\0\0\0\0\0\0");
@@ -308,24 +327,31 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_downstream_costs_the_node_nothing() {
-        for path in [Path::Splice, Path::Copy] {
+    fn a_broken_downstream_costs_the_node_and_the_others_nothing() {
+        for (path, branches) in [(Path::Splice, 0), (Path::Copy, 0), (Path::Copy, 1)] {
             let (mut source, up) = pair();
             let (down, sink) = pair();
             drop(sink);
+            let others: Vec<(TcpStream, TcpStream)> = (0..branches).map(|_| pair()).collect();
             let bytes = pattern(8 << 20);
             let mut kept = vec![0; bytes.len()];
             std::thread::scope(|scope| {
                 scope.spawn(|| source.write_all(&bytes).unwrap());
-                let mut conduit = Conduit::new(path, 64 << 10);
-                let moved = conduit.transfer(
-                    &up,
-                    Some(&down),
-                    Some(&mut kept),
-                    bytes.len(),
-                    &mut Passage::default(),
-                );
-                assert!(moved.up_error.is_none() && moved.down_error.is_some(), "{path:?}");
+                for (_, sink) in &others {
+                    let bytes = &bytes;
+                    scope.spawn(move || {
+                        let mut passed = vec![0; bytes.len()];
+                        Read::read_exact(&mut &*sink, &mut passed).unwrap();
+                        assert!(&passed == bytes);
+                    });
+                }
+                let mut downs = vec![to(&down)];
+                downs.extend(others.iter().map(|(down, _)| to(down)));
+                let (mut conduit, keep) = (Conduit::new(path, 64 << 10), Some(&mut kept[..]));
+                let passage = &mut Passage::default();
+                conduit.transfer(&up, &mut downs, keep, bytes.len(), passage).unwrap();
+                assert!(downs[0].error.is_some(), "{path:?}");
+                assert!(downs[1..].iter().all(|down| down.error.is_none()), "{downs:?}");
             });
             assert!(kept == bytes, "{path:?}");
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{
-    FRAME_LEN, Frame, Keys, Kind, Sealer, TAG_LEN, content_check, content_digest,
+    FRAME_LEN, Form, Frame, Keys, Kind, Sealer, TAG_LEN, content_check, content_digest,
 };
 use garland_core::trace::Stage;
 use thiserror::Error;
@@ -33,6 +33,18 @@ pub enum FeedError {
     /// It isn't what it was.
     #[error("{0} changed while it was copied")]
     Changed(String),
+    /// A stream went by, and the block is no longer kept.
+    #[error("{0} can't be read twice, and block {1} isn't kept any more")]
+    Gone(String, u64),
+    /// A stream has broken off, or what is elsewhere can't be had: the source itself says so.
+    #[error("{0}")]
+    Broken(String),
+    /// It hasn't come yet from where it is: it may be asked for again.
+    #[error("it hasn't come yet")]
+    NotYet,
+    /// It never will be: the source has ended, after so many blocks.
+    #[error("the source has only {0} blocks")]
+    Ended(u64),
 }
 
 /// Gives a lane the blocks that it feeds.
@@ -49,13 +61,13 @@ pub trait Feeder: Send {
 }
 
 /// Seals blocks for one lane of a copy under this node's keys.
-pub struct Packer {
+pub struct Wrapper {
     frame: Frame,
     sealer: Option<(u32, Sealer)>,
 }
 
-impl Packer {
-    /// A packer for `lane` of the copy that `member` takes part in.
+impl Wrapper {
+    /// A wrapper for `lane` of the copy that `member` takes part in.
     #[must_use]
     pub fn new(member: &Member, lane: u16) -> Self {
         let mut frame = Frame::bare(Kind::Block, member.copy, lane, 0);
@@ -64,25 +76,28 @@ impl Packer {
         Self { frame, sealer: None }
     }
 
-    /// Seals the first `length` bytes of `buffer`, whose digest is `content`.
-    pub fn pack(
+    /// Seals the first `packed` bytes of `buffer`, which are a block of `length` bytes in this form,
+    /// whose digest is `content`.
+    pub fn wrap(
         &mut self,
         keys: &Keys,
         index: u64,
         incarnation: u32,
         content: [u8; 32],
         mut buffer: Vec<u8>,
-        length: usize,
+        (form, length, packed): (Form, usize, usize),
     ) -> Prepared {
         let frame = &mut self.frame;
         frame.index = index;
         frame.incarnation = incarnation;
         frame.length = u32::try_from(length).expect("a block is short");
+        frame.form = form;
+        frame.packed = u32::try_from(packed).expect("a block is short");
         frame.content = content;
         if !frame.sealed {
-            frame.check = content_check(&buffer[..length]);
+            frame.check = content_check(&buffer[..packed]);
             let header = frame.to_bytes(keys);
-            return Prepared { header, buffer, length };
+            return Prepared { header, buffer, length: packed };
         }
         let header = frame.to_bytes(keys);
         let node: NodeId = frame.sealer;
@@ -90,16 +105,16 @@ impl Packer {
         let (_, sealer) = self
             .sealer
             .insert(fresh.unwrap_or_else(|| (incarnation, keys.sealer(node, incarnation))));
-        let tag = sealer.seal(index, &header, &mut buffer[..length]);
-        buffer[length..length + TAG_LEN].copy_from_slice(&tag);
-        Prepared { header, buffer, length: length + TAG_LEN }
+        let tag = sealer.seal(index, &header, &mut buffer[..packed]);
+        buffer[packed..packed + TAG_LEN].copy_from_slice(&tag);
+        Prepared { header, buffer, length: packed + TAG_LEN }
     }
 }
 
 /// Feeds from what a node holds.
 pub struct StoreFeeder {
     member: Arc<Member>,
-    packer: Packer,
+    wrapper: Wrapper,
     spare: Option<Vec<u8>>,
 }
 
@@ -107,8 +122,8 @@ impl StoreFeeder {
     /// A feeder for `lane` of the copy that `member` takes part in.
     #[must_use]
     pub fn new(member: Arc<Member>, lane: u16) -> Self {
-        let packer = Packer::new(&member, lane);
-        Self { member, packer, spare: None }
+        let wrapper = Wrapper::new(&member, lane);
+        Self { member, wrapper, spare: None }
     }
 }
 
@@ -120,9 +135,9 @@ impl Feeder for StoreFeeder {
         recorder: &mut Recorder,
     ) -> Result<Prepared, FeedError> {
         let member = &self.member;
-        let (at, began) = (At::block(self.packer.frame.lane, index), recorder.now());
+        let (at, began) = (At::block(self.wrapper.frame.lane, index), recorder.now());
         let layout = member.layout;
-        let length = layout.block_length(index) as usize;
+        let length = member.block_length(index) as usize;
         let room = layout.block_size as usize + TAG_LEN;
         let mut buffer = self.spare.take().unwrap_or_else(|| vec![0; room]);
         let store = &member.store;
@@ -135,7 +150,8 @@ impl Feeder for StoreFeeder {
             return Err(FeedError::Changed(store.name()));
         }
         let keys = &member.keys;
-        let prepared = self.packer.pack(keys, index, incarnation, content, buffer, length);
+        let plain = (Form::Plain, length, length);
+        let prepared = self.wrapper.wrap(keys, index, incarnation, content, buffer, plain);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
     }

@@ -4,6 +4,7 @@
 mod beginning;
 mod ending;
 mod job;
+mod late;
 mod near_end;
 mod notes;
 mod parts;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{
-    Copy, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Operations, Secret, ToAgent,
+    Absence, Copy, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Operations, Secret, ToAgent,
 };
 use garland_core::trace::{Exchange, Stage};
 use garland_sys::event::Wake;
@@ -32,7 +33,8 @@ use crate::recorder::{At, ClockProbes, Exchanges, Harvest};
 use crate::switchboard::{Call, Switchboard};
 
 /// How often progress is shown at least.
-const SHOW: Duration = Duration::from_millis(100);
+const SHOW: Duration = Duration::from_nanos(SHOW_NS);
+const SHOW_NS: u64 = 100_000_000;
 
 /// The loop comes round every [`SHOW`] at least; one that took longer than this didn't run.
 const SLEEP_NS: u64 = 500_000_000;
@@ -88,6 +90,8 @@ struct Driver<'a> {
     addresses: Vec<NodeAddress>,
     /// How receivers ended before this attempt.
     before: Vec<Option<NodeOutcome>>,
+    /// Nodes that came when the copy was under way.
+    late: Vec<NodeId>,
     /// Agents that have no room for the copy now.
     busy: Vec<NodeId>,
     /// The copy hasn't begun: it waits for its places.
@@ -98,6 +102,8 @@ struct Driver<'a> {
     /// Nodes that have given all and proved it unchanged, and what they said: they are done when the
     /// file here is.
     given: Vec<(NodeId, FromAgent)>,
+    /// What each node didn't give of its tree.
+    absences: Vec<Absence>,
     /// How putting the file here under its final name went.
     stored: (Sender<Stored>, Receiver<Stored>),
     notices: Receiver<Notice>,
@@ -114,6 +120,8 @@ struct Driver<'a> {
     exchanges: Exchanges,
     probes: ClockProbes,
     harvest: Harvest,
+    /// When the head last told of its own part.
+    reported_ns: u64,
     /// When the loop came round last.
     turned_ns: u64,
     finished: bool,
@@ -158,12 +166,14 @@ impl<'a> Driver<'a> {
             head,
             addresses,
             before,
+            late: Vec::new(),
             busy: Vec::new(),
             queue: None,
             board: Switchboard::new(connections.into_iter()),
             member,
             operations,
             given: Vec::new(),
+            absences: vec![Absence::default(); nodes],
             stored: channel(),
             notices,
             wake,
@@ -177,6 +187,7 @@ impl<'a> Driver<'a> {
             probes: ClockProbes::new(nodes),
             harvest: Harvest::new(nodes),
             moments: Times::default(),
+            reported_ns: 0,
             turned_ns: clock::now_ns(),
             finished: false,
             interrupted: false,
@@ -215,11 +226,16 @@ impl<'a> Driver<'a> {
             self.head.handle(now, HeadEvent::Slept(slept));
         }
         self.member.sample();
+        self.report_own(now);
+        self.member.cut_silent_links();
         self.ask_the_time();
         while let Ok(notice) = self.notices.try_recv() {
             self.notice(notice);
         }
         self.settle_given();
+        if let (Ends::Out { source, .. }, true) = (&self.job.ends, self.job.plan.layout.open) {
+            source.release(self.head.held_by_all());
+        }
         // By the time at which this turn began: what came since hasn't been read, and a head that
         // lacks a processor must take nobody for silent whom it hasn't listened to.
         if self.head.deadline().is_some_and(|at| at <= now) {
@@ -228,16 +244,28 @@ impl<'a> Driver<'a> {
         if self.queue.is_some() {
             return self.advance();
         }
+        self.take_in_late();
         self.obey();
         self.note_moments();
         Ok(())
+    }
+
+    /// Tells how its own hops go, as often as the nodes tell of theirs.
+    fn report_own(&mut self, now: u64) {
+        if now.saturating_sub(self.reported_ns) >= SHOW_NS {
+            self.reported_ns = now;
+            self.head.handle(now, HeadEvent::Own(self.member.report()));
+        }
     }
 
     fn notice(&mut self, notice: Notice) {
         let now = clock::now_ns();
         let event = match notice {
             Notice::Read(root) => {
-                self.moments.sent = Some(now);
+                // What was known before is sent when nodes hold what they lacked.
+                if self.job.known.is_none() {
+                    self.moments.sent = Some(now);
+                }
                 self.read(root)
             }
             Notice::Complete(root) => {
@@ -283,7 +311,15 @@ impl<'a> Driver<'a> {
                 let bound = operations.and_then(|operations| operations.written(*index));
                 bound.into_iter().for_each(|bound| self.member.serve_until(bound));
             }
+            FromAgent::Absent(copy, absence) if *copy == self.copy => {
+                self.absences[id.index()].clone_from(absence);
+            }
             FromAgent::Closed(_) => self.closed[id.index()] = true,
+            FromAgent::Busy(copy, _) if *copy == self.copy && self.late.contains(&id) => {
+                let reason = "it came late, and its agent is busy with other copies".to_owned();
+                let failed = FromAgent::Failed(self.copy, reason);
+                return self.head.handle(now, HeadEvent::From(id, failed));
+            }
             FromAgent::Busy(copy, _) if *copy == self.copy => self.busy.push(id),
             FromAgent::Admitted(copy) if *copy == self.copy => {
                 self.queue.iter_mut().for_each(|queue| queue.settle(id));

@@ -8,14 +8,16 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use garland_core::plan::LaneBlocks;
-use garland_core::proto::{FRAME_LEN, Frame, Landing, LinkSide, Relay, RelayEvent, RelayOrder};
-use garland_core::trace::Stage;
+use garland_core::plan::{LaneBlocks, NodeId};
+use garland_core::proto::{
+    FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
+};
+use garland_core::trace::{NONE, Stage};
 
 use crate::conduit::{Conduit, Path};
 use crate::feed::Feeder;
 use crate::member::{LaneHandle, Mail, Member, Notice};
-use crate::recorder::Passage;
+use crate::recorder::{Passage, Recorder};
 use crate::writer::Arrived;
 
 /// A relay passes a block on in so many slices: a chain of N nodes takes N slices' time to fill.
@@ -32,11 +34,13 @@ pub struct Lane {
     writer: Option<Sender<Arrived>>,
     conduit: Conduit,
     up: Option<(u32, TcpStream)>,
-    down: Option<(u32, TcpStream)>,
-    /// Where the downstream of the present route listens, if this node opens the link.
-    address: Option<(u32, SocketAddr)>,
-    /// The epochs of the upstream and downstream links that the present route names.
-    expected: [Option<u32>; 2],
+    downs: Vec<(u32, TcpStream)>,
+    /// Who feeds this node by the present route, and the link's epoch.
+    fed_by: Option<(u16, u32)>,
+    /// Whom this node feeds by the present route.
+    fed: Vec<Fed>,
+    /// It fed one beside the lane, which it is to feed no more.
+    is_over: bool,
     /// Links from neighbours that came before the route that names them.
     early: Vec<(LinkSide, u32, TcpStream)>,
     /// The header of the block that the machine is about to receive.
@@ -45,12 +49,24 @@ pub struct Lane {
     passage: Passage,
 }
 
+/// A downstream that the present route names.
+struct Fed {
+    /// Its place in the plan.
+    peer: u16,
+    /// The link's epoch.
+    epoch: u32,
+    /// Where it listens, if this node opens the link.
+    address: Option<SocketAddr>,
+}
+
 /// What a lane is made of.
 pub struct LaneParts {
     /// Its number in the plan.
     pub number: u16,
     /// Its blocks.
     pub blocks: LaneBlocks,
+    /// Its machine.
+    pub relay: Relay,
     /// The node's part in the copy.
     pub member: Arc<Member>,
     /// Its outside.
@@ -67,8 +83,7 @@ impl Lane {
     /// A lane with no hops yet.
     #[must_use]
     pub fn new(parts: LaneParts) -> Self {
-        let LaneParts { number, blocks, member, handle, feeder, writer, path } = parts;
-        let relay = Relay::new(blocks, member.is_source);
+        let LaneParts { number, blocks, relay, member, handle, feeder, writer, path } = parts;
         let slice = member.layout.block_size as usize / SLICES;
         Self {
             number,
@@ -80,9 +95,10 @@ impl Lane {
             writer,
             conduit: Conduit::new(path, slice),
             up: None,
-            down: None,
-            address: None,
-            expected: [None; 2],
+            downs: Vec::new(),
+            fed_by: None,
+            fed: Vec::new(),
+            is_over: false,
             early: Vec::new(),
             header: None,
             passage: Passage::default(),
@@ -92,7 +108,12 @@ impl Lane {
     /// Works until the copy is over here; parks the links on which nothing is under way then.
     pub fn run(mut self, letters: &Receiver<Mail>) {
         let what = if self.member.is_source { Stage::Send } else { Stage::Relay };
-        self.passage = Passage::new(self.member.trace.recorder(what), self.number);
+        // A trace has one thread a lane.
+        let recorder = match self.relay.is_beside() {
+            false => self.member.trace.recorder(what),
+            true => Recorder::default(),
+        };
+        self.passage = Passage::new(recorder, self.number);
         let _watch = self.member.awake.watch();
         self.work(letters);
         if let Some(parking) = self.member.parking.clone() {
@@ -111,7 +132,7 @@ impl Lane {
                 self.read_mail(mail);
                 more = self.obey_all();
             }
-            if self.member.is_closing() {
+            if self.member.is_closing() || self.is_over {
                 return;
             }
             if let Err(error) = self.wait(more) {
@@ -153,21 +174,7 @@ impl Lane {
 
     fn read_mail(&mut self, mail: Mail) {
         match mail {
-            Mail::Event(RelayEvent::Route(route)) => {
-                self.passage.route(&route);
-                self.handle.note_peers(&route);
-                let (up, down) = (route.upstream, route.downstream);
-                self.address = down.and_then(|(_, epoch, address)| Some((epoch, address?)));
-                let [before, _] = self.expected;
-                self.expected = [up.map(|(_, epoch, _)| epoch), down.map(|(_, epoch, _)| epoch)];
-                self.handle(RelayEvent::Route(route));
-                if let Some((_, epoch, Some(address))) = up.filter(|_| before != self.expected[0]) {
-                    self.dial(LinkSide::Up, epoch, address);
-                }
-                for (side, epoch, stream) in std::mem::take(&mut self.early) {
-                    self.read_mail(Mail::Link(side, epoch, stream));
-                }
-            }
+            Mail::Event(RelayEvent::Route(route)) => self.take_route(route),
             Mail::Event(event) => {
                 let landed = if let RelayEvent::Landed(index, landing) = event {
                     Some((index, landing))
@@ -179,47 +186,85 @@ impl Lane {
                     if landing == Landing::Written && self.member.acknowledge {
                         self.member.tell(Notice::Written(index));
                     }
+                    self.member.wake_beside();
                     self.member.tell_if_complete();
                 }
             }
             Mail::Link(side, epoch, stream) => {
-                let expected = self.expected[usize::from(side == LinkSide::Down)];
-                match Some(epoch).cmp(&expected) {
-                    std::cmp::Ordering::Equal => self.open(side, epoch, stream),
-                    std::cmp::Ordering::Greater => self.early.push((side, epoch, stream)),
-                    // A neighbour that has been replaced since, or a dial that took longer than its
-                    // route lasted: closing the link tells it so.
-                    std::cmp::Ordering::Less => {}
+                let feeder = self.fed_by.map(|(_, epoch)| epoch).into_iter();
+                let fed = self.fed.iter().map(|fed| fed.epoch);
+                let expected: Vec<u32> = match side {
+                    LinkSide::Up => feeder.collect(),
+                    LinkSide::Down => fed.collect(),
+                };
+                if expected.contains(&epoch) {
+                    self.open(side, epoch, stream);
+                } else if expected.iter().max().is_none_or(|&newest| newest < epoch) {
+                    self.early.push((side, epoch, stream));
                 }
+                // Else it is from a neighbour that has been replaced since, or of a dial that took
+                // longer than its route lasted: closing the link tells it so.
             }
+        }
+    }
+
+    fn take_route(&mut self, route: Route) {
+        self.passage.route(&route);
+        self.handle.note_peers(&route);
+        self.is_over = self.relay.is_beside() && route.downstreams.is_empty();
+        let place = |id: NodeId| u16::try_from(id.0).unwrap_or(NONE);
+        let before = self.fed_by.map(|(_, epoch)| epoch);
+        self.fed_by = route.upstream.map(|(id, epoch, _)| (place(id), epoch));
+        let fed = route.downstreams.iter();
+        self.fed = fed
+            .map(|down| Fed { peer: place(down.node), epoch: down.epoch, address: down.address })
+            .collect();
+        let up = route.upstream.filter(|(_, epoch, _)| before != Some(*epoch));
+        self.handle(RelayEvent::Route(route));
+        if let Some((_, epoch, Some(address))) = up {
+            self.dial(LinkSide::Up, epoch, address);
+        }
+        for (side, epoch, stream) in std::mem::take(&mut self.early) {
+            self.read_mail(Mail::Link(side, epoch, stream));
         }
     }
 
     fn obey(&mut self, order: RelayOrder) {
         match order {
             RelayOrder::OpenDown(_, epoch) => {
-                if let Some((_, address)) = self.address.filter(|(of, _)| *of == epoch) {
+                let fed = self.fed.iter().find(|fed| fed.epoch == epoch);
+                if let Some(address) = fed.and_then(|fed| fed.address) {
                     self.dial(LinkSide::Down, epoch, address);
                 }
             }
-            RelayOrder::CloseDown => {
-                self.forget(LinkSide::Down);
-                self.down = None;
+            RelayOrder::CloseDown(epoch) => {
+                self.forget(LinkSide::Down, epoch);
+                self.downs.retain(|(of, _)| *of != epoch);
             }
             RelayOrder::CloseUp => {
-                self.forget(LinkSide::Up);
-                self.up = None;
+                self.close_up();
             }
             RelayOrder::AskUp(kind, index) => {
-                let sent = self.send(LinkSide::Up, kind, index);
-                self.after_up(sent);
+                if let Some((_, stream)) = &self.up {
+                    let sent = self.send(stream, &self.frame(kind, index));
+                    self.after_up(sent);
+                }
             }
-            RelayOrder::SendDown(kind, index) => {
-                let sent = self.send(LinkSide::Down, kind, index);
-                self.after_down(sent);
+            RelayOrder::TellUp(first, bits) => {
+                if let Some((_, stream)) = &self.up {
+                    let have = Frame { content: bits, ..self.frame(Kind::Have, first) };
+                    let sent = self.send(stream, &have);
+                    self.after_up(sent);
+                }
             }
-            RelayOrder::Receive { store, forward, .. } => self.receive(store, forward),
-            RelayOrder::Feed { index, incarnation } => self.feed(index, incarnation),
+            RelayOrder::SendDown(epoch, kind, index) => {
+                if let Some((_, stream)) = self.downs.iter().find(|(of, _)| *of == epoch) {
+                    let sent = self.send(stream, &self.frame(kind, index));
+                    self.after_down(epoch, sent);
+                }
+            }
+            RelayOrder::Receive { store, forward, .. } => self.receive(store, &forward),
+            RelayOrder::Feed { index, incarnation, to } => self.feed(index, incarnation, &to),
             RelayOrder::ReportBad(index) => self.member.tell(Notice::Bad(index)),
             RelayOrder::ReportLost(side, epoch, reason) => {
                 self.member.tell(Notice::LinkLost(self.number, epoch, side, reason));

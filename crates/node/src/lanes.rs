@@ -6,11 +6,12 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use garland_core::plan::LaneBlocks;
+use garland_core::proto::{Relay, Route};
 
 use crate::conduit::Path;
 use crate::feed::{Feeder, StoreFeeder};
 use crate::lane::{Lane, LaneParts};
-use crate::member::{LaneHandle, Member};
+use crate::member::{LaneHandle, Member, Starter};
 use crate::source::{Content, SourceFeeder};
 use crate::writer;
 
@@ -37,18 +38,15 @@ pub fn start(
     }
     // Set before any thread runs, and only here.
     let _ = member.lanes.set(handles);
+    member.feed_beside_by(beside(member, all, source, path));
     let mut threads = Vec::new();
     for (number, blocks, handle, letters) in lanes {
         let (member, source) = (Arc::clone(member), source.cloned());
         let writer = source.is_none().then(|| arrived.clone());
         threads.push(std::thread::spawn(move || {
-            let feeder: Box<dyn Feeder> = match source {
-                Some(source) => {
-                    Box::new(SourceFeeder::start(Arc::clone(&member), source, number, blocks))
-                }
-                None => Box::new(StoreFeeder::new(Arc::clone(&member), number)),
-            };
-            let parts = LaneParts { number, blocks, member, handle, feeder, writer, path };
+            let relay = Relay::new(blocks, source.is_some());
+            let feeder = feeder(&member, source, number, blocks);
+            let parts = LaneParts { number, blocks, relay, member, handle, feeder, writer, path };
             Lane::new(parts).run(&letters);
         }));
     }
@@ -57,4 +55,45 @@ pub fn start(
         threads.push(std::thread::spawn(move || writer::write_blocks(&member, &arrivals)));
     }
     Ok(threads)
+}
+
+/// How a thread is started that feeds a node beside a lane.
+fn beside(
+    member: &Arc<Member>,
+    all: &[LaneBlocks],
+    source: Option<&Arc<dyn Content>>,
+    path: Path,
+) -> Box<Starter> {
+    // A member that knew itself would never go.
+    let member = Arc::downgrade(member);
+    let (all, source) = (all.to_vec(), source.cloned());
+    Box::new(move |route: &Route| {
+        let gone = || io::Error::other("the copy is over");
+        let member = member.upgrade().ok_or_else(gone)?;
+        let number = route.lane;
+        let blocks = all.get(usize::from(number)).copied().ok_or_else(gone)?;
+        let epoch = route.epochs_down().next().ok_or_else(gone)?;
+        let (handle, letters) = LaneHandle::new()?;
+        let (outside, source) = (Arc::clone(&handle), source.clone());
+        let thread = std::thread::spawn(move || {
+            let relay = Relay::beside(blocks, epoch);
+            let feeder = feeder(&member, source, number, blocks);
+            let parts =
+                LaneParts { number, blocks, relay, member, handle, feeder, writer: None, path };
+            Lane::new(parts).run(&letters);
+        });
+        Ok((outside, thread))
+    })
+}
+
+fn feeder(
+    member: &Arc<Member>,
+    source: Option<Arc<dyn Content>>,
+    lane: u16,
+    blocks: LaneBlocks,
+) -> Box<dyn Feeder> {
+    match source {
+        Some(source) => Box::new(SourceFeeder::start(Arc::clone(member), source, lane, blocks)),
+        None => Box::new(StoreFeeder::new(Arc::clone(member), lane)),
+    }
 }

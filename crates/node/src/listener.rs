@@ -13,7 +13,9 @@ use garland_core::proto::{
 use garland_sys::tcp;
 
 use crate::agent::{Agent, Expected};
+use crate::files::{self, Door};
 use crate::giving::{self, Leave, TICKET_LEN};
+use crate::greeting::Welcomed;
 use crate::link::{self, LinkError};
 use crate::log::log;
 use crate::member::{Mail, Member};
@@ -94,6 +96,7 @@ fn let_in(
             }
         }
         Ok(Peer::Guest(invitation, number)) => invitation.seat(number, stream),
+        Ok(Peer::Mount(Welcomed { to, number, binding })) => to.enter(stream, number, &binding),
         Ok(Peer::Newcomer(leave)) => match giving::give(&mut stream, &leave) {
             Ok(()) => log(&format!("gave its program to {peer}")),
             Err(error) => log(&format!("giving its program to {peer}: {}", reason(&error))),
@@ -111,6 +114,8 @@ enum Peer<'a> {
     Newcomer(Leave<'a>),
     /// The other agent of a meeting, with its connection of this number.
     Guest(Arc<Invitation>, u16),
+    /// A mount, with one of its connections.
+    Mount(Welcomed<Arc<Door>>),
 }
 
 fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, LinkError> {
@@ -139,13 +144,16 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
             match found.ok_or(LinkError::Channel(ChannelError::Refused))? {
                 Expected::Member(member) => Ok(Peer::Neighbour(member, hop)),
                 Expected::Link(..) => Ok(Peer::Standing),
-                Expected::Guest(_) => Err(LinkError::Channel(ChannelError::Refused)),
+                Expected::Guest(_) | Expected::Mount(_) => {
+                    Err(LinkError::Channel(ChannelError::Refused))
+                }
             }
         }
         Purpose::Probe => {
             let (invitation, number) = probe::greet_guest(agent, stream, &bytes)?;
             Ok(Peer::Guest(invitation, number))
         }
+        Purpose::Files => files::greet(agent, stream, &bytes).map(Peer::Mount),
         Purpose::Binary => {
             let mut ticket = [0; TICKET_LEN];
             stream.read_exact(&mut ticket)?;
@@ -160,7 +168,7 @@ fn find(agent: &Agent, copy: Copy, found: &mut Option<Expected>) -> Option<(Secr
     let given = match &expected {
         Expected::Member(member) => (member.secret.clone(), Arc::clone(&member.keys)),
         Expected::Link(secret, keys) => (secret.clone(), Arc::clone(keys)),
-        Expected::Guest(_) => return None,
+        Expected::Guest(_) | Expected::Mount(_) => return None,
     };
     *found = Some(expected);
     Some(given)

@@ -8,7 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_core::proto::{FromAgent, Look, MANIFEST_MAX, MAX_MESSAGE, SIGHTS_MAX, Sight, ToAgent};
+use garland_core::proto::{
+    FromAgent, Look, MANIFEST_MAX, MAX_MESSAGE, SIGHTS_MAX, Sight, ToAgent, TreeLook, TreeSight,
+};
+use garland_core::tree::Pattern;
 use garland_sys::clock;
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
@@ -20,8 +23,10 @@ use crate::session::Session;
 use crate::source::{Content, Source};
 use crate::store::{MANIFEST, reason};
 use crate::switchboard::{Call, Switchboard};
+use crate::tree::{ScanOptions, Tally, TreeSource};
 
-/// How long a node may take to look: its disk may have to be woken first.
+/// How long a node may take to look for a file: its disk may have to be woken first. A tree takes as
+/// long as it is large.
 const PATIENCE_NS: u64 = 30_000_000_000;
 
 /// An agent that is silent for so long is gone.
@@ -34,7 +39,9 @@ const ANSWER_MAX: usize = MAX_MESSAGE - 4096;
 pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, look: Look) {
     let (agent, session) = (Arc::clone(agent), Arc::clone(session));
     std::thread::spawn(move || {
-        let seen = if look.stripes {
+        let seen = if let Some(what) = &look.tree {
+            tree(&agent, &session, &look.path, what).map(|sight| vec![sight])
+        } else if look.stripes {
             stripes(agent.root(), &look.path)
         } else {
             file(agent.root(), Path::new(OsStr::from_bytes(&look.path))).map(|sight| vec![sight])
@@ -47,7 +54,29 @@ fn file(root: &Root, path: &Path) -> Result<Sight, String> {
     let source = Source::open_in(root, path).map_err(|error| error.to_string())?;
     let mode = source.mode().map_err(|error| reason(&error))?;
     let (length, modified) = (Some(source.length()), source.modified());
-    Ok(Sight { suffix: Vec::new(), length, modified, mode, manifest: Vec::new() })
+    Ok(Sight { suffix: Vec::new(), length, modified, mode, manifest: Vec::new(), tree: None })
+}
+
+/// All that is below `path`, which is kept for the head; one plain file is what it is.
+fn tree(agent: &Agent, session: &Session, path: &[u8], what: &TreeLook) -> Result<Sight, String> {
+    let excludes = what.excludes.iter().map(|pattern| Pattern::parse(pattern));
+    let options = ScanOptions {
+        excludes: excludes.collect::<Result<_, _>>().map_err(|error| error.to_string())?,
+        attributes: what.attributes,
+        root: agent.root(),
+        stop: &|| session.is_over(),
+    };
+    let path = Path::new(OsStr::from_bytes(path));
+    let tree = TreeSource::open(&[path], &options).map_err(|error| error.to_string())?;
+    let tree = tree.on_disk(agent.disk());
+    let Tally { files, folders, links } = tree.tally();
+    if (files, folders, links) == (1, 0, 0) && !path.as_os_str().as_bytes().ends_with(b"/") {
+        return file(agent.root(), path);
+    }
+    let length = Some(tree.length());
+    let number = session.keep(tree).ok_or("too many trees were looked at")?;
+    let tree = Some(TreeSight { number, files, folders, links });
+    Ok(Sight { suffix: Vec::new(), length, modified: (0, 0), mode: 0, manifest: Vec::new(), tree })
 }
 
 /// All stripes that there are of `path`: what has a manifest.
@@ -75,7 +104,7 @@ fn stripes(root: &Root, path: &[u8]) -> Result<Vec<Sight>, String> {
         if room == 0 || sights.len() == SIGHTS_MAX {
             return Err(format!("too many stripes of {}: remove old ones", path.display()));
         }
-        sights.push(Sight { suffix, length, modified, mode, manifest });
+        sights.push(Sight { suffix, length, modified, mode, manifest, tree: None });
     }
     Ok(sights)
 }
@@ -153,7 +182,7 @@ pub fn look(
                 Some(Err("interrupted".to_owned()))
             } else if now.saturating_sub(*heard) > SILENCE_NS {
                 Some(Err(format!("no word from its agent for {} s", SILENCE_NS / 1_000_000_000)))
-            } else if now.saturating_sub(began) > PATIENCE_NS {
+            } else if look.tree.is_none() && now.saturating_sub(began) > PATIENCE_NS {
                 let seconds = PATIENCE_NS / 1_000_000_000;
                 Some(Err(format!("looking for the file took longer than {seconds} s")))
             } else {

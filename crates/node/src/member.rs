@@ -1,5 +1,6 @@
 //! One node's part in one copy: what its threads share.
 
+mod beside;
 mod lane_handle;
 mod memory;
 mod notice;
@@ -8,14 +9,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use garland_core::plan::{Layout, NodeId};
-use garland_core::proto::{Copy, Keys, LaneReport, RelayEvent, Report, Route, Secret, Sink};
+use garland_core::proto::{
+    Copy, Keys, LaneReport, RelayEvent, Report, Route, Secret, Sink, Summed,
+};
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
+use self::beside::Beside;
+pub use self::beside::Starter;
 pub use self::lane_handle::{LaneHandle, Mail};
 pub use self::notice::Notice;
 use crate::awake::Awake;
 use crate::gauge::Stages;
+use crate::packing::{Packing, PackingPace, Zeros};
 use crate::parking::Parking;
 use crate::pool::Pool;
 use crate::recorder::Collector;
@@ -57,10 +63,22 @@ pub struct Member {
     pub writing: Writing,
     /// Nanoseconds of CPU that opening blocks took.
     pub opening_ns: AtomicU64,
+    /// How the blocks that are read here are packed.
+    pub packing: PackingPace,
+    /// The digests of zeros.
+    pub zeros: Zeros,
+    /// Bytes of blocks that have been fed from here, as they were on the wire.
+    pub sent_bytes: AtomicU64,
+    /// A stream's last block, if it is shorter than the others, and its length; set once.
+    short: OnceLock<(u64, u32)>,
+    /// The digest of the file here, once it is known.
+    pub summed: OnceLock<Summed>,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
     /// What the links that this node opens speak.
     pub transport: Transport,
+    /// Bytes a second that may go down each link; as many as it can where it is 0.
+    pub pace: u64,
     /// Where links come from and go to that outlive the copy; the head has none.
     pub parking: Option<Arc<Parking>>,
     /// What happens, as it is noted.
@@ -69,10 +87,15 @@ pub struct Member {
     pub faults: Faults,
     /// How long its threads are awake.
     pub awake: Arc<Awake>,
+    /// How many blocks it had before anything was sent.
+    had: u64,
     /// CPU nanoseconds that the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
     notices: Box<dyn Fn(Notice) + Send + Sync>,
+    /// Those that are fed beside a lane, and how more are.
+    beside: Mutex<Vec<Beside>>,
+    start_beside: OnceLock<Box<Starter>>,
     closing: AtomicBool,
     first: AtomicBool,
     completed: AtomicBool,
@@ -94,6 +117,8 @@ pub struct Membership {
     pub buffers: Option<u16>,
     /// Whether every block that is written is told of.
     pub acknowledge: bool,
+    /// How the blocks that are read here are packed.
+    pub packing: Packing,
     /// What is held at the start.
     pub sink: Sink,
     /// How many lanes this node is on.
@@ -104,6 +129,8 @@ pub struct Membership {
     pub congestion: Vec<String>,
     /// What the links that this node opens speak.
     pub transport: Transport,
+    /// Bytes a second that may go down each link; as many as it can where it is 0.
+    pub pace: u64,
     /// Where links come from and go to that outlive the copy.
     pub parking: Option<Arc<Parking>>,
     /// Where what happens is noted.
@@ -140,15 +167,24 @@ impl Member {
             lanes: OnceLock::new(),
             writing: Writing::default(),
             opening_ns: AtomicU64::new(0),
+            short: OnceLock::new(),
+            packing: PackingPace::new(parts.packing),
+            zeros: Zeros::default(),
+            sent_bytes: AtomicU64::new(0),
+            summed: OnceLock::new(),
             congestion: parts.congestion,
             transport: parts.transport,
+            pace: parts.pace,
             parking: parts.parking,
             trace: parts.trace,
             faults: parts.faults,
             awake: parts.awake,
             cpu_before_ns: clock::cpu_ns(),
+            had: if parts.is_source { 0 } else { sink.here() },
             sink: Mutex::new(sink),
             notices: parts.notices,
+            beside: Mutex::default(),
+            start_beside: OnceLock::new(),
             closing: AtomicBool::new(false),
             first: AtomicBool::new(false),
             completed: AtomicBool::new(false),
@@ -158,6 +194,23 @@ impl Member {
     /// What this node holds.
     pub fn sink(&self) -> MutexGuard<'_, Sink> {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The bytes of a block that is here.
+    #[must_use]
+    pub fn block_length(&self, index: u64) -> u32 {
+        let short = self.short.get().filter(|(last, _)| *last == index);
+        short.map_or_else(|| self.layout.block_length(index), |(_, length)| *length)
+    }
+
+    /// Whether block `index` may have `length` bytes; of a stream one may have less than the others.
+    #[must_use]
+    pub fn takes_length(&self, index: u64, length: u32) -> bool {
+        let whole = self.layout.block_length(index);
+        if self.layout.open && length < whole {
+            return *self.short.get_or_init(|| (index, length)) == (index, length);
+        }
+        length == whole
     }
 
     /// Tells whoever speaks for the node.
@@ -173,7 +226,15 @@ impl Member {
     }
 
     /// Tells, once, that everything is here, when it is: held by a receiver, read by the head.
+    ///
+    /// Who had all before the copy began waits until the chain has come and ended: links that stand
+    /// would be lost to a copy that is over before they have been greeted on.
     pub fn tell_if_complete(&self) {
+        let mut lanes = self.lanes.get().into_iter().flatten();
+        let had_all = self.had > 0 && self.had == self.layout.blocks();
+        if had_all && !lanes.all(|lane| lane.ended.load(Ordering::Relaxed)) {
+            return;
+        }
         let root = {
             let sink = self.sink();
             if !sink.is_complete() {
@@ -199,6 +260,7 @@ impl Member {
         // A lane that goes to work has said so before it looks whether the copy is over: it sees
         // this, or is seen at work here.
         self.closing.store(true, Ordering::SeqCst);
+        self.store.stop();
         self.pool.close();
         for lane in self.lanes.get().into_iter().flatten() {
             if !lane.at_rest.load(Ordering::SeqCst) {
@@ -206,12 +268,20 @@ impl Member {
             }
             lane.wake.raise();
         }
+        self.close_beside();
     }
 
     /// A lane of this copy.
     #[must_use]
     pub fn lane(&self, number: u16) -> Option<&Arc<LaneHandle>> {
         self.lanes.get()?.get(usize::from(number))
+    }
+
+    /// Cuts links over which nothing comes back, where another rail may hold. A node of one rail whose
+    /// wire is dead is soon silent as a whole.
+    pub fn cut_silent_links(&self) {
+        let lanes = self.lanes.get().into_iter().flatten().filter(|_| self.lane_count > 1);
+        lanes.for_each(|lane| lane.cut_silent());
     }
 
     /// Asks the kernel for its counters, if it is time for it.
@@ -230,15 +300,23 @@ impl Member {
         lanes.filter(|(other, _)| *other != number).for_each(|(_, lane)| lane.wake.raise());
     }
 
+    /// Lets all lanes look again whether they may go on.
+    pub fn wake_all(&self) {
+        self.lanes.get().into_iter().flatten().for_each(|lane| lane.wake.raise());
+    }
+
     /// Feeds the blocks before `bound`, and lets those who want others wait.
     pub fn serve_until(&self, bound: u64) {
         self.sink().serve_until(bound);
-        self.lanes.get().into_iter().flatten().for_each(|lane| lane.wake.raise());
+        self.wake_all();
+        self.wake_beside();
     }
 
     /// Gives a lane its new hops; ends at once what hangs in the old ones.
     pub fn route(&self, route: Route) {
         if let Some(lane) = self.lane(route.lane) {
+            self.route_beside(&route);
+            let route = route.firm();
             lane.cut_others(&route);
             lane.post(Mail::Event(RelayEvent::Route(route)));
         }
@@ -247,20 +325,26 @@ impl Member {
     /// What a heartbeat says of this copy.
     #[must_use]
     pub fn report(&self) -> Report {
-        let received =
-            |lane: &Arc<LaneHandle>| LaneReport { received: lane.received.load(Ordering::Relaxed) };
+        let received = |lane: &Arc<LaneHandle>| LaneReport {
+            received: lane.received.load(Ordering::Relaxed),
+            hop: lane.hop(),
+        };
         let lanes: Vec<_> = self.lanes.get().into_iter().flatten().map(received).collect();
         // A source holds all from the start: what it has given is what is of interest.
         let given = || lanes.iter().map(|lane| lane.received).sum();
         Report {
             held: if self.is_source { given() } else { self.sink().held() },
+            had: self.had,
+            whole: self.sink().whole(),
             lanes,
+            holder: self.is_source || self.store.is_holder(),
             depths: self.stages.depths(),
             stalled_ns: self.pool.waited_ns(),
             blocked_ns: self.writing.blocked_ns(),
             memory: process::peak_memory(),
             cpu_ns: clock::cpu_ns().saturating_sub(self.cpu_before_ns),
             opening_ns: self.opening_ns.load(Ordering::Relaxed),
+            checksum: self.summed.get().cloned(),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{
-    BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, StageDepth, Verdict,
+    Absence, BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, Slow, StageDepth, Summed,
+    Verdict,
 };
 use garland_core::trace::Trace;
 use garland_sys::clock;
@@ -38,10 +39,14 @@ pub struct NodeOutcome {
     pub report: Report,
     /// Its disk was too slow for the others, and it was fed afterwards.
     pub detached: bool,
+    /// Its link or machine held the others up, and it was fed beside them.
+    pub slow: Option<Slow>,
     /// When it held every block, in monotonic nanoseconds.
     pub held_ns: Option<u64>,
     /// It has died or hangs: what it hangs on isn't worth waiting for.
     pub silent: bool,
+    /// What it didn't give of its tree.
+    pub absence: Absence,
 }
 
 /// How a copy ended.
@@ -61,6 +66,12 @@ pub struct Outcome {
     pub traces: Vec<Trace>,
     /// How many blocks each of this machine's stages has had at a time.
     pub depths: Vec<StageDepth>,
+    /// The digests of all blocks, if each was read or came in.
+    pub digests: Option<Vec<[u8; 32]>>,
+    /// Bytes of blocks that this machine has sent, as they were on the wire.
+    pub sent_bytes: u64,
+    /// The digest of the file that came of it on this machine, if one did and it was asked for.
+    pub checksum: Option<Summed>,
 }
 
 /// The moments as they come.
@@ -102,8 +113,10 @@ impl NodeOutcome {
             verdict: Verdict::Failed(reason),
             report: Report::default(),
             detached: false,
+            slow: None,
             held_ns: None,
             silent: false,
+            absence: Absence::default(),
         }
     }
 

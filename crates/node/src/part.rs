@@ -1,26 +1,29 @@
 //! An agent's part in one copy, from its beginning to its end.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+mod ends;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use garland_core::proto::{Begin, Copy, End, FromAgent, Origin, RelayEvent, Sink};
+use garland_core::plan::Layout;
+use garland_core::proto::{Begin, Copy, FromAgent, ReadBack, RelayEvent};
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 
+use self::ends::Ends;
 use crate::agent::{Agent, Expected};
 use crate::budget::{Busy, Share};
+use crate::known::{Comparison, Records, bring};
 use crate::lanes;
 use crate::member::{Mail, Member, Membership, Notice};
+use crate::packing::Packing;
+use crate::read_back::read_back;
 use crate::recorder::{At, Budget, Collector};
 use crate::session::Session;
-use crate::source::{Content, Source};
+use crate::source::Content;
 use crate::stall::Faults;
-use crate::store::{self, NoStore, Store};
 
 /// Why a copy can't begin here.
 pub enum Refusal {
@@ -41,20 +44,24 @@ pub struct Part {
     member: Arc<Member>,
     /// What it gives, if it gives.
     source: Option<Arc<dyn Content>>,
+    /// What is found out about its file before that gets its name.
+    read_back: ReadBack,
     threads: Vec<JoinHandle<()>>,
     finishing: Mutex<Option<JoinHandle<()>>>,
+    records: Records,
     /// Given back when the part is over.
     _share: Share,
 }
 
 impl Part {
     /// Opens the file and starts the lanes, in the memory of `share` if the head has queued
-    /// for it; says why it can't.
+    /// for it, and with what was found there if it was `compared`; says why it can't.
     pub fn begin(
         agent: &Agent,
         session: &Arc<Session>,
         begin: Begin,
         share: Option<Share>,
+        compared: Option<&Comparison>,
     ) -> Result<Self, Refusal> {
         let began = clock::now_ns();
         begin.check().map_err(|reason| format!("the head's plan: {reason}"))?;
@@ -62,22 +69,14 @@ impl Part {
         let lanes = begin.own_lanes().count();
         let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
         let memory = Member::memory(begin.layout, lanes, buffers);
+        compared.into_iter().for_each(Comparison::release);
         let share = match share.filter(|share| share.covers(memory)) {
             Some(share) => share,
             None => agent.budget().take(memory).map_err(Refusal::Busy)?,
         };
-        let (store, source) = open(agent, &begin, &tag)?;
-        let sink = if source.is_some() {
-            Sink::source(begin.layout)
-        } else if store.is_ordered() {
-            Sink::in_order(begin.layout, Member::buffer_count(begin.layout, lanes, buffers))
-        } else {
-            Sink::new(begin.layout, store.is_holder())
-        };
-        let sink = match begin.part() {
-            Some(part) => sink.with_part(part),
-            None => sink,
-        };
+        let reuse = compared.and_then(|compared| compared.reuse(&begin));
+        let Ends { store, source, sink, bringing } =
+            Ends::open(agent, session, &begin, &tag, reuse)?;
         let (copy, teller) = (begin.copy, Arc::clone(session));
         let device = source.as_ref().map_or_else(|| store.device(), |source| source.device());
         let trace = Collector::new(Budget::of(&begin), copy, begin.me.0, began, device);
@@ -94,11 +93,13 @@ impl Part {
                 is_source: source.is_some(),
                 buffers,
                 acknowledge: begin.acknowledge,
+                packing: Packing::None,
                 sink,
                 lane_count: lanes,
                 store,
                 congestion: begin.congestion.clone(),
                 transport: Transport::mptcp_if(begin.mptcp),
+                pace: begin.pace,
                 parking: agent.parking().cloned(),
                 awake: Arc::clone(agent.awake()),
                 trace: Arc::clone(&trace),
@@ -111,14 +112,18 @@ impl Part {
                 }),
             })
         });
+        watch_store(&member);
         let on = |number| begin.own_lanes().any(|own| own == number);
-        let threads = lanes::start(&member, &begin.lanes, on, source.as_ref(), agent.path())
+        let mut threads = lanes::start(&member, &begin.lanes, on, source.as_ref(), agent.path())
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
+        threads.extend(bringing.map(|bringing| bring(&member, bringing)));
         agent.expect(copy, Expected::Member(Arc::clone(&member)));
         begin.routes.into_iter().for_each(|route| member.route(route));
         trace.took(Stage::SetUp, At::HERE, began);
         member.sample_now();
-        Ok(Self { member, source, threads, finishing: Mutex::new(None), _share: share })
+        let (read_back, finishing) = (begin.read_back, Mutex::new(None));
+        let records = agent.records().clone();
+        Ok(Self { member, source, read_back, threads, finishing, records, _share: share })
     }
 
     /// What the part's threads share.
@@ -147,13 +152,15 @@ impl Part {
     /// others meanwhile, and a slow disk must not keep the head's orders waiting.
     pub fn commit(&self, session: &Arc<Session>, root: [u8; 32]) {
         let (member, session) = (Arc::clone(&self.member), Arc::clone(session));
-        let source = self.source.clone();
+        let (source, wanted) = (self.source.clone(), self.read_back);
+        let records = self.records.clone();
         let thread = std::thread::spawn(move || {
             let began = member.trace.now();
             let same = {
                 let sink = member.sink();
                 sink.is_complete() && sink.root() == Some(root)
             };
+            let absence = source.as_ref().and_then(|source| source.absence());
             let changed = source.filter(|source| !source.is_unchanged());
             let result = match (same, changed) {
                 (false, _) => Err("the head's digest is not that of the blocks held".to_owned()),
@@ -164,21 +171,33 @@ impl Part {
                     if let Some(longer) = member.faults.fsync() {
                         member.trace.time(Stage::Fsync, || std::thread::sleep(longer));
                     }
-                    member.store.commit(&member.trace).map_err(|error| error.to_string())
+                    read_back(&member, wanted).and_then(|()| {
+                        member.store.commit(&member.trace).map_err(|error| error.to_string())
+                    })
                 }
             };
             let at = At { block: Exchange::Commit.number(), ..At::HERE };
             member.trace.took(Stage::Control, at, began);
-            let answer = match result {
+            if let Some(absence) = absence {
+                session.send(&FromAgent::Absent(member.copy, absence));
+            }
+            let answer = match &result {
                 Ok(()) => FromAgent::Committed(member.copy, member.report()),
-                Err(reason) => FromAgent::Failed(member.copy, reason),
+                // Whoever ended the copy knows why.
+                Err(_) if member.is_closing() => return,
+                Err(reason) => FromAgent::Failed(member.copy, reason.clone()),
             };
             session.send_after(member.faults.control(), answer);
+            match result {
+                Ok(()) => remember(&member, &records),
+                // What isn't what it should be is nothing to go on with.
+                Err(_) => member.store.abandon(),
+            }
         });
         *self.finishing.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
     }
 
-    /// Ends the part: threads joined, what isn't committed removed. Gives what was noted of it, in
+    /// Ends the part: threads joined; what isn't committed is left to the next copy, or removed. Gives what was noted of it, in
     /// parcels; none if nothing was.
     pub fn end(self, agent: &Agent) -> Vec<Vec<u8>> {
         let began = self.member.trace.now();
@@ -189,6 +208,12 @@ impl Part {
         for thread in self.threads.into_iter().chain(finishing) {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = thread.join();
+        }
+        self.member.join_beside();
+        let Layout { block_size, open, .. } = self.member.layout;
+        let worth = self.member.sink().held() * u64::from(block_size) >= LEFT && !open;
+        if worth && self.member.store.leave() {
+            remember(&self.member, &self.records);
         }
         self.member.store.abandon();
         let at = At { block: Exchange::Close.number(), ..At::HERE };
@@ -201,30 +226,24 @@ impl Part {
     }
 }
 
-/// Where the part's bytes go, and the file that they come from, if they do.
-type Opened = (Box<dyn Store>, Option<Arc<dyn Content>>);
+/// So many bytes are worth leaving to the next copy.
+const LEFT: u64 = 4 << 20;
 
-fn open(agent: &Agent, begin: &Begin, tag: &str) -> Result<Opened, String> {
-    match &begin.end {
-        End::Sink(destination) => {
-            let (root, layout, disk) = (agent.root(), begin.layout, agent.disk());
-            let (stripe, usage) = (begin.stripe, agent.usage());
-            let store = store::open(destination, root, layout, stripe, tag, disk, usage);
-            Ok((store.map_err(|error| error.to_string())?, None))
+/// Has the copy fail here as soon as its store fails by itself.
+fn watch_store(member: &Arc<Member>) {
+    let watching = Arc::downgrade(member);
+    member.store.watch(Box::new(move |reason| {
+        if let Some(member) = watching.upgrade() {
+            member.tell(Notice::Failed(reason));
         }
-        End::Source(Origin { path, length, modified }) => {
-            let suffix = begin.stripe.map_or_else(String::new, |stripe| stripe.suffix());
-            let path = PathBuf::from(OsString::from_vec([path, suffix.as_bytes()].concat()));
-            let source = Source::open_in(agent.root(), &path).map_err(|error| error.to_string())?;
-            let source = source.on_disk(agent.disk()).with_stripe(begin.stripe);
-            let of_file = begin
-                .stripe
-                .map_or(begin.layout.length, |stripe| stripe.length(begin.layout.length));
-            if (source.length(), source.modified()) != (*length, *modified) || *length != of_file {
-                return Err(format!("{} changed since it was looked at", source.name()));
-            }
-            Ok((Box::new(NoStore), Some(Arc::new(source))))
-        }
+    }));
+}
+
+/// Remembers what the file has.
+fn remember(member: &Member, records: &Records) {
+    if let Some(file) = member.store.file().filter(|_| !member.layout.open) {
+        let digests = member.sink().held_contents();
+        records.settle(file, member.layout, digests);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,15 +14,22 @@ use garland_sys::tcp;
 
 use crate::conditions;
 use crate::link::{self, LinkError};
+use crate::tree::TreeSource;
 
 /// How long a head may leave the agent's words unread before it counts as gone.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Trees that a head may have an agent look at: each stays in memory as long as the head.
+const TREES_MAX: usize = 16;
 
 /// An open control channel to a head. Threads share it: any may send, one receives.
 pub struct Session {
     channel: Mutex<Channel>,
     sending: Mutex<TcpStream>,
     receiving: Mutex<(TcpStream, Vec<u8>)>,
+    /// Trees that were looked at for the head; it may have them copied.
+    trees: Mutex<Vec<Arc<TreeSource>>>,
+    over: AtomicBool,
 }
 
 impl Session {
@@ -52,6 +60,8 @@ impl Session {
             channel: Mutex::new(channel),
             sending: Mutex::new(stream),
             receiving: Mutex::new((receiving, Vec::new())),
+            trees: Mutex::default(),
+            over: AtomicBool::new(false),
         };
         session.await_proof()?;
         Ok(session)
@@ -72,6 +82,30 @@ impl Session {
     #[must_use]
     pub fn conditions(&self) -> Vec<(String, String)> {
         conditions::of(&self.sending.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Keeps a tree that was looked at; says its number, or none where there are too many.
+    pub fn keep(&self, tree: TreeSource) -> Option<u32> {
+        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = u32::try_from(trees.len()).ok().filter(|_| trees.len() < TREES_MAX)?;
+        trees.push(Arc::new(tree));
+        Some(number)
+    }
+
+    /// The tree of that number.
+    pub fn tree(&self, number: u32) -> Option<Arc<TreeSource>> {
+        let trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        trees.get(usize::try_from(number).ok()?).cloned()
+    }
+
+    /// The head is gone: nobody waits for what is being looked at.
+    pub fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the head is gone.
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
     }
 
     /// Sends a message. A head that is gone is noticed by `receive`.

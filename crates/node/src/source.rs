@@ -2,20 +2,25 @@
 
 mod ahead;
 mod content;
+mod stream;
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::plan::{Layout, Stripe};
 use garland_sys::confine::Root;
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
 use thiserror::Error;
 
 pub use self::ahead::{AHEAD, SourceFeeder};
 pub use self::content::Content;
+pub use self::stream::StreamSource;
 use crate::feed::FeedError;
+use crate::known::{Opened, Records};
 use crate::pace::Pace;
 use crate::store::reason;
 use crate::usage::Usage;
@@ -49,8 +54,12 @@ pub struct Source {
     file: File,
     path: PathBuf,
     identity: Identity,
+    /// What it was when it was opened, for those who remember files.
+    opened: Opened,
     /// Bytes from its beginning that are copied.
     length: u64,
+    /// Bytes of it that take room.
+    room: u64,
     disk: Option<Arc<Pace>>,
     usage: Option<Arc<Usage>>,
     /// The units that it has of a file; all of it where there is none.
@@ -85,19 +94,63 @@ impl Source {
         };
         // Without waiting: a pipe would wait for its writer.
         let file = File::from(root.open_entry(path).map_err(|e| error("opening", &e))?);
-        let kind = file.metadata().map_err(|e| error("asking about", &e))?.file_type();
+        let stat = file.metadata().map_err(|e| error("asking about", &e))?;
+        let kind = stat.file_type();
+        if kind.is_block_device() {
+            return Self::of_device(file, path).map_err(|e| error("asking about", &e));
+        }
         if !kind.is_file() {
             let is = if kind.is_dir() { "a folder" } else { "a device or a pipe" };
             return Err(SourceError::NotAFile { path: path.display().to_string(), is });
         }
         let identity = Identity::of(&file).map_err(|e| error("asking about", &e))?;
+        let opened = Opened::now(&file).map_err(|e| error("asking about", &e))?;
         if identity.length == 0 && file.read_at(&mut [0], 0).is_ok_and(|got| got > 0) {
             // As those of /proc are.
             let is = "a file that doesn't tell its length";
             return Err(SourceError::NotAFile { path: path.display().to_string(), is });
         }
         let (path, length) = (path.to_owned(), identity.length);
-        Ok(Self { file, path, identity, length, disk: None, usage: None, stripe: None })
+        // Where file systems keep less than there is, as those that compress do, there may be none.
+        let taken = stat.blocks().saturating_mul(512);
+        let sparse = taken < length
+            && rustix::fs::seek(&file, SeekFrom::Hole(0)).is_ok_and(|hole| hole < length);
+        let room = if sparse { taken } else { length };
+        Ok(Self {
+            file,
+            path,
+            identity,
+            opened,
+            length,
+            room,
+            disk: None,
+            usage: None,
+            stripe: None,
+        })
+    }
+
+    /// All of a block device.
+    fn of_device(file: File, path: &Path) -> io::Result<Self> {
+        let length = rustix::fs::seek(&file, SeekFrom::End(0))?;
+        let identity = Identity { length, modified: (0, 0), changed: (0, 0) };
+        let (path, room, opened) = (path.to_owned(), length, Opened::now(&file)?);
+        Ok(Self {
+            file,
+            path,
+            identity,
+            opened,
+            length,
+            room,
+            disk: None,
+            usage: None,
+            stripe: None,
+        })
+    }
+
+    /// Bytes that it takes on a disk: fewer than its length where it has holes.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        self.room
     }
 
     /// The first `length` bytes of an open file, which is on `disk`, if there is one; how long it is
@@ -113,8 +166,9 @@ impl Source {
         usage: Arc<Usage>,
     ) -> io::Result<Self> {
         let identity = Identity::of(&file)?;
-        let length = length.min(identity.length);
-        Ok(Self { file, path, identity, length, disk, usage: Some(usage), stripe: None })
+        let (opened, length) = (Opened::now(&file)?, length.min(identity.length));
+        let (room, usage) = (length, Some(usage));
+        Ok(Self { file, path, identity, opened, length, room, disk, usage, stripe: None })
     }
 
     /// The same file on an emulated node's disk of so many bytes per second.
@@ -135,12 +189,24 @@ impl Source {
         Self { stripe, ..self }
     }
 
+    /// The file itself.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Remembers the digests of all its blocks, if it is what it was when it was opened.
+    pub fn remember(&self, records: &Records, layout: Layout, digests: &[[u8; 32]]) {
+        records.note(&self.file, &self.opened, layout, digests);
+    }
+
     /// Its permission bits.
     ///
     /// # Errors
     /// When the system doesn't say.
     pub fn mode(&self) -> io::Result<u32> {
-        Ok(self.file.metadata()?.mode() & 0o7777)
+        let stat = self.file.metadata()?;
+        // What is on a disk is for those who may read disks.
+        Ok(if stat.file_type().is_block_device() { 0o600 } else { stat.mode() & 0o7777 })
     }
 
     /// When it was modified last: seconds and nanoseconds since the start of 1970.
@@ -158,6 +224,19 @@ impl Content for Source {
 
     fn name(&self) -> String {
         self.path.display().to_string()
+    }
+
+    fn is_hole(&self, layout: Layout, index: u64) -> bool {
+        if self.room >= self.length {
+            return false;
+        }
+        let offset = layout.offset(index);
+        let offset = self.stripe.map_or(offset, |stripe| stripe.offset(offset));
+        let end = offset + u64::from(layout.block_length(index));
+        match rustix::fs::seek(&self.file, SeekFrom::Data(offset)) {
+            Ok(data) => data >= end,
+            Err(error) => error == Errno::NXIO,
+        }
     }
 
     fn is_unchanged(&self) -> bool {
@@ -193,6 +272,11 @@ impl Content for Source {
 impl Identity {
     fn of(file: &File) -> io::Result<Self> {
         let stat = file.metadata()?;
+        if stat.file_type().is_block_device() {
+            // Nothing tells whether it was written to; its digests do, where it is read again.
+            let length = rustix::fs::seek(file, SeekFrom::End(0))?;
+            return Ok(Self { length, modified: (0, 0), changed: (0, 0) });
+        }
         Ok(Self {
             length: stat.len(),
             modified: (stat.mtime(), stat.mtime_nsec()),

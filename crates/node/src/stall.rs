@@ -13,6 +13,7 @@ pub struct Faults {
     sender: Option<Stalling>,
     fsync: Duration,
     control: Duration,
+    rot: Option<u64>,
 }
 
 /// Something that stands still now and then.
@@ -34,6 +35,7 @@ impl Faults {
                 Injection::SinkDisk(stall) => faults.sink = stalling(stall),
                 Injection::Pause(stall) => faults.sender = stalling(stall),
                 Injection::Fsync(ns) => faults.fsync = Duration::from_nanos(ns),
+                Injection::Rot(place) => faults.rot = Some(place),
                 Injection::Control(ns) => faults.control = Duration::from_nanos(ns),
             }
         }
@@ -58,6 +60,11 @@ impl Faults {
     /// How much longer making the file stable takes; none if it is as fast as it can be.
     pub fn fsync(&self) -> Option<Duration> {
         Some(self.fsync).filter(|longer| !longer.is_zero())
+    }
+
+    /// The place of a byte of the file that isn't on the medium what was written.
+    pub fn rot(&self) -> Option<u64> {
+        self.rot
     }
 
     /// How late answers to the head's orders come.

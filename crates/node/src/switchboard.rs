@@ -44,6 +44,11 @@ impl Switchboard {
         self.connections[id.index()].is_some()
     }
 
+    /// Gives a node that had none a channel.
+    pub fn seat(&mut self, id: NodeId, connection: Connection) {
+        self.connections[id.index()] = Some(connection);
+    }
+
     /// Sends a message; a channel that breaks is reported by the next `wait`.
     pub fn send(&mut self, id: NodeId, message: &ToAgent) {
         let Some(connection) = &mut self.connections[id.index()] else { return };

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
-use garland_core::proto::{FRAME_LEN, Frame, Keys, Landing, RelayEvent};
+use garland_core::proto::{FRAME_LEN, Form, Frame, Keys, Landing, RelayEvent};
 use garland_core::trace::Stage;
 use garland_sys::clock;
 
 use crate::member::{Mail, Member, Notice};
+use crate::packing::Unpacker;
 use crate::recorder::{At, Recorder};
 use crate::store::reason;
 
@@ -31,6 +32,7 @@ pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
     let _watch = member.awake.watch();
     let mut keys = Keys::new(&member.secret, member.copy);
     let mut turns = member.store.is_ordered().then(Turns::default);
+    let mut unwrapping = Unwrapping::default();
     let mut recorder = member.trace.recorder(Stage::Write);
     let mut began = recorder.now();
     for mut arrived in arrivals {
@@ -45,7 +47,7 @@ pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
             continue;
         }
         let Some(turns) = &mut turns else {
-            if !write(member, &mut recorder, arrived) {
+            if !write(member, &mut unwrapping, &mut recorder, arrived) {
                 return;
             }
             began = recorder.now();
@@ -53,7 +55,7 @@ pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
         };
         turns.enter(member, arrived);
         while let Some(arrived) = turns.next() {
-            if !write(member, &mut recorder, arrived) {
+            if !write(member, &mut unwrapping, &mut recorder, arrived) {
                 return;
             }
             began = recorder.now();
@@ -99,18 +101,59 @@ fn open(member: &Member, keys: &mut Keys, arrived: &mut Arrived) -> bool {
     opened.is_ok()
 }
 
+/// What unpacks blocks, and where to.
+#[derive(Default)]
+struct Unwrapping {
+    unpacker: Unpacker,
+    room: Vec<u8>,
+}
+
+impl Unwrapping {
+    /// The bytes of an opened block; `None` if it holds others than its header says.
+    fn bytes<'a>(&'a mut self, frame: &Frame, buffer: &'a [u8]) -> Option<&'a [u8]> {
+        let (length, packed) = (frame.length as usize, &buffer[..frame.packed as usize]);
+        match frame.form {
+            Form::Plain => Some(packed),
+            Form::Lz4 | Form::Zstd => {
+                self.room.resize(length, 0);
+                let whole = self.unpacker.unpack(frame.form, packed, &mut self.room);
+                whole.then_some(&self.room[..])
+            }
+            // The store writes these by itself.
+            Form::Zeros | Form::Hole => Some(&[]),
+        }
+    }
+}
+
 /// Writes an opened block; says whether the store took it.
-fn write(member: &Member, recorder: &mut Recorder, arrived: Arrived) -> bool {
+fn write(
+    member: &Member,
+    unwrapping: &mut Unwrapping,
+    recorder: &mut Recorder,
+    arrived: Arrived,
+) -> bool {
     let Arrived { frame, buffer, .. } = arrived;
-    let bytes = &buffer[..frame.length as usize];
-    let offset = member.layout.offset(frame.index);
+    let (offset, length) = (member.layout.offset(frame.index), frame.length as usize);
+    let Some(bytes) = unwrapping.bytes(&frame, &buffer) else {
+        let reason = format!("block {} was packed into something else", frame.index);
+        member.tell(Notice::Failed(reason));
+        return false;
+    };
     let began = recorder.now();
     let written = member.writing.measure(|| {
-        member.faults.before_writing(bytes.len());
-        member.store.write_at(offset, bytes)
+        member.faults.before_writing(length);
+        match frame.form {
+            Form::Zeros => member.store.write_zeros(offset, length),
+            Form::Hole => member.store.leave_hole(offset, length),
+            Form::Plain | Form::Lz4 | Form::Zstd => member.store.write_at(offset, bytes),
+        }
     });
-    recorder.took(Stage::Write, at(&frame), began, bytes.len());
+    recorder.took(Stage::Write, at(&frame), began, length);
     if let Err(error) = written {
+        if member.is_closing() {
+            // What waited was told to end.
+            return false;
+        }
         let reason = format!("writing {}: {}", member.store.name(), reason(&error));
         member.tell(Notice::Failed(reason));
         return false;

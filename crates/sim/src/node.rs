@@ -34,8 +34,8 @@ pub(crate) struct Work {
     pub(crate) stage: Stage,
     /// The link that the block comes from; it is fed from the sink otherwise.
     pub(crate) from: Option<LinkId>,
-    /// The link that the block is sent on.
-    pub(crate) to: Option<LinkId>,
+    /// The links that the block is sent on, slice by slice in turn.
+    pub(crate) to: Vec<LinkId>,
     /// The key that a fed block is sealed under.
     pub(crate) incarnation: u32,
     pub(crate) store: Store,
@@ -43,12 +43,14 @@ pub(crate) struct Work {
     pub(crate) placed: bool,
     /// When it began to wait for a place.
     pub(crate) since: u64,
-    /// When its last byte can be on the next wire, if it is here by then.
+    /// Since when it has waited for a downstream to take bytes.
+    pub(crate) waits_since: Option<u64>,
+    /// When its last byte can be on all their wires, if it is here by then.
     pub(crate) sent: u64,
     /// When the upstream broke before all of it was here.
     pub(crate) cut_off: Option<u64>,
-    /// The link that it was sent on broke meanwhile: its epoch.
-    pub(crate) lost: Option<u32>,
+    /// The links that it was sent on and that broke meanwhile: their epochs.
+    pub(crate) lost: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,14 +63,16 @@ pub(crate) enum Stage {
     Moving,
 }
 
-/// One lane of a node: what its thread would have on its stack.
+/// One lane of a node, or what it feeds beside one: what its thread would have on its stack.
 #[derive(Debug)]
 pub(crate) struct LaneThread {
+    /// The lane's number.
+    pub(crate) number: u16,
     pub(crate) relay: Relay,
     pub(crate) events: VecDeque<RelayEvent>,
     pub(crate) work: Option<Work>,
     pub(crate) up: Option<LinkId>,
-    pub(crate) down: Option<LinkId>,
+    pub(crate) downs: Vec<LinkId>,
     /// It has just fed a block.
     pub(crate) fed: bool,
     /// Since when it has waited for the node's own stream.
@@ -77,6 +81,24 @@ pub(crate) struct LaneThread {
     pub(crate) route: Option<Route>,
     /// Links that name a route that hasn't been told yet.
     pub(crate) early: Vec<LinkId>,
+}
+
+impl LaneThread {
+    /// A thread of the lane `number` that has nothing to do yet.
+    pub(crate) fn new(number: u16, relay: Relay) -> Self {
+        Self {
+            number,
+            relay,
+            events: VecDeque::new(),
+            work: None,
+            up: None,
+            downs: Vec::new(),
+            fed: false,
+            held_since: None,
+            route: None,
+            early: Vec::new(),
+        }
+    }
 }
 
 /// A block with the writer.
@@ -95,13 +117,18 @@ pub(crate) struct Node {
     pub(crate) cut: bool,
     pub(crate) world: NodeWorld,
     pub(crate) sink: Sink,
+    /// One for each lane of the plan, and behind them those that feed beside a lane.
     pub(crate) lanes: Vec<LaneThread>,
+    /// When its wire has carried what was sent, by the plan's lanes.
+    pub(crate) sent: Vec<u64>,
     pub(crate) writing: VecDeque<Written>,
     /// A stream's blocks that are here before their turn, and whose turn it is.
     pub(crate) early: BTreeMap<u64, Written>,
     pub(crate) turn: u64,
     /// Blocks of a stream that are written.
     pub(crate) streamed: u64,
+    /// A block has landed: those that feed beside a lane may be able to go on.
+    pub(crate) landed: bool,
     /// A stream's next block is another one, or went by: other lanes may be able to go on.
     pub(crate) front_moved: bool,
     /// Places with the writer that are taken or promised.
@@ -132,27 +159,19 @@ impl Node {
             SinkKind::Null => Sink::new(layout, false),
             SinkKind::Stream => Sink::in_order(layout, room),
         };
-        let lane = |blocks| LaneThread {
-            relay: Relay::new(blocks, is_head),
-            events: VecDeque::new(),
-            work: None,
-            up: None,
-            down: None,
-            fed: false,
-            held_since: None,
-            route: None,
-            early: Vec::new(),
-        };
+        let lane = |number, blocks| LaneThread::new(number, Relay::new(blocks, is_head));
         Self {
             life: Life::Running,
             cut: false,
             world,
             sink,
-            lanes: plan.lanes.iter().map(|planned| lane(planned.blocks)).collect(),
+            lanes: (0..).zip(&plan.lanes).map(|(n, planned)| lane(n, planned.blocks)).collect(),
+            sent: vec![0; plan.lanes.len()],
             writing: VecDeque::new(),
             early: BTreeMap::new(),
             turn: 0,
             streamed: 0,
+            landed: false,
             front_moved: false,
             places: 0,
             stalled_ns: 0,

@@ -1,6 +1,6 @@
 //! What came of a simulated copy.
 
-use garland_core::proto::{Fault, Verdict};
+use garland_core::proto::{Fault, Slow, Verdict};
 
 /// A finished run. Times are virtual nanoseconds since its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct NodeRun {
     pub committed_ns: Option<u64>,
     /// Whether it was told to drop what its disk couldn't take.
     pub detached: bool,
+    /// Its wire or machine held the others up, and it was fed beside them.
+    pub slow: Option<Slow>,
     /// Blocks that it held at the end.
     pub held: u64,
     /// Whether its bytes are the source's (checked runs only).

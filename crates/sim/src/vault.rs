@@ -69,6 +69,7 @@ impl Vault {
         let mut frame = Frame::bare(Kind::Block, self.copy, lane, index);
         frame.sealed = true;
         frame.length = self.layout.block_length(index);
+        frame.packed = frame.length;
         frame.sealer = NodeId(sealer);
         frame.incarnation = incarnation;
         frame.content = content_digest(&bytes);
@@ -93,6 +94,13 @@ impl Vault {
         let length = range.len();
         self.disks[node][range].copy_from_slice(&sealed.bytes[..length]);
         true
+    }
+
+    /// Puts block `index` of the source on the disk of `node`.
+    pub(crate) fn give(&mut self, node: usize, index: u64) {
+        let range = self.range(index);
+        let (source, others) = self.disks.split_at_mut(1);
+        others[node - 1][range.clone()].copy_from_slice(&source[0][range]);
     }
 
     /// Whether the disk of `node` is the source.

@@ -18,14 +18,18 @@ pub struct NodeWorld {
     pub disk_rate: u64,
     /// Bytes a second for which its writer gets a CPU, to open and write them.
     pub cpu_rate: u64,
+    /// Bytes a second that its wire carries in each direction, a lane.
+    pub wire_rate: u64,
     /// What it does with the bytes.
     pub sink: SinkKind,
+    /// What of the blocks it has before the copy begins, in thousandths, if it is a file.
+    pub has: u32,
 }
 
 /// Links, disks and delays. All times are in nanoseconds, all rates in bytes a second.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct World {
-    /// What a link carries in each direction, a lane.
+    /// What the head's wire carries in each direction, a lane.
     pub link_rate: u64,
     /// From one end of a link to the other; at least 1.
     pub latency_ns: u64,
@@ -43,6 +47,9 @@ pub struct World {
     pub control_jitter_ns: u64,
     /// Between two heartbeats.
     pub heartbeat_ns: u64,
+    /// Whether the source is a stream, whose end nobody knows before it comes, and of which the head
+    /// keeps only what some node still lacks.
+    pub stream: bool,
     /// How many blocks a node's writer may have before it makes receiving wait.
     pub room: usize,
     /// From the commit to the final name.
@@ -68,24 +75,21 @@ impl World {
             control_ns: 100_000,
             control_jitter_ns: 0,
             heartbeat_ns: 100_000_000,
+            stream: false,
             room: 8,
             commit_ns: 1_000_000,
             nodes: vec![
-                NodeWorld { disk_rate: 2 << 30, cpu_rate: u64::MAX, sink: SinkKind::File };
+                NodeWorld {
+                    disk_rate: 2 << 30,
+                    cpu_rate: u64::MAX,
+                    wire_rate: link_rate,
+                    sink: SinkKind::File,
+                    has: 0,
+                };
                 receivers
             ],
             limit_ns: 3_600_000_000_000,
         }
-    }
-
-    /// How long a link takes for `bytes`.
-    pub(crate) fn wire_ns(&self, bytes: u64) -> u64 {
-        nanoseconds(bytes, self.link_rate)
-    }
-
-    /// How long a link takes for a slice.
-    pub(crate) fn slice_ns(&self) -> u64 {
-        self.wire_ns(u64::from(self.slice))
     }
 }
 

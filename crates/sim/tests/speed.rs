@@ -1,6 +1,8 @@
 //! How long undisturbed copies take: the chain's length must hardly matter.
 
-use garland_core::plan::{Layout, Plan};
+use std::time::Duration;
+
+use garland_core::plan::{Layout, Pace, Plan};
 use garland_sim::{NodeRun, Run, Schedule, World, simulate};
 
 /// 1 Gbit/s in bytes a second.
@@ -35,4 +37,28 @@ fn five_hundred_and_twelve_nodes_take_hardly_longer_than_two() {
     let ratio = seconds(&many) / two;
     println!("10 GiB: T(512)/T(2) = {ratio:.4} ({two:.2} s), {} events", many.events);
     assert!(ratio <= 1.05, "T(512)/T(2) = {ratio:.4}");
+}
+
+/// The bound is that of a binomial tree in which each node sends all to one other after another:
+/// `ceil(log2 (n + 1)) (m/B + h)`, `plan/shape.rs` says whose.
+#[test]
+fn a_small_file_to_many_nodes_takes_a_tree() {
+    let (length, receivers) = (1_000_000, 512);
+    let world = World::uniform(receivers, GIGABIT);
+    let hop = Duration::from_nanos(world.latency_ns);
+    let pace = Pace { rate: GIGABIT as f64, hop };
+    let layout = Layout::fitting(length);
+    let names: Vec<String> = (1..=receivers).map(|n| format!("n{n}")).collect();
+    let chain = Plan::broadcast(layout, &names, 1).expect("a plan");
+    let tree = pace.better_tree(layout, receivers).expect("a tree is better");
+    let world = World { slice: layout.block_size / 4, ..world };
+    let took = |plan: &Plan| {
+        let run = simulate(plan, &world, &Schedule::default());
+        assert!(run.nodes.iter().all(NodeRun::is_ok), "every node has the file");
+        seconds(&run)
+    };
+    let (by_chain, by_tree) = (took(&chain), took(&chain.clone().branching(tree.fanout)));
+    let bound = pace.binomial(layout, receivers).as_secs_f64();
+    println!("1 MB to 512: tree {by_tree:.4} s, chain {by_chain:.4} s, binomial {bound:.4} s");
+    assert!(by_tree <= 1.5 * bound && by_tree < by_chain / 2.0);
 }

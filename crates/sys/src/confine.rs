@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, mkdirat, openat, openat2};
 use rustix::io::Errno;
 
 /// Where paths are taken to begin, and whether they may lead out of it.
@@ -50,6 +50,43 @@ impl Root {
         self.open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK)
     }
 
+    /// Opens the entry `path`, which is there, for reading and writing; `alone` refuses a device that
+    /// is in use, and keeps others from using it.
+    ///
+    /// # Errors
+    /// When it isn't there, is in use, or leads out of the root.
+    pub fn open_to_write(&self, path: &Path, alone: bool) -> io::Result<OwnedFd> {
+        let alone = if alone { OFlags::EXCL } else { OFlags::empty() };
+        self.open(path, OFlags::RDWR | OFlags::CLOEXEC | alone)
+    }
+
+    /// Finds the entry `path` without opening it.
+    ///
+    /// # Errors
+    /// When it isn't there or leads out of the root.
+    pub fn find(&self, path: &Path) -> io::Result<OwnedFd> {
+        self.open(path, OFlags::PATH | OFlags::CLOEXEC)
+    }
+
+    /// What the entry `path` is.
+    ///
+    /// # Errors
+    /// When it isn't there or leads out of the root.
+    pub fn look(&self, path: &Path) -> io::Result<Stat> {
+        Ok(fstat(self.find(path)?)?)
+    }
+
+    /// The folder that all paths begin in: the root, or the whole file system's.
+    ///
+    /// # Errors
+    /// When it can't be opened.
+    pub fn top(&self) -> io::Result<OwnedFd> {
+        match self {
+            Self::Free => Ok(openat(CWD, "/", DIRECTORY, Mode::empty())?),
+            Self::Confined(root, _) => root.try_clone(),
+        }
+    }
+
     fn open_existing(&self, path: &Path) -> io::Result<OwnedFd> {
         self.open(path, DIRECTORY)
     }
@@ -79,6 +116,22 @@ impl Root {
             }
         }
         self.open_existing(path)
+    }
+}
+
+/// Finds the folder `path` below `top`, to look names up in it and no more. Nothing leads out, and no
+/// link is followed.
+///
+/// # Errors
+/// When it isn't there, isn't a folder, or a link is on the way.
+pub fn beneath(top: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let inside = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+    match openat2(top, path, flags, Mode::empty(), inside) {
+        Err(Errno::NOSYS | Errno::PERM) => walk(top, path, flags)
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+        result => result,
     }
 }
 
@@ -137,6 +190,21 @@ mod tests {
         let Root::Confined(fd, _) = &root else { panic!("it is confined") };
         for path in ["link", "link/passwd", "magic"] {
             assert!(walk(fd, Path::new(path), DIRECTORY).is_err(), "{path}");
+        }
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn no_link_is_followed_beneath() {
+        let dir = place("beneath");
+        std::fs::create_dir_all(dir.join("a/b")).unwrap();
+        symlink("a", dir.join("link")).unwrap();
+        let top = Root::confined(&dir).unwrap().top().unwrap();
+        for path in ["", "a", "a/b"] {
+            assert!(beneath(&top, Path::new(path)).is_ok(), "{path}");
+        }
+        for path in ["link", "link/b", "..", "/etc", "none"] {
+            assert!(beneath(&top, Path::new(path)).is_err(), "{path}");
         }
         std::fs::remove_dir_all(dir).unwrap();
     }

@@ -136,6 +136,35 @@ pub fn set_low_water(stream: &TcpStream, bytes: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Sends no more than so many bytes of payload a second on `stream`; as many as it can where it is
+/// 0. The kernel spreads them evenly by itself (Linux 4.13 and later need no queueing discipline
+/// for it).
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn pace(stream: &TcpStream, bytes_per_second: u64) -> io::Result<()> {
+    if bytes_per_second == 0 {
+        return Ok(());
+    }
+    // Wide numbers are known since Linux 4.20 only; the largest narrow one means no limit.
+    let (narrow, wide) = (bytes_per_second as u32, bytes_per_second as libc::c_ulong);
+    let (narrow, wide) = (narrow.to_ne_bytes(), wide.to_ne_bytes());
+    let fits = bytes_per_second < u64::from(u32::MAX);
+    let rate: &[u8] = if fits { &narrow } else { &wide };
+    // SAFETY: the descriptor is open for the call's duration (borrowed from `stream`), and the
+    // option's value is a number of one of two sizes, whose address and size are passed.
+    let result = unsafe {
+        libc::setsockopt(
+            std::os::fd::AsRawFd::as_raw_fd(stream),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            rate.as_ptr().cast(),
+            rate.len() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Receives what has come in, at most `buffer`'s length, once the low-water mark is reached; 0 at
 /// the stream's end.
 ///

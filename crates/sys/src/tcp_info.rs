@@ -19,6 +19,10 @@ pub struct TcpInfo {
     pub segments: u32,
     /// Segments that were sent again.
     pub retransmits: u32,
+    /// How often in a row what was sent, or a probe of a full window, was waited for in vain.
+    pub vain: u8,
+    /// How long ago the other end acknowledged anything.
+    pub unheard: Duration,
     /// Segments that may be under way.
     pub window: u32,
     /// Smoothed round-trip time.
@@ -80,6 +84,8 @@ impl TcpInfo {
             round_trip: Duration::from_micros(u64::from(word(68))),
             window: word(80),
             retransmits: word(100),
+            vain: bytes[2].max(bytes[3]),
+            unheard: Duration::from_millis(u64::from(word(56))),
             acknowledged: long(120),
             received: long(128),
             segments: word(156),
@@ -125,6 +131,7 @@ mod tests {
         assert!(info.acknowledged > 8 << 20 && info.delivery_rate > 0, "{info:?}");
         assert!(info.segments > 100 && info.window > 0, "{info:?}");
         assert!(info.path_mtu > info.segment_size, "{info:?}");
+        assert!(info.vain == 0 && info.unheard < Duration::from_secs(60), "{info:?}");
         assert!(info.segment_size > 500 && info.round_trip > Duration::ZERO, "{info:?}");
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 
 use crate::processes::Process;
 use crate::running::Running;
@@ -84,10 +84,21 @@ impl<'a> Garland<'a> {
     /// Starts `garland cp ARGUMENTS` with the local nodes' folders in the scratch folder.
     #[must_use]
     pub fn start_cp<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Running {
+        self.start_cp_reading(arguments, Stdio::null())
+    }
+
+    /// The same with this standard input.
+    #[must_use]
+    pub fn start_cp_reading<A: AsRef<OsStr>>(
+        &self,
+        arguments: &[A],
+        input: impl Into<Stdio>,
+    ) -> Running {
         let roots = self.scratch.path("roots");
         let first = [OsStr::new("cp"), OsStr::new("--local-root"), roots.as_os_str()];
         let arguments = arguments.iter().map(AsRef::as_ref);
-        self.start(&first.into_iter().chain(arguments).collect::<Vec<_>>())
+        let command = self.command(&first.into_iter().chain(arguments).collect::<Vec<_>>());
+        Running::start_reading(command, input)
     }
 
     /// Runs `garland cp ARGUMENTS` to its end.

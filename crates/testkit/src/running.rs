@@ -30,8 +30,17 @@ impl Running {
     /// # Panics
     /// When it can't be started.
     #[must_use]
-    pub fn start(mut command: Command) -> Self {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    pub fn start(command: Command) -> Self {
+        Self::start_reading(command, Stdio::null())
+    }
+
+    /// Starts `command` with this standard input.
+    ///
+    /// # Panics
+    /// When it can't be started.
+    #[must_use]
+    pub fn start_reading(mut command: Command, input: impl Into<Stdio>) -> Self {
+        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let shown = format!("{command:?}");
         let mut child = command.spawn().unwrap_or_else(|error| panic!("starting {shown}: {error}"));
         let readers =

@@ -114,7 +114,18 @@ impl Drop for Scratch {
             left.iter().for_each(Process::kill);
             assert!(left.is_empty(), "still running: {left:?}");
         }
+        release_mounts(&self.folder);
         let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Takes away what is mounted below `folder`, so that removing it removes nothing else.
+fn release_mounts(folder: &Path) {
+    let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let places = table.lines().filter_map(|line| line.split(' ').nth(4)).map(Path::new);
+    for place in places.filter(|place| place.starts_with(folder)) {
+        // One that is gone by now needs no more.
+        let _ = garland_sys::fuse::unmount(place, true);
     }
 }
 
@@ -140,6 +151,7 @@ fn remove_orphans() {
         let is_alive = Path::new("/proc").join(pid).exists();
         if !pid.is_empty() && !is_alive {
             processes::processes_with(&entry.path()).iter().for_each(Process::kill);
+            release_mounts(&entry.path());
             let _ = fs::remove_dir_all(entry.path());
         }
     }

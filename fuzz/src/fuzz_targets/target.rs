@@ -14,6 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!([nodes.as_bytes(), b":", path.as_os_str().as_bytes()].concat(), bytes);
         }
         Ok(Target::Pipe) => assert_eq!(bytes, b"-"),
+        Ok(Target::Command(line)) => assert_eq!([b"|", &line[..]].concat(), bytes),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
 });

@@ -21,6 +21,7 @@ mod sandbox;
 mod source;
 mod stripe;
 mod table;
+mod trees;
 mod wires;
 
 use std::path::Path;
@@ -31,13 +32,14 @@ use anyhow::{Result, bail};
 type Run = fn(&Path, &[String]) -> Result<()>;
 
 /// All benchmarks: name, what can be said, what runs it.
-const ALL: [(&str, &str, Run); 6] = [
+const ALL: [(&str, &str, Run); 7] = [
     ("chain", options::USAGE, chain::run),
     ("lab", lab::USAGE, lab::run),
     ("ping", ping::USAGE, ping::run),
     ("wires", wires::USAGE, wires::run),
     ("disk", disk::USAGE, disk::run),
     ("stripe", stripe::USAGE, stripe::run),
+    ("trees", trees::USAGE, trees::run),
 ];
 
 /// Runs the benchmark that `args` name.

@@ -1,4 +1,4 @@
-//! After the tests there is no process, network namespace or temporary file of theirs.
+//! After the tests there is no process, network namespace, mount or temporary file of theirs.
 //!
 //! Processes are known by a mark in their environment, which children inherit, daemons too; so other
 //! people's processes on the same machine are never blamed. Files are known by their place.
@@ -63,6 +63,11 @@ impl Watchman {
                 left.push(format!("network namespace {name}"));
             }
         }
+        for place in mounts(&self.temporary) {
+            // Removing files through it would remove those of whatever is mounted.
+            let _ = Command::new("umount").arg("-l").arg(&place).status();
+            left.push(format!("mount {place}"));
+        }
         for entry in entries(&self.temporary) {
             left.push(format!("temporary file {}", entry.display()));
         }
@@ -88,6 +93,13 @@ fn processes(mark: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// Where something is mounted below `dir`.
+fn mounts(dir: &Path) -> Vec<String> {
+    let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let places = table.lines().filter_map(|line| line.split(' ').nth(4));
+    places.filter(|place| Path::new(place).starts_with(dir)).map(str::to_owned).collect()
 }
 
 fn namespaces() -> BTreeSet<String> {

@@ -1,8 +1,9 @@
 //! What `make test` runs, from the packages it needs to the proof that nothing is left behind.
 
+mod client;
 mod leftovers;
 mod packages;
-mod schemas;
+mod python;
 mod soak;
 mod steps;
 

@@ -24,6 +24,8 @@ pub(crate) const TESTS: &[Need] = &[
     ("procps", "sysctl"),
     ("rsync", "rsync"),
     ("attr", "getfattr"),
+    ("git", "git"),
+    ("fuse3", "fusermount3"),
     ("iperf3", "iperf3"),
     ("ifupdown", "ifup"),
     ("netplan.io", "netplan"),

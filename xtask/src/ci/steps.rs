@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use super::leftovers::Watchman;
-use super::{packages, schemas};
+use super::{client, packages, python};
 use crate::clock::Watch;
 use crate::{fabric, tidy};
 
@@ -20,7 +20,8 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     step("components", components)?;
     step("fmt", || cargo(root, &["fmt", "--all", "--check"]))?;
     step("packages", || packages::install(packages::TESTS))?;
-    step("schemas", || schemas::install(root))?;
+    step("python", || python::install(root))?;
+    step("client", || client::install(root))?;
     let linting = linting();
     step("clippy and build", || {
         let args = ["test", "--quiet", "--workspace", "--all-targets", "--locked", "--no-run"];

@@ -1,5 +1,5 @@
-//! Which crate may depend on which: `cli -> node, lab, sim, report -> core`, `node, lab -> sys`,
-//! `node -> fabric -> sys`.
+//! Which crate may depend on which: `cli -> mount, node, lab, sim, report -> core`; `mount -> node`;
+//! `node, lab -> sys`; `cli -> remote -> sys`; `node -> fabric -> sys`.
 
 use toml::Table;
 
@@ -8,11 +8,13 @@ use super::tree::{SourceFile, Tree};
 
 /// A crate's directory under `crates/` and what it may depend on. The crate `testkit` is for tests,
 /// so anyone may have it under `[dev-dependencies]` and no one elsewhere.
-const ALLOWED: [(&str, &[&str]); 9] = [
-    ("cli", &["node", "lab", "sim", "report", "core", "sys"]),
+const ALLOWED: [(&str, &[&str]); 11] = [
+    ("cli", &["node", "mount", "lab", "sim", "remote", "report", "core", "sys"]),
     ("node", &["sys", "core", "fabric"]),
+    ("mount", &["node", "core", "sys"]),
     ("lab", &["sys", "core"]),
     ("sim", &["core"]),
+    ("remote", &["sys"]),
     ("report", &["core"]),
     ("fabric", &["sys"]),
     ("sys", &[]),

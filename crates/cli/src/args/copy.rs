@@ -8,6 +8,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use garland_core::proto;
 
 use super::DEFAULT_LAB;
+use super::checks::Checks;
 
 /// The unit of `--stripe`.
 const DEFAULT_UNIT: &str = "1MiB";
@@ -18,13 +19,17 @@ const BUFFERS_MAX: i64 = proto::BUFFERS_MAX as i64;
 /// `garland cp`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Cp {
-    /// What to copy: a path of this machine, or NODES:PATH, which is gathered from all of them. With
-    /// -r files and folders of this machine, as many as you like.
+    /// What to copy: a path of this machine, - for standard input, '|COMMAND' for what a command of
+    /// this machine says, NODES:PATH, which is gathered from all of them, or s3://BUCKET/KEY or a URL
+    /// (http, https), which this machine reads once for all. With -r files and folders of this
+    /// machine, as many as you like.
     #[arg(required = true, value_name = "SOURCE")]
     pub sources: Vec<PathBuf>,
     /// Where to: NODES:PATH, or a path of this machine where the source is on nodes. A path that ends in / is a folder,
-    /// and is made if it isn't there; /dev/null checks and drops the bytes; - is the command's
-    /// standard output.
+    /// and is made if it isn't there; /dev/null checks and drops the bytes; - is this command's
+    /// standard output; 'NODES:|COMMAND' is the standard input of a command there, which runs by
+    /// `sh -c`, and whose exit code is the node's verdict. A block device or a named pipe is written to
+    /// as it is.
     ///
     /// What is gathered from several nodes goes to PATH/NODE/NAME, from one to PATH.
     ///
@@ -62,21 +67,59 @@ pub struct Cp {
     /// Keep the file's mode and modification time; a tree's are kept without it.
     #[arg(short = 'p', long)]
     pub preserve: bool,
+    /// Send all of a file, whatever nodes have of it already.
+    ///
+    /// Without this only the blocks are sent that they lack: each compares what is at PATH, and what
+    /// an interrupted copy left there.
+    #[arg(long)]
+    pub whole: bool,
     /// Don't wait until the file is on stable storage.
     #[arg(long)]
     pub no_fsync: bool,
+    /// Write to a block device though it is mounted, swap, or a part of another device.
+    #[arg(long)]
+    pub force_device: bool,
     /// Don't seal blocks, only checksum them: for trusted networks.
     #[arg(long)]
     pub clear: bool,
+    /// Send blocks in fewer bytes: zstd, lz4, or auto, which takes the one that gets more through the
+    /// wire, and neither where that doesn't pay.
+    #[arg(long, value_enum, default_value = "none", value_name = "HOW", conflicts_with = "stripe")]
+    pub compress: CompressName,
     /// Print the plan and stop.
     #[arg(long)]
     pub dry_run: bool,
     /// Save the plan as JSON.
     #[arg(long, value_name = "FILE")]
     pub save_plan: Option<PathBuf>,
-    /// The chain's order: list (as the node list names them), rack, or a node list.
+    /// The chain's order: list (as the node list names them), rack, wires (as `garland wires` measured
+    /// them last: the best follow each other, the slow ones come last), or a node list.
     #[arg(long, default_value = "list", value_name = "ORDER")]
     pub order: String,
+    /// The way of the bytes: a chain through all nodes, a tree in which each node feeds a few others,
+    /// or which takes less time.
+    ///
+    /// A chain uses each wire once, whatever the number of nodes; but the last node's first byte has
+    /// come through all others, which is most of the time of a small file to many nodes. --dry-run
+    /// says what each would take.
+    #[arg(
+        long,
+        value_enum,
+        default_value = "auto",
+        conflicts_with = "stripe",
+        value_name = "SHAPE"
+    )]
+    pub shape: ShapeName,
+    /// What becomes of a node whose wire, machine or disk holds the others up: it is fed beside them
+    /// and named (detach), they wait for it (wait), or it fails (fail).
+    ///
+    /// Who is fed beside the others ends with the whole file, too, and is waited for; Ctrl-C leaves
+    /// the others theirs.
+    #[arg(long, value_enum, default_value = "detach", value_name = "WAY")]
+    pub slow: SlowName,
+    /// A node is slow that takes less than this share of what the others take without it.
+    #[arg(long, default_value = "50%", value_name = "SHARE", value_parser = share)]
+    pub slow_below: u16,
     /// How many lanes, each over its own address of every node; more than there are addresses share
     /// those [default: all that every node has; 1 where a lab's NICs are bonded].
     #[arg(long, value_name = "K")]
@@ -100,6 +143,9 @@ pub struct Cp {
     /// The congestion control to ask for on data links [default: cubic, else reno].
     #[arg(long, value_name = "NAME")]
     pub congestion: Option<String>,
+    /// How fast it may be, and what is found out at its end.
+    #[command(flatten)]
+    pub checks: Checks,
     /// Exit with 0 when at least N nodes have the file.
     #[arg(long, value_name = "N")]
     pub min_ok: Option<usize>,
@@ -108,7 +154,7 @@ pub struct Cp {
     /// source-disk:17ms/10MiB stalls reading for 17 ms after every 10 MiB (../10MiB@0: the first time
     /// before the first byte), sink-disk:n2:17ms/10MiB n2's writing; fsync:n2:200ms makes its fsync
     /// slow, control:n2:11ms its answers late; pause:17ms/10MiB has the sender do nothing now and
-    /// then; clock:n2:49s,100ppm sets n2's clock wrong (local and lab nodes without agents that stay).
+    /// then; rot:n2:5MiB has a byte of n2's file be another on its disk; clock:n2:49s,100ppm sets n2's clock wrong (local and lab nodes without agents that stay).
     #[arg(long, value_name = "FAULT", hide_short_help = true)]
     pub inject: Vec<String>,
     /// Keep no trace, to measure what one costs.
@@ -117,9 +163,20 @@ pub struct Cp {
     /// No progress.
     #[arg(short, long)]
     pub quiet: bool,
+    /// Tell how far it is for programs: a line of JSON on standard error some five times a second, and
+    /// one at the end.
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "quiet")]
+    pub progress: Option<ProgressForm>,
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,
+}
+
+/// How progress is told to programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProgressForm {
+    /// Objects of JSON, a line each.
+    Json,
 }
 
 /// How agents are started.
@@ -147,6 +204,19 @@ pub struct Launch {
     pub local_root: Option<PathBuf>,
 }
 
+/// How blocks are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CompressName {
+    /// As they are.
+    None,
+    /// Quick.
+    Lz4,
+    /// Small.
+    Zstd,
+    /// By what is measured.
+    Auto,
+}
+
 /// The launchers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LauncherName {
@@ -165,6 +235,36 @@ pub enum RelayName {
     Splice,
     /// Through the agent's memory.
     Copy,
+}
+
+/// The ways of the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShapeName {
+    /// The quicker one.
+    Auto,
+    /// Every node feeds the next.
+    Chain,
+    /// Every node feeds a few.
+    Tree,
+}
+
+/// What becomes of slow nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SlowName {
+    /// They are fed beside the others.
+    Detach,
+    /// The others wait.
+    Wait,
+    /// They fail.
+    Fail,
+}
+
+/// A share as thousandths: `50%`, `12.5%`.
+fn share(text: &str) -> Result<u16, String> {
+    let percent = text.strip_suffix('%').unwrap_or(text).parse::<f64>();
+    let percent = percent.ok().filter(|percent| (0.1..=90.0).contains(percent));
+    let thousandths = percent.map(|percent| (percent * 10.0).round() as u16);
+    thousandths.ok_or_else(|| "allowed are 0.1% to 90%".to_owned())
 }
 
 /// `garland exec`.

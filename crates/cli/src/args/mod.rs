@@ -3,10 +3,12 @@
 //! What belongs to all commands is here; a group of commands has a file.
 
 mod balance;
+mod checks;
 mod copy;
 mod explain;
 mod lab;
 mod measure;
+mod mount;
 mod net;
 mod standing;
 mod tour;
@@ -17,12 +19,13 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub use balance::Balance;
-pub use copy::{Cp, Exec, Launch, LauncherName, RelayName};
+pub use copy::{CompressName, Cp, Exec, Launch, LauncherName, RelayName, ShapeName, SlowName};
 pub use explain::Explain;
 pub use lab::{Lab, LabCommand, What};
 pub use measure::{
     Disk, DiskWord, Ping, PingFunction, PingTarget, PingTransport, PingWaiting, Wires,
 };
+pub use mount::Mount;
 pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};
 pub use standing::{Agent, Nodes, Status, Up};
 pub use tour::{Demo, Man, Scenario, ScenarioCommand};
@@ -89,6 +92,8 @@ pub enum Command {
     Down(Nodes),
     /// Show the agents that stay
     Status(Status),
+    /// Any node's files under one folder: garland mount DIR 'n[01-20]'
+    Mount(Mount),
     /// Where a copy's time went, and what would help: garland explain
     Explain(Explain),
     /// What a copy recorded, for other programs: garland trace export --format perfetto

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use garland_core::proto::ClockFault;
-use garland_node::{AgentConfig, ReadyLine, RelayPath, run_agent};
+use garland_node::{AgentConfig, ReadyLine, Records, RelayPath, run_agent};
 use garland_sys::clock::{self, Skew};
 use garland_sys::mptcp::Transport;
 use garland_sys::random;
@@ -45,6 +45,7 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
             RelayName::Copy => RelayPath::Copy,
         },
         disk: agent.disk,
+        records: Places::open().map_or_else(|_| Records::default(), |places| places.records()),
         transport: Transport::mptcp_if(agent.mptcp),
     };
     run_agent(config).map_err(Failure::nothing)?;

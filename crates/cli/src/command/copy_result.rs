@@ -1,14 +1,16 @@
 //! What a copy tells when it is over: the same value as a table, as JSON, and in the run's folder.
 
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use garland_core::cluster::nodelist;
 use garland_core::plan::{NodeId, Plan};
-use garland_core::proto::{Stage, StageDepth, Verdict};
+use garland_core::proto::{ReadBack, Slow, Stage, StageDepth, Verdict};
 use garland_core::units::{Nanos, Rate, bytes};
 use garland_node::{Moments, Outcome};
 use serde::Serialize;
 
+use super::checksums::ChecksumResult;
 use super::tree_result::TreeResult;
 use crate::failure::Exit;
 use crate::limit::Limit;
@@ -23,6 +25,11 @@ pub struct CopyResult {
     head: Head,
     way: Way,
     bytes: u64,
+    /// What a node has got stays there when its copy ends early: it went to a device, a pipe or a
+    /// command.
+    in_place: bool,
+    /// Bytes of blocks that this machine has sent, as they were on the wire; none where it got them.
+    sent_bytes: Option<u64>,
     /// Bytes per second over the whole command.
     rate: Option<u64>,
     /// Bytes per second from the first byte to the last one held.
@@ -30,6 +37,10 @@ pub struct CopyResult {
     /// The congestion control of this host's data links.
     congestion: Option<String>,
     nodes: Vec<NodeResult>,
+    /// Bytes that nodes had already, all together.
+    already: u64,
+    /// Nodes where an interrupted copy left what was of no use.
+    strange: Vec<String>,
     stages: Vec<StageResult>,
     faults: Vec<FaultResult>,
     /// What was copied, if it wasn't one file.
@@ -71,12 +82,28 @@ struct NodeResult {
     verdict: &'static str,
     reason: Option<String>,
     bytes: u64,
+    /// Bytes of these that it had before anything was sent.
+    already: u64,
     /// Bytes per second until this node held every block.
     rate: Option<u64>,
     detached: bool,
+    /// It held the others up by its wire or machine: what it took, and what they took without it, in
+    /// bytes per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slow: Option<SlowResult>,
     memory: u64,
     cpu_ns: u64,
     opening_ns: u64,
+    /// Whether the medium is known to have what was sent.
+    verified: bool,
+    /// Of the node's file; of what came from nodes, of the file here.
+    checksum: Option<ChecksumResult>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct SlowResult {
+    rate: u64,
+    others: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -95,14 +122,16 @@ impl CopyResult {
             copies.iter().map(|copied| moment(&copied.outcome.moments)).max().unwrap_or(0)
         };
         let ready = all(|moments| moments.ready);
+        // What is there was compared before, if set-up is over already.
+        let first = if phases.has_any() { "comparison" } else { "set-up" };
         match copies.iter().find_map(|copied| copied.outcome.moments.waited) {
             // To open the files, when every node has room, is part of the first byte then.
             Some((since, until)) => {
-                phases.end_at("set-up", since);
+                phases.end_at(first, since);
                 phases.end_at("waiting", until);
             }
             None => {
-                phases.end_at("set-up", ready);
+                phases.end_at(first, ready);
             }
         }
         let held = all(|moments| moments.held);
@@ -117,13 +146,19 @@ impl CopyResult {
         let arrived = bytes > 0;
         let over =
             |ns| Rate::from_bytes_over(bytes, Nanos(ns)).filter(|_| arrived).map(whole_bytes);
+        let nodes: Vec<NodeResult> = copies.iter().flat_map(Copied::nodes).collect();
         Self {
             way,
+            already: nodes.iter().map(|node| node.already).sum(),
+            strange: Vec::new(),
             bytes: copies.iter().map(|copied| copied.plan.layout.length).sum(),
+            in_place: false,
+            sent_bytes: (way == Way::Out)
+                .then(|| copies.iter().map(|copied| copied.outcome.sent_bytes).sum()),
             rate: over(head.elapsed_ns),
             stream_rate: over(held.saturating_sub(ready)),
             congestion: None,
-            nodes: copies.iter().flat_map(Copied::nodes).collect(),
+            nodes,
             stages: copies.iter().flat_map(Copied::stages).collect(),
             faults: copies.iter().flat_map(Copied::faults).collect(),
             tree: None,
@@ -135,7 +170,8 @@ impl CopyResult {
     /// With the limit that the wires set, if it is known.
     pub fn with_limit(mut self, known: Option<Limit>) -> Self {
         self.head.limit = known.map(|limit| {
-            let achieved = self.rate.map(|own| own as f64 / limit.rate as f64);
+            let achieved =
+                self.rate.filter(|_| self.already == 0).map(|own| own as f64 / limit.rate as f64);
             Limit { achieved, ..limit }
         });
         self
@@ -144,6 +180,35 @@ impl CopyResult {
     /// With the congestion control of this host's data links.
     pub fn with_congestion(mut self, name: Option<String>) -> Self {
         self.congestion = name;
+        self
+    }
+
+    /// With the nodes where an interrupted copy left what was of no use.
+    pub fn with_strange(mut self, strange: Vec<String>) -> Self {
+        self.strange = strange;
+        self
+    }
+
+    /// With what was found out by reading back.
+    pub fn with_read_back(mut self, wanted: ReadBack) -> Self {
+        for node in &mut self.nodes {
+            node.verified = wanted.verify && node.verdict == "ok";
+        }
+        self
+    }
+
+    /// The digests of the nodes' files, each once, as `sha256sum` writes them.
+    pub fn sums(&self) -> Vec<u8> {
+        let mut seen = HashSet::new();
+        let lines = self.nodes.iter().filter_map(|node| Some(node.checksum.as_ref()?.line()));
+        lines.filter(|line| seen.insert(line.clone())).flatten().collect()
+    }
+
+    /// Where what went to `path` on nodes can't be taken back.
+    pub fn with_path(mut self, path: &[u8]) -> Self {
+        let device = path.starts_with(b"/dev/") && path != b"/dev/null";
+        let memory = path.starts_with(b"/dev/shm/");
+        self.in_place = path.starts_with(b"|") || path == b"-" || device && !memory;
         self
     }
 
@@ -187,7 +252,12 @@ impl Copied {
     fn nodes(&self) -> impl Iterator<Item = NodeResult> {
         let ready = self.outcome.moments.ready;
         let nodes = self.plan.receivers().zip(&self.outcome.nodes);
-        nodes.map(move |((id, _), node)| NodeResult::new(node, &self.plan, id, ready))
+        let here = self.outcome.checksum.as_ref().map(ChecksumResult::new);
+        nodes.map(move |((id, _), node)| {
+            let result = NodeResult::new(node, &self.plan, id, ready);
+            let here = here.clone().filter(|_| result.verdict == "ok");
+            NodeResult { checksum: result.checksum.clone().or(here), ..result }
+        })
     }
 
     fn stages(&self) -> impl Iterator<Item = StageResult> {
@@ -226,6 +296,7 @@ impl NodeResult {
         let all = plan.bytes_of(id);
         let held = node.report.held * u64::from(plan.layout.block_size);
         let bytes = if whole { all } else { held.min(all) };
+        let already = (node.report.had * u64::from(plan.layout.block_size)).min(bytes);
         let rate = node.held_ns.filter(|_| whole).and_then(|held| {
             Rate::from_bytes_over(bytes, Nanos(held.saturating_sub(ready))).map(whole_bytes)
         });
@@ -234,11 +305,15 @@ impl NodeResult {
             verdict,
             reason,
             bytes,
+            already,
             rate,
             detached: node.detached,
+            slow: node.slow.map(|Slow { rate, others }| SlowResult { rate, others }),
             memory: node.report.memory,
             cpu_ns: node.report.cpu_ns,
             opening_ns: node.report.opening_ns,
+            verified: false,
+            checksum: node.report.checksum.as_ref().filter(|_| whole).map(ChecksumResult::new),
         }
     }
 }
@@ -264,6 +339,8 @@ impl fmt::Display for CopyResult {
             phases.map(|phase| format!("{} {}", phase.name, Nanos(phase.ns))).collect();
         writeln!(f, "time    {}", phases.join(" · "))?;
         self.write_verdicts(f)?;
+        self.write_already(f)?;
+        self.write_read_back(f)?;
         self.tree.iter().try_for_each(|tree| write!(f, "{tree}"))?;
         for fault in &self.faults {
             let FaultResult { block, from, to } = fault;
@@ -273,6 +350,9 @@ impl fmt::Display for CopyResult {
             };
             writeln!(f, "fault   {what} changed between {from} and {to}; sent again")?;
         }
+        if self.in_place && self.nodes.iter().any(|node| node.verdict != "ok") {
+            writeln!(f, "note    what a device, a pipe or a command got isn't taken back")?;
+        }
         writeln!(f, "run     {}", self.head.run.as_deref().unwrap_or_default())
     }
 }
@@ -281,14 +361,58 @@ impl CopyResult {
     /// The rates, where anything arrived, and the limit beside them.
     fn write_rates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = Rate::from_bytes_per_second;
-        if let (Some(rate), Some(stream)) = (self.rate, self.stream_rate) {
+        let rates = self.rate.zip(self.stream_rate).filter(|_| self.already == 0);
+        if let Some((rate, stream)) = rates {
             writeln!(f, "rate    {} whole command, {} stream", shown(rate), shown(stream))?;
+        }
+        if let Some(sent) = self.sent_bytes.filter(|sent| 0 < *sent && *sent < self.bytes) {
+            let times = self.bytes as f64 / sent as f64;
+            writeln!(f, "sent    {} on the wire, {times:.2} to 1", bytes::format(sent))?;
         }
         if let Some(Limit { rate, source, achieved: Some(achieved) }) = &self.head.limit {
             let achieved = achieved * 100.0;
             writeln!(f, "limit   {achieved:.1} % of {}, {source}", shown(*rate))?;
         }
         Ok(())
+    }
+
+    /// What nodes had already.
+    fn write_already(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 5;
+        let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+        for node in self.nodes.iter().filter(|node| node.already > 0) {
+            groups.entry(node.already).or_default().push(&node.name);
+        }
+        if let Some(all) = groups.get(&self.bytes)
+            && self.nodes.iter().all(|node| node.verdict != "ok" || node.already == self.bytes)
+        {
+            let every = if all.len() == self.nodes.len() { "all " } else { "" };
+            return writeln!(f, "nothing to send: {every}{} have it", nodelist::fold(all));
+        }
+        for (already, names) in groups.iter().rev().take(SHOWN) {
+            writeln!(f, "already {}: {}", nodelist::fold(names), bytes::format(*already))?;
+        }
+        if let Some(more) = groups.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            writeln!(f, "already and {more} other amounts (--json has each node's)")?;
+        }
+        if !self.strange.is_empty() {
+            let names = nodelist::fold(&self.strange);
+            writeln!(
+                f,
+                "left    {names}: what an interrupted copy left was of no use, and is gone"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// What was found out by reading back; the digests themselves are for standard output.
+    fn write_read_back(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verified: Vec<&str> =
+            self.nodes.iter().filter(|node| node.verified).map(|node| node.name.as_str()).collect();
+        if verified.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "medium  {}: read back, and as it was sent", nodelist::fold(&verified))
     }
 
     fn write_verdicts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -302,6 +426,20 @@ impl CopyResult {
                 f,
                 "slow    {}: fed on the side, its writing was behind",
                 nodelist::fold(&late)
+            )?;
+        }
+        for node in &self.nodes {
+            let Some(SlowResult { rate, others }) = node.slow.filter(|_| node.verdict == "ok")
+            else {
+                continue;
+            };
+            let shown = Rate::from_bytes_per_second;
+            writeln!(
+                f,
+                "slow    {}: fed on the side, it took {} where the others took {}",
+                node.name,
+                shown(rate),
+                shown(others)
             )?;
         }
         Ok(())

@@ -2,25 +2,28 @@
 
 use std::sync::Arc;
 
+use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
-use garland_core::cluster::{Node, nodelist};
-use garland_core::plan::{Layout, Order, Plan, Stripes, chain_order};
-use garland_core::proto::{Cut, Policy};
+use garland_core::plan::{Plan, Stripes};
+use garland_core::proto::{Cut, Policy, SlowNodes};
 use garland_core::units::bytes;
 use garland_lab::Lab;
-use garland_node::{CopyJob, Ends, Pipeline, Tracing, run_copy};
-use garland_sys::{mptcp::Transport, signal::Interrupts, tcp};
+use garland_node::{Agent, CopyJob, Outcome, Packing, Pipeline, Tracing};
+use garland_sys::{mptcp::Transport, process, signal::Interrupts, tcp};
+use serde::Serialize;
 
+use super::chain::Chain;
 use super::copy_result::{Copied, CopyResult, Way};
 use super::given::Given;
 use super::injections::Injections;
+use super::shape::shaped;
 use super::tree_result::TreeResult;
-use super::{cp_in, ends};
-use crate::args::{Args, Cp};
+use super::{again, cp_in, elsewhere, ends};
+use crate::args::{Args, CompressName, Cp, SlowName};
 use crate::failure::{Exit, Failure, OrFailure};
-use crate::fleet::Muster;
-use crate::launch::{FAREWELL, HURRY, lab};
-use crate::limit;
+use crate::fleet::{Children, Fleet, Muster};
+use crate::launch::{FAREWELL, HURRY};
+use crate::limit::{self, Limit};
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::result::{Phases, print_json};
@@ -32,6 +35,7 @@ use crate::ui::progress::Bars;
 pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     if let [source] = cp.sources.as_slice()
         && !source.exists()
+        && elsewhere::address(&cp.sources)?.is_none()
         && let Ok(Target::Nodes { nodes, path }) = target::parse(source.as_os_str())
     {
         return cp_in::run(args, cp, &nodes, &path);
@@ -41,30 +45,23 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
 
 /// Copies a file or a tree to every node.
 fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
-    let phases = Phases::begin();
+    let mut phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
     let (nodes, path) = ends::destination(&inventory, &cp.destination)?;
     let places = Places::open()?;
-    // A plan can be had without the lab.
-    let found = match lab::find(&nodes, &places, &cp.launch.lab) {
-        Err(_) if cp.dry_run => None,
-        found => found?,
-    };
-    let disk = found.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
+    // A plan can be had without the lab. What is elsewhere is seen from the lab's head, too.
+    let entered = cp.launch.enter_lab(&nodes, &places);
+    let lab = if cp.dry_run { entered.unwrap_or(None) } else { entered? };
+    let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
     let given = Given::open(cp, &interrupts, disk)?;
-    let source = given.content();
-    let lanes = found.as_ref().map(Lab::lanes);
-    let (plan, stripes, nodes) = make_plan(&inventory, cp, source.length(), nodes, lanes)?;
+    let Chain { nodes, why } = Chain::ordered(&inventory, &places, &cp.order, &nodes)?;
+    let (plan, stripes) = make_plan(cp, &given, &nodes, lab.as_ref())?;
     let injections = Injections::parse(&cp.inject, &plan)?;
-    if let Some(file) = &cp.save_plan {
-        let text = serde_json::to_string_pretty(&plan).or_nothing("writing the plan")?;
-        std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))?;
-    }
+    save(cp, &plan)?;
     if cp.dry_run {
-        return tell_plan(args, &plan, given.tree().as_ref());
+        return tell_plan(args, &plan, why.as_deref(), given.tree().as_ref());
     }
-    let lab = cp.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "cp")?;
     run.keep("plan.json", &plan)?;
     let muster = Muster {
@@ -74,44 +71,104 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         ..Muster::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
-    let transport = Transport::mptcp_if(cp.launch.speaks_mptcp(lab.as_ref(), plan.lanes.len()));
-    let limit = limit::known(lab.as_ref(), cp.launch.sender(), &plan, transport, &fleet.agents);
-    let congestion = congestion(cp);
+    let transport = transport(cp, lab.as_ref(), plan.lanes.len());
+    let limit = limit_of(cp, &plan, lab.as_ref(), transport, &fleet.agents);
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
+    let ends = given.ends(cp, &path, manifest)?;
+    let here = (&places, &interrupts, &mut phases);
+    let before = again::look(cp, &given, &ends, &plan, fleet.agents, here)?;
     let job = CopyJob {
         plan: &plan,
-        ends: Ends::Out { source, destination: given.destination(cp, &path)?, manifest },
+        ends,
         stripes,
+        known: before.digests,
         pipeline: pipeline(cp)?,
+        read_back: cp.checks.read_back(),
         sealed: !cp.clear,
-        congestion: congestion.clone(),
+        packing: packing(cp),
+        congestion: congestion(cp),
         transport,
-        policy: policy(nodes.len(), stripes.is_some()),
+        policy: policy(cp, nodes.len(), stripes.is_some(), plan.layout.open),
+        late: None,
         tracing: (!cp.no_trace)
-            .then(|| Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() }),
+            .then(|| Tracing { started_ns: process::start_ns(), emulated: lab.is_some() }),
         injections: injections.faults,
     };
-    let mut bars = Bars::new(&plan, cp.quiet || args.json).silent(cp.quiet);
-    let copied = run_copy(&job, fleet.agents, Some(&interrupts), &mut |now| bars.show(&plan, now));
-    bars.clear();
-    let outcome = copied.or_nothing("copying")?;
-    let patience = if outcome.interrupted { HURRY } else { FAREWELL };
-    fleet.children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
+    let fleet = Fleet { agents: before.agents, children: fleet.children };
+    let (outcome, children) = make(args, cp, &muster, job, fleet)?;
+    let plan = given.ended(plan);
+    run.keep("plan.json", &plan)?;
+    end(children, &outcome);
     run.keep_traces(&places, None, &outcome.traces);
-    let names: Vec<&str> = congestion.iter().map(String::as_str).collect();
+    again::remember(&given, &plan, &places, outcome.digests.as_deref());
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
-        .with_congestion(tcp::congestion_in_force(&names).ok())
+        .with_congestion(congestion_in_force(cp))
         .with_limit(limit)
+        .with_strange(before.strange)
+        .with_path(&path)
+        .with_read_back(cp.checks.read_back())
         .with_tree(given.tree());
     run.keep("result.json", &result)?;
-    tell(args, &path, &result)?;
+    tell(args, cp, &path, &result)?;
     Ok(result.exit(cp.min_ok))
 }
 
-/// How the copy deals with nodes: in a striped one none has a substitute.
-fn policy(nodes: usize, is_striped: bool) -> Policy {
-    let policy = Policy::for_nodes(nodes);
-    if is_striped { policy.together() } else { policy }
+/// Makes the copy, and shows how it goes.
+fn make(
+    args: &Args,
+    cp: &Cp,
+    muster: &Muster<'_>,
+    job: CopyJob<'_>,
+    fleet: Fleet,
+) -> Result<(Outcome, Children), Failure> {
+    let plan = job.plan;
+    let mut bars = Bars::wanted(plan, args, cp);
+    let copied = muster.copy(job, fleet, &mut |now| bars.show(plan, now));
+    bars.clear();
+    copied
+}
+
+/// Waits for the agents that were started, but for those that say nothing any more.
+fn end(children: Children, outcome: &Outcome) {
+    let patience = if outcome.interrupted { HURRY } else { FAREWELL };
+    children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
+}
+
+/// What the wires allow, and what was asked for.
+fn limit_of(
+    cp: &Cp,
+    plan: &Plan,
+    lab: Option<&Lab>,
+    transport: Transport,
+    agents: &[Result<Agent, String>],
+) -> Option<Limit> {
+    let wires = limit::known(lab, cp.launch.sender(), plan, transport, agents);
+    limit::held(wires, cp.checks.pace(), plan)
+}
+
+/// How the copy deals with nodes: in a striped one none has a substitute, and what a node drops of a
+/// stream couldn't be read again.
+fn policy(cp: &Cp, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
+    let slow = match cp.slow {
+        SlowName::Detach => SlowNodes::Detach,
+        SlowName::Wait => SlowNodes::Wait,
+        SlowName::Fail => SlowNodes::Fail,
+    };
+    match Policy::for_nodes(nodes).with_slow(slow, cp.slow_below) {
+        policy if is_striped => policy.together(),
+        policy if is_stream => policy.with_slow(SlowNodes::Wait, cp.slow_below),
+        policy => policy,
+    }
+}
+
+/// How blocks are packed.
+fn packing(cp: &Cp) -> Packing {
+    match cp.compress {
+        CompressName::None => Packing::None,
+        CompressName::Lz4 => Packing::Lz4,
+        CompressName::Zstd => Packing::Zstd,
+        CompressName::Auto => Packing::Auto,
+    }
 }
 
 /// The congestion controls to ask for, best first.
@@ -122,18 +179,35 @@ pub fn congestion(cp: &Cp) -> Vec<String> {
     }
 }
 
+/// What data links speak. A pace is held by each of TCP's connections; those that MPTCP makes of one
+/// would each have it.
+pub fn transport(cp: &Cp, lab: Option<&Lab>, lanes: usize) -> Transport {
+    Transport::mptcp_if(cp.checks.pace() == 0 && cp.launch.speaks_mptcp(lab, lanes))
+}
+
+/// The one that links get.
+pub fn congestion_in_force(cp: &Cp) -> Option<String> {
+    let names = congestion(cp);
+    tcp::congestion_in_force(&names.iter().map(String::as_str).collect::<Vec<_>>()).ok()
+}
+
 /// What may be under way at a time.
 fn pipeline(cp: &Cp) -> Result<Pipeline, Failure> {
     let cut = |text: &String| match bytes::parse(text).map_err(Failure::usage)? {
         0 => Err(Failure::usage("an operation of no bytes: --op-size is at least 1")),
         size => Ok(Cut { size, overlap: cp.op_overlap }),
     };
-    Ok(Pipeline { buffers: cp.buffers, cut: cp.op_size.as_ref().map(cut).transpose()? })
+    let cut = cp.op_size.as_ref().map(cut).transpose()?;
+    Ok(Pipeline { buffers: cp.buffers, cut, pace: cp.checks.pace() })
 }
 
-fn tell(args: &Args, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
+/// Tells the result: digests for other programs alone on standard output, if there are any.
+pub fn tell(args: &Args, cp: &Cp, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
     if args.json {
         print_json(result)
+    } else if cp.checks.checksum.is_some() {
+        eprint!("{result}");
+        output::print_bytes(&result.sums())
     } else if path == b"-" {
         // Standard output has the bytes themselves.
         eprint!("{result}");
@@ -143,56 +217,58 @@ fn tell(args: &Args, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
     }
 }
 
-/// Prints a plan, and what it is to bring of a tree, instead of following it.
-fn tell_plan(args: &Args, plan: &Plan, tree: Option<&TreeResult>) -> Result<Exit, Failure> {
+/// Saves what is planned, where that was asked for.
+pub fn save(cp: &Cp, planned: &impl Serialize) -> Result<(), Failure> {
+    let Some(file) = &cp.save_plan else { return Ok(()) };
+    let text = serde_json::to_string_pretty(planned).or_nothing("writing the plan")?;
+    std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
+}
+
+/// Prints a plan, why its order is as it is, and what it is to bring of a tree, instead of following
+/// it.
+fn tell_plan(
+    args: &Args,
+    plan: &Plan,
+    why: Option<&str>,
+    tree: Option<&TreeResult>,
+) -> Result<Exit, Failure> {
     if args.json {
         print_json(plan)?;
     } else {
         output::print(plan)?;
+        why.map_or(Ok(()), |why| output::print(format_args!("order: {why}\n")))?;
         tree.map_or(Ok(()), output::print)?;
     }
     Ok(Exit::Done)
 }
 
-/// The plan, and the nodes in its order; by so many `lanes` where neither the user nor the cluster
-/// file say.
+/// The plan, for nodes in their order; by so many lanes as the lab has where neither the user nor the
+/// cluster file say.
 fn make_plan(
-    inventory: &Inventory,
     cp: &Cp,
-    length: u64,
-    nodes: Vec<Node>,
-    lanes: Option<usize>,
-) -> Result<(Plan, Option<Stripes>, Vec<Node>), Failure> {
+    given: &Given,
+    nodes: &[Node],
+    lab: Option<&Lab>,
+) -> Result<(Plan, Option<Stripes>), Failure> {
     let block = block_size(cp)?;
-    let order = match cp.order.as_str() {
-        "list" => Order::List,
-        "rack" => Order::Rack,
-        list => Order::Given(nodelist::expand(list, inventory).map_err(Failure::usage)?),
-    };
-    let racks: Vec<_> = nodes.iter().map(|node| (node.name.clone(), node.rack.clone())).collect();
-    let places = chain_order(&order, &racks).map_err(Failure::usage)?;
-    let nodes: Vec<Node> = places.into_iter().map(|place| nodes[place].clone()).collect();
     let rails = nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(1);
-    let rails = rails.max(lanes.unwrap_or(1));
+    let rails = rails.max(lab.map_or(1, Lab::lanes));
     let rails = cp.rails.unwrap_or(u16::try_from(rails).unwrap_or(1));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let Some(unit) = &cp.stripe else {
-        let layout = match block {
-            None => Layout::fitting(length),
-            Some(block) => Layout::new(length, block).map_err(Failure::usage)?,
-        };
-        let plan = Plan::broadcast(layout, &names, rails).map_err(Failure::usage)?;
-        return Ok((plan, None, nodes));
+        let plan = Plan::broadcast(given.layout(block)?, &names, rails).map_err(Failure::usage)?;
+        return Ok((shaped(cp, lab, plan)?, None));
     };
     let unit = bytes::parse(unit).map_err(Failure::usage)?;
-    let stripes = Stripes::new(length, unit, nodes.len()).map_err(Failure::usage)?;
+    let stripes =
+        Stripes::new(given.content().length(), unit, nodes.len()).map_err(Failure::usage)?;
     let layout = match block {
         None => stripes.fitting_layout(),
         Some(block) => stripes.layout(block),
     };
     let layout = layout.map_err(Failure::usage)?;
     let plan = Plan::striped(layout, stripes, &names, rails).map_err(Failure::usage)?;
-    Ok((plan, Some(stripes), nodes))
+    Ok((plan, Some(stripes)))
 }
 
 /// Bytes of a block, if the user says.

@@ -50,7 +50,7 @@ pub fn place(inventory: &Inventory, argument: &OsStr) -> Result<(Vec<Node>, Vec<
     let list = match target::parse(argument) {
         Ok(Target::Nodes { .. }) => return ends::destination(inventory, argument),
         Ok(Target::Local(_)) | Err(TargetError::NoPath { .. }) => argument.to_str(),
-        Ok(Target::Pipe) | Err(_) => None,
+        Ok(Target::Pipe | Target::Command(_)) | Err(_) => None,
     };
     // A node list without a path; whatever is none has its explanation where copies have it.
     match list.map(|list| list.strip_suffix(':').unwrap_or(list)) {

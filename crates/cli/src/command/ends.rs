@@ -8,6 +8,7 @@ use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target, TargetError};
 use garland_node::{Source, SourceError};
 
+use super::elsewhere;
 use crate::failure::Failure;
 use crate::nodes::Inventory;
 
@@ -19,6 +20,10 @@ pub fn destination(
     inventory: &Inventory,
     argument: &OsStr,
 ) -> Result<(Vec<Node>, Vec<u8>), Failure> {
+    if elsewhere::is_elsewhere(Path::new(argument)) {
+        let message = format!("`{}` can be a source only", Path::new(argument).display());
+        return Err(Failure::usage(message).hint(FORM));
+    }
     match target::parse(argument) {
         Ok(Target::Nodes { nodes: list, path }) => {
             let path = path.as_os_str().as_bytes();
@@ -27,6 +32,10 @@ pub fn destination(
                 let count = nodes.len();
                 let message = format!("{count} nodes can't all write to one standard output");
                 return Err(Failure::usage(message).hint("name one node"));
+            }
+            if path.starts_with(b"|") && path[1..].trim_ascii().is_empty() {
+                return Err(Failure::usage("there is no command behind `|`")
+                    .hint(format!("such as '{list}:|tar x -C /scratch'")));
             }
             refuse_tilde(&list, path)?;
             Ok((nodes, path.to_vec()))
@@ -40,6 +49,10 @@ pub fn destination(
         }
         Ok(Target::Pipe) => Err(Failure::usage("standard output alone is no destination")
             .hint("garland cp FILE n1:- gives what n1 received")),
+        Ok(Target::Command(_)) => {
+            Err(Failure::usage("a command of this machine is no destination")
+                .hint("garland cp FILE 'n[1-3]:|COMMAND' runs it on nodes"))
+        }
         Err(error) => Err(Failure::usage(&error).hint(match error {
             TargetError::NoPath { meant, .. } => format!("{FORM}; did you mean '{meant}'?"),
             TargetError::NoNodes { argument } => {
@@ -82,17 +95,15 @@ fn meant(inventory: &Inventory, path: &Path) -> Option<String> {
 
 /// Opens the source.
 pub fn source(path: &Path) -> Result<Source, Failure> {
-    if path == "-" {
-        return Err(Failure::usage("standard input can't be copied so far")
-            .hint("write it to a file first; for a file of that name say ./-"));
-    }
     Source::open(path).map_err(|error| {
         let failure = Failure::nothing(&error);
         match error {
             SourceError::NotAFile { is: "a folder", .. } => {
                 failure.hint("folders are copied with -r")
             }
-            SourceError::NotAFile { .. } => failure.hint("write its bytes to a file first"),
+            SourceError::NotAFile { .. } => {
+                failure.hint(format!("for its bytes as they come: '|cat {}'", path.display()))
+            }
             SourceError::Io { .. } => failure,
         }
     })

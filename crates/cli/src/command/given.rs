@@ -1,16 +1,24 @@
-//! What is given to nodes: a file, or files and folders as one stream.
+//! What is given to nodes: a file, files and folders as one, or a stream.
 
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use garland_core::plan::{Manifest, Plan, StripeServer, Stripes};
-use garland_core::proto::Destination;
+use garland_core::cluster::target::{self, Target};
+use garland_core::plan::{DEFAULT_BLOCK_SIZE, Layout, Manifest, Plan, StripeServer, Stripes};
+use garland_core::proto::{Destination, ReadBack};
 use garland_core::tree::Pattern;
-use garland_node::{Content, ScanError, ScanOptions, Source, TreeSource};
+use garland_node::{Content, Ends, ScanError, ScanOptions, Source, StreamSource, TreeSource};
+use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
+use super::cp::block_size;
+use super::elsewhere::{Elsewhere, MODE};
 use super::ends;
 use super::tree_result::TreeResult;
 use crate::args::Cp;
@@ -20,15 +28,23 @@ use crate::failure::{Failure, OrFailure};
 pub enum Given {
     /// One file.
     File(PathBuf, Arc<Source>),
+    /// One that is elsewhere.
+    Elsewhere(Arc<Elsewhere>),
     /// Files and folders.
     Tree(Arc<TreeSource>),
+    /// Bytes that come once, with a name if they have one.
+    Stream(Vec<u8>, Layout, Arc<StreamSource>),
 }
 
 impl Given {
     /// Opens what the user named, on a disk of so many bytes per second if it is an emulated one;
     /// looks at all of a tree.
-    pub fn open(cp: &Cp, interrupts: &Interrupts, disk: Option<u64>) -> Result<Self, Failure> {
+    pub fn open(cp: &Cp, interrupts: &Arc<Interrupts>, disk: Option<u64>) -> Result<Self, Failure> {
+        if let Some(elsewhere) = Elsewhere::open(cp, interrupts)? {
+            return Ok(Self::Elsewhere(Arc::new(elsewhere)));
+        }
         match cp.sources.as_slice() {
+            sources if sources.iter().any(|source| is_stream(source)) => Self::stream(cp),
             [file] if !cp.recursive || is_file(file) => {
                 let source = ends::source(file)?.on_disk_of(disk);
                 Ok(Self::File(file.clone(), Arc::new(source)))
@@ -38,15 +54,10 @@ impl Given {
                 Err(Failure::usage(format!("{count} sources go into one folder, by -r")))
             }
             sources => {
-                let excludes = cp.exclude.iter().map(|pattern| {
-                    Pattern::parse(pattern.as_bytes()).map_err(|error| {
-                        let shown = pattern.to_string_lossy();
-                        Failure::usage(format!("--exclude {shown}: {error}"))
-                    })
-                });
                 let options = ScanOptions {
-                    excludes: excludes.collect::<Result<_, _>>()?,
+                    excludes: excludes(cp)?,
                     attributes: cp.xattrs,
+                    root: &Root::Free,
                     stop: &|| interrupts.have_come(),
                 };
                 let tree = TreeSource::open(sources, &options).map_err(unscanned)?;
@@ -55,24 +66,85 @@ impl Given {
         }
     }
 
+    /// Opens the one stream that is given.
+    fn stream(cp: &Cp) -> Result<Self, Failure> {
+        let [source] = cp.sources.as_slice() else {
+            return Err(Failure::usage("a stream is copied alone, not beside other sources"));
+        };
+        if cp.recursive {
+            return Err(Failure::usage("a stream is no folder: leave -r out"));
+        }
+        if cp.stripe.is_some() {
+            return Err(Failure::usage("a stream can't be striped: nobody knows its length")
+                .hint("write it to a file first"));
+        }
+        let block = block_size(cp)?.unwrap_or(DEFAULT_BLOCK_SIZE);
+        let layout = Layout::open_ended(block).map_err(Failure::usage)?;
+        let (name, opened) = match target::parse(source.as_os_str()) {
+            Ok(Target::Pipe) => (Vec::new(), open_input(layout)),
+            Ok(Target::Command(line)) if line.trim_ascii().is_empty() => {
+                return Err(Failure::usage("there is no command behind `|`")
+                    .hint("such as '|pg_dump data'"));
+            }
+            // A plan doesn't need its bytes.
+            Ok(Target::Command(_)) if cp.dry_run => (Vec::new(), open_input(layout)),
+            Ok(Target::Command(line)) => {
+                (Vec::new(), StreamSource::of_command(&line, None, layout))
+            }
+            _ => {
+                let name = source.file_name().unwrap_or_default();
+                (name.as_bytes().to_vec(), StreamSource::of_pipe(source, layout))
+            }
+        };
+        let stream = opened.or_nothing(format!("opening {}", source.display()))?;
+        Ok(Self::Stream(name, layout, Arc::new(stream)))
+    }
+
+    /// How it is cut into blocks, of `block` bytes if the user says so.
+    pub fn layout(&self, block: Option<u32>) -> Result<Layout, Failure> {
+        match (self, block) {
+            (Self::Stream(_, layout, _), _) => Ok(*layout),
+            (_, None) => Ok(Layout::fitting(self.content().length())),
+            (_, Some(block)) => Layout::new(self.content().length(), block).map_err(Failure::usage),
+        }
+    }
+
     /// Its bytes.
     pub fn content(&self) -> Arc<dyn Content> {
         match self {
             Self::File(_, source) => Arc::<Source>::clone(source),
+            Self::Elsewhere(elsewhere) => Arc::<Elsewhere>::clone(elsewhere),
             Self::Tree(tree) => Arc::<TreeSource>::clone(tree),
+            Self::Stream(_, _, stream) => Arc::<StreamSource>::clone(stream),
         }
     }
 
     /// What became of a tree on this machine's side.
     pub fn tree(&self) -> Option<TreeResult> {
         match self {
-            Self::File(..) => None,
+            Self::File(..) | Self::Elsewhere(_) | Self::Stream(..) => None,
             Self::Tree(tree) => Some(TreeResult::new(tree.tally(), &tree.left_out())),
         }
     }
 
+    /// A plan by which it was copied: what was a stream has a length now.
+    pub fn ended(&self, plan: Plan) -> Plan {
+        if plan.layout.open { plan.ended_at(self.content().length()) } else { plan }
+    }
+
+    /// It and where it goes on nodes, `path` there, with a `manifest` beside it if there is one.
+    pub fn ends(&self, cp: &Cp, path: &[u8], manifest: Option<Manifest>) -> Result<Ends, Failure> {
+        let destination = self.destination(cp, path)?;
+        Ok(Ends::Out { source: self.content(), destination, manifest })
+    }
+
     /// Where it goes on nodes, `path` there.
-    pub fn destination(&self, cp: &Cp, path: &[u8]) -> Result<Destination, Failure> {
+    fn destination(&self, cp: &Cp, path: &[u8]) -> Result<Destination, Failure> {
+        let streams = matches!(path, b"/dev/null" | b"-" | [b'|', ..]);
+        if streams && cp.checks.read_back() != ReadBack::default() {
+            let message = "what goes to a pipe, a command or nowhere can't be read back";
+            return Err(Failure::usage(message).hint("leave --verify and --checksum out"));
+        }
         Ok(match (path, self) {
             (b"/dev/null", _) => Destination::Null,
             (b"-", _) if cp.stripe.is_some() => {
@@ -82,29 +154,70 @@ impl Given {
                 return Err(Failure::usage("a tree goes to a folder, not to standard output")
                     .hint("for its bytes as one stream: tar"));
             }
-            (b"-", Self::File(..)) => Destination::Output,
-            (path, Self::Tree(_)) => Destination::Tree { path: path.to_vec(), fsync: !cp.no_fsync },
-            (path, Self::File(file, source)) => {
-                let name = file.file_name();
-                let name = name.ok_or_else(|| Failure::usage("the source has no name"))?;
+            (b"-", Self::File(..) | Self::Elsewhere(_) | Self::Stream(..)) => Destination::Output,
+            ([b'|', ..], _) if cp.stripe.is_some() => {
+                return Err(Failure::usage("stripes can't go to commands"));
+            }
+            ([b'|', ..], Self::Tree(_)) => {
+                return Err(Failure::usage("a tree goes to a folder, not to a command")
+                    .hint("for its bytes as one stream: tar c . | garland cp - 'n[1-3]:|tar x'"));
+            }
+            ([b'|', line @ ..], _) => Destination::Command(line.to_vec()),
+            (path, Self::Tree(_)) => Destination::Tree {
+                path: path.to_vec(),
+                fsync: !cp.no_fsync,
+                verify: cp.checks.verify,
+            },
+            (path, Self::File(..) | Self::Elsewhere(_) | Self::Stream(..)) => {
+                let FileFacts { name, mode, modified } = self.facts()?;
                 Destination::File {
                     path: path.to_vec(),
-                    name: name.as_bytes().to_vec(),
-                    mode: source.mode().or_nothing("asking for the source's mode")?,
-                    times: cp.preserve.then(|| source.modified()),
+                    name,
+                    mode,
+                    times: modified.filter(|_| cp.preserve),
                     fsync: !cp.no_fsync,
+                    room: self.room(),
+                    force_device: cp.force_device,
                 }
             }
         })
     }
 
+    /// Bytes that a file of it takes on a disk: all that come, where nobody knows of holes.
+    fn room(&self) -> u64 {
+        match self {
+            Self::File(_, source) => source.room(),
+            _ => u64::MAX,
+        }
+    }
+
+    /// What is known of the one file.
+    fn facts(&self) -> Result<FileFacts, Failure> {
+        let nameless = || Failure::usage("the source has no name");
+        match self {
+            Self::File(file, source) => Ok(FileFacts {
+                name: file.file_name().ok_or_else(nameless)?.as_bytes().to_vec(),
+                mode: source.mode().or_nothing("asking for the source's mode")?,
+                modified: Some(source.modified()),
+            }),
+            Self::Elsewhere(elsewhere) => Ok(FileFacts {
+                name: elsewhere.file_name().ok_or_else(|| {
+                    nameless().hint("its URL ends in a folder: name one that ends in a file")
+                })?,
+                mode: MODE,
+                modified: elsewhere.modified(),
+            }),
+            Self::Stream(name, ..) => {
+                Ok(FileFacts { name: name.clone(), mode: 0o666, modified: None })
+            }
+            Self::Tree(_) => Err(Failure::usage("a tree can't be striped")),
+        }
+    }
+
     /// What is to lie beside every stripe, but for what isn't known yet: the digests.
     pub fn manifest(&self, plan: &Plan, stripes: Stripes) -> Result<Manifest, Failure> {
-        let Self::File(file, source) = self else {
-            return Err(Failure::usage("a tree can't be striped"));
-        };
-        let name = file.file_name().and_then(|name| name.to_str());
-        let name = name.ok_or_else(|| {
+        let FileFacts { name, mode, modified } = self.facts()?;
+        let name = String::from_utf8(name).map_err(|_| {
             Failure::usage("the source's name isn't valid UTF-8, and a manifest is text")
                 .hint("copy it under another name, by a link")
         })?;
@@ -112,15 +225,44 @@ impl Given {
         Ok(Manifest {
             set: random::bytes(),
             written: i64::try_from(clock::wall_ns() / 1_000_000_000).unwrap_or(i64::MAX),
-            name: name.to_owned(),
-            mode: source.mode().or_nothing("asking for the source's mode")?,
-            modified: source.modified(),
+            name,
+            mode,
+            modified: modified.unwrap_or_default(),
             stripes,
             layout: plan.layout,
             servers: plan.receivers().map(|(_, node)| server(&node.name)).collect(),
             number: 0,
         })
     }
+}
+
+/// What is known of one file.
+struct FileFacts {
+    name: Vec<u8>,
+    mode: u32,
+    modified: Option<(i64, u32)>,
+}
+
+/// What is to be left out.
+pub fn excludes(cp: &Cp) -> Result<Vec<Pattern>, Failure> {
+    let pattern = |text: &OsString| {
+        Pattern::parse(text.as_bytes()).map_err(|error| {
+            Failure::usage(format!("--exclude {}: {error}", text.to_string_lossy()))
+        })
+    };
+    cp.exclude.iter().map(pattern).collect()
+}
+
+/// Whether what is given comes once, and tells its length by its end.
+fn is_stream(source: &Path) -> bool {
+    let word = matches!(target::parse(source.as_os_str()), Ok(Target::Pipe | Target::Command(_)));
+    word || source.metadata().is_ok_and(|stat| stat.file_type().is_fifo())
+}
+
+/// This command's standard input.
+fn open_input(layout: Layout) -> io::Result<StreamSource> {
+    let input = io::stdin().as_fd().try_clone_to_owned()?;
+    Ok(StreamSource::of(input, "standard input", layout))
 }
 
 /// One plain file is copied alike with and without `-r`.

@@ -1,7 +1,10 @@
 //! The commands, one file each.
 
+mod again;
 mod agent;
 mod balance;
+mod chain;
+mod checksums;
 mod copy_result;
 mod cp;
 mod cp_in;
@@ -11,6 +14,7 @@ mod disk_notes;
 mod disk_result;
 mod disk_tables;
 mod down;
+mod elsewhere;
 mod ends;
 mod exec;
 mod explain;
@@ -20,9 +24,11 @@ mod injections;
 mod lab;
 mod lab_result;
 mod lab_run;
+mod mount;
 mod net;
 mod ping;
 mod scenario;
+mod shape;
 mod shell;
 mod standing_result;
 mod status;
@@ -52,6 +58,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
+        Command::Mount(mount) => mount::run(args, mount),
         Command::Trace(trace) => trace::run(args, &trace.command),
         Command::Lab(lab) => lab::run(args, &lab.command),
         Command::Net(net) => net::run(args, &net.command),
@@ -87,6 +94,7 @@ fn has_result(command: &Command) -> bool {
         Command::Net(net) => {
             matches!(net.command, NetCommand::Show(_) | NetCommand::Size(_) | NetCommand::Verify(_))
         }
+        Command::Mount(mount) => mount.status,
         // Without a file the bytes themselves are on standard output.
         Command::Trace(trace) => match &trace.command {
             TraceCommand::Export(export) => export.output.is_some(),

@@ -52,7 +52,7 @@ pub fn run(args: &Args, status: &Status) -> Result<Exit, Failure> {
 
 /// The nodes of `lab` with an agent that stays; where no lab is named, the real nodes with one, or
 /// the usual lab's where there are none.
-fn standing_nodes(places: &Places, lab: Option<&str>) -> Result<Vec<Node>, Failure> {
+pub fn standing_nodes(places: &Places, lab: Option<&str>) -> Result<Vec<Node>, Failure> {
     let named = |lab: Option<&str>| -> Result<Vec<Node>, Failure> {
         let records = Standing::all(&Shelf::open(places, lab)?);
         Ok(records.iter().map(|record| Node::named(&record.name)).collect())

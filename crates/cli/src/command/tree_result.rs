@@ -1,9 +1,13 @@
 //! What a copy tells of a tree, besides what it tells of nodes.
 
+use std::ffi::OsString;
 use std::fmt;
 
+use garland_core::proto::Absent;
 use garland_node::{LeftOut, Tally};
 use serde::Serialize;
+
+use super::copy_result::Copied;
 
 /// So many things that were left out are listed in the table.
 const SHOWN: usize = 10;
@@ -56,6 +60,38 @@ impl TreeResult {
         }
     }
 
+    /// The result of trees that came from nodes, one of each copy; none where none did. What stayed
+    /// behind is named by its node, too.
+    pub fn gathered(tallies: &[Option<Tally>], copies: &[Copied]) -> Option<Self> {
+        let mut all = Tally::default();
+        let mut left_out = Vec::new();
+        let (mut missed, mut skipped) = (0, 0);
+        let trees = tallies
+            .iter()
+            .zip(copies)
+            .filter_map(|(tally, copied)| Some((tally.as_ref()?, copied)));
+        for (tally, copied) in trees.clone() {
+            all.files += tally.files;
+            all.folders += tally.folders;
+            all.links += tally.links;
+            for node in &copied.outcome.nodes {
+                missed += node.absence.missed;
+                skipped += node.absence.skipped;
+                let of_node = |absent: &Absent| {
+                    let LeftOut { path, reason, failed } = absent.clone().into();
+                    let mut named = OsString::from(format!("{}:", node.name));
+                    named.push(path);
+                    LeftOut { path: named.into(), reason, failed }
+                };
+                left_out.extend(node.absence.first.iter().map(of_node));
+            }
+        }
+        trees.clone().next()?;
+        let result = Self::new(all, &left_out);
+        let count = |count| usize::try_from(count).unwrap_or(usize::MAX);
+        Some(Self { missed: count(missed), skipped: count(skipped), ..result })
+    }
+
     /// Whether all could be copied that should be.
     pub fn is_whole(&self) -> bool {
         self.missed == 0
@@ -66,9 +102,9 @@ impl TreeResult {
             if missed { ("missed", self.missed) } else { ("skipped", self.skipped) };
         for left in self.left_out.iter().filter(|left| left.missed == missed).take(SHOWN) {
             // A name may hold anything, and this is a terminal's line.
-            let path: String =
-                left.path.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-            writeln!(f, "{word:<7} {path}: {}", left.reason)?;
+            let line = format!("{}: {}", left.path, left.reason);
+            let line: String = line.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+            writeln!(f, "{word:<7} {line}")?;
         }
         match count.saturating_sub(SHOWN) {
             0 => Ok(()),

@@ -6,7 +6,7 @@ mod child;
 mod input;
 pub mod lab;
 pub mod local;
-mod resolve;
+pub mod resolve;
 mod slurm;
 mod spread;
 mod ssh;

@@ -36,8 +36,14 @@ impl Lookup {
         Self { name: name.to_owned(), state }
     }
 
-    /// Its address, IPv4 if it has one.
+    /// A node's address, IPv4 if it has one.
     pub fn finish(self) -> Result<IpAddr, String> {
+        let in_file = |reason| format!("{reason}; give its address in the cluster file");
+        self.address().map_err(in_file)
+    }
+
+    /// A host's address, IPv4 if it has one.
+    pub fn address(self) -> Result<IpAddr, String> {
         let name = self.name;
         let mut child = match self.state {
             State::Known(address) => return Ok(address),
@@ -51,9 +57,7 @@ impl Lookup {
         let _ = child.wait();
         match (read, prefer(&text)) {
             (Some(Ok(_)), Some(address)) => Ok(address),
-            _ => Err(format!(
-                "looking up {name}: unknown name; give its address in the cluster file"
-            )),
+            _ => Err(format!("looking up {name}: unknown name")),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use garland_sys::event;
@@ -9,7 +10,11 @@ use garland_sys::signal::Interrupts;
 
 /// The user's will; without interrupts to look at it lasts.
 #[derive(Clone, Debug, Default)]
-pub struct Will(Option<Arc<Interrupts>>);
+pub struct Will {
+    interrupts: Option<Arc<Interrupts>>,
+    /// What it was for is over.
+    over: Option<Arc<AtomicBool>>,
+}
 
 impl Will {
     /// How often it is asked about.
@@ -17,12 +22,20 @@ impl Will {
 
     /// A will that ends with the first of `interrupts`, which stays pending.
     pub fn until(interrupts: Option<Arc<Interrupts>>) -> Self {
-        Self(interrupts)
+        Self { interrupts, over: None }
     }
 
-    /// Whether the user gave up.
+    /// The same, which ends when that is set, too.
+    pub fn unless(self, over: &Arc<AtomicBool>) -> Self {
+        Self { over: Some(Arc::clone(over)), ..self }
+    }
+
+    /// Whether the user gave up, or it was for what is over.
     pub fn is_over(&self) -> bool {
-        self.0.as_ref().is_some_and(|interrupts| {
+        if self.over.as_ref().is_some_and(|over| over.load(Ordering::Relaxed)) {
+            return true;
+        }
+        self.interrupts.as_ref().is_some_and(|interrupts| {
             let ready = event::wait_readable(&[interrupts.as_fd()], Some(Duration::ZERO));
             ready.is_ok_and(|ready| ready == [true])
         })

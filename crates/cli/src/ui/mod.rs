@@ -3,6 +3,7 @@
 pub mod notes;
 pub mod output;
 pub mod progress;
+pub mod progress_lines;
 pub mod screen;
 pub mod starting;
 pub mod verdicts;

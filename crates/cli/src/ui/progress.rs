@@ -9,13 +9,18 @@ use garland_core::proto::NodeState;
 use garland_core::units::{Nanos, Rate, bytes};
 use garland_node::Progress;
 
+use super::progress_lines::{Line, NodeLine, ProgressLines};
 use super::screen::Screen;
+use crate::args::{Args, Cp};
 
 /// The rate is that of the last so many nanoseconds.
 const WINDOW_NS: u64 = 3_000_000_000;
 
 /// Columns of a bar.
 const BAR: u64 = 24;
+
+/// The length of a stream.
+const UNKNOWN: u64 = u64::MAX;
 
 /// The longest name that is shown whole.
 const NAME_MAX: usize = 24;
@@ -37,6 +42,8 @@ pub struct Bars {
     silent: bool,
     /// Since when somebody is waited for.
     waiting_since: Option<u64>,
+    /// For programs, too.
+    lines: Option<ProgressLines>,
 }
 
 /// One node at one moment.
@@ -66,6 +73,7 @@ impl NodeNow {
             let bytes = plan.bytes_of(id);
             let blocks = progress.head.report(id).held;
             let whole = matches!(state, NodeState::Complete | NodeState::Committed);
+            let whole = whole && !plan.layout.open;
             let held = (blocks * u64::from(plan.layout.block_size)).min(bytes);
             Self { word: word(state), held: if whole { bytes } else { held } }
         };
@@ -77,10 +85,13 @@ impl Bars {
     /// The progress of a copy by `plan`.
     pub fn new(plan: &Plan, quiet: bool) -> Self {
         let names = plan.nodes.iter().skip(1).map(|node| node.name.clone()).collect();
-        let lengths: Vec<u64> = plan.receivers().map(|(id, _)| plan.bytes_of(id)).collect();
-        let all = lengths.iter().all(|&length| length == plan.layout.length);
+        let open = plan.layout.open;
+        let length = |id| if open { UNKNOWN } else { plan.bytes_of(id) };
+        let lengths: Vec<u64> = plan.receivers().map(|(id, _)| length(id)).collect();
+        let every = if open { UNKNOWN } else { plan.layout.length };
+        let all = lengths.iter().all(|&length| length == every);
         let bars = Self::of_parts(names, lengths, quiet);
-        Self { every: all.then_some(plan.layout.length), ..bars }
+        Self { every: all.then_some(every), ..bars }
     }
 
     /// The progress of nodes that have bytes of their own, so many each.
@@ -93,6 +104,7 @@ impl Bars {
             past: VecDeque::new(),
             silent: false,
             waiting_since: None,
+            lines: None,
         }
     }
 
@@ -102,22 +114,41 @@ impl Bars {
         self
     }
 
+    /// The progress of a copy by `plan`, as the user wants to see it; nothing for people beside an
+    /// object for programs.
+    pub fn wanted(plan: &Plan, args: &Args, cp: &Cp) -> Self {
+        let told = cp.progress.is_some();
+        let bars = Self::new(plan, cp.quiet || args.json || told);
+        bars.silent(cp.quiet || told).for_programs(told)
+    }
+
+    /// The same, for programs too if `told`.
+    pub fn for_programs(mut self, told: bool) -> Self {
+        self.lines = told.then(ProgressLines::default);
+        self
+    }
+
     /// Shows how far the copy by `plan` is.
     pub fn show(&mut self, plan: &Plan, progress: &Progress<'_>) {
         let now = progress.now_ns;
         if !progress.waiting.is_empty() {
             return self.show_waiting(now, &progress.waiting);
         }
-        if self.screen.is_due(now) {
+        if self.is_due(now) {
             self.draw(now, &NodeNow::all(plan, progress));
         }
     }
 
     /// Shows how far the nodes are, in their order, when it is time to.
     pub fn show_nodes(&mut self, now: u64, nodes: &[NodeNow]) {
-        if self.screen.is_due(now) {
+        if self.is_due(now) {
             self.draw(now, nodes);
         }
+    }
+
+    /// Programs are told the last state, too, whenever that comes.
+    fn is_due(&self, now: u64) -> bool {
+        self.lines.is_some() || self.screen.is_due(now)
     }
 
     fn draw(&mut self, now: u64, nodes: &[NodeNow]) {
@@ -130,6 +161,13 @@ impl Bars {
             Some(length) => ("every node", living.map(|node| node.held).min().unwrap_or(0), length),
             None => ("together", living.map(|node| node.held).sum(), self.lengths.iter().sum()),
         };
+        if let Some(lines) = &mut self.lines {
+            let nodes = nodes.iter().map(At::for_programs).collect();
+            lines.tell(now, Line::new(now, (so_far, known(length)), nodes));
+        }
+        if !self.screen.is_due(now) {
+            return;
+        }
         let mut lines = if nodes.len() < self.screen.room() {
             nodes.iter().map(|node| node.line(&self.names)).collect()
         } else {
@@ -148,6 +186,15 @@ impl Bars {
         let place = |id: &NodeId| id.index().checked_sub(1);
         let names = nodes.iter().filter_map(|id| self.names.get(place(id)?).map(String::as_str));
         let names: Vec<&str> = names.collect();
+        if let Some(lines) = &mut self.lines {
+            let nodes = self
+                .names
+                .iter()
+                .map(|name| At { name, word: WORDS[0], held: 0, length: 0 }.for_programs());
+            let length = self.every.unwrap_or_else(|| self.lengths.iter().sum());
+            let waiting = names.iter().map(|&name| name.to_owned()).collect();
+            lines.tell(now, Line::new(now, (0, known(length)), nodes.collect()).waiting(waiting));
+        }
         let verb = if names.len() == 1 { "is" } else { "are" };
         let text = format!("{} {verb} busy with other copies", nodelist::fold(&names));
         if self.waiting_since.is_none() && self.screen.is_hidden() && !self.silent {
@@ -158,13 +205,18 @@ impl Bars {
         self.screen.draw(now, &[format!("waiting: {text} ({waited})")]);
     }
 
-    /// Takes all lines off the screen.
+    /// Takes all lines off the screen, and tells programs what they haven't heard.
     pub fn clear(&mut self) {
+        self.lines.iter_mut().for_each(ProgressLines::write);
         self.screen.clear();
     }
 }
 
 impl At<'_> {
+    fn for_programs(&self) -> NodeLine {
+        NodeLine { name: self.name.to_owned(), state: self.word, bytes: self.held }
+    }
+
     fn line(&self, names: &[String]) -> String {
         let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let width = longest.clamp("every node".len(), NAME_MAX);
@@ -173,6 +225,9 @@ impl At<'_> {
         let bar = "=".repeat(filled as usize);
         let name: String = self.name.chars().take(width).collect();
         let held = bytes::format(self.held);
+        if self.length == UNKNOWN {
+            return format!("{name:<width$} {:<9} {held:>10}", self.word);
+        }
         let bar_width = BAR as usize;
         format!("{name:<width$} {percent:>3} %  {:<9} {held:>10} [{bar:<bar_width$}]", self.word)
     }
@@ -192,8 +247,13 @@ fn sum(what: &str, past: &VecDeque<(u64, u64)>, length: u64) -> String {
     let (Some(&(then, before)), Some(&(now, least))) = (past.front(), past.back()) else {
         return String::new();
     };
-    let mut line = format!("{what} {:>3} %", share(least, length, 100));
     let arrived = least.saturating_sub(before);
+    if length == UNKNOWN {
+        let rate = Rate::from_bytes_over(arrived, Nanos(now - then));
+        let rate = rate.map_or_else(String::new, |rate| format!("  {rate}"));
+        return format!("{what}{rate}  {} so far", bytes::format(least));
+    }
+    let mut line = format!("{what} {:>3} %", share(least, length, 100));
     if arrived > 0 && least < length {
         let left_ns = u128::from(length - least) * u128::from(now - then) / u128::from(arrived);
         line += &format!("  {} left", countdown(left_ns));
@@ -202,6 +262,11 @@ fn sum(what: &str, past: &VecDeque<(u64, u64)>, length: u64) -> String {
         }
     }
     line + &format!("  {} of {}", bytes::format(least), bytes::format(length))
+}
+
+/// A length, if it is known.
+fn known(length: u64) -> Option<u64> {
+    Some(length).filter(|length| *length != UNKNOWN)
 }
 
 /// Whole seconds, and minutes where there are many: more would only flicker.
@@ -255,6 +320,10 @@ mod tests {
             "every node 100 %  100.00 MiB of 100.00 MiB"
         );
         assert_eq!(share(0, 0, 100), 100);
+        assert_eq!(
+            sum("every node", &past, UNKNOWN),
+            "every node  10.5 MB/s (0.084 Gbit/s)  30.00 MiB so far"
+        );
     }
 
     #[test]

@@ -78,6 +78,16 @@ fn three_nodes_killed_over_two_clear_lanes_through_memory() {
 }
 
 #[test]
+fn inner_nodes_of_a_tree_killed() {
+    survives("kill-tree", Blow::Kill, &["local1", "local6"], &["--shape", "tree"]);
+}
+
+#[test]
+fn an_inner_node_of_a_tree_that_hangs() {
+    survives("stop-tree", Blow::Stop, &["local5"], &["--shape", "tree", "--rails", "2"]);
+}
+
+#[test]
 fn a_node_that_hangs() {
     survives("stop-4", Blow::Stop, &["local4"], &[]);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use garland_sys::clock;
 use garland_testkit::{Garland, Process, Running, Scratch, Wire, processes_with, soon, until};
 
-use crate::{assert_copied, await_middle, garland, locals, names_in, source, verdict};
+use crate::{assert_copied, await_middle, garland, locals, source, verdict, visible_in};
 
 const LENGTH: u64 = 40 << 20;
 
@@ -26,9 +26,9 @@ fn an_interrupt_ends_cleanly() {
     assert_eq!(result["interrupted"], true);
     for node in locals(4) {
         assert_eq!(verdict(&result, &node), ("failed", "interrupted"));
-        assert_eq!(names_in(&scratch, &node, ""), Vec::<String>::new());
+        assert_eq!(visible_in(&scratch, &node, ""), Vec::<String>::new());
     }
-    scratch.assert_nothing_left();
+    scratch.assert_nobody_left();
 }
 
 #[test]
@@ -45,10 +45,10 @@ fn an_interrupt_keeps_the_old_file() {
     let said = copy.end().with_code(130);
     assert!(said.out.contains("failed  local[1-2]: interrupted\n"), "{}", said.out);
     for node in locals(2) {
-        assert_eq!(names_in(&scratch, &node, ""), ["x"]);
+        assert_eq!(visible_in(&scratch, &node, ""), ["x"]);
         assert_eq!(std::fs::read(scratch.root(&node).join("x")).expect("it is there"), b"old");
     }
-    scratch.assert_nothing_left();
+    scratch.assert_nobody_left();
 }
 
 #[test]
@@ -67,11 +67,11 @@ fn an_interrupt_does_not_wait_for_a_node_that_hangs() {
             let waited = Duration::from_nanos(clock::now_ns() - began);
             assert_eq!(result["interrupted"], true);
             for node in locals(4).filter(|node| node != hung) {
-                assert_eq!(names_in(&scratch, &node, ""), Vec::<String>::new(), "{node}");
+                assert_eq!(visible_in(&scratch, &node, ""), Vec::<String>::new(), "{node}");
             }
             // A machine that hangs removes nothing.
             std::fs::remove_dir_all(scratch.root(hung)).expect("it is there");
-            scratch.assert_nothing_left();
+            scratch.assert_nobody_left();
             waited
         });
     }
@@ -113,9 +113,9 @@ fn a_head_that_is_killed_leaves_no_agent_no_file_and_a_word_in_the_logs() {
     await_middle(&scratch, "local4", &from, 0);
     copy.process().kill();
     let _ = copy.end().with_code(128 + 9);
-    scratch.assert_nothing_left();
+    scratch.assert_nobody_left();
     for node in locals(4) {
-        assert_eq!(names_in(&scratch, &node, ""), Vec::<String>::new());
+        assert_eq!(visible_in(&scratch, &node, ""), Vec::<String>::new());
         let log = garland.runs()[0].join(format!("{node}.log"));
         let log = std::fs::read_to_string(log).expect("its agent has a log");
         assert!(log.contains("the head is gone"), "{log:?}");

@@ -169,7 +169,7 @@ fn ends_that_cannot_be_are_refused() {
     ");
     insta::assert_snapshot!(refused(&["local[1-2]:/log/", "all"]), @r"
     error: /log/ names no file
-    hint: folders come with `-r` in a later release; until then: tar
+    hint: folders come with -r
     ");
     insta::assert_snapshot!(refused(&["local1:/x", "-"]), @r"
     error: what comes from nodes goes to files

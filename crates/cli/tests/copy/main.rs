@@ -1,6 +1,7 @@
 //! `garland cp` end to end, to agents that are processes of this machine.
 
 mod chain;
+mod checks;
 mod deaths;
 mod destinations;
 mod dolly;
@@ -10,6 +11,7 @@ mod gather;
 mod plans;
 mod refusals;
 mod result;
+mod routes;
 mod sizes;
 mod sources;
 mod stripes;
@@ -65,6 +67,13 @@ fn names_in(scratch: &Scratch, node: &str, folder: &str) -> Vec<String> {
     let mut names: Vec<_> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
+    names
+}
+
+/// The same without what interrupted copies leave.
+fn visible_in(scratch: &Scratch, node: &str, folder: &str) -> Vec<String> {
+    let mut names = names_in(scratch, node, folder);
+    names.retain(|name| !name.ends_with(".garland-part"));
     names
 }
 

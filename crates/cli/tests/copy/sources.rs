@@ -8,7 +8,7 @@ use std::process::Command;
 
 use garland_testkit::{Scratch, Wire};
 
-use crate::{await_middle, garland, locals, names_in, source, verdict};
+use crate::{await_middle, garland, locals, source, verdict, visible_in};
 
 const LENGTH: u64 = 40 << 20;
 
@@ -26,9 +26,9 @@ fn fails_when_changed(name: &str, change: impl FnOnce(&Path)) {
         let (verdict, reason) = verdict(&result, &node);
         assert_eq!(verdict, "failed", "{reason}");
         assert!(reason.contains("changed while it was copied"), "{reason}");
-        assert_eq!(names_in(&scratch, &node, ""), Vec::<String>::new());
+        assert_eq!(visible_in(&scratch, &node, ""), Vec::<String>::new());
     }
-    scratch.assert_nothing_left();
+    scratch.assert_nobody_left();
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn one_that_is_replaced_by_another_file_is_copied_as_it_was() {
         // The rename changes the old file's link count and so its ctime.
         assert!(said.out.contains("changed while it was copied"), "{}", said.out);
         assert_eq!(said.code, 3);
-        assert_eq!(names_in(&scratch, "local1", ""), Vec::<String>::new());
+        assert_eq!(visible_in(&scratch, "local1", ""), Vec::<String>::new());
     }
-    scratch.assert_nothing_left();
+    scratch.assert_nobody_left();
 }

@@ -19,7 +19,7 @@ fn a_killed_head_leaves_no_file_and_agents_that_say_so_and_work_on() {
     for log in logs {
         until(&format!("a word of the head's death in {log}"), || {
             let text = std::fs::read_to_string(&log).unwrap_or_default();
-            text.contains("the head is gone: what isn't committed of /x is removed")
+            text.contains("the head is gone: /x isn't committed")
         });
     }
     stage.copy_in_peace();
@@ -51,9 +51,7 @@ fn after_ctrl_c_there_is_no_file_and_the_agents_are_idle() {
     let result = copy.end().with_code(130).json();
     assert_eq!(result["interrupted"], true);
     // Nothing to wait for: the command ends after its agents have cleaned up.
-    for node in stage.nodes() {
-        assert_eq!(crate::stage::names(&stage.root(&node)), Vec::<String>::new(), "{node}");
-    }
+    stage.await_empty(stage.nodes());
     stage.copy_in_peace();
     let agents: Vec<Process> = stage.nodes().flat_map(|node| stage.agent(&node)).collect();
     assert_eq!(agents.len(), stage.scale.nodes as usize);

@@ -5,5 +5,7 @@ mod balances;
 mod bonds;
 mod checked;
 mod disks;
+mod rails;
 mod scenarios;
+mod slow;
 mod stage;

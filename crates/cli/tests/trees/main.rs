@@ -4,11 +4,13 @@
 mod compare;
 mod endings;
 mod equal;
+mod gather;
 mod lab;
 mod moving;
 mod oddities;
 mod refusals;
 mod rules;
+mod together;
 
 use std::path::Path;
 

@@ -110,3 +110,46 @@ fn what_may_not_be_read_is_named_and_the_rest_arrives() {
     fs::set_permissions(scratch.path("t/closed"), Permissions::from_mode(0o700)).expect("it may");
     scratch.assert_nothing_left();
 }
+
+#[test]
+fn where_nothing_may_be_written_it_is_named_and_the_rest_arrives() {
+    let scratch = Scratch::new("tree-unwritable");
+    for number in 0..6000 {
+        write(&scratch, &format!("t/{}/{number:04}", number / 1000), number.to_string());
+    }
+    let closed = scratch.root("local2").join("t/5");
+    fs::create_dir_all(&closed).expect("it can be made");
+    // It may be entered and not be changed, and belongs to somebody else where it can.
+    let owner = Some(4321).filter(|_| garland_sys::process::user_id() == 0);
+    fs::set_permissions(&closed, Permissions::from_mode(0o555)).expect("it may have it");
+    std::os::unix::fs::chown(&closed, owner, owner).expect("root may");
+    let garland = garland(&scratch);
+    let roots = scratch.path("roots").display().to_string();
+    let words = ["cp", "--local-root", &roots, "--json", "-r", "t", "local[1-2]:/"];
+    let output = without_rights(&garland.command(&words)).output().expect("it can be started");
+    let shown = String::from_utf8_lossy(&output.stderr);
+    let result: serde_json::Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {shown}"));
+    assert_eq!(verdict(&result, "local1"), ("ok", ""));
+    assert_eq!(paths(&scratch.root("local1")).len(), 6007);
+    if owner.is_some() {
+        assert_eq!(output.status.code(), Some(1), "{shown}");
+        let (said, reason) = verdict(&result, "local2");
+        assert_eq!(said, "failed");
+        let first = "all but 1001: t/5/5000: permission denied; t/5/5001: permission denied; ";
+        assert!(reason.starts_with(first) && reason.ends_with("; and 996 more"), "{reason}");
+        assert_eq!(paths(&scratch.root("local2")).len(), 5007);
+    }
+    fs::set_permissions(&closed, Permissions::from_mode(0o700)).expect("it may have it");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn devices_are_skipped_and_said() {
+    let scratch = Scratch::new("tree-devices");
+    let words = ["--json", "-r", "--exclude", "*/", "/dev/", "local1:/d"];
+    let result = garland(&scratch).cp(&words).with_code(0).json();
+    let left = left_out(&result);
+    assert!(left.contains(&"/dev/null: a device".to_owned()), "{left:?}");
+    assert!(!scratch.root("local1").join("d/null").exists());
+}

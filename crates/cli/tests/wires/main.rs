@@ -3,6 +3,7 @@
 mod endings;
 mod faults;
 mod healthy;
+mod order;
 mod rails;
 mod stage;
 mod sweep;

@@ -20,6 +20,8 @@ pub enum Target {
     },
     /// Standard input or output, written `-`.
     Pipe,
+    /// A command of this machine, written `|COMMAND`: what the shell is told, in the system's bytes.
+    Command(Vec<u8>),
 }
 
 /// Why an argument is no end of a copy.
@@ -80,6 +82,9 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
     }
     if bytes == b"-" {
         return Ok(Target::Pipe);
+    }
+    if let [b'|', line @ ..] = bytes {
+        return Ok(Target::Command(line.to_vec()));
     }
     let shown = || argument.to_string_lossy().into_owned();
     let colon = match split_point(bytes) {
@@ -167,6 +172,8 @@ mod tests {
             ("root@n1:/x", nodes("root@n1", "/x")),
             ("@gpu,@slurm:/x", nodes("@gpu,@slurm", "/x")),
             ("^/etc/hosts.txt:/x", nodes("^/etc/hosts.txt", "/x")),
+            ("n[1-3]:|zstd -d > '/a:b'", nodes("n[1-3]", "|zstd -d > '/a:b'")),
+            ("|ssh n1:x tar c / [", Target::Command(b"ssh n1:x tar c / [".to_vec())),
             ("n1,^a/b!n2:/x", nodes("n1,^a/b!n2", "/x")),
         ];
         for (argument, target) in table {
@@ -231,6 +238,7 @@ mod tests {
                     prop_assert_eq!(joined, bytes);
                 }
                 Ok(Target::Pipe) => prop_assert_eq!(bytes, b"-"),
+                Ok(Target::Command(line)) => prop_assert_eq!(&[b"|", &line[..]].concat(), &bytes),
                 Err(_) => {}
             }
         }

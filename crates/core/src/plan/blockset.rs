@@ -20,10 +20,11 @@ impl BlockSet {
     #[must_use]
     pub fn full(len: u64) -> Self {
         let mut set = Self::new(len);
-        for index in 0..len {
-            set.insert(index);
+        set.words.fill(u64::MAX);
+        if let Some(last) = set.words.last_mut().filter(|_| !len.is_multiple_of(64)) {
+            *last = (1 << (len % 64)) - 1;
         }
-        set
+        Self { count: len, ..set }
     }
 
     /// Adds `index`; says whether it is new. An index beyond the set's length is never in.
@@ -72,7 +73,10 @@ mod tests {
     #[test]
     fn full_is_full() {
         assert!(BlockSet::new(0).is_full());
-        assert!(BlockSet::full(65).is_full());
+        for len in [1, 64, 65] {
+            let full = BlockSet::full(len);
+            assert!(full.is_full() && full.contains(len - 1) && !full.contains(len));
+        }
         assert!(!BlockSet::new(1).is_full());
     }
 }

@@ -1,12 +1,13 @@
 //! Plans: broadcasts (chains through all nodes, one lane a rail), stripes (a lane a server), and
 //! their reverse.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{HEAD, Lane, LaneBlocks, Layout, NodeId, Stripes};
+use super::{HEAD, Lane, LaneBlocks, Layout, NodeId, Route, Stripes};
 
 /// The version of a saved plan.
 const PLAN_VERSION: u32 = 1;
@@ -29,6 +30,9 @@ pub struct Plan {
     pub nodes: Vec<PlannedNode>,
     /// The lanes.
     pub lanes: Vec<Lane>,
+    /// Why the lanes go as they do, in words, where that isn't the usual way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Why a plan can't be.
@@ -58,8 +62,7 @@ impl Plan {
         if !(1..=64).contains(&rails) {
             return Err(PlanError::Lanes(rails));
         }
-        let route: Vec<NodeId> =
-            std::iter::once(HEAD).chain((1..).map(NodeId).take(names.len())).collect();
+        let route = Route::chain((0..).map(NodeId).take(names.len() + 1));
         let lane = |rail: u16| Lane {
             blocks: LaneBlocks {
                 first: u64::from(rail),
@@ -107,7 +110,7 @@ impl Plan {
         let lane = |number: u16| Lane {
             blocks: stripes.blocks(layout, number),
             rail: number % rails,
-            route: vec![HEAD, NodeId(u32::from(number) + 1)],
+            route: Route::chain([HEAD, NodeId(u32::from(number) + 1)]),
         };
         Ok(Self::of(layout, names, (0..stripes.servers).map(lane).collect()))
     }
@@ -115,14 +118,41 @@ impl Plan {
     /// The same lanes the other way: every byte that would go out comes in.
     #[must_use]
     pub fn reversed(mut self) -> Self {
-        self.lanes.iter_mut().for_each(|lane| lane.route.reverse());
+        let back = |lane: Lane| Lane { route: lane.route.reversed(), ..lane };
+        self.lanes = self.lanes.into_iter().map(back).collect();
+        self
+    }
+
+    fn write_route(&self, f: &mut fmt::Formatter<'_>, route: &Route) -> fmt::Result {
+        let name = |id: &NodeId| self.nodes[id.index()].name.as_str();
+        if route.is_chain() {
+            let names: Vec<&str> = route.nodes().iter().map(name).collect();
+            return writeln!(f, "  {}", names.join(" -> "));
+        }
+        let mut fed: BTreeMap<NodeId, Vec<&str>> = BTreeMap::new();
+        route.hops().for_each(|(near, far)| fed.entry(near).or_default().push(name(&far)));
+        for near in route.nodes() {
+            if let Some(far) = fed.get(near) {
+                writeln!(f, "  {} -> {}", name(near), far.join(", "))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same plan when its stream has turned out to have `length` bytes.
+    #[must_use]
+    pub fn ended_at(mut self, length: u64) -> Self {
+        self.layout = self.layout.ended_at(length);
+        let end = self.layout.blocks();
+        self.lanes.iter_mut().for_each(|lane| lane.blocks.end = lane.blocks.end.min(end));
         self
     }
 
     fn of(layout: Layout, names: &[String], lanes: Vec<Lane>) -> Self {
         let node = |name: &str| PlannedNode { name: name.to_owned() };
         let nodes = std::iter::once(node("head")).chain(names.iter().map(|name| node(name)));
-        Self { version: PLAN_VERSION, layout, nodes: nodes.collect(), lanes }
+        let (version, nodes) = (PLAN_VERSION, nodes.collect());
+        Self { version, layout, nodes, lanes, reason: None }
     }
 
     /// Bytes of the lanes that a node is on.
@@ -135,13 +165,13 @@ impl Plan {
             let ends = lane.blocks.ordinal(last).is_some();
             whole - if ends { short } else { 0 }
         };
-        self.lanes.iter().filter(|lane| lane.route.contains(&node)).map(bytes).sum()
+        self.lanes.iter().filter(|lane| lane.route.contains(node)).map(bytes).sum()
     }
 
     /// How many lanes a node is on.
     #[must_use]
     pub fn lanes_of(&self, node: NodeId) -> usize {
-        self.lanes.iter().filter(|lane| lane.route.contains(&node)).count()
+        self.lanes.iter().filter(|lane| lane.route.contains(node)).count()
     }
 
     /// The nodes that have agents, in the plan's order.
@@ -152,17 +182,23 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Layout { length, block_size } = self.layout;
-        writeln!(f, "{length} bytes in {} blocks of {block_size} bytes", self.layout.blocks())?;
+        let Layout { length, block_size, open } = self.layout;
+        if open {
+            writeln!(f, "as many bytes as there are, in blocks of {block_size} bytes")?;
+        } else {
+            writeln!(f, "{length} bytes in {} blocks of {block_size} bytes", self.layout.blocks())?;
+        }
         for (number, lane) in self.lanes.iter().enumerate() {
             let LaneBlocks { first, run, step, .. } = lane.blocks;
             let last = first + run - 1;
             let of = if run > 1 { format!("{first}-{last}") } else { first.to_string() };
-            let (count, rail) = (lane.blocks.len(), lane.rail);
-            writeln!(f, "lane {number}: {count} blocks ({of}, +{step}), rail {rail}")?;
-            let names: Vec<&str> =
-                lane.route.iter().map(|id| self.nodes[id.index()].name.as_str()).collect();
-            writeln!(f, "  {}", names.join(" -> "))?;
+            let rail = lane.rail;
+            let count = if open { String::new() } else { format!("{} ", lane.blocks.len()) };
+            writeln!(f, "lane {number}: {count}blocks ({of}, +{step}), rail {rail}")?;
+            self.write_route(f, &lane.route)?;
+        }
+        if let Some(reason) = &self.reason {
+            writeln!(f, "{reason}")?;
         }
         Ok(())
     }
@@ -192,7 +228,7 @@ mod tests {
             let plan = Plan::between(layout, "n1", to, 1).unwrap();
             let names: Vec<&str> = plan.nodes.iter().map(|node| node.name.as_str()).collect();
             assert_eq!(names, ["n1", to]);
-            assert_eq!(plan.lanes[0].route, [HEAD, NodeId(1)]);
+            assert_eq!(plan.lanes[0].route.nodes(), [HEAD, NodeId(1)]);
         }
     }
 
@@ -210,11 +246,27 @@ mod tests {
         ");
         assert_eq!([1, 2].map(|node| plan.bytes_of(NodeId(node))), [25_424, 24_576]);
         let back = plan.clone().reversed();
-        assert_eq!(back.lanes[1].route, [NodeId(2), HEAD]);
+        assert_eq!(back.lanes[1].route.nodes(), [NodeId(2), HEAD]);
         assert_eq!(back.reversed(), plan);
         let three = Stripes::new(50_000, 8192, 3).unwrap();
         let layout = three.layout(4096).unwrap();
         assert_eq!(Plan::striped(layout, three, &names, 1), Err(PlanError::Servers(2, 3)));
+    }
+
+    #[test]
+    fn a_stream_s_plan_has_an_end_when_that_is_known() {
+        let names = ["n1".to_owned()];
+        let plan = Plan::broadcast(Layout::open_ended(4096).unwrap(), &names, 2).unwrap();
+        insta::assert_snapshot!(plan, @r"
+        as many bytes as there are, in blocks of 4096 bytes
+        lane 0: blocks (0, +2), rail 0
+          head -> n1
+        lane 1: blocks (1, +2), rail 1
+          head -> n1
+        ");
+        let ended = plan.ended_at(10_000);
+        let known = Plan::broadcast(Layout::new(10_000, 4096).unwrap(), &names, 2).unwrap();
+        assert_eq!(ended, known);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Route;
+
 /// A node of one copy, by its place in the plan. 0 is the head.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
@@ -87,8 +89,8 @@ pub struct Lane {
     pub blocks: LaneBlocks,
     /// Which of a node's addresses this lane uses.
     pub rail: u16,
-    /// The chain, beginning with the head.
-    pub route: Vec<NodeId>,
+    /// Who feeds whom, from where the bytes are on.
+    pub route: Route,
 }
 
 #[cfg(test)]

@@ -12,14 +12,20 @@ const MAX_BLOCK_SIZE: u32 = 4 << 20;
 /// Blocks are never smaller, in bytes: below this the headers and system calls begin to show.
 const MIN_BLOCK_SIZE: u32 = 4 << 10;
 
+/// The most blocks that a source may have: their digests take 32 bytes each on every node.
+pub const BLOCKS_MAX: u64 = 1 << 24;
+
 /// A source's length and the size of the blocks it is cut into. The last block may be shorter; an
 /// empty source has no blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
-    /// Bytes of the source.
+    /// Bytes of the source; the most that it may have where its end is open.
     pub length: u64,
     /// Bytes of every block but the last.
     pub block_size: u32,
+    /// Whether the source may end before that: a stream, whose length is known when it has ended.
+    #[serde(default)]
+    pub open: bool,
 }
 
 /// Why a layout can't be.
@@ -39,7 +45,22 @@ impl Layout {
         if !(MIN_BLOCK_SIZE..=MAX_BLOCK_SIZE).contains(&block_size) {
             return Err(LayoutError::BlockSize(block_size));
         }
-        Ok(Self { length, block_size })
+        Ok(Self { length, block_size, open: false })
+    }
+
+    /// Cuts a stream, whose length nobody knows yet, into blocks of `block_size` bytes.
+    ///
+    /// # Errors
+    /// When the block size is outside of 4 KiB to 4 MiB.
+    pub fn open_ended(block_size: u32) -> Result<Self, LayoutError> {
+        let most = BLOCKS_MAX * u64::from(block_size);
+        Ok(Self { open: true, ..Self::new(most, block_size)? })
+    }
+
+    /// The same source when it has turned out to have `length` bytes.
+    #[must_use]
+    pub fn ended_at(self, length: u64) -> Self {
+        Self { length, open: false, ..self }
     }
 
     /// Cuts `length` bytes into blocks of a size that fits them.
@@ -59,10 +80,10 @@ impl Layout {
         while block_size < MAX_BLOCK_SIZE && length / u64::from(block_size) > MANY {
             block_size *= 2;
         }
-        Self { length, block_size }
+        Self { length, block_size, open: false }
     }
 
-    /// The number of blocks.
+    /// The number of blocks; the most that there may be where the end is open.
     #[must_use]
     pub fn blocks(&self) -> u64 {
         self.length.div_ceil(u64::from(self.block_size))
@@ -74,7 +95,8 @@ impl Layout {
         index * u64::from(self.block_size)
     }
 
-    /// The bytes in block `index`; 0 for a block that the source doesn't have.
+    /// The bytes in block `index`; 0 for a block that the source doesn't have. A stream's last one
+    /// may have less.
     #[must_use]
     pub fn block_length(&self, index: u64) -> u32 {
         if index >= self.blocks() {
@@ -105,6 +127,14 @@ mod tests {
         assert_eq!(Layout::fitting(0).block_size, 64 << 10);
         assert_eq!(Layout::fitting(1 << 30).block_size, DEFAULT_BLOCK_SIZE);
         assert_eq!(Layout::fitting(1 << 40).block_size, MAX_BLOCK_SIZE);
+    }
+
+    #[test]
+    fn a_stream_has_room_until_it_has_ended() {
+        let layout = Layout::open_ended(4096).unwrap();
+        assert_eq!((layout.blocks(), layout.block_length(BLOCKS_MAX - 1)), (BLOCKS_MAX, 4096));
+        let ended = layout.ended_at(5000);
+        assert_eq!((ended.blocks(), ended.block_length(1), ended.open), (2, 904, false));
     }
 
     #[test]

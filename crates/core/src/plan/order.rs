@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// How the order of a chain is chosen.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
     /// As the node list names them.
@@ -17,7 +17,13 @@ pub enum Order {
     Rack,
     /// As given, node by node.
     Given(Vec<String>),
+    /// By measured rates of the pairs: whoever follows a node gets most from it, and who is slow comes
+    /// last.
+    Wires(Rates),
 }
+
+/// What each node gave to each other, in bytes per second, by their places; `None` where nobody knows.
+pub type Rates = Vec<Vec<Option<f64>>>;
 
 /// Why an order can't be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -42,7 +48,54 @@ pub fn chain_order(
         Order::List => Ok((0..nodes.len()).collect()),
         Order::Rack => Ok(by_rack(nodes)),
         Order::Given(names) => as_given(names, nodes),
+        Order::Wires(rates) => Ok(by_wires(rates, nodes.len())),
     }
+}
+
+/// Rates that differ by less are the same: among these the list's order stays.
+const SAME: f64 = 0.9;
+
+/// So many beginnings of a chain are tried, those that give most first.
+const BEGINNINGS: usize = 32;
+
+/// Of the chains in which each node is followed by the one that gets most from it, the one whose
+/// nodes get most in all: nobody gets more than any hop before it carries.
+fn by_wires(rates: &Rates, count: usize) -> Vec<usize> {
+    let rate = |from: usize, to: usize| {
+        let known = rates.get(from).and_then(|row| row.get(to)).copied().flatten();
+        known.filter(|_| from != to).unwrap_or(0.0)
+    };
+    let gives = |from: usize| (0..count).map(|to| rate(from, to)).fold(0.0, f64::max);
+    let gets = |to: usize| (0..count).map(|from| rate(from, to)).fold(0.0, f64::max);
+    let most = (0..count).map(gives).fold(0.0, f64::max);
+    let gives_well: Vec<bool> = (0..count).map(|node| gives(node) >= SAME * most).collect();
+    let mut beginnings: Vec<usize> = (0..count).collect();
+    // It is stable: equal ones stay as they are listed.
+    beginnings.sort_by_key(|&node| !gives_well[node]);
+    let mut best: Option<(f64, Vec<usize>)> = None;
+    for first in beginnings.into_iter().take(BEGINNINGS) {
+        let mut chain = vec![first];
+        let mut left: Vec<usize> = (0..count).filter(|&node| node != first).collect();
+        // Nobody has measured the head: it may be as good as any.
+        let mut narrowest = gets(first);
+        let mut sum = narrowest;
+        while let Some(&last) = chain.last().filter(|_| !left.is_empty()) {
+            let most = left.iter().map(|&to| rate(last, to)).fold(0.0, f64::max);
+            let near = |to: usize| rate(last, to) >= SAME * most;
+            // Who gives little had better be followed by nobody.
+            let good = left.iter().position(|&to| near(to) && gives_well[to]);
+            let next = good.or_else(|| left.iter().position(|&to| near(to))).unwrap_or(0);
+            let next = left.remove(next);
+            narrowest = narrowest.min(rate(last, next));
+            sum += narrowest;
+            chain.push(next);
+        }
+        // Another beginning must be worth it.
+        if best.as_ref().is_none_or(|(most, _)| SAME * sum > *most) {
+            best = Some((sum, chain));
+        }
+    }
+    best.map(|(_, chain)| chain).unwrap_or_default()
 }
 
 fn by_rack(nodes: &[(String, Option<String>)]) -> Vec<usize> {
@@ -89,6 +142,33 @@ mod tests {
     fn racks_stay_together() {
         assert_eq!(chain_order(&Order::Rack, &nodes()), Ok(vec![0, 2, 1]));
         assert_eq!(chain_order(&Order::List, &nodes()), Ok(vec![0, 1, 2]));
+    }
+
+    /// Four nodes of 100 bytes per second each way, but for these.
+    fn wires(others: &[(usize, usize, f64)]) -> Vec<usize> {
+        let mut rates: Rates = vec![vec![Some(100.0); 4]; 4];
+        for &(from, to, rate) in others {
+            rates[from][to] = Some(rate);
+        }
+        by_wires(&rates, 4)
+    }
+
+    #[test]
+    fn equal_wires_leave_the_list_as_it_is() {
+        assert_eq!(wires(&[]), [0, 1, 2, 3]);
+        assert_eq!(wires(&[(0, 1, 95.0), (2, 3, 104.0)]), [0, 1, 2, 3], "noise");
+        assert_eq!(by_wires(&Vec::new(), 2), [0, 1], "nobody knows anything");
+        assert_eq!(by_wires(&Vec::new(), 0), [0; 0]);
+    }
+
+    #[test]
+    fn slow_pairs_are_no_neighbours_and_slow_nodes_come_last() {
+        assert_eq!(wires(&[(0, 1, 10.0), (1, 0, 10.0)]), [0, 2, 1, 3]);
+        let slow = [(0, 1, 10.0), (2, 1, 10.0), (3, 1, 10.0), (1, 0, 10.0), (1, 2, 10.0)];
+        assert_eq!(wires(&slow).last(), Some(&1));
+        // Who sends badly and gets well feeds nobody either.
+        let mute = [(0, 1, 10.0), (0, 2, 10.0), (0, 3, 10.0)];
+        assert_eq!(wires(&mute).last(), Some(&0));
     }
 
     #[test]

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::frame::Copy;
 use super::injection::Injection;
-use super::route::Route;
+use super::read_back::ReadBack;
+use super::route::{DOWNSTREAMS_MAX, Route};
 use super::seal::Secret;
-use crate::plan::{LaneBlocks, Layout, NodeId, Stripe};
+use crate::plan::{BLOCKS_MAX, LaneBlocks, Layout, NodeId, Stripe};
 
 /// Where the bytes go on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +25,10 @@ pub enum Destination {
         times: Option<(i64, u32)>,
         /// Whether it must be on stable storage before the node says that it is done.
         fsync: bool,
+        /// Bytes that it takes on a disk: fewer than its length where it has holes.
+        room: u64,
+        /// Whether a device at `path` is written to though it is in use.
+        force_device: bool,
     },
     /// A folder: the bytes are a tree's stream (`crate::tree`), whose files appear in it one by one,
     /// each whole or not at all.
@@ -32,6 +37,8 @@ pub enum Destination {
         path: Vec<u8>,
         /// Whether all of it must be on stable storage before the node says that it is done.
         fsync: bool,
+        /// Whether every file is read back from its medium, and compared with what came.
+        verify: bool,
     },
     /// Nowhere: the bytes are checked and dropped, to measure the network alone.
     Null,
@@ -44,6 +51,9 @@ pub enum Destination {
         /// Whether it must be on stable storage before the node says that it is done.
         fsync: bool,
     },
+    /// The standard input of a command, which a shell is told in the system's bytes: it runs as the
+    /// agent's user, and its exit code is the node's verdict.
+    Command(Vec<u8>),
 }
 
 /// A file that a node gives, and what it was when it was looked at.
@@ -55,6 +65,8 @@ pub struct Origin {
     pub length: u64,
     /// When it was modified: seconds and nanoseconds.
     pub modified: (i64, u32),
+    /// It is the stream of a tree that the node has looked at, of this number.
+    pub tree: Option<u32>,
 }
 
 /// What a node does with the blocks of a copy.
@@ -85,6 +97,9 @@ pub struct Begin {
     pub end: End,
     /// Which of the file's units this node's file has; all of the file where there is none.
     pub stripe: Option<Stripe>,
+    /// The source's digest, where it is known before anything is sent: what the node was told of it
+    /// and has of it counts then.
+    pub known: Option<[u8; 32]>,
     /// How many blocks each of the node's lanes may have in memory; by their size where it is 0.
     pub buffers: u16,
     /// Whether the head must hear of every block that is written.
@@ -95,6 +110,10 @@ pub struct Begin {
     pub congestion: Vec<String>,
     /// Whether new data links ask for MPTCP.
     pub mptcp: bool,
+    /// Bytes a second that the node may send on each link; as many as it can where it is 0.
+    pub pace: u64,
+    /// What the node finds out about its file before that gets its name.
+    pub read_back: ReadBack,
     /// How many records the node's trace of the copy may have; 0 keeps none.
     pub trace: u32,
     /// Known faults to show, so that what explains copies can be tested on them.
@@ -107,9 +126,6 @@ const LANES_MAX: usize = 64;
 /// The most buffers a lane may be given.
 pub const BUFFERS_MAX: usize = 256;
 
-/// The most blocks a copy may have: their digests take 32 bytes each on every node.
-const BLOCKS_MAX: u64 = 1 << 24;
-
 /// The most records that a head may ask an agent to keep of a copy: some 450 KiB of its memory.
 pub const TRACE_MAX: u32 = 8192;
 
@@ -120,7 +136,7 @@ impl Begin {
     /// # Errors
     /// What is out of bounds, in words.
     pub fn check(&self) -> Result<(), String> {
-        let Layout { length, block_size } = self.layout;
+        let Layout { length, block_size, open } = self.layout;
         Layout::new(length, block_size).map_err(|error| error.to_string())?;
         let blocks = self.layout.blocks();
         if blocks > BLOCKS_MAX {
@@ -135,6 +151,9 @@ impl Begin {
         if self.routes.iter().any(|route| usize::from(route.lane) >= self.lanes.len()) {
             return Err("a route is for a lane that isn't there".to_owned());
         }
+        if self.routes.iter().any(|route| route.downstreams.len() > DOWNSTREAMS_MAX) {
+            return Err(format!("more than {DOWNSTREAMS_MAX} nodes to feed in a lane"));
+        }
         if self.trace > TRACE_MAX {
             return Err(format!("{} records of trace: allowed are {TRACE_MAX}", self.trace));
         }
@@ -147,6 +166,9 @@ impl Begin {
         };
         if self.stripe.as_ref().is_some_and(|stripe| !fits(stripe)) {
             return Err("a stripe that can't be".to_owned());
+        }
+        if open && self.part().is_some() {
+            return Err("a part of a stream whose end nobody knows".to_owned());
         }
         Ok(())
     }

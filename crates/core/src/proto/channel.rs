@@ -10,6 +10,9 @@ use super::seal::Secret;
 /// Bytes of a public or private key.
 pub const KEY_LEN: usize = 32;
 
+/// Bytes of a handshake's hash: BLAKE2s.
+pub const BINDING_LEN: usize = 32;
+
 /// The most bytes one message may have: what fits one Noise message.
 pub const MAX_MESSAGE: usize = 65535 - 16;
 
@@ -128,6 +131,15 @@ impl Handshake {
             self.state.read_message(message, &mut payload).map_err(|_| ChannelError::Refused)?;
         payload.truncate(length);
         Ok(payload)
+    }
+
+    /// What only the two ends of this handshake share, once both messages went over: it isn't secret,
+    /// but no other handshake has the same.
+    #[must_use]
+    pub fn binding(&self) -> [u8; BINDING_LEN] {
+        let mut binding = [0; BINDING_LEN];
+        binding.copy_from_slice(self.state.get_handshake_hash());
+        binding
     }
 
     /// The channel, once both messages went over.

@@ -45,6 +45,24 @@ pub enum Kind {
     Resume,
     /// Upstream: send the block `index` again.
     Again,
+    /// Upstream, before `Resume`: of the 256 blocks from `index` on, those whose bits are set in
+    /// `content` are here and needn't be sent.
+    Have,
+}
+
+/// How a block's bytes are written on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As they are.
+    Plain,
+    /// Packed by LZ4, in its block format.
+    Lz4,
+    /// Packed as one Zstandard frame.
+    Zstd,
+    /// Not at all: every one of them is zero.
+    Zeros,
+    /// Not at all: they are a hole in a file, and read as zeros.
+    Hole,
 }
 
 /// A frame, checked.
@@ -60,8 +78,12 @@ pub struct Frame {
     pub copy: Copy,
     /// The block's index in the copy.
     pub index: u64,
-    /// The block's bytes before sealing.
+    /// The block's bytes.
     pub length: u32,
+    /// How they are written on the wire.
+    pub form: Form,
+    /// How many they are there, before sealing.
+    pub packed: u32,
     /// Who sealed the block.
     pub sealer: NodeId,
     /// Which incarnation of that sealer's key.
@@ -90,11 +112,13 @@ pub enum FrameError {
 struct Wire {
     magic: [u8; 4],
     kind: u8,
+    /// Whether it is sealed, and above that bit the form.
     sealed: u8,
     lane: U16,
     copy: [u8; 16],
     index: U64,
     length: U32,
+    packed: U32,
     sealer: U32,
     incarnation: U32,
     epoch: U32,
@@ -114,6 +138,8 @@ impl Frame {
             copy,
             index,
             length: 0,
+            form: Form::Plain,
+            packed: 0,
             sealer: NodeId(0),
             incarnation: 0,
             epoch: 0,
@@ -128,11 +154,12 @@ impl Frame {
         let mut wire = Wire {
             magic: MAGIC,
             kind: self.kind.to_wire(),
-            sealed: u8::from(self.sealed),
+            sealed: u8::from(self.sealed) | self.form.to_wire() << 1,
             lane: self.lane.into(),
             copy: self.copy.0,
             index: self.index.into(),
             length: self.length.into(),
+            packed: self.packed.into(),
             sealer: self.sealer.0.into(),
             incarnation: self.incarnation.into(),
             epoch: self.epoch.into(),
@@ -155,13 +182,18 @@ impl Frame {
         if !keys.is_mark(body(bytes), &wire.mac) {
             return Err(FrameError::Forged);
         }
+        let (length, packed) = (wire.length.get(), wire.packed.get());
+        let form = Form::from_wire(wire.sealed >> 1);
+        let form = form.filter(|form| form.fits(length, packed)).ok_or(FrameError::Garbage)?;
         Ok(Self {
             kind,
-            sealed: wire.sealed != 0,
+            sealed: wire.sealed & 1 != 0,
             lane: wire.lane.get(),
             copy: Copy(wire.copy),
             index: wire.index.get(),
-            length: wire.length.get(),
+            length,
+            form,
+            packed,
             sealer: NodeId(wire.sealer.get()),
             incarnation: wire.incarnation.get(),
             epoch: wire.epoch.get(),
@@ -183,6 +215,38 @@ pub(super) fn body(bytes: &[u8]) -> &[u8] {
     &bytes[..FRAME_LEN - MAC_LEN]
 }
 
+impl Form {
+    /// Whether a block of `length` bytes can have so many on the wire: never more.
+    fn fits(self, length: u32, packed: u32) -> bool {
+        match self {
+            Self::Plain => packed == length,
+            Self::Lz4 | Self::Zstd => 0 < packed && packed < length,
+            Self::Zeros | Self::Hole => packed == 0,
+        }
+    }
+
+    fn to_wire(self) -> u8 {
+        match self {
+            Self::Plain => 0,
+            Self::Lz4 => 1,
+            Self::Zstd => 2,
+            Self::Zeros => 3,
+            Self::Hole => 4,
+        }
+    }
+
+    fn from_wire(byte: u8) -> Option<Self> {
+        Some(match byte {
+            0 => Self::Plain,
+            1 => Self::Lz4,
+            2 => Self::Zstd,
+            3 => Self::Zeros,
+            4 => Self::Hole,
+            _ => return None,
+        })
+    }
+}
+
 impl Kind {
     fn to_wire(self) -> u8 {
         match self {
@@ -192,6 +256,7 @@ impl Kind {
             Self::End => 4,
             Self::Resume => 5,
             Self::Again => 6,
+            Self::Have => 7,
         }
     }
 
@@ -203,6 +268,7 @@ impl Kind {
             4 => Self::End,
             5 => Self::Resume,
             6 => Self::Again,
+            7 => Self::Have,
             _ => return None,
         })
     }
@@ -222,10 +288,29 @@ mod tests {
     #[test]
     fn a_frame_survives_the_wire() {
         let mut frame = Frame::bare(Kind::Block, Copy([1; 16]), 3, 1 << 40);
-        frame.length = 1 << 20;
+        (frame.length, frame.packed) = (1 << 20, 1 << 20);
         frame.sealer = NodeId(4);
         frame.content = [9; 32];
         assert_eq!(Frame::parse(&frame.to_bytes(&keys()), &keys()), Ok(frame));
+    }
+
+    #[test]
+    fn a_block_never_has_more_bytes_on_the_wire() {
+        let forms = [Form::Plain, Form::Lz4, Form::Zstd, Form::Zeros, Form::Hole];
+        for form in forms {
+            for packed in [0, 1, 9, 10, 11, u32::MAX] {
+                let mut frame = Frame::bare(Kind::Block, Copy([1; 16]), 3, 1);
+                (frame.form, frame.length, frame.packed) = (form, 10, packed);
+                let wanted = match form {
+                    Form::Plain => packed == 10,
+                    Form::Lz4 | Form::Zstd => packed == 1 || packed == 9,
+                    Form::Zeros | Form::Hole => packed == 0,
+                };
+                let parsed = Frame::parse(&frame.to_bytes(&keys()), &keys());
+                let garbage = Err(FrameError::Garbage);
+                assert_eq!(parsed, if wanted { Ok(frame) } else { garbage }, "{form:?} {packed}");
+            }
+        }
     }
 
     #[test]

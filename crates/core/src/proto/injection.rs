@@ -38,6 +38,8 @@ pub enum Injection {
     Pause(Stall),
     /// Its answers to the head's orders come so many nanoseconds late.
     Control(u64),
+    /// A byte of its file, so many behind the first, isn't on the medium what was written.
+    Rot(u64),
 }
 
 /// A fault of a clock.
@@ -64,7 +66,7 @@ pub enum Wanted {
 
 /// What can be injected.
 pub const FORM: &str = "source-disk:TIME/SIZE[@FIRST], sink-disk:NODE:TIME/SIZE[@FIRST], \
-     pause:TIME/SIZE[@FIRST], fsync:NODE:TIME, control:NODE:TIME or \
+     pause:TIME/SIZE[@FIRST], fsync:NODE:TIME, control:NODE:TIME, rot:NODE:PLACE or \
      clock:NODE:TIME[,PPMppm][,TIME@TIME]";
 
 /// The longest pause: what waits for a node gives it up not much later.
@@ -89,6 +91,9 @@ pub fn parse_injection(text: &str) -> Result<Wanted, String> {
     match kind {
         "sink-disk" => stall(what).map(|stall| at(Injection::SinkDisk(stall))),
         "fsync" => pause(what).map(|ns| at(Injection::Fsync(ns))),
+        "rot" => {
+            bytes::parse(what).map(|place| at(Injection::Rot(place))).map_err(|e| e.to_string())
+        }
         "control" => pause(what).map(|ns| at(Injection::Control(ns))),
         "clock" => clock(what).map(|fault| Wanted::Clock(node.to_owned(), fault)),
         _ => Err(format!("no fault is called {kind}")),
@@ -179,6 +184,8 @@ mod tests {
         assert_eq!(read("sink-disk:lab:n2:17ms/10MiB"), sink);
         let late = Wanted::At("n2".to_owned(), Injection::Control(11_000_000));
         assert_eq!(read("control:n2:11ms"), late);
+        let rotten = Wanted::At("n2".to_owned(), Injection::Rot(5 << 20));
+        assert_eq!(read("rot:n2:5MiB"), rotten);
         let step = Some((2_000_000_000, -5_000_000));
         let fault = ClockFault { offset_ns: 49_000_000_000, drift_ppb: 100_000, step };
         assert_eq!(read("clock:n2:49s,100ppm,-5ms@2s"), Wanted::Clock("n2".to_owned(), fault));

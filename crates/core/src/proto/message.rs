@@ -5,13 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use super::balance::{BalanceEvent, BalanceOrder};
 use super::begin::Begin;
+use super::compare::{Compare, Compared};
 use super::disk::{DiskEvent, DiskOrder};
+use super::files::FilesOrder;
 use super::frame::Copy;
 use super::probe::{Complaint, Finding, Meeting};
 use super::report::Report;
 use super::route::{LinkSide, NodeAddress, Route};
 use super::seal::Secret;
-use super::sight::{Look, Sight};
+use super::sight::{Absence, Look, Sight};
 use super::survey::{SurveyAnswer, SurveyOrder};
 
 /// From the head to an agent.
@@ -61,6 +63,13 @@ pub enum ToAgent {
     Attach(Copy, Vec<u8>),
     /// A parcel of the program that goes by fabrics for agents that lack it, and whether more follow.
     Helper(Vec<u8>, bool),
+    /// Serve a mount with this node's files.
+    Files(FilesOrder),
+    /// Say what is at the destination of the copy that is to come.
+    Compare(Compare),
+    /// Digests of the source's blocks in their order, and whether more follow: say how many of them
+    /// are there.
+    Digests(Vec<[u8; 32]>, bool),
 }
 
 /// From an agent to the head.
@@ -147,6 +156,12 @@ pub enum FromAgent {
     Written(Copy, u64),
     /// The answer to `Look`, or why there is none.
     Looked(Result<Vec<Sight>, String>),
+    /// What of its tree the node didn't give; said before it is `Committed`.
+    Absent(Copy, Absence),
+    /// The answer to `Files`: who has the secret may come, or why not.
+    FilesOpen(Copy, Option<String>),
+    /// How the comparison goes.
+    Compared(Compared),
 }
 
 impl FromAgent {
@@ -198,7 +213,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..26_u8) {
+        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..28_u8) {
             for bytes in [bytes.clone(), [&[kind], &bytes[..]].concat()] {
                 if let Some(message) = ToAgent::parse(&bytes) {
                     let again = message.to_bytes();

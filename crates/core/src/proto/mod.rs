@@ -5,14 +5,18 @@
 mod balance;
 mod begin;
 mod channel;
+mod compare;
 mod disk;
 mod fabric;
+mod files;
 mod frame;
 mod head;
 mod injection;
+mod known;
 mod message;
 mod operations;
 mod probe;
+mod read_back;
 mod relay;
 mod report;
 mod route;
@@ -26,18 +30,27 @@ mod version;
 pub use balance::{BALANCE_SIZES, BalanceEvent, BalanceOrder, FeedEvent, NodeUse};
 pub use begin::{BUFFERS_MAX, Begin, Destination, End, Origin, TRACE_MAX};
 pub use channel::{
-    Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
+    BINDING_LEN, Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
 };
+pub use compare::{Compare, Compared, DIGESTS_MAX};
 pub use disk::{
     DISK_DEPTH_MAX, DISK_SIZES, DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob,
     DiskOnly, DiskOrder, DiskPattern, DiskPlace, DiskTimes, DiskWay,
 };
 pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
-pub use frame::{Copy, FRAME_LEN, Frame, FrameError, Kind};
-pub use head::{BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Verdict};
+pub use files::{
+    Answer, Answered, Ask, Asked, Attr, BULK_LINK, Changes, Entry, FILES_LINKS, FRAME_HEAD,
+    FRAME_MAX, FileKind, FilesOrder, Hole, Line, LineError, NewKind, OpenFlags, Opener, PIECE,
+    Parts, SMALL_MAX, Space, Spot, Stamp, TimeSet,
+};
+pub use frame::{Copy, FRAME_LEN, Form, Frame, FrameError, Kind};
+pub use head::{
+    BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Slow, SlowNodes, Verdict,
+};
 pub use injection::{
     ClockFault, FORM as INJECTION_FORM, Injection, Stall, Wanted, parse_injection,
 };
+pub use known::{FileStamp, Known, KnownError};
 pub use message::{FromAgent, ToAgent};
 pub use operations::{Cut, Operations};
 pub use probe::{
@@ -45,13 +58,14 @@ pub use probe::{
     PingKind, PingMeans, PingPoint, PingTask, PingTook, PingWait, STREAMS_MAX, Summary,
     TargetState, Task,
 };
+pub use read_back::{Checksum, ReadBack, Summed, Summing};
 pub use relay::{Relay, RelayEvent, RelayOrder, Store};
-pub use report::{LaneReport, Report, Stage, StageDepth};
-pub use route::{LinkSide, NodeAddress, Route};
+pub use report::{HopReport, LaneReport, Report, Stage, StageDepth};
+pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
 pub use seal::{
     Keys, SealError, Sealer, Secret, TAG_LEN, content_check, content_digest, root_digest,
 };
-pub use sight::{Look, MANIFEST_MAX, SIGHTS_MAX, Sight};
+pub use sight::{Absence, Absent, Look, MANIFEST_MAX, SIGHTS_MAX, Sight, TreeLook, TreeSight};
 pub use sink::{Landing, Sink, SinkError};
 pub use stream::{PACKETS, StreamCame, StreamTask, StreamWent, WRITE_MAX};
 pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};

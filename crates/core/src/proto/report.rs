@@ -2,11 +2,28 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::read_back::Summed;
+
 /// A lane's progress at one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneReport {
     /// Blocks received whole.
     pub received: u64,
+    /// The link that it is passed on by, where it is one.
+    pub hop: Option<HopReport>,
+}
+
+/// A link downstream, by its sender's kernel's account since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HopReport {
+    /// The link's epoch.
+    pub epoch: u32,
+    /// Bytes that the far end's kernel has.
+    pub sent: u64,
+    /// Nanoseconds in which something was on its way.
+    pub busy_ns: u64,
+    /// Nanoseconds of these in which the far end took nothing: its window was full.
+    pub blocked_ns: u64,
 }
 
 /// What an agent's heartbeat says of a copy.
@@ -14,8 +31,14 @@ pub struct LaneReport {
 pub struct Report {
     /// Progress by lane.
     pub lanes: Vec<LaneReport>,
-    /// Blocks opened and written.
+    /// Whether it can give back what it got.
+    pub holder: bool,
+    /// Blocks that are here.
     pub held: u64,
+    /// Blocks of these that were here before the copy began.
+    pub had: u64,
+    /// Blocks of these from the first one on, without a gap.
+    pub whole: u64,
     /// Nanoseconds that receiving waited for the node's own writer, in all.
     pub stalled_ns: u64,
     /// Nanoseconds that the writer slept in its writes, in all: its disk's doing, not the CPU's.
@@ -28,6 +51,8 @@ pub struct Report {
     pub opening_ns: u64,
     /// How many blocks each stage has had at a time.
     pub depths: Vec<StageDepth>,
+    /// The digest of the node's file, once it is known and if it was asked for.
+    pub checksum: Option<Summed>,
 }
 
 /// A stage of the pipeline that blocks are in.

@@ -70,7 +70,7 @@ impl Keys {
     }
 
     /// Opens a sealed block in place: `block` is the sealed bytes and the tag; what was sealed is
-    /// its first `frame.length` bytes afterwards. A clear block is checked instead.
+    /// its first `frame.packed` bytes afterwards. A clear block is checked instead.
     ///
     /// # Errors
     /// When any byte isn't the one that was sealed, or the length isn't the header's.
@@ -81,7 +81,7 @@ impl Keys {
         block: &mut [u8],
     ) -> Result<(), SealError> {
         if !frame.sealed {
-            let fits = block.len() == frame.length as usize;
+            let fits = block.len() == frame.packed as usize;
             let same = fits && content_check(block) == frame.check;
             return if same { Ok(()) } else { Err(SealError::Changed) };
         }
@@ -92,7 +92,7 @@ impl Keys {
         let opened = key
             .open_in_place(nonce(frame.index), Aad::from(body(header)), block)
             .map_err(|_| SealError::Changed)?;
-        if opened.len() == frame.length as usize { Ok(()) } else { Err(SealError::Changed) }
+        if opened.len() == frame.packed as usize { Ok(()) } else { Err(SealError::Changed) }
     }
 }
 
@@ -168,6 +168,7 @@ mod tests {
         let mut frame = Frame::bare(Kind::Block, COPY, 0, 11);
         frame.sealed = true;
         frame.length = u32::try_from(plain.len()).unwrap();
+        frame.packed = frame.length;
         frame.content = content_digest(plain);
         let header = frame.to_bytes(keys);
         let mut block = plain.to_vec();
@@ -210,7 +211,7 @@ mod tests {
     fn a_clear_block_is_checked() {
         let mut keys = Keys::new(&Secret([5; 32]), COPY);
         let mut frame = Frame::bare(Kind::Block, COPY, 0, 0);
-        frame.length = 3;
+        (frame.length, frame.packed) = (3, 3);
         frame.check = content_check(b"abc");
         let header = frame.to_bytes(&keys);
         assert!(keys.open(&frame, &header, &mut b"abc".to_vec()).is_ok());

@@ -24,33 +24,34 @@ pub enum SinkError {
     /// The head sealed other bytes for a block that it had sealed before.
     #[error("the source changed while it was copied (block {0})")]
     SourceChanged(u64),
+    /// The source's end was told twice, differently, or before blocks that came.
+    #[error("the source can't end after {0} blocks: others are known")]
+    Ended(u64),
 }
 
 /// Which blocks a node holds, which are with its writer, and what their bytes must be.
 #[derive(Clone, Debug)]
 pub struct Sink {
     layout: Layout,
+    /// How many blocks there are, once that is known.
+    end: Option<u64>,
     held: BlockSet,
+    /// The first block that isn't held.
+    next: u64,
     flying: BTreeSet<u64>,
     /// Blocks that went by and are neither held nor with the writer.
     lacking: BTreeSet<u64>,
     known: BlockSet,
+    /// All digests were known before anything came.
+    foreknown: bool,
     contents: Vec<[u8; 32]>,
     holder: bool,
-    turn: Option<Turn>,
+    /// A stream's window: so many blocks may be taken from the next one on.
+    window: Option<u64>,
     /// Only these blocks belong here; all where there is none.
     part: Option<LaneBlocks>,
     /// Blocks from this one on are held, but not served yet.
     serving: u64,
-}
-
-/// A stream's place: where it is, and how far blocks may be ahead of it.
-#[derive(Clone, Copy, Debug)]
-struct Turn {
-    /// The first block that isn't written yet.
-    next: u64,
-    /// Blocks that may be taken from there on.
-    window: u64,
 }
 
 impl Sink {
@@ -58,16 +59,20 @@ impl Sink {
     #[must_use]
     pub fn new(layout: Layout, holder: bool) -> Self {
         let blocks = layout.blocks();
-        let table = usize::try_from(blocks).expect("a block table fits the memory");
+        let end = (!layout.open).then_some(blocks);
+        let table = usize::try_from(end.unwrap_or(0)).expect("a block table fits the memory");
         Self {
             layout,
+            end,
+            next: 0,
             held: BlockSet::new(blocks),
             flying: BTreeSet::new(),
             lacking: BTreeSet::new(),
             known: BlockSet::new(blocks),
+            foreknown: false,
             contents: vec![[0; 32]; table],
             holder,
-            turn: None,
+            window: None,
             part: None,
             serving: u64::MAX,
         }
@@ -79,7 +84,7 @@ impl Sink {
     #[must_use]
     pub fn in_order(layout: Layout, window: usize) -> Self {
         let window = u64::try_from(window).unwrap_or(u64::MAX);
-        Self { turn: Some(Turn { next: 0, window }), ..Self::new(layout, false) }
+        Self { window: Some(window), ..Self::new(layout, false) }
     }
 
     /// The head's side: it holds every block, and learns their digests as it reads them.
@@ -92,6 +97,36 @@ impl Sink {
     #[must_use]
     pub fn with_part(self, part: LaneBlocks) -> Self {
         Self { part: Some(part), ..self }
+    }
+
+    /// The same where the source's digests are known before anything has come.
+    ///
+    /// # Panics
+    /// When there isn't one for each block.
+    #[must_use]
+    pub fn knowing(self, contents: Vec<[u8; 32]>) -> Self {
+        assert_eq!(contents.len(), self.contents.len(), "a digest for each block");
+        Self { known: BlockSet::full(self.layout.blocks()), contents, foreknown: true, ..self }
+    }
+
+    /// Holds block `index` from the start: it is what its known digest says.
+    pub fn hold(&mut self, index: u64) {
+        self.held.insert(index);
+        while self.held.contains(self.next) {
+            self.next += 1;
+        }
+    }
+
+    /// Takes block `index` for whoever brings it from elsewhere on this node, and tells by
+    /// [`Sink::landed`] how that ended.
+    pub fn bring(&mut self, index: u64) {
+        self.flying.insert(index);
+    }
+
+    /// The blocks that belong here, in their order.
+    pub fn own_blocks(&self) -> impl Iterator<Item = u64> + use<> {
+        let all = LaneBlocks { first: 0, run: 1, step: 1, end: self.blocks() };
+        self.part.unwrap_or(all).indices()
     }
 
     /// Serves the blocks before `bound`, and lets those who want others wait.
@@ -114,7 +149,7 @@ impl Sink {
     /// Whether block `index` is still to be taken.
     #[must_use]
     pub fn wants(&self, index: u64) -> bool {
-        let near = self.turn.is_none_or(|turn| index < turn.next.saturating_add(turn.window));
+        let near = self.window.is_none_or(|window| index < self.next.saturating_add(window));
         near && !self.held.contains(index) && !self.flying.contains(&index)
     }
 
@@ -151,9 +186,9 @@ impl Sink {
     /// that one went by, nothing may wait: its repair could be what comes next.)
     #[must_use]
     pub fn is_ahead(&self, index: u64) -> bool {
-        let waits = |turn: Turn| index - turn.next >= turn.window;
-        self.turn.is_some_and(|turn| {
-            index > turn.next && waits(turn) && !self.lacking.contains(&turn.next)
+        let waits = |window: u64| index - self.next >= window;
+        self.window.is_some_and(|window| {
+            index > self.next && waits(window) && !self.lacking.contains(&self.next)
         })
     }
 
@@ -161,7 +196,7 @@ impl Sink {
     /// changes, other lanes than the one that changed it may go on. `None` for what is no stream.
     #[must_use]
     pub fn front(&self) -> Option<(u64, bool)> {
-        self.turn.map(|turn| (turn.next, self.lacking.contains(&turn.next)))
+        self.window.map(|_| (self.next, self.lacking.contains(&self.next)))
     }
 
     /// Notes how a taken block ended.
@@ -169,10 +204,8 @@ impl Sink {
         match landing {
             Landing::Written if self.flying.remove(&index) => {
                 self.held.insert(index);
-                if let Some(turn) = &mut self.turn {
-                    while self.held.contains(turn.next) {
-                        turn.next += 1;
-                    }
+                while self.held.contains(self.next) {
+                    self.next += 1;
                 }
             }
             Landing::Written | Landing::Opened => {}
@@ -188,16 +221,37 @@ impl Sink {
     /// # Errors
     /// When another digest was fixed before.
     pub fn learn(&mut self, index: u64, content: [u8; 32]) -> Result<(), SinkError> {
-        let Some(place) = usize::try_from(index).ok().and_then(|at| self.contents.get_mut(at))
-        else {
-            return Err(SinkError::SourceChanged(index));
-        };
+        let at = usize::try_from(index).ok().filter(|_| index < self.blocks());
+        let Some(at) = at else { return Err(SinkError::SourceChanged(index)) };
+        if at >= self.contents.len() {
+            // A stream's table grows with it.
+            self.contents.resize(at + 1, [0; 32]);
+        }
+        let place = &mut self.contents[at];
         if self.known.contains(index) && *place != content {
             return Err(SinkError::SourceChanged(index));
         }
         *place = content;
         self.known.insert(index);
         Ok(())
+    }
+
+    /// Notes that the source has turned out to have so many blocks.
+    ///
+    /// # Errors
+    /// When it is no stream, has ended elsewhere, or blocks behind that are known.
+    pub fn end_at(&mut self, blocks: u64) -> Result<(), SinkError> {
+        let others = self.contents.len() as u64 > blocks;
+        if self.end.map_or(others || blocks > self.layout.blocks(), |end| end != blocks) {
+            return Err(SinkError::Ended(blocks));
+        }
+        self.end = Some(blocks);
+        Ok(())
+    }
+
+    /// How many blocks there are, or may be while the end isn't known.
+    fn blocks(&self) -> u64 {
+        self.end.unwrap_or_else(|| self.layout.blocks())
     }
 
     /// The digest fixed for block `index`, once it is known.
@@ -231,10 +285,41 @@ impl Sink {
         self.holder && (held_back || self.flying.contains(&index))
     }
 
+    /// Whether all digests were known before anything came: some blocks may have been here then.
+    #[must_use]
+    pub fn is_foreknown(&self) -> bool {
+        self.foreknown
+    }
+
+    /// How many blocks are held or with the writer.
+    #[must_use]
+    pub fn here(&self) -> u64 {
+        self.held.count() + self.flying.len() as u64
+    }
+
+    /// The digests of all blocks, once each is known.
+    #[must_use]
+    pub fn contents(&self) -> Option<&[[u8; 32]]> {
+        (self.end == Some(self.known.count())).then_some(&self.contents)
+    }
+
+    /// The digests of the blocks that are held; none for the others.
+    #[must_use]
+    pub fn held_contents(&self) -> Vec<Option<[u8; 32]>> {
+        let held = |index| self.content(index).filter(|_| self.held.contains(index));
+        (0..self.blocks()).map(held).collect()
+    }
+
     /// How many blocks are held.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.held.count()
+    }
+
+    /// How many blocks are held from the first one on, without a gap.
+    #[must_use]
+    pub fn whole(&self) -> u64 {
+        self.next
     }
 
     /// Whether every block that belongs here is held.
@@ -242,7 +327,7 @@ impl Sink {
     pub fn is_complete(&self) -> bool {
         match self.part {
             Some(part) => self.held.count() >= part.len(),
-            None => self.held.is_full(),
+            None => self.end.is_some_and(|end| self.held.count() >= end),
         }
     }
 
@@ -251,7 +336,10 @@ impl Sink {
     pub fn root(&self) -> Option<[u8; 32]> {
         match self.part {
             Some(part) => self.root_of(part),
-            None => self.known.is_full().then(|| root_digest(&self.contents)),
+            None => {
+                let all = self.end? == self.known.count();
+                all.then(|| root_digest(&self.contents))
+            }
         }
     }
 
@@ -308,6 +396,28 @@ mod tests {
         sink.landed(0, Landing::Written);
         sink.landed(1, Landing::Written);
         assert!(sink.front() == Some((2, false)) && sink.wants(2));
+    }
+
+    #[test]
+    fn a_stream_is_complete_when_its_end_is_known() {
+        let open = Layout::open_ended(4096).unwrap();
+        let mut sink = Sink::new(open, true);
+        for index in [1, 0] {
+            sink.take(index, [7; 32]).unwrap();
+            sink.landed(index, Landing::Written);
+        }
+        assert_eq!(sink.whole(), 2);
+        assert!(!sink.is_complete() && sink.root().is_none());
+        assert_eq!(sink.end_at(1), Err(SinkError::Ended(1)), "block 1 is known");
+        sink.end_at(2).unwrap();
+        assert!(sink.is_complete() && sink.end_at(2).is_ok());
+        assert_eq!(sink.root(), Some(root_digest(&[[7; 32]; 2])));
+        assert_eq!(sink.end_at(3), Err(SinkError::Ended(3)));
+        assert!(sink.take(2, [7; 32]).is_err(), "there is no block 2");
+        let mut empty = Sink::source(open);
+        empty.end_at(0).unwrap();
+        assert_eq!((empty.is_complete(), empty.root()), (true, Some(root_digest(&[]))));
+        assert!(Sink::new(layout(), true).end_at(2).is_err(), "its end was known");
     }
 
     #[test]

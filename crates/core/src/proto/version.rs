@@ -26,6 +26,8 @@ pub enum Purpose {
     Binary,
     /// A connection that two agents measure.
     Probe,
+    /// A mount asks for a node's files.
+    Files,
 }
 
 /// The first bytes of each side.
@@ -66,7 +68,7 @@ impl Preamble {
     }
 
     /// The bytes on the wire: `GARLAND\n`, the protocol (little endian), the purpose (`C`, `L`,
-    /// `B`, `P`), and the release padded with zeros.
+    /// `B`, `P`, `F`), and the release padded with zeros.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; PREAMBLE_LEN] {
         let mut bytes = [0; PREAMBLE_LEN];
@@ -77,6 +79,7 @@ impl Preamble {
             Purpose::Link => b'L',
             Purpose::Binary => b'B',
             Purpose::Probe => b'P',
+            Purpose::Files => b'F',
         };
         let release = self.release.as_bytes();
         let length = release.len().min(RELEASE_LEN);
@@ -107,6 +110,7 @@ impl Preamble {
             b'L' => Purpose::Link,
             b'B' => Purpose::Binary,
             b'P' => Purpose::Probe,
+            b'F' => Purpose::Files,
             _ => return Err(VersionError::Stranger),
         };
         Ok(Self { protocol, purpose, release })
@@ -121,7 +125,9 @@ mod tests {
 
     #[test]
     fn a_preamble_survives_the_wire() {
-        for purpose in [Purpose::Control, Purpose::Link, Purpose::Binary, Purpose::Probe] {
+        for purpose in
+            [Purpose::Control, Purpose::Link, Purpose::Binary, Purpose::Probe, Purpose::Files]
+        {
             let ours = Preamble::ours(purpose);
             assert_eq!(Preamble::parse(&ours.to_bytes()), Ok(ours));
         }

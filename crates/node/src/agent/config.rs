@@ -9,6 +9,7 @@ use garland_sys::mptcp::Transport;
 use thiserror::Error;
 
 use crate::conduit::Path as RelayPath;
+use crate::known::Records;
 
 /// How an agent is started.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub struct AgentConfig {
     pub path: RelayPath,
     /// Bytes per second of the node's disk, where an emulated one is slower than the machine's.
     pub disk: Option<u64>,
+    /// What it remembers of files that it has written.
+    pub records: Records,
     /// What it takes for links; each copy says what links are opened by.
     pub transport: Transport,
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use garland_core::proto::{Copy, Keys, Secret};
 
 use super::Agent;
+use crate::files::Door;
 use crate::member::Member;
 use crate::probe::Invitation;
 
@@ -19,6 +20,8 @@ pub enum Expected {
     Link(Secret, Arc<Keys>),
     /// A meeting, to measure what lies between.
     Guest(Arc<Invitation>),
+    /// A mount that asks for this node's files.
+    Mount(Arc<Door>),
 }
 
 impl Agent {

@@ -35,6 +35,7 @@ impl Heart {
                 for member in members {
                     stood.iter().for_each(|stood| stood.note(&member.trace));
                     member.sample();
+                    member.cut_silent_links();
                 }
                 pulse.rest();
             }

@@ -15,6 +15,8 @@ use crate::budget::Share;
 use crate::chain;
 use crate::disk;
 use crate::exec;
+use crate::files;
+use crate::known::{Comparing, Comparison};
 use crate::log::log;
 use crate::look;
 use crate::orders;
@@ -45,14 +47,12 @@ impl Agent {
         session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: self.links() });
         let parts: Parts = Arc::default();
         let heart = Heart::start(Arc::clone(session), Arc::clone(&parts));
-        let mut seat = None;
-        let mut commands = Vec::new();
-        let mut stands = Vec::new();
-        let mut surveyor = Surveyor::new(session);
+        let (mut commands, mut stands, mut disk_tests) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut surveyor, mut mounts) = (Surveyor::new(session), files::Mounts::new(self));
         let (mut meetings, mut brought) = (Vec::new(), probe::Brought::default());
-        let mut disk_tests = Vec::new();
-        let given = orders::read(session);
+        let (mut seat, given) = (None, orders::read(session));
         let mut depot = Depot::new(self, session);
+        let mut comparing = Comparing::new(self, session);
         let shutdown = loop {
             match given.recv() {
                 // The time has been told already.
@@ -66,8 +66,10 @@ impl Agent {
                 }
                 Ok(ToAgent::Look(order)) => look::start(self, session, order),
                 Ok(ToAgent::Attach(copy, text)) => of(&parts, copy, |part| part.attach(text)),
+                Ok(it @ (ToAgent::Compare(_) | ToAgent::Digests(..))) => comparing.obey(it),
                 Ok(ToAgent::Disk(order)) => disk_tests.push(disk::start(self, session, order)),
                 Ok(ToAgent::Balance(order)) => depot.obey(order),
+                Ok(ToAgent::Files(order)) => mounts.let_in(session, order),
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {
                     self.tickets.add(session, tickets, seconds);
                 }
@@ -82,7 +84,7 @@ impl Agent {
                 Ok(ToAgent::Queue(copy, bytes)) => seat = Some(self.queue(session, copy, bytes)),
                 Ok(ToAgent::Begin(begin)) => {
                     let share = seat.take().and_then(Seat::share);
-                    self.begin(session, &parts, *begin, share);
+                    self.begin(session, &parts, *begin, share, comparing.last());
                 }
                 Ok(ToAgent::Close(copy)) => {
                     seat = None;
@@ -90,14 +92,15 @@ impl Agent {
                 }
                 Ok(ToAgent::Route(copy, way)) => of(&parts, copy, |part| part.member().route(way)),
                 Ok(ToAgent::Detach(copy)) => of(&parts, copy, Part::detach),
-                Ok(ToAgent::Commit(copy, root)) => {
-                    of(&parts, copy, |part| part.commit(session, root));
+                Ok(ToAgent::Commit(copy, of_all)) => {
+                    of(&parts, copy, |p| p.commit(session, of_all))
                 }
                 Err(_) => break false,
             }
         };
+        session.end();
         heart.stop();
-        drop((surveyor, depot, seat));
+        drop((surveyor, depot, seat, comparing, mounts));
         stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);
         meetings.into_iter().for_each(probe::Running::end);
@@ -121,10 +124,10 @@ impl Agent {
         session.send(&FromAgent::Stands(order, failed));
     }
 
-    /// The head is gone: nothing of its copies stays but what is committed.
+    /// The head is gone: nothing of its copies stays but what is committed, or left to the next.
     fn end_all(&self, parts: &Parts) {
         for part in std::mem::take(&mut *lock(parts)) {
-            log(&format!("the head is gone: what isn't committed of {} is removed", part.name()));
+            log(&format!("the head is gone: {} isn't committed", part.name()));
             part.end(self);
         }
     }
@@ -141,10 +144,17 @@ impl Agent {
         Seat::take(&self.budget, bytes, move || session.send(&FromAgent::Admitted(copy)))
     }
 
-    fn begin(&self, session: &Arc<Session>, parts: &Parts, begin: Begin, share: Option<Share>) {
+    fn begin(
+        &self,
+        session: &Arc<Session>,
+        parts: &Parts,
+        begin: Begin,
+        share: Option<Share>,
+        compared: Option<&Comparison>,
+    ) {
         let copy = begin.copy;
         let mut late = Duration::ZERO;
-        let answer = match Part::begin(self, session, begin, share) {
+        let answer = match Part::begin(self, session, begin, share, compared) {
             Ok(part) => {
                 late = part.member().faults.control();
                 lock(parts).push(part);

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use garland_core::plan::{HEAD, NodeId};
 use garland_core::proto::{
-    BalanceOrder, Begin, Destination, End, HeadEvent, NodeAddress, NodeState, ToAgent, Verdict,
+    BalanceOrder, Begin, Destination, End, HeadEvent, NodeAddress, NodeState, ReadBack, ToAgent,
+    Verdict,
 };
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
@@ -72,11 +73,14 @@ impl<'a> Bout<'a> {
             me,
             end: End::Sink(Destination::Scratch { path: job.path.clone(), fsync: job.fsync }),
             stripe: None,
+            known: None,
             buffers: 0,
             acknowledge: false,
             routes: running.head.routes(me),
             congestion: job.congestion.clone(),
             mptcp: job.transport == Transport::Mptcp && running.errand.is_remote(),
+            pace: 0,
+            read_back: ReadBack::default(),
             // The bout has an account of its own.
             trace: 0,
             injections: Vec::new(),

@@ -14,6 +14,7 @@ use crate::budget::Share;
 use crate::conduit::Path;
 use crate::lanes;
 use crate::member::{Member, Membership, Notice};
+use crate::packing::Packing;
 use crate::probe::stream::went;
 use crate::recorder::{Budget, Collector};
 use crate::session::Session;
@@ -61,6 +62,7 @@ impl Feeding {
             me: HEAD,
             secret: begin.secret,
             sealed: begin.sealed,
+            packing: Packing::None,
             is_source: true,
             buffers: None,
             acknowledge: false,
@@ -69,6 +71,7 @@ impl Feeding {
             store: Box::new(store::NoStore),
             congestion: begin.congestion,
             transport: Transport::mptcp_if(begin.mptcp),
+            pace: 0,
             // Each round's connections are its own: their accounts begin at nothing.
             parking: None,
             awake: Arc::clone(agent.awake()),
@@ -105,6 +108,7 @@ impl Feeding {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = thread.join();
         }
+        self.member.join_beside();
     }
 }
 

@@ -3,7 +3,7 @@
 use garland_core::plan::{Layout, NodeId, Plan};
 use garland_core::proto::{
     BalanceEvent, BalanceOrder, Copy, DiskCached, FeedEvent, FromAgent, Head, HeadEvent, HeadOrder,
-    NodeAddress, Policy, Report, Secret, StreamWent, ToAgent, Verdict,
+    NodeAddress, Policy, Report, Secret, SlowNodes, StreamWent, ToAgent, Verdict,
 };
 use garland_sys::random;
 
@@ -69,7 +69,8 @@ impl Running {
         let rails = u16::try_from(rails).unwrap_or(1);
         let plan = Plan::between(layout, &names[errand.from], &names[errand.to], rails)
             .expect("a hop has an end, and 1 to 64 rails");
-        let policy = Policy { silence_ns: SILENCE_NS, detached_max: 0, together: false };
+        let policy = Policy::for_nodes(1).with_slow(SlowNodes::Wait, 0);
+        let policy = Policy { silence_ns: SILENCE_NS, ..policy };
         let head = Head::new(copy, &plan, vec![Vec::new(), to.clone()], policy, now);
         Self {
             errand,

@@ -1,7 +1,7 @@
 //! How a copy begins: at once, or when every busy agent has had room for it.
 
 use garland_core::plan::{HEAD, NodeId};
-use garland_core::proto::{Begin, End, FromAgent, HeadEvent, HeadOrder, ToAgent};
+use garland_core::proto::{Begin, End, FromAgent, HeadEvent, HeadOrder, ToAgent, root_digest};
 use garland_core::trace::{Exchange, Stage};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
@@ -68,11 +68,14 @@ impl Driver<'_> {
             me: id,
             end,
             stripe: job.stripes.map(|stripes| stripes.stripe(number)),
+            known: job.known.as_ref().map(|digests| root_digest(digests)),
             buffers: job.pipeline.buffers.unwrap_or(0),
             acknowledge: job.pipeline.cut.is_some(),
             routes: self.head.routes(id),
             congestion: job.congestion.clone(),
             mptcp: job.transport == Transport::Mptcp,
+            pace: job.pipeline.pace,
+            read_back: self.read_back_of_nodes(),
             trace: Budget::of_node(job),
             injections: job.injections_at(id),
         }

@@ -1,5 +1,6 @@
 //! How a copy ends: goodbyes, and what became of every node.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
@@ -39,6 +40,7 @@ impl Driver<'_> {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = thread.join();
         }
+        self.member.join_beside();
     }
 
     /// Says goodbye and puts the outcome together.
@@ -60,6 +62,9 @@ impl Driver<'_> {
             interrupted: self.interrupted,
             traces,
             depths: self.member.stages.depths(),
+            digests: self.member.sink().contents().map(<[_]>::to_vec),
+            sent_bytes: self.member.sent_bytes.load(Ordering::Relaxed),
+            checksum: self.member.summed.get().cloned(),
         }
     }
 
@@ -73,8 +78,10 @@ impl Driver<'_> {
             verdict: self.head.verdict(id)?,
             report: self.head.report(id).clone(),
             detached: self.head.is_detached(id),
+            slow: self.head.slow(id),
             held_ns: self.held_ns[id.index()],
             silent: self.is_silent(id),
+            absence: self.absences[id.index()].clone(),
         })
     }
 

@@ -2,12 +2,14 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
 use garland_core::plan::{Manifest, NodeId, Plan, Stripes};
-use garland_core::proto::{Cut, Destination, Head, Injection, Origin, Policy};
+use garland_core::proto::{Cut, Destination, Head, Injection, Origin, Policy, ReadBack};
 use garland_sys::mptcp::Transport;
 
 use crate::connection::Connection;
+use crate::packing::Packing;
 use crate::source::Content;
 
 /// A node's agent, ready to take orders.
@@ -26,16 +28,24 @@ pub struct CopyJob<'a> {
     pub ends: Ends,
     /// How the nodes' files are stripes of one; none where each has all of it.
     pub stripes: Option<Stripes>,
+    /// The digests of the source's blocks, where they were compared with what nodes have.
+    pub known: Option<Vec<[u8; 32]>>,
     /// What may be under way at a time.
     pub pipeline: Pipeline,
+    /// What is found out about the file, where it goes, before it gets its name.
+    pub read_back: ReadBack,
     /// Whether blocks are sealed.
     pub sealed: bool,
+    /// How blocks are packed that this machine reads.
+    pub packing: Packing,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
     /// What data links speak. An agent takes MPTCP only if it was started with it.
     pub transport: Transport,
     /// What the head may decide.
     pub policy: Policy,
+    /// Nodes that couldn't be had at first and came since, by their places in the plan.
+    pub late: Option<Receiver<(NodeId, Agent)>>,
     /// How it is traced; not at all without.
     pub tracing: Option<Tracing>,
     /// Known faults, and the nodes that are to show them.
@@ -80,6 +90,8 @@ pub struct Pipeline {
     pub buffers: Option<u16>,
     /// The operations that the file is cut into; one window over all of it where there are none.
     pub cut: Option<Cut>,
+    /// Bytes a second that each link may carry; as many as it can where it is 0.
+    pub pace: u64,
 }
 
 /// How far a copy is.

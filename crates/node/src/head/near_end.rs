@@ -21,13 +21,26 @@ pub(super) fn near_end(
 ) -> std::io::Result<Arc<Member>> {
     let layout = job.plan.layout;
     let (sink, store): (_, Box<dyn Store>) = match &job.ends {
-        Ends::Out { .. } => (Sink::source(layout), Box::new(NoStore)),
+        Ends::Out { .. } => {
+            let sink = Sink::source(layout);
+            let sink = match &job.known {
+                Some(digests) => sink.knowing(digests.clone()),
+                None => sink,
+            };
+            (sink, Box::new(NoStore))
+        }
         Ends::In { destination, .. } => {
             let tag: String = copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
             let store =
                 store::open(destination, &Root::Free, layout, None, &tag, None, &Arc::default());
             let store = store.map_err(std::io::Error::other)?;
-            (Sink::new(layout, store.is_holder()), store)
+            let sink = if store.is_ordered() {
+                let (lanes, buffers) = (job.plan.lanes.len(), job.pipeline.buffers);
+                Sink::in_order(layout, Member::buffer_count(layout, lanes, buffers))
+            } else {
+                Sink::new(layout, store.is_holder())
+            };
+            (sink, store)
         }
     };
     let device = match &job.ends {
@@ -44,11 +57,13 @@ pub(super) fn near_end(
         is_source: matches!(job.ends, Ends::Out { .. }),
         buffers: job.pipeline.buffers,
         acknowledge: false,
+        packing: job.packing,
         sink,
         lane_count: job.plan.lanes.len(),
         store,
         congestion: job.congestion.clone(),
         transport: job.transport,
+        pace: job.pipeline.pace,
         // Its links end with its command.
         parking: None,
         awake: Arc::default(),

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use garland_core::plan::NodeId;
-use garland_core::proto::{FromAgent, HeadEvent, ToAgent};
+use garland_core::proto::{FromAgent, HeadEvent, ReadBack, ToAgent};
 use garland_sys::clock;
 
 use super::{Driver, Ends};
+use crate::read_back::read_back;
 
 impl Driver<'_> {
     /// The whole source has been read, and this is its digest: what every node must hold, or of
@@ -59,6 +60,14 @@ impl Driver<'_> {
         plan.lanes.iter().map(|lane| sink.root_of(lane.blocks).unwrap_or_default()).collect()
     }
 
+    /// What nodes find out about what they have been given; nothing where they give.
+    pub(super) fn read_back_of_nodes(&self) -> ReadBack {
+        match self.job.ends {
+            Ends::Out { .. } => self.job.read_back,
+            Ends::In { .. } => ReadBack::default(),
+        }
+    }
+
     pub(super) fn has_given(&self, id: NodeId) -> bool {
         self.given.iter().any(|(given, _)| *given == id)
     }
@@ -74,11 +83,13 @@ impl Driver<'_> {
             return;
         }
         let (member, wake) = (Arc::clone(&self.member), Arc::clone(&self.wake));
-        let tell = self.stored.0.clone();
+        let (tell, wanted) = (self.stored.0.clone(), self.job.read_back);
         self.threads.push(std::thread::spawn(move || {
+            let stored = read_back(&member, wanted).and_then(|()| {
+                member.store.commit(&member.trace).map_err(|error| error.to_string())
+            });
             // The copy may be over: then it is told to nobody.
-            let _ =
-                tell.send(member.store.commit(&member.trace).map_err(|error| error.to_string()));
+            let _ = tell.send(stored);
             wake.raise();
         }));
     }

@@ -5,45 +5,58 @@ use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 
 use garland_core::proto::{FRAME_LEN, Frame, Kind, RelayEvent, Store, TAG_LEN};
-use garland_core::trace::Stage;
+use garland_core::trace::{NONE, Stage};
+use garland_sys::clock;
 
-use super::Lane;
+use super::{Fed, Lane};
+use crate::conduit::{Onward, SLICE_MAX};
+use crate::feed::FeedError;
 use crate::link::break_reason;
 use crate::member::Notice;
+use crate::recorder::Passage;
 use crate::writer::Arrived;
 
 impl Lane {
-    pub(super) fn feed(&mut self, index: u64, incarnation: u32) {
+    pub(super) fn feed(&mut self, index: u64, incarnation: u32, to: &[u32]) {
         self.member.faults.before_sending(self.member.layout.block_length(index) as usize);
         match self.feeder.prepare(index, incarnation, self.passage.recorder()) {
             Ok(prepared) => {
-                let began = self.passage.begin();
-                let sent = match &self.down {
-                    Some((_, stream)) => {
-                        write_block(stream, &prepared.header, &prepared.buffer[..prepared.length])
-                    }
-                    None => Ok(()),
-                };
-                self.passage.fed(began, index, prepared.length);
+                let (began, since) = (self.passage.begin(), clock::now_ns());
+                let block = &prepared.buffer[..prepared.length];
+                let mut onward = onward(&self.downs, &self.fed, to);
+                send_block(&mut onward, &prepared.header, block, &mut self.passage);
+                let (peers, errors) = outcome(onward);
+                self.passage.fed(began, index, prepared.length, &peers);
+                let sending = clock::now_ns().saturating_sub(since);
+                let bytes = prepared.length * peers.len();
+                self.member.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+                self.member.packing.sent(bytes, sending, self.member.lane_count);
                 self.feeder.recycle(prepared.buffer);
-                self.after_down(sent);
+                self.lose(errors);
                 self.handle(RelayEvent::Fed);
                 if self.member.is_source {
                     self.handle.received.fetch_add(1, Ordering::Relaxed);
                     self.member.tell_if_complete();
                 }
             }
+            Err(FeedError::NotYet) => self.handle(RelayEvent::NotYet),
+            Err(FeedError::Gone(..)) => self.handle(RelayEvent::Gone),
+            Err(FeedError::Ended(blocks)) => {
+                self.handle(RelayEvent::Ended(blocks));
+                self.member.tell_if_complete();
+            }
             Err(error) => {
                 self.member.tell(Notice::Failed(error.to_string()));
-                self.lose_down("there is nothing more to feed".to_owned());
+                let reason = "there is nothing more to feed";
+                to.iter().for_each(|&epoch| self.lose_down(epoch, reason.to_owned()));
                 self.handle(RelayEvent::Fed);
             }
         }
     }
 
-    pub(super) fn receive(&mut self, store: Store, forward: bool) {
+    pub(super) fn receive(&mut self, store: Store, forward: &[u32]) {
         let Some((frame, header)) = self.header.take() else { return };
-        let length = frame.length as usize + if frame.sealed { TAG_LEN } else { 0 };
+        let length = frame.packed as usize + if frame.sealed { TAG_LEN } else { 0 };
         let waits = self.passage.now();
         let mut buffer = match store {
             Store::No => None,
@@ -52,18 +65,15 @@ impl Lane {
         };
         self.passage.waited(Stage::WaitBuffer, waits);
         let Some((_, up)) = &self.up else { return };
-        let down = self.down.as_ref().filter(|_| forward).map(|(_, stream)| stream);
         let began = self.passage.begin();
-        let mut down_error = down.and_then(|mut down| down.write_all(&header).err());
-        let onward = down.filter(|_| down_error.is_none());
+        let mut onward = onward(&self.downs, &self.fed, forward);
+        onward.iter_mut().for_each(|down| down.give(&header));
         let keep = buffer.as_mut().map(|buffer| &mut buffer[..length]);
-        let moved = self.conduit.transfer(up, onward, keep, length, &mut self.passage);
-        self.passage.passed(began, frame.index, length, onward.is_some());
-        down_error = down_error.or(moved.down_error);
-        if let Some(error) = down_error {
-            self.lose_down(break_reason(&error));
-        }
-        if let Some(error) = moved.up_error {
+        let moved = self.conduit.transfer(up, &mut onward, keep, length, &mut self.passage);
+        let (peers, errors) = outcome(onward);
+        self.passage.passed(began, frame.index, length, &peers);
+        self.lose(errors);
+        if let Err(error) = moved {
             buffer.into_iter().for_each(|buffer| self.member.pool.give(buffer));
             self.handle(RelayEvent::CutOff);
             self.lose_up(break_reason(&error));
@@ -80,6 +90,13 @@ impl Lane {
         }
     }
 
+    /// Gives up the links that broke while a block went to them.
+    fn lose(&mut self, errors: Vec<(u32, io::Error)>) {
+        for (epoch, error) in errors {
+            self.lose_down(epoch, break_reason(&error));
+        }
+    }
+
     pub(super) fn take_frame(&mut self, frame: Frame, header: [u8; FRAME_LEN]) {
         let ours = frame.copy == self.member.copy && frame.lane == self.number;
         let (index, content) = (frame.index, frame.content);
@@ -89,16 +106,53 @@ impl Lane {
                 self.handle(RelayEvent::Block(index, content));
             }
             Kind::Void if ours => self.handle(RelayEvent::Void(index)),
-            Kind::End if ours => self.handle(RelayEvent::End),
+            Kind::End if ours => {
+                self.handle(RelayEvent::End(index));
+                self.handle.ended.store(true, Ordering::Relaxed);
+                self.member.tell_if_complete();
+            }
             _ => self.lose_up("its upstream sent a frame that doesn't belong here".to_owned()),
         }
     }
 
     /// Whether a block is one of this lane, of the right length and kind.
     fn fits(&self, frame: &Frame) -> bool {
-        let length = self.member.layout.block_length(frame.index);
         let known = self.blocks.ordinal(frame.index).is_some();
-        known && frame.length == length && length > 0 && frame.sealed == self.member.sealed
+        let fits = frame.length > 0 && self.member.takes_length(frame.index, frame.length);
+        known && fits && frame.sealed == self.member.sealed
+    }
+}
+
+/// The links of these epochs.
+fn onward<'a>(downs: &'a [(u32, TcpStream)], fed: &[Fed], to: &[u32]) -> Vec<Onward<'a>> {
+    let peer = |epoch: u32| fed.iter().find(|fed| fed.epoch == epoch).map_or(NONE, |fed| fed.peer);
+    let these = downs.iter().filter(|(epoch, _)| to.contains(epoch));
+    these
+        .map(|(epoch, stream)| Onward { epoch: *epoch, peer: peer(*epoch), stream, error: None })
+        .collect()
+}
+
+/// The peers that a block went to, and the links that broke meanwhile.
+fn outcome(onward: Vec<Onward<'_>>) -> (Vec<u16>, Vec<(u32, io::Error)>) {
+    let peers = onward.iter().map(|down| down.peer).collect();
+    let broken = onward.into_iter().filter_map(|down| Some((down.epoch, down.error?)));
+    (peers, broken.collect())
+}
+
+/// Sends a header and its block: to one in as few calls as its socket takes, to several slice by slice
+/// in turn.
+fn send_block(downs: &mut [Onward<'_>], header: &[u8], block: &[u8], passage: &mut Passage) {
+    if let [down] = downs {
+        down.error = write_block(down.stream, header, block).err();
+        return;
+    }
+    downs.iter_mut().for_each(|down| down.give(header));
+    for slice in block.chunks(SLICE_MAX) {
+        let mut now = passage.now();
+        for down in downs.iter_mut() {
+            down.give(slice);
+            now = passage.sent(now, down.peer, slice.len());
+        }
     }
 }
 

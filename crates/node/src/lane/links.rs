@@ -5,23 +5,30 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use garland_core::proto::{Frame, Kind, LinkSide, RelayEvent};
-use garland_core::trace::Stage;
+use garland_core::trace::{NONE, Stage};
+use garland_sys::tcp;
 
 use super::Lane;
 use crate::link::{self, Hop, LinkError, break_reason};
 use crate::member::{Mail, Member, Notice};
 use crate::parking::Parking;
+use crate::store::reason;
 
 impl Lane {
     pub(super) fn open(&mut self, side: LinkSide, epoch: u32, stream: TcpStream) {
-        self.handle.note(side, Some((epoch, &stream)));
+        self.handle.note(side, epoch, Some(&stream));
         match side {
             LinkSide::Up => {
                 self.up = Some((epoch, stream));
                 self.handle(RelayEvent::UpOpened(epoch));
             }
             LinkSide::Down => {
-                self.down = Some((epoch, stream));
+                if let Err(error) = tcp::pace(&stream, self.member.pace) {
+                    let reason = format!("holding its link to a rate: {}", reason(&error));
+                    return self.member.tell(Notice::Failed(reason));
+                }
+                self.downs.retain(|(of, _)| *of != epoch);
+                self.downs.push((epoch, stream));
                 self.handle(RelayEvent::DownOpened(epoch));
             }
         }
@@ -31,7 +38,12 @@ impl Lane {
     /// meanwhile.
     pub(super) fn dial(&self, side: LinkSide, epoch: u32, address: SocketAddr) {
         let hop = Hop { copy: self.member.copy, lane: self.number, epoch };
-        let (at, began) = (self.passage.neighbor(side), self.passage.now());
+        let peer = match side {
+            LinkSide::Up => self.fed_by.map(|(peer, _)| peer),
+            LinkSide::Down => self.fed.iter().find(|fed| fed.epoch == epoch).map(|fed| fed.peer),
+        };
+        let at = self.passage.neighbor(peer.unwrap_or(NONE));
+        let began = self.passage.now();
         let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
         std::thread::spawn(move || {
             let Member { secret, keys, congestion, transport, .. } = &*member;
@@ -53,14 +65,12 @@ impl Lane {
         });
     }
 
-    pub(super) fn send(&mut self, side: LinkSide, kind: Kind, index: u64) -> io::Result<()> {
-        let link = match side {
-            LinkSide::Up => &self.up,
-            LinkSide::Down => &self.down,
-        };
-        let Some((_, stream)) = link else { return Ok(()) };
-        let frame = Frame::bare(kind, self.member.copy, self.number, index);
-        let mut stream: &TcpStream = stream;
+    /// A frame of this lane without a block.
+    pub(super) fn frame(&self, kind: Kind, index: u64) -> Frame {
+        Frame::bare(kind, self.member.copy, self.number, index)
+    }
+
+    pub(super) fn send(&self, mut stream: &TcpStream, frame: &Frame) -> io::Result<()> {
         stream.write_all(&frame.to_bytes(&self.member.keys))
     }
 
@@ -70,41 +80,44 @@ impl Lane {
         }
     }
 
-    pub(super) fn after_down(&mut self, result: io::Result<()>) {
+    pub(super) fn after_down(&mut self, epoch: u32, result: io::Result<()>) {
         if let Err(error) = result {
-            self.lose_down(break_reason(&error));
+            self.lose_down(epoch, break_reason(&error));
         }
     }
 
-    /// The link on this side is no more; what the kernel knew of it is noted.
-    pub(super) fn forget(&self, side: LinkSide) {
+    /// A link is no more; what the kernel knew of it is noted.
+    pub(super) fn forget(&self, side: LinkSide, epoch: u32) {
         self.member.trace.sample_link(self.number, &self.handle, side);
-        self.handle.note(side, None);
+        self.handle.note(side, epoch, None);
+    }
+
+    /// Lets go of the link from upstream; gives its epoch.
+    pub(super) fn close_up(&mut self) -> Option<u32> {
+        let (epoch, _) = self.up.take()?;
+        self.forget(LinkSide::Up, epoch);
+        Some(epoch)
     }
 
     pub(super) fn lose_up(&mut self, reason: String) {
-        self.forget(LinkSide::Up);
-        if let Some((epoch, _)) = self.up.take() {
+        if let Some(epoch) = self.close_up() {
             self.handle(RelayEvent::UpLost(epoch, reason));
         }
     }
 
-    pub(super) fn lose_down(&mut self, reason: String) {
-        self.forget(LinkSide::Down);
-        if let Some((epoch, _)) = self.down.take() {
+    pub(super) fn lose_down(&mut self, epoch: u32, reason: String) {
+        self.forget(LinkSide::Down, epoch);
+        if let Some(at) = self.downs.iter().position(|(of, _)| *of == epoch) {
+            self.downs.remove(at);
             self.handle(RelayEvent::DownLost(epoch, reason));
         }
     }
 
     /// Tells of a frame that isn't what was sent. Told before the link's loss: the head forgets
     /// links that were replaced.
-    pub(super) fn tell_if_changed(&self, side: LinkSide, error: &LinkError) {
-        let link = match side {
-            LinkSide::Up => &self.up,
-            LinkSide::Down => &self.down,
-        };
-        if let (LinkError::Frame(_), Some((epoch, _))) = (error, link) {
-            self.member.tell(Notice::BadFrame(self.number, *epoch, side));
+    pub(super) fn tell_if_changed(&self, side: LinkSide, epoch: u32, error: &LinkError) {
+        if let LinkError::Frame(_) = error {
+            self.member.tell(Notice::BadFrame(self.number, epoch, side));
         }
     }
 
@@ -113,8 +126,11 @@ impl Lane {
     pub(super) fn give_up_to_the_next(&mut self, parking: &Parking) {
         let speaks = |stream: &TcpStream| matches!(stream.peek(&mut [0]), Ok(1));
         if self.up.as_ref().is_some_and(|(_, stream)| speaks(stream)) {
-            self.forget(LinkSide::Up);
-            self.up.take().into_iter().for_each(|(_, stream)| parking.park(stream, None));
+            let up = self.up.take();
+            up.into_iter().for_each(|(epoch, stream)| {
+                self.forget(LinkSide::Up, epoch);
+                parking.park(stream, None);
+            });
         } else {
             self.read_up();
         }
@@ -126,14 +142,19 @@ impl Lane {
             self.relay.is_up_over(&sink)
         };
         // Second descriptors would keep a connection open that the next copy closes.
-        self.forget(LinkSide::Up);
-        self.forget(LinkSide::Down);
-        let up = self.up.take().filter(|_| up_over);
-        up.into_iter().for_each(|(_, stream)| parking.park(stream, None));
-        let address = self.address.map(|(_, address)| address);
-        let down = self.down.take().filter(|_| self.relay.is_down_over());
-        if let Some((_, stream)) = down.filter(|_| address.is_some()) {
-            parking.park(stream, address);
+        if let Some((epoch, stream)) = self.up.take() {
+            self.forget(LinkSide::Up, epoch);
+            Some(stream).filter(|_| up_over).into_iter().for_each(|up| parking.park(up, None));
+        }
+        for (epoch, stream) in std::mem::take(&mut self.downs) {
+            self.forget(LinkSide::Down, epoch);
+            let fed = self.fed.iter().find(|fed| fed.epoch == epoch);
+            let address = fed.and_then(|fed| fed.address);
+            // One that was held to a rate is paced for good.
+            let fit = self.relay.is_down_over(epoch) && self.member.pace == 0;
+            if address.is_some() && fit {
+                parking.park(stream, address);
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use garland_core::proto::{LinkSide, RelayEvent, Sink};
+use garland_core::proto::{Kind, LinkSide, RelayEvent, Sink};
 use garland_core::trace::Stage;
 use garland_sys::event;
 
@@ -24,12 +24,13 @@ impl Lane {
         };
         let at_rest = !more
             && (self.up.is_none() || up_over)
-            && (self.down.is_none() || self.relay.is_down_over());
+            && self.downs.iter().all(|(epoch, _)| self.relay.is_down_over(*epoch));
         self.handle.at_rest.store(at_rest, Ordering::SeqCst);
         let up = self.up.as_ref().filter(|_| may_read).map(|(_, stream)| stream.as_fd());
-        let down = self.down.as_ref().map(|(_, stream)| stream.as_fd());
-        let fds: Vec<_> = std::iter::once(self.handle.wake.as_fd()).chain(up).chain(down).collect();
-        let (has_up, has_down) = (up.is_some(), down.is_some());
+        let downs = self.downs.iter().map(|(_, stream)| stream.as_fd());
+        let fds: Vec<_> =
+            std::iter::once(self.handle.wake.as_fd()).chain(up).chain(downs).collect();
+        let has_up = up.is_some();
         let began = self.passage.now();
         // Waiting for the node's own stream is waiting for its writer, as waiting for a buffer is.
         let since = held.then(|| self.member.pool.begin_waiting());
@@ -43,9 +44,10 @@ impl Lane {
         if self.member.is_closing() {
             return Ok(());
         }
-        if has_down && ready.last() == Some(&true) {
-            self.read_down();
-        }
+        let downs = self.downs.iter().zip(&ready[1 + usize::from(has_up)..]);
+        let asking: Vec<u32> =
+            downs.filter(|(_, ready)| **ready).map(|((epoch, _), _)| *epoch).collect();
+        asking.into_iter().for_each(|epoch| self.read_down(epoch));
         if has_up && ready[1] {
             match self.member.parking.clone() {
                 Some(parking) if up_over => self.give_up_to_the_next(&parking),
@@ -58,39 +60,41 @@ impl Lane {
     /// What the lane lacks while it waits: a buffer, its upstream or the upstream's next block, its
     /// downstream, what its writer has, or leave to send what it has.
     fn awaited(&self, reads: bool, held: bool, sink: &Sink) -> Option<Stage> {
-        let [up, down] = self.expected.map(|expected| expected.is_some());
         if held {
             Some(Stage::WaitBuffer)
-        } else if self.up.is_none() && up || reads && self.relay.is_owed() {
+        } else if self.up.is_none() && self.fed_by.is_some() || reads && self.relay.is_owed() {
             Some(Stage::WaitUpstream)
-        } else if self.down.is_none() && down {
+        } else if self.downs.len() < self.fed.len() {
             Some(Stage::WaitDownstream)
         } else if self.relay.is_behind_writer(sink) {
             Some(Stage::WaitBuffer)
-        } else if self.down.is_some() && !self.relay.is_down_over() {
+        } else if self.downs.iter().any(|(epoch, _)| !self.relay.is_down_over(*epoch)) {
             Some(Stage::Control)
         } else {
             None
         }
     }
 
-    fn read_down(&mut self) {
-        let Some((_, stream)) = &self.down else { return };
+    fn read_down(&mut self, epoch: u32) {
+        let Some((_, stream)) = self.downs.iter().find(|(of, _)| *of == epoch) else { return };
         match link::read_frame(stream, &self.member.keys) {
-            Ok((frame, _)) => self.handle(RelayEvent::Asked(frame.kind, frame.index)),
+            Ok((frame, _)) => self.handle(match frame.kind {
+                Kind::Have => RelayEvent::Told(epoch, frame.index, frame.content),
+                kind => RelayEvent::Asked(epoch, kind, frame.index),
+            }),
             Err(error) => {
-                self.tell_if_changed(LinkSide::Down, &error);
-                self.lose_down(error.to_string());
+                self.tell_if_changed(LinkSide::Down, epoch, &error);
+                self.lose_down(epoch, error.to_string());
             }
         }
     }
 
     pub(super) fn read_up(&mut self) {
-        let Some((_, stream)) = &self.up else { return };
+        let Some((epoch, stream)) = &self.up else { return };
         match link::read_frame(stream, &self.member.keys) {
             Ok((frame, header)) => self.take_frame(frame, header),
             Err(error) => {
-                self.tell_if_changed(LinkSide::Up, &error);
+                self.tell_if_changed(LinkSide::Up, *epoch, &error);
                 self.lose_up(error.to_string());
             }
         }

@@ -27,10 +27,13 @@ impl Member {
     #[must_use]
     pub fn memory(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
         const DIGEST: u64 = 40;
+        /// Of a stream so many are reckoned with: 64 GiB in blocks of 1 MiB.
+        const STREAM: u64 = 1 << 16;
         const THREADS: usize = 1 << 20;
         const LANE: usize = 512 << 10;
         let (room, count) = Self::room(layout, lanes, buffers);
-        let digests = usize::try_from(layout.blocks().saturating_mul(DIGEST)).unwrap_or(usize::MAX);
+        let blocks = if layout.open { STREAM } else { layout.blocks() };
+        let digests = usize::try_from(blocks.saturating_mul(DIGEST)).unwrap_or(usize::MAX);
         (room * count + (room + LANE) * lanes + THREADS).saturating_add(digests)
     }
 }

@@ -1,6 +1,8 @@
 //! What a lane's thread notes: a handful of spans a block, however many slices it came in.
 
-use garland_core::proto::{LinkSide, Route};
+use std::cmp::Reverse;
+
+use garland_core::proto::Route;
 use garland_core::trace::{Exchange, NONE, Span, Stage};
 
 use super::meter::Meter;
@@ -13,8 +15,8 @@ pub struct Passage {
     lane: u16,
     /// The upstream's place in the plan.
     up: u16,
-    /// The downstream's.
-    down: u16,
+    /// The downstreams', and nanoseconds that giving to each took since the last block.
+    downs: Vec<(u16, u64)>,
     meter: Meter,
     /// Waiting since the last block: for the upstream, the downstream, a buffer, leave to go on.
     waits: [Wait; 4],
@@ -38,23 +40,25 @@ impl Passage {
     /// The recorder of the calling thread, which moves the blocks of `lane`.
     pub fn new(recorder: Recorder, lane: u16) -> Self {
         let (meter, waits) = (Meter::default(), [Wait::default(); 4]);
-        Self { recorder, lane, up: NONE, down: NONE, meter, waits }
+        Self { recorder, lane, up: NONE, downs: Vec::new(), meter, waits }
     }
 
     /// The lane's hops are these from now on.
     pub fn route(&mut self, route: &Route) {
         let place = |id: garland_core::plan::NodeId| u16::try_from(id.0).unwrap_or(NONE);
         self.up = route.upstream.map_or(NONE, |(id, ..)| place(id));
-        self.down = route.downstream.map_or(NONE, |(id, ..)| place(id));
+        self.downs = route.downstreams.iter().map(|down| (place(down.node), 0)).collect();
     }
 
-    /// The lane and the node on this side.
-    pub fn neighbor(&self, side: LinkSide) -> At {
-        let peer = match side {
-            LinkSide::Up => self.up,
-            LinkSide::Down => self.down,
-        };
+    /// The lane and a neighbour.
+    pub fn neighbor(&self, peer: u16) -> At {
         At { lane: self.lane, peer, ..At::HERE }
+    }
+
+    /// The downstream that took longest to take the last block.
+    fn slowest(&self) -> u16 {
+        let slowest = self.downs.iter().enumerate().max_by_key(|(at, (_, ns))| (*ns, Reverse(*at)));
+        slowest.map_or(NONE, |(_, (peer, _))| *peer)
     }
 
     /// The thread's recorder, for what isn't a passage.
@@ -93,22 +97,25 @@ impl Passage {
         now
     }
 
-    /// A call gave so many bytes to the downstream, since then; gives the time.
-    pub fn sent(&mut self, since_ns: u64, bytes: usize) -> u64 {
+    /// A call gave so many bytes to a downstream, since then; gives the time.
+    pub fn sent(&mut self, since_ns: u64, peer: u16, bytes: usize) -> u64 {
         let now = self.recorder.now();
-        self.meter.sent(now.saturating_sub(since_ns), bytes);
+        let spent_ns = now.saturating_sub(since_ns);
+        self.meter.sent(spent_ns, bytes);
+        let down = self.downs.iter_mut().find(|(down, _)| *down == peer);
+        down.into_iter().for_each(|(_, ns)| *ns += spent_ns);
         now
     }
 
-    /// A block has come in (and gone on) since then.
-    pub fn passed(&mut self, began: Began, index: u64, bytes: usize, onward: bool) {
+    /// A block has come in (and gone on to these) since then.
+    pub fn passed(&mut self, began: Began, index: u64, bytes: usize, onward: &[u16]) {
         if !self.recorder.is_on() {
             return;
         }
         let end = self.begin();
         let parts = self.meter.part(end.cpu_ns.saturating_sub(began.cpu_ns));
         let at = At::block(self.lane, index);
-        let (up, down) = (at.with(self.up), at.with(self.down));
+        let up = at.with(self.up);
         let bytes = bytes as u64;
         self.note_waits(at, (began.now_ns, end.now_ns), (parts.wait_up_ns, parts.wait_down_ns));
         let whole = |stage, at: At, busy_ns: u64| {
@@ -116,13 +123,14 @@ impl Passage {
             Span { busy_ns: busy_ns.min(span.busy_ns), bytes, ..span }
         };
         self.recorder.note(whole(Stage::Receive, up, parts.receive_ns));
-        if onward {
-            self.recorder.note(whole(Stage::Relay, down, parts.relay_ns));
+        for &peer in onward {
+            let busy_ns = parts.relay_ns / onward.len() as u64;
+            self.recorder.note(whole(Stage::Relay, at.with(peer), busy_ns));
         }
     }
 
-    /// A block of this node's own has gone to the downstream since then.
-    pub fn fed(&mut self, began: Began, index: u64, bytes: usize) {
+    /// A block of this node's own has gone to these since then.
+    pub fn fed(&mut self, began: Began, index: u64, bytes: usize, to: &[u16]) {
         if !self.recorder.is_on() {
             return;
         }
@@ -131,13 +139,19 @@ impl Passage {
         let busy_ns = end.cpu_ns.saturating_sub(began.cpu_ns).min(spent_ns);
         let at = At::block(self.lane, index);
         self.note_waits(at, (began.now_ns, end.now_ns), (0, spent_ns - busy_ns));
-        let span = at.with(self.down).span(Stage::Send, began.now_ns, end.now_ns);
-        self.recorder.note(Span { busy_ns, bytes: bytes as u64, ..span });
+        for &peer in to {
+            let span = at.with(peer).span(Stage::Send, began.now_ns, end.now_ns);
+            let busy_ns = busy_ns / to.len() as u64;
+            self.recorder.note(Span { busy_ns, bytes: bytes as u64, ..span });
+        }
+        // The relay's meter has no part in it.
+        self.meter.part(0);
     }
 
     /// Notes the waiting since the last block, and that within this one.
     fn note_waits(&mut self, at: At, (begin_ns, end_ns): (u64, u64), (up_ns, down_ns): (u64, u64)) {
-        let (up, down) = (at.with(self.up), at.with(self.down));
+        let (up, down) = (at.with(self.up), at.with(self.slowest()));
+        self.downs.iter_mut().for_each(|(_, ns)| *ns = 0);
         let within = [
             (Stage::WaitUpstream, up, up_ns),
             (Stage::WaitDownstream, down, down_ns),

@@ -58,7 +58,8 @@ impl Counters {
 
     /// Asks for those of one link of a lane, if there is one.
     pub fn sample_link(&mut self, lane: u16, handle: &LaneHandle, side: LinkSide) {
-        if let Some((peer, Ok(info))) = handle.ask(side, TcpInfo::of) {
+        for (peer, info) in handle.ask(side, TcpInfo::of) {
+            let Ok(info) = info else { continue };
             self.samples.push(Record::Socket(socket(&info, lane, peer, side)));
         }
     }

@@ -3,15 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use garland_core::plan::LaneBlocks;
-use garland_core::proto::{TAG_LEN, content_digest};
+use garland_core::proto::{Form, TAG_LEN, content_digest};
 use garland_core::trace::Stage;
 use garland_sys::clock;
 
 use super::Content;
-use crate::feed::{FeedError, Feeder, Packer, Prepared};
+use crate::feed::{FeedError, Feeder, Prepared, Wrapper};
 use crate::member::Member;
+use crate::packing::{self, Packer, are_zeros};
 use crate::recorder::{At, Recorder};
 
 /// Bytes that are made ready ahead of a lane's sender at most.
@@ -30,8 +32,28 @@ const WORKERS: usize = 2;
 /// Threads that a lane may have where its disk is what is waited for: so many reads are under way.
 const WORKERS_MAX: usize = 4;
 
+/// A lane waits so long at a time for what a stream hasn't brought yet.
+const MOMENT: Duration = Duration::from_millis(50);
+
+/// So often a lane that waits looks whether the copy is over.
+const LOOK: Duration = Duration::from_millis(200);
+
 /// Feeds one lane from the source.
 pub struct SourceFeeder(Arc<Shared>);
+
+/// What one thread makes blocks ready with.
+struct Bench {
+    wrapper: Wrapper,
+    packer: Packer,
+    room: Vec<u8>,
+}
+
+impl Bench {
+    fn new(member: &Member, lane: u16) -> Self {
+        let (wrapper, packer) = (Wrapper::new(member, lane), Packer::default());
+        Self { wrapper, packer, room: Vec::new() }
+    }
+}
 
 struct Shared {
     member: Arc<Member>,
@@ -139,7 +161,22 @@ impl SourceFeeder {
                 state.ahead = (2 * state.ahead).min(state.ahead_most);
                 shared.changed.notify_all();
             }
-            state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            if !shared.member.layout.open {
+                // What is elsewhere isn't waited for any more when the copy is over.
+                let waited = shared.changed.wait_timeout(state, LOOK);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                if shared.member.is_closing() {
+                    return Err(FeedError::NotYet);
+                }
+                continue;
+            }
+            // Nobody knows when a stream brings more, and the lane has other things to do.
+            let (next, waited) =
+                shared.changed.wait_timeout(state, MOMENT).unwrap_or_else(PoisonError::into_inner);
+            state = next;
+            if waited.timed_out() && !state.ready.contains_key(&place) {
+                return Err(FeedError::NotYet);
+            }
         }
     }
 }
@@ -165,7 +202,7 @@ impl Shared {
 
     fn work(self: &Arc<Self>) {
         let _watch = self.member.awake.watch();
-        let mut packer = Packer::new(&self.member, self.lane);
+        let mut bench = Bench::new(&self.member, self.lane);
         let mut recorder = self.member.trace.recorder(Stage::Read);
         let mut idle = recorder.now();
         let stages = &self.member.stages;
@@ -174,19 +211,21 @@ impl Shared {
             recorder.took(Stage::WaitBuffer, At::block(self.lane, index), idle, 0);
             stages.read.enter();
             let (began, worked) = (clock::now_ns(), clock::thread_cpu_ns());
-            let prepared = self.make(&mut packer, &mut recorder, index, incarnation, buffer);
+            let prepared = self.make(&mut bench, &mut recorder, index, incarnation, buffer);
             let took = clock::now_ns().saturating_sub(began);
             let worked = clock::thread_cpu_ns().saturating_sub(worked);
             stages.read.leave();
             idle = recorder.now();
             let mut state = self.lock();
             // Where the disk is waited for, another read may go on beside this one.
-            let waits = worked < took / 2 && state.starved && !state.over;
+            let disk = !self.member.layout.open;
+            let waits = disk && worked < took / 2 && state.starved && !state.over;
             if waits && state.workers.len() < WORKERS_MAX {
                 state.starved = false;
                 self.add_worker(&mut state);
             }
-            if state.incarnation == incarnation && place >= state.wanted {
+            let given_up = matches!(prepared, Err(FeedError::NotYet));
+            if state.incarnation == incarnation && place >= state.wanted && !given_up {
                 stages.ready.enter();
                 state.ready.insert(place, prepared);
                 self.changed.notify_all();
@@ -218,27 +257,74 @@ impl Shared {
 
     fn make(
         &self,
-        packer: &mut Packer,
+        bench: &mut Bench,
         recorder: &mut Recorder,
         index: u64,
         incarnation: u32,
         mut buffer: Vec<u8>,
     ) -> Result<Prepared, FeedError> {
         let layout = self.member.layout;
-        let length = layout.block_length(index) as usize;
+        let stale = || self.is_stale(index, incarnation);
         let (at, began) = (At::block(self.lane, index), recorder.now());
+        let length = self.source.await_block(layout, index, &stale)? as usize;
         self.member.faults.before_reading(length);
-        self.source.read(layout, index, &mut buffer[..length])?;
+        let hole = self.source.is_hole(layout, index);
+        if hole {
+            buffer[..length].fill(0);
+        } else {
+            self.source.read(layout, index, &mut buffer[..length])?;
+        }
         let began = recorder.took(Stage::Read, at, began, length);
-        let content = content_digest(&buffer[..length]);
+        let zeros = hole || are_zeros(&buffer[..length]);
+        let content = if zeros {
+            self.member.zeros.digest(&buffer[..length])
+        } else {
+            content_digest(&buffer[..length])
+        };
         self.member
             .sink()
             .learn(index, content)
             .map_err(|_| FeedError::Changed(self.source.name()))?;
-        let keys = &self.member.keys;
-        let prepared = packer.pack(keys, index, incarnation, content, buffer, length);
+        let (form, packed) = match (hole, zeros) {
+            (true, _) => (Form::Hole, 0),
+            (false, true) => (Form::Zeros, 0),
+            (false, false) => self.squeeze(bench, &mut buffer, length),
+        };
+        let (keys, written) = (&self.member.keys, (form, length, packed));
+        let prepared = bench.wrapper.wrap(keys, index, incarnation, content, buffer, written);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
+    }
+
+    /// Packs a block where it stands, if that is of use; its form, and its bytes then.
+    fn squeeze(&self, bench: &mut Bench, buffer: &mut [u8], length: usize) -> (Form, usize) {
+        let pace = &self.member.packing;
+        if !pace.is_on() {
+            return (Form::Plain, length);
+        }
+        let threads = WORKERS.max(self.member.lane_count);
+        bench.room.resize(packing::room(self.member.layout.block_size as usize), 0);
+        let Bench { packer, room, .. } = bench;
+        pace.sample(packer, &buffer[..length], room, threads, clock::thread_cpu_ns);
+        let form = pace.choose();
+        if form == Form::Plain {
+            return (Form::Plain, length);
+        }
+        let began = clock::thread_cpu_ns();
+        let packed = packer.pack(form, &buffer[..length], room);
+        let took = clock::thread_cpu_ns().saturating_sub(began);
+        pace.packed(form, (length, packed.unwrap_or(length)), took, threads);
+        let Some(packed) = packed else { return (Form::Plain, length) };
+        buffer[..packed].copy_from_slice(&room[..packed]);
+        (form, packed)
+    }
+
+    /// Whether nobody waits for a block any more that is still to be made ready.
+    fn is_stale(&self, index: u64, incarnation: u32) -> bool {
+        let place = self.blocks.ordinal(index).unwrap_or(0);
+        let state = self.lock();
+        let near = (state.wanted..state.wanted + state.ahead).contains(&place);
+        state.over || state.incarnation != incarnation || !near || self.member.is_closing()
     }
 
     fn lock(&self) -> MutexGuard<'_, Ahead> {

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,16 +14,37 @@ use garland_core::trace::Stage;
 use garland_sys::confine::Root;
 use garland_sys::process;
 use rustix::fs::{
-    AtFlags, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps,
+    AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps,
     fallocate, fchmod, flock, fstat, fstatvfs, futimens, openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
+use super::forget::{forget, is_in_memory};
+use super::left::{Left, partial_name, remove_stale};
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
-/// The end of a partial file's name; its beginning is a dot and the final name.
-const PARTIAL: &str = ".garland-part";
+/// How long a file will be, and how much of it takes room.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Its length in bytes.
+    pub length: u64,
+    /// Bytes that it takes on a disk.
+    pub room: u64,
+}
+
+impl Size {
+    /// A file without holes.
+    fn whole(length: u64) -> Self {
+        Self { length, room: length }
+    }
+
+    /// Makes a file as long, and keeps the room for it where it has no holes.
+    fn give(self, file: &File) -> io::Result<()> {
+        file.set_len(self.length)?;
+        if self.room == self.length { reserve(file, self.length) } else { Ok(()) }
+    }
+}
 
 /// A file under its hidden name.
 pub struct FileStore {
@@ -32,10 +53,43 @@ pub struct FileStore {
     partial: OsString,
     name: OsString,
     path: PathBuf,
-    mode: u32,
-    times: Option<(i64, u32)>,
-    fsync: bool,
-    committed: AtomicBool,
+    dress: Dress,
+    /// It has its final name, or is left to another copy.
+    settled: AtomicBool,
+    /// It couldn't be written.
+    failed: AtomicBool,
+}
+
+/// What a file is to have besides its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Dress {
+    /// Its permission bits.
+    pub mode: u32,
+    /// Its modification time, and the mode exactly; otherwise that is cut by the umask.
+    pub times: Option<(i64, u32)>,
+    /// Whether it is made stable.
+    pub fsync: bool,
+}
+
+impl Dress {
+    /// Gives it to an open file, as far as the file hasn't it.
+    pub fn put_on(&self, file: &File) -> io::Result<()> {
+        let stat = fstat(file)?;
+        let mode = match self.times {
+            Some((seconds, nanos)) => {
+                if (stat.st_mtime, stat.st_mtime_nsec) != (seconds, nanos.into()) {
+                    let time = Timespec { tv_sec: seconds, tv_nsec: nanos.into() };
+                    futimens(file, &Timestamps { last_access: time, last_modification: time })?;
+                }
+                self.mode & 0o7777
+            }
+            None => self.mode & 0o777 & !process::umask(),
+        };
+        if stat.st_mode & 0o7777 == mode {
+            return Ok(());
+        }
+        Ok(fchmod(file, Mode::from_raw_mode(mode))?)
+    }
 }
 
 impl FileStore {
@@ -46,42 +100,76 @@ impl FileStore {
         path: &[u8],
         name: &[u8],
         suffix: &str,
-        length: u64,
+        size: Size,
         tag: &str,
     ) -> Result<Self, StoreError> {
         let given = Path::new(OsStr::from_bytes(path));
-        let (folder_path, mut name) = Self::target(root, given, OsStr::from_bytes(name));
+        let (folder_path, mut name) = target(root, given, OsStr::from_bytes(name));
+        if name.is_empty() {
+            let path = folder_path.display().to_string();
+            let reason = "it is a folder, and what is copied has no name: add one".to_owned();
+            return Err(StoreError::Path { operation: "creating", path, reason });
+        }
         name.push(suffix);
         let make = given.as_os_str().as_bytes().ends_with(b"/");
         let folder = root
             .open_dir(&folder_path, make)
             .map_err(|error| StoreError::path("opening the folder", &folder_path, &error))?;
-        Self::create_in(folder, &folder_path, name, length, tag)
+        Self::create_in(folder, &folder_path, name, size, tag, None)
     }
 
-    /// Creates the hidden file for `name` in a folder that is open.
+    /// The same for what an interrupted copy left, whose bytes stay where they are.
+    pub fn resume(
+        root: &Root,
+        path: &[u8],
+        name: &[u8],
+        length: u64,
+        tag: &str,
+        left: Left,
+    ) -> Result<Self, StoreError> {
+        let given = Path::new(OsStr::from_bytes(path));
+        let (folder_path, name) = target(root, given, OsStr::from_bytes(name));
+        let folder = root
+            .open_dir(&folder_path, false)
+            .map_err(|error| StoreError::path("opening the folder", &folder_path, &error))?;
+        Self::create_in(folder, &folder_path, name, Size::whole(length), tag, Some(left))
+    }
+
+    /// Creates the hidden file for `name` in a folder that is open, or goes on with what is left.
     fn create_in(
         folder: OwnedFd,
         folder_path: &Path,
         name: OsString,
-        length: u64,
+        size: Size,
         tag: &str,
+        left: Option<Left>,
     ) -> Result<Self, StoreError> {
         let path = folder_path.join(&name);
         Self::refuse_others(&folder, &name, &path)?;
-        Self::look_at_room(&folder, folder_path, length)?;
+        let there = left.as_ref().map_or(0, Left::allocated);
+        Self::look_at_room(&folder, folder_path, size.room.saturating_sub(there))?;
         remove_stale(&folder, &name);
         let partial = partial_name(&name, tag);
-        let file = Self::create_partial(&folder, &partial, length)
-            .map_err(|error| StoreError::path("creating", &path, &error))?;
-        let committed = AtomicBool::new(false);
-        let (mode, times, fsync) = (0o666, None, true);
-        Ok(Self { folder, file, partial, name, path, mode, times, fsync, committed })
+        let file = match left {
+            None => Self::create_partial(&folder, &partial),
+            Some(left) => renameat(&folder, &left.name, &folder, &partial)
+                .map(|()| left.into_file())
+                .map_err(io::Error::from),
+        };
+        let error = |error| StoreError::path("creating", &path, &error);
+        let file = file.map_err(error)?;
+        let dress = Dress { mode: 0o666, times: None, fsync: true };
+        let (settled, failed) = (AtomicBool::new(false), AtomicBool::new(false));
+        let store =
+            Self { folder, file, partial, name, path: path.clone(), dress, settled, failed };
+        // From here on it is removed if it can't be.
+        size.give(&store.file).map_err(error)?;
+        Ok(store)
     }
 
     /// Which mode and times the file gets, and whether it is made stable.
-    pub fn with(mut self, mode: u32, times: Option<(i64, u32)>, fsync: bool) -> Self {
-        (self.mode, self.times, self.fsync) = (mode, times, fsync);
+    pub fn with(mut self, dress: Dress) -> Self {
+        self.dress = dress;
         self
     }
 
@@ -91,18 +179,7 @@ impl FileStore {
         name.push(suffix);
         let folder_path = self.path.parent().unwrap_or(Path::new("")).to_owned();
         let (folder, tag) = (self.folder.try_clone()?, tag.to_owned());
-        Ok(Beside { folder, folder_path, name, tag, mode: self.mode, fsync: self.fsync })
-    }
-
-    fn target(root: &Root, given: &Path, name: &OsStr) -> (PathBuf, OsString) {
-        let is_folder = given.as_os_str().as_bytes().ends_with(b"/")
-            || root.open_dir(given, false).is_ok()
-            || given.file_name().is_none();
-        if is_folder {
-            return (given.to_owned(), name.to_owned());
-        }
-        let folder = given.parent().unwrap_or(Path::new("")).to_owned();
-        (folder, given.file_name().unwrap_or(name).to_owned())
+        Ok(Beside { folder, folder_path, name, tag, dress: Dress { times: None, ..self.dress } })
     }
 
     /// Only a file may be replaced by a file.
@@ -127,49 +204,44 @@ impl FileStore {
         Ok(())
     }
 
-    fn create_partial(folder: &OwnedFd, partial: &OsStr, length: u64) -> io::Result<File> {
+    fn create_partial(folder: &OwnedFd, partial: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let fd = openat(folder, partial, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600))?;
         // A lock says that the copy is alive: what nobody holds is what a killed agent left.
         flock(&fd, FlockOperation::NonBlockingLockExclusive)?;
-        let file = File::from(fd);
-        file.set_len(length)?;
-        reserve(&file, length)?;
-        Ok(file)
+        Ok(File::from(fd))
     }
 
     fn finish(&self, trace: &Collector) -> io::Result<()> {
-        trace.time(Stage::Commit, || self.dress())?;
-        if self.fsync {
+        trace.time(Stage::Commit, || self.dress.put_on(&self.file))?;
+        if self.dress.fsync {
             trace.time(Stage::Fsync, || self.file.sync_all())?;
         }
         trace.time(Stage::Commit, || {
             renameat(&self.folder, &self.partial, &self.folder, &self.name)
         })?;
-        self.committed.store(true, Ordering::Release);
-        if self.fsync {
+        self.settled.store(true, Ordering::Release);
+        if self.dress.fsync {
             trace.time(Stage::Fsync, || rustix::fs::fsync(&self.folder))?;
         }
         Ok(())
-    }
-
-    /// Gives the file its mode and times.
-    fn dress(&self) -> io::Result<()> {
-        let mode = match self.times {
-            Some((seconds, nanos)) => {
-                let time = Timespec { tv_sec: seconds, tv_nsec: nanos.into() };
-                futimens(&self.file, &Timestamps { last_access: time, last_modification: time })?;
-                self.mode & 0o7777
-            }
-            None => self.mode & 0o777 & !process::umask(),
-        };
-        Ok(fchmod(&self.file, Mode::from_raw_mode(mode))?)
     }
 }
 
 impl Store for FileStore {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(bytes, offset)
+        let written = self.file.write_all_at(bytes, offset);
+        written.inspect_err(|_| self.failed.store(true, Ordering::Release))
+    }
+
+    fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match fallocate(&self.file, flags, offset, length as u64) {
+            Ok(()) => Ok(()),
+            // Where nothing can be given back, zeros are written: an interrupted copy may have left
+            // something else there.
+            Err(_) => self.write_at(offset, &vec![0; length]),
+        }
     }
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
@@ -177,11 +249,24 @@ impl Store for FileStore {
     }
 
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
-        self.finish(trace).map_err(|error| StoreError::path("finishing", &self.path, &error))
+        self.finish(trace).map_err(|error| {
+            self.failed.store(true, Ordering::Release);
+            StoreError::path("finishing", &self.path, &error)
+        })
+    }
+
+    fn prove(&self, trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        trace
+            .time(Stage::Fsync, || self.file.sync_all().and_then(|()| forget(&self.file)))
+            .map_err(|error| StoreError::path("verifying", &self.path, &error))
+    }
+
+    fn path(&self) -> Vec<u8> {
+        self.path.as_os_str().as_bytes().to_vec()
     }
 
     fn abandon(&self) {
-        if !self.committed.load(Ordering::Acquire) {
+        if !self.settled.swap(true, Ordering::AcqRel) {
             // It may be gone already: somebody cleaned up by hand.
             let _ = unlinkat(&self.folder, &self.partial, AtFlags::empty());
         }
@@ -202,6 +287,32 @@ impl Store for FileStore {
     fn device(&self) -> Option<u64> {
         fstat(&self.file).ok().map(|stat| stat.st_dev)
     }
+
+    fn file(&self) -> Option<&File> {
+        Some(&self.file)
+    }
+
+    /// A disk that is full or broken isn't left with more than before.
+    fn leave(&self) -> bool {
+        if self.failed.load(Ordering::Acquire) || self.settled.load(Ordering::Acquire) {
+            return false;
+        }
+        // One at most: its lock keeps this one.
+        remove_stale(&self.folder, &self.name);
+        !self.settled.swap(true, Ordering::AcqRel)
+    }
+}
+
+/// The folder that a file goes into, and its name there: in `given`, under `name`, if that is a folder.
+pub fn target(root: &Root, given: &Path, name: &OsStr) -> (PathBuf, OsString) {
+    let is_folder = given.as_os_str().as_bytes().ends_with(b"/")
+        || root.open_dir(given, false).is_ok()
+        || given.file_name().is_none();
+    if is_folder {
+        return (given.to_owned(), name.to_owned());
+    }
+    let folder = given.parent().unwrap_or(Path::new("")).to_owned();
+    (folder, given.file_name().unwrap_or(name).to_owned())
 }
 
 /// The place of a small file beside another one.
@@ -210,8 +321,7 @@ pub struct Beside {
     folder_path: PathBuf,
     name: OsString,
     tag: String,
-    mode: u32,
-    fsync: bool,
+    dress: Dress,
 }
 
 impl Beside {
@@ -228,8 +338,9 @@ impl Beside {
         let error = |error: io::Error| StoreError::path("writing", &self.path(), &error);
         let folder = self.folder.try_clone().map_err(error)?;
         let (name, length) = (self.name.clone(), bytes.len() as u64);
-        let file = FileStore::create_in(folder, &self.folder_path, name, length, &self.tag)?;
-        let file = file.with(self.mode, None, self.fsync);
+        let size = Size::whole(length);
+        let file = FileStore::create_in(folder, &self.folder_path, name, size, &self.tag, None)?;
+        let file = file.with(self.dress);
         file.write_at(0, bytes).map_err(error)?;
         file.commit(trace)
     }
@@ -248,10 +359,7 @@ impl Drop for FileStore {
 /// Reserves blocks on a disk, so that a full one is found before the copy and not in its middle.
 /// Memory-backed file systems would fill them with zeros, which costs as much as the copy.
 pub fn reserve(file: &File, length: u64) -> io::Result<()> {
-    const TMPFS: i64 = 0x0102_1994;
-    const RAMFS: i64 = 0x8584_58f6;
-    let kind = rustix::fs::fstatfs(file)?.f_type;
-    if length == 0 || kind == TMPFS || kind == RAMFS {
+    if length == 0 || is_in_memory(file)? {
         return Ok(());
     }
     match fallocate(file, FallocateFlags::empty(), 0, length) {
@@ -274,38 +382,6 @@ pub fn unreplaceable(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<&'stat
         FileType::BlockDevice | FileType::CharacterDevice => Some("it is a device"),
         _ => Some("it is no plain file"),
     })
-}
-
-/// Removes partial files of the same final name that no living copy holds.
-pub fn remove_stale(folder: &OwnedFd, name: &OsStr) {
-    remove_stale_from(folder, &[b".", name.as_bytes(), b"."].concat());
-}
-
-/// Removes partial files whose names begin so and that no living copy holds.
-pub fn remove_stale_from(folder: &OwnedFd, start: &[u8]) {
-    let Ok(entries) = Dir::read_from(folder) else { return };
-    for entry in entries.flatten() {
-        let bytes = entry.file_name().to_bytes();
-        if !(bytes.starts_with(start) && bytes.ends_with(PARTIAL.as_bytes())) {
-            continue;
-        }
-        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let Ok(fd) = openat(folder, entry.file_name(), flags, Mode::empty()) else { continue };
-        let plain = fstat(&fd)
-            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
-        if plain && flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            let _ = unlinkat(folder, entry.file_name(), AtFlags::empty());
-        }
-    }
-}
-
-/// The hidden name, cut so that it fits the file system's 255 bytes.
-pub fn partial_name(name: &OsStr, tag: &str) -> OsString {
-    const LONGEST: usize = 255;
-    let room = LONGEST - 2 - tag.len() - PARTIAL.len();
-    let bytes = name.as_bytes();
-    let kept = &bytes[..bytes.len().min(room)];
-    OsString::from_vec([b".", kept, b".", tag.as_bytes(), PARTIAL.as_bytes()].concat())
 }
 
 #[cfg(test)]
@@ -338,7 +414,7 @@ mod tests {
         let dir = folder("whole");
         let root = Root::confined(&dir).unwrap();
         std::fs::write(dir.join("x"), b"a longer old file").unwrap();
-        let file = FileStore::create(&root, b"/x", b"s", "", 3, "t1").unwrap();
+        let file = FileStore::create(&root, b"/x", b"s", "", Size::whole(3), "t1").unwrap();
         file.write_at(0, b"new").unwrap();
         assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"a longer old file");
         file.commit(&nothing_noted()).unwrap();
@@ -352,11 +428,11 @@ mod tests {
     fn an_abandoned_file_leaves_nothing_and_stale_ones_are_removed() {
         let dir = folder("stale");
         let root = Root::confined(&dir).unwrap();
-        drop(FileStore::create(&root, b"/d/", b"x", "", 10, "t1").unwrap());
+        drop(FileStore::create(&root, b"/d/", b"x", "", Size::whole(10), "t1").unwrap());
         assert_eq!(names(&dir.join("d")), Vec::<String>::new());
         std::fs::write(dir.join("d/.x.dead.garland-part"), b"left").unwrap();
-        let alive = FileStore::create(&root, b"/d", b"x", "", 10, "t2").unwrap();
-        let other = FileStore::create(&root, b"/d", b"x", "", 10, "t3").unwrap();
+        let alive = FileStore::create(&root, b"/d", b"x", "", Size::whole(10), "t2").unwrap();
+        let other = FileStore::create(&root, b"/d", b"x", "", Size::whole(10), "t3").unwrap();
         assert_eq!(names(&dir.join("d")), [".x.t2.garland-part", ".x.t3.garland-part"]);
         drop((alive, other));
         std::fs::remove_dir_all(dir).unwrap();
@@ -367,11 +443,13 @@ mod tests {
         let dir = folder("replace");
         let root = Root::confined(&dir).unwrap();
         std::fs::create_dir_all(dir.join("d/x")).unwrap();
-        let error = FileStore::create(&root, b"/d", b"x", "", 1, "t").err().unwrap();
+        let error = FileStore::create(&root, b"/d", b"x", "", Size::whole(1), "t").err().unwrap();
         assert_eq!(error.to_string(), "replacing /d/x: it is a folder");
-        let error = FileStore::create(&root, b"/d/y", b"y", "", 1 << 60, "t").err().unwrap();
+        let error =
+            FileStore::create(&root, b"/d/y", b"y", "", Size::whole(1 << 60), "t").err().unwrap();
         assert!(error.to_string().starts_with("no space left on /d: "), "{error}");
-        let error = FileStore::create(&root, b"/none/y", b"y", "", 1, "t").err().unwrap();
+        let error =
+            FileStore::create(&root, b"/none/y", b"y", "", Size::whole(1), "t").err().unwrap();
         assert_eq!(error.to_string(), "opening the folder /none: no such file or directory");
         std::fs::remove_dir_all(dir).unwrap();
     }

@@ -1,14 +1,26 @@
 //! Where a node's bytes end up.
 
+mod command;
+mod device;
+mod fifo;
 mod file;
+mod forget;
+mod kept;
+mod left;
 mod null;
+mod outflow;
 mod output;
 mod paced;
 mod scratch;
+mod special;
 mod stripe;
 mod tree;
 
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use garland_core::plan::{Layout, Stripe};
@@ -16,6 +28,7 @@ use garland_core::proto::Destination;
 use garland_sys::confine::Root;
 use thiserror::Error;
 
+use self::file::{FileStore, Size};
 use crate::pace::Pace;
 use crate::recorder::Collector;
 use crate::usage::Usage;
@@ -26,9 +39,31 @@ pub trait Store: Send + Sync {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Reads back bytes that were written.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
+    /// Writes so many zeros at `offset`.
+    fn write_zeros(&self, offset: u64, length: usize) -> io::Result<()> {
+        static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+        let mut done = 0;
+        while done < length {
+            let step = ZEROS.len().min(length - done);
+            self.write_at(offset + done as u64, &ZEROS[..step])?;
+            done += step;
+        }
+        Ok(())
+    }
+    /// Leaves a hole of so many bytes at `offset`, where there can be one; it reads as zeros.
+    fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
+        self.write_zeros(offset, length)
+    }
     /// Makes what was written appear, whole, and notes what that took. Called once, after the last
     /// block.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError>;
+    /// Makes what was written stable and has this machine's memory forget it, so that all that is
+    /// read from now on comes from the medium. What can't be read back by blocks is compared with
+    /// what came here already, as long as the copy isn't `over`.
+    fn prove(&self, _trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        let reason = "nothing can be read back".to_owned();
+        Err(StoreError::Path { operation: "verifying", path: self.name(), reason })
+    }
     /// Removes what was written, unless it was committed.
     fn abandon(&self);
     /// Whether what was written can be read back.
@@ -37,13 +72,33 @@ pub trait Store: Send + Sync {
     fn is_ordered(&self) -> bool;
     /// What it is, for messages.
     fn name(&self) -> String;
+    /// Its path, in the system's bytes, if it is a file's.
+    fn path(&self) -> Vec<u8> {
+        self.name().into_bytes()
+    }
     /// The number of the device that it is on, if it is on one.
     fn device(&self) -> Option<u64> {
         None
     }
+    /// The file that has the bytes as they were sent, if one does.
+    fn file(&self) -> Option<&File> {
+        None
+    }
+    /// Leaves what was written for the next copy to go on with, instead of removing it; says whether
+    /// it does.
+    fn leave(&self) -> bool {
+        false
+    }
     /// What is to stand beside it once it is committed.
     fn attach(&self, _text: Vec<u8>) {}
+    /// Has `watcher` told when this fails by itself, while nobody asks anything of it.
+    fn watch(&self, _watcher: Watcher) {}
+    /// The copy is over here: ends what waits in this store, and what runs behind it.
+    fn stop(&self) {}
 }
+
+/// Hears why something has failed by itself.
+pub type Watcher = Box<dyn FnOnce(String) + Send>;
 
 /// Why bytes can't be put where they should go.
 #[derive(Debug, Error)]
@@ -71,13 +126,16 @@ pub enum StoreError {
     /// A file without a name can't be had.
     #[error("{0}")]
     Scratch(String),
+    /// A command couldn't be run, or says that it has failed.
+    #[error("{0}")]
+    Command(String),
     /// Some of a tree isn't there; the rest is.
     #[error("{0}")]
     Incomplete(String),
 }
 
 impl StoreError {
-    fn path(operation: &'static str, path: &std::path::Path, error: &io::Error) -> Self {
+    fn path(operation: &'static str, path: &Path, error: &io::Error) -> Self {
         let path = path.display().to_string();
         Self::Path { operation, path, reason: reason(error) }
     }
@@ -109,16 +167,24 @@ pub fn open(
     usage: &Arc<Usage>,
 ) -> Result<Box<dyn Store>, StoreError> {
     match destination {
-        Destination::File { path, name, mode, times, fsync } => {
+        Destination::File { path, name, mode, times, fsync, room, force_device } => {
+            let given = Path::new(OsStr::from_bytes(path));
+            let known = (!layout.open).then_some(layout.length);
+            let how = (*force_device, *fsync);
+            if stripe.is_none()
+                && let Some(store) = special::open(root, given, known, how)?
+            {
+                return Ok(store);
+            }
             let suffix = stripe.map_or_else(String::new, |stripe| stripe.suffix());
-            let length = stripe.map_or(layout.length, |stripe| stripe.length(layout.length));
-            let file = file::FileStore::create(root, path, name, &suffix, length, tag)?;
-            let file = file.with(*mode, *times, *fsync);
+            // A stream's file grows as it comes.
+            let whole = if layout.open { 0 } else { layout.length };
+            let length = stripe.map_or(whole, |stripe| stripe.length(whole));
+            let size = Size { length, room: length.min(*room) };
+            let file = FileStore::create(root, path, name, &suffix, size, tag)?;
+            let file = file.with(Dress { mode: *mode, times: *times, fsync: *fsync });
             let beside = stripe.map(|stripe| (stripe, file.beside(MANIFEST, tag)));
-            let file: Box<dyn Store> = match disk {
-                Some(disk) => Box::new(paced::PacedStore::on(Arc::clone(disk), Box::new(file))),
-                None => Box::new(file),
-            };
+            let file = on_disk(disk, file);
             Ok(match beside {
                 Some((stripe, beside)) => {
                     let opening = |error: io::Error| StoreError::Path {
@@ -131,15 +197,18 @@ pub fn open(
                 None => file,
             })
         }
-        Destination::Tree { path, fsync } => {
-            let tree = tree::TreeStore::open(root, path, *fsync, tag)?;
-            Ok(match disk {
-                Some(disk) => Box::new(paced::PacedStore::on(Arc::clone(disk), Box::new(tree))),
-                None => Box::new(tree),
-            })
+        Destination::Tree { path, fsync, verify } => {
+            Ok(on_disk(disk, tree::TreeStore::open(root, path, (*fsync, *verify), tag)?))
         }
         Destination::Null => Ok(Box::new(null::NullStore)),
         Destination::Output => Ok(Box::new(output::OutputStore)),
+        Destination::Command(line) => {
+            let folder = match root {
+                Root::Confined(_, folder) => Some(folder.as_path()),
+                Root::Free => None,
+            };
+            Ok(Box::new(command::CommandStore::start(line, folder)?))
+        }
         Destination::Scratch { path, fsync } => {
             let (disk, usage) = (disk.cloned(), Arc::clone(usage));
             let place = (path.as_slice(), *fsync);
@@ -149,10 +218,39 @@ pub fn open(
     }
 }
 
+/// The same for a file of which an interrupted copy `left` something.
+///
+/// # Errors
+/// When it can't be gone on with.
+pub fn resume(
+    destination: &Destination,
+    root: &Root,
+    layout: Layout,
+    tag: &str,
+    disk: Option<&Arc<Pace>>,
+    left: Left,
+) -> Result<Box<dyn Store>, StoreError> {
+    let Destination::File { path, name, mode, times, fsync, .. } = destination else {
+        return Err(StoreError::Incomplete("only files are gone on with".to_owned()));
+    };
+    let file = FileStore::resume(root, path, name, layout.length, tag, left)?;
+    Ok(on_disk(disk, file.with(Dress { mode: *mode, times: *times, fsync: *fsync })))
+}
+
+/// A store on the node's disk, if it has one of its own.
+pub fn on_disk(disk: Option<&Arc<Pace>>, store: impl Store + 'static) -> Box<dyn Store> {
+    match disk {
+        Some(disk) => Box::new(paced::PacedStore::on(Arc::clone(disk), Box::new(store))),
+        None => Box::new(store),
+    }
+}
+
 /// What a manifest's name has behind its stripe's.
 pub const MANIFEST: &str = ".toml";
 
-/// Hidden names for files that aren't whole, and what killed agents left of them.
-pub use file::{partial_name, remove_stale};
+pub use file::{Dress, target};
+pub use kept::KeptStore;
+/// Hidden names for files that aren't whole, and what interrupted copies left of them.
+pub use left::{Left, partial_name, remove_stale};
 /// The head's place for bytes: it reads from its source and receives nothing.
 pub use null::NullStore as NoStore;

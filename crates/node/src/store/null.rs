@@ -13,6 +13,10 @@ impl Store for NullStore {
         Ok(())
     }
 
+    fn write_zeros(&self, _: u64, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
     fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

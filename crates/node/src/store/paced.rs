@@ -1,5 +1,6 @@
 //! A file on a disk of a given speed.
 
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
@@ -25,12 +26,25 @@ impl Store for PacedStore {
         self.disk.pass(bytes.len(), || self.store.write_at(offset, bytes))
     }
 
+    fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
+        // It takes no time of the disk's.
+        self.store.leave_hole(offset, length)
+    }
+
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         self.disk.pass(bytes.len(), || self.store.read_at(offset, bytes))
     }
 
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         self.store.commit(trace)
+    }
+
+    fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        self.store.prove(trace, over)
+    }
+
+    fn path(&self) -> Vec<u8> {
+        self.store.path()
     }
 
     fn abandon(&self) {
@@ -51,5 +65,13 @@ impl Store for PacedStore {
 
     fn device(&self) -> Option<u64> {
         self.store.device()
+    }
+
+    fn file(&self) -> Option<&File> {
+        self.store.file()
+    }
+
+    fn leave(&self) -> bool {
+        self.store.leave()
     }
 }

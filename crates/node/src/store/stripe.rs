@@ -29,6 +29,10 @@ impl Store for StripeStore {
         self.file.write_at(self.stripe.offset(offset), bytes)
     }
 
+    fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
+        self.file.leave_hole(self.stripe.offset(offset), length)
+    }
+
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         self.file.read_at(self.stripe.offset(offset), bytes)
     }
@@ -40,6 +44,14 @@ impl Store for StripeStore {
         self.beside.remove()?;
         self.file.commit(trace)?;
         self.beside.put(&manifest, trace)
+    }
+
+    fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        self.file.prove(trace, over)
+    }
+
+    fn path(&self) -> Vec<u8> {
+        self.file.path()
     }
 
     fn abandon(&self) {

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use garland_core::tree::{Pattern, Record};
+use garland_sys::confine::Root;
 use thiserror::Error;
 
 use super::index::{Body, Index, TOP};
@@ -18,6 +19,8 @@ pub struct ScanOptions<'a> {
     pub excludes: Vec<Pattern>,
     /// Whether extended attributes are.
     pub attributes: bool,
+    /// Where paths begin, and whether they may lead out of it.
+    pub root: &'a Root,
     /// Says whether the user gave up.
     pub stop: &'a dyn Fn() -> bool,
 }

@@ -8,11 +8,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use garland_core::plan::Layout;
+use garland_core::proto::Absence;
 use garland_core::tree::{GOOD, VOID};
 use rustix::fs::{Stat, fstat};
 
 use super::index::{Body, Index, Stamp};
-use super::left_out::LeftOut;
+use super::left_out::{LeftOut, absence};
 use super::place::{Opener, Place, path_of};
 use super::scan::{Scan, ScanError, ScanOptions, Tally, scan};
 use crate::feed::FeedError;
@@ -72,6 +73,11 @@ impl TreeSource {
     #[must_use]
     pub fn on_disk_of(self, bytes_per_second: Option<u64>) -> Self {
         Self { disk: bytes_per_second.map(|rate| Arc::new(Pace::new(rate))), ..self }
+    }
+
+    /// The same on the disk that a node's copies share.
+    pub(crate) fn on_disk(self, disk: Option<&Arc<Pace>>) -> Self {
+        Self { disk: disk.cloned(), ..self }
     }
 
     /// How much there is.
@@ -239,6 +245,10 @@ impl Content for TreeSource {
 
     fn name(&self) -> String {
         "the tree".to_owned()
+    }
+
+    fn absence(&self) -> Option<Absence> {
+        Some(absence(&self.left_out()))
     }
 
     /// Each file is looked at by itself, and fails alone.

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use garland_core::tree::{DEPTH_MAX, Meta, RECORD_MAX, Record};
 use rustix::fs::{
-    Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, accessat, fstat, openat, readlinkat,
-    statat,
+    Access, AtFlags, Dir, FileType, Mode, OFlags, Stat, accessat, fstat, openat, readlinkat, statat,
 };
+use rustix::process::geteuid;
 
 use super::index::{Body, Stamp, TOP};
 use super::left_out::LeftOut;
@@ -32,6 +32,8 @@ pub struct Walk<'a> {
     /// Where in this path the part begins that nodes will have, too.
     top: usize,
     depth: usize,
+    /// Whom files are read as.
+    user: u32,
     /// Files of this source that have more than one name, by device and number.
     firsts: HashMap<(u64, u64), u32>,
 }
@@ -40,7 +42,8 @@ impl<'a> Walk<'a> {
     /// Nothing has been looked at.
     pub fn new(options: &'a ScanOptions<'a>) -> Self {
         let (scan, path, firsts) = (Scan::default(), Vec::new(), HashMap::new());
-        Self { options, scan, path, top: 0, depth: 0, firsts }
+        let user = geteuid().as_raw();
+        Self { options, scan, path, top: 0, depth: 0, user, firsts }
     }
 
     /// A source that is copied itself.
@@ -74,8 +77,7 @@ impl<'a> Walk<'a> {
 
     /// Opens the folder that a source is in, and begins its records.
     fn begin(&mut self, source: &Path, folder: &Path) -> Result<OwnedFd, ScanError> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened = openat(CWD, folder, flags, Mode::empty()).map_err(io::Error::from);
+        let opened = self.options.root.open_dir(folder, false);
         let opened = opened.and_then(|fd| Ok((fd.try_clone()?, fd)));
         let (fd, kept) = opened.map_err(|error| unopened(source, &error))?;
         let path = if folder == Path::new(".") { Vec::new() } else { with_slash(folder) };
@@ -190,7 +192,9 @@ impl<'a> Walk<'a> {
             self.scan.tally.links += 1;
             return Ok(());
         }
-        accessat(folder, name, Access::READ_OK, AtFlags::EACCESS)?;
+        if !self.reads_surely(stat) {
+            accessat(folder, name, Access::READ_OK, AtFlags::EACCESS)?;
+        }
         let attributes = if self.options.attributes {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
             attributes::read(openat(folder, name, flags, Mode::empty())?)?
@@ -209,6 +213,14 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether it can be read by what its mode says already. (What a list denies all the same is
+    /// found when it is read.)
+    fn reads_surely(&self, stat: &Stat) -> bool {
+        let (owner, others) = (0o400, 0o044);
+        let wanted = if stat.st_uid == self.user { owner } else { others };
+        stat.st_mode & wanted == wanted
     }
 
     fn link(&mut self, folder: &OwnedFd, name: &[u8], number: u32, stat: &Stat) -> io::Result<()> {

@@ -1,11 +1,15 @@
 //! Control messages, and what a node's control thread does with them.
 
 use garland_core::plan::NodeId;
-use garland_core::proto::{FromAgent, HeadEvent, LaneReport, RelayEvent, Report, Route, ToAgent};
+use garland_core::proto::{
+    FromAgent, HeadEvent, LaneReport, Relay, RelayEvent, Report, Route, ToAgent,
+};
 
 use super::steps::{COPY, Engine};
 use crate::agenda::Event;
-use crate::node::{Order, Stage};
+use crate::link::LinkId;
+use crate::node::{LaneThread, Order, Stage};
+use crate::world::SinkKind;
 
 impl Engine<'_> {
     pub(super) fn send_node(&mut self, place: usize, order: Order) {
@@ -62,7 +66,7 @@ impl Engine<'_> {
             }
             Order::Say(ToAgent::Route(_, route)) => self.set_route(place, route),
             Order::Say(ToAgent::Detach(_)) => {
-                for lane in 0..self.nodes[place].lanes.len() {
+                for lane in 0..self.plan.lanes.len() {
                     self.happened(place, lane, RelayEvent::Detached);
                 }
             }
@@ -81,7 +85,7 @@ impl Engine<'_> {
         self.send_head(place, FromAgent::Closed(COPY));
         self.nodes[place].closed = true;
         for lane in 0..self.nodes[place].lanes.len() {
-            if let Some(link) = self.nodes[place].lanes[lane].down {
+            for link in self.nodes[place].lanes[lane].downs.clone() {
                 self.close_near(link);
             }
             if let Some(link) = self.nodes[place].lanes[lane].up {
@@ -95,18 +99,40 @@ impl Engine<'_> {
     /// lane's own thread is at.
     pub(super) fn set_route(&mut self, place: usize, route: Route) {
         let lane = usize::from(route.lane);
+        self.route_thread(place, lane, route.firm());
+        let beside: Vec<Route> = route.loose().collect();
+        for thread in self.plan.lanes.len()..self.nodes[place].lanes.len() {
+            let known = &self.nodes[place].lanes[thread];
+            let now = known.route.as_ref().filter(|now| now.lane == route.lane);
+            let Some(now) = now.filter(|now| !now.downstreams.is_empty()) else { continue };
+            if !beside.contains(now) {
+                let none = Route { downstreams: Vec::new(), ..now.clone() };
+                self.route_thread(place, thread, none);
+            }
+        }
+        for route in beside {
+            let threads = &mut self.nodes[place].lanes;
+            if threads.iter().any(|thread| thread.route.as_ref() == Some(&route)) {
+                continue;
+            }
+            let blocks = self.plan.lanes[lane].blocks;
+            let epoch = route.downstreams[0].epoch;
+            threads.push(LaneThread::new(route.lane, Relay::beside(blocks, epoch)));
+            let thread = threads.len() - 1;
+            self.route_thread(place, thread, route);
+        }
+    }
+
+    fn route_thread(&mut self, place: usize, lane: usize, route: Route) {
         let thread = &mut self.nodes[place].lanes[lane];
-        let (up, down) = (thread.up, thread.down);
+        let (up, downs) = (thread.up, thread.downs.clone());
         thread.route = Some(route.clone());
-        let upstream = route.upstream.map(|(_, epoch, _)| epoch);
-        let downstream = route.downstream.map(|(_, epoch, _)| epoch);
-        if let Some(link) = up.filter(|&up| Some(self.links[up as usize].epoch) != upstream) {
-            self.close_far(link);
-        }
-        if let Some(link) = down.filter(|&down| Some(self.links[down as usize].epoch) != downstream)
-        {
-            self.close_near(link);
-        }
+        let epoch = |link: LinkId| self.links[link as usize].epoch;
+        let up = up.filter(|&up| Some(epoch(up)) != route.epoch_up());
+        let stays = |&down: &LinkId| route.epochs_down().any(|other| other == epoch(down));
+        let downs: Vec<LinkId> = downs.into_iter().filter(|down| !stays(down)).collect();
+        up.into_iter().for_each(|link| self.close_far(link));
+        downs.into_iter().for_each(|link| self.close_near(link));
         self.happened(place, lane, RelayEvent::Route(route));
         for link in std::mem::take(&mut self.nodes[place].lanes[lane].early) {
             self.admit(link);
@@ -119,6 +145,9 @@ impl Engine<'_> {
         }
         self.agenda.add(self.now + self.world.heartbeat_ns, Event::Heartbeat(id(place)));
         let report = self.report(place);
+        if place == 0 {
+            return self.news.push_back(HeadEvent::Own(report));
+        }
         self.send_head(place, FromAgent::Heartbeat(Some(report)));
     }
 
@@ -129,10 +158,18 @@ impl Engine<'_> {
         let waiting = waiting.filter(|work| work.stage == Stage::Room);
         let held = node.lanes.iter().filter_map(|lane| lane.held_since);
         let waiting: u64 = waiting.map(|work| work.since).chain(held).map(|s| self.now - s).sum();
-        let lane_report = |received| LaneReport { received };
+        let lanes = node.lanes.iter().take(self.plan.lanes.len());
+        let lane_report = |lane: &LaneThread| {
+            let since = lane.work.as_ref().and_then(|work| work.waits_since);
+            let hop = |&link: &LinkId| self.links[link as usize].report(self.now, since);
+            let hop = lane.downs.first().filter(|_| lane.downs.len() == 1).map(hop);
+            LaneReport { received: lane.relay.received(), hop }
+        };
         Report {
-            lanes: node.lanes.iter().map(|lane| lane_report(lane.relay.received())).collect(),
+            lanes: lanes.map(lane_report).collect(),
+            holder: node.world.sink == SinkKind::File,
             held: node.sink.held(),
+            whole: node.sink.whole(),
             stalled_ns: node.stalled_ns + waiting,
             blocked_ns: node.blocked_ns + node.asleep(self.now),
             ..Report::default()

@@ -11,17 +11,30 @@ use crate::node::{Life, Stage};
 
 impl Engine<'_> {
     /// A node connects to the next one of a lane.
-    pub(super) fn open(&mut self, place: usize, lane: usize, node: NodeId, epoch: u32) {
+    pub(super) fn open(&mut self, place: usize, thread: usize, node: NodeId, epoch: u32) {
         let far = node.index();
         let number = LinkId::try_from(self.links.len()).expect("links are few");
-        let mut link = Link::new(lane, epoch, place, far);
+        let lane = usize::from(self.nodes[place].lanes[thread].number);
+        let rate = self.wire_rate(place).min(self.wire_rate(far));
+        let mut link = Link { thread, ..Link::new(lane, epoch, place, far, rate) };
         link.frozen = self.nodes[place].cut || self.nodes[far].cut;
         if !link.frozen {
             let due = self.now + self.world.connect_ns + self.world.latency_ns;
             self.agenda.add(due, Event::Accept(number));
         }
         self.links.push(link);
-        self.nodes[place].lanes[lane].down = Some(number);
+        self.nodes[place].lanes[thread].downs.push(number);
+    }
+
+    /// Bytes a second that a node's wire carries.
+    pub(super) fn wire_rate(&self, place: usize) -> u64 {
+        place.checked_sub(1).map_or(self.world.link_rate, |at| self.world.nodes[at].wire_rate)
+    }
+
+    /// The link of an epoch that a thread sends on.
+    pub(super) fn down(&self, place: usize, thread: usize, epoch: u32) -> Option<LinkId> {
+        let mut downs = self.nodes[place].lanes[thread].downs.iter().copied();
+        downs.find(|&link| self.links[link as usize].epoch == epoch)
     }
 
     /// A new link reaches the far end's kernel.
@@ -91,36 +104,40 @@ impl Engine<'_> {
     }
 
     pub(super) fn opened(&mut self, number: LinkId) {
-        let Link { near, lane, epoch, near_closed, .. } = self.links[number as usize];
+        let Link { near, thread, epoch, near_closed, .. } = self.links[number as usize];
         if !near_closed {
-            self.happened(near, lane, RelayEvent::DownOpened(epoch));
+            self.happened(near, thread, RelayEvent::DownOpened(epoch));
         }
     }
 
     /// Sends a frame upstream.
-    pub(super) fn ask_up(&mut self, place: usize, lane: usize, kind: Kind, index: u64) {
+    pub(super) fn ask_up(
+        &mut self,
+        place: usize,
+        lane: usize,
+        asked: impl FnOnce(u32) -> RelayEvent,
+    ) {
         let Some(number) = self.nodes[place].lanes[lane].up else { return };
         let link = &mut self.links[number as usize];
         if !link.far_closed && !link.frozen {
-            link.asks.push_back((kind, index));
+            link.asks.push_back(asked(link.epoch));
             self.agenda.add(self.now + self.world.latency_ns, Event::Asked(number));
         }
     }
 
     pub(super) fn asked(&mut self, number: LinkId) {
         let link = &mut self.links[number as usize];
-        let Some((kind, index)) = link.asks.pop_front() else { return };
+        let Some(asked) = link.asks.pop_front() else { return };
         if !link.near_closed && !link.frozen {
-            let (near, lane) = (link.near, link.lane);
-            self.happened(near, lane, RelayEvent::Asked(kind, index));
+            let (near, thread) = (link.near, link.thread);
+            self.happened(near, thread, asked);
         }
     }
 
     /// Sends a frame without a block downstream.
-    pub(super) fn send_down(&mut self, place: usize, lane: usize, kind: Kind, index: u64) {
-        let Some(number) = self.nodes[place].lanes[lane].down else { return };
-        let wire = self.world.wire_ns(FRAME_LEN as u64);
+    pub(super) fn send_down(&mut self, number: LinkId, kind: Kind, index: u64) {
         let link = &mut self.links[number as usize];
+        let wire = link.wire_ns(FRAME_LEN as u64);
         if link.near_closed {
             return;
         }
@@ -184,10 +201,10 @@ impl Engine<'_> {
         if std::mem::replace(&mut link.near_closed, true) {
             return;
         }
-        let (near, lane, epoch) = (link.near, link.lane, link.epoch);
+        let (near, thread, epoch) = (link.near, link.thread, link.epoch);
         if !self.let_go_down(number) {
             let reason = "it broke".to_owned();
-            self.happened(near, lane, RelayEvent::DownLost(epoch, reason));
+            self.happened(near, thread, RelayEvent::DownLost(epoch, reason));
         }
     }
 
@@ -225,8 +242,8 @@ impl Engine<'_> {
     pub(super) fn truncate(&mut self, number: LinkId) {
         let (latency, now) = (self.world.latency_ns, self.now);
         let link = &mut self.links[number as usize];
-        let work = self.nodes[link.near].lanes[link.lane].work.as_ref();
-        let sending = work.is_some_and(|w| w.to == Some(number) && w.stage == Stage::Moving);
+        let work = self.nodes[link.near].lanes[link.thread].work.as_ref();
+        let sending = work.is_some_and(|w| w.to.contains(&number) && w.stage == Stage::Moving);
         if let Some(item) = link.items.back_mut().filter(|_| sending)
             && item.last > now + latency
         {
@@ -236,19 +253,21 @@ impl Engine<'_> {
 
     /// The near end's thread stops sending on a link; says whether it was.
     fn let_go_down(&mut self, number: LinkId) -> bool {
-        let Link { near, lane, epoch, .. } = self.links[number as usize];
-        let thread = &mut self.nodes[near].lanes[lane];
-        if thread.down == Some(number) {
-            thread.down = None;
-            // What a link's other end asked for dies with it.
-            thread.events.retain(|event| !matches!(event, RelayEvent::Asked(..)));
-        }
-        let Some(work) = thread.work.as_mut().filter(|work| work.to == Some(number)) else {
+        let Link { near, thread: at, epoch, .. } = self.links[number as usize];
+        let thread = &mut self.nodes[near].lanes[at];
+        thread.downs.retain(|&down| down != number);
+        // What a link's other end asked for dies with it.
+        let asked = |event: &RelayEvent| match event {
+            RelayEvent::Asked(of, ..) | RelayEvent::Told(of, ..) => *of == epoch,
+            _ => false,
+        };
+        thread.events.retain(|event| !asked(event));
+        let Some(work) = thread.work.as_mut().filter(|work| work.to.contains(&number)) else {
             return false;
         };
-        work.to = None;
-        work.lost = Some(epoch);
-        self.wake(near, lane);
+        work.to.retain(|&to| to != number);
+        work.lost.push(epoch);
+        self.wake(near, at);
         true
     }
 
@@ -267,7 +286,7 @@ impl Engine<'_> {
     /// Lets a thread that waits for a link to take bytes look whether it does.
     pub(super) fn wake_blocked(&mut self, place: usize, lane: usize, number: LinkId) {
         let work = self.nodes[place].lanes[lane].work.as_ref();
-        if work.is_some_and(|work| work.to == Some(number) && work.stage == Stage::Window) {
+        if work.is_some_and(|work| work.to.contains(&number) && work.stage == Stage::Window) {
             self.wake(place, lane);
         }
     }

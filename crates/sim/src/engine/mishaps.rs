@@ -88,12 +88,17 @@ impl Engine<'_> {
     fn delay(&mut self, place: usize, how_long: u64) {
         for lane in 0..self.nodes[place].lanes.len() {
             let Some(work) = &mut self.nodes[place].lanes[lane].work else { continue };
-            let Some(to) = work.to.filter(|_| work.stage == Stage::Moving) else { continue };
+            if work.stage != Stage::Moving {
+                continue;
+            }
             work.sent = work.sent.saturating_add(how_long);
-            let link = &mut self.links[to as usize];
-            if let Some(item) = link.items.back_mut().filter(|_| !link.far_closed && !link.ended) {
-                item.last = item.last.saturating_add(how_long);
-                link.free = link.free.saturating_add(how_long);
+            for to in &work.to {
+                let link = &mut self.links[*to as usize];
+                let taken = !link.far_closed && !link.ended;
+                if let Some(item) = link.items.back_mut().filter(|_| taken) {
+                    item.last = item.last.saturating_add(how_long);
+                    link.free = link.free.saturating_add(how_long);
+                }
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use garland_core::plan::{HEAD, NodeId, Plan};
-use garland_core::proto::{Copy, Head, HeadEvent, HeadOrder, Policy};
+use garland_core::plan::{HEAD, Layout, NodeId, Plan};
+use garland_core::proto::{Copy, Head, HeadEvent, HeadOrder, Policy, Sink, SlowNodes};
 
 use crate::agenda::{Agenda, Event};
 use crate::link::{Link, NEVER, Side};
@@ -50,6 +50,8 @@ pub(super) struct Engine<'a> {
     /// When the head's next deadline is on the agenda.
     tick_at: u64,
     pub(super) source_read: bool,
+    /// Blocks of a stream before this one aren't kept at the head.
+    pub(super) released: u64,
     finished: Option<u64>,
     pub(super) nodes: Vec<Node>,
     pub(super) links: Vec<Link>,
@@ -81,23 +83,34 @@ impl<'a> Engine<'a> {
             }
         };
         let contents = (0..plan.layout.blocks()).map(content).collect();
-        let source = NodeWorld { disk_rate: 0, cpu_rate: 0, sink: SinkKind::File };
+        let policy = Policy::for_nodes(receivers);
+        // What a node drops of a stream couldn't be read again.
+        let policy = if world.stream { policy.with_slow(SlowNodes::Wait, 0) } else { policy };
+        let told = if world.stream { open_ended(plan) } else { plan.clone() };
+        let source = NodeWorld {
+            disk_rate: 0,
+            cpu_rate: 0,
+            wire_rate: world.link_rate,
+            sink: SinkKind::File,
+            has: 0,
+        };
         let worlds = std::iter::once(&source).chain(&world.nodes);
-        Self {
+        let mut engine = Self {
             plan,
             world,
             schedule,
             now: 0,
             agenda: Agenda::default(),
             random: Random::new(schedule.seed),
-            head: Head::new(COPY, plan, addresses, Policy::for_nodes(receivers), 0),
+            head: Head::new(COPY, plan, addresses, policy, 0),
             news: VecDeque::new(),
             tick_at: NEVER,
             source_read: false,
+            released: 0,
             finished: None,
             nodes: worlds
                 .enumerate()
-                .map(|(at, &node)| Node::new(plan, at, node, world.room))
+                .map(|(at, &node)| Node::new(&told, at, node, world.room))
                 .collect(),
             links: Vec::new(),
             vault,
@@ -106,6 +119,31 @@ impl<'a> Engine<'a> {
             flipped: Vec::new(),
             wasted: 0,
             serial: 0,
+        };
+        engine.give_holdings();
+        engine
+    }
+
+    /// Gives receivers the blocks that they have before the copy begins: every one others.
+    fn give_holdings(&mut self) {
+        // Nobody knows beforehand what a stream is going to bring.
+        if self.world.stream {
+            return;
+        }
+        let layout = self.plan.layout;
+        let known = |sink: Sink, contents: &[[u8; 32]]| sink.knowing(contents.to_vec());
+        for place in 1..self.nodes.len() {
+            let NodeWorld { has, sink, .. } = self.nodes[place].world;
+            if has == 0 || sink != SinkKind::File {
+                continue;
+            }
+            self.nodes[0].sink = known(Sink::source(layout), &self.contents);
+            self.nodes[place].sink = known(Sink::new(layout, true), &self.contents);
+            let mut random = Random::new(self.schedule.seed ^ place as u64);
+            for index in (0..layout.blocks()).filter(|_| random.below(1000) < u64::from(has)) {
+                self.nodes[place].sink.hold(index);
+                self.vault.iter_mut().for_each(|vault| vault.give(place, index));
+            }
         }
     }
 
@@ -121,6 +159,7 @@ impl<'a> Engine<'a> {
         for route in self.head.routes(HEAD) {
             self.set_route(0, route);
         }
+        self.agenda.add(self.world.heartbeat_ns, Event::Heartbeat(0));
         self.read_source();
         self.tell_head();
         self.set_tick();
@@ -201,6 +240,9 @@ impl<'a> Engine<'a> {
                 }
             }
         }
+        if self.world.stream {
+            self.released = self.head.held_by_all();
+        }
     }
 
     fn tick(&mut self) {
@@ -238,6 +280,7 @@ impl<'a> Engine<'a> {
                 complete_ns: node.complete_ns,
                 committed_ns: node.committed_ns,
                 detached: self.head.is_detached(id),
+                slow: self.head.slow(id),
                 held: node.sink.held(),
                 identical: self.vault.as_ref().map(|vault| vault.identical(place)),
             }
@@ -254,7 +297,15 @@ impl<'a> Engine<'a> {
     }
 }
 
+/// The plan as it is told while nobody knows where its stream ends.
+fn open_ended(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    plan.layout = Layout::open_ended(plan.layout.block_size).expect("the plan has this size");
+    plan.lanes.iter_mut().for_each(|lane| lane.blocks.end = plan.layout.blocks());
+    plan
+}
+
 fn is_heartbeat(event: &HeadEvent) -> bool {
     use garland_core::proto::FromAgent;
-    matches!(event, HeadEvent::From(_, FromAgent::Heartbeat(_)))
+    matches!(event, HeadEvent::From(_, FromAgent::Heartbeat(_)) | HeadEvent::Own(_))
 }

@@ -28,6 +28,11 @@ impl Engine<'_> {
             let lanes = node.lanes.len();
             (0..lanes).filter(|&other| other != lane).for_each(|other| self.pump(place, other));
         }
+        let node = &mut self.nodes[place];
+        if std::mem::take(&mut node.landed) {
+            let beside = self.plan.lanes.len()..node.lanes.len();
+            beside.for_each(|other| self.pump(place, other));
+        }
     }
 
     fn run_thread(&mut self, place: usize, lane: usize) {
@@ -46,6 +51,7 @@ impl Engine<'_> {
                 let landed = matches!(event, RelayEvent::Landed(..));
                 node.tell(lane, event);
                 if landed {
+                    self.nodes[place].landed = true;
                     self.check_complete(place);
                 }
             } else if !self.read(place, lane) {
@@ -71,7 +77,7 @@ impl Engine<'_> {
             }
             Some((kind, index)) => {
                 link.items.pop_front();
-                if kind == Kind::Void { RelayEvent::Void(index) } else { RelayEvent::End }
+                if kind == Kind::Void { RelayEvent::Void(index) } else { RelayEvent::End(index) }
             }
             None if link.ended && !more => {
                 link.far_closed = true;
@@ -80,18 +86,22 @@ impl Engine<'_> {
             }
             None => return false,
         };
-        let near = link.near;
-        self.wake_blocked(near, lane, number);
+        let (near, thread) = (link.near, link.thread);
+        self.wake_blocked(near, thread, number);
+        let ended = matches!(event, RelayEvent::End(_));
         self.nodes[place].tell(lane, event);
+        if ended {
+            self.check_complete(place);
+        }
         true
     }
 
     fn obey(&mut self, place: usize, lane: usize, order: RelayOrder) {
-        let number = u16::try_from(lane).expect("lanes are few");
+        let number = self.nodes[place].lanes[lane].number;
         match order {
             RelayOrder::OpenDown(node, epoch) => self.open(place, lane, node, epoch),
-            RelayOrder::CloseDown => {
-                if let Some(link) = self.nodes[place].lanes[lane].down {
+            RelayOrder::CloseDown(epoch) => {
+                if let Some(link) = self.down(place, lane, epoch) {
                     self.close_near(link);
                 }
             }
@@ -105,12 +115,23 @@ impl Engine<'_> {
                     self.close_far(link);
                 }
             }
-            RelayOrder::AskUp(kind, index) => self.ask_up(place, lane, kind, index),
-            RelayOrder::SendDown(kind, index) => self.send_down(place, lane, kind, index),
-            RelayOrder::Receive { index, store, forward } => {
-                self.receive(place, lane, index, store, forward);
+            RelayOrder::AskUp(kind, index) => {
+                self.ask_up(place, lane, |epoch| RelayEvent::Asked(epoch, kind, index));
             }
-            RelayOrder::Feed { index, incarnation } => self.feed(place, lane, index, incarnation),
+            RelayOrder::TellUp(first, bits) => {
+                self.ask_up(place, lane, |epoch| RelayEvent::Told(epoch, first, bits));
+            }
+            RelayOrder::SendDown(epoch, kind, index) => {
+                if let Some(link) = self.down(place, lane, epoch) {
+                    self.send_down(link, kind, index);
+                }
+            }
+            RelayOrder::Receive { index, store, forward } => {
+                self.receive(place, lane, index, store, &forward);
+            }
+            RelayOrder::Feed { index, incarnation, to } => {
+                self.feed(place, lane, index, incarnation, &to);
+            }
             RelayOrder::ReportBad(index) => self.send_head(place, FromAgent::Bad(COPY, index)),
             RelayOrder::ReportLost(_, epoch, reason) if place == 0 => {
                 self.news.push_back(HeadEvent::LinkLost(number, epoch, reason));

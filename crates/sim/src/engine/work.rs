@@ -17,24 +17,35 @@ impl Engine<'_> {
         lane: usize,
         index: u64,
         store: Store,
-        forward: bool,
+        forward: &[u32],
     ) {
         let thread = &self.nodes[place].lanes[lane];
         let from = thread.up.expect("a header came from upstream just now");
-        let to = thread.down.filter(|_| forward);
         let link = &self.links[from as usize];
         let over = link.ended && link.items.front().is_some_and(|item| item.last == NEVER);
-        let work = Work { from: Some(from), store, ..self.work(index, to) };
+        let work = Work { from: Some(from), store, ..self.work(place, lane, index, forward) };
         let work = Work { cut_off: over.then_some(self.now), ..work };
         self.nodes[place].lanes[lane].work = Some(work);
         self.progress(place, lane);
     }
 
     /// Reads a block from the sink, seals it and sends it.
-    pub(super) fn feed(&mut self, place: usize, lane: usize, index: u64, incarnation: u32) {
-        let to = self.nodes[place].lanes[lane].down;
+    pub(super) fn feed(
+        &mut self,
+        place: usize,
+        lane: usize,
+        index: u64,
+        incarnation: u32,
+        to: &[u32],
+    ) {
+        let blocks = self.plan.layout.blocks();
+        if place == 0 && (index >= blocks || index < self.released) {
+            let ended = RelayEvent::Ended(blocks);
+            self.nodes[0].tell(lane, if index < blocks { RelayEvent::Gone } else { ended });
+            return self.read_source();
+        }
         let stage = Stage::Window;
-        let work = Work { incarnation, stage, ..self.work(index, to) };
+        let work = Work { incarnation, stage, ..self.work(place, lane, index, to) };
         self.nodes[place].lanes[lane].work = Some(work);
         if place == 0 {
             let learnt = self.nodes[0].sink.learn(index, self.contents[index as usize]);
@@ -44,7 +55,8 @@ impl Engine<'_> {
         self.progress(place, lane);
     }
 
-    fn work(&mut self, index: u64, to: Option<LinkId>) -> Work {
+    fn work(&mut self, place: usize, lane: usize, index: u64, to: &[u32]) -> Work {
+        let to = to.iter().filter_map(|&epoch| self.down(place, lane, epoch)).collect();
         self.serial = self.serial.wrapping_add(1);
         Work {
             serial: self.serial,
@@ -56,9 +68,10 @@ impl Engine<'_> {
             store: Store::No,
             placed: false,
             since: self.now,
+            waits_since: None,
             sent: self.now,
             cut_off: None,
-            lost: None,
+            lost: Vec::new(),
         }
     }
 
@@ -85,19 +98,27 @@ impl Engine<'_> {
             work.stage = Stage::Window;
         }
         if work.stage != Stage::Moving {
-            if work.from.is_none() && work.to.is_none() {
+            if work.from.is_none() && work.to.is_empty() {
                 return self.finish(place, lane);
             }
-            if let Some(to) = work.to.filter(|_| work.cut_off.is_none()) {
-                if self.links[to as usize].backlog() >= self.world.window {
+            if work.cut_off.is_none() {
+                let (window, links) = (self.world.window, &self.links);
+                if work.to.iter().any(|&to| links[to as usize].backlog() >= window) {
+                    work.waits_since.get_or_insert(self.now);
                     return;
                 }
-                self.send(place, lane, to);
+                if let Some(since) = work.waits_since.take() {
+                    for to in &work.to {
+                        let link = &mut self.links[*to as usize];
+                        link.blocked_ns += link.idle(since, self.now);
+                    }
+                }
+                self.send(place, lane);
             }
             if let Some(work) = self.nodes[place].lanes[lane].work.as_mut() {
                 work.stage = Stage::Moving;
                 if work.cut_off.is_some() {
-                    work.to = None;
+                    work.to.clear();
                 }
             }
         }
@@ -113,33 +134,49 @@ impl Engine<'_> {
         }
     }
 
-    /// Puts the block that a thread is at on its way downstream.
-    fn send(&mut self, place: usize, lane: usize, to: LinkId) {
-        let work = self.nodes[place].lanes[lane].work.as_ref().expect("only work sends");
+    /// Puts the block that a thread is at on its way to all that it goes to, slice by slice in turn:
+    /// they share the node's wire.
+    fn send(&mut self, place: usize, lane: usize) {
+        let thread = &self.nodes[place].lanes[lane];
+        let work = thread.work.as_ref().expect("only work sends");
         let (index, incarnation, fed) = (work.index, work.incarnation, work.from.is_none());
-        let wire = self.wire(index);
-        let slice = self.world.slice_ns().min(wire);
-        let latency = self.world.latency_ns;
-        let link = &mut self.links[to as usize];
-        let start = link.free.max(self.now);
-        let first = start.saturating_add(slice + latency);
-        link.free = start.saturating_add(wire);
-        let sent = link.free;
+        let (number, to) = (thread.number, work.to.clone());
+        let bytes = self.block_bytes(index);
+        let slice = u64::from(self.world.slice).min(bytes);
+        let (latency, rate) = (self.world.latency_ns, self.wire_rate(place));
+        let wire_free = &mut self.nodes[place].sent[usize::from(number)];
+        let start = (*wire_free).max(self.now);
+        let turns = u64::try_from(to.len()).expect("links are few");
+        *wire_free = start.saturating_add(nanoseconds(turns * bytes, rate));
+        // Who takes slowest holds up the others: the thread waits for each in turn.
+        let sent = to.iter().fold(*wire_free, |sent, &to| {
+            let link = &self.links[to as usize];
+            sent.max(start.max(link.free).saturating_add(link.wire_ns(bytes)))
+        });
         let last = sent.saturating_add(latency);
-        let number = u16::try_from(lane).expect("lanes are few");
         let vault = self.vault.as_mut().filter(|_| fed);
-        let sealed = vault.map(|vault| Box::new(vault.seal(place, number, index, incarnation)));
-        let item = Item { kind: Kind::Block, index, first, last, garbled: false, sealed };
-        self.put(to, item);
+        let sealed = vault.map(|vault| vault.seal(place, number, index, incarnation));
+        for (turn, &to) in (0..).zip(&to) {
+            let link = &mut self.links[to as usize];
+            let begin = start.max(link.free);
+            let turns_before = nanoseconds(turn * slice, rate);
+            let first = begin.saturating_add(turns_before + link.wire_ns(slice) + latency);
+            link.free = sent;
+            link.sends(bytes, begin);
+            let sealed = sealed.clone().map(Box::new);
+            let item = Item { kind: Kind::Block, index, first, last, garbled: false, sealed };
+            self.put(to, item);
+        }
         if let Some(work) = self.nodes[place].lanes[lane].work.as_mut() {
             work.sent = sent;
         }
     }
 
-    /// When all of a thread's block is here and with the kernel of the next link.
+    /// When all of a thread's block is here and with the kernels of the next links.
     fn ready(&mut self, place: usize, lane: usize) -> u64 {
         let work = self.nodes[place].lanes[lane].work.as_ref().expect("only work gets ready");
-        let slice = self.world.slice_ns().min(self.wire(work.index));
+        let (received, to) = (work.from.is_some(), work.to.clone());
+        let slice = u64::from(self.world.slice).min(self.block_bytes(work.index));
         let here = match (work.cut_off, work.from) {
             (Some(cut_off), _) => cut_off,
             (None, Some(from)) => {
@@ -148,23 +185,35 @@ impl Engine<'_> {
             }
             (None, None) => self.now,
         };
-        let Some(to) = work.to else { return here };
-        let end = work.sent.max(if work.from.is_some() { here.saturating_add(slice) } else { 0 });
-        let link = &mut self.links[to as usize];
-        // Into the void, until this end learns of it; or to a wire that was cut.
-        if !link.is_dead() {
-            if link.frozen {
-                return NEVER;
-            }
+        let slices = to.iter().map(|&to| self.links[to as usize].wire_ns(slice));
+        let (turns, slowest) = (slices.clone().sum::<u64>(), slices.max().unwrap_or(0));
+        if to.is_empty() {
+            return here;
+        }
+        let mut end = work.sent.max(if received { here.saturating_add(turns) } else { 0 });
+        // Into the void, until this end learns of it; or to a wire that was cut: then none of the others
+        // gets more.
+        let alive: Vec<LinkId> =
+            to.into_iter().filter(|&to| !self.links[to as usize].is_dead()).collect();
+        let is_stuck = alive.iter().any(|&to| self.links[to as usize].frozen);
+        for to in alive {
+            let link = &mut self.links[to as usize];
             let (far, lane) = (link.far, link.lane);
-            link.free = end;
             let item = link.items.back_mut().expect("what is being sent is last");
+            if is_stuck {
+                item.last = NEVER;
+                continue;
+            }
+            if item.last == NEVER {
+                end = end.max(self.now);
+            }
+            link.free = end;
             let last = end.saturating_add(self.world.latency_ns);
             if std::mem::replace(&mut item.last, last) == NEVER && last != NEVER {
                 self.wake(far, lane);
             }
         }
-        here.max(end.saturating_sub(slice))
+        if is_stuck { NEVER } else { here.max(end.saturating_sub(slowest)) }
     }
 
     /// A thread's block is done with.
@@ -175,10 +224,11 @@ impl Engine<'_> {
             Some(from) => Some(self.finish_receiving(place, lane, &work, from)),
             None => {
                 self.nodes[place].lanes[lane].fed = true;
-                work.lost.is_none().then_some(RelayEvent::Fed)
+                Some(RelayEvent::Fed)
             }
         };
-        let lost = work.lost.map(|epoch| RelayEvent::DownLost(epoch, "it broke".to_owned()));
+        let lost = work.lost.iter();
+        let lost = lost.map(|&epoch| RelayEvent::DownLost(epoch, "it broke".to_owned()));
         let node = &mut self.nodes[place];
         for event in event.into_iter().chain(lost) {
             node.tell(lane, event);
@@ -202,8 +252,12 @@ impl Engine<'_> {
         } else {
             self.flip(place, &mut item);
         }
-        if let Some(to) = work.to.filter(|&to| !self.links[to as usize].is_dead()) {
-            let next = self.links[to as usize].items.back_mut().expect("it is being sent");
+        for &to in &work.to {
+            let link = &mut self.links[to as usize];
+            if link.is_dead() {
+                continue;
+            }
+            let next = link.items.back_mut().expect("it is being sent");
             next.garbled = item.garbled;
             next.sealed = item.sealed.clone();
         }
@@ -318,8 +372,8 @@ impl Engine<'_> {
         }
     }
 
-    fn wire(&self, index: u64) -> u64 {
-        let bytes = u64::from(self.plan.layout.block_length(index));
-        self.world.wire_ns(bytes + (FRAME_LEN + TAG_LEN) as u64)
+    /// Bytes of a block on the wire.
+    fn block_bytes(&self, index: u64) -> u64 {
+        u64::from(self.plan.layout.block_length(index)) + (FRAME_LEN + TAG_LEN) as u64
     }
 }

@@ -13,6 +13,8 @@ const MILLISECOND: u64 = 1_000_000;
 pub struct Case {
     pub receivers: u32,
     pub lanes: u16,
+    /// How many others each node feeds; in a chain it is one.
+    pub fanout: usize,
     pub length: u64,
     pub world: World,
     pub schedule: Schedule,
@@ -32,23 +34,30 @@ impl Case {
             // Most disks are faster than the wire by far, some hardly.
             node.disk_rate = if random.once_in(3) { rate * 11 / 10 } else { rate * 100 };
             node.sink = [Null, Stream, File][random.below(12).min(2) as usize];
+            // Some have some of it already, or all.
+            node.has = [0, 0, 0, 500, 970, 1000][random.below(6) as usize];
         }
+        world.stream = random.once_in(3);
         let length = random.below(60 * 4096);
         let lanes = 1 + u16::try_from(random.below(3)).unwrap();
         // A lane holds a place while it waits for its downstream, so there are more than lanes.
         world.room = usize::from(lanes) + 1 + random.below(8) as usize;
         let schedule = Schedule { seed, checked: true, mishaps: Vec::new() };
-        Self { receivers, lanes, length, world, schedule }
+        let fanout = if random.once_in(2) { 1 } else { 2 + random.below(3) as usize };
+        Self { receivers, lanes, fanout, length, world, schedule }
     }
 
     pub fn plan(&self) -> Plan {
         let names: Vec<String> = (1..=self.receivers).map(|n| format!("n{n}")).collect();
-        Plan::broadcast(Layout::new(self.length, 4096).unwrap(), &names, self.lanes).unwrap()
+        let layout = Layout::new(self.length, 4096).unwrap();
+        Plan::broadcast(layout, &names, self.lanes).unwrap().branching(self.fanout)
     }
 
     /// About how long the copy takes undisturbed.
     fn span(&self) -> u64 {
-        self.length * 1_000_000_000 / self.world.link_rate / u64::from(self.lanes) + 3 * MILLISECOND
+        let fanout = self.fanout as u64;
+        self.length * 1_000_000_000 / self.world.link_rate / u64::from(self.lanes) * fanout
+            + 3 * MILLISECOND
     }
 
     fn moment(&self, random: &mut Random) -> u64 {
@@ -181,6 +190,13 @@ impl Case {
         {
             cases.push(Self { lanes: 1, ..self.clone() });
         }
+        if self.fanout > 1 {
+            cases.push(Self { fanout: 1, ..self.clone() });
+        }
+        if self.world.stream {
+            let world = World { stream: false, ..self.world.clone() };
+            cases.push(Self { world, ..self.clone() });
+        }
         if self.world.control_jitter_ns > 0 {
             let world = World { control_jitter_ns: 0, ..self.world.clone() };
             cases.push(Self { world, ..self.clone() });
@@ -188,9 +204,10 @@ impl Case {
         for at in 0..self.world.nodes.len() {
             let fast = self.world.link_rate * 100;
             let node = self.world.nodes[at];
-            if node.disk_rate != fast || node.sink != File {
+            if node.disk_rate != fast || node.sink != File || node.has != 0 {
                 let mut case = self.clone();
                 case.world.nodes[at].disk_rate = fast;
+                case.world.nodes[at].has = 0;
                 case.world.nodes[at].sink = File;
                 cases.push(case);
             }

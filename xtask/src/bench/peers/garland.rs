@@ -90,7 +90,16 @@ impl Peer for Garland {
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
         let mut command = field.outside(&program()?)?;
-        command.args(["--json", "cp", "--quiet", "--lab", LAB, "--congestion", &self.congestion]);
+        command.args([
+            "--json",
+            "cp",
+            "--quiet",
+            "--whole",
+            "--lab",
+            LAB,
+            "--congestion",
+            &self.congestion,
+        ]);
         if self.clear {
             command.arg("--clear");
         }

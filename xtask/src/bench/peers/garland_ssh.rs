@@ -67,7 +67,16 @@ impl Peer for GarlandSsh {
         let mut command = field.command(0, &program()?)?;
         let result = fs::File::create(result()).context("make the result's file")?;
         command
-            .args(["--json", "--cluster", &cluster(), "cp", "--quiet", "--launcher", "ssh"])
+            .args([
+                "--json",
+                "--cluster",
+                &cluster(),
+                "cp",
+                "--quiet",
+                "--whole",
+                "--launcher",
+                "ssh",
+            ])
             .args(["--congestion", &self.congestion])
             .arg(&job.source)
             .arg(format!("n[1-{}]:{HERE}/{}", job.receivers, Job::COPY))

@@ -148,7 +148,7 @@ impl<'a> Series<'a> {
         let job = RoundJob {
             errands: errands(&self.findings.pairs, remote, number),
             layout: match self.asked.block {
-                Some(block_size) => Layout { length: size, block_size },
+                Some(block_size) => Layout { length: size, block_size, open: false },
                 None => Layout::fitting(size),
             },
             cold: self.asked.cold,

@@ -3,8 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use garland_core::plan::Plan;
+use garland_core::proto::ReadBack;
 use garland_core::trace::Trace;
-use garland_node::{CopyJob, Moments, NodeOutcome, Outcome, Tracing, run_copy};
+use garland_node::{CopyJob, Moments, NodeOutcome, Outcome, Packing, Tracing, run_copy};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
@@ -22,6 +23,8 @@ pub struct Common<'a> {
     pub congestion: Vec<String>,
     /// What data links speak.
     pub transport: Transport,
+    /// What is found out about every file before it gets its name.
+    pub read_back: ReadBack,
     /// How copies are traced.
     pub tracing: Option<Tracing>,
     /// Keeps a copy's traces.
@@ -32,6 +35,8 @@ pub struct Common<'a> {
     pub quiet: bool,
     /// Without any.
     pub silent: bool,
+    /// Programs are told how far all are.
+    pub for_programs: bool,
 }
 
 /// How far all copies are.
@@ -50,7 +55,9 @@ pub fn take_all(takes: Vec<Take>, common: &Common<'_>) -> Vec<Copied> {
     let (names, lengths) = all.unzip();
     let waiting = |take: &Take| vec![NodeNow::WAITING; take.plan.nodes.len() - 1];
     let shown = Mutex::new(Shown {
-        bars: Bars::of_parts(names, lengths, common.quiet).silent(common.silent),
+        bars: Bars::of_parts(names, lengths, common.quiet)
+            .silent(common.silent)
+            .for_programs(common.for_programs),
         nodes: takes.iter().map(waiting).collect(),
     });
     let items: Vec<_> =
@@ -65,16 +72,20 @@ pub fn take_all(takes: Vec<Take>, common: &Common<'_>) -> Vec<Copied> {
 }
 
 fn make(take: Take, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Copied {
-    let Take { plan, agents, ends, stripes, pipeline, policy } = take;
+    let Take { plan, agents, ends, stripes, pipeline, policy, .. } = take;
     let mut outcome = match agents {
         Err(reason) => failed(&plan, &reason),
         Ok(agents) => {
             let job = CopyJob {
+                late: None,
                 plan: &plan,
                 ends,
                 stripes,
+                known: None,
                 pipeline,
+                read_back: common.read_back,
                 sealed: common.sealed,
+                packing: Packing::None,
                 congestion: common.congestion.clone(),
                 transport: common.transport,
                 policy,
@@ -116,5 +127,8 @@ fn failed(plan: &Plan, reason: &str) -> Outcome {
         interrupted: reason == "interrupted",
         traces: Vec::new(),
         depths: Vec::new(),
+        digests: None,
+        sent_bytes: 0,
+        checksum: None,
     }
 }

@@ -3,23 +3,24 @@
 mod at_the_same_time;
 mod takes;
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::Plan;
-use garland_core::proto::Look;
-use garland_node::{Tracing, look};
-use garland_sys::mptcp::Transport;
+use garland_core::proto::{Look, ReadBack, TreeLook};
+use garland_node::{Tally, Tracing, look};
 use garland_sys::signal::Interrupts;
-use garland_sys::tcp;
 
 use self::at_the_same_time::{Common, take_all};
 use self::takes::{Here, Take};
 use super::copy_result::{CopyResult, Way};
-use super::cp::congestion;
-use crate::args::{Args, Cp};
+use super::cp::{congestion, congestion_in_force, save, tell, transport};
+use super::given::excludes;
+use super::tree_result::TreeResult;
+use crate::args::{Args, CompressName, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
 use crate::launch::{FAREWELL, HURRY};
@@ -36,7 +37,8 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(list)?;
-    let here = Here::new(destination(cp)?, path, &nodes)?;
+    let here = Here::new(destination(cp)?, path, &nodes, cp.recursive)?;
+    excludes(cp)?;
     refuse_what_only_goes_out(cp)?;
     let places = Places::open()?;
     let lab = cp.launch.enter_lab(&nodes, &places)?;
@@ -47,18 +49,11 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
         ..Muster::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
-    let looked = look(fleet.agents, &here.look(cp.stripe.is_some()), Some(&interrupts));
+    let looked = look(fleet.agents, &here.look(cp), Some(&interrupts));
     let seen = looked.or_nothing("asking the nodes what they have")?;
-    let takes = if cp.stripe.is_some() {
-        vec![takes::stripes(cp, &here, &nodes, seen)?]
-    } else {
-        takes::files(cp, &here, &nodes, seen)?
-    };
+    let takes = takes::all(cp, &here, &nodes, seen)?;
     let plans: Vec<&Plan> = takes.iter().map(|take| &take.plan).collect();
-    if let Some(file) = &cp.save_plan {
-        let text = serde_json::to_string_pretty(&plans).or_nothing("writing the plans")?;
-        std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))?;
-    }
+    save(cp, &plans)?;
     if cp.dry_run {
         tell_plans(args, &plans)?;
         fleet.children.end(FAREWELL, |_| false);
@@ -66,9 +61,10 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     }
     keep_plans(&run, &plans)?;
     let lanes = takes.iter().map(|take| take.plan.lanes.len()).max().unwrap_or(1);
-    let transport = Transport::mptcp_if(cp.launch.speaks_mptcp(lab.as_ref(), lanes));
+    let transport = transport(cp, lab.as_ref(), lanes);
     let limit = limit_of(&takes, |plan, agents| {
-        limit::known(lab.as_ref(), cp.launch.sender(), plan, transport, agents)
+        let known = limit::known(lab.as_ref(), cp.launch.sender(), plan, transport, agents);
+        limit::held(known, cp.checks.pace(), plan)
     });
     let several = takes.len() > 1;
     let tracing = Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() };
@@ -76,6 +72,7 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
         sealed: !cp.clear,
         congestion: congestion(cp),
         transport,
+        read_back: cp.checks.read_back(),
         tracing: Some(tracing).filter(|_| !cp.no_trace),
         // Not at the end: the traces of a thousand copies would take a gigabyte of memory.
         keep: &|plan, traces| {
@@ -83,25 +80,24 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
             run.keep_traces(&places, node, traces);
         },
         interrupts: &interrupts,
-        quiet: cp.quiet || args.json,
-        silent: cp.quiet,
+        quiet: cp.quiet || args.json || cp.progress.is_some(),
+        silent: cp.quiet || cp.progress.is_some(),
+        for_programs: cp.progress.is_some(),
     };
+    let tallies: Vec<Option<Tally>> = takes.iter().map(|take| take.tally).collect();
     let copies = take_all(takes, &common);
     let interrupted = copies.iter().any(|copied| copied.outcome.interrupted);
     let ends = || copies.iter().flat_map(|copied| &copied.outcome.nodes);
     let silent = |at: usize| ends().any(|end| end.silent && end.name == nodes[at].name);
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, silent);
-    let names: Vec<&str> = common.congestion.iter().map(String::as_str).collect();
     let result = CopyResult::new(&run, Way::In, &copies, phases)
-        .with_congestion(tcp::congestion_in_force(&names).ok())
-        .with_limit(limit);
+        .with_congestion(congestion_in_force(cp))
+        .with_limit(limit)
+        .with_read_back(common.read_back)
+        .with_tree(TreeResult::gathered(&tallies, &copies));
     run.keep("result.json", &result)?;
-    tell(args, &result)?;
+    tell(args, cp, b"", &result)?;
     Ok(result.exit(cp.min_ok))
-}
-
-fn tell(args: &Args, result: &CopyResult) -> Result<(), Failure> {
-    if args.json { print_json(result) } else { output::print(result) }
 }
 
 /// The path of this machine that the bytes go to.
@@ -114,17 +110,24 @@ fn destination(cp: &Cp) -> Result<&Path, Failure> {
             Err(Failure::usage(message)
                 .hint(format!("for a file of this machine named {shown} say ./{shown}")))
         }
-        Ok(Target::Pipe) => Err(Failure::usage("what comes from nodes goes to files")
-            .hint("for the bytes of one small file: garland exec NODE -- cat PATH")),
+        Ok(Target::Pipe | Target::Command(_)) => {
+            Err(Failure::usage("what comes from nodes goes to files")
+                .hint("for the bytes of one small file: garland exec NODE -- cat PATH"))
+        }
         Err(error) => Err(Failure::usage(error)),
     }
 }
 
 /// What would have to be done by the nodes together, who give each by itself.
 fn refuse_what_only_goes_out(cp: &Cp) -> Result<(), Failure> {
-    if cp.recursive {
-        return Err(Failure::usage("folders can't be gathered so far")
-            .hint("-r is for copies to nodes; until then: tar"));
+    let nowhere = cp.destination == "/dev/null";
+    if nowhere && cp.checks.read_back() != ReadBack::default() {
+        return Err(Failure::usage("nothing can be read back from /dev/null")
+            .hint("leave --verify and --checksum out"));
+    }
+    if cp.compress != CompressName::None {
+        return Err(Failure::usage("what comes from nodes isn't compressed so far")
+            .hint("--compress is for copies to nodes"));
     }
     if cp.op_size.is_some() {
         return Err(Failure::usage("operations can only be cut where the file is read")
@@ -142,8 +145,14 @@ fn refuse_what_only_goes_out(cp: &Cp) -> Result<(), Failure> {
 }
 
 impl Here<'_> {
-    fn look(&self, stripes: bool) -> Look {
-        Look { path: self.source.to_vec(), stripes }
+    fn look(&self, cp: &Cp) -> Look {
+        let excludes = || cp.exclude.iter().map(|pattern| pattern.as_bytes().to_vec()).collect();
+        let tree = || TreeLook { excludes: excludes(), attributes: cp.xattrs };
+        Look {
+            path: self.source.to_vec(),
+            stripes: cp.stripe.is_some(),
+            tree: cp.recursive.then(tree),
+        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! What is to be taken from which nodes, by what they have.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use garland_core::cluster::Node;
 use garland_core::plan::{FoundStripe, Layout, Manifest, Plan, StripeSet, Stripes};
-use garland_core::proto::{Destination, Origin, Policy, Sight};
-use garland_node::{Agent, Ends, Pipeline, Seen};
+use garland_core::proto::{Destination, Origin, Policy, TreeSight};
+use garland_node::{Agent, Ends, Pipeline, Seen, Tally};
 
 use super::folder_of;
 use crate::args::Cp;
@@ -45,17 +45,38 @@ pub struct Take {
     pub pipeline: Pipeline,
     /// What the head may decide.
     pub policy: Policy,
+    /// How much a tree has.
+    pub tally: Option<Tally>,
 }
 
 impl<'a> Here<'a> {
     /// Puts what `nodes` have at `source` to `path`.
-    pub fn new(path: &'a Path, source: &'a Path, nodes: &[Node]) -> Result<Self, Failure> {
+    pub fn new(
+        path: &'a Path,
+        source: &'a Path,
+        nodes: &[Node],
+        recursive: bool,
+    ) -> Result<Self, Failure> {
         let name = source.file_name().filter(|_| !source.as_os_str().as_bytes().ends_with(b"/"));
-        let name = name.ok_or_else(|| {
+        let name = name.or(recursive.then_some(OsStr::new(""))).ok_or_else(|| {
             Failure::usage(format!("{} names no file", source.display()))
-                .hint("folders come with `-r` in a later release; until then: tar")
+                .hint("folders come with -r")
         })?;
         Ok(Self { source: source.as_os_str().as_bytes(), name, path, by_node: nodes.len() > 1 })
+    }
+
+    /// Where a tree goes.
+    fn tree(&self, cp: &Cp, node: &Node) -> Destination {
+        if self.path.as_os_str() == "/dev/null" {
+            return Destination::Null;
+        }
+        let folder =
+            if self.by_node { self.path.join(folder_of(node)) } else { self.path.to_owned() };
+        Destination::Tree {
+            path: folder.into_os_string().into_vec(),
+            fsync: !cp.no_fsync,
+            verify: cp.checks.verify,
+        }
     }
 
     /// Where one file goes, with its source's mode and, if asked for, time.
@@ -77,29 +98,41 @@ impl<'a> Here<'a> {
             mode,
             times: cp.preserve.then_some(modified),
             fsync: !cp.no_fsync,
+            room: u64::MAX,
+            force_device: cp.force_device,
         }
     }
 }
 
-/// Every node's file: a copy for each, so that none waits for another.
-pub fn files(
+/// All copies that what was asked for takes.
+pub fn all(
     cp: &Cp,
     here: &Here<'_>,
     nodes: &[Node],
     seen: Vec<Seen>,
 ) -> Result<Vec<Take>, Failure> {
+    if cp.stripe.is_some() {
+        Ok(vec![stripes(cp, here, nodes, seen)?])
+    } else {
+        files(cp, here, nodes, seen)
+    }
+}
+
+/// Every node's file: a copy for each, so that none waits for another.
+fn files(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Vec<Take>, Failure> {
     let block = block_size(cp)?;
     let count = nodes.len() as u64;
     let take = |(node, seen): (&Node, Seen)| {
-        let (length, modified, mode, agents) = match seen {
-            Ok((agent, sights)) => match sights.first() {
-                Some(Sight { length: Some(length), modified, mode, .. }) => {
-                    (*length, *modified, *mode, Ok(vec![Ok(agent)]))
-                }
-                _ => (0, (0, 0), 0, Err("its agent saw no file and no fault".to_owned())),
+        let (sight, agents) = match seen {
+            Ok((agent, sights)) => match sights.into_iter().next() {
+                Some(sight) if sight.length.is_some() => (Some(sight), Ok(vec![Ok(agent)])),
+                _ => (None, Err("its agent saw no file and no fault".to_owned())),
             },
-            Err(reason) => (0, (0, 0), 0, Err(reason)),
+            Err(reason) => (None, Err(reason)),
         };
+        let (length, modified, mode, tree) = sight.map_or((0, (0, 0), 0, None), |sight| {
+            (sight.length.unwrap_or(0), sight.modified, sight.mode, sight.tree)
+        });
         let layout = match block {
             None => Layout::fitting(length),
             Some(block) => Layout::new(length, block).map_err(Failure::usage)?,
@@ -110,22 +143,33 @@ pub fn files(
         let plan = Plan::broadcast(layout, &names, rails).map_err(Failure::usage)?;
         let fitting = MEMORY / count / u64::from(layout.block_size) / u64::from(rails);
         let fitting = u16::try_from(fitting.clamp(*BUFFERS.start(), *BUFFERS.end())).ok();
-        let origins = vec![Origin { path: here.source.to_vec(), length, modified }];
-        let destination = here.file(cp, Some(node), mode, modified);
+        let number = tree.map(|tree| tree.number);
+        let origins = vec![Origin { path: here.source.to_vec(), length, modified, tree: number }];
+        let destination = match tree {
+            Some(_) => here.tree(cp, node),
+            None => here.file(cp, Some(node), mode, modified),
+        };
+        let tally =
+            tree.map(|TreeSight { files, folders, links, .. }| Tally { files, folders, links });
         Ok(Take {
             plan: plan.reversed(),
             agents,
             ends: Ends::In { origins, destination, digests: Vec::new() },
             stripes: None,
-            pipeline: Pipeline { buffers: cp.buffers.or(fitting), cut: None },
+            pipeline: Pipeline {
+                buffers: cp.buffers.or(fitting),
+                cut: None,
+                pace: cp.checks.pace(),
+            },
             policy: Policy::for_nodes(1),
+            tally,
         })
     };
     nodes.iter().zip(seen).map(take).collect()
 }
 
 /// The stripes of one file: one copy from all nodes that have any.
-pub fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Take, Failure> {
+fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Take, Failure> {
     if cp.block_size.is_some() {
         return Err(Failure::usage("stripes are read in the blocks that they were written in")
             .hint("leave --block-size out; the manifest says what it was"));
@@ -170,7 +214,12 @@ pub fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Res
         };
         names.push(nodes[*node].name.clone());
         let length = sight.length.unwrap_or(0);
-        origins.push(Origin { path: here.source.to_vec(), length, modified: sight.modified });
+        origins.push(Origin {
+            path: here.source.to_vec(),
+            length,
+            modified: sight.modified,
+            tree: None,
+        });
         chosen.push(Ok(agent));
     }
     let rails = cp.rails.unwrap_or(1);
@@ -183,7 +232,8 @@ pub fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Res
         agents: Ok(chosen),
         ends: Ends::In { origins, destination, digests },
         stripes: Some(stripes),
-        pipeline: Pipeline { buffers: cp.buffers, cut: None },
+        pipeline: Pipeline { buffers: cp.buffers, cut: None, pace: cp.checks.pace() },
         policy,
+        tally: None,
     })
 }

@@ -56,9 +56,10 @@ pub fn find(
     names: &[&str],
 ) -> Result<Option<Baseline>, Failure> {
     let runs = places.folder("runs")?;
+    let alike = |kept: &[&str]| kept.len() == names.len();
     if let Some(run) = asked {
         let safe = !run.contains('/') && !run.starts_with('.');
-        let baseline = read(&runs.join(run).join("result.json"), run, names);
+        let baseline = read(&runs.join(run).join("result.json"), run, names, alike);
         return match baseline.filter(|_| safe) {
             Some(baseline) if baseline.has_rates() => Ok(Some(baseline)),
             _ => {
@@ -67,26 +68,46 @@ pub fn find(
             }
         };
     }
-    let entries = fs::read_dir(&runs).or_nothing(format!("reading {}", runs.display()))?;
+    last(&runs, names, alike)
+}
+
+/// The last run that has measured the nodes `names`, and maybe others, if any has.
+pub fn with_others(places: &Places, names: &[&str]) -> Result<Option<Baseline>, Failure> {
+    last(&places.folder("runs")?, names, |_| true)
+}
+
+/// The last run in `runs` of nodes that are `alike`.
+fn last(
+    runs: &Path,
+    names: &[&str],
+    alike: impl Fn(&[&str]) -> bool + Copy,
+) -> Result<Option<Baseline>, Failure> {
+    let entries = fs::read_dir(runs).or_nothing(format!("reading {}", runs.display()))?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     // Names begin with the time.
     folders.sort();
     let of_same_nodes = |folder: &PathBuf| {
         let run = folder.file_name()?.to_string_lossy().into_owned();
         let baseline =
-            run.contains("-wires-").then(|| read(&folder.join("result.json"), &run, names));
+            run.contains("-wires-").then(|| read(&folder.join("result.json"), &run, names, alike));
         baseline.flatten().filter(Baseline::has_rates)
     };
     Ok(folders.iter().rev().find_map(of_same_nodes))
 }
 
-/// The result in `path`, if it is one of exactly these nodes, in any order.
-fn read(path: &Path, run: &str, names: &[&str]) -> Option<Baseline> {
+/// The result in `path`, if all of these nodes are in it, in any order, and all that are in it are
+/// `alike`.
+fn read(
+    path: &Path,
+    run: &str,
+    names: &[&str],
+    alike: impl Fn(&[&str]) -> bool,
+) -> Option<Baseline> {
     let kept: Kept = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
     let place = |name: &str| names.iter().position(|known| *known == name);
-    let same =
-        kept.nodes.len() == names.len() && kept.nodes.iter().all(|n| place(&n.name).is_some());
-    if kept.schema != SCHEMA || !same {
+    let known: Vec<&str> = kept.nodes.iter().map(|node| node.name.as_str()).collect();
+    let has_all = names.iter().all(|name| known.contains(name));
+    if kept.schema != SCHEMA || !has_all || !alike(&known) {
         return None;
     }
     // A file may say anything.

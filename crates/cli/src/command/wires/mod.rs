@@ -1,6 +1,6 @@
 //! `garland wires`: every pair of nodes is measured, and what is worse than its peers is named.
 
-mod baseline;
+pub mod baseline;
 mod measured;
 mod naming;
 mod result;

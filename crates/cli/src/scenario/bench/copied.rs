@@ -45,7 +45,7 @@ impl Bench<'_> {
     /// Makes a copy: `words` are those behind `garland cp`.
     pub fn copy(&self, words: &[&str]) -> Result<Copied, Failure> {
         let before = clock::now_ns();
-        let told: Told = self.ask(&[&["cp"], words].concat())?;
+        let told: Told = self.ask(&[&["cp", "--whole"], words].concat())?;
         let whole_ns = clock::now_ns() - before;
         let streams = |name: &str| matches!(name, "first byte" | "stream" | "drain");
         let streams = told.phases.iter().filter(|phase| streams(&phase.name));

@@ -101,7 +101,8 @@ impl Copy {
             bench.go_on()?;
             phases.end("set-up");
             let target = format!("{node}:/{NAME}");
-            let words = ["cp", &source.to_string_lossy(), &target, "--no-fsync", "--json"];
+            let words =
+                ["cp", "--whole", &source.to_string_lossy(), &target, "--no-fsync", "--json"];
             let bound_s = bounds::seconds(topology, &[(0, place)], length);
             let enough_s = bound_s / self.tolerance.least_of_bound;
             let whole_s = bench.fastest(&[words.map(str::to_owned).to_vec()], enough_s)?;

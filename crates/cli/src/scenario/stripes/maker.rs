@@ -97,6 +97,8 @@ impl Pause {
             Injection::Control(ns) | Injection::Fsync(ns) => {
                 ns * sizes.operations().saturating_sub(1)
             }
+            // It takes no time.
+            Injection::Rot(_) => 0,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Which disks hold the others up. Back-pressure gives all nodes of a chain the pace of the slowest,
 //! so rates accuse nobody; what does is whose writer sleeps in its writes while the others' don't.
 
-use super::{Head, HeadOrder};
+use super::{Head, HeadOrder, NodeState, SlowNodes};
 use crate::plan::NodeId;
 use crate::proto::message::ToAgent;
 use crate::proto::report::Report;
@@ -59,6 +59,10 @@ impl Head {
             node.disk.slow = if slow { node.disk.slow + 1 } else { 0 };
             let enough = node.disk.slow >= WINDOWS && !node.detached;
             let detached = self.nodes.iter().filter(|node| node.detached);
+            if enough && self.policy.slow == SlowNodes::Fail {
+                let reason = "its disk is too slow for the others".to_owned();
+                return self.gone(id, NodeState::Failed(reason));
+            }
             if enough && detached.count() < self.policy.detached_max {
                 self.nodes[at].detached = true;
                 self.orders.push_back(HeadOrder::Send(id, ToAgent::Detach(self.copy)));

@@ -2,7 +2,8 @@
 
 use crate::plan::NodeId;
 use crate::proto::message::{FromAgent, ToAgent};
-use crate::proto::route::Route;
+use crate::proto::report::Report;
+use crate::proto::route::{NodeAddress, Route};
 
 /// What happened.
 #[derive(Clone, Debug)]
@@ -23,6 +24,10 @@ pub enum HeadEvent {
     LinkLost(u16, u32, String),
     /// A frame came in changed over one of the head's own links.
     BadFrame(u16, u32),
+    /// A node that couldn't be had can be now, and listens there.
+    Joined(NodeId, NodeAddress),
+    /// What the head itself says of its part.
+    Own(Report),
     /// The user gave up.
     Interrupted,
     /// For so many nanoseconds the head itself couldn't listen: it was stopped, or its machine was.

@@ -32,13 +32,12 @@ impl Head {
     pub fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (&index, seen) in &self.faults {
-            let carries =
-                |lane: &&LaneState| lane.blocks.is_some_and(|b| b.ordinal(index).is_some());
+            let carries = |lane: &&LaneState| lane.blocks.ordinal(index).is_some();
             let Some(lane) = self.lanes.iter().find(carries) else { continue };
-            let chain = &lane.route;
-            let place = |node: &NodeId| chain.iter().position(|other| other == node);
-            let Some(first) = seen.iter().filter_map(place).min() else { continue };
-            faults.push(Fault { index, from: chain[first.saturating_sub(1)], to: chain[first] });
+            // Everyone comes behind who feeds it.
+            let to = lane.route.nodes().iter().find(|node| seen.contains(node));
+            let Some(&to) = to else { continue };
+            faults.push(Fault { index, from: lane.route.feeder(to).unwrap_or(to), to });
         }
         faults
     }

@@ -5,19 +5,22 @@ mod chain;
 mod disks;
 mod event;
 mod faults;
+mod hops;
+mod joining;
 mod node;
 mod policy;
+mod rails;
 mod retries;
 mod verdict;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use self::chain::LaneState;
-use self::disks::Disk;
 pub use self::event::{HeadEvent, HeadOrder};
 pub use self::faults::{BadFrame, Fault};
+pub use self::hops::Slow;
 use self::node::Node;
-pub use self::policy::Policy;
+pub use self::policy::{Policy, SlowNodes};
 pub use self::verdict::{NodeState, Verdict};
 use super::frame::Copy;
 use super::message::FromAgent;
@@ -35,7 +38,13 @@ pub struct Head {
     nodes: Vec<Node>,
     addresses: Vec<NodeAddress>,
     rails: Vec<u16>,
+    /// Bytes of a block.
+    block_size: u32,
     lanes: Vec<LaneState>,
+    /// Who feeds nobody any more, since it would hold them up.
+    slow: BTreeSet<NodeId>,
+    /// What each node must hold, the first node's first, once that is known.
+    roots: Vec<[u8; 32]>,
     faults: BTreeMap<u64, Vec<NodeId>>,
     bad_frames: Vec<BadFrame>,
     finished: bool,
@@ -52,43 +61,22 @@ impl Head {
         policy: Policy,
         now: u64,
     ) -> Self {
-        let node = || Node {
-            state: NodeState::Joining,
-            last_seen: now,
-            report: Report::default(),
-            disk: Disk::new(now),
-            detached: false,
-            left: false,
-            root: None,
-            wanted: None,
-        };
-        let mut head = Self {
+        Self {
             copy,
             policy,
             names: plan.nodes.iter().map(|node| node.name.clone()).collect(),
-            nodes: plan.nodes.iter().map(|_| node()).collect(),
+            nodes: plan.nodes.iter().map(|_| Node::new(now)).collect(),
             addresses,
+            block_size: plan.layout.block_size,
             rails: plan.lanes.iter().map(|lane| lane.rail).collect(),
-            lanes: Vec::new(),
+            lanes: plan.lanes.iter().map(LaneState::new).collect(),
+            slow: BTreeSet::new(),
+            roots: Vec::new(),
             faults: BTreeMap::new(),
             bad_frames: Vec::new(),
             finished: false,
             orders: VecDeque::new(),
-        };
-        for lane in &plan.lanes {
-            let mut state = LaneState {
-                blocks: Some(lane.blocks),
-                route: lane.route.clone(),
-                chain: lane.route.clone(),
-                ..LaneState::default()
-            };
-            for &node in lane.route.iter().skip(1) {
-                state.next_epoch += 1;
-                state.epochs.insert(node, state.next_epoch);
-            }
-            head.lanes.push(state);
         }
-        head
     }
 
     /// Where each node stands, the head first.
@@ -102,10 +90,23 @@ impl Head {
         &self.nodes[node.index()].report
     }
 
+    /// How many blocks every node that still takes part has, from the first one on.
+    #[must_use]
+    pub fn held_by_all(&self) -> u64 {
+        let others = self.nodes.iter().skip(1).filter(|node| !node.left);
+        others.map(|node| node.report.whole).min().unwrap_or(u64::MAX)
+    }
+
     /// Whether a node was told to drop what its disk can't take.
     #[must_use]
     pub fn is_detached(&self, node: NodeId) -> bool {
         self.nodes[node.index()].detached
+    }
+
+    /// Whether a node's link or machine held the others up, so that it is fed beside them.
+    #[must_use]
+    pub fn slow(&self, node: NodeId) -> Option<Slow> {
+        self.nodes[node.index()].slow
     }
 
     /// When time itself becomes an event, in nanoseconds; `None` when it never does.
@@ -140,6 +141,11 @@ impl Head {
             HeadEvent::BadFrame(lane, epoch) => {
                 self.bad_frame(HEAD, lane, epoch, self.own_side(lane));
             }
+            HeadEvent::Joined(node, address) => self.join(now, node, address),
+            HeadEvent::Own(report) => {
+                self.nodes[HEAD.index()].report = report;
+                self.nodes[HEAD.index()].reported = now;
+            }
             HeadEvent::Interrupted => self.give_up("interrupted"),
             // Who was silent then may have spoken: nobody is dead because the head was.
             HeadEvent::Slept(ns) => self.nodes.iter_mut().for_each(|node| node.last_seen += ns),
@@ -160,7 +166,12 @@ impl Head {
         }
         let copy = self.copy;
         match message {
-            FromAgent::Heartbeat(Some(report)) => self.judge_disk(now, id, report),
+            FromAgent::Heartbeat(Some(report)) => {
+                self.judge_disk(now, id, report);
+                self.nodes[at].reported = now;
+                self.judge_hops(now);
+                self.share_rails(now);
+            }
             FromAgent::Ready(of) if of == copy && self.nodes[at].state == NodeState::Joining => {
                 self.nodes[at].state = NodeState::Ready;
             }

@@ -1,5 +1,16 @@
 //! How patient the head is, and how far it may go by itself.
 
+/// What becomes of nodes that hold the others up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlowNodes {
+    /// They are fed beside the others.
+    Detach,
+    /// The others wait for them.
+    Wait,
+    /// They fail.
+    Fail,
+}
+
 /// What the head may decide by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -7,6 +18,12 @@ pub struct Policy {
     pub silence_ns: u64,
     /// How many nodes may be told to drop what their disk can't take.
     pub detached_max: usize,
+    /// What becomes of nodes that hold the others up.
+    pub slow: SlowNodes,
+    /// A node is slow that takes less than so many thousandths of what the others take without it.
+    pub slow_below: u16,
+    /// How many nodes may be taken off the others' way because their links or machines are slow.
+    pub slow_max: usize,
     /// Every node has a part that no other has: none commits before all can, and with one of them all
     /// are lost.
     pub together: bool,
@@ -17,7 +34,22 @@ impl Policy {
     /// within 2 s; one node in twenty, and at least one, may be detached.
     #[must_use]
     pub fn for_nodes(receivers: usize) -> Self {
-        Self { silence_ns: 1_200_000_000, detached_max: (receivers / 20).max(1), together: false }
+        Self {
+            silence_ns: 1_200_000_000,
+            detached_max: (receivers / 20).max(1),
+            slow: SlowNodes::Detach,
+            slow_below: 500,
+            slow_max: (receivers / 4).clamp(1, 32),
+            together: false,
+        }
+    }
+
+    /// The same, with other ways for nodes that take less than `slow_below` thousandths of what the
+    /// others take.
+    #[must_use]
+    pub fn with_slow(self, slow: SlowNodes, slow_below: u16) -> Self {
+        let detached_max = if slow == SlowNodes::Wait { 0 } else { self.detached_max };
+        Self { slow, slow_below, detached_max, ..self }
     }
 
     /// The same for nodes of which none has a substitute. No disk holds anyone else up there.

@@ -56,7 +56,7 @@ impl Head {
     pub(super) fn retry_links(&mut self, now: u64, lane: usize) {
         // Down the chain: a node that loses the links on both its sides is the far end of the first,
         // and failed for it; the other one is then no more.
-        for far in self.lanes[lane].chain.clone() {
+        for far in self.lanes[lane].nodes.clone() {
             let state = &mut self.lanes[lane];
             let is_due = |retry: &&Retry| retry.due.is_some_and(|due| due <= now);
             let Some(retry) = state.retries.get(&far).filter(is_due).cloned() else { continue };
@@ -69,8 +69,9 @@ impl Head {
             // The next loss of this link says when it is due again.
             let tries = retry.tries + 1;
             state.retries.insert(far, Retry { due: None, tries, tried: now, ..retry });
-            state.next_epoch += 1;
-            state.epochs.insert(far, state.next_epoch);
+            state.renew(far);
+            // Another of the addresses may hold, where there are several.
+            *state.detours.entry(far).or_default() += 1;
             self.send_route(lane, near);
             self.send_route(lane, far);
         }

@@ -47,6 +47,7 @@ impl Head {
 
     /// Learns what each node must hold.
     pub(super) fn know(&mut self, roots: &[[u8; 32]]) {
+        self.roots = roots.to_vec();
         for (node, root) in self.nodes.iter_mut().skip(1).zip(roots) {
             node.wanted = Some(*root);
         }

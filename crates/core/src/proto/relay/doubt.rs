@@ -5,12 +5,12 @@ use crate::proto::frame::Kind;
 use crate::proto::sink::{Landing, Sink};
 
 /// A block that came from upstream, and may have been cut off on the way there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unsettled {
     pub(super) index: u64,
     pub(super) stored: bool,
-    /// It was passed on, and the downstream has to hear if it is void.
-    pub(super) forwarded: bool,
+    /// It was passed on to these, which have to hear if it is void.
+    pub(super) forwarded: Vec<u32>,
     /// It came in changed.
     pub(super) changed: bool,
     /// It came in as it was sealed, and waits for its turn with the writer.
@@ -24,21 +24,23 @@ impl Relay {
             self.cursor = place;
         }
         let Some(at) = self.unsettled.iter().position(|block| block.index == index) else { return };
-        let block = self.unsettled.remove(at);
-        self.void_down(block);
+        let mut block = self.unsettled.remove(at);
+        self.void_down(&block);
+        block.forwarded.clear();
         if block.stored && !block.opened && sink.is_flying(index) {
-            self.doubts.push(Unsettled { forwarded: false, ..block });
+            self.doubts.push(block);
         }
     }
 
-    /// Tells the downstream that a block which was passed on to it is void.
-    pub(super) fn void_down(&mut self, block: Unsettled) {
+    /// Tells those downstream to whom a block was passed on that it is void.
+    pub(super) fn void_down(&mut self, block: &Unsettled) {
         let Some(place) = self.blocks.ordinal(block.index) else { return };
-        if let Some(down) = self.down.as_mut().filter(|down| block.forwarded && down.resumed) {
+        let downs = self.downs.iter_mut().filter(|down| down.resumed);
+        for down in downs.filter(|down| block.forwarded.contains(&down.epoch)) {
             if down.next == place + 1 {
                 down.next = place;
             }
-            self.orders.push_back(RelayOrder::SendDown(Kind::Void, block.index));
+            self.orders.push_back(RelayOrder::SendDown(down.epoch, Kind::Void, block.index));
         }
     }
 
@@ -64,7 +66,7 @@ impl Relay {
             return;
         }
         if let Some(block) = doubt {
-            self.void_down(block);
+            self.void_down(&block);
         } else if let Some(block) = self.unsettled.iter_mut().find(|block| block.index == index) {
             block.changed = true;
         } else {

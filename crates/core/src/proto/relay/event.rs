@@ -1,4 +1,5 @@
-//! What a relay machine hears, and what it has its driver do.
+//! What a relay machine hears, and what it has its driver do. Links downstream are told apart by their
+//! epochs.
 
 use crate::plan::NodeId;
 use crate::proto::frame::Kind;
@@ -10,12 +11,14 @@ use crate::proto::sink::{Landing, SinkError};
 pub enum RelayEvent {
     /// The head changed this lane's hops.
     Route(Route),
-    /// The link to the downstream is open.
+    /// The link to a downstream is open.
     DownOpened(u32),
-    /// The link to the downstream of this epoch broke, or couldn't be opened.
+    /// The link to a downstream broke, or couldn't be opened.
     DownLost(u32, String),
-    /// The downstream asked (`Resume` with a place in the lane, `Again` with a block's index).
-    Asked(Kind, u64),
+    /// A downstream asked (`Resume` with a place in the lane, `Again` with a block's index).
+    Asked(u32, Kind, u64),
+    /// A downstream has these blocks already: the first of 256, and a bit for each.
+    Told(u32, u64, [u8; 32]),
     /// The upstream has opened its link.
     UpOpened(u32),
     /// The link from the upstream of this epoch broke.
@@ -24,8 +27,8 @@ pub enum RelayEvent {
     Block(u64, [u8; 32]),
     /// The upstream says that the block it sent was cut off.
     Void(u64),
-    /// The upstream has sent the lane's last block.
-    End,
+    /// The upstream has sent the lane's last block: the source has no block of this index.
+    End(u64),
     /// A `Receive` is done.
     Received {
         /// Whether the writer has the block.
@@ -35,6 +38,12 @@ pub enum RelayEvent {
     CutOff,
     /// A `Feed` is done.
     Fed,
+    /// What a `Feed` wants isn't there yet: it may be asked for again.
+    NotYet,
+    /// What a `Feed` wants isn't kept any more, since every node that still takes part has it.
+    Gone,
+    /// What a `Feed` wants isn't there and never will be: the source has so many blocks.
+    Ended(u64),
     /// A block that was stored ended.
     Landed(u64, Landing),
     /// The head lets this node drop what its disk can't take.
@@ -55,32 +64,36 @@ pub enum Store {
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RelayOrder {
-    /// Connect to the downstream that the route names, for this epoch.
+    /// Connect to a downstream that the route names, for this epoch.
     OpenDown(NodeId, u32),
-    /// Close the link to the downstream.
-    CloseDown,
+    /// Close the link to a downstream.
+    CloseDown(u32),
     /// Close the link from the upstream.
     CloseUp,
     /// Send a frame upstream.
     AskUp(Kind, u64),
-    /// Send a frame without a block downstream.
-    SendDown(Kind, u64),
+    /// Tell the upstream that these blocks are here: the first of 256, and a bit for each.
+    TellUp(u64, [u8; 32]),
+    /// Send a frame without a block to a downstream.
+    SendDown(u32, Kind, u64),
     /// Receive the block whose header has come; answer with `Received` or `CutOff`.
     Receive {
         /// Its index.
         index: u64,
         /// Whether it goes to the writer.
         store: Store,
-        /// Whether it is passed on while it arrives.
-        forward: bool,
+        /// To whom it is passed on while it arrives.
+        forward: Vec<u32>,
     },
-    /// Read the block from the sink, seal it under this incarnation and send it downstream; answer
+    /// Read the block from the sink, seal it under this incarnation and send it to these; answer
     /// with `Fed`.
     Feed {
         /// Its index.
         index: u64,
         /// The incarnation of this node's key.
         incarnation: u32,
+        /// To whom.
+        to: Vec<u32>,
     },
     /// Tell the head that a block came in changed.
     ReportBad(u64),

@@ -1,11 +1,11 @@
-//! A relay's two links: who is at their ends, and how far these have come.
+//! A relay's links: who is at their ends, and how far these have come.
 
 use std::collections::VecDeque;
 
 use super::{Busy, Relay, RelayOrder};
-use crate::plan::NodeId;
+use crate::plan::BlockSet;
 use crate::proto::frame::Kind;
-use crate::proto::route::{LinkSide, Route};
+use crate::proto::route::{Downstream, LinkSide, Route};
 use crate::proto::sink::Sink;
 
 /// How many blocks a downstream may ask for again at a time; what it asks beyond is forgotten.
@@ -13,17 +13,22 @@ const AGAIN_MAX: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct Down {
-    pub(super) node: NodeId,
     pub(super) epoch: u32,
     /// The downstream has said where it stands.
     pub(super) resumed: bool,
     /// The place in the lane of the next block that it expects.
     pub(super) next: u64,
     pub(super) again: VecDeque<u64>,
+    /// What it has told that it has, if it has told of any.
+    pub(super) has: Option<BlockSet>,
     pub(super) ended: bool,
 }
 
 impl Down {
+    fn new(epoch: u32) -> Self {
+        Self { epoch, resumed: false, next: 0, again: VecDeque::new(), has: None, ended: false }
+    }
+
     /// Takes note that the block `index`, at `place` in the lane, has gone out on this link.
     pub(super) fn sent(&mut self, index: u64, place: u64) {
         let again = self.again.iter().position(|&again| again == index);
@@ -40,41 +45,38 @@ impl Down {
 
 impl Relay {
     pub(super) fn route(&mut self, route: &Route) {
-        let epoch = route.upstream.map(|(_, epoch, _)| epoch);
+        let epoch = route.epoch_up();
         if self.up.map(|(epoch, _)| epoch) != epoch {
             if matches!(self.up, Some((_, true))) {
                 self.orders.push_back(RelayOrder::CloseUp);
             }
             self.up = epoch.map(|epoch| (epoch, false));
         }
-        let epoch = route.downstream.map(|(_, epoch, _)| epoch);
-        if self.down.as_ref().map(|down| down.epoch) != epoch {
-            if self.down.is_some() {
-                self.orders.push_back(RelayOrder::CloseDown);
-            }
-            self.down = route.downstream.map(|(node, epoch, _)| Down {
-                node,
-                epoch,
-                resumed: false,
-                next: 0,
-                again: VecDeque::new(),
-                ended: false,
-            });
-            for block in self.unsettled.iter_mut().chain(&mut self.doubts) {
-                block.forwarded = false;
-            }
-            if let Some(down) = &self.down {
-                self.orders.push_back(RelayOrder::OpenDown(down.node, down.epoch));
+        let stays = |epoch: u32| route.epochs_down().any(|other| other == epoch);
+        for down in self.downs.iter().filter(|down| !stays(down.epoch)) {
+            self.orders.push_back(RelayOrder::CloseDown(down.epoch));
+        }
+        self.downs.retain(|down| stays(down.epoch));
+        for block in self.unsettled.iter_mut().chain(&mut self.doubts) {
+            block.forwarded.retain(|&epoch| stays(epoch));
+        }
+        for &Downstream { node, epoch, .. } in &route.downstreams {
+            if self.downs.iter().all(|down| down.epoch != epoch) {
+                self.downs.push(Down::new(epoch));
+                self.orders.push_back(RelayOrder::OpenDown(node, epoch));
             }
         }
     }
 
     pub(super) fn down_lost(&mut self, lost: u32, reason: String) {
-        if matches!(self.busy, Busy::Feeding { to, .. } if to == lost) {
-            // The loss is the answer to the feed: none other comes.
-            self.busy = Busy::No;
+        if let Busy::Feeding { to, .. } = &mut self.busy {
+            to.retain(|&epoch| epoch != lost);
+            if to.is_empty() {
+                // The loss is the answer to the feed.
+                self.busy = Busy::No;
+            }
         }
-        if let Some(down) = self.down.as_mut().filter(|down| down.epoch == lost) {
+        if let Some(down) = self.downs.iter_mut().find(|down| down.epoch == lost) {
             // The place stays taken until the head says who comes next: reading on would only mean
             // sealing again what a new downstream has yet to get.
             down.resumed = false;
@@ -83,8 +85,8 @@ impl Relay {
         }
     }
 
-    pub(super) fn asked_by_down(&mut self, kind: Kind, index: u64) {
-        let Some(down) = &mut self.down else { return };
+    pub(super) fn asked_by_down(&mut self, epoch: u32, kind: Kind, index: u64) {
+        let Some(down) = self.downs.iter_mut().find(|down| down.epoch == epoch) else { return };
         match kind {
             Kind::Resume => {
                 down.resumed = true;
@@ -109,13 +111,14 @@ impl Relay {
         *open = true;
         self.up_ended = false;
         self.asked.clear();
+        self.tell_holdings(sink);
         self.orders.push_back(RelayOrder::AskUp(Kind::Resume, self.cursor));
         // The old upstream may have been cut off in these and lost before it could say so.
         for block in std::mem::take(&mut self.unsettled) {
             if block.stored && !block.opened && sink.is_flying(block.index) {
                 self.doubts.push(block);
             } else if block.changed || !block.stored {
-                self.void_down(block);
+                self.void_down(&block);
             }
         }
     }

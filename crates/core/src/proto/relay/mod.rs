@@ -1,13 +1,15 @@
 //! The relay machine: one lane on one node, from the head's first hop to the chain's tail.
 //!
 //! Every node runs the same machine. The head's has no upstream and a sink that holds everything,
-//! so it feeds; a relay forwards a block while it still arrives, and feeds from its own sink when
-//! its downstream is behind (a dead node was spliced out, a block came in changed); the tail has no
-//! downstream. The driver calls `handle` for what happened and `poll` until it says `None`.
+//! so it feeds; a relay forwards a block while it still arrives, to one downstream or to several, and
+//! feeds from its own sink when one of them is behind (a dead node was spliced out, a block came in
+//! changed); the tail has no downstream. Who is fed beside a lane, so that the lane never waits for
+//! it, has a machine of its own at its feeder, which feeds what is held there. The driver calls `handle` for what happened and `poll` until it says `None`.
 
 mod doubt;
 mod event;
 mod feed;
+mod holdings;
 mod links;
 mod receive;
 mod repair;
@@ -21,18 +23,18 @@ use self::links::Down;
 use super::sink::Sink;
 use crate::plan::LaneBlocks;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Busy {
     No,
-    /// `to` is the epoch of the link that the block is forwarded on.
+    /// `to` are the epochs of the links that the block is forwarded on.
     Receiving {
         index: u64,
         store: Store,
-        to: Option<u32>,
+        to: Vec<u32>,
     },
     Feeding {
         index: u64,
-        to: u32,
+        to: Vec<u32>,
     },
 }
 
@@ -47,7 +49,9 @@ pub struct Relay {
     cursor: u64,
     /// The upstream has sent its last block.
     up_ended: bool,
-    down: Option<Down>,
+    downs: Vec<Down>,
+    /// It feeds beside the lane: what isn't held yet is waited for.
+    is_beside: bool,
     busy: Busy,
     incarnation: u32,
     /// Blocks asked for again, not yet received.
@@ -74,7 +78,8 @@ impl Relay {
             is_source,
             cursor: if is_source { blocks.len() } else { 0 },
             up_ended: is_source,
-            down: None,
+            downs: Vec::new(),
+            is_beside: false,
             busy: Busy::No,
             incarnation: 0,
             asked: BTreeSet::new(),
@@ -84,6 +89,21 @@ impl Relay {
             flying: 0,
             orders: VecDeque::new(),
         }
+    }
+
+    /// What feeds one downstream beside the lane `blocks`, from what the node holds or will hold. Its
+    /// keys' incarnations begin behind `epoch`, the link's.
+    #[must_use]
+    pub fn beside(blocks: LaneBlocks, epoch: u32) -> Self {
+        // The lane's own count from 1; in one copy no link is tried so often.
+        let incarnation = 1 << 31 | epoch << 12;
+        Self { is_beside: true, incarnation, ..Self::new(blocks, true) }
+    }
+
+    /// Whether it feeds beside the lane.
+    #[must_use]
+    pub fn is_beside(&self) -> bool {
+        self.is_beside
     }
 
     /// Blocks that have come from upstream, counting from the lane's start.
@@ -101,12 +121,13 @@ impl Relay {
         open && self.up_ended && quiet && sink.is_complete()
     }
 
-    /// Whether this node has nothing more to send downstream: it has sent the lane's end, and was
-    /// asked for nothing since.
+    /// Whether this node has nothing more to send on the link of that epoch: it has sent the lane's
+    /// end, and was asked for nothing since.
     #[must_use]
-    pub fn is_down_over(&self) -> bool {
+    pub fn is_down_over(&self, epoch: u32) -> bool {
         let over = |down: &Down| down.resumed && down.ended && down.again.is_empty();
-        self.busy == Busy::No && self.down.as_ref().is_some_and(over)
+        let down = self.downs.iter().find(|down| down.epoch == epoch);
+        self.busy == Busy::No && down.is_some_and(over)
     }
 
     /// Whether the next frame from upstream may be read. A relay leaves it in the socket while it
@@ -115,7 +136,7 @@ impl Relay {
     pub fn may_read(&self, sink: &Sink) -> bool {
         let open = matches!(self.up, Some((_, true)));
         let settled = self.doubts.is_empty();
-        let down_ready = self.down.as_ref().is_none_or(|down| {
+        let down_ready = self.downs.iter().all(|down| {
             let behind = down.next < self.cursor;
             let waiting = behind && sink.will_serve(self.blocks.index(down.next));
             down.resumed && !waiting
@@ -137,15 +158,19 @@ impl Relay {
             RelayEvent::Route(route) => self.route(&route),
             RelayEvent::DownOpened(_) => self.incarnation += 1,
             RelayEvent::DownLost(epoch, reason) => self.down_lost(epoch, reason),
-            RelayEvent::Asked(kind, index) => self.asked_by_down(kind, index),
+            RelayEvent::Asked(epoch, kind, index) => self.asked_by_down(epoch, kind, index),
+            RelayEvent::Told(epoch, first, bits) => self.told(epoch, first, &bits),
             RelayEvent::UpOpened(epoch) => self.up_opened(epoch, sink),
             RelayEvent::UpLost(epoch, reason) => self.up_lost(epoch, reason),
             RelayEvent::Block(index, content) => self.block(index, content, sink),
             RelayEvent::Void(index) => self.void(index, sink),
-            RelayEvent::End => self.end(sink),
+            RelayEvent::End(blocks) => self.end(blocks, sink),
             RelayEvent::Received { stored } => self.received_block(stored, sink),
             RelayEvent::CutOff => self.cut_off(sink),
             RelayEvent::Fed => self.fed(),
+            RelayEvent::NotYet => self.unfed(),
+            RelayEvent::Gone => self.pass_over(),
+            RelayEvent::Ended(blocks) => self.source_ended(blocks, sink),
             RelayEvent::Landed(index, landing) => self.landed(index, landing, sink),
             RelayEvent::Detached => self.detached = true,
         }

@@ -1,6 +1,7 @@
 //! Blocks that come: stored, passed on, or cut off on the way.
 
 use super::doubt::Unsettled;
+use super::links::Down;
 use super::{Busy, Relay, RelayOrder, Store};
 use crate::proto::frame::Kind;
 use crate::proto::sink::Sink;
@@ -13,10 +14,11 @@ impl Relay {
         }
         self.pass(place, sink);
         let streamed = place == self.cursor;
-        let to = self.down.as_ref().and_then(|down| {
-            let next = streamed && down.next <= place;
-            (down.resumed && (next || down.again.contains(&index))).then_some(down.epoch)
-        });
+        let wants = |down: &&Down| {
+            let next = streamed && down.next <= place && !down.has(index);
+            down.resumed && (next || down.again.contains(&index))
+        };
+        let to: Vec<u32> = self.downs.iter().filter(wants).map(|down| down.epoch).collect();
         let mut store = Store::No;
         if sink.wants(index) {
             if let Err(error) = sink.take(index, content) {
@@ -25,8 +27,8 @@ impl Relay {
             }
             store = if self.detached { Store::IfRoom } else { Store::Yes };
         }
-        self.busy = Busy::Receiving { index, store, to };
-        self.orders.push_back(RelayOrder::Receive { index, store, forward: to.is_some() });
+        self.busy = Busy::Receiving { index, store, to: to.clone() };
+        self.orders.push_back(RelayOrder::Receive { index, store, forward: to });
     }
 
     /// The upstream goes on at `place`: what lies before it was left out.
@@ -37,15 +39,17 @@ impl Relay {
         }
     }
 
-    pub(super) fn end(&mut self, sink: &mut Sink) {
+    pub(super) fn end(&mut self, blocks: u64, sink: &mut Sink) {
         self.settle();
+        if !self.ends_at(blocks, sink) {
+            return;
+        }
         self.pass(self.blocks.len(), sink);
         self.up_ended = true;
     }
 
     pub(super) fn received_block(&mut self, stored: bool, sink: &mut Sink) {
-        let Busy::Receiving { index, store, to } = self.busy else { return };
-        self.busy = Busy::No;
+        let Some((index, store, to)) = self.end_receiving() else { return };
         self.asked.remove(&index);
         if store != Store::No && !stored {
             sink.untake(index);
@@ -55,24 +59,35 @@ impl Relay {
         if place == self.cursor {
             self.cursor += 1;
         }
-        let down = self.down.as_mut().filter(|down| Some(down.epoch) == to);
-        let forwarded = down.map(|down| down.sent(index, place)).is_some();
+        let mut forwarded = Vec::new();
+        for down in self.downs.iter_mut().filter(|down| to.contains(&down.epoch)) {
+            down.sent(index, place);
+            forwarded.push(down.epoch);
+        }
         let stored = stored && store != Store::No;
         self.flying += usize::from(stored);
         self.unsettled.push(Unsettled { index, stored, forwarded, changed: false, opened: false });
     }
 
     pub(super) fn cut_off(&mut self, sink: &mut Sink) {
-        let Busy::Receiving { index, store, to } = self.busy else { return };
-        self.busy = Busy::No;
+        let Some((index, store, to)) = self.end_receiving() else { return };
         if store != Store::No {
             sink.untake(index);
         }
         if self.blocks.ordinal(index).is_some_and(|place| place < self.cursor) {
             sink.miss(index);
         }
-        if self.down.as_ref().is_some_and(|down| Some(down.epoch) == to && down.resumed) {
-            self.orders.push_back(RelayOrder::SendDown(Kind::Void, index));
+        let downs = self.downs.iter().filter(|down| down.resumed && to.contains(&down.epoch));
+        for down in downs {
+            self.orders.push_back(RelayOrder::SendDown(down.epoch, Kind::Void, index));
         }
+    }
+
+    /// The block that is being received, where it goes, and to whom.
+    fn end_receiving(&mut self) -> Option<(u64, Store, Vec<u32>)> {
+        let Busy::Receiving { index, store, to } = &mut self.busy else { return None };
+        let receiving = (*index, *store, std::mem::take(to));
+        self.busy = Busy::No;
+        Some(receiving)
     }
 }

@@ -20,7 +20,7 @@ impl Relay {
         if self.is_source || !open || self.asked.len() >= ASKED_MAX || !self.doubts.is_empty() {
             return None;
         }
-        let wanted = self.down.iter().flat_map(|down| &down.again).copied();
+        let wanted = self.downs.iter().flat_map(|down| &down.again).copied();
         let wanted = wanted.filter(|&index| {
             let place = self.blocks.ordinal(index);
             let passed = place.is_some_and(|place| place < self.cursor);

@@ -18,7 +18,7 @@ impl Relay {
         if self.is_source {
             return false;
         }
-        let lacked_below = self.down.iter().any(|down| {
+        let lacked_below = self.downs.iter().any(|down| {
             let next = (down.next < self.cursor).then(|| self.blocks.index(down.next));
             down.again.iter().copied().chain(next).any(|index| sink.will_serve(index))
         });

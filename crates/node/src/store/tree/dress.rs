@@ -32,6 +32,14 @@ pub fn dress(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     attributed
 }
 
+/// The same for a file that was made with its owner and mode, and has no attributes.
+///
+/// # Errors
+/// When it can't have its time.
+pub fn dress_born(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
+    Ok(futimens(fd, &times(meta))?)
+}
+
 /// The same for a symbolic link, which has no mode.
 pub fn dress_link(folder: &OwnedFd, name: &OsStr, meta: &Meta) -> io::Result<()> {
     let (user, group) = ids(meta.owner);

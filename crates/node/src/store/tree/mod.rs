@@ -5,6 +5,8 @@
 
 mod dress;
 mod growing;
+mod nature;
+mod proofs;
 mod settle;
 mod spot;
 mod trouble;
@@ -39,14 +41,25 @@ struct State {
 
 impl TreeStore {
     /// Opens the folder `path`, and makes it and those above it if they aren't there; what isn't
-    /// whole has a hidden name with `tag` in it.
-    pub fn open(root: &Root, path: &[u8], fsync: bool, tag: &str) -> Result<Self, StoreError> {
+    /// whole has a hidden name with `tag` in it. All of it is to be stable in the end or not (first
+    /// of the two), and read back or not (second).
+    pub fn open(
+        root: &Root,
+        path: &[u8],
+        (fsync, verify): (bool, bool),
+        tag: &str,
+    ) -> Result<Self, StoreError> {
         let path = Path::new(OsStr::from_bytes(path));
         let folder: OwnedFd = root
             .open_dir(path, true)
             .map_err(|error| StoreError::path("opening the folder", path, &error))?;
         let device = rustix::fs::fstat(&folder).ok().map(|stat| stat.st_dev);
-        let settler = Settler::new(folder, tag);
+        let mut settler = Settler::new(folder, tag);
+        if verify {
+            settler = settler
+                .proving()
+                .map_err(|error| StoreError::path("noting digests in", path, &error))?;
+        }
         let state = Mutex::new(State { parser: Parser::default(), settler });
         Ok(Self { name: path.display().to_string(), device, fsync, state })
     }
@@ -89,6 +102,14 @@ impl Store for TreeStore {
         state.settler.troubles().map_err(StoreError::Incomplete)
     }
 
+    fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        let mut state = self.state();
+        trace.time(Stage::Fsync, || state.settler.prove(over)).map_err(|error| {
+            let (path, reason) = (self.name.clone(), reason(&error));
+            StoreError::Path { operation: "verifying", path, reason }
+        })
+    }
+
     fn abandon(&self) {
         self.state().settler.abandon();
     }
@@ -109,6 +130,9 @@ impl Store for TreeStore {
         self.device
     }
 }
+
+#[cfg(test)]
+mod tests;
 
 impl Drop for TreeStore {
     fn drop(&mut self) {

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use garland_core::tree::{Meta, Record};
+use garland_sys::process;
 use rustix::fs::{
     AtFlags, Mode, OFlags, fchmod, fstat, linkat, mkdirat, openat, symlinkat, syncfs,
 };
@@ -12,12 +13,14 @@ use rustix::io::Errno;
 
 use super::dress::{dress, dress_link};
 use super::growing::Growing;
-use super::spot::Spot;
+use super::nature::Nature;
+use super::proofs::Proofs;
+use super::spot::{Ground, Maker, Spot};
 use super::trouble::Troubles;
-use crate::store::file::remove_stale_from;
+use crate::store::left::remove_all_stale;
 
 /// How a folder is opened: never by a link.
-const FOLDER: OFlags =
+pub const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// What the owner must be allowed to put things into a folder.
@@ -31,8 +34,9 @@ const FAILED: usize = 10_000;
 
 /// A tree on its way into a folder. Its memory doesn't grow with the tree but with its depth.
 pub struct Settler {
-    tag: String,
+    maker: Maker,
     top: OwnedFd,
+    top_nature: Nature,
     top_meta: Option<Meta>,
     /// The folders that the stream is in.
     folders: Vec<Inside>,
@@ -43,11 +47,14 @@ pub struct Settler {
     failed: BTreeSet<Vec<u8>>,
     /// A folder on each file system that something was put on.
     devices: BTreeMap<u64, OwnedFd>,
+    /// What the files were when they came, if they are to be read back.
+    proofs: Option<Proofs>,
     troubles: Troubles,
 }
 
 struct Inside {
     folder: OwnedFd,
+    nature: Nature,
     name: Vec<u8>,
     meta: Meta,
 }
@@ -55,22 +62,33 @@ struct Inside {
 impl Settler {
     /// Puts a tree into the folder `top`; what isn't whole has a hidden name with `tag` in it.
     pub fn new(top: OwnedFd, tag: &str) -> Self {
-        remove_stale_from(&top, b".");
+        remove_all_stale(&top);
         let mut settler = Self {
-            tag: tag.to_owned(),
+            maker: Maker { tag: tag.to_owned(), umask: process::umask() },
             top,
+            top_nature: Nature::default(),
             top_meta: None,
             folders: Vec::new(),
             skipped: 0,
             growing: None,
             failed: BTreeSet::new(),
             devices: BTreeMap::new(),
+            proofs: None,
             troubles: Troubles::default(),
         };
         if let Ok(top) = settler.top.try_clone() {
             settler.remember(&top);
         }
         settler
+    }
+
+    /// The same, where all files are to be read back.
+    ///
+    /// # Errors
+    /// When there is no room for what must be noted of them.
+    pub fn proving(self) -> io::Result<Self> {
+        let proofs = Some(Proofs::create(&self.top, &self.maker.tag)?);
+        Ok(Self { proofs, ..self })
     }
 
     /// Does what a record says.
@@ -89,21 +107,27 @@ impl Settler {
         match record {
             Record::Top(meta) => self.top_meta = Some(meta),
             Record::Enter { name, meta } => match self.enter(&name) {
-                Ok(folder) => self.folders.push(Inside { folder, name, meta }),
+                Ok(folder) => {
+                    let nature = Nature::default();
+                    self.folders.push(Inside { folder, nature, name, meta });
+                }
                 Err(error) => {
                     self.skipped = 1;
                     self.note(&name, &error)?;
                 }
             },
             Record::Leave => {
-                if let Some(Inside { folder, name, meta }) = self.folders.pop() {
+                if let Some(Inside { folder, name, meta, .. }) = self.folders.pop() {
                     let dressed = dress(&folder, &meta);
                     self.note_if(&name, dressed)?;
                 }
             }
             Record::File { name, meta, length, sparse, linked } => {
-                let spot = Spot::new(self.folder(), &name, &self.tag);
+                let spot = Spot::new(self.ground(), &name, &self.maker);
                 match Growing::create(&spot, &name, meta, length, (sparse, linked)) {
+                    Ok(growing) if self.proofs.is_some() => {
+                        self.growing = Some(growing.digested());
+                    }
                     Ok(growing) => self.growing = Some(growing),
                     Err(error) => self.give_up(&name, linked, &error)?,
                 }
@@ -113,7 +137,14 @@ impl Settler {
                 self.note_if(&name, linked)?;
             }
             Record::Name { name, first } => {
-                let named = self.name(&name, &first);
+                let named = match self.name(&name, &first) {
+                    // Another copy into the same folder may take a hidden name that isn't locked
+                    // for what a killed agent left.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                        self.name(&name, &first)
+                    }
+                    named => named,
+                };
                 self.note_if(&name, named)?;
             }
             Record::End => {
@@ -146,23 +177,44 @@ impl Settler {
         if !whole {
             self.abandon();
         }
-        let Some(growing) = self.growing.take() else { return Ok(()) };
-        let spot = Spot::new(self.folder(), &growing.name, &self.tag);
+        let Some(mut growing) = self.growing.take() else { return Ok(()) };
+        let spot = Spot::new(self.ground(), &growing.name, &self.maker);
         let ended = growing.end();
         // What it lacks besides its bytes is told, but no reason to do without it.
         let dressed = growing.dress();
-        let shown = ended.and_then(|()| spot.show());
+        let shown = ended.and_then(|()| growing.show(&spot));
         if let Err(error) = shown {
-            spot.remove();
+            growing.remove(&spot);
             return self.give_up(&growing.name, growing.linked, &error);
         }
+        self.remember_digest(&mut growing)?;
         self.note_if(&growing.name, dressed)
+    }
+
+    /// Notes what a file was when it came, if it is to be read back.
+    fn remember_digest(&mut self, growing: &mut Growing) -> io::Result<()> {
+        let path = self.path_of(&growing.name);
+        let (Some(proofs), Some((length, digest))) = (&mut self.proofs, growing.digest()) else {
+            return Ok(());
+        };
+        proofs.note(&path, length, digest)
+    }
+
+    /// Makes all stable and reads every file back from its medium, if that is to be done; what isn't
+    /// as it came is among the troubles.
+    ///
+    /// # Errors
+    /// When nobody can say.
+    pub fn prove(&mut self, over: &dyn Fn() -> bool) -> io::Result<()> {
+        self.make_stable()?;
+        let Some(proofs) = &mut self.proofs else { return Ok(()) };
+        proofs.check(&self.top, over, &mut self.troubles)
     }
 
     /// Removes what isn't whole.
     pub fn abandon(&mut self) {
         if let Some(growing) = self.growing.take() {
-            Spot::new(self.folder(), &growing.name, &self.tag).remove();
+            growing.remove(&Spot::new(self.ground(), &growing.name, &self.maker));
         }
     }
 
@@ -183,15 +235,22 @@ impl Settler {
         self.troubles.none()
     }
 
-    fn folder(&self) -> &OwnedFd {
-        self.folders.last().map_or(&self.top, |inside| &inside.folder)
+    fn ground(&self) -> Ground<'_> {
+        let top = Ground { folder: &self.top, nature: &self.top_nature };
+        self.folders
+            .last()
+            .map_or(top, |inside| Ground { folder: &inside.folder, nature: &inside.nature })
     }
 
     fn enter(&mut self, name: &[u8]) -> io::Result<OwnedFd> {
-        let above = self.folder();
+        let spot = Spot::new(self.ground(), name, &self.maker);
+        let above = spot.folder();
         let is_new = match mkdirat(above, name, Mode::from_raw_mode(OWN)) {
             Ok(()) => true,
-            Err(Errno::EXIST) => false,
+            Err(Errno::EXIST) => {
+                spot.refuse_folded()?;
+                false
+            }
             Err(error) => return Err(error.into()),
         };
         let folder = match openat(above, name, FOLDER, Mode::empty()) {
@@ -207,14 +266,14 @@ impl Settler {
             let _ = fchmod(&folder, Mode::from_raw_mode(mode | OWN));
         }
         if !is_new {
-            remove_stale_from(&folder, b".");
+            remove_all_stale(&folder);
         }
         self.remember(&folder);
         Ok(folder)
     }
 
     fn link(&self, name: &[u8], meta: &Meta, target: &[u8]) -> io::Result<()> {
-        let spot = Spot::new(self.folder(), name, &self.tag);
+        let spot = Spot::new(self.ground(), name, &self.maker);
         spot.look()?;
         symlinkat(target, spot.folder(), spot.hidden())?;
         let dressed = dress_link(spot.folder(), spot.hidden(), meta);
@@ -235,7 +294,7 @@ impl Settler {
         for name in above {
             folder = openat(&folder, name.as_slice(), FOLDER, Mode::empty())?;
         }
-        let spot = Spot::new(self.folder(), name, &self.tag);
+        let spot = Spot::new(self.ground(), name, &self.maker);
         spot.look()?;
         linkat(&folder, last.as_slice(), spot.folder(), spot.hidden(), AtFlags::empty())?;
         let shown = spot.show();

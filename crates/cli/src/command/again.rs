@@ -1,0 +1,71 @@
+//! What nodes have of a file before it is sent.
+
+use std::sync::Arc;
+
+use garland_core::plan::Plan;
+use garland_core::proto::{Compare, Destination};
+use garland_node::{Agent, Answered, Asking, Ends, Source, compare};
+use garland_sys::clock;
+use garland_sys::signal::Interrupts;
+
+use super::given::Given;
+use crate::args::Cp;
+use crate::failure::{Failure, OrFailure};
+use crate::places::Places;
+use crate::result::Phases;
+
+/// What was found.
+pub struct Before {
+    /// The agents, as they were given.
+    pub agents: Vec<Result<Agent, String>>,
+    /// The digests of the source's blocks, if a node has something like it.
+    pub digests: Option<Vec<[u8; 32]>>,
+    /// The nodes where an interrupted copy left what is of no use.
+    pub strange: Vec<String>,
+}
+
+/// Asks what `agents` have of what is `given`, if that is a file and goes to one; ends the phase of
+/// setting up if they have something.
+pub fn look(
+    cp: &Cp,
+    given: &Given,
+    ends: &Ends,
+    plan: &Plan,
+    agents: Vec<Result<Agent, String>>,
+    (places, interrupts, phases): (&Places, &Arc<Interrupts>, &mut Phases),
+) -> Result<Before, Failure> {
+    let began_ns = clock::now_ns();
+    let (Some(source), Ends::Out { destination: Destination::File { path, name, .. }, .. }, false) =
+        (source_of(given, plan), ends, cp.whole || cp.stripe.is_some())
+    else {
+        return Ok(Before { agents, digests: None, strange: Vec::new() });
+    };
+    let asking = Asking {
+        compare: Compare { path: path.clone(), name: name.clone(), layout: plan.layout },
+        source,
+        records: &places.records(),
+        interrupts: Some(interrupts),
+    };
+    let Answered { agents, digests, strange } =
+        compare(agents, &asking).or_nothing("comparing what nodes have")?;
+    if digests.is_some() {
+        phases.end_at("set-up", began_ns);
+    }
+    let name = |place: usize| plan.nodes[place + 1].name.clone();
+    Ok(Before { agents, digests, strange: strange.into_iter().map(name).collect() })
+}
+
+/// Remembers the digests of a source that was read, for the next copy of it.
+pub fn remember(given: &Given, plan: &Plan, places: &Places, digests: Option<&[[u8; 32]]>) {
+    if let (Some(source), Some(digests)) = (source_of(given, plan), digests) {
+        source.remember(&places.records(), plan.layout, digests);
+    }
+}
+
+/// The file that is given, if it isn't empty.
+fn source_of<'a>(given: &'a Given, plan: &Plan) -> Option<&'a Source> {
+    match given {
+        Given::File(_, source) if plan.layout.length > 0 => Some(source),
+        Given::File(..) | Given::Elsewhere(_) | Given::Tree(_) | Given::Stream(..) => None,
+    }
+}

@@ -1,0 +1,68 @@
+//! What is mounted, kept where every command of this user finds it.
+
+use std::path::{Path, PathBuf};
+
+use garland_sys::clock;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Failure, OrFailure};
+use crate::places::{Places, write_private};
+
+const SCHEMA: &str = "garland.mounted/1";
+
+/// A mount.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    schema: String,
+    /// The folder.
+    pub dir: PathBuf,
+    /// The process that serves it.
+    pub pid: u32,
+    /// The nodes, folded.
+    pub nodes: String,
+    /// When it was mounted, in nanoseconds since the beginning of 1970.
+    pub since_ns: u64,
+    /// This record's own file.
+    #[serde(skip)]
+    file: PathBuf,
+}
+
+impl Record {
+    /// Keeps the record of this process's mount.
+    pub fn keep(places: &Places, dir: &Path, nodes: String) -> Result<Self, Failure> {
+        let pid = std::process::id();
+        let file = places.folder("mounts")?.join(format!("{pid}.json"));
+        let (schema, since_ns) = (SCHEMA.to_owned(), clock::wall_ns());
+        let record = Self { schema, dir: dir.to_owned(), pid, nodes, since_ns, file };
+        let text = serde_json::to_vec_pretty(&record).or_nothing("writing the mount's record")?;
+        write_private(&record.file, &text)
+            .or_nothing(format!("writing {}", record.file.display()))?;
+        Ok(record)
+    }
+
+    /// All records, by folder.
+    pub fn all(places: &Places) -> Result<Vec<Self>, Failure> {
+        let folder = places.folder("mounts")?;
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let mut records: Vec<Self> = entries
+            .filter_map(|entry| {
+                let record: Self =
+                    serde_json::from_slice(&std::fs::read(entry.path()).ok()?).ok()?;
+                (record.schema == SCHEMA).then(|| Self { file: entry.path(), ..record })
+            })
+            .collect();
+        records.sort_by(|one, two| one.dir.cmp(&two.dir));
+        Ok(records)
+    }
+
+    /// Forgets it.
+    pub fn forget(&self) {
+        // It may be gone already.
+        let _ = std::fs::remove_file(&self.file);
+    }
+
+    /// Whether the process still runs.
+    pub fn is_served(&self) -> bool {
+        Path::new("/proc").join(self.pid.to_string()).exists()
+    }
+}

@@ -1,0 +1,93 @@
+//! Copies that go on where one before them was interrupted.
+
+use garland_testkit::{Scratch, Wire, random_file};
+
+use crate::{assert_same, at, await_middle, garland, sent, source};
+
+const LENGTH: u64 = 64 << 20;
+const NODES: [&str; 3] = ["local1", "local2", "local3"];
+const WORDS: [&str; 3] = ["--json", "source.bin", "local[1-3]:/x"];
+
+/// Bytes that are certainly there when those behind them are: what is ahead of the writer may be
+/// written first.
+const WRITTEN: u64 = 16 << 20;
+const MIDDLE: u64 = 40 << 20;
+
+#[test]
+fn an_interrupted_copy_is_gone_on_with() {
+    let scratch = Scratch::new("again-interrupt");
+    let _ = source(&scratch, LENGTH);
+    let slow = garland(&scratch).over(Wire::slow(600));
+    let copy = slow.start_cp(&WORDS);
+    await_middle(&scratch, "local3", MIDDLE);
+    copy.process().interrupt();
+    let _ = copy.end().with_code(130);
+    assert_eq!(scratch.partial_files().len(), 3, "{:?}", scratch.partial_files());
+    assert!(NODES.iter().all(|node| !at(&scratch, node).exists()));
+    let result = garland(&scratch).cp(&WORDS).with_code(0).json();
+    for node in NODES {
+        let sent = sent(&result, node);
+        assert!(0 < sent && sent <= LENGTH - WRITTEN, "{node} was sent {sent} bytes");
+    }
+    assert_same(&scratch, &NODES);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn what_killed_agents_and_a_killed_head_leave_is_gone_on_with() {
+    let scratch = Scratch::new("again-killed");
+    let _ = source(&scratch, LENGTH);
+    let slow = garland(&scratch).over(Wire::slow(600));
+    let copy = slow.start_cp(&WORDS);
+    await_middle(&scratch, "local3", MIDDLE);
+    slow.agent("local2").kill();
+    let result = copy.end().with_code(1).json();
+    assert_eq!(scratch.partial_files().len(), 1, "{:?}", scratch.partial_files());
+    drop(result);
+    let again = garland(&scratch);
+    let result = again.cp(&WORDS).with_code(0).json();
+    assert_eq!(["local1", "local3"].map(|node| sent(&result, node)), [0, 0]);
+    let late = sent(&result, "local2");
+    assert!(0 < late && late <= LENGTH - WRITTEN, "{late} bytes");
+    assert_same(&scratch, &NODES);
+    // Now the head itself.
+    NODES.iter().for_each(|node| std::fs::remove_file(at(&scratch, node)).unwrap());
+    let copy = slow.start_cp(&WORDS);
+    await_middle(&scratch, "local3", MIDDLE);
+    copy.process().kill();
+    let _ = copy.end().with_code(128 + 9);
+    scratch.assert_nobody_left();
+    let result = again.cp(&WORDS).with_code(0).json();
+    for node in NODES {
+        assert!(sent(&result, node) <= LENGTH - WRITTEN, "{result}");
+    }
+    assert_same(&scratch, &NODES);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn what_is_left_of_another_source_is_told_and_goes() {
+    let scratch = Scratch::new("again-other");
+    let from = source(&scratch, LENGTH);
+    let slow = garland(&scratch).over(Wire::slow(600));
+    let interrupted = |middle| {
+        let copy = slow.start_cp(&WORDS);
+        await_middle(&scratch, "local3", middle);
+        copy.process().interrupt();
+        let _ = copy.end().with_code(130);
+        assert_eq!(scratch.partial_files().len(), 3, "one a node");
+    };
+    interrupted(MIDDLE);
+    // The same length and time, and nothing else.
+    let time = std::fs::metadata(&from).unwrap().modified().unwrap();
+    random_file(&from, LENGTH, 12);
+    std::fs::File::options().write(true).open(&from).unwrap().set_modified(time).unwrap();
+    interrupted(WRITTEN);
+    random_file(&from, LENGTH, 13);
+    let said = garland(&scratch).cp(&WORDS[1..]).with_code(0).out;
+    let left = "\nleft    local[1-3]: what an interrupted copy left was of no use, and is gone\n";
+    assert!(said.contains(left), "{said}");
+    assert!(!said.contains("already"), "{said}");
+    assert_same(&scratch, &NODES);
+    scratch.assert_nothing_left();
+}

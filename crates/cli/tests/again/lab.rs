@@ -1,0 +1,35 @@
+//! What crosses the wires of a lab, by the kernel's own count.
+
+use garland_testkit::{Garland, Scratch};
+
+use crate::{LENGTH, change, garland, source};
+
+/// Bytes that the lab's media have carried.
+fn carried(garland: &Garland<'_>) -> u64 {
+    let status = garland.run(&["lab", "status", "--json"]).with_code(0).json();
+    let media = status["labs"][0]["media"].as_array().expect("a lab has media").clone();
+    media.iter().map(|medium| medium["carried"].as_u64().unwrap_or(0)).sum()
+}
+
+#[test]
+fn what_nodes_have_crosses_no_wire() {
+    let scratch = Scratch::new("again-lab");
+    let from = source(&scratch, LENGTH);
+    let garland = garland(&scratch);
+    let _ = garland.run(&["lab", "up", "--nodes", "4"]).with_code(0);
+    let copies = || {
+        let before = carried(&garland);
+        let words = ["cp", "--json", "source.bin", "lab:n[1-4]:/x"];
+        let result = garland.run(&words).with_code(0).json();
+        (carried(&garland) - before, result["already"].as_u64().unwrap())
+    };
+    let first = copies();
+    let second = copies();
+    change(&from, LENGTH / 2);
+    let third = copies();
+    let _ = garland.run(&["lab", "down"]).with_code(0);
+    assert!(first.0 > 4 * LENGTH && first.1 == 0, "{first:?}");
+    assert!(second.0 < 1 << 20 && second.1 == 4 * LENGTH, "{second:?}");
+    assert!(third.0 < 4 << 20 && third.1 < 4 * LENGTH, "{third:?}");
+    scratch.assert_nothing_left();
+}

@@ -1,0 +1,84 @@
+//! Nodes whose wires are slow, or come late.
+
+use std::time::Duration;
+
+use garland_testkit::Scratch;
+use serde_json::Value;
+
+use crate::stage::Stage;
+
+/// Six nodes at 100 Mbit/s, of which the fourth has a tenth of that.
+const TOPOLOGY: &str = r#"version = 1
+[topology]
+shape = "explicit"
+nodes = "n[0-6]"
+rate = "100mbit"
+[[topology.medium]]
+name = "lan"
+kind = "switch"
+[[topology.medium]]
+name = "old"
+kind = "switch"
+rate = "10mbit"
+[[topology.uplink]]
+from = "old"
+to = "lan"
+[[topology.nic]]
+nodes = "n[0-3],n[5-6]"
+medium = "lan"
+address = "10.9.0.[1-6]/24"
+[[topology.nic]]
+nodes = "n4"
+medium = "old"
+address = "10.9.0.9/24"
+"#;
+
+fn node(result: &Value, name: &str) -> Value {
+    let mut nodes = result["nodes"].as_array().unwrap().iter();
+    nodes.find(|node| node["name"] == name).cloned().unwrap_or_else(|| panic!("{result}"))
+}
+
+#[test]
+fn a_slow_wire_is_told_and_slows_nobody() {
+    const BYTES: u64 = 40_000_000;
+    let scratch = Scratch::new("wire-slow");
+    let stage = Stage::new(&scratch, TOPOLOGY);
+    // Beside other programs all may be as slow as that wire.
+    let is_told = (0..4).any(|_| {
+        let result = stage.copies(BYTES, "lab:n[1-6]", &[]);
+        let rate = |name: &str| node(&result, name)["rate"].as_f64().unwrap();
+        let slow = node(&result, "lab:n4");
+        assert_eq!(slow["verdict"], "ok", "{result}");
+        println!("n4 {:.3e} B/s, n5 {:.3e}: {}", rate("lab:n4"), rate("lab:n5"), slow["slow"]);
+        let others = ["lab:n1", "lab:n2", "lab:n3", "lab:n5", "lab:n6"];
+        slow["slow"]["rate"].is_u64() && others.iter().all(|n| rate(n) > 2.0 * rate("lab:n4"))
+    });
+    assert!(is_told, "the slow wire held the others up, or wasn't told");
+    let waited = stage.copies(BYTES / 8, "lab:n[1-6]", &["--slow", "wait"]);
+    assert!(node(&waited, "lab:n4")["slow"].is_null(), "{waited}");
+}
+
+/// Which nodes could be had at first: n3's wire is cut when the copy begins.
+#[test]
+fn a_node_that_comes_late_ends_with_the_whole_file() {
+    let scratch = Scratch::new("late");
+    let stage = Stage::new(
+        &scratch,
+        "version = 1\n[topology]\nshape = \"switch\"\nnodes = 4\nrate = \"20mbit\"\n",
+    );
+    let wire = |state: &str| {
+        let words = ["lab", "exec", "n3", "--", "ip", "link", "set", "eth0", state];
+        let _ = stage.garland.run(&words).with_code(0);
+    };
+    wire("down");
+    let source = scratch.folder().join("late.bin");
+    garland_testkit::random_file(&source, 60_000_000, 7);
+    let source = source.display().to_string();
+    let words = ["cp", "--json", "--no-fsync", &source, "lab:n[1-4]:/x"];
+    let copy = stage.garland.start(&words);
+    std::thread::sleep(Duration::from_secs(2));
+    wire("up");
+    let result = copy.end().with_code(0).json();
+    assert_eq!(node(&result, "lab:n3")["verdict"], "ok", "{result}");
+    assert_eq!(node(&result, "lab:n3")["bytes"], 60_000_000, "{result}");
+}

@@ -1,0 +1,110 @@
+//! Programs that know nothing of Garland work on a mount as on a disk.
+
+use garland_testkit::{Scratch, random_bytes, random_file};
+
+use crate::stage::{Stage, shell};
+
+#[test]
+fn files_are_copied_and_read_back() {
+    let scratch = Scratch::new("mount-files");
+    let stage = Stage::new(&scratch, 2);
+    random_file(&scratch.path("source"), 9_000_001, 1);
+    shell(
+        scratch.folder(),
+        "cp source m/local1/a
+         dd if=m/local1/a of=m/local2/b bs=7k status=none
+         dd if=m/local2/b of=m/local2/c bs=1M conv=fsync status=none
+         cmp source roots/local1/a
+         cmp m/local2/b source
+         cmp m/local2/c roots/local2/b
+         mv m/local1/a m/local2/moved
+         cmp m/local2/moved source
+         test ! -e roots/local1/a
+         cp --sparse=always m/local2/b m/2/sparse
+         cmp m/2/sparse source
+         truncate -s 5 m/2/sparse
+         test $(stat -c %s roots/local2/sparse) = 5
+         [ \"$(sha256sum <m/1/../2/c)\" = \"$(sha256sum <source)\" ]",
+    );
+    stage.end();
+}
+
+#[test]
+fn trees_go_in_and_out_by_rsync_and_tar() {
+    let scratch = Scratch::new("mount-trees");
+    let stage = Stage::new(&scratch, 1);
+    shell(
+        scratch.folder(),
+        "mkdir -p t/d/e t/empty
+         for i in $(seq 200); do echo $i >t/d/$i; done
+         head -c 300000 /dev/urandom >t/d/e/large
+         ln -s ../d/1 t/d/e/link; ln t/d/2 t/d/e/hard; mkfifo t/pipe; chmod 4711 t/d/3; chmod 700 t/d
+         touch -d '2001-02-03 04:05:06.789' t/d/4 t/empty
+         rsync -aH --checksum t/ m/local1/r
+         rsync -aHn --checksum --itemize-changes --delete t/ m/local1/r >changes
+         test ! -s changes
+         rsync -aHn --checksum --itemize-changes t/ roots/local1/r/ >changes
+         test ! -s changes
+         tar -C m/local1 -cf x.tar r
+         mkdir m/local1/u; tar -C m/local1/u -xpf x.tar
+         rsync -aHn --checksum --itemize-changes m/local1/u/r/ t >changes
+         test ! -s changes
+         cp -a m/local1/r m/local1/s
+         diff -r --no-dereference -x pipe t m/local1/s
+         rm -r m/local1/r m/local1/u m/local1/s
+         test -z \"$(ls roots/local1)\"",
+    );
+    stage.end();
+}
+
+#[test]
+fn git_works_on_it() {
+    let scratch = Scratch::new("mount-git");
+    let stage = Stage::new(&scratch, 1);
+    let said = shell(
+        &stage.path("local1"),
+        "export HOME=$PWD GIT_CONFIG_NOSYSTEM=1
+         git init -q r; cd r; git config user.email a@b; git config user.name a
+         for i in $(seq 50); do echo $i >f$i; done
+         git add .; git commit -qm one
+         git status --porcelain
+         echo more >>f7; rm f8; git status --porcelain
+         git stash -q; git status --porcelain; git stash pop -q
+         git commit -qam two; git gc -q; git fsck --no-dangling; git log --oneline | wc -l",
+    );
+    assert_eq!(said, " M f7\n D f8\n2\n");
+    stage.end();
+}
+
+#[test]
+fn an_editors_save_is_seen_at_once_and_whole() {
+    let scratch = Scratch::new("mount-editor");
+    let stage = Stage::new(&scratch, 1);
+    shell(
+        scratch.folder(),
+        "for i in $(seq 20); do
+           echo text $i >m/local1/.x.swp; sync m/local1/.x.swp; mv m/local1/.x.swp m/local1/x
+           [ \"$(cat m/local1/x)\" = \"text $i\" ]
+           [ \"$(cat roots/local1/x)\" = \"text $i\" ]
+         done
+         sed -i s/text/line/ m/local1/x
+         [ \"$(cat roots/local1/x)\" = 'line 20' ]
+         echo more >>m/local1/x
+         [ \"$(wc -l <roots/local1/x)\" = 2 ]",
+    );
+    stage.end();
+}
+
+#[test]
+fn what_changes_at_the_node_is_seen_by_whoever_opens_next() {
+    let scratch = Scratch::new("mount-changes");
+    let stage = Stage::new(&scratch, 1);
+    for round in 0..30_u64 {
+        // The same length each time, so that only times tell.
+        let bytes = random_bytes(100_000, round);
+        std::fs::write(stage.at_node("local1/x"), &bytes).expect("it can be written");
+        let read = std::fs::read(stage.path("local1/x")).expect("it can be read");
+        assert!(read == bytes, "round {round} read old bytes");
+    }
+    stage.end();
+}

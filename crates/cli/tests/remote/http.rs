@@ -1,0 +1,51 @@
+//! Web servers that aren't ours.
+
+use garland_testkit::Scratch;
+
+use crate::server::Server;
+use crate::{assert_at_all, copy, file};
+
+const LENGTH: u64 = (18 << 20) + 1;
+
+#[test]
+fn a_file_behind_a_url_gets_to_all_nodes() {
+    let scratch = Scratch::new("http");
+    let path = file(&scratch, "site/a folder/x%y.bin", LENGTH);
+    let server = Server::http(&scratch, &scratch.path("site"));
+    let url = format!("{}/a%20folder/x%25y.bin", server.url);
+    let said = copy(&scratch, &url, "local[1-3]:/data/").with_code(0);
+    assert!(said.out.contains("3 nodes"), "{}", said.out);
+    assert_at_all(&scratch, 3, "data/x%y.bin", &std::fs::read(path).expect("it is there"));
+    drop(server);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_server_without_ranges_will_do() {
+    let scratch = Scratch::new("plain");
+    let path = file(&scratch, "site/x", LENGTH);
+    let server = Server::plain(&scratch, &scratch.path("site"));
+    let _ = copy(&scratch, &format!("{}/x", server.url), "local[1-2]:/y").with_code(0);
+    assert_at_all(&scratch, 2, "y", &std::fs::read(path).expect("it is there"));
+    let said = copy(&scratch, &format!("{}/none", server.url), "local1:/y").with_code(3);
+    assert!(said.err.contains("/none: the server answers 404 Not Found"), "{}", said.err);
+    drop(server);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn what_can_not_be_is_refused_before_anything_is_done() {
+    let scratch = Scratch::new("refusals");
+    for (words, why) in [
+        (["-r", "s3://b/folder", "local1:/x"].as_slice(), "can be copied alone only"),
+        (&["s3://b/folder/", "local1:/x"], "one object can be copied"),
+        (&["s3://", "local1:/x"], "no bucket"),
+        (&["Cargo.toml", "s3://b/k"], "can be a source only"),
+        (&["--order", "wires", "Cargo.toml", "local1:/x"], "never measured"),
+    ] {
+        std::fs::write(scratch.path("Cargo.toml"), "x").expect("there is room");
+        let said = crate::garland(&scratch).cp(words).with_code(2);
+        assert!(said.err.contains(why), "{words:?}: {}", said.err);
+    }
+    scratch.assert_nothing_left();
+}

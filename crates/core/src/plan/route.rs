@@ -1,0 +1,186 @@
+//! A lane's route: who feeds whom.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::NodeId;
+
+/// The hops of a lane: a chain, or a tree where it branches. Everyone on it comes behind the node
+/// that feeds it; the first is fed by nobody.
+///
+/// Written down, a chain is the list of its nodes, and a tree the list of its hops' far and near ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
+pub struct Route {
+    nodes: Vec<NodeId>,
+    /// Who feeds each of `nodes` but the first: a place in `nodes`.
+    feeders: Vec<usize>,
+}
+
+/// Why hops are no route.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RouteError {
+    /// Nobody is on it.
+    #[error("a route without nodes")]
+    Empty,
+    /// A node is fed twice.
+    #[error("node {0:?} comes twice on a route")]
+    Twice(NodeId),
+    /// A node is fed by one that isn't on the route before it.
+    #[error("node {0:?} is fed by {1:?}, which doesn't come before it on the route")]
+    Feeder(NodeId, NodeId),
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Chain(Vec<NodeId>),
+    Tree { first: NodeId, hops: Vec<(NodeId, NodeId)> },
+}
+
+impl Route {
+    /// A chain through `nodes`, in their order.
+    ///
+    /// # Panics
+    /// When there are none.
+    #[must_use]
+    pub fn chain(nodes: impl IntoIterator<Item = NodeId>) -> Self {
+        let nodes: Vec<NodeId> = nodes.into_iter().collect();
+        assert!(!nodes.is_empty(), "a route has nodes");
+        let feeders = (0..nodes.len() - 1).collect();
+        Self { nodes, feeders }
+    }
+
+    /// A tree from `first` on, of hops given as far and near end; the near end comes before.
+    ///
+    /// # Errors
+    /// When a node is fed twice, or by one that hasn't come yet.
+    pub fn tree(
+        first: NodeId,
+        hops: impl IntoIterator<Item = (NodeId, NodeId)>,
+    ) -> Result<Self, RouteError> {
+        let mut places = std::collections::HashMap::from([(first, 0)]);
+        let mut route = Self { nodes: vec![first], feeders: Vec::new() };
+        for (far, near) in hops {
+            let feeder = *places.get(&near).ok_or(RouteError::Feeder(far, near))?;
+            if places.insert(far, route.nodes.len()).is_some() {
+                return Err(RouteError::Twice(far));
+            }
+            route.nodes.push(far);
+            route.feeders.push(feeder);
+        }
+        Ok(route)
+    }
+
+    /// Who is fed by nobody.
+    #[must_use]
+    pub fn first(&self) -> NodeId {
+        self.nodes[0]
+    }
+
+    /// Everyone on it, behind who feeds it.
+    #[must_use]
+    pub fn nodes(&self) -> &[NodeId] {
+        &self.nodes
+    }
+
+    /// Whether a node is on it.
+    #[must_use]
+    pub fn contains(&self, node: NodeId) -> bool {
+        self.nodes.contains(&node)
+    }
+
+    /// Who feeds a node; nobody feeds the first, nor who isn't on it.
+    #[must_use]
+    pub fn feeder(&self, node: NodeId) -> Option<NodeId> {
+        let place = self.nodes.iter().position(|&other| other == node)?;
+        Some(self.nodes[*self.feeders.get(place.checked_sub(1)?)?])
+    }
+
+    /// Its hops, near and far end, in the order of their far ends.
+    pub fn hops(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
+        let far = self.nodes.iter().skip(1);
+        far.zip(&self.feeders).map(|(&far, &near)| (self.nodes[near], far))
+    }
+
+    /// Whether nobody feeds more than one other.
+    #[must_use]
+    pub fn is_chain(&self) -> bool {
+        self.feeders.iter().enumerate().all(|(place, &feeder)| place == feeder)
+    }
+
+    /// The most hops from the first node to any.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        let mut depths = vec![0; self.nodes.len()];
+        for (place, &feeder) in (1..).zip(&self.feeders) {
+            depths[place] = depths[feeder] + 1;
+        }
+        depths.into_iter().max().unwrap_or(0)
+    }
+
+    /// A chain the other way round.
+    ///
+    /// # Panics
+    /// When it branches: nobody can be fed by two.
+    #[must_use]
+    pub fn reversed(mut self) -> Self {
+        assert!(self.is_chain(), "only a chain can be reversed");
+        self.nodes.reverse();
+        self
+    }
+}
+
+impl TryFrom<Written> for Route {
+    type Error = RouteError;
+
+    fn try_from(written: Written) -> Result<Self, RouteError> {
+        match written {
+            Written::Chain(nodes) => {
+                let first = *nodes.first().ok_or(RouteError::Empty)?;
+                let hops = nodes.iter().skip(1).zip(&nodes).map(|(&far, &near)| (far, near));
+                Self::tree(first, hops)
+            }
+            Written::Tree { first, hops } => Self::tree(first, hops),
+        }
+    }
+}
+
+impl From<Route> for Written {
+    fn from(route: Route) -> Self {
+        if route.is_chain() {
+            return Self::Chain(route.nodes);
+        }
+        let hops = route.hops().map(|(near, far)| (far, near)).collect();
+        Self::Tree { first: route.first(), hops }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u32) -> NodeId {
+        NodeId(number)
+    }
+
+    #[test]
+    fn a_chain_is_written_as_its_nodes_and_a_tree_as_its_hops() {
+        let chain = Route::chain([0, 2, 1].map(id));
+        assert_eq!(serde_json::to_string(&chain).unwrap(), "[0,2,1]");
+        let tree = Route::tree(id(0), [(id(1), id(0)), (id(2), id(0)), (id(3), id(1))]).unwrap();
+        let text = serde_json::to_string(&tree).unwrap();
+        assert_eq!(text, r#"{"first":0,"hops":[[1,0],[2,0],[3,1]]}"#);
+        for (route, text) in [(&chain, "[0,2,1]"), (&tree, text.as_str())] {
+            assert_eq!(&serde_json::from_str::<Route>(text).unwrap(), route);
+        }
+        for bad in ["[]", "[0,1,0]", r#"{"first":0,"hops":[[1,2]]}"#] {
+            assert!(serde_json::from_str::<Route>(bad).is_err(), "{bad}");
+        }
+        assert_eq!((chain.depth(), tree.depth()), (2, 2));
+        assert!(chain.is_chain() && !tree.is_chain());
+        assert_eq!(tree.hops().last(), Some((id(1), id(3))));
+        assert_eq!([0, 3, 9].map(|node| tree.feeder(id(node))), [None, Some(id(1)), None]);
+        assert_eq!(chain.reversed().nodes(), [1, 2, 0].map(id));
+    }
+}

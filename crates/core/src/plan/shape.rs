@@ -1,0 +1,190 @@
+//! Whether a broadcast takes a chain or a tree, by what each would take.
+//!
+//! A chain uses every wire once, but the last node's first byte has come through all others: that is
+//! nothing for a large file, and most of the time for a small one to many nodes. In a tree in which
+//! each node feeds `k` others its wire carries everything `k` times, and the way is logarithmic. Bytes
+//! go on in slices while they arrive, so with `m` bytes, wires of `B` bytes per second, slices of `s`
+//! bytes and `h` to hand a slice over, `n` nodes have all after about
+//!
+//! ```text
+//! chain  m/B + n (s/B + h)          tree  k m/B + depth (k s/B + h)
+//! ```
+//!
+//! Without slices the tree that is best is binomial, and takes `ceil(log2 (n + 1)) (m/B + h)`: Thakur,
+//! Rabenseifner and Gropp, Optimization of Collective Communication Operations in MPICH (2005), 3.1.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::{Layout, Plan, Route};
+use crate::plan::NodeId;
+
+/// What the wires are like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Bytes per second of each node's wire in each direction.
+    pub rate: f64,
+    /// Until a node passes on what has come in.
+    pub hop: Duration,
+}
+
+/// A relay passes a block on in so many slices, of at most so many bytes.
+const SLICES: u32 = 4;
+const SLICE_MAX: u32 = 64 << 10;
+
+/// How many others a node may feed in a tree that is chosen here.
+const FANOUTS: std::ops::RangeInclusive<usize> = 2..=8;
+
+/// What a shape takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// How many others each node feeds; in a chain it is one.
+    pub fanout: usize,
+    /// The most hops from the head to any node.
+    pub depth: usize,
+    /// What each of these adds.
+    pub hop: Duration,
+    /// Until every node has all.
+    pub takes: Duration,
+}
+
+impl Pace {
+    /// What `layout` takes to so many nodes when each feeds `fanout` others.
+    #[must_use]
+    pub fn shape(&self, layout: Layout, nodes: usize, fanout: usize) -> Shape {
+        let slice = (layout.block_size / SLICES).clamp(1, SLICE_MAX);
+        let slice = f64::from(slice).min(layout.length as f64);
+        let wire = |bytes: f64| fanout as f64 * bytes / self.rate.max(1.0);
+        let hop = wire(slice) + self.hop.as_secs_f64();
+        let depth = depth(nodes, fanout);
+        let takes = wire(layout.length as f64) + depth as f64 * hop;
+        let seconds = Duration::from_secs_f64;
+        Shape { fanout, depth, hop: seconds(hop), takes: seconds(takes) }
+    }
+
+    /// The time of a binomial tree without slices to so many nodes.
+    #[must_use]
+    pub fn binomial(&self, layout: Layout, nodes: usize) -> Duration {
+        let rounds = usize::BITS - nodes.leading_zeros();
+        let round = layout.length as f64 / self.rate.max(1.0) + self.hop.as_secs_f64();
+        Duration::from_secs_f64(f64::from(rounds) * round)
+    }
+
+    /// The quickest tree.
+    #[must_use]
+    pub fn tree(&self, layout: Layout, nodes: usize) -> Shape {
+        let trees = FANOUTS.map(|fanout| self.shape(layout, nodes, fanout));
+        trees.min_by_key(|tree| tree.takes).unwrap_or_else(|| self.shape(layout, nodes, 2))
+    }
+
+    /// The tree that is better than a chain, if there is one: only where it saves a quarter of the
+    /// chain's time, since a chain is the kinder to whatever lies between the nodes.
+    #[must_use]
+    pub fn better_tree(&self, layout: Layout, nodes: usize) -> Option<Shape> {
+        let (chain, tree) = (self.shape(layout, nodes, 1), self.tree(layout, nodes));
+        Some(tree).filter(|tree| tree.takes < chain.takes * 3 / 4)
+    }
+}
+
+/// The most hops to any of so many nodes of which each feeds `fanout` others.
+fn depth(nodes: usize, fanout: usize) -> usize {
+    if fanout <= 1 {
+        return nodes;
+    }
+    let (mut depth, mut left, mut level) = (0, nodes, 1_usize);
+    while left > 0 {
+        level = level.saturating_mul(fanout);
+        left = left.saturating_sub(level);
+        depth += 1;
+    }
+    depth
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        let (hops, hop, takes) = (self.depth, ms(self.hop), ms(self.takes));
+        write!(f, "{hops} hops of {hop:.2} ms, {takes:.1} ms in all")
+    }
+}
+
+impl Plan {
+    /// The same lanes as trees in which each node feeds `fanout` others. Neighbours in the nodes' order
+    /// stay together: each branch is a stretch of it.
+    ///
+    /// # Panics
+    /// When `fanout` is 0, or a lane isn't a chain.
+    #[must_use]
+    pub fn branching(mut self, fanout: usize) -> Self {
+        assert!(fanout > 0, "a node feeds others");
+        for lane in &mut self.lanes {
+            assert!(lane.route.is_chain(), "only a chain can be made a tree");
+            let mut hops = Vec::new();
+            let (first, rest) = lane.route.nodes().split_first().expect("a route has nodes");
+            branch(*first, rest, fanout, &mut hops);
+            lane.route = Route::tree(*first, hops).expect("a chain's nodes come once");
+        }
+        self
+    }
+}
+
+/// Hops, far and near end, to a stretch of nodes: each part's first is fed by `near`, and feeds the rest
+/// of it.
+fn branch(near: NodeId, stretch: &[NodeId], fanout: usize, hops: &mut Vec<(NodeId, NodeId)>) {
+    let mut rest = stretch;
+    for part in (1..=fanout).rev() {
+        let (these, others) = rest.split_at(rest.len().div_ceil(part));
+        rest = others;
+        if let Some((&far, behind)) = these.split_first() {
+            hops.push((far, near));
+            branch(far, behind, fanout, hops);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIGABIT: Pace = Pace { rate: 125e6, hop: Duration::from_micros(100) };
+
+    fn plan(nodes: usize) -> Plan {
+        let names: Vec<String> = (1..=nodes).map(|n| format!("n{n}")).collect();
+        Plan::broadcast(Layout::fitting(1_000_000), &names, 1).unwrap()
+    }
+
+    #[test]
+    fn branches_are_stretches_of_the_order() {
+        insta::assert_snapshot!(plan(7).branching(2), @r"
+        1000000 bytes in 16 blocks of 65536 bytes
+        lane 0: 16 blocks (0, +1), rail 0
+          head -> n1, n5
+          n1 -> n2, n4
+          n2 -> n3
+          n5 -> n6, n7
+        ");
+        assert_eq!(plan(7).branching(1), plan(7));
+    }
+
+    #[test]
+    fn a_tree_is_as_deep_as_is_reckoned() {
+        for (nodes, fanout) in [(1, 2), (2, 2), (3, 2), (6, 2), (7, 2), (20, 3), (512, 2)] {
+            let route = plan(nodes).branching(fanout).lanes[0].route.clone();
+            let reckoned = depth(nodes, fanout);
+            assert!((reckoned..=reckoned + 1).contains(&route.depth()), "{nodes} by {fanout}");
+            assert_eq!(route.nodes().len(), nodes + 1);
+        }
+    }
+
+    #[test]
+    fn small_files_to_many_nodes_branch_and_large_ones_do_not() {
+        let small = Layout::fitting(1_000_000);
+        let tree = GIGABIT.better_tree(small, 512).expect("a tree");
+        assert!(tree.takes * 4 < GIGABIT.shape(small, 512, 1).takes, "{tree}");
+        assert!(tree.takes < GIGABIT.binomial(small, 512), "{tree}");
+        assert_eq!(GIGABIT.binomial(small, 512), Duration::from_micros(81_000));
+        for (length, nodes) in [(1 << 30, 512), (1_000_000, 3), (0, 1)] {
+            assert_eq!(GIGABIT.better_tree(Layout::fitting(length), nodes), None, "{length}");
+        }
+    }
+}

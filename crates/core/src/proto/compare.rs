@@ -1,0 +1,84 @@
+//! What a node has already at a copy's destination: asked before the copy begins.
+
+use serde::{Deserialize, Serialize};
+
+use super::channel::MAX_MESSAGE;
+use crate::plan::{BLOCKS_MAX, Layout};
+
+/// The most digests in one message.
+pub const DIGESTS_MAX: usize = (MAX_MESSAGE - 64) / 32;
+
+/// What to compare.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compare {
+    /// The destination as the user wrote it, in the system's bytes.
+    pub path: Vec<u8>,
+    /// The name to use when `path` turns out to be a directory.
+    pub name: Vec<u8>,
+    /// How the source is cut.
+    pub layout: Layout,
+}
+
+impl Compare {
+    /// Whether an agent can compare without harm.
+    ///
+    /// # Errors
+    /// What is out of bounds, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let Layout { length, block_size, .. } = self.layout;
+        let layout = Layout::new(length, block_size).map_err(|error| error.to_string())?;
+        match layout.blocks() {
+            _ if self.layout.open => Err("a stream can't be compared".to_owned()),
+            blocks if blocks > BLOCKS_MAX => Err(format!("{blocks} blocks")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How a comparison goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Compared {
+    /// There is nothing that the source could be compared with.
+    Nothing,
+    /// What is there has to be read, which goes on.
+    Reading,
+    /// There is something, and all of its digests are known.
+    Found {
+        /// Bytes of the file that has the name already; none where there is none, but only what an
+        /// interrupted copy left.
+        length: Option<u64>,
+        /// The digest of that file, cut as the source is.
+        root: [u8; 32],
+    },
+    /// Of the blocks whose digests were told, so many are there.
+    Has {
+        /// In all.
+        blocks: u64,
+        /// Of what an interrupted copy left, if it left something.
+        left: Option<u64>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::message::ToAgent;
+    use super::*;
+
+    #[test]
+    fn a_parcel_of_digests_is_a_message() {
+        let bytes = ToAgent::Digests(vec![[255; 32]; DIGESTS_MAX], true).to_bytes();
+        assert!(bytes.len() <= MAX_MESSAGE);
+    }
+
+    #[test]
+    fn what_no_copy_could_be_is_refused() {
+        let of = |length, block_size| Compare {
+            path: Vec::new(),
+            name: Vec::new(),
+            layout: Layout { length, block_size, open: false },
+        };
+        assert_eq!(of(5, 4096).check(), Ok(()));
+        assert!(of(5, 0).check().is_err());
+        assert!(of(u64::MAX, 4096).check().is_err());
+    }
+}

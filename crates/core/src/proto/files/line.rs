@@ -1,0 +1,241 @@
+//! What crosses a mount's connection: frames of a payload and a message, each direction sealed under
+//! a key of its own that no other connection has.
+//!
+//! A frame is the length of what follows (4 bytes, little endian), the payload, the message
+//! (postcard), the message's length (4 bytes), and the seal's tag, or a CRC-64/NVME where nothing is
+//! sealed. Frames are numbered by their order, and the number is the seal's nonce: none can be left
+//! out, repeated or changed unnoticed. The payload comes first, so that it can be read from a disk
+//! to where it is sent from.
+
+use std::sync::Arc;
+
+use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::hkdf;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use crate::proto::channel::Role;
+use crate::proto::seal::{Secret, content_check};
+
+/// The most bytes of a payload: what is read or written at a time.
+pub const PIECE: u32 = 1 << 20;
+
+/// Bytes of a frame before what is sealed.
+pub const FRAME_HEAD: usize = 4;
+
+/// The most bytes that a frame may have behind its head.
+pub const FRAME_MAX: usize = PIECE as usize + (256 << 10);
+
+const TAG: usize = 16;
+const CHECK: usize = 8;
+const TRAILER: usize = 4;
+
+/// Why a frame can't be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum LineError {
+    /// It is longer than any frame.
+    #[error("a frame of {0} bytes is longer than any")]
+    TooLong(usize),
+    /// A byte of it isn't the one that was sent.
+    #[error("a frame was changed on the way")]
+    Changed,
+    /// It holds no message of this version.
+    #[error("a frame makes no sense")]
+    Garbage,
+}
+
+/// One direction of a connection.
+pub struct Line {
+    key: Option<Arc<LessSafeKey>>,
+    next: u64,
+}
+
+/// A frame that came in whole and can be opened, by any thread.
+pub struct Opener {
+    key: Option<Arc<LessSafeKey>>,
+    number: u64,
+}
+
+/// An opened frame's parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Where the message begins; the payload is before it.
+    pub message: usize,
+    /// Where it ends.
+    pub end: usize,
+}
+
+impl Line {
+    /// What the side `role` of a connection sends by and receives by. `binding` is of the connection's
+    /// greeting alone, so that no two connections have the same keys though they know the same secret.
+    #[must_use]
+    pub fn both(secret: &Secret, binding: &[u8], sealed: bool, role: Role) -> (Self, Self) {
+        let line = |label: &[u8]| {
+            let key = sealed.then(|| {
+                let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, binding).extract(&secret.0);
+                let mut key = [0; 32];
+                let info = [b"garland/1 files ", label];
+                let okm = prk.expand(&info, hkdf::HKDF_SHA256).expect("32 bytes are in reach");
+                okm.fill(&mut key).expect("the output has the length asked for");
+                let key = UnboundKey::new(&aead::AES_256_GCM, &key);
+                Arc::new(LessSafeKey::new(key.expect("the key has the cipher's length")))
+            });
+            Self { key, next: 0 }
+        };
+        let (asks, answers) = (line(b"asks"), line(b"answers"));
+        match role {
+            Role::Initiator => (asks, answers),
+            Role::Responder => (answers, asks),
+        }
+    }
+
+    /// Makes `frame`, which holds room for the head and then the payload, the next frame with
+    /// `message` in it.
+    ///
+    /// # Panics
+    /// When the message or the frame is too long, which their makers prevent.
+    pub fn close(&mut self, frame: &mut Vec<u8>, message: &impl Serialize) {
+        let payload = frame.len();
+        let bytes = postcard::to_extend(message, std::mem::take(frame));
+        *frame = bytes.expect("the type has no unserialisable part");
+        let length = u32::try_from(frame.len() - payload);
+        frame.extend(length.expect("a message is short").to_le_bytes());
+        let behind = frame.len() - FRAME_HEAD + if self.key.is_some() { TAG } else { CHECK };
+        assert!(behind <= FRAME_MAX, "a frame is bounded");
+        let head = u32::try_from(behind).expect("it is bounded").to_le_bytes();
+        let (space, body) = frame.split_at_mut(FRAME_HEAD);
+        space.copy_from_slice(&head);
+        match &self.key {
+            None => {
+                let check = content_check(body).wrapping_add(self.next);
+                frame.extend(check.to_le_bytes());
+            }
+            Some(key) => {
+                let sealed =
+                    key.seal_in_place_separate_tag(nonce(self.next), Aad::from(head), body);
+                let tag = sealed.expect("a frame is far below the cipher's limit");
+                frame.extend(tag.as_ref());
+            }
+        }
+        self.next += 1;
+    }
+
+    /// Takes the number of the frame that has come in, so that it can be opened while others come.
+    pub fn take(&mut self) -> Opener {
+        let number = self.next;
+        self.next += 1;
+        Opener { key: self.key.clone(), number }
+    }
+
+    /// How many bytes follow a frame's head.
+    ///
+    /// # Errors
+    /// When there are more than any frame has.
+    pub fn behind(head: [u8; FRAME_HEAD]) -> Result<usize, LineError> {
+        let length = u32::from_le_bytes(head) as usize;
+        if length > FRAME_MAX { Err(LineError::TooLong(length)) } else { Ok(length) }
+    }
+}
+
+impl Opener {
+    /// Opens what followed a head, in place.
+    ///
+    /// # Errors
+    /// When it isn't what was sent, or holds no message.
+    pub fn open<T: DeserializeOwned>(&self, body: &mut [u8]) -> Result<(T, Parts), LineError> {
+        let head = u32::try_from(body.len()).map_err(|_| LineError::TooLong(body.len()))?;
+        let plain = match &self.key {
+            Some(key) => {
+                let aad = Aad::from(head.to_le_bytes());
+                let opened = key.open_in_place(nonce(self.number), aad, body);
+                opened.map_err(|_| LineError::Changed)?.len()
+            }
+            None => {
+                let (bytes, check) = body.split_last_chunk::<CHECK>().ok_or(LineError::Garbage)?;
+                let expected = content_check(bytes).wrapping_add(self.number);
+                if u64::from_le_bytes(*check) != expected {
+                    return Err(LineError::Changed);
+                }
+                bytes.len()
+            }
+        };
+        let (rest, trailer) =
+            body[..plain].split_last_chunk::<TRAILER>().ok_or(LineError::Garbage)?;
+        let length = u32::from_le_bytes(*trailer) as usize;
+        let message = rest.len().checked_sub(length).ok_or(LineError::Garbage)?;
+        let parts = Parts { message, end: rest.len() };
+        let read = postcard::from_bytes(&rest[message..]).map_err(|_| LineError::Garbage)?;
+        Ok((read, parts))
+    }
+}
+
+fn nonce(number: u64) -> Nonce {
+    let mut bytes = [0; 12];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    Nonce::assume_unique_for_key(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{Ask, Asked, Spot};
+    use super::*;
+
+    fn lines(sealed: bool, binding: &[u8]) -> [(Line, Line); 2] {
+        [Role::Initiator, Role::Responder]
+            .map(|role| Line::both(&Secret([7; 32]), binding, sealed, role))
+    }
+
+    fn frame(line: &mut Line, payload: &[u8], ask: Ask) -> Vec<u8> {
+        let mut frame = vec![0; FRAME_HEAD];
+        frame.extend(payload);
+        line.close(&mut frame, &Asked { number: 5, ask });
+        frame
+    }
+
+    #[test]
+    fn what_is_sent_comes_in_and_nothing_else() {
+        for sealed in [true, false] {
+            let [(mut asks, _), (_, mut heard)] = lines(sealed, b"one");
+            let first = frame(&mut asks, b"payload", Ask::Write(3, 9));
+            let second = frame(&mut asks, b"", Ask::Stat(Spot::Open(1)));
+            let head = *first.first_chunk().unwrap();
+            assert_eq!(Line::behind(head).unwrap(), first.len() - FRAME_HEAD);
+            for at in 0..first.len() - FRAME_HEAD {
+                let mut changed = first[FRAME_HEAD..].to_vec();
+                changed[at] ^= 1;
+                let [_, (_, mut other)] = lines(sealed, b"one");
+                assert!(other.take().open::<Asked>(&mut changed).is_err(), "{at}");
+            }
+            let mut body = first[FRAME_HEAD..].to_vec();
+            let (asked, parts) = heard.take().open::<Asked>(&mut body).unwrap();
+            assert_eq!(asked, Asked { number: 5, ask: Ask::Write(3, 9) });
+            assert_eq!(&body[..parts.message], b"payload");
+            let again = heard.take().open::<Asked>(&mut first[FRAME_HEAD..].to_vec());
+            assert_eq!(again, Err(LineError::Changed), "a frame that was sent again");
+            let [_, (_, mut late)] = lines(sealed, b"one");
+            let left_out = late.take().open::<Asked>(&mut second[FRAME_HEAD..].to_vec());
+            assert_eq!(left_out, Err(LineError::Changed), "one before it is missing");
+        }
+    }
+
+    #[test]
+    fn no_two_connections_and_directions_have_the_same_keys() {
+        let ask = || Ask::Close(1);
+        let [(mut one, mut back), _] = lines(true, b"one");
+        let [(mut two, _), _] = lines(true, b"two");
+        let frames = [&mut one, &mut back, &mut two].map(|line| frame(line, b"x", ask()));
+        assert_ne!(frames[0], frames[1]);
+        assert_ne!(frames[0], frames[2]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200), sealed: bool) {
+            let [_, (_, mut heard)] = lines(sealed, b"one");
+            prop_assert!(heard.take().open::<Asked>(&mut bytes.clone()).is_err());
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! A node's files, asked for one operation at a time: what a mount says to an agent and what it
+//! hears, over connections of their own. Questions have numbers, and answers come in any order.
+
+mod answer;
+mod ask;
+mod attr;
+mod line;
+
+pub use answer::{Answer, Answered, Entry, Space};
+pub use ask::{
+    Ask, Asked, BULK_LINK, Changes, FILES_LINKS, Hole, NewKind, OpenFlags, SMALL_MAX, Spot, TimeSet,
+};
+pub use attr::{Attr, FileKind, Stamp};
+pub use line::{FRAME_HEAD, FRAME_MAX, Line, LineError, Opener, PIECE, Parts};
+
+use serde::{Deserialize, Serialize};
+
+use super::frame::Copy;
+use super::seal::Secret;
+
+/// From a mount to an agent: somebody who holds this secret, made for this order alone, will come
+/// for files, and may until this channel ends.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FilesOrder {
+    /// The order's own identity.
+    pub id: Copy,
+    /// What whoever comes must hold.
+    pub secret: Secret,
+    /// Whether what crosses the connections is sealed.
+    pub sealed: bool,
+}

@@ -1,0 +1,183 @@
+//! Read-ahead of one open file: whether it is read in order, which pieces are here or asked for, and
+//! which to ask for next. Nothing here waits or sends.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fuser::ReplyData;
+use garland_core::proto::PIECE;
+
+use crate::peer::Reply;
+
+const PIECE_LEN: u64 = PIECE as u64;
+
+/// The most pieces that are asked for ahead.
+pub const MOST: u64 = 8;
+
+/// What came longer ago than this isn't given out any more: the file may have been changed since.
+const OLD_NS: u64 = 1_000_000_000;
+
+/// So many reads in order make a reader that reads in order; fewer, if they are large.
+const RUN: u32 = 3;
+const LARGE: u32 = 64 << 10;
+
+/// A read that the kernel waits for.
+pub struct Read {
+    /// Where it begins.
+    pub offset: u64,
+    /// How many bytes it is for.
+    pub size: u32,
+    /// Who waits.
+    pub reply: ReplyData,
+}
+
+/// A piece that was asked for, and who waits for it.
+#[derive(Default)]
+pub struct Asked(Mutex<Vec<Read>>);
+
+enum Piece {
+    Asked(Arc<Asked>),
+    Here(Arc<Reply>, u64),
+}
+
+/// One open file's.
+#[derive(Default)]
+pub struct Ahead {
+    /// Where the next read begins if it is in order.
+    next: u64,
+    /// How many were in order.
+    run: u32,
+    window: u64,
+    /// Of the file, when these pieces were asked for.
+    version: u64,
+    pieces: BTreeMap<u64, Piece>,
+}
+
+/// What becomes of a read.
+pub enum Served {
+    /// These bytes: parts of pieces, with where they begin and end in them.
+    Bytes(Vec<(Arc<Reply>, usize, usize)>, ReplyData),
+    /// It waits for a piece.
+    Waits,
+    /// The pieces are of no use: it asks by itself.
+    Alone(Read),
+}
+
+impl Asked {
+    /// Who waits for it.
+    pub fn take(&self) -> Vec<Read> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn wait(&self, read: Read) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(read);
+    }
+}
+
+impl Ahead {
+    /// Notes a read of a file that has so many bytes, at its `version`; whether it is one of a row.
+    pub fn note(&mut self, offset: u64, size: u32, version: u64, length: u64) -> bool {
+        if self.version != version {
+            self.pieces.clear();
+            self.version = version;
+        }
+        // The kernel asks for a few things at once, which come in any order.
+        let slack = 2 * u64::from(size) + 128 * 1024;
+        let end = offset + u64::from(size);
+        if offset + slack < self.next || offset > self.next + slack {
+            *self = Self { next: end, version, ..Self::default() };
+            return false;
+        }
+        self.run += 1;
+        self.next = self.next.max(end);
+        (self.run >= RUN || size >= LARGE) && length > end.min(PIECE_LEN)
+    }
+
+    /// Serves a read of a row, with `most` pieces ahead at most; which pieces are to be asked for.
+    pub fn serve(
+        &mut self,
+        read: Read,
+        length: u64,
+        most: u64,
+        now_ns: u64,
+    ) -> (Served, Vec<(u64, Arc<Asked>)>) {
+        let first = read.offset / PIECE_LEN;
+        let end = read.offset + u64::from(read.size);
+        let last = end.saturating_sub(1).max(read.offset) / PIECE_LEN;
+        self.pieces.retain(|index, piece| {
+            let old = matches!(piece, Piece::Here(_, at) if now_ns.saturating_sub(*at) > OLD_NS);
+            *index + 1 >= first && !old
+        });
+        let mut ask = Vec::new();
+        self.window = self.window.clamp(1, most.max(1));
+        for index in first..=last.max(first + self.window - 1) {
+            let is_there = index * PIECE_LEN < length || index <= last;
+            if is_there && !self.pieces.contains_key(&index) {
+                let asked = Arc::new(Asked::default());
+                self.pieces.insert(index, Piece::Asked(Arc::clone(&asked)));
+                ask.push((index, asked));
+            }
+        }
+        if !ask.is_empty() {
+            self.window *= 2;
+        }
+        let mut parts = Vec::new();
+        for index in first..=last {
+            match self.pieces.get(&index) {
+                Some(Piece::Here(piece, _)) => {
+                    let start = index * PIECE_LEN;
+                    let have = piece.payload().len();
+                    let from = (read.offset.max(start) - start) as usize;
+                    let to = (end.min(start + PIECE_LEN) - start) as usize;
+                    parts.push((Arc::clone(piece), from.min(have), to.min(have)));
+                    if to > have {
+                        // The file ended here when this was read. Has it grown since?
+                        if start + (have as u64) < length {
+                            return (Served::Alone(read), ask);
+                        }
+                        break;
+                    }
+                }
+                Some(Piece::Asked(asked)) => {
+                    asked.wait(read);
+                    return (Served::Waits, ask);
+                }
+                None => return (Served::Alone(read), ask),
+            }
+        }
+        (Served::Bytes(parts, read.reply), ask)
+    }
+
+    /// The piece that was `asked` for has come, or hasn't.
+    pub fn come(&mut self, index: u64, asked: &Arc<Asked>, piece: Option<Arc<Reply>>, now_ns: u64) {
+        let same =
+            |piece: &Piece| matches!(piece, Piece::Asked(known) if Arc::ptr_eq(known, asked));
+        // What was asked for before the file was changed is nobody's any more.
+        if self.pieces.get(&index).is_some_and(same) {
+            match piece {
+                Some(piece) => drop(self.pieces.insert(index, Piece::Here(piece, now_ns))),
+                None => drop(self.pieces.remove(&index)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_in_order_are_told_from_others() {
+        let mut ahead = Ahead::default();
+        let long = 100 * PIECE_LEN;
+        assert!(ahead.note(0, 128 << 10, 0, long), "a large one at the beginning");
+        let mut ahead = Ahead::default();
+        assert!(!ahead.note(0, 4096, 0, long));
+        assert!(!ahead.note(4096, 4096, 0, long));
+        assert!(ahead.note(8192, 4096, 0, long));
+        assert!(!ahead.note(50 * PIECE_LEN, 4096, 0, long), "elsewhere");
+        assert!(!ahead.note(0, 4096, 0, long));
+        let mut ahead = Ahead::default();
+        assert!(!ahead.note(0, 128 << 10, 0, 4096), "all of it comes by one read");
+    }
+}

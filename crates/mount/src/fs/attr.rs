@@ -1,0 +1,109 @@
+//! A node's attributes as the kernel takes them, and back.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fuser::{Errno, FileAttr, FileType, INodeNo, TimeOrNow};
+use garland_core::proto::{Attr, FileKind, Stamp, TimeSet};
+
+/// How long the kernel believes names and attributes without asking.
+pub const BELIEVED: Duration = Duration::from_secs(1);
+
+/// The attributes of the file that the kernel knows by `number`.
+pub fn to_kernel(number: u64, attr: &Attr) -> FileAttr {
+    FileAttr {
+        ino: INodeNo(number),
+        size: attr.size,
+        blocks: attr.blocks,
+        atime: time(attr.accessed),
+        mtime: time(attr.modified),
+        ctime: time(attr.changed),
+        crtime: time(attr.born),
+        kind: kind(attr.kind),
+        perm: attr.mode,
+        nlink: attr.links,
+        uid: attr.user,
+        gid: attr.group,
+        rdev: attr.number,
+        // What is read and written at a time, so that programs do so, too.
+        blksize: 128 << 10,
+        flags: 0,
+    }
+}
+
+/// What kind of thing it is.
+pub fn kind(kind: FileKind) -> FileType {
+    match kind {
+        FileKind::File => FileType::RegularFile,
+        FileKind::Folder => FileType::Directory,
+        FileKind::Link => FileType::Symlink,
+        FileKind::Pipe => FileType::NamedPipe,
+        FileKind::Socket => FileType::Socket,
+        FileKind::CharDevice => FileType::CharDevice,
+        FileKind::BlockDevice => FileType::BlockDevice,
+    }
+}
+
+/// The attributes of something that no node has: a folder or link of the mount itself.
+pub fn own(kind: FileType, number: u64, mode: u16, size: u64) -> FileAttr {
+    let user = garland_sys::process::user_id();
+    FileAttr {
+        ino: INodeNo(number),
+        size,
+        blocks: 0,
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind,
+        perm: mode,
+        nlink: 1,
+        uid: user,
+        gid: rustix::process::getegid().as_raw(),
+        rdev: 0,
+        blksize: 4096,
+        flags: 0,
+    }
+}
+
+/// A time that is to be set.
+pub fn time_set(time: TimeOrNow) -> TimeSet {
+    match time {
+        TimeOrNow::Now => TimeSet::Now,
+        TimeOrNow::SpecificTime(time) => TimeSet::To(stamp(time)),
+    }
+}
+
+/// An error as the kernel takes it.
+pub fn errno(error: rustix::io::Errno) -> Errno {
+    Errno::from_i32(error.raw_os_error())
+}
+
+fn time((seconds, nanos): Stamp) -> SystemTime {
+    let whole = Duration::from_secs(seconds.unsigned_abs());
+    let at =
+        if seconds < 0 { UNIX_EPOCH.checked_sub(whole) } else { UNIX_EPOCH.checked_add(whole) };
+    let nanos = Duration::from_nanos(nanos.min(999_999_999).into());
+    at.and_then(|at| at.checked_add(nanos)).unwrap_or(UNIX_EPOCH)
+}
+
+fn stamp(time: SystemTime) -> Stamp {
+    let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => (seconds(after), after.subsec_nanos()),
+        // fuser counts the nanoseconds before 1970 backwards, so that they are told by themselves.
+        Err(before) => (-seconds(before.duration()), before.duration().subsec_nanos()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_before_and_after_1970_survive() {
+        for at in [(0, 0), (1, 5), (-5, 0), (i64::from(u32::MAX), 7)] {
+            assert_eq!(stamp(time(at)), at);
+        }
+        assert_eq!(time((-1, 999_999_999)), UNIX_EPOCH - Duration::from_nanos(1));
+    }
+}

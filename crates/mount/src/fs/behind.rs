@@ -1,0 +1,179 @@
+//! Write-behind of one file: what was written and isn't acknowledged by the node. Nothing here waits
+//! or sends; it says what may be sent.
+//!
+//! Writes that follow each other are joined. The first one goes at once; what comes while it is on
+//! its way goes together, a piece at a time, so that small writes don't cost a round trip each and
+//! nothing waits for a clock. What overlaps something on its way waits for that: pieces may be
+//! written in any order at the node.
+
+use std::collections::VecDeque;
+
+use garland_core::proto::{FRAME_HEAD, PIECE};
+
+use crate::peer::room;
+
+/// The most bytes sent together.
+const FULL: usize = PIECE as usize;
+
+/// Bytes that wait to be sent.
+#[derive(Debug)]
+struct Extent<T> {
+    owner: T,
+    offset: u64,
+    /// Behind the room for a frame's head.
+    data: Vec<u8>,
+    /// It goes wherever the file ends.
+    append: bool,
+}
+
+/// Bytes that may be sent now.
+#[derive(Debug)]
+pub struct Flight<T> {
+    /// Its number.
+    pub number: u64,
+    /// Who wrote them.
+    pub owner: T,
+    /// Where they go.
+    pub offset: u64,
+    /// The bytes, behind the room for a frame's head.
+    pub data: Vec<u8>,
+}
+
+/// A file's bytes that the node hasn't acknowledged.
+#[derive(Debug)]
+pub struct Behind<T> {
+    waiting: VecDeque<Extent<T>>,
+    /// What is on its way: number, beginning, end.
+    flying: Vec<(u64, u64, u64)>,
+    last: u64,
+}
+
+impl<T> Default for Behind<T> {
+    fn default() -> Self {
+        Self { waiting: VecDeque::new(), flying: Vec::new(), last: 0 }
+    }
+}
+
+impl<T: Clone + PartialEq> Behind<T> {
+    /// Takes bytes that `owner` wrote at `offset`, or at the end if they are to be appended.
+    pub fn put(&mut self, owner: &T, offset: u64, bytes: &[u8], append: bool) {
+        if let Some(back) = self.waiting.back_mut() {
+            let length = back.data.len() - FRAME_HEAD;
+            let follows = back.append && append || back.offset + length as u64 == offset;
+            let same = back.owner == *owner && back.append == append;
+            if follows && same && length + bytes.len() <= FULL {
+                return back.data.extend_from_slice(bytes);
+            }
+        }
+        let mut data = room(bytes.len());
+        data.extend_from_slice(bytes);
+        self.waiting.push_back(Extent { owner: owner.clone(), offset, data, append });
+    }
+
+    /// What may be sent now, if anything; `hurry` when somebody waits for all of it.
+    pub fn take(&mut self, hurry: bool) -> Option<Flight<T>> {
+        let front = self.waiting.front()?;
+        let length = front.data.len() - FRAME_HEAD;
+        let end = front.offset + length as u64;
+        let is_free = if front.append {
+            self.flying.is_empty()
+        } else {
+            self.flying.iter().all(|(_, from, to)| end <= *from || *to <= front.offset)
+        };
+        let is_time = hurry || self.flying.is_empty() || self.waiting.len() > 1 || length >= FULL;
+        if !(is_free && is_time) {
+            return None;
+        }
+        let Extent { owner, offset, data, append } = self.waiting.pop_front()?;
+        self.last += 1;
+        // Where an append goes nobody knows: it overlaps everything.
+        let (from, to) = if append { (0, u64::MAX) } else { (offset, end) };
+        self.flying.push((self.last, from, to));
+        Some(Flight { number: self.last, owner, offset, data })
+    }
+
+    /// The node has answered flight `number`.
+    pub fn land(&mut self, number: u64) {
+        self.flying.retain(|(flying, ..)| *flying != number);
+    }
+
+    /// Whether the node has all there is.
+    pub fn is_settled(&self) -> bool {
+        self.waiting.is_empty() && self.flying.is_empty()
+    }
+
+    /// Where the last of it ends, if there is any and that is known.
+    pub fn end(&self) -> Option<u64> {
+        let waiting = self.waiting.iter().filter(|extent| !extent.append);
+        let waiting = waiting.map(|extent| extent.offset + (extent.data.len() - FRAME_HEAD) as u64);
+        let flying = self.flying.iter().map(|(.., to)| *to).filter(|to| *to != u64::MAX);
+        waiting.chain(flying).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn took(behind: &mut Behind<u8>, hurry: bool) -> Option<(u64, u64, usize)> {
+        let flight = behind.take(hurry)?;
+        Some((flight.number, flight.offset, flight.data.len() - FRAME_HEAD))
+    }
+
+    #[test]
+    fn the_first_goes_at_once_and_the_rest_together() {
+        let mut behind = Behind::default();
+        behind.put(&1, 0, b"ab", false);
+        assert_eq!(took(&mut behind, false), Some((1, 0, 2)));
+        behind.put(&1, 2, b"cd", false);
+        behind.put(&1, 4, b"e", false);
+        assert_eq!(took(&mut behind, false), None, "it may still grow");
+        assert_eq!(behind.end(), Some(5));
+        behind.land(1);
+        assert_eq!(took(&mut behind, false), Some((2, 2, 3)));
+        behind.put(&1, 5, b"f", false);
+        assert_eq!(took(&mut behind, true), Some((3, 5, 1)), "somebody waits");
+        behind.land(3);
+        assert!(!behind.is_settled());
+        behind.land(2);
+        assert!(behind.is_settled());
+        assert_eq!(behind.end(), None);
+    }
+
+    #[test]
+    fn full_pieces_fly_side_by_side() {
+        let mut behind = Behind::default();
+        let bytes = vec![7; FULL];
+        for piece in 0..3 {
+            behind.put(&1, piece * FULL as u64, &bytes, false);
+        }
+        let all: Vec<_> = std::iter::from_fn(|| took(&mut behind, false)).collect();
+        assert_eq!(all.len(), 3);
+    }
+
+    #[test]
+    fn what_overlaps_waits() {
+        let mut behind = Behind::default();
+        behind.put(&1, 0, b"old", false);
+        assert!(took(&mut behind, false).is_some());
+        behind.put(&1, 1, b"new", false);
+        behind.put(&1, 9, b"far", false);
+        assert_eq!(took(&mut behind, true), None, "it would have to overtake");
+        behind.land(1);
+        assert_eq!(took(&mut behind, true), Some((2, 1, 3)));
+        assert_eq!(took(&mut behind, true), Some((3, 9, 3)));
+    }
+
+    #[test]
+    fn appends_and_owners_are_kept_apart() {
+        let mut behind = Behind::default();
+        behind.put(&1, 0, b"a", true);
+        assert!(took(&mut behind, false).is_some());
+        behind.put(&1, 0, b"b", true);
+        behind.put(&2, 0, b"c", true);
+        assert_eq!(took(&mut behind, true), None, "appends go one by one");
+        assert_eq!(behind.end(), None);
+        behind.land(1);
+        assert_eq!(took(&mut behind, true), Some((2, 0, 1)));
+    }
+}

@@ -1,0 +1,212 @@
+//! Opening files, and what is done to those that are open.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use fuser::{
+    FileHandle, FopenFlags, Generation, OpenAccMode, OpenFlags, ReplyCreate, ReplyEmpty,
+    ReplyLseek, ReplyOpen,
+};
+use garland_core::proto::{self, Answer, Ask, Attr, Hole};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::Mount;
+use super::attr::{self, BELIEVED, errno};
+use super::flow::Seen;
+use super::inodes::{Inode, Key};
+use super::open::{Open, OpenFile};
+use crate::peer::Reply;
+
+/// A file that the node has opened.
+struct Opened {
+    epoch: u64,
+    handle: u64,
+    attr: Attr,
+    fresh: bool,
+}
+
+impl Mount {
+    /// Opens a file that the kernel knows.
+    pub fn open(self: &Arc<Self>, inode: Arc<Inode>, flags: OpenFlags, reply: ReplyOpen) {
+        let how = translate(flags, None);
+        if !how.truncate {
+            return self.open_settled(inode, how, reply);
+        }
+        let (mount, settled) = (Arc::clone(self), Arc::clone(&inode));
+        self.settle(&inode, Box::new(move || mount.open_settled(settled, how, reply)));
+    }
+
+    fn open_settled(self: &Arc<Self>, inode: Arc<Inode>, how: proto::OpenFlags, reply: ReplyOpen) {
+        let Some(path) = inode.path() else { return reply.error(errno(Errno::STALE)) };
+        let mount = Arc::clone(self);
+        let peer = Arc::clone(self.peer(&inode));
+        let then = move |outcome: Result<Reply, Errno>| match opened(outcome) {
+            Err(error) => reply.error(errno(error)),
+            Ok(file) if inode.key != Some(Key::of(inode.peer, &file.attr)) => {
+                // Somebody has put another file there: whoever looks again finds that.
+                mount.close_handle(&inode, file.epoch, file.handle);
+                reply.error(errno(Errno::STALE));
+            }
+            Ok(file) => {
+                let (handle, flags) = mount.keep(&inode, &file, how);
+                reply.opened(FileHandle(handle), flags);
+            }
+        };
+        peer.ask(Ask::Open(path, how), Vec::new(), Box::new(then));
+    }
+
+    /// Makes a file in a folder and opens it.
+    pub fn create(
+        self: &Arc<Self>,
+        above: Arc<Inode>,
+        name: Vec<u8>,
+        mode: u32,
+        flags: OpenFlags,
+        reply: ReplyCreate,
+    ) {
+        let Some(path) = above.path_of(&name) else { return reply.error(errno(Errno::STALE)) };
+        let how = translate(flags, Some((mode & 0o7777) as u16));
+        let mount = Arc::clone(self);
+        let peer = Arc::clone(self.peer(&above));
+        let then = move |outcome: Result<Reply, Errno>| match opened(outcome) {
+            Err(error) => reply.error(errno(error)),
+            Ok(file) => {
+                let inode = mount.inodes.tell(&above, &name, &file.attr);
+                let (handle, flags) = mount.keep(&inode, &file, how);
+                let attr = inode.flow().with_written(file.attr);
+                let attr = attr::to_kernel(inode.number, &attr);
+                reply.created(&BELIEVED, &attr, Generation(0), FileHandle(handle), flags);
+            }
+        };
+        peer.ask(Ask::Open(path, how), Vec::new(), Box::new(then));
+    }
+
+    /// Keeps what the node has opened; its handle, and what the kernel may do with it.
+    fn keep(
+        &self,
+        inode: &Arc<Inode>,
+        opened: &Opened,
+        how: proto::OpenFlags,
+    ) -> (u64, FopenFlags) {
+        let Opened { epoch, handle, attr, fresh } = *opened;
+        let file = OpenFile::new(Arc::clone(inode), epoch, handle, how.append);
+        let now = Some(Seen::of(&attr));
+        let is_same = {
+            let mut flow = inode.flow();
+            flow.open.push(Arc::clone(&file));
+            if how.truncate {
+                flow.version += 1;
+            }
+            let is_same = flow.behind.is_settled() && flow.seen == now;
+            // A change that comes now might not show in the times.
+            flow.seen = now.filter(|_| !fresh);
+            flow.with_written(attr);
+            if !is_same {
+                // What was read ahead by others may be of what was there before.
+                flow.version += 1;
+            }
+            is_same
+        };
+        self.figures.opens.fetch_add(1, Ordering::Relaxed);
+        let mut flags = FopenFlags::empty();
+        if is_same {
+            self.figures.kept.fetch_add(1, Ordering::Relaxed);
+            flags |= FopenFlags::FOPEN_KEEP_CACHE;
+        }
+        if how.append {
+            // Only the node knows where the end is, so the kernel's pages would be at wrong places.
+            flags |= FopenFlags::FOPEN_DIRECT_IO;
+        }
+        if !how.write {
+            flags |= FopenFlags::FOPEN_NOFLUSH;
+        }
+        (self.opens.keep(Open::File(file)), flags)
+    }
+
+    /// Closes what has the kernel's handle, when all that was written by it is at the node.
+    pub fn release(self: &Arc<Self>, handle: u64, reply: ReplyEmpty) {
+        match self.opens.remove(handle) {
+            Some(Open::File(file)) => {
+                let (mount, inode) = (Arc::clone(self), Arc::clone(&file.inode));
+                let then = move || {
+                    file.inode.flow().open.retain(|open| !Arc::ptr_eq(open, &file));
+                    mount.close_handle(&file.inode, file.epoch, file.handle);
+                };
+                self.settle(&inode, Box::new(then));
+            }
+            Some(Open::Folder(folder)) => self.close_folder(&folder),
+            Some(Open::Text(_)) | None => {}
+        }
+        reply.ok();
+    }
+
+    fn close_handle(&self, inode: &Inode, epoch: u64, handle: u64) {
+        let close = Ask::Close(handle);
+        self.peer(inode).ask_in(epoch, close, Vec::new(), Box::new(|_| {}));
+    }
+
+    /// Makes or unmakes room in a file.
+    pub fn allocate(
+        self: &Arc<Self>,
+        file: Arc<OpenFile>,
+        mode: i32,
+        range: (u64, u64),
+        reply: ReplyEmpty,
+    ) {
+        let (mount, inode) = (Arc::clone(self), Arc::clone(&file.inode));
+        let then = move || {
+            let ask = Ask::Allocate(file.handle, mode.cast_unsigned(), range.0, range.1);
+            let changed = Arc::clone(&file.inode);
+            let then = move |outcome: Result<Reply, Errno>| {
+                changed.flow().version += 1;
+                match outcome {
+                    Ok(_) => reply.ok(),
+                    Err(error) => reply.error(errno(error)),
+                }
+            };
+            mount.peer(&file.inode).ask_in(file.epoch, ask, Vec::new(), Box::new(then));
+        };
+        self.settle(&inode, Box::new(then));
+    }
+
+    /// Finds the next hole, or the next bytes.
+    pub fn seek(self: &Arc<Self>, file: Arc<OpenFile>, from: u64, hole: Hole, reply: ReplyLseek) {
+        let (mount, inode) = (Arc::clone(self), Arc::clone(&file.inode));
+        let then = move || {
+            let ask = Ask::Seek(file.handle, from, hole);
+            let then = move |outcome: Result<Reply, Errno>| match outcome.map(|came| came.answer) {
+                Ok(Answer::At(at)) => reply.offset(i64::try_from(at).unwrap_or(i64::MAX)),
+                Ok(_) => reply.error(errno(Errno::IO)),
+                Err(error) => reply.error(errno(error)),
+            };
+            mount.peer(&file.inode).ask_in(file.epoch, ask, Vec::new(), Box::new(then));
+        };
+        self.settle(&inode, Box::new(then));
+    }
+}
+
+fn opened(outcome: Result<Reply, Errno>) -> Result<Opened, Errno> {
+    let Reply { answer, epoch, .. } = outcome?;
+    match answer {
+        Answer::Opened { handle, attr, fresh } => Ok(Opened { epoch, handle, attr, fresh }),
+        _ => Err(Errno::IO),
+    }
+}
+
+fn translate(flags: OpenFlags, create: Option<u16>) -> proto::OpenFlags {
+    let bits = OFlags::from_bits_retain(flags.0.cast_unsigned());
+    let (read, write) = match flags.acc_mode() {
+        OpenAccMode::O_RDONLY => (true, false),
+        OpenAccMode::O_WRONLY => (false, true),
+        OpenAccMode::O_RDWR => (true, true),
+    };
+    proto::OpenFlags {
+        read,
+        write,
+        append: bits.contains(OFlags::APPEND),
+        truncate: bits.contains(OFlags::TRUNC),
+        create,
+        exclusive: bits.contains(OFlags::EXCL),
+    }
+}

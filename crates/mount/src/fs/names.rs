@@ -1,0 +1,293 @@
+//! Names and attributes.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use fuser::{FileType, Generation, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyStatfs};
+use garland_core::proto::{Answer, Ask, Attr, Changes, NewKind, Spot};
+use rustix::io::Errno;
+
+use super::Mount;
+use super::attr::{self, BELIEVED, errno};
+use super::inodes::{Inode, Key};
+use super::top::node_number;
+use crate::peer::Reply;
+
+impl Mount {
+    /// Looks a name up in a folder of a node.
+    pub fn look_up(self: &Arc<Self>, above: Arc<Inode>, name: Vec<u8>, reply: ReplyEntry) {
+        self.figures.lookups.fetch_add(1, Ordering::Relaxed);
+        let Some(path) = above.path_of(&name) else { return reply.error(errno(Errno::STALE)) };
+        self.enter(above, name, Ask::Stat(Spot::Path(path)), reply);
+    }
+
+    /// Makes something in a folder.
+    pub fn make(
+        self: &Arc<Self>,
+        above: Arc<Inode>,
+        name: Vec<u8>,
+        kind: NewKind,
+        mode: u32,
+        reply: ReplyEntry,
+    ) {
+        let Some(path) = above.path_of(&name) else { return reply.error(errno(Errno::STALE)) };
+        self.enter(above, name, Ask::Make(path, kind, (mode & 0o7777) as u16), reply);
+    }
+
+    /// Gives a file a further name.
+    pub fn link(
+        self: &Arc<Self>,
+        inode: &Arc<Inode>,
+        above: Arc<Inode>,
+        name: Vec<u8>,
+        reply: ReplyEntry,
+    ) {
+        if inode.peer != above.peer {
+            return reply.error(errno(Errno::XDEV));
+        }
+        let (Some(from), Some(to)) = (inode.path(), above.path_of(&name)) else {
+            return reply.error(errno(Errno::STALE));
+        };
+        self.enter(above, name, Ask::Link(from, to), reply);
+    }
+
+    /// Asks what is answered by the attributes of `name` in `above`, and tells the kernel of it.
+    fn enter(self: &Arc<Self>, above: Arc<Inode>, name: Vec<u8>, ask: Ask, reply: ReplyEntry) {
+        let mount = Arc::clone(self);
+        let peer = Arc::clone(self.peer(&above));
+        let then = move |outcome: Result<Reply, Errno>| match attributes(outcome) {
+            Err(error) => {
+                if error == Errno::NOENT {
+                    mount.inodes.unname(above.number, &name);
+                }
+                reply.error(errno(error));
+            }
+            Ok(attr) => {
+                let inode = mount.inodes.tell(&above, &name, &attr);
+                let attr = inode.flow().with_written(attr);
+                reply.entry(&BELIEVED, &attr::to_kernel(inode.number, &attr), Generation(0));
+            }
+        };
+        peer.ask(ask, Vec::new(), Box::new(then));
+    }
+
+    /// The root of a node, which is there even if the node isn't.
+    pub fn look_up_node(&self, place: usize, reply: ReplyEntry) {
+        let then = move |outcome: Result<Reply, Errno>| {
+            let attr = node_attr(place, attributes(outcome));
+            reply.entry(&BELIEVED, &attr, Generation(0));
+        };
+        self.peers[place].ask(Ask::Stat(Spot::Path(Vec::new())), Vec::new(), Box::new(then));
+    }
+
+    /// Says what a file's attributes are.
+    pub fn stat(self: &Arc<Self>, inode: Arc<Inode>, handle: Option<u64>, reply: ReplyAttr) {
+        let mount = Arc::clone(self);
+        let settled = Arc::clone(&inode);
+        self.settle(&inode, Box::new(move || mount.stat_settled(settled, handle, reply)));
+    }
+
+    fn stat_settled(self: &Arc<Self>, inode: Arc<Inode>, handle: Option<u64>, reply: ReplyAttr) {
+        let Some((spot, epoch)) = self.spot(&inode, handle, false) else {
+            return reply.error(errno(Errno::STALE));
+        };
+        let peer = Arc::clone(self.peer(&inode));
+        let then = move |outcome: Result<Reply, Errno>| match attributes(outcome) {
+            outcome if inode.key.is_none() => {
+                reply.attr(&BELIEVED, &node_attr(inode.peer, outcome));
+            }
+            outcome => answer_attr(&inode, outcome, reply),
+        };
+        match epoch {
+            Some(epoch) => peer.ask_in(epoch, Ask::Stat(spot), Vec::new(), Box::new(then)),
+            None => peer.ask(Ask::Stat(spot), Vec::new(), Box::new(then)),
+        }
+    }
+
+    /// Changes a file's attributes.
+    pub fn change(
+        self: &Arc<Self>,
+        inode: Arc<Inode>,
+        handle: Option<u64>,
+        changes: Changes,
+        reply: ReplyAttr,
+    ) {
+        let mount = Arc::clone(self);
+        let settled = Arc::clone(&inode);
+        let then = move || {
+            let inode = settled;
+            let Some((spot, epoch)) = mount.spot(&inode, handle, changes.size.is_some()) else {
+                return reply.error(errno(Errno::STALE));
+            };
+            let peer = Arc::clone(mount.peer(&inode));
+            let cuts = changes.size.is_some();
+            if cuts {
+                inode.flow().version += 1;
+            }
+            let then = move |outcome: Result<Reply, Errno>| {
+                if cuts {
+                    inode.flow().version += 1;
+                }
+                match attributes(outcome) {
+                    Ok(attr) if inode.key.is_none() => {
+                        reply.attr(&BELIEVED, &node_attr(inode.peer, Ok(attr)));
+                    }
+                    outcome => answer_attr(&inode, outcome, reply),
+                }
+            };
+            let ask = Ask::Change(spot, changes);
+            match epoch {
+                Some(epoch) => peer.ask_in(epoch, ask, Vec::new(), Box::new(then)),
+                None => peer.ask(ask, Vec::new(), Box::new(then)),
+            }
+        };
+        self.settle(&inode, Box::new(then));
+    }
+
+    /// By what the node finds a file, and by which connection: the kernel's handle, or whatever else it
+    /// is open by, since names may be gone or given to others; else its name.
+    fn spot(
+        &self,
+        inode: &Arc<Inode>,
+        handle: Option<u64>,
+        writes: bool,
+    ) -> Option<(Spot, Option<u64>)> {
+        let now = self.peer(inode).epoch();
+        if let Some(file) = handle.and_then(|handle| self.opens.file(handle)) {
+            return Some((Spot::Open(file.handle), Some(file.epoch)));
+        }
+        let path = inode.path();
+        if writes && let Some(path) = path {
+            return Some((Spot::Path(path), None));
+        }
+        let flow = inode.flow();
+        if let Some(file) = flow.open.iter().find(|file| Some(file.epoch) == now) {
+            return Some((Spot::Open(file.handle), Some(file.epoch)));
+        }
+        drop(flow);
+        inode.path().map(|path| (Spot::Path(path), None))
+    }
+
+    /// Removes a name.
+    pub fn remove(
+        self: &Arc<Self>,
+        above: Arc<Inode>,
+        name: Vec<u8>,
+        folder: bool,
+        reply: ReplyEmpty,
+    ) {
+        let Some(path) = above.path_of(&name) else { return reply.error(errno(Errno::STALE)) };
+        let mount = Arc::clone(self);
+        let peer = Arc::clone(self.peer(&above));
+        let then = move |outcome: Result<Reply, Errno>| match outcome {
+            Ok(_) => {
+                mount.inodes.unname(above.number, &name);
+                reply.ok();
+            }
+            Err(error) => reply.error(errno(error)),
+        };
+        let ask = if folder { Ask::RemoveFolder(path) } else { Ask::Remove(path) };
+        peer.ask(ask, Vec::new(), Box::new(then));
+    }
+
+    /// Renames within a node.
+    pub fn rename(
+        self: &Arc<Self>,
+        from: (Arc<Inode>, Vec<u8>),
+        to: (Arc<Inode>, Vec<u8>),
+        flags: u32,
+        reply: ReplyEmpty,
+    ) {
+        const EXCHANGE: u32 = 2;
+        if from.0.peer != to.0.peer {
+            return reply.error(errno(Errno::XDEV));
+        }
+        let Ok(short) = u8::try_from(flags) else { return reply.error(errno(Errno::INVAL)) };
+        let (Some(old), Some(new)) = (from.0.path_of(&from.1), to.0.path_of(&to.1)) else {
+            return reply.error(errno(Errno::STALE));
+        };
+        let mount = Arc::clone(self);
+        let peer = Arc::clone(self.peer(&from.0));
+        let then = move |outcome: Result<Reply, Errno>| match outcome {
+            Ok(_) => {
+                let exchange = flags & EXCHANGE != 0;
+                mount.inodes.rename((from.0.number, &from.1), (&to.0, &to.1), exchange);
+                reply.ok();
+            }
+            Err(error) => reply.error(errno(error)),
+        };
+        peer.ask(Ask::Rename(old, new, short), Vec::new(), Box::new(then));
+    }
+
+    /// Says a link's text.
+    pub fn read_link(&self, inode: &Arc<Inode>, reply: ReplyData) {
+        let Some(path) = inode.path() else { return reply.error(errno(Errno::STALE)) };
+        let then = move |outcome: Result<Reply, Errno>| match outcome.map(|came| came.answer) {
+            Ok(Answer::Text(text)) => reply.data(&text),
+            Ok(_) => reply.error(errno(Errno::IO)),
+            Err(error) => reply.error(errno(error)),
+        };
+        self.peer(inode).ask(Ask::ReadLink(path), Vec::new(), Box::new(then));
+    }
+
+    /// Says whether the agent's user may do that with a file.
+    pub fn may(&self, inode: &Arc<Inode>, what: i32, reply: ReplyEmpty) {
+        let Some(path) = inode.path() else { return reply.error(errno(Errno::STALE)) };
+        let then = move |outcome: Result<Reply, Errno>| match outcome {
+            Ok(_) => reply.ok(),
+            Err(error) => reply.error(errno(error)),
+        };
+        let ask = Ask::Access(path, (what & 7) as u8);
+        self.peer(inode).ask(ask, Vec::new(), Box::new(then));
+    }
+
+    /// Says how much room there is.
+    pub fn space(&self, inode: &Arc<Inode>, reply: ReplyStatfs) {
+        let path = inode.path().unwrap_or_default();
+        let then = move |outcome: Result<Reply, Errno>| match outcome.map(|came| came.answer) {
+            Ok(Answer::Space(space)) => reply.statfs(
+                space.blocks,
+                space.free,
+                space.available,
+                space.files,
+                space.files_free,
+                space.block,
+                space.name_max,
+                space.block,
+            ),
+            Ok(_) => reply.error(errno(Errno::IO)),
+            Err(error) => reply.error(errno(error)),
+        };
+        self.peer(inode).ask(Ask::Space(path), Vec::new(), Box::new(then));
+    }
+}
+
+fn attributes(outcome: Result<Reply, Errno>) -> Result<Attr, Errno> {
+    match outcome?.answer {
+        Answer::Attr(attr) => Ok(attr),
+        _ => Err(Errno::IO),
+    }
+}
+
+fn answer_attr(inode: &Arc<Inode>, outcome: Result<Attr, Errno>, reply: ReplyAttr) {
+    match outcome {
+        Err(error) => reply.error(errno(error)),
+        // Somebody has put another file there: whoever looks again finds that.
+        Ok(attr) if inode.key != Some(Key::of(inode.peer, &attr)) => {
+            reply.error(errno(Errno::STALE));
+        }
+        Ok(attr) => {
+            let attr = inode.flow().with_written(attr);
+            reply.attr(&BELIEVED, &attr::to_kernel(inode.number, &attr));
+        }
+    }
+}
+
+/// The attributes of a node's root; those of an empty folder while it can't be asked.
+fn node_attr(place: usize, outcome: Result<Attr, Errno>) -> fuser::FileAttr {
+    let number = node_number(place);
+    match outcome {
+        Ok(attr) => attr::to_kernel(number, &attr),
+        Err(_) => attr::own(FileType::Directory, number, 0o555, 0),
+    }
+}

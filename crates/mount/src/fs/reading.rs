@@ -1,0 +1,99 @@
+//! Reading files.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use fuser::ReplyData;
+use garland_core::proto::{Ask, PIECE};
+use garland_sys::clock;
+use rustix::io::Errno;
+
+use super::Mount;
+use super::ahead::{Asked, MOST, Read, Served};
+use super::attr::errno;
+use super::open::OpenFile;
+use crate::peer::Reply;
+
+/// How many pieces all open files may have ahead, together.
+const ALL: u64 = 64;
+
+impl Mount {
+    /// Reads from an open file, once the node has all that was written here.
+    pub fn read(self: &Arc<Self>, file: Arc<OpenFile>, read: Read) {
+        self.figures.reads.fetch_add(1, Ordering::Relaxed);
+        let mount = Arc::clone(self);
+        let inode = Arc::clone(&file.inode);
+        self.settle(&inode, Box::new(move || mount.read_settled(&file, read)));
+    }
+
+    fn read_settled(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read) {
+        let (version, length) = {
+            let flow = file.inode.flow();
+            (flow.version, flow.size)
+        };
+        let in_order = file.ahead().note(read.offset, read.size, version, length);
+        if in_order { self.read_in_order(file, read, false) } else { self.read_alone(file, read) }
+    }
+
+    fn read_in_order(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool) {
+        let length = file.inode.flow().size;
+        let most = (ALL / self.opens.count().max(1) as u64).clamp(1, MOST);
+        let (served, ask) = file.ahead().serve(read, length, most, clock::now_ns());
+        match served {
+            Served::Bytes(parts, reply) => {
+                if !has_waited {
+                    self.figures.ahead.fetch_add(1, Ordering::Relaxed);
+                }
+                give(&parts, reply);
+            }
+            Served::Alone(read) => self.read_alone(file, read),
+            Served::Waits => {}
+        }
+        for (index, asked) in ask {
+            self.fetch(file, index, asked);
+        }
+    }
+
+    fn fetch(self: &Arc<Self>, file: &Arc<OpenFile>, index: u64, asked: Arc<Asked>) {
+        let (mount, file_then) = (Arc::clone(self), Arc::clone(file));
+        let ask = Ask::Read(file.handle, index * u64::from(PIECE), PIECE);
+        let then = move |outcome: Result<Reply, Errno>| {
+            let file = file_then;
+            let (piece, error) = match outcome {
+                Ok(reply) => (Some(Arc::new(reply)), Errno::IO),
+                Err(error) => (None, error),
+            };
+            let came = piece.is_some();
+            file.ahead().come(index, &asked, piece, clock::now_ns());
+            for read in asked.take() {
+                if came {
+                    mount.read_in_order(&file, read, true);
+                } else {
+                    read.reply.error(errno(error));
+                }
+            }
+        };
+        self.peer(&file.inode).ask_in(file.epoch, ask, Vec::new(), Box::new(then));
+    }
+
+    fn read_alone(&self, file: &OpenFile, read: Read) {
+        let Read { offset, size, reply } = read;
+        let then = move |outcome: Result<Reply, Errno>| match outcome {
+            Ok(came) => reply.data(came.payload()),
+            Err(error) => reply.error(errno(error)),
+        };
+        let ask = Ask::Read(file.handle, offset, size.min(PIECE));
+        self.peer(&file.inode).ask_in(file.epoch, ask, Vec::new(), Box::new(then));
+    }
+}
+
+fn give(parts: &[(Arc<Reply>, usize, usize)], reply: ReplyData) {
+    match parts {
+        [(piece, from, to)] => reply.data(&piece.payload()[*from..*to]),
+        _ => {
+            let all: Vec<&[u8]> =
+                parts.iter().map(|(piece, from, to)| &piece.payload()[*from..*to]).collect();
+            reply.data(&all.concat());
+        }
+    }
+}

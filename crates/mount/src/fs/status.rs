@@ -1,0 +1,83 @@
+//! What a mount tells of itself.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use super::Mount;
+
+/// A mount's own account: what the kernel asked for, and what crossed the wires for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// Reads that the kernel asked for; what it has in its own cache it doesn't.
+    pub reads: u64,
+    /// Those that were answered at once by what had been read ahead.
+    pub reads_ahead: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Names looked up.
+    pub lookups: u64,
+    /// Files opened.
+    pub opens: u64,
+    /// Those that were unchanged since, so that the kernel kept what it had of them.
+    pub opens_unchanged: u64,
+    /// Files that the kernel knows.
+    pub known: u64,
+    /// Files and folders that are open.
+    pub open: u64,
+    /// The nodes, in the list's order.
+    pub nodes: Vec<NodeAccount>,
+}
+
+/// What crossed the wires to one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeAccount {
+    /// The node.
+    pub name: String,
+    /// Whether it is connected to.
+    pub connected: bool,
+    /// Why not, if that was tried.
+    pub reason: Option<String>,
+    /// Questions.
+    pub asked: u64,
+    /// Bytes that came.
+    pub bytes_read: u64,
+    /// Bytes that went.
+    pub bytes_written: u64,
+    /// Bytes that went and aren't acknowledged.
+    pub bytes_behind: u64,
+    /// How often its agent was lost.
+    pub lost: u64,
+}
+
+impl Mount {
+    /// The account so far.
+    pub fn account(&self) -> Account {
+        let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        let nodes = self.peers.iter().zip(&self.windows).map(|(peer, window)| {
+            let (connected, reason) = peer.standing();
+            NodeAccount {
+                name: peer.name.clone(),
+                connected,
+                reason,
+                asked: of(&peer.traffic.asked),
+                bytes_read: of(&peer.traffic.read),
+                bytes_written: of(&peer.traffic.written),
+                bytes_behind: window.used() as u64,
+                lost: of(&peer.traffic.lost),
+            }
+        });
+        let figures = &self.figures;
+        Account {
+            reads: of(&figures.reads),
+            reads_ahead: of(&figures.ahead),
+            writes: of(&figures.writes),
+            lookups: of(&figures.lookups),
+            opens: of(&figures.opens),
+            opens_unchanged: of(&figures.kept),
+            known: self.inodes.count() as u64,
+            open: self.opens.count() as u64,
+            nodes: nodes.collect(),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The mount's own folder: the nodes by their names, and by links their numbers in the list, the node
+//! that this is, and the one that its user is at home on.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use fuser::{FileAttr, FileType};
+
+use super::attr;
+use super::inodes::TOP;
+
+const HERE: u64 = 2;
+const HOME: u64 = 3;
+const STATUS: u64 = 4;
+const NODES: u64 = 16;
+const NUMBERS: u64 = 1 << 40;
+
+/// The name under which a mount tells of itself; it isn't listed.
+pub const STATUS_NAME: &str = ".garland-status";
+
+/// The kernel's number for the root of the node at `place`.
+pub fn node_number(place: usize) -> u64 {
+    NODES + place as u64
+}
+
+/// What is in the mount's own folder.
+#[derive(Debug)]
+pub struct Top {
+    names: Vec<String>,
+    here: String,
+}
+
+/// Something of the mount's own.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Own {
+    /// Its folder.
+    Folder,
+    /// A link with this text.
+    Link(String),
+    /// What it tells of itself.
+    Status,
+}
+
+/// What a name in the mount's own folder is for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Named {
+    /// The node at this place.
+    Node(usize),
+    /// Something of its own, with its number.
+    Own(u64),
+}
+
+impl Top {
+    /// The nodes `names`; `here` is the one that this machine is, if it is one of them. Otherwise its
+    /// own files are where they always are.
+    #[must_use]
+    pub fn new(names: Vec<String>, here: Option<String>) -> Self {
+        Self { names, here: here.unwrap_or_else(|| "/".to_owned()) }
+    }
+
+    /// What has this number, unless it is a node's.
+    pub fn own(&self, number: u64) -> Option<Own> {
+        match number {
+            TOP => Some(Own::Folder),
+            // A process's home is the node that it was started on; so far that is this one.
+            HERE | HOME => Some(Own::Link(self.here.clone())),
+            STATUS => Some(Own::Status),
+            _ => {
+                let place = usize::try_from(number.checked_sub(NUMBERS)?).ok()?;
+                self.names.get(place).cloned().map(Own::Link)
+            }
+        }
+    }
+
+    /// What has this name. A node's name comes before its number.
+    pub fn find(&self, name: &OsStr) -> Option<Named> {
+        if let Some(place) = self.names.iter().position(|known| known.as_bytes() == name.as_bytes())
+        {
+            return Some(Named::Node(place));
+        }
+        match name.to_str()? {
+            "here" => Some(Named::Own(HERE)),
+            "home" => Some(Named::Own(HOME)),
+            STATUS_NAME => Some(Named::Own(STATUS)),
+            number => {
+                let place = number.parse::<usize>().ok()?.checked_sub(1)?;
+                let is_plain = (place + 1).to_string() == number && place < self.names.len();
+                is_plain.then_some(Named::Own(NUMBERS + place as u64))
+            }
+        }
+    }
+
+    /// The attributes of something of its own.
+    pub fn attr(&self, number: u64) -> Option<FileAttr> {
+        Some(match self.own(number)? {
+            Own::Folder => attr::own(FileType::Directory, number, 0o555, 0),
+            Own::Link(text) => attr::own(FileType::Symlink, number, 0o777, text.len() as u64),
+            Own::Status => attr::own(FileType::RegularFile, number, 0o444, 0),
+        })
+    }
+
+    /// What is listed at a place: number, kind and name.
+    pub fn listed(&self, place: u64) -> Option<(u64, FileType, &OsStr)> {
+        let folder = FileType::Directory;
+        Some(match usize::try_from(place).ok()? {
+            0 => (TOP, folder, OsStr::new(".")),
+            1 => (TOP, folder, OsStr::new("..")),
+            2 => (HERE, FileType::Symlink, OsStr::new("here")),
+            3 => (HOME, FileType::Symlink, OsStr::new("home")),
+            place => {
+                let name = self.names.get(place - 4)?;
+                (node_number(place - 4), folder, OsStr::new(name))
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_have_names_and_numbers() {
+        let top = Top::new(["n1", "n2", "7"].map(str::to_owned).to_vec(), Some("n2".to_owned()));
+        let find = |name: &str| top.find(OsStr::new(name));
+        assert_eq!(find("n2"), Some(Named::Node(1)));
+        assert_eq!(find("7"), Some(Named::Node(2)), "a name, not a number");
+        let Some(Named::Own(two)) = find("2") else { panic!("a number") };
+        assert_eq!(top.own(two), Some(Own::Link("n2".to_owned())));
+        let Some(Named::Own(here)) = find("here") else { panic!("this node") };
+        assert_eq!(top.own(here), Some(Own::Link("n2".to_owned())));
+        for none in ["n3", "0", "4", "02", "+2", "-1", "", "18446744073709551616"] {
+            assert_eq!(find(none), None, "{none}");
+        }
+        assert_eq!(top.listed(6).map(|(.., name)| name), Some(OsStr::new("7")));
+        assert_eq!(top.listed(7), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! Writing files, and waiting for what was written.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use fuser::{ReplyEmpty, ReplyWrite};
+use garland_core::proto::{Ask, FRAME_HEAD};
+use rustix::io::Errno;
+
+use super::Mount;
+use super::attr::errno;
+use super::behind::Flight;
+use super::flow::Settled;
+use super::inodes::Inode;
+use super::open::OpenFile;
+use crate::peer::Reply;
+
+impl Mount {
+    /// Takes bytes to be written. The answer comes at once while there is room; an error at the next
+    /// write, fsync or close.
+    pub fn write(self: &Arc<Self>, file: &Arc<OpenFile>, at: u64, data: &[u8], reply: ReplyWrite) {
+        if let Err(error) = file.check() {
+            return reply.error(errno(error));
+        }
+        self.figures.writes.fetch_add(1, Ordering::Relaxed);
+        {
+            let mut flow = file.inode.flow();
+            flow.version += 1;
+            flow.size = flow.size.max(at + data.len() as u64);
+            flow.behind.put(file, at, data, file.append);
+        }
+        let bytes = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        self.windows[file.inode.peer].take(bytes, reply);
+        self.send(&file.inode);
+    }
+
+    /// Does `then` once the node has answered all that was written to a file from here.
+    pub fn settle(self: &Arc<Self>, inode: &Arc<Inode>, then: Settled) {
+        {
+            let mut flow = inode.flow();
+            if !flow.behind.is_settled() {
+                flow.waiting.push(then);
+                drop(flow);
+                return self.send(inode);
+            }
+        }
+        then();
+    }
+
+    /// Answers a flush or close: what was written is at the node, or isn't.
+    pub fn flush(self: &Arc<Self>, file: Arc<OpenFile>, reply: ReplyEmpty) {
+        let inode = Arc::clone(&file.inode);
+        let then = move || match file.check() {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(errno(error)),
+        };
+        self.settle(&inode, Box::new(then));
+    }
+
+    /// Answers an fsync: what was written is on the node's stable storage, or isn't.
+    pub fn sync(self: &Arc<Self>, file: Arc<OpenFile>, bytes_only: bool, reply: ReplyEmpty) {
+        let mount = Arc::clone(self);
+        let inode = Arc::clone(&file.inode);
+        let then = move || {
+            if let Err(error) = file.check() {
+                return reply.error(errno(error));
+            }
+            let ask = Ask::Sync(file.handle, bytes_only);
+            let then = move |outcome: Result<Reply, Errno>| match outcome {
+                Ok(_) => reply.ok(),
+                Err(error) => reply.error(errno(error)),
+            };
+            mount.peer(&file.inode).ask_in(file.epoch, ask, Vec::new(), Box::new(then));
+        };
+        self.settle(&inode, Box::new(then));
+    }
+
+    /// Sends what may be sent of a file.
+    fn send(self: &Arc<Self>, inode: &Arc<Inode>) {
+        loop {
+            let flight = {
+                let mut flow = inode.flow();
+                let hurry = !flow.waiting.is_empty();
+                flow.behind.take(hurry)
+            };
+            let Some(flight) = flight else { return };
+            self.fly(inode, flight);
+        }
+    }
+
+    fn fly(self: &Arc<Self>, inode: &Arc<Inode>, flight: Flight<Arc<OpenFile>>) {
+        let Flight { number, owner, offset, data } = flight;
+        let bytes = data.len() - FRAME_HEAD;
+        let ask = Ask::Write(owner.handle, offset);
+        let epoch = owner.epoch;
+        let (mount, landed) = (Arc::clone(self), Arc::clone(inode));
+        let then = move |outcome: Result<Reply, Errno>| {
+            if let Err(error) = outcome {
+                owner.fail(error);
+                landed.flow().seen = None;
+                mount.distrust(landed.number);
+            }
+            let waiting = {
+                let mut flow = landed.flow();
+                flow.behind.land(number);
+                let settled = flow.behind.is_settled();
+                if settled { std::mem::take(&mut flow.waiting) } else { Vec::new() }
+            };
+            mount.windows[landed.peer].give_back(bytes);
+            waiting.into_iter().for_each(|then| then());
+            mount.send(&landed);
+        };
+        self.peer(inode).ask_in(epoch, ask, data, Box::new(then));
+    }
+}

@@ -1,0 +1,10 @@
+//! A mount: any node's files under one folder, over FUSE. It asks the nodes' agents over connections
+//! of its own, and knows nothing of how agents are started.
+
+mod fs;
+mod mounting;
+mod peer;
+
+pub use fs::{Account, NodeAccount, STATUS_NAME};
+pub use mounting::{Ended, MountError, MountJob, Mounted, mount, unmount};
+pub use peer::Reach;

@@ -1,0 +1,226 @@
+//! Mounting, serving, unmounting.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use fuser::{Config, INodeNo, Notifier, Session, SessionACL};
+use garland_sys::event::{self, Wake};
+use garland_sys::fuse::{self, FuseError};
+use garland_sys::signal::Interrupts;
+use rustix::io::Errno;
+use thiserror::Error;
+
+use crate::fs::{Files, Mount, TopFolder};
+use crate::peer::{Peer, Reach};
+
+/// Threads that take the kernel's calls. They never wait, so that few are enough.
+const THREADS: usize = 2;
+
+/// How long the kernel may take to let go of a mount that is unmounted.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How often, and after how long each, a folder that is in use is tried to be unmounted as it should.
+const LOOKS: u32 = 5;
+const LOOK: Duration = Duration::from_millis(40);
+
+/// What is to be mounted.
+pub struct MountJob {
+    /// The folder to mount on.
+    pub dir: PathBuf,
+    /// The nodes' names there, in the list's order.
+    pub names: Vec<String>,
+    /// Which of them this machine is.
+    pub here: Option<String>,
+    /// How their agents are found.
+    pub reach: Reach,
+    /// Whether what crosses the wires is sealed.
+    pub sealed: bool,
+}
+
+/// Why something can't be mounted or unmounted.
+#[derive(Debug, Error)]
+pub enum MountError {
+    /// The folder can't be used.
+    #[error("mounting on {0}: {1}")]
+    Folder(String, String),
+    /// FUSE can't.
+    #[error("{0}: {1}")]
+    Fuse(String, FuseError),
+    /// The kernel and this program don't understand each other.
+    #[error("greeting the kernel's FUSE: {0}")]
+    Greeting(io::Error),
+    /// The kernel's calls can't be served any more.
+    #[error("serving {0}: {1}")]
+    Serving(String, io::Error),
+}
+
+impl MountError {
+    /// Whether this user can't have FUSE's device.
+    #[must_use]
+    pub fn is_device(&self) -> bool {
+        matches!(self, Self::Fuse(_, FuseError::Device(_)))
+    }
+}
+
+/// How a mount ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was unmounted.
+    Unmounted,
+    /// It was to end while it was in use: it is gone, and those who use it get errors.
+    InUse,
+}
+
+/// A mount that stands and isn't served yet. Until it is, whoever uses it waits.
+pub struct Mounted {
+    dir: PathBuf,
+    session: Session<Files>,
+    distrusted: Receiver<u64>,
+}
+
+/// Mounts. What a killed mount has left on the folder is taken away first.
+///
+/// # Errors
+/// When the folder isn't one, is mounted on already, or FUSE can't be had.
+pub fn mount(job: MountJob) -> Result<Mounted, MountError> {
+    let dir = clear(&job.dir)?;
+    let (tell, distrusted) = channel();
+    let MountJob { names, here, reach, sealed, .. } = job;
+    let peers = names.iter().enumerate();
+    let peers =
+        peers.map(|(place, name)| Peer::new(name.clone(), place, Arc::clone(&reach), sealed));
+    let mount = Mount::new(peers.collect(), TopFolder::new(names.clone(), here), tell);
+    let shown = dir.display().to_string();
+    let device = fuse::mount(&dir)
+        .map_err(|error| MountError::Fuse(format!("mounting on {shown}"), error))?;
+    let mut config = Config::default();
+    config.acl = SessionACL::Owner;
+    config.n_threads = Some(THREADS);
+    let session = Session::from_fd(Files(mount), device, SessionACL::Owner, config);
+    let session = session.map_err(|error| {
+        // Nobody would ever serve it.
+        let _ = fuse::unmount(&dir, true);
+        MountError::Greeting(error)
+    })?;
+    Ok(Mounted { dir, session, distrusted })
+}
+
+/// Unmounts; what is in use is taken out of sight, and goes when it isn't any more.
+///
+/// # Errors
+/// When nothing is mounted there, or it isn't this user's.
+pub fn unmount(dir: &Path) -> Result<Ended, MountError> {
+    let failed = |error| MountError::Fuse(format!("unmounting {}", dir.display()), error);
+    // Whoever only looks at it is gone in a moment.
+    for _ in 0..LOOKS {
+        match fuse::unmount(dir, false) {
+            Ok(()) => return Ok(Ended::Unmounted),
+            Err(error) if !is_mounted(dir) => return Err(failed(error)),
+            Err(_) => std::thread::sleep(LOOK),
+        }
+    }
+    fuse::unmount(dir, true).map(|()| Ended::InUse).map_err(failed)
+}
+
+impl Mounted {
+    /// The folder, by its full name.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Serves the kernel until the folder is unmounted, or `interrupts` say that it is to be; `ready` is
+    /// called when whoever uses it doesn't wait any more.
+    ///
+    /// # Errors
+    /// When the kernel can't be served.
+    pub fn serve(self, interrupts: &Interrupts, ready: impl FnOnce()) -> Result<Ended, MountError> {
+        let Self { dir, session, distrusted } = self;
+        let failed = |error| MountError::Serving(dir.display().to_string(), error);
+        let notifier = session.notifier();
+        std::thread::spawn(move || forget_pages(&notifier, &distrusted));
+        let over = Arc::new(Wake::new().map_err(failed)?);
+        let raise = Arc::clone(&over);
+        let served = std::thread::spawn(move || {
+            let result = session.run();
+            raise.raise();
+            result
+        });
+        read_in_large_steps(&dir);
+        ready();
+        let mut ended = Ended::Unmounted;
+        loop {
+            let both = [over.as_fd(), interrupts.as_fd()];
+            let come = event::wait_readable(&both, None).map_err(failed)?;
+            if come[0] {
+                break;
+            }
+            if interrupts.pending() {
+                ended = unmount(&dir)?;
+                // Those who still use it would keep this process otherwise.
+                let left = event::wait_readable(&both[..1], Some(FAREWELL)).map_err(failed)?;
+                if left != [true] {
+                    return Ok(Ended::InUse);
+                }
+            }
+        }
+        let result = served.join().unwrap_or_else(|_| Err(io::Error::other("a thread failed")));
+        result.map(|()| ended).map_err(failed)
+    }
+}
+
+/// Has the kernel forget pages that may hold what a node never got, from a thread of its own: the
+/// kernel waits for whoever uses them.
+fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>) {
+    for number in distrusted {
+        // A file that the kernel has forgotten by now has no pages.
+        let _ = notifier.inval_inode(INodeNo(number), 0, 0);
+    }
+}
+
+/// Lets the kernel ask for a mebibyte at a time where this user may; it asks for 128 KiB otherwise.
+fn read_in_large_steps(dir: &Path) {
+    let Ok(stat) = std::fs::metadata(dir) else { return };
+    let (major, minor) = (rustix::fs::major(stat.dev()), rustix::fs::minor(stat.dev()));
+    let path = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
+    // Only root may.
+    let _ = std::fs::write(path, "1024");
+}
+
+/// The folder, free to be mounted on.
+fn clear(dir: &Path) -> Result<PathBuf, MountError> {
+    let shown = dir.display().to_string();
+    let refuse = |reason: String| MountError::Folder(shown.clone(), reason);
+    if let Err(error) = File::open(dir)
+        && error.raw_os_error() == Some(Errno::NOTCONN.raw_os_error())
+    {
+        // The process that served it was killed.
+        fuse::unmount(dir, true).map_err(|error| {
+            MountError::Fuse(format!("taking away the dead mount on {shown}"), error)
+        })?;
+    }
+    let path = dir.canonicalize().map_err(|error| refuse(garland_node::reason(&error)))?;
+    if !path.is_dir() {
+        return Err(refuse("it is no folder".to_owned()));
+    }
+    if is_mounted(&path) {
+        return Err(refuse("something is mounted there already".to_owned()));
+    }
+    Ok(path)
+}
+
+/// Whether `dir` is where a file system is mounted.
+fn is_mounted(dir: &Path) -> bool {
+    let Ok(own) = std::fs::symlink_metadata(dir) else {
+        // What is there is mounted, and dead.
+        return true;
+    };
+    let above = dir.parent().and_then(|above| std::fs::metadata(above).ok());
+    above.is_some_and(|above| above.dev() != own.dev())
+}

@@ -1,0 +1,274 @@
+//! What nodes have already at a copy's destination: the head's side.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::Scope;
+use std::time::Duration;
+
+use garland_core::plan::NodeId;
+use garland_core::proto::{
+    Compare, Compared, DIGESTS_MAX, FromAgent, NodeAddress, ToAgent, root_digest,
+};
+use garland_sys::clock;
+use garland_sys::event::Wake;
+use garland_sys::signal::Interrupts;
+
+use super::Records;
+use super::holding::digest_all;
+use crate::head::Agent;
+use crate::source::{Content, Source};
+use crate::switchboard::{Call, Switchboard};
+
+/// How long a node may take without a word of progress; then it is sent all.
+const PATIENCE_NS: u64 = 30_000_000_000;
+
+/// An agent that says nothing at all for so long is left to the copy to deal with.
+const SILENCE_NS: u64 = 5_000_000_000;
+
+/// Threads that read and digest the source.
+const THREADS: usize = 4;
+
+/// What is asked, and of whom it is known.
+pub struct Asking<'a> {
+    /// What to compare.
+    pub compare: Compare,
+    /// With what.
+    pub source: &'a Source,
+    /// What is remembered of files of this machine.
+    pub records: &'a Records,
+    /// What tells that the user gave up.
+    pub interrupts: Option<&'a Interrupts>,
+}
+
+/// What came of it.
+pub struct Answered {
+    /// The agents, in their order.
+    pub agents: Vec<Result<Agent, String>>,
+    /// The digests of the source's blocks, if there is a node that has something like it.
+    pub digests: Option<Vec<[u8; 32]>>,
+    /// Nodes, by their places, where what an interrupted copy left is nothing of this source.
+    pub strange: Vec<usize>,
+}
+
+/// Where a node stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stand {
+    /// It looks.
+    Looks,
+    /// It has this.
+    Found(Option<u64>, [u8; 32]),
+    /// It is told the source's digests: so many so far.
+    Told(usize),
+    /// No more is to be heard.
+    Over,
+}
+
+struct Course<'a> {
+    asking: &'a Asking<'a>,
+    board: Switchboard,
+    stands: Vec<Stand>,
+    /// When each said something last, and when it got on last.
+    heard_ns: Vec<(u64, u64)>,
+    digests: Option<Vec<[u8; 32]>>,
+    /// The digests, once they are there.
+    coming: Option<Receiver<io::Result<Vec<[u8; 32]>>>>,
+    strange: Vec<usize>,
+}
+
+/// Asks all `agents` what they have of a copy that is to come.
+///
+/// # Errors
+/// When this host can't wait for them.
+pub fn compare(agents: Vec<Result<Agent, String>>, asking: &Asking<'_>) -> io::Result<Answered> {
+    let mut addresses: Vec<Result<NodeAddress, String>> = Vec::new();
+    let connections: Vec<_> = agents
+        .into_iter()
+        .map(|agent| {
+            let (connection, address) = match agent {
+                Ok(Agent { connection, addresses }) => (Some(connection), Ok(addresses)),
+                Err(reason) => (None, Err(reason)),
+            };
+            addresses.push(address);
+            connection
+        })
+        .collect();
+    let now = clock::now_ns();
+    let course = Course {
+        asking,
+        stands: connections
+            .iter()
+            .map(|it| if it.is_some() { Stand::Looks } else { Stand::Over })
+            .collect(),
+        heard_ns: vec![(now, now); connections.len()],
+        board: Switchboard::new(connections.into_iter()),
+        digests: None,
+        coming: None,
+        strange: Vec::new(),
+    };
+    let (wake, stop) = (Wake::new()?, AtomicBool::new(false));
+    let course = std::thread::scope(|scope| {
+        let course = course.run(scope, &wake, &stop);
+        // It is of no use any more.
+        stop.store(true, Ordering::Relaxed);
+        course
+    })?;
+    let Course { board, digests, strange, .. } = course;
+    let gone = || "its agent is gone".to_owned();
+    let agents = board.into_connections().zip(addresses).map(|(connection, addresses)| {
+        Ok(Agent { addresses: addresses?, connection: connection.ok_or_else(gone)? })
+    });
+    Ok(Answered { agents: agents.collect(), digests, strange })
+}
+
+impl Course<'_> {
+    fn run<'scope>(
+        mut self,
+        scope: &'scope Scope<'scope, '_>,
+        wake: &'scope Wake,
+        stop: &'scope AtomicBool,
+    ) -> io::Result<Self>
+    where
+        Self: 'scope,
+    {
+        for id in self.board.ids() {
+            self.board.send(id, &ToAgent::Compare(self.asking.compare.clone()));
+        }
+        let interrupts = self.asking.interrupts;
+        while self.stands.iter().any(|stand| *stand != Stand::Over) {
+            if interrupts.is_some_and(Interrupts::have_come) {
+                // The copy will notice it, too.
+                break;
+            }
+            let others: Vec<BorrowedFd<'_>> =
+                std::iter::once(wake.as_fd()).chain(interrupts.map(AsFd::as_fd)).collect();
+            let calls = self.board.wait(&others, Duration::from_millis(200))?;
+            wake.lower();
+            for (id, call) in calls {
+                self.hear(id.index() - 1, call);
+            }
+            if self.needs_digests() {
+                self.coming = Some(self.digest(scope, wake, stop));
+            }
+            if let Some(Ok(digests)) = self.coming.as_ref().map(Receiver::try_recv) {
+                match digests {
+                    Ok(digests) => self.digests = Some(digests),
+                    // What can't be read can't be copied: the copy will say why.
+                    Err(_) => break,
+                }
+            }
+            self.judge();
+            self.tell();
+            self.give_up();
+        }
+        Ok(self)
+    }
+
+    fn hear(&mut self, place: usize, call: Call) {
+        let now = clock::now_ns();
+        self.heard_ns[place].0 = now;
+        let Call::Message(FromAgent::Compared(answer)) = call else {
+            if matches!(call, Call::Lost(_)) {
+                self.stands[place] = Stand::Over;
+            }
+            return;
+        };
+        self.heard_ns[place].1 = now;
+        match (self.stands[place], answer) {
+            (Stand::Looks, Compared::Found { length, root }) => {
+                self.stands[place] = Stand::Found(length, root);
+            }
+            (Stand::Looks, Compared::Nothing) => self.stands[place] = Stand::Over,
+            (Stand::Told(_), Compared::Has { left, .. }) => {
+                self.stands[place] = Stand::Over;
+                if left == Some(0) {
+                    self.strange.push(place);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the source's digests are needed, and aren't on their way.
+    fn needs_digests(&self) -> bool {
+        let found = self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
+        found && self.digests.is_none() && self.coming.is_none()
+    }
+
+    /// Digests the source, unless it is remembered, from threads of their own.
+    fn digest<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        wake: &'scope Wake,
+        stop: &'scope AtomicBool,
+    ) -> Receiver<io::Result<Vec<[u8; 32]>>>
+    where
+        Self: 'scope,
+    {
+        let (tell, told) = channel();
+        let Asking { source, records, compare, .. } = self.asking;
+        let layout = compare.layout;
+        scope.spawn(move || {
+            let known = records.recall(source.file(), layout);
+            let known: Option<Vec<[u8; 32]>> = known.and_then(|all| all.into_iter().collect());
+            let read = |index, bytes: &mut [u8]| {
+                source.read(layout, index, bytes).map_err(io::Error::other)
+            };
+            let here = std::thread::available_parallelism().map_or(1, usize::from);
+            let threads = THREADS.min(here);
+            let digests = known.map_or_else(|| digest_all(layout, threads, read, || (), stop), Ok);
+            // Nobody may wait for them any more.
+            let _ = tell.send(digests);
+            wake.raise();
+        });
+        told
+    }
+
+    /// Decides who has all of it, and who is told of what it consists.
+    fn judge(&mut self) {
+        let Some(digests) = &self.digests else { return };
+        let (length, root) = (self.asking.compare.layout.length, root_digest(digests));
+        for stand in &mut self.stands {
+            match *stand {
+                Stand::Found(Some(has), of) if has == length && of == root => {
+                    *stand = Stand::Over;
+                }
+                Stand::Found(..) => *stand = Stand::Told(0),
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends the next digests to whom they are told, and who has taken those before.
+    fn tell(&mut self) {
+        let Some(digests) = &self.digests else { return };
+        for (id, stand) in (1..).map(NodeId).zip(&mut self.stands) {
+            let Stand::Told(told) = stand else { continue };
+            let has_room = |board: &Switchboard| {
+                board.connection(id).is_some_and(|connection| !connection.has_unsent())
+            };
+            while *told < digests.len() && has_room(&self.board) {
+                let next = (*told + DIGESTS_MAX).min(digests.len());
+                let parcel = digests[*told..next].to_vec();
+                *told = next;
+                self.board.send(id, &ToAgent::Digests(parcel, next < digests.len()));
+            }
+        }
+    }
+
+    /// Waits no more for those who say nothing, or don't get on.
+    fn give_up(&mut self) {
+        let now = clock::now_ns();
+        for (stand, (heard, got_on)) in self.stands.iter_mut().zip(&mut self.heard_ns) {
+            if matches!(stand, Stand::Found(..)) {
+                // It is the head that it waits for.
+                *got_on = now;
+            }
+            let silent = now.saturating_sub(*heard) > SILENCE_NS;
+            if silent || now.saturating_sub(*got_on) > PATIENCE_NS {
+                *stand = Stand::Over;
+            }
+        }
+    }
+}

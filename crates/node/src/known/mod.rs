@@ -1,0 +1,20 @@
+//! What is known of files without reading them again, and what of a copy is at its destination before
+//! it begins.
+//!
+//! A file is known by its blocks' digests. `records` remembers those of files that were written or
+//! read here, with a stamp that nobody can set back; whatever has no record that fits is read.
+//! `ask` (the head) and `comparison` (an agent) find out what a node has; `reuse` brings it into the
+//! new file.
+
+mod ask;
+mod comparison;
+mod holding;
+mod records;
+mod reuse;
+mod stamp;
+
+pub use ask::{Answered, Asking, compare};
+pub use comparison::{Comparing, Comparison};
+pub use records::{Opened, Records};
+pub use reuse::{Bringing, Reuse, bring, sink_of};
+pub use stamp::stamp;

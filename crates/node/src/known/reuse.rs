@@ -1,0 +1,113 @@
+//! What is here of a copy that begins, and bringing it into the new file.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use garland_core::plan::Layout;
+use garland_core::proto::{FileStamp, Landing, Sink};
+
+use super::holding::Holding;
+use crate::member::{Member, Notice};
+use crate::pace::Pace;
+use crate::store::{Left, reason};
+
+/// What is here of a copy that begins.
+pub enum Reuse {
+    /// The file that has the name is the source.
+    Whole {
+        /// The folder that it is in.
+        folder: OwnedFd,
+        /// Its name there.
+        name: OsString,
+        /// Its path, for messages.
+        path: PathBuf,
+        /// The file, open for reading.
+        file: File,
+        /// What it was when it was compared.
+        stamp: FileStamp,
+        /// Its blocks' digests.
+        digests: Vec<[u8; 32]>,
+    },
+    /// Some blocks of the source may be in these.
+    Some {
+        /// The source's digests.
+        digests: Vec<[u8; 32]>,
+        /// The file that has the name.
+        old: Option<Holding>,
+        /// What an interrupted copy left, whose blocks stay where they are.
+        left: Option<(Holding, Left)>,
+    },
+}
+
+/// Blocks to be brought from an old file.
+pub struct Bringing {
+    old: Holding,
+    disk: Option<Arc<Pace>>,
+    /// Their indices and digests.
+    blocks: Vec<(u64, [u8; 32])>,
+}
+
+/// A sink of what is to be sent: that knows the source's digests, holds what is in what an
+/// interrupted copy left, and takes what an old file has as on its way; which is what is to be
+/// brought. The old file is on `disk`, if there is one.
+pub fn sink_of(
+    layout: Layout,
+    digests: Vec<[u8; 32]>,
+    (old, disk): (Option<Holding>, Option<&Arc<Pace>>),
+    left: Option<&Holding>,
+) -> (Sink, Option<Bringing>) {
+    let mut blocks = Vec::new();
+    let mut held = Vec::new();
+    for (index, digest) in (0..).zip(&digests) {
+        if left.is_some_and(|left| left.has(index, digest)) {
+            held.push(index);
+        } else if old.as_ref().is_some_and(|old| old.has(index, digest)) {
+            blocks.push((index, *digest));
+        }
+    }
+    let mut sink = Sink::new(layout, true).knowing(digests);
+    held.into_iter().for_each(|index| sink.hold(index));
+    blocks.iter().for_each(|(index, _)| sink.bring(*index));
+    let old = old.filter(|_| !blocks.is_empty());
+    (sink, old.map(|old| Bringing { old, disk: disk.cloned(), blocks }))
+}
+
+/// Brings blocks from an old file, each checked again, from a thread of its own; one that isn't what
+/// it was has to be sent.
+pub fn bring(member: &Arc<Member>, bringing: Bringing) -> JoinHandle<()> {
+    let member = Arc::clone(member);
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; member.layout.block_size as usize];
+        for (index, digest) in &bringing.blocks {
+            let bytes = &mut buffer[..member.layout.block_length(*index) as usize];
+            if member.is_closing() || !bringing.bring(&member, *index, bytes, digest) {
+                return;
+            }
+        }
+    })
+}
+
+impl Bringing {
+    /// Brings a block; says whether it makes sense to go on.
+    fn bring(&self, member: &Member, index: u64, bytes: &mut [u8], digest: &[u8; 32]) -> bool {
+        let length = bytes.len();
+        let mut read = || self.old.read(index, bytes, digest);
+        let is_same = match &self.disk {
+            Some(disk) => disk.pass(length, read),
+            None => read(),
+        };
+        if is_same && let Err(error) = member.store.write_at(member.layout.offset(index), bytes) {
+            let reason = format!("writing {}: {}", member.store.name(), reason(&error));
+            member.tell(Notice::Failed(reason));
+            return false;
+        }
+        member.sink().landed(index, if is_same { Landing::Written } else { Landing::Changed });
+        member.wake_all();
+        member.tell_if_complete();
+        true
+    }
+}

@@ -1,0 +1,62 @@
+//! Blocks of zeros, which needn't be sent.
+
+use std::sync::{Mutex, PoisonError};
+
+use garland_core::proto::content_digest;
+
+/// Whether all of `bytes` are zero: where they aren't, that is seen at the first one.
+#[must_use]
+pub fn are_zeros(bytes: &[u8]) -> bool {
+    const STEP: usize = 64;
+    let chunks = bytes.chunks_exact(STEP);
+    let rest = chunks.remainder();
+    let or = |bytes: &[u8]| bytes.iter().fold(0, |all, byte| all | byte);
+    chunks.into_iter().all(|chunk| or(chunk) == 0) && or(rest) == 0
+}
+
+/// The digests of blocks of zeros, which are alike but for the last one.
+#[derive(Debug, Default)]
+pub struct Zeros(Mutex<Option<(usize, [u8; 32])>>);
+
+impl Zeros {
+    /// The digest of `bytes`, which are all zero.
+    #[must_use]
+    pub fn digest(&self, bytes: &[u8]) -> [u8; 32] {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match *known {
+            Some((length, digest)) if length == bytes.len() => digest,
+            _ => {
+                let digest = content_digest(bytes);
+                *known = Some((bytes.len(), digest));
+                digest
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_byte_is_enough_wherever_it_is() {
+        for length in [0, 1, 63, 64, 65, 1000] {
+            let mut bytes = vec![0; length];
+            assert!(are_zeros(&bytes));
+            for at in 0..length {
+                bytes[at] = 1;
+                assert!(!are_zeros(&bytes), "{at} of {length}");
+                bytes[at] = 0;
+            }
+        }
+    }
+
+    #[test]
+    fn digests_are_those_of_the_bytes() {
+        let zeros = Zeros::default();
+        for length in [4096, 4096, 100] {
+            let bytes = vec![0; length];
+            assert_eq!(zeros.digest(&bytes), content_digest(&bytes));
+        }
+    }
+}

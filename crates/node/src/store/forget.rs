@@ -1,0 +1,42 @@
+//! Making this machine's memory forget a file, and proving that it has.
+
+use std::fs::File;
+use std::io;
+use std::time::Duration;
+
+use garland_sys::cache::{self, Residency};
+
+/// Whoever reads the file meanwhile may bring pages of it back, from the medium: so often it is tried.
+const TRIES: usize = 5;
+
+/// Whether a file is in memory and nowhere else.
+pub fn is_in_memory(file: &File) -> io::Result<bool> {
+    const TMPFS: i64 = 0x0102_1994;
+    const RAMFS: i64 = 0x8584_58f6;
+    let kind = rustix::fs::fstatfs(file)?.f_type;
+    Ok(kind == TMPFS || kind == RAMFS)
+}
+
+/// Has memory forget a file that is stable. Memory is the medium of some file systems: theirs stays.
+///
+/// # Errors
+/// When some of it can't be forgotten, or nobody says whether it is.
+pub fn forget(file: &File) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    if length == 0 || is_in_memory(file)? {
+        return Ok(());
+    }
+    let mut left = Residency { pages: 0, cached: 0, way: cache::Way::Cachestat };
+    for attempt in 0..TRIES {
+        if attempt > 0 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        cache::forget(file)?;
+        left = cache::residency(file, length)?;
+        if left.cached == 0 {
+            return Ok(());
+        }
+    }
+    let Residency { pages, cached, .. } = left;
+    Err(io::Error::other(format!("{cached} of its {pages} pages can't be put out of memory")))
+}

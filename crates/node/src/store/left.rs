@@ -1,0 +1,108 @@
+//! What interrupted copies leave: partial files under hidden names, for the next copy to go on with.
+//!
+//! Of a destination there is one at most; it is locked by the copy that has it. What nobody goes on
+//! with is removed by the next copy to the same name, and, once it is old, by any to its folder.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+use garland_sys::{clock, process};
+use rustix::fs::{
+    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat, unlinkat,
+};
+
+/// The end of a partial file's name; its beginning is a dot and the final name.
+const PARTIAL: &str = ".garland-part";
+
+/// So long a partial file waits for the copy that goes on with it.
+const WAITS: Duration = Duration::from_secs(3 * 24 * 3600);
+
+/// What an interrupted copy left of a file, locked.
+pub struct Left {
+    file: File,
+    /// Its hidden name.
+    pub name: OsString,
+}
+
+impl Left {
+    /// What is left of the file `name`, if no living copy has it.
+    pub fn find(folder: &OwnedFd, name: &OsStr) -> Option<Self> {
+        let start = [b".", name.as_bytes(), b"."].concat();
+        let names = hidden(folder).into_iter().filter(|hidden| hidden.starts_with(&start));
+        names.map(OsString::from_vec).find_map(|name| {
+            let file = lock(folder, &name)?;
+            let own = file.metadata().ok()?.uid() == process::user_id();
+            own.then_some(Self { file, name })
+        })
+    }
+
+    /// The file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The file and its lock.
+    pub fn into_file(self) -> File {
+        self.file
+    }
+
+    /// Bytes of the disk that it takes already.
+    pub fn allocated(&self) -> u64 {
+        const BLOCK: u64 = 512;
+        self.file.metadata().map_or(0, |stat| stat.blocks() * BLOCK)
+    }
+}
+
+/// Removes partial files of the same final name that no living copy holds, and old ones of any.
+pub fn remove_stale(folder: &OwnedFd, name: &OsStr) {
+    let start = [b".", name.as_bytes(), b"."].concat();
+    let now = i128::from(clock::wall_ns() / 1_000_000_000);
+    remove_if(folder, |hidden, file| {
+        let modified = file.metadata().map_or(i64::MAX, |stat| stat.mtime());
+        hidden.starts_with(&start) || now - i128::from(modified) > i128::from(WAITS.as_secs())
+    });
+}
+
+/// Removes partial files that no living copy holds.
+pub fn remove_all_stale(folder: &OwnedFd) {
+    remove_if(folder, |_, _| true);
+}
+
+fn remove_if(folder: &OwnedFd, goes: impl Fn(&[u8], &File) -> bool) {
+    for name in hidden(folder) {
+        let name = OsString::from_vec(name);
+        if lock(folder, &name).is_some_and(|file| goes(name.as_bytes(), &file)) {
+            let _ = unlinkat(folder, &name, AtFlags::empty());
+        }
+    }
+}
+
+/// The names of partial files.
+fn hidden(folder: &OwnedFd) -> Vec<Vec<u8>> {
+    let Ok(entries) = Dir::read_from(folder) else { return Vec::new() };
+    let names = entries.flatten().map(|entry| entry.file_name().to_bytes().to_vec());
+    names.filter(|name| name.starts_with(b".") && name.ends_with(PARTIAL.as_bytes())).collect()
+}
+
+/// Opens and locks a partial file that no living copy holds.
+fn lock(folder: &OwnedFd, name: &OsStr) -> Option<File> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let fd = openat(folder, name, flags, Mode::empty()).ok()?;
+    let plain =
+        fstat(&fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+    let free = plain && flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok();
+    free.then(|| File::from(fd))
+}
+
+/// The hidden name, cut so that it fits the file system's 255 bytes.
+pub fn partial_name(name: &OsStr, tag: &str) -> OsString {
+    const LONGEST: usize = 255;
+    let room = LONGEST - 2 - tag.len() - PARTIAL.len();
+    let bytes = name.as_bytes();
+    let kept = &bytes[..bytes.len().min(room)];
+    OsString::from_vec([b".", kept, b".", tag.as_bytes(), PARTIAL.as_bytes()].concat())
+}

@@ -1,0 +1,104 @@
+//! Bytes into a pipe: as fast as its reader takes them, until they are no longer wanted.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use garland_sys::event::{self, Interest, Wake};
+
+/// A pipe's end to write into.
+pub struct Outflow {
+    /// Closed when there is nothing more to write.
+    pipe: Mutex<Option<File>>,
+    stop: Arc<Wake>,
+}
+
+impl Outflow {
+    /// Writes into `pipe`.
+    pub fn into(pipe: OwnedFd) -> io::Result<Self> {
+        event::never_block(pipe.as_fd())?;
+        Ok(Self { pipe: Mutex::new(Some(File::from(pipe))), stop: Arc::new(Wake::new()?) })
+    }
+
+    /// Writes all of `bytes`; waits while the pipe is full. What is written after nobody reads any
+    /// more is dropped, and so is all that comes behind it.
+    pub fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        let mut open = self.lock();
+        while let Some(mut pipe) = open.as_ref().filter(|_| !bytes.is_empty()) {
+            match pipe.write(bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(pipe)?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => *open = None,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes this end: its reader sees the end of the bytes, if nobody else holds it open.
+    pub fn close(&self) {
+        *self.lock() = None;
+    }
+
+    /// Whether its reader has gone.
+    pub fn is_closed(&self) -> bool {
+        self.lock().is_none()
+    }
+
+    /// Ends all waiting, now and later.
+    pub fn stop(&self) {
+        self.stop.raise();
+    }
+
+    fn wait(&self, pipe: &File) -> io::Result<()> {
+        let room = Interest { fd: pipe.as_fd(), write: true };
+        let stop = Interest { fd: self.stop.as_fd(), write: false };
+        let ready = event::wait(&[room, stop], None)?;
+        if ready[1].read { Err(io::Error::other("the copy is over")) } else { Ok(()) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<File>> {
+        self.pipe.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    #[test]
+    fn what_waits_for_a_reader_can_be_stopped() {
+        let (_reader, writer) = io::pipe().unwrap();
+        let outflow = Outflow::into(writer.into()).unwrap();
+        std::thread::scope(|scope| {
+            let writing = scope.spawn(|| outflow.write_all(&vec![1; 4 << 20]));
+            outflow.stop();
+            assert!(writing.join().unwrap().is_err());
+        });
+    }
+
+    #[test]
+    fn bytes_come_to_their_end_and_a_reader_may_go() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let outflow = Outflow::into(writer.into()).unwrap();
+        let bytes = vec![7; 1 << 20];
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                outflow.write_all(&bytes).unwrap();
+                outflow.close();
+            });
+            let mut got = Vec::new();
+            reader.read_to_end(&mut got).unwrap();
+            assert!(got == bytes);
+        });
+        let (reader, writer) = io::pipe().unwrap();
+        let outflow = Outflow::into(writer.into()).unwrap();
+        drop(reader);
+        outflow.write_all(&bytes).unwrap();
+        assert!(outflow.is_closed());
+    }
+}

@@ -1,0 +1,44 @@
+//! Destinations that are there already and are no files: devices and pipes.
+
+use std::path::Path;
+
+use garland_sys::confine::Root;
+use rustix::fs::FileType;
+
+use super::device::DeviceStore;
+use super::fifo::FifoStore;
+use super::{Store, StoreError};
+
+/// Paths that mean the agent's own input and output.
+const OWN: [&str; 4] = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd"];
+
+/// Opens what is at `path`, if it is a device or a pipe, for `length` bytes where that is known.
+///
+/// # Errors
+/// When it is one that can't be written to.
+pub fn open(
+    root: &Root,
+    path: &Path,
+    length: Option<u64>,
+    (force, fsync): (bool, bool),
+) -> Result<Option<Box<dyn Store>>, StoreError> {
+    let refused = |reason: &str| {
+        let (path, reason) = (path.display().to_string(), reason.to_owned());
+        Err(StoreError::Path { operation: "writing to", path, reason })
+    };
+    if matches!(root, Root::Free) && OWN.iter().any(|own| path.starts_with(own)) {
+        return refused("it is the agent's own (its output comes here by NODE:-)");
+    }
+    let Ok(stat) = root.look(path) else { return Ok(None) };
+    Ok(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::BlockDevice => {
+            Some(Box::new(DeviceStore::open(root, path, length, (force, fsync))?))
+        }
+        FileType::Fifo => Some(Box::new(FifoStore::open(root, path)?)),
+        FileType::CharacterDevice => {
+            return refused("it is a character device, and of these only /dev/null will do");
+        }
+        FileType::Socket => return refused("it is a socket"),
+        _ => None,
+    })
+}

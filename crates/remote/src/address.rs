@@ -1,0 +1,139 @@
+//! What names a file that is elsewhere: `s3://BUCKET/KEY`, `https://HOST/PATH`.
+
+use std::fmt;
+
+use percent_encoding::percent_decode_str;
+
+use crate::trouble::Trouble;
+
+/// Where a file is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// In an object store.
+    S3 {
+        /// The bucket.
+        bucket: String,
+        /// The object's key.
+        key: String,
+    },
+    /// Behind a URL.
+    Http(
+        /// All of it: it may hold secrets.
+        String,
+    ),
+}
+
+impl Address {
+    /// Reads what the user wrote; `None` when it names nothing elsewhere.
+    ///
+    /// # Errors
+    /// When it begins as an address does, and isn't one.
+    pub fn parse(text: &str) -> Option<Result<Self, Trouble>> {
+        let (scheme, rest) = text.split_once("://")?;
+        match scheme.to_ascii_lowercase().as_str() {
+            "s3" => Some(Self::in_bucket(rest)),
+            "http" | "https" => Some(match rest.split(['/', '?', '#']).next() {
+                None | Some("") => Err(Trouble::new(format!("{text}: no host"))),
+                Some(_) => Ok(Self::Http(text.split('#').next().unwrap_or(text).to_owned())),
+            }),
+            _ => None,
+        }
+    }
+
+    fn in_bucket(rest: &str) -> Result<Self, Trouble> {
+        let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+        let form = "an object is s3://BUCKET/KEY";
+        if bucket.is_empty() {
+            return Err(Trouble::new(format!("s3://{rest}: no bucket")).hint(form));
+        }
+        if key.is_empty() || key.ends_with('/') {
+            let what = format!("s3://{rest} is all that begins so, and one object can be copied");
+            return Err(Trouble::new(what).hint(form));
+        }
+        Ok(Self::S3 { bucket: bucket.to_owned(), key: key.to_owned() })
+    }
+
+    /// The last part of its path: what the file is called.
+    #[must_use]
+    pub fn file_name(&self) -> Option<Vec<u8>> {
+        let name: Vec<u8> = match self {
+            Self::S3 { key, .. } => key.rsplit('/').next()?.as_bytes().to_vec(),
+            Self::Http(url) => {
+                let path = bare(url).split_once("://")?.1.split_once('/')?.1;
+                percent_decode_str(path.rsplit('/').next()?).collect()
+            }
+        };
+        let fits = !matches!(name.as_slice(), b"" | b"." | b"..");
+        (fits && !name.contains(&b'/') && !name.contains(&0)).then_some(name)
+    }
+}
+
+/// Without what secrets may be in: the query, and who logs in.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::S3 { bucket, key } => write!(f, "s3://{bucket}/{key}"),
+            Self::Http(url) => {
+                let (scheme, rest) = bare(url).split_once("://").unwrap_or(("", url));
+                let (host, path) = match rest.find('/') {
+                    Some(at) => rest.split_at(at),
+                    None => (rest, ""),
+                };
+                let host = host.rsplit('@').next().unwrap_or(host);
+                write!(f, "{scheme}://{host}{path}")
+            }
+        }
+    }
+}
+
+/// A URL without its query.
+fn bare(url: &str) -> &str {
+    url.split('?').next().unwrap_or(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Address {
+        Address::parse(text).expect("an address").expect("a sound one")
+    }
+
+    #[test]
+    fn objects_and_urls_are_addresses_and_paths_are_not() {
+        let key = "models/llama 70b.safetensors".to_owned();
+        let expected = Address::S3 { bucket: "b".to_owned(), key };
+        assert_eq!(parse("s3://b/models/llama 70b.safetensors"), expected);
+        assert_eq!(parse("HTTPS://h/x#part"), Address::Http("HTTPS://h/x".to_owned()));
+        for path in ["/data/x", "n[1-3]:/x", "s3:/x", "ftp://h/x", "./s3://b/x"] {
+            assert_eq!(Address::parse(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_names_no_file_is_refused() {
+        for text in ["s3://", "s3:///x", "s3://bucket", "s3://b/folder/", "https://", "http:///x"] {
+            assert!(matches!(Address::parse(text), Some(Err(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn files_are_called_as_their_path_ends() {
+        for (text, name) in [
+            ("s3://b/a/c%20d", Some("c%20d")),
+            ("https://h/a/c%20d?X-Sig=1/2", Some("c d")),
+            ("https://h", None),
+            ("https://h/a/", None),
+            ("https://h/%2e%2e", None),
+            ("https://h/a%2fb", None),
+        ] {
+            assert_eq!(parse(text).file_name().as_deref(), name.map(str::as_bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let address = parse("https://user:word@h:8/a/b?X-Amz-Signature=5ec3e7");
+        assert_eq!(address.to_string(), "https://h:8/a/b");
+    }
+}

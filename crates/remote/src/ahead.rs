@@ -1,0 +1,233 @@
+//! Parts of an object, read ahead by threads of their own: several requests are under way, so that
+//! none waits for another's way there and back, and their bytes take bounded memory.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::origin::{Origin, Stream, runtime};
+use crate::trouble::Trouble;
+use crate::waiting::Waiting;
+
+/// Bytes of a part.
+pub(crate) const PART: u64 = 8 << 20;
+
+/// Parts in memory at most, and requests under way.
+pub(crate) const WIDTH: usize = 8;
+
+/// An object that is read ahead.
+pub(crate) struct Ahead(Arc<Shared>);
+
+struct Shared {
+    origin: Arc<Origin>,
+    window: Mutex<Window>,
+    moved: Condvar,
+}
+
+/// The parts in memory or on their way there.
+struct Window {
+    parts: BTreeMap<u64, Arc<Part>>,
+    /// The first part that nobody has begun to fetch.
+    unclaimed: u64,
+    /// The last part that somebody waits for.
+    wanted: u64,
+    /// The first part's bytes, which come already.
+    first: Option<Stream>,
+    over: bool,
+}
+
+struct Part {
+    length: usize,
+    state: Mutex<Bytes>,
+    came: Condvar,
+}
+
+struct Bytes {
+    here: Vec<u8>,
+    /// How many of them were given away.
+    given: usize,
+    trouble: Option<Trouble>,
+}
+
+impl Ahead {
+    /// Begins to read `origin`, whose first part comes as `first`.
+    pub(crate) fn start(origin: Arc<Origin>, first: Stream) -> Self {
+        let parts = origin.pinned.size.div_ceil(PART);
+        let window = Window {
+            parts: BTreeMap::new(),
+            unclaimed: 0,
+            wanted: 0,
+            first: Some(first),
+            over: false,
+        };
+        let shared = Shared { origin, window: Mutex::new(window), moved: Condvar::new() };
+        let shared = Arc::new(shared);
+        for _ in 0..parts.min(WIDTH as u64) {
+            let shared = Arc::clone(&shared);
+            std::thread::spawn(move || shared.work());
+        }
+        Self(shared)
+    }
+
+    /// Waits until what lies in `range` is here, or would have to be fetched by itself.
+    pub(crate) fn wait(&self, range: Range<u64>, waiting: &Waiting<'_>) -> Result<(), Trouble> {
+        for number in range.start / PART..range.end.div_ceil(PART) {
+            if let Some(part) = self.0.part(number, waiting)? {
+                let end = (range.end - number * PART).min(part.length as u64);
+                drop(part.have(end as usize, waiting)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills `bytes` from `offset` on.
+    pub(crate) fn read(
+        &self,
+        mut offset: u64,
+        mut bytes: &mut [u8],
+        waiting: &Waiting<'_>,
+    ) -> Result<(), Trouble> {
+        while !bytes.is_empty() {
+            let (number, within) = (offset / PART, (offset % PART) as usize);
+            let length = bytes.len().min(PART as usize - within);
+            let (now, rest) = bytes.split_at_mut(length);
+            match self.0.part(number, waiting)? {
+                Some(part) => {
+                    if part.give(within, now, waiting)? {
+                        self.0.forget(number);
+                    }
+                }
+                // It was let go of: somebody lacks what was sent long ago.
+                None => self.0.origin.fetch(offset, now)?,
+            }
+            offset += length as u64;
+            bytes = rest;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Ahead {
+    /// Those who fetch end with what they are at; nobody waits for them.
+    fn drop(&mut self) {
+        self.0.window().over = true;
+        self.0.moved.notify_all();
+    }
+}
+
+impl Shared {
+    fn window(&self) -> MutexGuard<'_, Window> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The part `number`, once somebody fetches it; none if it isn't kept any more.
+    fn part(&self, number: u64, waiting: &Waiting<'_>) -> Result<Option<Arc<Part>>, Trouble> {
+        let mut window = self.window();
+        if number >= window.unclaimed + WIDTH as u64 {
+            // What lies between isn't wanted now.
+            window.unclaimed = number;
+        }
+        window.wanted = window.wanted.max(number);
+        self.moved.notify_all();
+        let claimed = |window: &Window| number < window.unclaimed;
+        let window = waiting.until(&self.moved, window, claimed, |window| window.unclaimed)?;
+        Ok(window.parts.get(&number).cloned())
+    }
+
+    /// All of a part was given away.
+    fn forget(&self, number: u64) {
+        self.window().parts.remove(&number);
+        self.moved.notify_all();
+    }
+
+    fn work(&self) {
+        while let Some((number, part, begun)) = self.claim() {
+            let fetched = self.fill(number, &part, begun);
+            if let Err(trouble) = fetched {
+                part.bytes().trouble = Some(trouble);
+                part.came.notify_all();
+            }
+        }
+    }
+
+    fn claim(&self) -> Option<(u64, Arc<Part>, Option<Stream>)> {
+        let size = self.origin.pinned.size;
+        let mut window = self.window();
+        loop {
+            if window.over {
+                return None;
+            }
+            let number = window.unclaimed;
+            let waited_for = window.wanted >= number;
+            let more = number * PART < size;
+            if more && (waited_for || window.parts.len() < WIDTH) {
+                while window.parts.len() >= WIDTH {
+                    // The oldest has been passed by most lanes.
+                    window.parts.pop_first();
+                }
+                let length = (size - number * PART).min(PART) as usize;
+                let bytes = Bytes { here: Vec::new(), given: 0, trouble: None };
+                let part = Part { length, state: Mutex::new(bytes), came: Condvar::new() };
+                let part = Arc::new(part);
+                window.parts.insert(number, Arc::clone(&part));
+                window.unclaimed += 1;
+                let begun = window.first.take().filter(|_| number == 0);
+                self.moved.notify_all();
+                return Some((number, part, begun));
+            }
+            window = self.moved.wait(window).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn fill(&self, number: u64, part: &Part, begun: Option<Stream>) -> Result<(), Trouble> {
+        let start = number * PART;
+        let range = start..start + part.length as u64;
+        part.bytes().here.reserve_exact(part.length);
+        let mut take = |bytes: &[u8]| {
+            part.bytes().here.extend_from_slice(bytes);
+            part.came.notify_all();
+            Ok(())
+        };
+        runtime()?.block_on(self.origin.pour(range, begun, true, &mut take))
+    }
+}
+
+impl Part {
+    fn bytes(&self) -> MutexGuard<'_, Bytes> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its bytes, once those before `end` are here.
+    fn have(&self, end: usize, waiting: &Waiting<'_>) -> Result<MutexGuard<'_, Bytes>, Trouble> {
+        let over = |bytes: &Bytes| bytes.here.len() >= end || bytes.trouble.is_some();
+        let came = |bytes: &Bytes| bytes.here.len() as u64;
+        let bytes = waiting.until(&self.came, self.bytes(), over, came)?;
+        match bytes.trouble.clone().filter(|_| bytes.here.len() < end) {
+            Some(trouble) => Err(trouble),
+            None => Ok(bytes),
+        }
+    }
+
+    /// Copies what lies at `offset` in it once that is here; whether all of it was given away.
+    fn give(&self, offset: usize, to: &mut [u8], waiting: &Waiting<'_>) -> Result<bool, Trouble> {
+        let wanted = offset..offset + to.len();
+        let mut bytes = self.have(wanted.end, waiting)?;
+        to.copy_from_slice(&bytes.here[wanted]);
+        bytes.given += to.len();
+        Ok(bytes.given >= self.length)
+    }
+}
+
+impl Origin {
+    /// Fetches exactly these bytes.
+    fn fetch(&self, offset: u64, to: &mut [u8]) -> Result<(), Trouble> {
+        let range: Range<u64> = offset..offset + to.len() as u64;
+        let mut filled = 0;
+        let mut take = |bytes: &[u8]| {
+            to[filled..filled + bytes.len()].copy_from_slice(bytes);
+            filled += bytes.len();
+            Ok(())
+        };
+        runtime()?.block_on(self.pour(range, None, true, &mut take))
+    }
+}

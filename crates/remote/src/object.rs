@@ -1,0 +1,118 @@
+//! A file that is elsewhere, open: what it was then, and its bytes.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+
+use crate::address::Address;
+use crate::ahead::{Ahead, PART};
+use crate::names::Names;
+use crate::origin::{Opened, Origin, runtime};
+use crate::spool::Spool;
+use crate::store;
+use crate::trouble::Trouble;
+use crate::waiting::{TICK, Waiting};
+
+/// An open object.
+pub struct Object {
+    origin: Arc<Origin>,
+    body: Body,
+    stop: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
+enum Body {
+    Ahead(Ahead),
+    Spool(Spool),
+}
+
+impl Object {
+    /// Opens what is at `address`, and begins to read it. Hosts are found by `names`; once `stop`
+    /// says so, whoever waits for bytes gets none.
+    ///
+    /// # Errors
+    /// When it can't be read, and what to do about it.
+    pub fn open(
+        address: &Address,
+        names: Names,
+        stop: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Result<Self, Trouble> {
+        let waiting = Waiting { address, stale: &stop };
+        let Opened { origin, stream, in_ranges } = begin(address, names, &waiting)?;
+        let origin = Arc::new(origin);
+        let body = if in_ranges {
+            Body::Ahead(Ahead::start(Arc::clone(&origin), stream))
+        } else {
+            Body::Spool(Spool::start(Arc::clone(&origin), stream)?)
+        };
+        Ok(Self { origin, body, stop: Box::new(stop) })
+    }
+
+    /// Bytes that there are.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.origin.pinned.size
+    }
+
+    /// When it was modified, if its server says so: seconds and nanoseconds since the start of 1970.
+    #[must_use]
+    pub fn modified(&self) -> Option<(i64, u32)> {
+        let modified = self.origin.pinned.last_modified;
+        let modified = (modified.timestamp(), modified.timestamp_subsec_nanos());
+        // What the library says where nobody else says anything.
+        Some(modified).filter(|modified| *modified != (0, 0))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn address(&self) -> &Address {
+        &self.origin.address
+    }
+
+    /// Fills `bytes` from `offset` on, as they were when it was opened.
+    ///
+    /// # Errors
+    /// When they can't be had, or it has changed.
+    pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), Trouble> {
+        let waiting = Waiting { address: self.address(), stale: &self.stop };
+        match &self.body {
+            Body::Ahead(ahead) => ahead.read(offset, bytes, &waiting),
+            Body::Spool(spool) => spool.read(offset, bytes, &waiting),
+        }
+    }
+
+    /// Waits until the bytes of `range` can be read at once, or nobody wants them any more, as `stale`
+    /// says.
+    ///
+    /// # Errors
+    /// When they can't be had, or nobody wants them any more.
+    pub fn wait(&self, range: Range<u64>, stale: &dyn Fn() -> bool) -> Result<(), Trouble> {
+        let stale = || (self.stop)() || stale();
+        let waiting = Waiting { address: self.address(), stale: &stale };
+        match &self.body {
+            Body::Ahead(ahead) => ahead.wait(range, &waiting),
+            Body::Spool(spool) => spool.wait(range.end, &waiting),
+        }
+    }
+}
+
+/// Opens it from a thread of its own: this one may be told to stop meanwhile.
+fn begin(address: &Address, names: Names, waiting: &Waiting<'_>) -> Result<Opened, Trouble> {
+    let store = store::of(address, names)?;
+    let (tell, told) = channel();
+    let address = address.clone();
+    std::thread::spawn(move || {
+        let opened =
+            runtime().and_then(|runtime| runtime.block_on(Origin::open(&address, store, PART)));
+        // Nobody listens who was told to stop.
+        let _ = tell.send(opened);
+    });
+    loop {
+        match told.recv_timeout(TICK) {
+            Ok(opened) => return opened,
+            Err(RecvTimeoutError::Timeout) => waiting.check()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Trouble::new("opening: its thread ended early"));
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! One object and what it was when it was opened: whatever is read later belongs to that.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use object_store::path::Path;
+use object_store::{Error, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore};
+use tokio::runtime::Runtime;
+
+use crate::address::Address;
+use crate::trouble::Trouble;
+
+/// How often what stops in the middle is asked for again from where it stopped.
+const RESUMES: u32 = 4;
+
+/// Before the first such time; twice as long before each other.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The bytes of a range as they come.
+pub(crate) type Stream = BoxStream<'static, object_store::Result<Bytes>>;
+
+/// An object.
+pub(crate) struct Origin {
+    pub(crate) address: Address,
+    store: Arc<dyn ObjectStore>,
+    path: Path,
+    pub(crate) pinned: ObjectMeta,
+}
+
+/// An object that was just opened, with the bytes that came at once.
+pub(crate) struct Opened {
+    pub(crate) origin: Origin,
+    pub(crate) stream: Stream,
+    /// Whether parts of it can be had; `stream` is the first of them, or else all of it.
+    pub(crate) in_ranges: bool,
+}
+
+/// A thread's own runtime: it waits for one thing at a time.
+pub(crate) fn runtime() -> Result<Runtime, Trouble> {
+    let built = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    built.map_err(|error| Trouble::new(format!("beginning to read: {error}")))
+}
+
+impl Origin {
+    /// Opens what is at `path` in `store`, and asks for its first `part` bytes.
+    pub(crate) async fn open(
+        address: &Address,
+        (store, path): (Arc<dyn ObjectStore>, Path),
+        part: u64,
+    ) -> Result<Opened, Trouble> {
+        let trouble = |error: &Error| Trouble::of(error, "opening", address);
+        let options = GetOptions { range: Some(GetRange::Bounded(0..part)), ..Default::default() };
+        let (result, in_ranges) = match store.get_opts(&path, options).await {
+            Ok(result) => (result, true),
+            Err(error) if wants_no_range(&error) => {
+                let all = store.get_opts(&path, GetOptions::default()).await;
+                (all.map_err(|error| trouble(&error))?, false)
+            }
+            Err(error) => return Err(trouble(&error)),
+        };
+        let pinned = result.meta.clone();
+        let stream = result.into_stream();
+        let origin = Self { address: address.clone(), store, path, pinned };
+        Ok(Opened { origin, stream, in_ranges })
+    }
+
+    /// Gives the bytes of `range` to `take` in their order, from `begun` first if that is there;
+    /// what stops in the middle goes on from there.
+    pub(crate) async fn pour(
+        &self,
+        mut range: Range<u64>,
+        begun: Option<Stream>,
+        in_ranges: bool,
+        take: &mut (dyn FnMut(&[u8]) -> Result<(), Trouble> + Send),
+    ) -> Result<(), Trouble> {
+        let mut begun = begun;
+        for resumes in 0.. {
+            let from = if in_ranges { range.start } else { 0 };
+            let stream = match begun.take() {
+                Some(stream) => stream,
+                None => self.ask(in_ranges.then_some(range.clone())).await?,
+            };
+            let Err(trouble) = flow(&self.address, stream, from, &mut range, take).await else {
+                return Ok(());
+            };
+            if trouble.is_change() || resumes == RESUMES {
+                return Err(trouble);
+            }
+            tokio::time::sleep(PAUSE * 2u32.pow(resumes)).await;
+        }
+        Ok(())
+    }
+
+    /// Asks for a part, or all, of what was opened, and of nothing else.
+    async fn ask(&self, range: Option<Range<u64>>) -> Result<Stream, Trouble> {
+        let strong = self.pinned.e_tag.clone().filter(|tag| !tag.starts_with("W/"));
+        let options = GetOptions {
+            if_match: strong,
+            range: range.map(GetRange::Bounded),
+            ..Default::default()
+        };
+        let result =
+            self.store.get_opts(&self.path, options).await.map_err(|error| match error {
+                // It was there.
+                Error::NotFound { .. } => Trouble::changed(&self.address),
+                error if wants_no_range(&error) => Trouble::changed(&self.address),
+                error => Trouble::of(&error, "reading", &self.address),
+            })?;
+        if !self.is_same(&result) {
+            return Err(Trouble::changed(&self.address));
+        }
+        Ok(result.into_stream())
+    }
+
+    /// A server needn't heed what it is asked: whether the answer is of the same object is seen by
+    /// its tag, or else its date, and its length.
+    fn is_same(&self, result: &GetResult) -> bool {
+        let (was, is) = (&self.pinned, &result.meta);
+        let dated = was.e_tag.is_some() || was.last_modified == is.last_modified;
+        was.e_tag == is.e_tag && dated && was.size == is.size
+    }
+}
+
+/// Passes on what comes of a stream that begins at `at`, as far as `range` still lacks it.
+async fn flow(
+    address: &Address,
+    mut stream: Stream,
+    mut at: u64,
+    range: &mut Range<u64>,
+    take: &mut (dyn FnMut(&[u8]) -> Result<(), Trouble> + Send),
+) -> Result<(), Trouble> {
+    while !range.is_empty() {
+        let bytes = match stream.next().await {
+            Some(Ok(bytes)) => bytes,
+            Some(Err(error)) => return Err(Trouble::of(&error, "reading", address)),
+            None => {
+                let lacking = range.end - range.start;
+                let what = format!("reading {address}: it ended {lacking} bytes too early");
+                return Err(Trouble::new(what));
+            }
+        };
+        let old = usize::try_from(range.start - at).unwrap_or(usize::MAX).min(bytes.len());
+        let left = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let new = &bytes[old..];
+        let new = &new[..new.len().min(left)];
+        take(new)?;
+        at += bytes.len() as u64;
+        range.start += new.len() as u64;
+    }
+    Ok(())
+}
+
+/// Whether a part was asked of a server that gives all or nothing, or of what has no bytes.
+fn wants_no_range(error: &Error) -> bool {
+    let text = error.to_string();
+    let told = ["non-partial response", "416 Range Not Satisfiable", "Content-Range header not"];
+    matches!(error, Error::NotSupported { .. }) || told.iter().any(|words| text.contains(words))
+}

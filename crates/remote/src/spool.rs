@@ -1,0 +1,118 @@
+//! What a server gives as a whole or not at all: it is read once, in its order, into a file without
+//! a name, from which the rest is as with any file.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use garland_sys::random;
+
+use crate::origin::{Origin, Stream, runtime};
+use crate::trouble::Trouble;
+use crate::waiting::Waiting;
+
+/// An object that is read to its end beside whoever wants its bytes.
+pub(crate) struct Spool(Arc<Shared>);
+
+struct Shared {
+    file: File,
+    filling: Mutex<Filling>,
+    came: Condvar,
+}
+
+#[derive(Default)]
+struct Filling {
+    /// Bytes from its beginning that are here.
+    here: u64,
+    trouble: Option<Trouble>,
+    over: bool,
+}
+
+impl Spool {
+    /// Begins to read `origin`, all of which comes as `stream`.
+    pub(crate) fn start(origin: Arc<Origin>, stream: Stream) -> Result<Self, Trouble> {
+        let file = nameless().map_err(|error| unwritten(&origin, &error))?;
+        let shared = Shared { file, filling: Mutex::default(), came: Condvar::new() };
+        let shared = Arc::new(shared);
+        let filler = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            if let Err(trouble) = filler.fill(&origin, stream) {
+                filler.filling().trouble = Some(trouble);
+                filler.came.notify_all();
+            }
+        });
+        Ok(Self(shared))
+    }
+
+    /// Waits until all before `end` is here.
+    pub(crate) fn wait(&self, end: u64, waiting: &Waiting<'_>) -> Result<(), Trouble> {
+        let over = |filling: &Filling| filling.here >= end || filling.trouble.is_some();
+        let filling = self.0.filling();
+        let filling = waiting.until(&self.0.came, filling, over, |filling| filling.here)?;
+        match filling.trouble.clone().filter(|_| filling.here < end) {
+            Some(trouble) => Err(trouble),
+            None => Ok(()),
+        }
+    }
+
+    /// Fills `bytes` from `offset` on.
+    pub(crate) fn read(
+        &self,
+        offset: u64,
+        bytes: &mut [u8],
+        waiting: &Waiting<'_>,
+    ) -> Result<(), Trouble> {
+        self.wait(offset + bytes.len() as u64, waiting)?;
+        let read = self.0.file.read_exact_at(bytes, offset);
+        let told = |error| format!("reading what came of {}: {error}", waiting.address);
+        read.map_err(|error: io::Error| Trouble::new(told(error)))
+    }
+}
+
+impl Drop for Spool {
+    fn drop(&mut self) {
+        self.0.filling().over = true;
+    }
+}
+
+impl Shared {
+    fn filling(&self) -> MutexGuard<'_, Filling> {
+        self.filling.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fill(&self, origin: &Origin, stream: Stream) -> Result<(), Trouble> {
+        let mut at = 0;
+        let mut take = |bytes: &[u8]| {
+            self.file.write_all_at(bytes, at).map_err(|error| unwritten(origin, &error))?;
+            at += bytes.len() as u64;
+            let mut filling = self.filling();
+            filling.here = at;
+            self.came.notify_all();
+            if filling.over {
+                return Err(Trouble::changed(&origin.address));
+            }
+            Ok(())
+        };
+        let all = 0..origin.pinned.size;
+        runtime()?.block_on(origin.pour(all, Some(stream), false, &mut take))
+    }
+}
+
+/// A file that is gone with this process, where temporary files are.
+fn nameless() -> io::Result<File> {
+    let number = u64::from_ne_bytes(random::bytes());
+    let path = std::env::temp_dir().join(format!(".garland-spool-{number:016x}"));
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+fn unwritten(origin: &Origin, error: &io::Error) -> Trouble {
+    let folder = std::env::temp_dir();
+    let what = format!("keeping {} in {}: {error}", origin.address, folder.display());
+    Trouble::new(what).hint(
+        "its server gives no ranges, so all of it is kept here while it is copied; TMPDIR says where",
+    )
+}

@@ -1,0 +1,117 @@
+//! The stores that addresses are in, as the environment says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::http::HttpBuilder;
+use object_store::path::Path;
+use object_store::{BackoffConfig, ObjectStore, RetryConfig};
+
+use crate::address::Address;
+use crate::names::Names;
+use crate::profile::{self, Profile};
+use crate::transport::Transport;
+use crate::trouble::Trouble;
+
+/// How often a request is made again that a busy server turned away, or that got no answer.
+const RETRIES: usize = 6;
+
+/// No request is made again after this time.
+const RETRY_FOR: Duration = Duration::from_secs(60);
+
+/// Where keys may come from that aren't in the environment: a container's or a pod's own service.
+const ELSEWHERE: [&str; 3] = [
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+];
+
+/// The store of `address`, and its place there.
+pub(crate) fn of(address: &Address, names: Names) -> Result<(Arc<dyn ObjectStore>, Path), Trouble> {
+    let transport = Transport::new(names);
+    match address {
+        Address::S3 { bucket, key } => in_bucket(address, bucket, key, transport),
+        Address::Http(url) => {
+            // All of the URL is the store's: a path would be written anew.
+            let built = HttpBuilder::new()
+                .with_url(url)
+                .with_http_connector(transport)
+                .with_retry(retries())
+                .build();
+            let store = built.map_err(|error| Trouble::of(&error, "opening", address))?;
+            Ok((Arc::new(store), Path::default()))
+        }
+    }
+}
+
+fn retries() -> RetryConfig {
+    let backoff = BackoffConfig {
+        init_backoff: Duration::from_millis(100),
+        max_backoff: Duration::from_secs(5),
+        base: 2.0,
+    };
+    RetryConfig { backoff, max_retries: RETRIES, retry_timeout: RETRY_FOR }
+}
+
+fn in_bucket(
+    address: &Address,
+    bucket: &str,
+    key: &str,
+    transport: Transport,
+) -> Result<(Arc<dyn ObjectStore>, Path), Trouble> {
+    let path = Path::parse(key).map_err(|error| {
+        Trouble::new(format!("{address}: {error}")).hint("keys with empty parts can't be copied")
+    })?;
+    let environment = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let profile = profile::read(&environment).ok_or_else(|| {
+        let name = environment("AWS_PROFILE").unwrap_or_default();
+        Trouble::new(format!("opening {address}: AWS_PROFILE is {name}, and no file has it"))
+    })?;
+    if !has_credentials(&environment, &profile) {
+        return Err(Trouble::new(format!("opening {address}: no credentials")).hint(
+            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for a public bucket \
+             AWS_SKIP_SIGNATURE=true; others by: eval \"$(aws configure export-credentials \
+             --format env)\"",
+        ));
+    }
+    let mut builder = AmazonS3Builder::new();
+    let own = environment("AWS_ACCESS_KEY_ID").is_some();
+    let keys = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"];
+    // Keys belong together: those of the profile aren't mixed with the environment's.
+    for (name, value) in profile.iter().filter(|(name, _)| !(own && keys.contains(&name.as_str())))
+    {
+        if let Ok(name) = format!("aws_{}", name.trim_start_matches("aws_")).parse() {
+            builder = builder.with_config(name, value);
+        }
+    }
+    for (name, value) in std::env::vars().filter(|(name, _)| name.starts_with("AWS_")) {
+        if let Ok(name) = name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>() {
+            builder = builder.with_config(name, value);
+        }
+    }
+    let built = builder
+        .with_bucket_name(bucket)
+        .with_http_connector(transport)
+        .with_retry(retries())
+        .build();
+    let store = built.map_err(|error| Trouble::of(&error, "opening", address))?;
+    Ok((Arc::new(store), path))
+}
+
+/// Whether there are keys, or somebody to ask for them. The service that gives them to Amazon's own
+/// machines isn't looked for on others, where nobody answers.
+fn has_credentials(environment: &dyn Fn(&str) -> Option<String>, profile: &Profile) -> bool {
+    let skips = environment("AWS_SKIP_SIGNATURE").is_some_and(|value| value == "true");
+    let on_ec2 = || {
+        let disabled =
+            environment("AWS_EC2_METADATA_DISABLED").is_some_and(|value| value == "true");
+        let vendor = std::fs::read_to_string("/sys/class/dmi/id/sys_vendor").unwrap_or_default();
+        !disabled && vendor.starts_with("Amazon EC2")
+    };
+    skips
+        || environment("AWS_ACCESS_KEY_ID").is_some()
+        || profile.contains_key("aws_access_key_id")
+        || ELSEWHERE.iter().any(|name| environment(name).is_some())
+        || on_ec2()
+}

@@ -1,0 +1,152 @@
+//! Requests over the network, for the library that makes them: it waits for answers as its runtime
+//! would have it, and here the thread waits.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, CONTENT_RANGE, RANGE};
+use http::{HeaderMap, StatusCode};
+use http_body::{Body, Frame};
+use http_body_util::BodyExt;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+    HttpResponseBody, HttpService,
+};
+use ureq::tls::{TlsConfig, TlsProvider};
+use ureq::unversioned::transport::DefaultConnector;
+use ureq::{Agent, BodyReader, Error};
+
+use crate::names::Names;
+use crate::trust;
+
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How long a server may think before it answers.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// How long a range may take to come.
+const RANGE_COMES: Duration = Duration::from_secs(90);
+
+/// Bytes that are passed on at a time.
+const SLICE: usize = 128 << 10;
+
+/// The way over the network; its connections are kept for the next request.
+#[derive(Clone)]
+pub(crate) struct Transport(Agent);
+
+impl Transport {
+    /// A way that finds hosts by `names`.
+    pub(crate) fn new(names: Names) -> Self {
+        let tls = TlsConfig::builder()
+            .provider(TlsProvider::Rustls)
+            .unversioned_rustls_crypto_provider(Arc::new(
+                rustls::crypto::aws_lc_rs::default_provider(),
+            ))
+            .root_certs(trust::roots());
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .user_agent(concat!("garland/", env!("CARGO_PKG_VERSION")))
+            .timeout_connect(Some(CONNECT))
+            .timeout_recv_response(Some(ANSWER))
+            .max_idle_connections(crate::ahead::WIDTH)
+            .max_idle_connections_per_host(crate::ahead::WIDTH)
+            .tls_config(tls.build())
+            .build();
+        Self(Agent::with_parts(config, DefaultConnector::default(), names))
+    }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Transport")
+    }
+}
+
+impl HttpConnector for Transport {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}
+
+#[async_trait]
+impl HttpService for Transport {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        // The whole of a file may take as long as it takes; whoever waits for it looks after it.
+        let patience = parts.headers.contains_key(RANGE).then_some(RANGE_COMES);
+        let request = http::Request::from_parts(parts, body.to_vec());
+        let request = self.0.configure_request(request).timeout_recv_body(patience).build();
+        let response = self.0.run(request).map_err(unsent)?;
+        let (mut parts, body) = response.into_parts();
+        if patience.is_some() && parts.status == StatusCode::OK && is_part(&parts.headers) {
+            // As servers built on gofakes3 do, rclone's among them.
+            parts.status = StatusCode::PARTIAL_CONTENT;
+        }
+        if parts.status == StatusCode::TOO_MANY_REQUESTS {
+            // The library comes again after this one, and not after the other.
+            parts.status = StatusCode::SERVICE_UNAVAILABLE;
+        }
+        let body = HttpResponseBody::new(Answer(body.into_reader()));
+        Ok(HttpResponse::from_parts(parts, body))
+    }
+}
+
+/// Whether an answer says that it is a part, and is as long.
+fn is_part(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let span = || {
+        let (first, rest) = text(CONTENT_RANGE)?.strip_prefix("bytes ")?.split_once('-')?;
+        let last: u64 = rest.split_once('/')?.0.parse().ok()?;
+        last.checked_add(1)?.checked_sub(first.parse().ok()?)
+    };
+    let length = text(CONTENT_LENGTH).and_then(|length| length.parse().ok());
+    length.is_some() && length == span()
+}
+
+/// The body of an answer.
+struct Answer(BodyReader<'static>);
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = HttpError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
+        let mut slice = vec![0; SLICE];
+        let read = loop {
+            match self.0.read(&mut slice) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        Poll::Ready(match read {
+            Ok(0) => None,
+            Ok(length) => {
+                slice.truncate(length);
+                Some(Ok(Frame::data(slice.into())))
+            }
+            Err(error) => Some(Err(HttpError::new(HttpErrorKind::Interrupted, error))),
+        })
+    }
+}
+
+/// What came of a request that got no answer, and so whether it is made again.
+fn unsent(error: Error) -> HttpError {
+    let kind = match &error {
+        Error::Io(io) if io.kind() == io::ErrorKind::ConnectionRefused => HttpErrorKind::Connect,
+        Error::Io(_) | Error::ConnectionFailed => HttpErrorKind::Interrupted,
+        Error::Timeout(_) => HttpErrorKind::Timeout,
+        _ => HttpErrorKind::Unknown,
+    };
+    HttpError::new(kind, error)
+}

@@ -1,0 +1,46 @@
+//! Nodes that have some of the blocks before the copy begins.
+
+use garland_core::plan::{Layout, Plan};
+use garland_sim::{Run, Schedule, World, simulate};
+
+const BLOCKS: u64 = 200;
+
+fn run(has: &[u32]) -> Run {
+    let names: Vec<String> = (1..=has.len()).map(|n| format!("n{n}")).collect();
+    let layout = Layout::new(BLOCKS * 4096, 4096).expect("4096 is allowed");
+    let plan = Plan::broadcast(layout, &names, 1).expect("there are nodes");
+    let mut world = World::uniform(has.len(), 1_000_000);
+    world.nodes.iter_mut().zip(has).for_each(|(node, has)| node.has = *has);
+    let run = simulate(&plan, &world, &Schedule { seed: 7, checked: true, mishaps: Vec::new() });
+    for node in &run.nodes {
+        assert!(node.is_ok() && node.identical == Some(true), "{node:?}");
+    }
+    run
+}
+
+#[test]
+fn nobody_is_sent_what_it_has() {
+    for has in [vec![500; 4], vec![0, 500, 1000, 970], vec![1000, 0, 1000], vec![1000; 20]] {
+        let run = run(&has);
+        assert_eq!(run.wasted, 0, "{has:?}");
+    }
+}
+
+#[test]
+fn what_is_there_takes_no_time() {
+    let [nothing, half, all] = [0, 500, 1000].map(|has| {
+        let run = run(&[has; 5]);
+        run.finished_ns.expect("it ends")
+    });
+    // Not half: a node waits now and then for what the one before it lacks, too.
+    assert!(half < nothing * 8 / 10, "{half} of {nothing} ns");
+    assert!(all < nothing / 50, "{all} of {nothing} ns");
+}
+
+#[test]
+fn a_node_in_the_middle_feeds_what_it_has_from_its_own_disk() {
+    // What the last lacks the second has: the first hop carries nothing.
+    let took = run(&[1000, 0]).finished_ns.expect("it ends");
+    let whole = run(&[0, 0]).finished_ns.expect("it ends");
+    assert!(took <= whole, "{took} of {whole} ns");
+}

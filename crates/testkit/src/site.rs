@@ -1,0 +1,218 @@
+//! A web server on loopback that tells what it was asked, and misbehaves as it is told.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::waiting::DEADLINE;
+
+/// How a site answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// As it should.
+    Well,
+    /// With the whole file, whatever range was asked for.
+    Whole,
+    /// With the whole file, whose length it doesn't tell.
+    Endless,
+    /// The first so many requests with this status and body; then well.
+    Refuses(usize, &'static str, &'static str),
+    /// Hangs up in the middle of the first so many answers; then well.
+    Tears(usize),
+    /// Takes the connection of every third request, and says nothing.
+    Drops,
+    /// Well, but from the third request on it has another file, of the same length.
+    Changes,
+    /// Sends whoever comes to the same path below `/moved`.
+    Moves,
+    /// Well, and slowly: so long after every 64 KiB.
+    Slowly(Duration),
+}
+
+/// One request, and what was sent of the file for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The path and the query.
+    pub path: String,
+    /// The first and last byte that it named.
+    pub range: Option<(u64, u64)>,
+    /// The tag that the file must have.
+    pub if_match: Option<String>,
+    /// Bytes of the file in the answer.
+    pub sent: u64,
+}
+
+/// A site of one file.
+#[derive(Debug)]
+pub struct Site {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    file: Vec<u8>,
+    manner: Manner,
+    log: Mutex<Vec<Asked>>,
+    requests: AtomicUsize,
+    over: AtomicBool,
+}
+
+impl Site {
+    /// Serves `file` under every path.
+    ///
+    /// # Panics
+    /// When no port is left.
+    #[must_use]
+    pub fn start(file: Vec<u8>, manner: Manner) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+        let address = listener.local_addr().expect("it listens");
+        let (log, requests, over) = (Mutex::default(), AtomicUsize::new(0), AtomicBool::new(false));
+        let shared = Arc::new(Shared { file, manner, log, requests, over });
+        let serving = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if serving.over.load(Ordering::SeqCst) {
+                    return;
+                }
+                let Ok(stream) = stream else { continue };
+                let serving = Arc::clone(&serving);
+                std::thread::spawn(move || serving.serve(&stream));
+            }
+        });
+        Self { address, shared, thread: Some(thread) }
+    }
+
+    /// Its address: `http://127.0.0.1:PORT`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What it was asked, in the order of the answers.
+    #[must_use]
+    pub fn log(&self) -> Vec<Asked> {
+        self.shared.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Bytes of the file that it sent.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.log().iter().map(|asked| asked.sent).sum()
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::SeqCst);
+        // It wakes whoever listens; there may be nobody any more.
+        let _ = TcpStream::connect(self.address);
+        if let Some(thread) = self.thread.take() {
+            // A server's panic has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn serve(&self, stream: &TcpStream) {
+        // Who says nothing is forgotten.
+        let _ = stream.set_read_timeout(Some(DEADLINE));
+        let mut reader = BufReader::new(stream);
+        while let Some(mut asked) = read_request(&mut reader) {
+            let number = self.requests.fetch_add(1, Ordering::SeqCst);
+            // The other side may have hung up, which is its right.
+            let goes_on = self.answer(stream, number, &mut asked).unwrap_or(false);
+            self.log.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    /// Whether the connection is of further use.
+    fn answer(
+        &self,
+        mut stream: &TcpStream,
+        number: usize,
+        asked: &mut Asked,
+    ) -> std::io::Result<bool> {
+        let length = self.file.len() as u64;
+        let (mut status, mut more) = ("200 OK", String::new());
+        let mut range: Range<u64> = 0..length;
+        match &self.manner {
+            Manner::Refuses(times, status, body) if number < *times => {
+                let length = body.len();
+                write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}")?;
+                return Ok(true);
+            }
+            Manner::Moves if !asked.path.starts_with("/moved") => {
+                let path = &asked.path;
+                write!(stream, "HTTP/1.1 302 Found\r\nLocation: /moved{path}\r\n")?;
+                write!(stream, "Content-Length: 0\r\n\r\n")?;
+                return Ok(true);
+            }
+            Manner::Drops if number % 3 == 1 => return Ok(false),
+            _ => {}
+        }
+        let tag = if self.manner == Manner::Changes && number >= 2 { "\"b\"" } else { "\"a\"" };
+        if asked.if_match.as_deref().is_some_and(|wanted| wanted != tag) {
+            write!(stream, "HTTP/1.1 412 Precondition Failed\r\nContent-Length: 0\r\n\r\n")?;
+            return Ok(true);
+        }
+        let whole = matches!(self.manner, Manner::Whole | Manner::Endless);
+        if let Some((first, last)) = asked.range.filter(|_| !whole) {
+            range = first..(last + 1).min(length);
+            if range.is_empty() {
+                write!(stream, "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\n\r\n")?;
+                return Ok(true);
+            }
+            status = "206 Partial Content";
+            more = format!("Content-Range: bytes {first}-{}/{length}\r\n", range.end - 1);
+        }
+        if self.manner != Manner::Endless {
+            more += &format!("Content-Length: {}\r\n", range.end - range.start);
+        }
+        write!(stream, "HTTP/1.1 {status}\r\nETag: {tag}\r\n{more}\r\n")?;
+        let mut body = &self.file[range.start as usize..range.end as usize];
+        let torn = matches!(self.manner, Manner::Tears(times) if number < times);
+        if torn {
+            body = &body[..body.len() / 2];
+        }
+        for part in body.chunks(64 << 10) {
+            stream.write_all(part)?;
+            asked.sent += part.len() as u64;
+            if let Manner::Slowly(pause) = self.manner {
+                std::thread::sleep(pause);
+            }
+        }
+        Ok(!torn && self.manner != Manner::Endless)
+    }
+}
+
+/// The next request of a connection; `None` when there is none.
+fn read_request(reader: &mut impl BufRead) -> Option<Asked> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+    let path = line.split_whitespace().nth(1)?.to_owned();
+    let mut asked = Asked { path, range: None, if_match: None, sent: 0 };
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { return Some(asked) };
+        let value = value.trim();
+        match name.to_ascii_lowercase().as_str() {
+            "range" => {
+                let (first, last) = value.strip_prefix("bytes=")?.split_once('-')?;
+                asked.range = Some((first.parse().ok()?, last.parse().ok()?));
+            }
+            "if-match" => asked.if_match = Some(value.to_owned()),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,57 @@
+"""How a copy is made: the words of `garland cp`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Sequence
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `garland cp --help` explains; what isn't given is as there."""
+
+    recursive: bool = False
+    exclude: Sequence[str] = ()
+    xattrs: bool = False
+    preserve: bool = False
+    fsync: bool = True
+    clear: bool = False
+    stripe: str | bool = False
+    """True for the default unit, or bytes such as "1MiB"."""
+    order: str | None = None
+    rails: int | None = None
+    block_size: str | None = None
+    bwlimit: str | None = None
+    verify: bool = False
+    checksum: str | None = None
+    """"sha256" or "b3"."""
+    min_ok: int | None = None
+    launcher: str | None = None
+    more: Sequence[str] = ()
+    """Further words, as they are."""
+
+    def words(self) -> list[str]:
+        """The words of the command line."""
+        flags = {
+            "--recursive": self.recursive,
+            "--xattrs": self.xattrs,
+            "--preserve": self.preserve,
+            "--no-fsync": not self.fsync,
+            "--clear": self.clear,
+            "--stripe": self.stripe is True,
+            "--verify": self.verify,
+        }
+        values = {
+            "--stripe": self.stripe if isinstance(self.stripe, str) else None,
+            "--order": self.order,
+            "--rails": self.rails,
+            "--block-size": self.block_size,
+            "--bwlimit": self.bwlimit,
+            "--checksum": self.checksum,
+            "--min-ok": self.min_ok,
+            "--launcher": self.launcher,
+        }
+        words = [flag for flag, wanted in flags.items() if wanted]
+        words += [f"{name}={value}" for name, value in values.items() if value is not None]
+        words += [f"--exclude={pattern}" for pattern in self.exclude]
+        return words + list(self.more)
