@@ -43,7 +43,7 @@ impl<'a> Stage<'a> {
         let source = self.scratch.folder().join("source");
         random_file(&source, bytes, bytes);
         let (source, target) = (source.display().to_string(), format!("{nodes}:/x"));
-        let words = [&["cp", "--json", "--no-fsync", &source, &target], more];
+        let words = [&["cp", "--json", "--whole", "--no-fsync", &source, &target], more];
         let said = self.garland.run(&words.concat()).with_code(0);
         serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out))
     }

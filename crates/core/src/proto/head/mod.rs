@@ -167,7 +167,7 @@ impl Head {
         let copy = self.copy;
         match message {
             FromAgent::Heartbeat(Some(report)) => {
-                self.judge_disk(now, id, report);
+                self.judge_disk(now, id, *report);
                 self.nodes[at].reported = now;
                 self.judge_hops(now);
                 self.share_rails(now);
@@ -186,7 +186,7 @@ impl Head {
             }
             FromAgent::Complete(of, root, report) if of == copy => {
                 self.nodes[at].root = Some(root);
-                self.nodes[at].report = report;
+                self.nodes[at].report = *report;
                 // Whoever was given up in the meantime stays so.
                 if matches!(self.nodes[at].state, NodeState::Joining | NodeState::Ready) {
                     self.nodes[at].state = NodeState::Complete;
@@ -194,7 +194,7 @@ impl Head {
                 }
             }
             FromAgent::Committed(of, report) if of == copy && self.is_alive(at) => {
-                self.nodes[at].report = report;
+                self.nodes[at].report = *report;
                 self.nodes[at].state = NodeState::Committed;
             }
             FromAgent::Failed(of, reason) if of == copy => {
