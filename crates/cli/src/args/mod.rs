@@ -6,6 +6,7 @@ mod balance;
 mod checks;
 mod copy;
 mod explain;
+mod forecast;
 mod lab;
 mod measure;
 mod mount;
@@ -21,6 +22,7 @@ use clap::{Parser, Subcommand};
 pub use balance::Balance;
 pub use copy::{CompressName, Cp, Exec, Launch, LauncherName, RelayName, ShapeName, SlowName};
 pub use explain::Explain;
+pub use forecast::{Forecast, Plan, PlanCommand, PlanName, PlanSuggest};
 pub use lab::{Lab, LabCommand, What};
 pub use measure::{
     Disk, DiskWord, Ping, PingFunction, PingTarget, PingTransport, PingWaiting, Wires,
@@ -96,6 +98,10 @@ pub enum Command {
     Mount(Mount),
     /// Where a copy's time went, and what would help: garland explain
     Explain(Explain),
+    /// What more nodes would buy: garland forecast --points 1=24:10,2=12:30,4=6:35 --nodes 1..64
+    Forecast(Forecast),
+    /// Which plan suits a copy
+    Plan(Plan),
     /// What a copy recorded, for other programs: garland trace export --format perfetto
     Trace(Trace),
     /// An emulated cluster on this machine, without root

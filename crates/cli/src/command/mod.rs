@@ -18,6 +18,7 @@ mod elsewhere;
 mod ends;
 mod exec;
 mod explain;
+mod forecast;
 mod gather;
 mod given;
 mod injections;
@@ -27,6 +28,7 @@ mod lab_run;
 mod mount;
 mod net;
 mod ping;
+mod plan;
 mod scenario;
 mod shape;
 mod shell;
@@ -55,6 +57,8 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Disk(disk) => disk::run(args, disk),
         Command::Explain(asked) => explain::run(args, asked),
         Command::Balance(balance) => balance::run(args, balance),
+        Command::Forecast(asked) => forecast::run(args, asked),
+        Command::Plan(plan) => plan::run(args, &plan.command),
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
@@ -86,6 +90,8 @@ fn has_result(command: &Command) -> bool {
         | Command::Ping(_)
         | Command::Disk(_)
         | Command::Explain(_)
+        | Command::Forecast(_)
+        | Command::Plan(_)
         | Command::Balance(_)
         | Command::Up(_)
         | Command::Down(_)
