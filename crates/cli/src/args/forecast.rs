@@ -3,7 +3,7 @@
 use clap::{Args as ClapArgs, Subcommand, ValueEnum, value_parser};
 
 /// `garland forecast`.
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Default, ClapArgs)]
 pub struct Forecast {
     /// Runs of one work on different node counts: names, folders, or last.
     #[arg(value_name = "RUN")]
@@ -51,9 +51,10 @@ pub struct Forecast {
 }
 
 /// How a copy goes to its nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum PlanName {
     /// From node to node.
+    #[default]
     Chain,
     /// Each node feeds two others.
     Tree,

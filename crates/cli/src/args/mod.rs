@@ -11,6 +11,7 @@ mod lab;
 mod measure;
 mod mount;
 mod net;
+mod report;
 mod standing;
 mod tour;
 mod trace;
@@ -29,6 +30,7 @@ pub use measure::{
 };
 pub use mount::Mount;
 pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};
+pub use report::Report;
 pub use standing::{Agent, Nodes, Status, Up};
 pub use tour::{Demo, Man, Scenario, ScenarioCommand};
 pub use trace::{ExportFormat, Trace, TraceCommand, TraceExport};
@@ -102,6 +104,8 @@ pub enum Command {
     Forecast(Forecast),
     /// Which plan suits a copy
     Plan(Plan),
+    /// Runs as one HTML file: timeline, ledger, rates, pairs, curves: garland report -o report.html
+    Report(Report),
     /// What a copy recorded, for other programs: garland trace export --format perfetto
     Trace(Trace),
     /// An emulated cluster on this machine, without root

@@ -29,6 +29,7 @@ mod mount;
 mod net;
 mod ping;
 mod plan;
+mod report;
 mod scenario;
 mod shape;
 mod shell;
@@ -58,6 +59,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Explain(asked) => explain::run(args, asked),
         Command::Balance(balance) => balance::run(args, balance),
         Command::Forecast(asked) => forecast::run(args, asked),
+        Command::Report(asked) => report::run(args, asked),
         Command::Plan(plan) => plan::run(args, &plan.command),
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
@@ -92,6 +94,7 @@ fn has_result(command: &Command) -> bool {
         | Command::Explain(_)
         | Command::Forecast(_)
         | Command::Plan(_)
+        | Command::Report(_)
         | Command::Balance(_)
         | Command::Up(_)
         | Command::Down(_)

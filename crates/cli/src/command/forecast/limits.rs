@@ -18,14 +18,20 @@ use crate::failure::Failure;
 const MANY: u32 = 8;
 
 /// What the whole work of a farm asks of what nodes share.
-pub fn demands(asked: &Forecast, drawn: Option<&mut Drawn>) -> Result<Vec<Demand>, Failure> {
+pub fn demands(
+    asked: &Forecast,
+    drawn: Option<&mut Drawn>,
+    moved: (u64, u64),
+) -> Result<Vec<Demand>, Failure> {
     let mut demands: Vec<Demand> =
         asked.limit.iter().map(|text| limit(text)).collect::<Result<_, _>>()?;
-    let amount = |text: &Option<String>| match text {
+    // What the user says counts; else what the runs have moved.
+    let amount = |text: &Option<String>, moved: u64| match text {
         Some(text) => bytes::parse(text).map(|bytes| bytes as f64).map_err(Failure::usage),
-        None => Ok(0.0),
+        None => Ok(moved as f64),
     };
-    let (bytes_in, bytes_out) = (amount(&asked.bytes_in)?, amount(&asked.bytes_out)?);
+    let bytes_in = amount(&asked.bytes_in, moved.0)?;
+    let bytes_out = amount(&asked.bytes_out, moved.1)?;
     if let Some(drawn) = drawn
         && bytes_in + bytes_out > 0.0
     {

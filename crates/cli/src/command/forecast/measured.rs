@@ -17,6 +17,10 @@ pub struct Measured {
     pub sources: Vec<String>,
     /// The bytes of the copies, if they are of copies.
     pub copied: Option<u64>,
+    /// How many jobs the work consists of, if it is of jobs.
+    pub jobs: Option<u32>,
+    /// Bytes that all jobs got, and gave back.
+    pub moved: (u64, u64),
     /// What was left out, in words.
     pub notes: Vec<String>,
 }
@@ -32,6 +36,20 @@ struct Kept {
     already: u64,
     #[serde(default)]
     nodes: Vec<KeptNode>,
+    /// Of a farm: seconds until its last job, and how many jobs there were and were done.
+    total: Option<f64>,
+    jobs: Option<u32>,
+    done: Option<u32>,
+    #[serde(default)]
+    records: Vec<KeptRecord>,
+}
+
+#[derive(Deserialize)]
+struct KeptRecord {
+    #[serde(default)]
+    bytes_in: u64,
+    #[serde(default)]
+    bytes_out: u64,
 }
 
 #[derive(Deserialize)]
@@ -41,6 +59,7 @@ struct KeptNode {
 
 /// The results that can be forecast from.
 const COPY: &str = "garland.cp/1";
+const FARM: &str = "garland.farm/1";
 
 /// Files of copies that are of one length differ by no more than this share.
 const ALIKE: f64 = 0.01;
@@ -68,12 +87,45 @@ impl Measured {
                 .hint("the command was ended while it was written, or another version wrote it")
         })?;
         let name = run.name();
-        if kept.schema != COPY {
-            let schema = &kept.schema;
+        match kept.schema.as_str() {
+            COPY => self.add_copy(name, &kept),
+            FARM => self.add_farm(name, &kept),
+            schema => {
+                Err(Failure::usage(format!("{name} is a {schema}, and can't be forecast from"))
+                    .hint(format!("{COPY} and {FARM} can; give other times by --points")))
+            }
+        }
+    }
+
+    fn add_farm(&mut self, name: &str, kept: &Kept) -> Result<(), Failure> {
+        let (Some(total), Some(jobs)) = (kept.total, kept.jobs) else {
+            return Err(Failure::usage(format!("{name} doesn't say how long its jobs took")));
+        };
+        if kept.done != Some(jobs) {
+            self.notes.push(format!("{name} is left out: not all of its {jobs} jobs were done"));
+            return Ok(());
+        }
+        if self.copied.is_some() || self.jobs.is_some_and(|before| before != jobs) {
             return Err(Failure::usage(format!(
-                "{name} is a {schema}, and can't be forecast from"
-            ))
-            .hint(format!("runs of copies can ({COPY}); give other times by --points")));
+                "{name} had {jobs} jobs, and the runs before it something else: these aren't runs of \
+                 one work"
+            )));
+        }
+        self.jobs = Some(jobs);
+        let sum = |of: fn(&KeptRecord) -> u64| kept.records.iter().map(of).sum::<u64>();
+        self.moved = (sum(|record| record.bytes_in), sum(|record| record.bytes_out));
+        let nodes = kept.nodes.iter().filter(|node| node.verdict == "ok").count();
+        let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
+        self.points.push(Point { nodes, seconds: total });
+        self.sources.push(name.to_owned());
+        Ok(())
+    }
+
+    fn add_copy(&mut self, name: &str, kept: &Kept) -> Result<(), Failure> {
+        if self.jobs.is_some() {
+            return Err(Failure::usage(format!(
+                "{name} is a copy, and the runs before it are farms"
+            )));
         }
         let ok = kept.nodes.iter().filter(|node| node.verdict == "ok").count();
         if ok < kept.nodes.len() || ok == 0 {

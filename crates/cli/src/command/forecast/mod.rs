@@ -8,6 +8,7 @@ mod table;
 
 use garland_core::analysis::forecast::{Demand, Point, Prices, Question, Work, forecast};
 use garland_core::units::bytes;
+use serde::Serialize;
 
 pub use self::drawn::Drawn;
 use self::limits::{CopyFloor, demands};
@@ -50,8 +51,8 @@ fn of_farm(
     ahead: &[u32],
     mut phases: Phases,
 ) -> Result<ForecastResult, Failure> {
-    let demands = demands(asked, drawn.as_mut())?;
-    let work = Work::Fixed { jobs: asked.jobs, demands: &demands };
+    let demands = demands(asked, drawn.as_mut(), measured.moved)?;
+    let work = Work::Fixed { jobs: asked.jobs.or(measured.jobs), demands: &demands };
     let told = answer(asked, &measured.points, work, ahead)?;
     phases.end("forecast");
     let mut result = ForecastResult::new(phases, "fixed", measured, &demands);
@@ -117,6 +118,20 @@ fn answer(
             failure
         }
     })
+}
+
+/// What runs of one work on different node counts allow, without anything that the user knows besides.
+pub fn of_runs(places: &Places, runs: &[String]) -> Result<impl Serialize + use<>, Failure> {
+    let mut phases = Phases::begin();
+    let mut measured = Measured::read(places, runs, &[])?;
+    phases.end("read");
+    let most = measured.points.iter().map(|point| point.nodes).max().unwrap_or(1);
+    let ahead: Vec<u32> = (1..=most.saturating_mul(4).clamp(16, 256)).collect();
+    let asked = Forecast { jobs: measured.jobs, ..Forecast::default() };
+    match measured.copied {
+        Some(length) => of_copies(&asked, &mut measured, None, (length, &ahead), phases),
+        None => of_farm(&asked, &mut measured, None, &ahead, phases),
+    }
 }
 
 /// What is known to be shared, for the result.

@@ -173,12 +173,10 @@ impl Tried {
 fn reasons(plans: &[Tried], length: u64) -> (String, String) {
     let best = &plans[0];
     let shape = if best.fanout == 1 { "chain" } else { "tree" };
-    let mut options = format!(
-        "--shape {shape} --block-size {}",
-        bytes::format(u64::from(best.block_size)).replace(' ', "")
-    );
+    let block = best.block_size >> 10;
+    let mut options = format!("--shape {shape} --block-size {block}KiB");
     if best.lanes > 1 {
-        options.push_str(&format!(" --lanes {}", best.lanes));
+        options.push_str(&format!(" --rails {}", best.lanes));
     }
     let limit = best.limit.as_deref().unwrap_or("nothing that has a rate");
     let mut why = format!("{limit} is busy for {:.3} s of {:.3} s", best.stream, best.seconds);
