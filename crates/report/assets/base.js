@@ -45,6 +45,12 @@ const rate = (value) => (known(value) ? `${number(value / 1e6)} MB/s (${number((
 const percent = (share) => (known(share) ? `${(share * 100).toFixed(1)} %` : "-");
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+// A cause with its place, as garland explain has it.
+function causeText(row) {
+  const place = row.node && row.to ? ` ${row.node} to ${row.to}` : row.node ? ` ${row.node}` : "";
+  return `${row.cause}${place}${row.within ? ` (${row.within})` : ""}`;
+}
+
 const series = (place) => `--c${place % 8}`;
 
 // A part of the page, with its entry in the contents.

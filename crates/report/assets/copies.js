@@ -13,23 +13,27 @@ function phases(parent, result) {
 }
 
 function ledger(parent, explained) {
-  const rows = list(explained?.rows);
-  if (rows.length === 0) return;
+  const every = list(explained?.rows).filter((row) => row.ns > 0);
+  if (every.length === 0) return;
+  const rows = every.filter((row) => row.share >= 0.001);
+  const small = every.filter((row) => row.share < 0.001);
+  const sum = (of) => small.reduce((all, row) => all + of(row), 0);
+  if (small.length > 0) rows.push({ cause: `${small.length} smaller ones`, ns: sum((row) => row.ns), share: sum((row) => row.share), covered: null });
   const most = Math.max(...rows.map((row) => row.share));
   const bar = (row) => el("span", { class: "bar", style: `width: ${(row.share / most) * 100}%` });
   const section = part(parent, "Where the time went", 3, table("Every millisecond of the command under one cause; the rows sum to all of it", [
-    ["cause", (row) => row.text],
+    ["cause", causeText],
     ["time", (row) => time(row.ns)],
     ["share", (row) => percent(row.share)],
     ["known for", (row) => percent(row.covered)],
     ["", bar, "of-bar"],
-  ], rows.filter((row) => row.ns > 0)));
+  ], rows));
   const path = list(explained.path);
   if (path.length > 0) {
     section.append(table("Who was waited for, in order", [
       ["at", (stretch) => time(stretch.begin_ns)],
       ["for", (stretch) => time(stretch.ns)],
-      ["what", (stretch) => stretch.text, "text"],
+      ["what", causeText, "text"],
       ["share of it", (stretch) => percent(stretch.share)],
     ], path));
   }

@@ -5,8 +5,10 @@ function differences(parent, runs) {
   const names = [...new Set(runs.flatMap((run) => list(run.result?.phases).map((phase) => phase.name)))];
   const rows = figures.map(([key, label, show]) => ({ label, show, slower: key.includes("rate") ? -1 : 1, values: runs.map((run) => run.result?.[key]) }));
   for (const name of names) rows.push({ label: `phase ${name}`, show: time, slower: 1, values: runs.map((run) => list(run.result?.phases).find((phase) => phase.name === name)?.ns) });
-  const causes = [...new Set(runs.flatMap((run) => list(run.explained?.rows).map((row) => row.text)))];
-  for (const text of causes) rows.push({ label: text, show: time, slower: 1, values: runs.map((run) => list(run.explained?.rows).find((row) => row.text === text)?.ns) });
+  // Causes without their places: nodes of other runs have other names.
+  const causes = [...new Set(runs.flatMap((run) => list(run.explained?.rows).map((row) => row.cause)))];
+  const of = (run, cause) => list(run.explained?.rows).filter((row) => row.cause === cause).reduce((all, row) => all + row.ns, 0);
+  for (const cause of causes) rows.push({ label: cause, show: time, slower: 1, values: runs.map((run) => (run.explained ? of(run, cause) : null)) });
   const told = rows.filter((row) => row.values.some(known));
   const body = told.map((row) => el("tr", {}, el("td", {}, row.label), ...row.values.map((value, place) => {
     const base = row.values[0];

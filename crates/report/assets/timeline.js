@@ -1,21 +1,21 @@
 // Nodes by stages over time, drawn on a canvas that is as large as what is seen of it.
 const WAITS = /^(wait|pause)/;
-const ROW = 12, GAP = 6, SIDE = 130, TOP = 34;
+const ROW = 12, HEAD = 18, SIDE = 130, TOP = 22;
 
 function timeline(parent, told) {
   const rows = [];
   if (told.path.length > 0) {
     const names = [...new Set(told.path.map((bar) => bar.name.split(",")[0]))];
-    rows.push({ node: "who was waited for", stage: "", path: true, first: true, names,
+    rows.push({ node: "all nodes", stage: "waited for", path: true, names,
       slices: told.path.map((bar) => [bar.begin_ns / 1e3, (bar.end_ns - bar.begin_ns) / 1e3, 1000, 0, 1, 0, bar.name]) });
   }
   for (const node of told.nodes) {
-    node.rows.forEach((row, place) => rows.push({ node: node.name, stage: row.stage, slices: row.slices, first: place === 0, error: node.error_ns }));
+    for (const row of node.rows) rows.push({ node: node.name, stage: row.stage, slices: row.slices, error: node.error_ns });
   }
   const stages = [...new Set(rows.filter((row) => !row.path).map((row) => row.stage))];
   const shade = new Map();
   let next = 0;
-  for (const stage of stages) shade.set(stage, WAITS.test(stage) ? "--wait" : series(next++));
+  for (const stage of stages) shade.set(stage, WAITS.test(stage) ? "--wait" : `--c${next++ % 12}`);
   const hidden = new Set();
   const length = Math.max(1, told.length_ns / 1e3);
   let from = 0, to = length, shown = rows;
@@ -29,12 +29,15 @@ function timeline(parent, told) {
   function place() {
     let y = TOP;
     shown = rows.filter((row) => !hidden.has(row.stage));
+    let before = null;
     for (const row of shown) {
-      if (row.first || row.node !== shown[shown.indexOf(row) - 1]?.node) y += GAP;
+      row.head = row.node !== before;
+      if (row.head) y += HEAD;
+      before = row.node;
       row.y = y;
       y += ROW;
     }
-    const whole = y + GAP;
+    const whole = y + ROW;
     const seen = Math.min(whole, 510);
     const width = box.clientWidth || 800;
     const scale = window.devicePixelRatio || 1;
@@ -76,11 +79,13 @@ function timeline(parent, told) {
     pen.clip();
     for (const row of shown) {
       const y = row.y - scrolled;
-      if (y < -ROW || y > height) continue;
-      if (row.first || row.y === shown[0].y || shown[shown.indexOf(row) - 1].node !== row.node) {
+      if (y < -ROW || y > height + HEAD) continue;
+      if (row.head) {
         pen.fillStyle = ink;
-        pen.fillText(row.node, 4, y + ROW - 2, side() - 8);
+        pen.fillText(row.node, 4, y - 4, width - 8);
       }
+      pen.fillStyle = soft;
+      pen.fillText(row.stage, 12, y + ROW - 3, side() - 16);
       for (const [begin, span, busy, , , , name] of row.slices) {
         if (begin + span < from || begin > to) continue;
         const x = Math.max(side(), xOf(begin));

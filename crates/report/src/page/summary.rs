@@ -95,7 +95,7 @@ fn ledger(explained: &Value) -> Vec<String> {
         .take(3)
         .filter_map(|row| {
             let share = row["share"].as_f64()? * 100.0;
-            Some(format!("{} ({share:.0} %)", row["text"].as_str()?))
+            Some(format!("{} ({share:.0} %)", cause(row)?))
         })
         .collect();
     if !most.is_empty() {
@@ -110,6 +110,16 @@ fn ledger(explained: &Value) -> Vec<String> {
     }
     words.extend(texts_of(&explained["warnings"]).into_iter().map(|text| format!("Note: {text}.")));
     words
+}
+
+/// A cause with its place, as `garland explain` has it.
+fn cause(row: &Value) -> Option<String> {
+    let cause = row["cause"].as_str()?;
+    Some(match (row["node"].as_str(), row["to"].as_str()) {
+        (Some(from), Some(to)) => format!("{cause} {from} to {to}"),
+        (Some(node), None) => format!("{cause} {node}"),
+        _ => cause.to_owned(),
+    })
 }
 
 fn texts(list: &Value, key: &str) -> Vec<String> {

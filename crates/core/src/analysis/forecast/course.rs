@@ -62,6 +62,10 @@ pub struct Forecast {
 /// No interval is narrower than this share each way: nobody measures better.
 const NARROWEST: f64 = 0.01;
 
+/// What each doubling beyond the points adds to an interval, as a share each way: laws are simpler than
+/// clusters.
+const DOUBLING: f64 = 0.03;
+
 /// What the last nodes must bring to count.
 const ENOUGH: f64 = 1.05;
 
@@ -102,7 +106,9 @@ pub fn forecast(question: &Question<'_>) -> Result<Forecast, Refusal> {
             let margin = if nodes > points.most() { tested.max(NARROWEST) } else { NARROWEST };
             let interval = spread.as_ref().map(|spread| {
                 let (low, high) = spread.times[place];
-                let (low, high) = (low * (1.0 - NARROWEST), high * (1.0 + NARROWEST));
+                let far = (f64::from(nodes) / f64::from(points.most())).log2().max(0.0);
+                let doubt = (NARROWEST + DOUBLING * far).min(0.5);
+                let (low, high) = (low * (1.0 - doubt), high * (1.0 + doubt));
                 (low.min(seconds * (1.0 - margin).max(0.0)), high.max(seconds * (1.0 + margin)))
             });
             let before = if nodes > 1 { power(place - 1) } else { 0.0 };
