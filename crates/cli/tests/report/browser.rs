@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use garland_testkit::Scratch;
+use garland_testkit::{Scratch, until};
 use serde_json::{Value, json};
 
 /// A browser with one page. It is killed when it is dropped.
@@ -25,7 +25,7 @@ impl Browser {
         let profile = scratch.path("profile");
         let words = format!(
             "exec chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
-             --no-first-run --disable-extensions --disable-background-networking \
+             --disable-breakpad --no-first-run --disable-extensions --disable-background-networking \
              --disable-component-update --disable-sync --user-data-dir='{}' \
              --window-size={width},{height} --remote-debugging-pipe 3<&0 4>&1 0</dev/null 1>/dev/null",
             profile.display()
@@ -125,9 +125,21 @@ impl Browser {
     }
 }
 
+impl Browser {
+    /// Ends it, with all its processes.
+    pub fn end(mut self, scratch: &Scratch) {
+        self.session = None;
+        self.call("Browser.close", json!({}));
+        until("the browser's end", || {
+            let ended = matches!(self.child.try_wait(), Ok(Some(_)));
+            ended && scratch.processes().is_empty()
+        });
+    }
+}
+
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Its other processes end with it.
+        // One that was ended is gone already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

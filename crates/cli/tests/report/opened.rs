@@ -77,6 +77,7 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     let left = browser.asked(&format!("{view}.rows")).as_u64().unwrap();
     assert_eq!(rows - left, 3, "three nodes wrote");
     assert_eq!(browser.complaints(), [""; 0]);
+    browser.end(&scratch);
 }
 
 #[test]
@@ -124,6 +125,7 @@ fn all_kinds_of_results_are_drawn_on_a_telephone_in_the_dark() {
     // Who hears the page hears what charts show.
     let silent = browser.asked("[...document.querySelectorAll('.chart, .timeline, button')].filter((e) => !(e.getAttribute('aria-label') || e.innerText)).length");
     assert_eq!(silent, 0);
+    browser.end(&scratch);
 }
 
 /// Results of other kinds, as small as they can be.

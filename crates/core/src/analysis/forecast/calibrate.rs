@@ -14,8 +14,10 @@ pub(super) struct Calibrated {
     pub(super) slope: f64,
     /// Seconds that no number of nodes changes.
     pub(super) fixed: f64,
-    /// Whether `fixed` was looked for.
-    pub(super) has_fixed: bool,
+    /// How far from a queue to lockstep, 0 to 1; only of [`Law::Bunched`].
+    pub(super) bunched: f64,
+    /// Whether a second parameter was looked for: `fixed`, or `bunched` in its place.
+    pub(super) has_second: bool,
 }
 
 /// Places in which the best parameter is looked for at first.
@@ -37,14 +39,20 @@ impl Calibrated {
 
     /// How many parameters were found.
     pub(super) fn parameters(&self) -> usize {
-        1 + usize::from(self.has_fixed)
+        1 + usize::from(self.has_second)
     }
 
     /// What it says of these node counts (rising), in seconds.
     pub(super) fn times(&self, work: &Work<'_>, counts: &[u32]) -> Vec<f64> {
         match work {
             Work::Fixed { jobs, demands } => {
-                let times = shared(self.law, self.slope, *jobs, demands, counts);
+                let by = |law| shared(law, self.slope, *jobs, demands, counts);
+                let mut times = by(self.law);
+                if self.bunched > 0.0 {
+                    for (time, worst) in times.iter_mut().zip(by(Law::Lockstep)) {
+                        *time += self.bunched * (worst - *time);
+                    }
+                }
                 times.into_iter().map(|time| time + self.fixed).collect()
             }
             Work::Growing { floor } => {
@@ -73,19 +81,14 @@ impl Calibrated {
 
     fn to_fixed(law: Law, work: &Work<'_>, points: &Points) -> Self {
         let Work::Fixed { demands, .. } = work else { unreachable!("the work is given") };
-        let has_fixed = points.counts() >= 3;
+        let has_second = points.counts() >= 3;
         let of = |slope: f64| {
-            let bare = Self { law, slope, fixed: 0.0, has_fixed };
-            if !has_fixed {
-                return (bare.error(work, points), bare);
-            }
-            let fitted = bare.fitted(work, points);
-            let weights = points.all.iter().map(|point| point.seconds.powi(-2));
-            let left = points.all.iter().zip(&fitted).zip(weights.clone());
-            let sum: f64 =
-                left.map(|((point, time), weight)| (point.seconds - time) * weight).sum();
-            let fixed = (sum / weights.sum::<f64>()).max(0.0);
-            let with = Self { fixed, ..bare };
+            let bare = Self { law, slope, fixed: 0.0, bunched: 0.0, has_second };
+            let with = match law {
+                _ if !has_second => bare,
+                Law::Bunched => bare.with_bunched(work, points),
+                _ => bare.with_fixed(work, points),
+            };
             (with.error(work, points), with)
         };
         let least: f64 = demands.iter().map(|demand| demand.seconds).sum();
@@ -97,9 +100,32 @@ impl Calibrated {
         search(low.ln(), high.ln(), |log| of(log.exp())).1
     }
 
+    /// With what fits best to what no number of nodes changes.
+    fn with_fixed(self, work: &Work<'_>, points: &Points) -> Self {
+        let fitted = self.fitted(work, points);
+        let weights = points.all.iter().map(|point| point.seconds.powi(-2));
+        let left = points.all.iter().zip(&fitted).zip(weights.clone());
+        let sum: f64 = left.map(|((point, time), weight)| (point.seconds - time) * weight).sum();
+        Self { fixed: (sum / weights.sum::<f64>()).max(0.0), ..self }
+    }
+
+    /// With what fits best to how far it is from a queue to lockstep.
+    fn with_bunched(self, work: &Work<'_>, points: &Points) -> Self {
+        let (queue, worst) =
+            (self.fitted(work, points), Self { bunched: 1.0, ..self }.fitted(work, points));
+        let (mut above, mut room) = (0.0, 0.0);
+        for ((point, queue), worst) in points.all.iter().zip(&queue).zip(&worst) {
+            let (left, more) = (point.seconds - queue, worst - queue);
+            above += left * more / point.seconds.powi(2);
+            room += more * more / point.seconds.powi(2);
+        }
+        let bunched = if room > 0.0 { (above / room).clamp(0.0, 1.0) } else { 0.0 };
+        Self { bunched, ..self }
+    }
+
     fn to_growing(law: Law, work: &Work<'_>, points: &Points) -> Self {
         let Work::Growing { floor } = work else { unreachable!("the work grows") };
-        let has_fixed = points.counts() >= 2;
+        let has_second = points.counts() >= 2;
         let rows: Vec<(Vec<f64>, f64, f64)> = points
             .all
             .iter()
@@ -108,8 +134,8 @@ impl Calibrated {
                 (vec![1.0, f64::from(point.nodes)], above, point.seconds.powi(-2))
             })
             .collect();
-        let made = |fixed: f64, slope: f64| Self { law, slope, fixed, has_fixed };
-        let both = has_fixed.then(|| least_squares(&rows)).flatten();
+        let made = |fixed: f64, slope: f64| Self { law, slope, fixed, bunched: 0.0, has_second };
+        let both = has_second.then(|| least_squares(&rows)).flatten();
         let both = both.map(|fit| made(fit.values[0], fit.values[1]));
         if let Some(both) = both.filter(|both| both.fixed >= 0.0 && both.slope >= 0.0) {
             return both;
@@ -121,7 +147,7 @@ impl Calibrated {
         };
         let candidates = [made(alone(0), 0.0), made(0.0, alone(1))];
         let error = |one: &Self| one.error(work, points);
-        if has_fixed && error(&candidates[1]) < error(&candidates[0]) {
+        if has_second && error(&candidates[1]) < error(&candidates[0]) {
             candidates[1]
         } else {
             candidates[0]

@@ -29,7 +29,9 @@ pub(super) struct Candidates {
 impl Candidates {
     /// Those that explain these points about as well as the best one does.
     pub(super) fn of(work: &Work<'_>, points: &Points) -> Result<Self, Refusal> {
-        let laws = Law::of(work).iter();
+        // Bunching can't be told from a queue by two points.
+        let known = |law: &&Law| **law != Law::Bunched || points.counts() >= 3;
+        let laws = Law::of(work).iter().filter(known);
         let mut found: Vec<(f64, Calibrated)> = laws
             .map(|&law| {
                 let calibrated = Calibrated::to(law, work, points);

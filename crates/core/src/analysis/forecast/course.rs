@@ -64,7 +64,7 @@ const NARROWEST: f64 = 0.01;
 
 /// What each doubling beyond the points adds to an interval, as a share each way: laws are simpler than
 /// clusters.
-const DOUBLING: f64 = 0.03;
+const DOUBLING: f64 = 0.05;
 
 /// What the last nodes must bring to count.
 const ENOUGH: f64 = 1.05;

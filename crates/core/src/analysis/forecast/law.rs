@@ -14,6 +14,8 @@ pub enum Law {
     /// They keep out of each other's way, so that a resource is waited for only when it is full: the
     /// upper bound of power.
     Turns,
+    /// Between that and lockstep: jobs that began together want the same thing together for a while.
+    Bunched,
     /// All want it at the same time, again and again: the lower bound.
     Lockstep,
     /// Each node adds the same.
@@ -26,7 +28,7 @@ impl Law {
         match work {
             // Without a shared resource they are one and the same.
             Work::Fixed { demands: [], .. } => &[Self::Queue],
-            Work::Fixed { .. } => &[Self::Queue, Self::Turns, Self::Lockstep],
+            Work::Fixed { .. } => &[Self::Queue, Self::Turns, Self::Bunched, Self::Lockstep],
             Work::Growing { .. } => &[Self::Linear],
         }
     }
@@ -37,6 +39,7 @@ impl Law {
         match self {
             Self::Queue => "nodes wait for those that they find at a shared resource",
             Self::Turns => "nodes keep out of each other's way until a shared resource is full",
+            Self::Bunched => "nodes tend to want a shared resource at the same time",
             Self::Lockstep => "all nodes want the shared resource at the same time",
             Self::Linear => "each node adds the same time",
         }
@@ -44,7 +47,7 @@ impl Law {
 }
 
 /// Seconds that a given work takes on so many nodes at each of `counts` (rising), when one node alone
-/// needs `alone` of them.
+/// needs `alone` of them; of [`Law::Bunched`] what it takes without any bunching.
 pub(super) fn shared(
     law: Law,
     alone: f64,
@@ -59,9 +62,15 @@ pub(super) fn shared(
     // Nobody has more nodes at work than there are jobs.
     let busy = |count: u32| jobs.map_or(count, |jobs| count.min(jobs.max(1)));
     let largest = counts.last().map_or(0, |count| busy(*count));
-    let queued = if law == Law::Queue { cycles(own, &each, largest) } else { Vec::new() };
+    let queued = if matches!(law, Law::Queue | Law::Bunched) {
+        cycles(own, &each, largest)
+    } else {
+        Vec::new()
+    };
     let round = |nodes: u32| match law {
-        Law::Queue => queued.get(nodes.saturating_sub(1) as usize).copied().unwrap_or(0.0),
+        Law::Queue | Law::Bunched => {
+            queued.get(nodes.saturating_sub(1) as usize).copied().unwrap_or(0.0)
+        }
         Law::Turns => (own + all).max(f64::from(nodes) * most),
         Law::Lockstep | Law::Linear => own + f64::from(nodes) * all,
     };

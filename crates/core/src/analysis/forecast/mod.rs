@@ -5,7 +5,7 @@
 //! one after another; `n` nodes can't do more than `n / (D + Z)` jobs a second, nor more than
 //! `1 / Dmax` (Denning and Buzen, The Operational Analysis of Queueing Network Models, 1978). The knee is
 //! where both meet, `(D + Z) / Dmax`. What lies between the bounds depends on how jobs fall together,
-//! so three [`laws`](Law) are fitted, and those that explain the points about as well as the best one
+//! so several [`laws`](Law) are fitted, and those that explain the points about as well as the best one
 //! all count. Amdahl's law and the Universal Scalability Law ([`Fit`]) stand beside it as a check.
 //!
 //! What the points can't carry is refused in words ([`Refusal`]); nothing here is ever not a number.
