@@ -47,7 +47,7 @@ pub(super) fn write(
          <a class=\"skip\" href=\"#runs\">Skip to the figures</a>\n<header>\n<h1>{title}</h1>\n"
     )?;
     for sheet in sheets {
-        write!(output, "<section class=\"words\" aria-label=\"{}\">\n", escaped(&sheet.name))?;
+        writeln!(output, "<section class=\"words\" aria-label=\"{}\">", escaped(&sheet.name))?;
         if sheets.len() > 1 {
             writeln!(output, "<h2>{}</h2>", escaped(&sheet.name))?;
         }

@@ -21,7 +21,8 @@ pub(super) struct Slice {
 impl Serialize for Slice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let length = self.end_ns - self.begin_ns;
-        let busy = if length > 0 { self.busy_ns.min(length) * 1000 / length } else { 1000 };
+        let busy = self.busy_ns.min(length).saturating_mul(1000).checked_div(length);
+        let busy = busy.unwrap_or(1000);
         let begin = self.begin_ns / 1000;
         [begin, (self.end_ns / 1000) - begin, busy, self.bytes, self.count, self.peer.into()]
             .serialize(serializer)

@@ -1,7 +1,7 @@
 //! A law's parameters, found from points: as small a relative error as can be.
 
 use super::law::{Law, shared};
-use super::least_squares::least_squares;
+use super::least_squares::{Row, least_squares};
 use super::points::Points;
 use super::{Point, Work};
 
@@ -126,7 +126,7 @@ impl Calibrated {
     fn to_growing(law: Law, work: &Work<'_>, points: &Points) -> Self {
         let Work::Growing { floor } = work else { unreachable!("the work grows") };
         let has_second = points.counts() >= 2;
-        let rows: Vec<(Vec<f64>, f64, f64)> = points
+        let rows: Vec<Row> = points
             .all
             .iter()
             .map(|point| {

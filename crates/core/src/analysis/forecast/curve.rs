@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::least_squares::{Solution, least_squares};
+use super::least_squares::{Row, Solution, least_squares};
 use super::points::Points;
 use super::{Point, Work};
 
@@ -58,7 +58,7 @@ impl Fit {
         if points.counts() < wanted {
             return None;
         }
-        let rows = |columns: &[usize]| -> Vec<(Vec<f64>, f64, f64)> {
+        let rows = |columns: &[usize]| -> Vec<Row> {
             let row = |point: &Point| {
                 let n = f64::from(point.nodes);
                 // Seconds a node and unit of work: n / X.

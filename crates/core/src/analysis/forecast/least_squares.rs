@@ -1,5 +1,8 @@
 //! Weighted linear least squares with few parameters, and how sure they are.
 
+/// Coefficients, the value that they should give, and its weight.
+pub(super) type Row = (Vec<f64>, f64, f64);
+
 /// What was found.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Solution {
@@ -13,7 +16,7 @@ pub(super) struct Solution {
 
 /// The parameters that bring `row · parameters` nearest to what each row should give; a row is its
 /// coefficients, that value, and its weight. None where the rows don't determine them.
-pub(super) fn least_squares(rows: &[(Vec<f64>, f64, f64)]) -> Option<Solution> {
+pub(super) fn least_squares(rows: &[Row]) -> Option<Solution> {
     let count = rows.first()?.0.len();
     if rows.len() < count || count == 0 {
         return None;
@@ -25,7 +28,7 @@ pub(super) fn least_squares(rows: &[(Vec<f64>, f64, f64)]) -> Option<Solution> {
     if scales.iter().any(|scale| !scale.is_normal()) {
         return None;
     }
-    let product = |of: &dyn Fn(&(Vec<f64>, f64, f64)) -> f64| rows.iter().map(of).sum::<f64>();
+    let product = |of: &dyn Fn(&Row) -> f64| rows.iter().map(of).sum::<f64>();
     let normal: Vec<Vec<f64>> = (0..count)
         .map(|i| {
             let entry = |j: usize| product(&|(x, _, w)| w * x[i] * x[j]) / (scales[i] * scales[j]);
