@@ -10,15 +10,17 @@ function differences(parent, runs) {
   const of = (run, cause) => list(run.explained?.rows).filter((row) => row.cause === cause).reduce((all, row) => all + row.ns, 0);
   for (const cause of causes) rows.push({ label: cause, show: time, slower: 1, values: runs.map((run) => (run.explained ? of(run, cause) : null)) });
   const told = rows.filter((row) => row.values.some(known));
+  // Only what did the same can be faster or slower.
+  const alike = runs.map((run) => run.result?.schema === runs[0].result?.schema && run.result?.bytes === runs[0].result?.bytes);
   const body = told.map((row) => el("tr", {}, el("td", {}, row.label), ...row.values.map((value, place) => {
     const base = row.values[0];
-    const change = place > 0 && known(value) && known(base) && base > 0 ? value / base - 1 : null;
+    const change = place > 0 && alike[place] && known(value) && known(base) && base > 0 ? value / base - 1 : null;
     const worse = change === null || Math.abs(change) < 0.05 ? null : change * row.slower > 0 ? "more" : "less";
     const sign = change === null ? "" : ` (${change >= 0 ? "+" : ""}${(change * 100).toFixed(1)} %)`;
     return el("td", { class: worse }, row.show(value) + sign);
   })));
   const head = el("tr", {}, el("th", {}, "figure"), ...runs.map((run) => el("th", { scope: "col" }, run.name)));
-  part(parent, "Side by side", 2, el("p", { class: "note" }, "Changes are against the first run; those of 5 % and more are coloured: red is slower."),
+  part(parent, "Side by side", 2, el("p", { class: "note" }, "Changes are against the first run, where that did the same; those of 5 % and more are coloured: red is slower."),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs side by side" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...body))));
 }
 

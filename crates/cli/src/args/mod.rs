@@ -13,6 +13,7 @@ mod mount;
 mod net;
 mod report;
 mod standing;
+mod top;
 mod tour;
 mod trace;
 
@@ -32,6 +33,7 @@ pub use mount::Mount;
 pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};
 pub use report::Report;
 pub use standing::{Agent, Nodes, Status, Up};
+pub use top::Top;
 pub use tour::{Demo, Man, Scenario, ScenarioCommand};
 pub use trace::{ExportFormat, Trace, TraceCommand, TraceExport};
 
@@ -96,6 +98,8 @@ pub enum Command {
     Down(Nodes),
     /// Show the agents that stay
     Status(Status),
+    /// What nodes are doing just now: NICs, disks, processors: garland top 'n[01-20]'
+    Top(Top),
     /// Any node's files under one folder: garland mount DIR 'n[01-20]'
     Mount(Mount),
     /// Where a copy's time went, and what would help: garland explain

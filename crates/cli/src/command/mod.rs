@@ -36,6 +36,7 @@ mod shell;
 mod standing_result;
 mod status;
 mod tcp_account;
+mod top;
 mod trace;
 mod tree_result;
 mod up;
@@ -64,6 +65,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
+        Command::Top(top) => top::run(args, top),
         Command::Mount(mount) => mount::run(args, mount),
         Command::Trace(trace) => trace::run(args, &trace.command),
         Command::Lab(lab) => lab::run(args, &lab.command),
@@ -108,8 +110,10 @@ fn has_result(command: &Command) -> bool {
         Command::Trace(trace) => match &trace.command {
             TraceCommand::Export(export) => export.output.is_some(),
         },
-        Command::Demo(_) | Command::Agent(_) | Command::Completions { .. } | Command::Man(_) => {
-            false
-        }
+        Command::Demo(_)
+        | Command::Top(_)
+        | Command::Agent(_)
+        | Command::Completions { .. }
+        | Command::Man(_) => false,
     }
 }

@@ -67,7 +67,7 @@ fn chosen(count: usize, nodes: impl Fn(usize) -> u32) -> Vec<usize> {
     let told = |row: &usize| {
         count <= ROWS
             || nodes(*row).is_power_of_two()
-            || nodes(*row) % 8 == 0 && nodes(*row) <= 64
+            || nodes(*row).is_multiple_of(8) && nodes(*row) <= 64
             || row + 1 == count
     };
     (0..count).filter(told).collect()

@@ -20,20 +20,37 @@ pub fn read(file: &Path) -> Result<Value, Failure> {
     })
 }
 
-/// Of runs of one work on different node counts a forecast; if they don't carry one, why.
+/// Of runs of one work on different node counts a forecast; if they don't carry one, why. Where there
+/// are several works, of the one with the most runs.
 pub fn of(places: &Places, sheets: &[Sheet], warnings: &mut Vec<String>) -> Option<Value> {
-    const KNOWN: [&str; 2] = ["garland.cp/1", "garland.farm/1"];
-    let schema = sheets.first()?.result["schema"].as_str()?;
-    let same = sheets.iter().all(|sheet| sheet.result["schema"] == schema);
-    if sheets.len() < 2 || !same || !KNOWN.contains(&schema) {
+    let mut works: Vec<(Work<'_>, Vec<String>)> = Vec::new();
+    for sheet in sheets {
+        let Some(work) = work(&sheet.result) else { continue };
+        match works.iter_mut().find(|(known, _)| *known == work) {
+            Some((_, names)) => names.push(sheet.name.clone()),
+            None => works.push((work, vec![sheet.name.clone()])),
+        }
+    }
+    let (_, names) = works.into_iter().max_by_key(|(_, names)| names.len())?;
+    if names.len() < 2 {
         return None;
     }
-    let names: Vec<String> = sheets.iter().map(|sheet| sheet.name.clone()).collect();
     match forecast::of_runs(places, &names) {
         Ok(told) => serde_json::to_value(told).ok(),
         Err(failure) => {
             warnings.push(format!("no forecast: {}", failure.message()));
             None
         }
+    }
+}
+
+/// What makes runs those of one work: the kind, and the bytes or jobs.
+type Work<'a> = (&'a str, u64);
+
+fn work(result: &Value) -> Option<Work<'_>> {
+    match result["schema"].as_str()? {
+        kind @ "garland.cp/1" => Some((kind, result["bytes"].as_u64()?)),
+        kind @ "garland.farm/1" => Some((kind, result["jobs"].as_u64()?)),
+        _ => None,
     }
 }
