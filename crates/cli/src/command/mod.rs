@@ -22,6 +22,7 @@ mod forecast;
 mod gather;
 mod given;
 mod injections;
+mod join;
 mod lab;
 mod lab_result;
 mod lab_run;
