@@ -127,7 +127,7 @@ fn nothing_to_do_is_wrong_usage() {
     insta::assert_snapshot!(shown(&garland(&scratch).run(&["copy"])), @r"
     error: unrecognized subcommand 'copy'
 
-      tip: a similar subcommand exists: 'cp'
+      tip: some similar subcommands exist: 'top', 'cp'
 
     Usage: garland [OPTIONS] <COMMAND>
 
