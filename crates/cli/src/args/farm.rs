@@ -1,6 +1,7 @@
 //! The words of `garland farm`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,12 @@ pub enum FarmCommand {
     /// Run many jobs: garland farm run JOBS 'n[01-20]', or garland farm run 'n[01-20]' --out
     /// '{.}.mp3' -- lame {in} {out} ::: *.wav
     Run(FarmRun),
+    /// A node's mount of the files that its jobs use (started by agents)
+    #[command(hide = true)]
+    Window {
+        /// The folder to mount on.
+        dir: PathBuf,
+    },
 }
 
 /// `garland farm run`.

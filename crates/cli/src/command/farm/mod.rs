@@ -7,7 +7,9 @@ mod list;
 mod result;
 mod run;
 mod settings;
+mod stage;
 mod task;
+mod window;
 
 use crate::args::{Args, Farm, FarmCommand};
 use crate::failure::{Exit, Failure};
@@ -16,5 +18,6 @@ use crate::failure::{Exit, Failure};
 pub fn run(args: &Args, farm: &Farm) -> Result<Exit, Failure> {
     match &farm.command {
         FarmCommand::Run(asked) => run::run(args, asked),
+        FarmCommand::Window { dir } => window::serve(dir),
     }
 }
