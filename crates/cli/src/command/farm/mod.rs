@@ -4,12 +4,16 @@ mod agents;
 mod driver;
 mod ledger;
 mod list;
+mod parallel;
 mod result;
+mod rounds;
 mod run;
 mod settings;
+mod slurm;
 mod stage;
 mod task;
 mod window;
+mod worker;
 
 use crate::args::{Args, Farm, FarmCommand};
 use crate::failure::{Exit, Failure};
@@ -18,6 +22,7 @@ use crate::failure::{Exit, Failure};
 pub fn run(args: &Args, farm: &Farm) -> Result<Exit, Failure> {
     match &farm.command {
         FarmCommand::Run(asked) => run::run(args, asked),
+        FarmCommand::Work(asked) => worker::run(asked),
         FarmCommand::Window { dir } => window::serve(dir),
     }
 }
