@@ -42,7 +42,7 @@ pub struct FarmWork {
     /// Which of them.
     #[arg(long, default_value_t = 0)]
     pub part: usize,
-    /// One job, as JSON.
+    /// One job, as JSON in hexadecimal.
     #[arg(long)]
     pub task: Option<String>,
     /// Processors for jobs.

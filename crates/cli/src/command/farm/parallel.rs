@@ -18,7 +18,7 @@ use super::driver::{Driver, Ending, Work};
 use super::ledger::Ledger;
 use super::rounds::{Round, Rounds};
 use super::task::Where;
-use super::worker::WorkEnd;
+use super::worker::{WorkEnd, word_of};
 use crate::args::DataName;
 use crate::failure::{Failure, OrFailure};
 use crate::fleet::Muster;
@@ -27,8 +27,10 @@ use crate::launch::FAREWELL;
 /// How often the user may have given up meanwhile.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Says where this program is on a node, and how many processors it has there.
-const WHERE: &str = "readlink /proc/$PPID/exe && nproc";
+/// Gives this program a name on a node that is the same on all, and says how it and how many processors
+/// there are. Programs are kept in a folder for each node, since homes may be shared.
+const WHERE: &str = "program=$(readlink /proc/$PPID/exe) && cd && mkdir -p .cache/garland && \
+    ln -sfn \"$program\" .cache/garland/farm-\"${program##*/}\" && echo \"${program##*/}\" && nproc";
 
 /// Jobs by GNU parallel.
 pub struct Parallel;
@@ -122,11 +124,10 @@ fn start(
     round: &Round<'_>,
 ) -> Result<(Child, ChildStdout), Failure> {
     let list = work.run.folder().join(format!("round-{}", round.tries));
-    let mut lines = Vec::new();
+    let mut lines = String::new();
     for job in round.jobs {
-        let task = Where::There.task(job, round.tries);
-        serde_json::to_writer(&mut lines, &task).or_nothing("writing the jobs")?;
-        lines.push(b'\n');
+        lines.push_str(&word_of(&Where::There.task(job, round.tries))?);
+        lines.push('\n');
     }
     fs::write(&list, lines).or_nothing(format!("writing {}", list.display()))?;
     let mut command = Command::new("parallel");
@@ -134,9 +135,8 @@ fn start(
     for login in logins {
         command.arg("--sshlogin").arg(sshlogin(work, login));
     }
-    // The same everywhere: one build has one name in one place.
     let program = String::from_utf8_lossy(&quoted(logins[0].program.as_bytes())).into_owned();
-    command.arg(format!("{program} farm work --task {{}}"));
+    command.arg(format!("\"$HOME\"/.cache/garland/farm-{program} farm work --task {{}}"));
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     command.process_group(0);
     signal::release_in(&mut command);

@@ -87,7 +87,7 @@ impl<'a, 'l> Rounds<'a, 'l> {
 
     /// A job has ended.
     pub fn ended(&mut self, ended: WorkEnd) {
-        let WorkEnd { node, ahead_ns, end, said } = ended;
+        let WorkEnd { node, ahead_ns, end, again, said } = ended;
         let Some(job) = self.open.remove(&end.job) else { return };
         if let Some(said) = said {
             self.ledger.said(end.job, said.bytes());
@@ -102,6 +102,7 @@ impl<'a, 'l> Rounds<'a, 'l> {
             cpu: Some(end.cpu_ns as f64 / 1e9),
             memory: Some(end.memory),
             bytes_out: end.bytes_out,
+            tries: self.tries + again,
             ..self.record(&job, end.outcome)
         };
         self.nodes.insert(node);

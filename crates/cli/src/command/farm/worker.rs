@@ -26,6 +26,8 @@ pub struct WorkEnd {
     pub ahead_ns: u64,
     /// How it ended.
     pub end: TaskEnd,
+    /// How often the engine has begun anew with the jobs that hadn't ended.
+    pub again: u32,
     /// What it said, if anything.
     pub said: Option<Text>,
 }
@@ -44,7 +46,7 @@ pub fn ended_file(folder: &Path, part: usize) -> PathBuf {
 pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     let tasks = match (&asked.folder, &asked.task) {
         (Some(folder), _) => left(folder, asked.part)?,
-        (None, Some(task)) => vec![serde_json::from_str(task).or_nothing("reading the job")?],
+        (None, Some(task)) => vec![task_of(task)?],
         (None, None) => return Err(Failure::usage("there is no job")),
     };
     let mut output: Box<dyn Write> = match &asked.folder {
@@ -67,6 +69,20 @@ pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     bench.take(tasks);
     say_all(count, &told, &mut output)?;
     Ok(Exit::Done)
+}
+
+/// A task as a word that no shell on its way takes for anything else: JSON in hexadecimal.
+pub fn word_of(task: &FarmTask) -> Result<String, Failure> {
+    let text = serde_json::to_vec(task).or_nothing("writing a job")?;
+    Ok(text.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn task_of(word: &str) -> Result<FarmTask, Failure> {
+    let digits = word.as_bytes().chunks(2);
+    let byte = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok();
+    let text: Option<Vec<u8>> = digits.map(byte).collect();
+    let text = text.ok_or_else(|| Failure::usage("a job is JSON in hexadecimal"))?;
+    serde_json::from_slice(&text).or_nothing("reading the job")
 }
 
 /// Jobs of a part that haven't ended yet: an earlier process may have done some before its node died.
@@ -97,6 +113,8 @@ fn say_all(
     output: &mut dyn Write,
 ) -> Result<(), Failure> {
     let node = process::host_name();
+    let again = std::env::var("SLURM_RESTART_COUNT").ok();
+    let again = again.and_then(|count| count.parse().ok()).unwrap_or(0);
     let mut said = None;
     while count > 0 {
         match told.recv().or_nothing("running jobs")? {
@@ -107,7 +125,7 @@ fn say_all(
                     count -= 1;
                     let ahead_ns = clock::wall_ns().saturating_sub(clock::now_ns());
                     let said = said.take_if(|(job, _)| *job == end.job).map(|(_, said)| said);
-                    let line = WorkEnd { node: node.clone(), ahead_ns, end, said };
+                    let line = WorkEnd { node: node.clone(), ahead_ns, end, again, said };
                     serde_json::to_writer(&mut lines, &line).or_nothing("saying how it ended")?;
                     lines.push(b'\n');
                 }
