@@ -6,6 +6,7 @@ mod balance;
 mod checks;
 mod copy;
 mod explain;
+mod farm_compare;
 mod lab;
 mod measure;
 mod mount;
@@ -21,6 +22,8 @@ use clap::{Parser, Subcommand};
 pub use balance::Balance;
 pub use copy::{CompressName, Cp, Exec, Launch, LauncherName, RelayName, ShapeName, SlowName};
 pub use explain::Explain;
+#[allow(unused_imports)]
+pub use farm_compare::FarmCompare;
 pub use lab::{Lab, LabCommand, What};
 pub use measure::{
     Disk, DiskWord, Ping, PingFunction, PingTarget, PingTransport, PingWaiting, Wires,

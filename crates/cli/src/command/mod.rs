@@ -18,6 +18,10 @@ mod elsewhere;
 mod ends;
 mod exec;
 mod explain;
+#[allow(dead_code, unused_imports)]
+mod farm_compare;
+#[allow(dead_code, unused_imports)]
+pub mod farm_result;
 mod gather;
 mod given;
 mod injections;

@@ -7,7 +7,7 @@
 //! any more, for results that are taken back, and for the last jobs elsewhere. A second of a slot counts
 //! as much as it could have done in it, by the power of all.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Task, Worker, fluid, rounds};
 
@@ -21,7 +21,7 @@ pub enum Files {
 }
 
 /// What held the nodes up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
     /// Whole jobs can't be dealt out evenly: the last round is not full.
@@ -43,7 +43,7 @@ impl Loss {
 }
 
 /// A run's time, parted; in seconds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Losses {
     /// The run.
     pub whole: f64,

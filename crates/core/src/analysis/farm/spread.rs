@@ -1,9 +1,9 @@
 //! How far apart the jobs were: the slowest, the fastest, and their difference.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The slowest and the fastest of several jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Seconds of the slowest.
     pub slowest: f64,

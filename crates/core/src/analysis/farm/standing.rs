@@ -1,6 +1,6 @@
 //! What a cluster is worth, against one machine and against the sum of its nodes.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The power of nodes, in whatever it is counted in: MHz, cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,7 +12,7 @@ pub struct Power {
 }
 
 /// Where a cluster stands.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// Its time as a share of one machine's.
     pub of_one: f64,
