@@ -6,6 +6,8 @@ mod balance;
 mod checks;
 mod copy;
 mod explain;
+mod farm;
+mod farm_account;
 mod farm_compare;
 mod lab;
 mod measure;
@@ -22,7 +24,8 @@ use clap::{Parser, Subcommand};
 pub use balance::Balance;
 pub use copy::{CompressName, Cp, Exec, Launch, LauncherName, RelayName, ShapeName, SlowName};
 pub use explain::Explain;
-#[allow(unused_imports)]
+pub use farm::{DataName, EngineName, Farm, FarmCommand, FarmRun, PlacementName};
+pub use farm_account::FarmAccount;
 pub use farm_compare::FarmCompare;
 pub use lab::{Lab, LabCommand, What};
 pub use measure::{
@@ -97,6 +100,8 @@ pub enum Command {
     Status(Status),
     /// Any node's files under one folder: garland mount DIR 'n[01-20]'
     Mount(Mount),
+    /// Many jobs on many nodes: garland farm run JOBS 'n[01-20]'
+    Farm(Farm),
     /// Where a copy's time went, and what would help: garland explain
     Explain(Explain),
     /// What a copy recorded, for other programs: garland trace export --format perfetto

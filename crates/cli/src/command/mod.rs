@@ -18,9 +18,8 @@ mod elsewhere;
 mod ends;
 mod exec;
 mod explain;
-#[allow(dead_code, unused_imports)]
+mod farm;
 mod farm_compare;
-#[allow(dead_code, unused_imports)]
 pub mod farm_result;
 mod gather;
 mod given;
@@ -57,6 +56,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Wires(wires) => wires::run(args, wires),
         Command::Ping(ping) => ping::run(args, ping),
         Command::Disk(disk) => disk::run(args, disk),
+        Command::Farm(farm) => farm::run(args, farm),
         Command::Explain(asked) => explain::run(args, asked),
         Command::Balance(balance) => balance::run(args, balance),
         Command::Up(up) => up::run(args, up),
@@ -90,6 +90,7 @@ fn has_result(command: &Command) -> bool {
         | Command::Ping(_)
         | Command::Disk(_)
         | Command::Explain(_)
+        | Command::Farm(_)
         | Command::Balance(_)
         | Command::Up(_)
         | Command::Down(_)

@@ -15,6 +15,7 @@ use crate::budget::Share;
 use crate::chain;
 use crate::disk;
 use crate::exec;
+use crate::farm;
 use crate::files;
 use crate::known::{Comparing, Comparison};
 use crate::log::log;
@@ -53,6 +54,7 @@ impl Agent {
         let (mut seat, given) = (None, orders::read(session));
         let mut depot = Depot::new(self, session);
         let mut comparing = Comparing::new(self, session);
+        let mut desk = farm::Desk::new(self, session);
         let shutdown = loop {
             match given.recv() {
                 // The time has been told already.
@@ -69,6 +71,7 @@ impl Agent {
                 Ok(it @ (ToAgent::Compare(_) | ToAgent::Digests(..))) => comparing.obey(it),
                 Ok(ToAgent::Disk(order)) => disk_tests.push(disk::start(self, session, order)),
                 Ok(ToAgent::Balance(order)) => depot.obey(order),
+                Ok(ToAgent::Farm(order)) => desk.obey(order),
                 Ok(ToAgent::Files(order)) => mounts.let_in(session, order),
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {
                     self.tickets.add(session, tickets, seconds);
@@ -100,14 +103,15 @@ impl Agent {
         };
         session.end();
         heart.stop();
-        drop((surveyor, depot, seat, comparing, mounts));
+        drop((desk, surveyor, depot, seat, comparing, mounts));
         stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);
         meetings.into_iter().for_each(probe::Running::end);
         self.end_all(&parts);
         self.active_ns.store(clock::now_ns(), Ordering::Release);
-        self.sessions.fetch_sub(1, Ordering::AcqRel);
-        if shutdown || self.config.stay.is_none() {
+        // A head may have several channels: one for what goes on, others for files on their way.
+        let is_last = self.sessions.fetch_sub(1, Ordering::AcqRel) == 1;
+        if shutdown || is_last && self.config.stay.is_none() {
             std::process::exit(0);
         }
     }

@@ -13,7 +13,7 @@ pub fn labels(runs: &[Told]) -> Vec<String> {
         |one| one.engine.to_string(),
         |one| one.placement.clone().unwrap_or_else(|| "-".to_owned()),
         |one| one.data.clone(),
-        |one| if one.at_once { "at once" } else { "as nodes free up" }.to_owned(),
+        |one| if one.all_at_once { "at once" } else { "as nodes free up" }.to_owned(),
     ];
     let nodes = |run: &Told| match run.nodes {
         1 => "one PC".to_owned(),

@@ -58,7 +58,7 @@ impl CompareResult {
         let unit = runs.first().map(|run| run.summary.unit.clone());
         let unit = unit.filter(|unit| runs.iter().all(|run| run.summary.unit == *unit));
         let candidate = |run: &Told| Candidate {
-            seconds: run.summary.seconds,
+            seconds: run.summary.total,
             price: run.summary.price,
             equivalent: run
                 .summary
@@ -68,7 +68,7 @@ impl CompareResult {
         };
         let ranks = rank(&runs.iter().map(candidate).collect::<Vec<_>>());
         let labels = labels(runs);
-        let whole = runs[base].summary.seconds;
+        let whole = runs[base].summary.total;
         let rows: Vec<Row> = runs
             .iter()
             .zip(labels)
@@ -77,8 +77,8 @@ impl CompareResult {
                 run: run.name.clone(),
                 label,
                 nodes: run.nodes,
-                seconds: run.summary.seconds,
-                of_base: if whole > 0.0 { run.summary.seconds / whole } else { 0.0 },
+                seconds: run.summary.total,
+                of_base: if whole > 0.0 { run.summary.total / whole } else { 0.0 },
                 spread: run.summary.spread,
                 slowdown: run.summary.slowdown,
                 standing: run.summary.standing,

@@ -48,7 +48,7 @@ impl Told {
         if summary.jobs.done < summary.jobs.all {
             return Err(Failure::usage(format!("{name} hasn't done all of its jobs")));
         }
-        Ok(One { seconds: summary.seconds, power, run: Some(name) })
+        Ok(One { seconds: summary.total, power, run: Some(name) })
     }
 
     fn with_power(places: &Places, asked: &str) -> Result<(Self, f64), Failure> {

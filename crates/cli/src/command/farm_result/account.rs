@@ -24,6 +24,8 @@ pub struct Member {
     pub share: f64,
     /// Its clock in MHz, where it tells.
     pub mhz: Option<f64>,
+    /// Its memory in bytes, where it tells.
+    pub memory: Option<u64>,
     /// How it ended.
     pub end: NodeEnd,
     /// What its NICs carried meanwhile.
@@ -34,7 +36,7 @@ impl Member {
     /// A node with so many processors of its own, of which nothing else is known.
     pub fn new(name: &str, slots: u32) -> Self {
         let (name, end) = (name.to_owned(), NodeEnd::new("ok", None));
-        Self { name, slots, share: 1.0, mhz: None, end, nics: Vec::new() }
+        Self { name, slots, share: 1.0, mhz: None, memory: None, end, nics: Vec::new() }
     }
 
     /// How quick its processors are, by their clock.
@@ -82,14 +84,14 @@ pub struct Farmed {
 }
 
 impl FarmResult {
-    /// The result of a run; says why power can't be counted as the user wants it.
-    pub fn new(head: Head, farmed: Farmed) -> Result<Self, String> {
-        let powers = farmed.how.unit.of(&farmed.members)?;
+    /// The result of a run.
+    pub fn new(head: Head, farmed: Farmed) -> Self {
+        let powers = farmed.how.unit.of(&farmed.members);
         let summary = farmed.summary(&powers);
         let nodes = farmed.nodes(&powers);
         let sentence = sentence(&summary, &powers.each);
         let Farmed { records, interrupted, .. } = farmed;
-        Ok(Self { head, nodes, summary, sentence, interrupted, records })
+        Self { head, nodes, summary, sentence, interrupted, records }
     }
 }
 
@@ -115,10 +117,10 @@ impl Farmed {
             engine,
             placement,
             data: data.to_owned(),
-            at_once,
+            all_at_once: at_once,
             network,
             jobs: self.jobs(),
-            seconds: self.seconds,
+            total: self.seconds,
             spread: numbered,
             slowdown: slowdown(&tasks, &workers),
             standing: one
@@ -154,11 +156,14 @@ impl Farmed {
             node: record.node.clone(),
             reason: record.outcome.to_string(),
         });
+        let done = self.done().count();
         Jobs {
             all: self.jobs,
-            done: self.done().count(),
+            done,
+            failed: self.records.len() - done,
+            open: self.jobs.saturating_sub(self.records.len()),
             tried_again: self.records.iter().map(again).sum(),
-            failed: failed.collect(),
+            failures: failed.collect(),
         }
     }
 
@@ -200,17 +205,19 @@ impl Farmed {
             .map(|(member, &power)| NodeResult {
                 name: member.name.clone(),
                 end: member.end.clone(),
-                slots: member.slots,
+                cores: member.slots,
                 share: member.share,
+                mhz: member.mhz,
+                memory: member.memory,
                 power,
-                jobs: 0,
+                done: 0,
                 cpu: 0.0,
                 nics: member.nics.clone(),
             })
             .collect();
         for task in self.tasks() {
             let node = &mut nodes[task.worker];
-            node.jobs += 1;
+            node.done += 1;
             node.cpu += task.cpu.unwrap_or(0.0);
         }
         nodes

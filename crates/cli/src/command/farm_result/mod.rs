@@ -40,8 +40,7 @@ pub struct FarmResult {
     sentence: Option<String>,
     /// Whether the user ended it.
     interrupted: bool,
-    /// What stands in the run's `records.jsonl`.
-    #[serde(skip)]
+    /// What became of each job, as in the run's `records.jsonl`.
     records: Vec<Record>,
 }
 
@@ -51,14 +50,18 @@ pub struct NodeResult {
     name: String,
     #[serde(flatten)]
     end: NodeEnd,
-    /// How many jobs it runs at a time.
-    slots: u32,
-    /// The share of a processor that each of them can have.
+    /// Processors that jobs could have, so that many jobs of one at a time.
+    cores: u32,
+    /// The share of a processor that each of these really was.
     share: f64,
+    /// Its clock.
+    mhz: Option<f64>,
+    /// Its memory in bytes.
+    memory: Option<u64>,
     /// Its power, in the result's unit.
     power: f64,
     /// How many jobs it has done.
-    jobs: usize,
+    done: usize,
     /// Seconds on a processor that they took.
     cpu: f64,
     /// What its NICs carried meanwhile; empty where nobody counted.

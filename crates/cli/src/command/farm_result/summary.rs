@@ -14,13 +14,14 @@ pub struct Summary {
     /// How they came by their files: `there`, `mount`, `stage`.
     pub data: String,
     /// Whether all were started at once.
-    pub at_once: bool,
+    pub all_at_once: bool,
     /// What joins the nodes, by name, where that is known.
     pub network: Option<String>,
-    /// The jobs.
+    /// The jobs, counted.
+    #[serde(flatten)]
     pub jobs: Jobs,
     /// From the run's beginning until the last job was over, in seconds.
-    pub seconds: f64,
+    pub total: f64,
     /// Slowest and fastest job; their places are their numbers in the list.
     pub spread: Option<Spread>,
     /// Mean of the time from queue to end, by that which the work takes on the fastest node.
@@ -41,13 +42,18 @@ pub struct Summary {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Jobs {
     /// All of the list.
+    #[serde(rename = "jobs")]
     pub all: usize,
     /// Those whose results are there.
     pub done: usize,
+    /// Those that won't be tried again.
+    pub failed: usize,
+    /// Those that nothing became of, since the run was ended before.
+    pub open: usize,
     /// Tries beyond the first of each.
     pub tried_again: u64,
     /// Those that failed; not more than [`super::NAMED`].
-    pub failed: Vec<Failed>,
+    pub failures: Vec<Failed>,
 }
 
 /// A job that failed.

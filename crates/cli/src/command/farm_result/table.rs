@@ -24,14 +24,14 @@ const NAME: usize = 28;
 
 impl fmt::Display for FarmResult {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Summary { jobs, seconds, spread, losses, .. } = &self.summary;
+        let Summary { jobs, total, spread, losses, .. } = &self.summary;
         let (done, all) = (jobs.done, jobs.all);
         let nodes = self.nodes.len();
         let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
         writeln!(
             f,
             "{done} of {all} jobs done on {nodes} in {}: {}\n",
-            took(*seconds),
+            took(*total),
             how(&self.summary)
         )?;
         self.jobs(f)?;
@@ -46,6 +46,9 @@ impl fmt::Display for FarmResult {
         self.failed(f)?;
         if let Some(sentence) = &self.sentence {
             writeln!(f, "\n{sentence}")?;
+        }
+        if jobs.open > 0 {
+            writeln!(f, "to go on: garland farm run --resume {}", self.run())?;
         }
         writeln!(f, "run     {}", self.run())
     }
@@ -62,7 +65,7 @@ pub fn how(summary: &Summary) -> String {
     let mut words = vec![engine.as_str()];
     words.extend(summary.placement.as_deref());
     words.push(data);
-    words.extend(summary.at_once.then_some("all at once"));
+    words.extend(summary.all_at_once.then_some("all at once"));
     words.join(", ")
 }
 
@@ -117,7 +120,7 @@ impl FarmResult {
     }
 
     fn standing(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Summary { one, standing, unit, seconds, .. } = &self.summary;
+        let Summary { one, standing, unit, total, .. } = &self.summary;
         let (Some(one), Some(standing)) = (one, standing) else { return Ok(()) };
         let from = match &one.run {
             Some(run) => format!("as measured in {run}"),
@@ -127,7 +130,7 @@ impl FarmResult {
         writeln!(
             f,
             "cluster   {:>10}  speed-up {:.2}, efficiency {}",
-            took(*seconds),
+            took(*total),
             standing.speed_up,
             percent(standing.efficiency)
         )?;
@@ -146,8 +149,8 @@ impl FarmResult {
         let unit = &self.summary.unit;
         writeln!(f, "{:<14}{:>7}{:>7}{:>10}  traffic", "node", unit, "jobs", "CPU")?;
         for node in &self.nodes {
-            let NodeResult { name, jobs, cpu, .. } = node;
-            write!(f, "{name:<14}{:>7}{jobs:>7}{:>10}", power(node.power), took(*cpu))?;
+            let NodeResult { name, done, cpu, .. } = node;
+            write!(f, "{name:<14}{:>7}{done:>7}{:>10}", power(node.power), took(*cpu))?;
             for nic in &node.nics {
                 let [sent, received] = [nic.sent, nic.received].map(bytes::format);
                 write!(f, "  {} {sent} out, {received} in", nic.nic)?;
@@ -159,7 +162,7 @@ impl FarmResult {
     }
 
     fn failed(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let failed = &self.summary.jobs.failed;
+        let failed = &self.summary.jobs.failures;
         if self.summary.jobs.tried_again > 0 {
             writeln!(f, "\n{} tries were in vain", self.summary.jobs.tried_again)?;
         }

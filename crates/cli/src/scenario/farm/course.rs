@@ -174,7 +174,7 @@ impl Course<'_> {
         Ok(Row {
             topology: topology.to_owned(),
             load: load.name.clone(),
-            seconds: summary.seconds,
+            seconds: summary.total,
             spread: summary.spread,
             equivalent: summary.standing.map(|standing| standing.equivalent),
             difference: summary.standing.map(|standing| standing.difference),

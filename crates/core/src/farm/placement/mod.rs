@@ -36,8 +36,7 @@ pub struct Sight {
 impl Sight {
     /// Whether the job could ever run there.
     pub fn can_hold(&self, job: &Job) -> bool {
-        let enough = |memory| job.memory.is_none_or(|needed| needed <= memory);
-        job.cores <= self.cores && self.memory.is_none_or(enough)
+        job.cores <= self.cores && self.memory.is_none_or(|memory| job.fits_in(memory))
     }
 
     /// Whether there is room for the job now.
@@ -51,10 +50,14 @@ pub trait Placement: Send {
     /// The place in `nodes` that `job` goes to, at `now` seconds since the run began; `None`: it waits
     /// until a job has ended or a node has come or gone.
     ///
-    /// A job may go to a node without room for it: it waits there, and to nobody else's good. With
-    /// `at_once` every job starts as soon as it has a node, room or none. `avoid` are places where it has
-    /// failed before; the engine asks without them when nothing else is left.
+    /// A job may go to a node without room for it: it waits there, and to nobody else's good.
     fn choose(&mut self, asked: &Asked<'_>) -> Option<usize>;
+
+    /// Whether jobs belong to no node in particular: then nodes are handed some ahead when jobs are
+    /// short, and give them back to those that have none.
+    fn may_move(&self) -> bool {
+        false
+    }
 }
 
 /// A question to a [`Placement`].
@@ -68,7 +71,7 @@ pub struct Asked<'a> {
     pub now: f64,
     /// Whether jobs start without waiting for room.
     pub at_once: bool,
-    /// Places where it has failed before.
+    /// Places where it has failed before; none of them when nothing else is left.
     pub avoid: &'a [usize],
 }
 

@@ -13,6 +13,10 @@ impl Placement for Pull {
             .filter(|&at| asked.may_have(at) && (asked.at_once || asked.nodes[at].has_room(job)))
             .min_by(|&a, &b| load(asked, a).total_cmp(&load(asked, b)))
     }
+
+    fn may_move(&self) -> bool {
+        true
+    }
 }
 
 fn load(asked: &Asked<'_>, at: usize) -> f64 {

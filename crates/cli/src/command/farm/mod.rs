@@ -1,0 +1,22 @@
+//! `garland farm`: many jobs on many nodes.
+
+mod account;
+mod agents;
+mod driver;
+mod ledger;
+mod list;
+mod run;
+mod settings;
+mod task;
+
+use super::farm_compare;
+use crate::args::{Args, Farm, FarmCommand};
+use crate::failure::{Exit, Failure};
+
+/// Does what the user wants of a farm.
+pub fn run(args: &Args, farm: &Farm) -> Result<Exit, Failure> {
+    match &farm.command {
+        FarmCommand::Run(asked) => run::run(args, asked),
+        FarmCommand::Compare(asked) => farm_compare::run(args, asked),
+    }
+}
