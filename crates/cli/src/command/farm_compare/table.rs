@@ -20,7 +20,10 @@ impl fmt::Display for CompareResult {
         self.prices(f, width)?;
         write!(f, "\nfor these jobs {} is the fastest", self.fastest)?;
         match &self.cheapest {
-            Some(cheapest) => writeln!(f, ", and {cheapest} the best for its price"),
+            Some(cheapest) if *cheapest == self.fastest => {
+                writeln!(f, ", and the best for its price")
+            }
+            Some(cheapest) => writeln!(f, "; {cheapest} is the best for its price"),
             None => writeln!(f),
         }
     }

@@ -232,7 +232,7 @@ pub fn in_words(cause: Loss) -> &'static str {
     match cause {
         Loss::IntegerRounds => "integer rounds: the last one isn't full",
         Loss::Network => "network, and who gives files at its end",
-        Loss::Disk => "disks, and else that jobs wait for",
+        Loss::Disk => "disks, and what else jobs wait for",
         Loss::Engine => "the engine: begin, between jobs, end",
         Loss::Stragglers => "stragglers: the last jobs",
     }

@@ -56,7 +56,10 @@ impl Traffic {
                 ..nic.clone()
             }
         };
-        now.iter().map(carried).collect()
+        now.iter()
+            .map(carried)
+            .filter(|nic| nic.medium.is_some() || nic.sent + nic.received > 0)
+            .collect()
     }
 }
 

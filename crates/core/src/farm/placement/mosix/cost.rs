@@ -61,7 +61,11 @@ impl Stand {
     }
 }
 
-/// What loads are measured by: the largest that was ever seen, in powers of two.
+/// The least base of costs. In the paper it is the number of nodes; of a few that is so flat that a slow
+/// idle node looks dearer than a quick one with everybody's jobs.
+const LEAST_BASE: f64 = 256.0;
+
+/// What loads are measured by: the largest that was ever seen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     most: f64,
@@ -74,14 +78,14 @@ impl Default for Scale {
 }
 
 impl Scale {
-    /// What the job costs on a node of `nodes`: n^(memory used) + n^(load / largest load) with it, less
-    /// that without it.
+    /// What the job costs on a node of `nodes`: b^(memory used) + b^(load / largest load) with it, less
+    /// that without it; b is the number of nodes, and not small.
     pub(super) fn marginal(&mut self, stand: &Stand, job: &Job, nodes: usize) -> f64 {
         let with = stand.with(job);
-        while with.load().is_finite() && self.most < with.load() {
-            self.most *= 2.0;
+        if with.load().is_finite() {
+            self.most = self.most.max(with.load());
         }
-        let base = (nodes as f64).max(2.0);
+        let base = (nodes as f64).max(LEAST_BASE);
         let cost =
             |stand: &Stand| base.powf(stand.memory_used()) + base.powf(stand.load() / self.most);
         cost(&with) - cost(stand)

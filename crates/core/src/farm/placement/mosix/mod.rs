@@ -99,7 +99,8 @@ mod tests {
     fn jobs_go_where_they_cost_least_so_the_quick_get_more() {
         let dealt = deal(&mut Mosix::new(1), &mut speeds(&[0.25, 0.5, 1.0]), 28);
         assert_eq!(dealt.iter().sum::<u32>(), 28);
-        assert!(dealt[0] <= 5 && dealt[2] >= 15, "as their speeds, nearly: {dealt:?}");
+        assert!((2..=5).contains(&dealt[0]), "as their speeds, nearly: {dealt:?}");
+        assert!((6..=9).contains(&dealt[1]) && dealt[2] <= 19, "{dealt:?}");
         // Who knows nothing of speeds deals alike.
         assert_eq!(deal(&mut Pull, &mut speeds(&[0.25, 0.5, 1.0]), 27), [9, 9, 9]);
     }
