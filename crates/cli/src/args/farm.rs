@@ -1,6 +1,7 @@
 //! The words of `garland farm`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,12 @@ pub enum FarmCommand {
     Run(FarmRun),
     /// Put runs of the same jobs side by side: garland farm compare RUN1 RUN2
     Compare(FarmCompare),
+    /// A node's mount of the files that its jobs use (started by agents)
+    #[command(hide = true)]
+    Window {
+        /// The folder to mount on.
+        dir: PathBuf,
+    },
 }
 
 /// `garland farm run`.

@@ -1,7 +1,10 @@
 //! What the head and an agent say to each other about the jobs of a farm.
 
+use std::net::SocketAddr;
+
 use serde::{Deserialize, Serialize};
 
+use super::channel::{KeyPair, PublicKey};
 use crate::farm::{Command, Outcome, Text};
 
 /// Bytes that a job's command may have, so that it fits in a message.
@@ -29,6 +32,48 @@ pub enum FarmOrder {
     Recall(Vec<u32>),
     /// The job's files aren't needed any more.
     Clear(u32),
+    /// Mount the files of the machine that has them.
+    Mount(Opening),
+}
+
+/// How a node sees the files of the machine that has them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opening {
+    /// The name of the folder in the agent's to mount on.
+    pub folder: Text,
+    /// Where the agent is that gives the files.
+    pub address: SocketAddr,
+    /// Its key.
+    pub key: PublicKey,
+    /// What opens it, the private part first; made for this run alone.
+    pub keys: [[u8; 32]; 2],
+}
+
+impl Opening {
+    /// Bytes that the process which mounts is told.
+    pub const TOLD: usize = 18 + 3 * 32;
+
+    /// What the process which mounts is told: address, port and keys.
+    #[must_use]
+    pub fn told(&self) -> Vec<u8> {
+        let address = match self.address.ip() {
+            std::net::IpAddr::V4(address) => address.to_ipv6_mapped(),
+            std::net::IpAddr::V6(address) => address,
+        };
+        let port = self.address.port().to_be_bytes();
+        [&address.octets()[..], &port, &self.key, &self.keys[0], &self.keys[1]].concat()
+    }
+
+    /// Reads it again: the address, the key of who is there, and what opens it.
+    #[must_use]
+    pub fn heard(told: &[u8; Self::TOLD]) -> Option<(SocketAddr, PublicKey, KeyPair)> {
+        let (address, rest) = told.split_first_chunk::<16>()?;
+        let (port, keys) = rest.split_first_chunk::<2>()?;
+        let address = std::net::Ipv6Addr::from(*address).to_canonical();
+        let key = |at: usize| keys[32 * at..].first_chunk::<32>().copied();
+        let pair = KeyPair { private: key(1)?, public: key(2)? };
+        Some(((address, u16::from_be_bytes(*port)).into(), key(0)?, pair))
+    }
 }
 
 /// A job as a node gets it.
@@ -53,6 +98,8 @@ pub struct Task {
 pub enum FarmEvent {
     /// Jobs may come.
     Opened(NodeFacts),
+    /// The files are mounted, or why not.
+    Mounted(Option<String>),
     /// The folders of this job are there, or why not.
     Made(u32, Option<String>),
     /// These jobs have ended.
@@ -106,4 +153,22 @@ pub struct TaskEnd {
     pub memory: u64,
     /// Bytes of the outputs that got their names.
     pub bytes_out: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_heard() {
+        for address in ["10.0.0.7:81", "[fe80::1]:65535"] {
+            let address = address.parse().unwrap();
+            let (key, keys) = ([1; 32], [[2; 32], [3; 32]]);
+            let opening = Opening { folder: "x".into(), address, key, keys };
+            let told = opening.told().try_into().unwrap();
+            let (heard, of, pair) = Opening::heard(&told).unwrap();
+            assert_eq!((heard, of), (address, key));
+            assert_eq!([pair.private, pair.public], keys);
+        }
+    }
 }

@@ -40,7 +40,7 @@ pub use disk::{
 };
 pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
 pub use farm::{
-    COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, OUTPUT_HALF, Task as FarmTask, TaskEnd,
+    COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, OUTPUT_HALF, Opening, Task as FarmTask, TaskEnd,
 };
 pub use files::{
     Answer, Answered, Ask, Asked, Attr, BULK_LINK, Changes, Entry, FILES_LINKS, FRAME_HEAD,

@@ -12,6 +12,7 @@ use garland_core::proto::{FarmEvent, FarmOrder, FromAgent};
 use super::bench::Bench;
 use super::facts::facts;
 use super::run::Place;
+use super::window::Window;
 use crate::agent::Agent;
 use crate::log::log;
 use crate::session::Session;
@@ -24,12 +25,14 @@ pub struct Desk {
     bench: Option<Bench>,
     /// The folder that jobs' own folders are in.
     own: Option<PathBuf>,
+    window: Option<Window>,
 }
 
 impl Desk {
     /// Nothing is open yet.
     pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
-        Self { agent: Arc::clone(agent), session: Arc::clone(session), bench: None, own: None }
+        let (agent, session) = (Arc::clone(agent), Arc::clone(session));
+        Self { agent, session, bench: None, own: None, window: None }
     }
 
     /// Does what the controller wants.
@@ -50,6 +53,14 @@ impl Desk {
                     bench.give_back(&jobs);
                 }
             }
+            FarmOrder::Mount(opening) => {
+                let (window, wrong) = match Window::open(&self.path(&opening.folder), &opening) {
+                    Ok(window) => (Some(window), None),
+                    Err(why) => (None, Some(why)),
+                };
+                self.window = window;
+                self.tell(FarmEvent::Mounted(wrong));
+            }
             FarmOrder::Clear(job) => {
                 if let Some(own) = &self.own {
                     // What can't be removed now is tried again at the end.
@@ -65,8 +76,7 @@ impl Desk {
 
     fn open(&mut self, slots: Option<u32>, folder: &Text) {
         let facts = facts();
-        let own = Path::new(OsStr::from_bytes(folder.bytes()));
-        let own = self.agent.folder().map_or_else(|| own.to_owned(), |folder| folder.join(own));
+        let own = self.path(folder);
         let place =
             Place { folder: self.agent.folder().map(Path::to_owned), own: Some(own.clone()) };
         let session = Arc::clone(&self.session);
@@ -77,6 +87,12 @@ impl Desk {
         }
         self.own = Some(own);
         self.tell(FarmEvent::Opened(facts));
+    }
+
+    /// The path of this name in the agent's folder.
+    fn path(&self, name: &Text) -> PathBuf {
+        let name = Path::new(OsStr::from_bytes(name.bytes()));
+        self.agent.folder().map_or_else(|| name.to_owned(), |folder| folder.join(name))
     }
 
     /// Makes a job's folder, and those in it that its files lie in.
@@ -95,7 +111,9 @@ impl Desk {
 
 impl Drop for Desk {
     fn drop(&mut self) {
+        // Jobs first: they use the window.
         self.bench = None;
+        self.window = None;
         if let Some(own) = &self.own {
             // Where no job had files there is none.
             let _ = fs::remove_dir_all(own);

@@ -9,14 +9,14 @@ use std::time::Duration;
 use garland_core::farm::dispatch::{Dispatcher, Rules, Step, Try};
 use garland_core::farm::{Job, Outcome, Placement, Record, Sight, Text};
 use garland_core::proto::{
-    COMMAND_MAX, FarmEvent, FarmOrder, FarmTask, FromAgent, NodeFacts, TaskEnd, ToAgent,
+    COMMAND_MAX, FarmEvent, FarmOrder, FarmTask, FromAgent, NodeFacts, Opening, TaskEnd, ToAgent,
 };
 use garland_sys::clock;
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 
 use super::carrying::{Carrier, Carrying, Load, Way};
-use super::hands::{Call, Hands, size};
+use super::hands::{Call, Hand, Hands, size};
 use super::live::{Live, folders};
 use crate::head::Agent;
 
@@ -47,6 +47,8 @@ pub struct FarmWork<'a> {
     pub task: &'a dyn Fn(&Job, u32) -> FarmTask,
     /// Who moves files, where jobs have a folder of their own.
     pub carrier: Option<&'a dyn Carrier>,
+    /// What each node is to mount, where jobs see files of this machine.
+    pub openings: Vec<Option<Opening>>,
     /// When the run began, by the monotonic clock.
     pub began_ns: u64,
 }
@@ -119,8 +121,17 @@ fn open(
         }
         hands.order(node, FarmOrder::Open { slots, folder: work.folder.clone() });
     }
+    for (node, hand) in hands.all.iter_mut().enumerate() {
+        hand.sees = work.openings.get(node).is_none_or(Option::is_none);
+    }
+    for (node, opening) in work.openings.iter().enumerate() {
+        if let Some(opening) = opening {
+            hands.order(node, FarmOrder::Mount(opening.clone()));
+        }
+    }
     let deadline = clock::now_ns() + OPENING_NS;
-    let waits = |hands: &Hands| hands.all.iter().any(|it| it.facts.is_none() && it.gone.is_none());
+    let is_missing = |it: &Hand| it.gone.is_none() && (it.facts.is_none() || !it.sees);
+    let waits = |hands: &Hands| hands.all.iter().any(is_missing);
     while waits(hands) && clock::now_ns() < deadline {
         let others: Vec<BorrowedFd<'_>> = interrupts.iter().map(|fd| fd.as_fd()).collect();
         for (node, call) in hands.wait(&others, TURN)? {
@@ -133,6 +144,8 @@ fn open(
                 Call::Message(FromAgent::Farm(FarmEvent::Opened(facts))) => {
                     hand.facts = Some(facts);
                 }
+                Call::Message(FromAgent::Farm(FarmEvent::Mounted(None))) => hand.sees = true,
+                Call::Message(FromAgent::Farm(FarmEvent::Mounted(wrong))) => hand.gone = wrong,
                 Call::Message(_) => {}
                 Call::Lost(reason) => hand.gone = Some(reason),
             }
@@ -141,7 +154,7 @@ fn open(
             return Ok(false);
         }
     }
-    for hand in hands.all.iter_mut().filter(|hand| hand.facts.is_none() && hand.gone.is_none()) {
+    for hand in hands.all.iter_mut().filter(|hand| is_missing(hand)) {
         hand.gone = Some("its agent doesn't say what it has for jobs".to_owned());
     }
     Ok(true)
@@ -169,7 +182,7 @@ impl<'a, 'n> Hall<'a, 'n> {
     ) -> Self {
         let quickest = hands.all.iter().filter_map(|hand| hand.facts).map(|facts| facts.pace());
         let quickest = quickest.fold(0.0, f64::max);
-        let sight = |(hand, name): (&super::hands::Hand, &String)| Sight {
+        let sight = |(hand, name): (&Hand, &String)| Sight {
             name: name.clone(),
             is_alive: hand.gone.is_none(),
             cores: work.slots.or(hand.facts.map(|facts| facts.cores)).unwrap_or(0),

@@ -24,6 +24,8 @@ const TASK: usize = 64;
 pub struct Hand {
     /// What it has for jobs, once it has told.
     pub facts: Option<NodeFacts>,
+    /// Whether it sees the files that it is to mount.
+    pub sees: bool,
     /// Why it takes none.
     pub gone: Option<String>,
     /// When it said something last.

@@ -10,6 +10,7 @@ mod live;
 mod output;
 mod run;
 mod saying;
+mod window;
 
 pub use bench::Bench;
 pub use carrying::Carrier;

@@ -1,18 +1,23 @@
 //! The embedded engine: agents on the nodes, or one on this machine, which are handed jobs as they get
 //! free.
 
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use garland_core::cluster::Node;
 use garland_core::farm::dispatch::Rules;
 use garland_core::farm::placement::{Mosix, Pull, Turns};
-use garland_core::farm::{Engine, Job, Placement, Text};
-use garland_node::{FarmNews, FarmWork, run_farm};
+use garland_core::farm::{Engine, Job, Placement, Record, Text};
+use garland_node::{Agent, Carrier, FarmNews, FarmWork, run_farm};
 use garland_sys::process;
 
 use super::driver::{Driver, Ending, NodeWas, Work};
 use super::ledger::Ledger;
+use super::settings::Settings;
+use super::stage::{Stage, bytes_of_inputs};
 use super::task::Where;
+use super::window::{Server, files_in};
 use crate::args::{DataName, PlacementName};
 use crate::failure::{Failure, OrFailure};
 use crate::fleet::Muster;
@@ -61,7 +66,28 @@ impl Driver for Agents {
             true => vec![process::host_name()],
             false => nodes.iter().map(|node| node.name.clone()).collect(),
         };
-        let place = Where::There;
+        let folder = Text::from(format!(".garland-{}", work.run.name()).as_str());
+        let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
+        let stage = (settings.data == DataName::Stage).then(|| {
+            let keys = places.controller_keys()?;
+            Ok(Stage::new(keys, &fleet.agents, &names, &folder, &settings.folder, disk))
+        });
+        let stage = stage.transpose()?;
+        let server = (settings.data == DataName::Mount).then(|| Server::start(work)).transpose()?;
+        let windows = Text([folder.bytes(), b"-files"].concat());
+        let opening = |agent: &Result<Agent, String>| {
+            server.as_ref()?.opening(agent.as_ref().ok()?, &windows)
+        };
+        let openings = fleet.agents.iter().map(opening).collect();
+        let place = match settings.data {
+            DataName::There => Where::There,
+            DataName::Stage => Where::Inside,
+            DataName::Mount => {
+                let here = Text::from(settings.folder.as_os_str().as_bytes());
+                Where::Under(files_in(&windows), here)
+            }
+        };
+        let sizes = self.sizes(settings, &jobs);
         let farm = FarmWork {
             jobs,
             names: names.clone(),
@@ -73,14 +99,18 @@ impl Driver for Agents {
             },
             placement: placement(settings.placement),
             slots: settings.slots,
-            folder: Text::from(format!(".garland-{}", work.run.name()).as_str()),
+            folder,
             task: &|job, tries| place.task(job, tries),
-            carrier: None,
+            carrier: stage.as_ref().map(|stage| stage as &dyn Carrier),
+            openings,
             began_ns: work.began_ns,
         };
         let mut wrong = None;
         let ended = run_farm(farm, fleet.agents, Some(interrupts), &mut |news| match news {
-            FarmNews::Over(record) => ledger.note(record),
+            FarmNews::Over(record) => match sizes.get(&record.job) {
+                Some(&bytes_in) => ledger.note(&Record { bytes_in, ..record.clone() }),
+                None => ledger.note(record),
+            },
             FarmNews::Said(job, said) => ledger.said(job, said),
             FarmNews::Lost(node, reason) => eprintln!("lost    {}: {reason}", names[node]),
             FarmNews::Turn(open) => {
@@ -92,6 +122,9 @@ impl Driver for Agents {
         let ended = ended.or_nothing("running jobs")?;
         let silent = |at: usize| ended.nodes.get(at).is_some_and(|node| node.gone.is_some());
         fleet.children.end(if ended.interrupted { HURRY } else { FAREWELL }, silent);
+        if let Some(server) = server {
+            server.end();
+        }
         if let Some(failure) = wrong {
             return Err(failure);
         }
@@ -107,6 +140,15 @@ impl Driver for Agents {
         };
         let nodes = names.iter().zip(&ended.nodes).map(was).collect();
         Ok(Ending { nodes, interrupted: ended.interrupted })
+    }
+}
+
+impl Agents {
+    /// Bytes of jobs' inputs, by their numbers, where nobody brings these and this machine has them.
+    fn sizes(&self, settings: &Settings, jobs: &[Job]) -> HashMap<u32, u64> {
+        let has_them = self.engine == Engine::Local || settings.data == DataName::Mount;
+        let jobs = jobs.iter().filter(|job| has_them && !job.inputs.is_empty());
+        jobs.map(|job| (job.number, bytes_of_inputs(job, &settings.folder))).collect()
     }
 }
 

@@ -116,11 +116,6 @@ impl Ledger {
         }
     }
 
-    /// Where a job's last words are.
-    pub fn said_by(&self, job: u32) -> PathBuf {
-        self.folder.join(OUTPUT).join(job.to_string())
-    }
-
     /// Writes what was noted, all together; shows how far it is.
     pub fn commit(&mut self, open: usize) -> Result<(), Failure> {
         if !self.lines.is_empty() {

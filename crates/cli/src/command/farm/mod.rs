@@ -7,7 +7,9 @@ mod ledger;
 mod list;
 mod run;
 mod settings;
+mod stage;
 mod task;
+mod window;
 
 use super::farm_compare;
 use crate::args::{Args, Farm, FarmCommand};
@@ -18,5 +20,6 @@ pub fn run(args: &Args, farm: &Farm) -> Result<Exit, Failure> {
     match &farm.command {
         FarmCommand::Run(asked) => run::run(args, asked),
         FarmCommand::Compare(asked) => farm_compare::run(args, asked),
+        FarmCommand::Window { dir } => window::serve(dir),
     }
 }

@@ -53,6 +53,10 @@ impl Settings {
                 return Err(Failure::usage("the engine local runs jobs on this machine")
                     .hint("leave the nodes out, or --engine"));
             }
+            (EngineName::Local, _) if asked.data != DataName::There => {
+                return Err(Failure::usage("jobs on this machine have its files already")
+                    .hint("leave --data out"));
+            }
             (EngineName::Agents | EngineName::Parallel, None) => {
                 return Err(Failure::usage("this engine needs to be told its nodes"));
             }
