@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use super::Launch;
+use super::{FarmAccount, FarmCompare, Launch};
 
 /// `garland farm`.
 #[derive(Debug, ClapArgs)]
@@ -22,6 +22,8 @@ pub enum FarmCommand {
     /// Run many jobs: garland farm run JOBS 'n[01-20]', or garland farm run 'n[01-20]' --out
     /// '{.}.mp3' -- lame {in} {out} ::: *.wav
     Run(FarmRun),
+    /// Put runs of the same jobs side by side: garland farm compare RUN1 RUN2
+    Compare(FarmCompare),
     /// A node's mount of the files that its jobs use (started by agents)
     #[command(hide = true)]
     Window {
@@ -65,8 +67,8 @@ pub struct FarmRun {
     /// What runs the jobs [default: agents on NODES, else local].
     #[arg(long, value_enum)]
     pub engine: Option<EngineName>,
-    /// Which node a job goes to, where Garland decides (engine agents): to whom has room (pull), or each node
-    /// in its turn (turns).
+    /// Which node a job goes to, where Garland decides (engine agents): to whom has room (pull), to each node
+    /// in its turn (turns), or to where it costs least as far as few nodes have told (mosix).
     #[arg(long, value_enum, default_value = "pull")]
     pub placement: PlacementName,
     /// Start all jobs at once, as openMosix's users did, instead of one for each processor.
@@ -102,6 +104,9 @@ pub struct FarmRun {
     /// No progress.
     #[arg(short, long)]
     pub quiet: bool,
+    /// What the figures go by.
+    #[command(flatten)]
+    pub account: FarmAccount,
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,
@@ -129,6 +134,8 @@ pub enum PlacementName {
     Pull,
     /// Round robin.
     Turns,
+    /// The least marginal cost, as openMosix chose where a process moved to.
+    Mosix,
 }
 
 /// The ways to files.

@@ -7,6 +7,8 @@ mod checks;
 mod copy;
 mod explain;
 mod farm;
+mod farm_account;
+mod farm_compare;
 mod lab;
 mod measure;
 mod mount;
@@ -23,6 +25,8 @@ pub use balance::Balance;
 pub use copy::{CompressName, Cp, Exec, Launch, LauncherName, RelayName, ShapeName, SlowName};
 pub use explain::Explain;
 pub use farm::{DataName, EngineName, Farm, FarmCommand, FarmRun, FarmWork, PlacementName};
+pub use farm_account::FarmAccount;
+pub use farm_compare::FarmCompare;
 pub use lab::{Lab, LabCommand, What};
 pub use measure::{
     Disk, DiskWord, Ping, PingFunction, PingTarget, PingTransport, PingWaiting, Wires,

@@ -19,6 +19,8 @@ mod ends;
 mod exec;
 mod explain;
 mod farm;
+mod farm_compare;
+pub mod farm_result;
 mod gather;
 mod given;
 mod injections;

@@ -1,10 +1,11 @@
 //! What measurements mean: distributions, the parameters of LogGP, knees, outliers, who of many is at
-//! fault, what concurrent copies wait for, what a disk's figures say about its settings, and what about
-//! a node spoils figures. Numbers in, verdicts out; samples are whole nanoseconds.
+//! fault, what concurrent copies wait for, what many jobs on many nodes came to, what a disk's figures
+//! say about its settings, and what about a node spoils figures. Numbers in, verdicts out; samples are whole nanoseconds.
 
 pub mod balance;
 pub mod clock;
 pub mod conditions;
+pub mod farm;
 mod histogram;
 mod jumps;
 mod knee;

@@ -117,8 +117,23 @@ pub struct NodeFacts {
     pub cores: u32,
     /// Memory in bytes; 0 if it isn't known.
     pub memory: u64,
+    /// Thousandths of one processor that all processes there may have together.
+    pub share: u32,
     /// The processors' clock in MHz, where the kernel tells.
     pub mhz: Option<f64>,
+}
+
+impl NodeFacts {
+    /// What share of a processor each of so many jobs at a time can have: 1 unless something holds the
+    /// node to less.
+    pub fn share_of(&self, slots: u32) -> f64 {
+        (f64::from(self.share) / 1000.0 / f64::from(slots.max(1))).min(1.0)
+    }
+
+    /// How quick one of its processors is: by its clock, where it tells, and by its share.
+    pub fn pace(&self) -> f64 {
+        self.mhz.unwrap_or(1.0) * self.share_of(self.cores)
+    }
 }
 
 /// How a job ended on a node.

@@ -1,13 +1,16 @@
 //! What this node has for jobs.
 
 use garland_core::proto::NodeFacts;
-use garland_sys::process;
+use garland_sys::{cgroup, process};
 
 /// What this node has for jobs: processors that this process may use, of a share of one the whole.
 pub fn facts() -> NodeFacts {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let cores = u32::try_from(cores).unwrap_or(u32::MAX);
+    let all = cores.saturating_mul(1000);
     NodeFacts {
-        cores: u32::try_from(cores).unwrap_or(u32::MAX),
+        cores,
+        share: cgroup::allowed().map_or(all, |allowed| allowed.min(all)),
         memory: process::total_memory(),
         mhz: mhz(&std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
     }

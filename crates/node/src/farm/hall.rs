@@ -180,12 +180,13 @@ impl<'a, 'n> Hall<'a, 'n> {
         carrying: Option<Carrying>,
         news: &'n mut dyn FnMut(FarmNews<'_>),
     ) -> Self {
-        let quickest = hands.all.iter().filter_map(|hand| hand.facts?.mhz).fold(0.0, f64::max);
+        let quickest = hands.all.iter().filter_map(|hand| hand.facts).map(|facts| facts.pace());
+        let quickest = quickest.fold(0.0, f64::max);
         let sight = |(hand, name): (&Hand, &String)| Sight {
             name: name.clone(),
             is_alive: hand.gone.is_none(),
             cores: work.slots.or(hand.facts.map(|facts| facts.cores)).unwrap_or(0),
-            speed: hand.facts.and_then(|facts| facts.mhz).map_or(1.0, |mhz| mhz / quickest),
+            speed: hand.facts.map_or(1.0, |facts| facts.pace() / quickest),
             busy: 0,
             waiting: 0,
             load: None,

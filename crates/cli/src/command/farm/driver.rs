@@ -44,6 +44,8 @@ pub struct NodeWas {
     pub memory: Option<u64>,
     /// The processors' clock.
     pub mhz: Option<f64>,
+    /// The share of a processor that each job can have; 1 where nothing is known.
+    pub share: f64,
     /// Why it took no jobs any more.
     pub gone: Option<String>,
 }

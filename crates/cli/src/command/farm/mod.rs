@@ -1,11 +1,12 @@
 //! `garland farm`: many jobs on many nodes.
 
+mod access;
+mod account;
 mod agents;
 mod driver;
 mod ledger;
 mod list;
 mod parallel;
-mod result;
 mod rounds;
 mod run;
 mod settings;
@@ -15,6 +16,7 @@ mod task;
 mod window;
 mod worker;
 
+use super::farm_compare;
 use crate::args::{Args, Farm, FarmCommand};
 use crate::failure::{Exit, Failure};
 
@@ -23,6 +25,7 @@ pub fn run(args: &Args, farm: &Farm) -> Result<Exit, Failure> {
     match &farm.command {
         FarmCommand::Run(asked) => run::run(args, asked),
         FarmCommand::Work(asked) => worker::run(asked),
+        FarmCommand::Compare(asked) => farm_compare::run(args, asked),
         FarmCommand::Window { dir } => window::serve(dir),
     }
 }

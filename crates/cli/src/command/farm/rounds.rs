@@ -71,8 +71,14 @@ impl<'a, 'l> Rounds<'a, 'l> {
             jobs = self.failed.values().map(|(job, _)| job.clone()).collect();
             self.commit()?;
         }
-        let node =
-            |name: String| NodeWas { name, cores: None, memory: None, mhz: None, gone: None };
+        let node = |name: String| NodeWas {
+            name,
+            cores: None,
+            memory: None,
+            mhz: None,
+            share: 1.0,
+            gone: None,
+        };
         Ok(Ending { nodes: self.nodes.into_iter().map(node).collect(), interrupted })
     }
 

@@ -6,12 +6,12 @@ use garland_core::farm::Job;
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
+use super::account::Account;
 use super::agents::Agents;
 use super::driver::{Driver, Work};
 use super::ledger::Ledger;
 use super::list;
 use super::parallel::Parallel;
-use super::result::FarmResult;
 use super::settings::Settings;
 use super::slurm::Slurm;
 use crate::args::{Args, DataName, EngineName, FarmRun};
@@ -49,6 +49,7 @@ pub fn run(args: &Args, asked: &FarmRun) -> Result<Exit, Failure> {
         interrupts: &interrupts,
         began_ns: clock::now_ns().saturating_sub(before_ns),
     };
+    let account = Account::open(&work)?;
     phases.end("reading");
     let ending = if left.is_empty() {
         super::driver::Ending::default()
@@ -57,7 +58,7 @@ pub fn run(args: &Args, asked: &FarmRun) -> Result<Exit, Failure> {
     };
     phases.end("jobs");
     let records = ledger.close()?;
-    let result = FarmResult::new(&run, &settings, phases, &ending, records);
+    let result = account.close(&work, phases, &ending, records)?;
     tell(&run, args.json, &result)?;
     Ok(result.exit())
 }

@@ -1,10 +1,12 @@
 //! Which node a job goes to, when the engine is Garland's own.
 
+mod mosix;
 mod pull;
 mod turns;
 
 use super::Job;
 
+pub use mosix::Mosix;
 pub use pull::Pull;
 pub use turns::Turns;
 
