@@ -169,7 +169,7 @@ impl Course<'_> {
         words.extend(["{in}", "{out}", ":::"].map(str::to_owned));
         words.extend(sounds.iter().map(|path| path.to_string_lossy().into_owned()));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let told: Told = bench.ask(&words)?;
+        let told = ask(bench, &words)?;
         let summary = told.summary;
         Ok(Row {
             topology: topology.to_owned(),
@@ -207,7 +207,7 @@ impl Course<'_> {
         let source = source.to_string_lossy();
         let words = ["farm", "run", "--engine", "agents", "--data", "mount", &nodes];
         let job = ["--", "sh", "-c", "cat \"$0\" >/dev/null", "{in}", ":::", &source];
-        let told: Told = bench.ask(&[&words[..], &job[..]].concat())?;
+        let told = ask(bench, &[&words[..], &job[..]].concat())?;
         let ran = told.summary.spread.map(|spread| spread.slowest);
         ran.ok_or_else(|| Failure::nothing("the copy through the mount failed"))
     }
@@ -250,6 +250,19 @@ impl Course<'_> {
 fn lab_nodes(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("lab:{name}")).collect();
     fold(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Runs a farm whose jobs must all be done.
+fn ask(bench: &Bench<'_>, words: &[&str]) -> Result<Told, Failure> {
+    let told: Told = bench.ask_of_some(words)?;
+    match told.summary.jobs.failures.first() {
+        None => Ok(told),
+        Some(one) => {
+            let node = one.node.as_deref().unwrap_or("no node");
+            let (job, reason) = (one.job, &one.reason);
+            Err(Failure::nothing(format!("job {job} on {node}: {reason}")))
+        }
+    }
 }
 
 /// Runs a shell's script in a node's place in the network.
