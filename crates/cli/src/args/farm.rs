@@ -30,6 +30,26 @@ pub enum FarmCommand {
         /// The folder to mount on.
         dir: PathBuf,
     },
+    /// Jobs on a node that another engine has chosen (started by that engine)
+    #[command(hide = true)]
+    Work(FarmWork),
+}
+
+/// `garland farm work`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct FarmWork {
+    /// The folder with the jobs' files.
+    #[arg(long, requires = "part")]
+    pub folder: Option<PathBuf>,
+    /// Which of them.
+    #[arg(long, default_value_t = 0)]
+    pub part: usize,
+    /// One job, as JSON in hexadecimal.
+    #[arg(long)]
+    pub task: Option<String>,
+    /// Processors for jobs.
+    #[arg(long, default_value_t = 1)]
+    pub slots: u32,
 }
 
 /// `garland farm run`.

@@ -24,7 +24,7 @@ use clap::{Parser, Subcommand};
 pub use balance::Balance;
 pub use copy::{CompressName, Cp, Exec, Launch, LauncherName, RelayName, ShapeName, SlowName};
 pub use explain::Explain;
-pub use farm::{DataName, EngineName, Farm, FarmCommand, FarmRun, PlacementName};
+pub use farm::{DataName, EngineName, Farm, FarmCommand, FarmRun, FarmWork, PlacementName};
 pub use farm_account::FarmAccount;
 pub use farm_compare::FarmCompare;
 pub use lab::{Lab, LabCommand, What};

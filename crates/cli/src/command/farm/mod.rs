@@ -5,11 +5,15 @@ mod agents;
 mod driver;
 mod ledger;
 mod list;
+mod parallel;
+mod rounds;
 mod run;
 mod settings;
+mod slurm;
 mod stage;
 mod task;
 mod window;
+mod worker;
 
 use super::farm_compare;
 use crate::args::{Args, Farm, FarmCommand};
@@ -20,6 +24,7 @@ pub fn run(args: &Args, farm: &Farm) -> Result<Exit, Failure> {
     match &farm.command {
         FarmCommand::Run(asked) => run::run(args, asked),
         FarmCommand::Compare(asked) => farm_compare::run(args, asked),
+        FarmCommand::Work(asked) => worker::run(asked),
         FarmCommand::Window { dir } => window::serve(dir),
     }
 }

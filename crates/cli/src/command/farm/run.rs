@@ -11,7 +11,9 @@ use super::agents::Agents;
 use super::driver::{Driver, Work};
 use super::ledger::Ledger;
 use super::list;
+use super::parallel::Parallel;
 use super::settings::Settings;
+use super::slurm::Slurm;
 use crate::args::{Args, DataName, EngineName, FarmRun};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::nodes::Inventory;
@@ -78,6 +80,7 @@ fn engine(name: EngineName) -> &'static dyn Driver {
     match name {
         EngineName::Local => &Agents::HERE,
         EngineName::Agents => &Agents::NODES,
-        EngineName::Slurm | EngineName::Parallel => &Agents::NODES,
+        EngineName::Slurm => &Slurm,
+        EngineName::Parallel => &Parallel,
     }
 }

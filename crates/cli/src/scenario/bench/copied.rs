@@ -42,6 +42,11 @@ impl Bench<'_> {
         parse(&self.garland_of_some(&[&["--json"], words].concat())?)
     }
 
+    /// The same where it may end with 3, too, and say why nothing was done.
+    pub fn ask_of_any<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T, Failure> {
+        parse(&self.garland_of_any(&[&["--json"], words].concat())?)
+    }
+
     /// Makes a copy: `words` are those behind `garland cp`.
     pub fn copy(&self, words: &[&str]) -> Result<Copied, Failure> {
         let before = clock::now_ns();
