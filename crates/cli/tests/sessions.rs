@@ -70,6 +70,7 @@ fn help() {
       down         End the agents that stay
       status       Show the agents that stay
       mount        Any node's files under one folder: garland mount DIR 'n[01-20]'
+      farm         Many jobs on many nodes: garland farm run JOBS 'n[01-20]'
       explain      Where a copy's time went, and what would help: garland explain
       trace        What a copy recorded, for other programs: garland trace export --format perfetto
       lab          An emulated cluster on this machine, without root

@@ -30,6 +30,9 @@ pub enum FarmCommand {
         /// The folder to mount on.
         dir: PathBuf,
     },
+    /// What kills an agent's jobs if the agent is killed (started by agents)
+    #[command(hide = true)]
+    Guard,
     /// Jobs on a node that another engine has chosen (started by that engine)
     #[command(hide = true)]
     Work(FarmWork),

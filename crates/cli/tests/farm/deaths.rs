@@ -96,3 +96,24 @@ fn the_user_may_give_up_and_go_on() {
     assert!(said.out.contains("8 of 8 jobs done"), "{}", said.out);
     scratch.assert_nothing_left();
 }
+
+#[test]
+fn a_killed_agents_jobs_are_killed_too() {
+    let scratch = Scratch::new("farm-orphan");
+    let note = scratch.path("pid");
+    // The second try finds the note of the first.
+    let line = format!("[ -e '{0}' ] && exit 0; echo $$ >'{0}'; exec sleep 1000\n", note.display());
+    list(&scratch, "jobs", &line);
+    let garland = garland(&scratch);
+    let root = scratch.path("roots");
+    let words = ["farm", "run", "jobs", "local[1-2]", "--local-root", root.to_str().unwrap()];
+    let running = garland.start(&words);
+    let number = || fs::read_to_string(&note).ok().filter(|text| text.ends_with('\n'));
+    until("the job runs", || number().is_some());
+    garland.agent("local1").kill();
+    let said = running.end().with_code(0);
+    assert!(said.err.contains("lost    local1"), "{}", said.err);
+    let process = format!("/proc/{}", number().unwrap().trim());
+    until("the job of the killed agent is gone", || !std::path::Path::new(&process).exists());
+    scratch.assert_nothing_left();
+}

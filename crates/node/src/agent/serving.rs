@@ -63,8 +63,7 @@ impl Agent {
                     commands.push(exec::start(self, Arc::clone(session), command));
                 }
                 Ok(ToAgent::Stand(order, secret, neighbours)) => {
-                    stands.push(order);
-                    self.stand(session, order, &secret, &neighbours);
+                    stands.push(self.stand(session, order, &secret, &neighbours));
                 }
                 Ok(ToAgent::Look(order)) => look::start(self, session, order),
                 Ok(ToAgent::Attach(copy, text)) => of(&parts, copy, |part| part.attach(text)),
@@ -95,9 +94,7 @@ impl Agent {
                 }
                 Ok(ToAgent::Route(copy, way)) => of(&parts, copy, |part| part.member().route(way)),
                 Ok(ToAgent::Detach(copy)) => of(&parts, copy, Part::detach),
-                Ok(ToAgent::Commit(copy, of_all)) => {
-                    of(&parts, copy, |p| p.commit(session, of_all))
-                }
+                Ok(ToAgent::Commit(copy, all)) => of(&parts, copy, |p| p.commit(session, all)),
                 Err(_) => break false,
             }
         };
@@ -116,16 +113,17 @@ impl Agent {
         }
     }
 
-    /// Opens the links of a standing chain, and says which ones failed.
+    /// Opens the links of a standing chain, and says which ones failed; gives back the order's identity.
     fn stand(
         self: &Arc<Self>,
         session: &Session,
         order: Copy,
         secret: &Secret,
         neighbours: &[SocketAddr],
-    ) {
+    ) -> Copy {
         let failed = chain::stand(self, order, secret, neighbours);
         session.send(&FromAgent::Stands(order, failed));
+        order
     }
 
     /// The head is gone: nothing of its copies stays but what is committed, or left to the next.

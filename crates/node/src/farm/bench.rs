@@ -9,6 +9,7 @@ use garland_core::proto::{FarmEvent, FarmTask, TaskEnd};
 use garland_sys::clock;
 use garland_sys::event::Wake;
 
+use super::guard::Guard;
 use super::run::{self, Place};
 use super::saying::{Saying, Tell};
 
@@ -27,6 +28,7 @@ pub struct Bench {
 struct Shared {
     place: Place,
     saying: Arc<Saying>,
+    guard: Option<Guard>,
     /// Raised when all jobs are to end.
     stop: Wake,
     state: Mutex<State>,
@@ -43,15 +45,17 @@ struct State {
 }
 
 impl Bench {
-    /// A bench of so many processors, which tells by `tell` what becomes of its jobs.
+    /// A bench of so many processors, which tells by `tell` what becomes of its jobs. They end with this
+    /// process; `guarded` even if it is killed.
     ///
     /// # Errors
     /// When the system has no descriptor left.
-    pub fn new(slots: u32, place: Place, tell: Tell) -> std::io::Result<Self> {
+    pub fn new(slots: u32, place: Place, guarded: bool, tell: Tell) -> std::io::Result<Self> {
         let state = State { waiting: VecDeque::new(), free: slots, idle: 0, over: false };
         let shared = Shared {
             place,
             saying: Saying::begin(tell),
+            guard: guarded.then(Guard::start).transpose()?,
             stop: Wake::new()?,
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -144,7 +148,7 @@ impl Shared {
                 continue;
             };
             drop(state);
-            let (end, said) = run::run(&task, &self.place, &self.stop);
+            let (end, said) = run::run(&task, &self.place, self.guard.as_ref(), &self.stop);
             if !said.is_empty() {
                 self.saying.tell(FarmEvent::Said(task.job, said));
             }

@@ -81,7 +81,7 @@ impl Desk {
             Place { folder: self.agent.folder().map(Path::to_owned), own: Some(own.clone()) };
         let session = Arc::clone(&self.session);
         let tell = Arc::new(move |event| session.send(&FromAgent::Farm(event)));
-        match Bench::new(slots.unwrap_or(facts.cores), place, tell) {
+        match Bench::new(slots.unwrap_or(facts.cores), place, true, tell) {
             Ok(bench) => self.bench = Some(bench),
             Err(error) => log(&format!("no jobs can run here: {}", reason(&error))),
         }

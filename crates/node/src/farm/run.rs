@@ -15,6 +15,7 @@ use garland_core::proto::{FarmTask, TaskEnd};
 use garland_sys::event::{self, Interest, Wake};
 use garland_sys::{child, clock, process};
 
+use super::guard::Guard;
 use super::output::{self, Output};
 use crate::store::reason;
 
@@ -38,14 +39,24 @@ impl Place {
 }
 
 /// Runs a task to its end, or until `stop` is raised; what it said, too.
-pub fn run(task: &FarmTask, place: &Place, stop: &Wake) -> (TaskEnd, Vec<u8>) {
+pub fn run(
+    task: &FarmTask,
+    place: &Place,
+    guard: Option<&Guard>,
+    stop: &Wake,
+) -> (TaskEnd, Vec<u8>) {
     let folder = place.of(task);
     let started_ns = clock::now_ns();
     let mut output = Output::default();
     let result = start(task, folder.as_deref())
         .map_err(|error| format!("starting it: {}", reason(&error)))
         .and_then(|started| {
-            watch(started, task, stop, &mut output)
+            let group = started.0.id();
+            if let Some(guard) = guard {
+                guard.begun(group);
+            }
+            let about_to_end = || guard.iter().for_each(|guard| guard.ended(group));
+            watch(started, task, stop, &mut output, &about_to_end)
                 .map_err(|error| format!("waiting for it: {}", reason(&error)))
         });
     let ended_ns = clock::now_ns();
@@ -93,6 +104,7 @@ fn watch(
     task: &FarmTask,
     stop: &Wake,
     output: &mut Output,
+    about_to_end: &dyn Fn(),
 ) -> io::Result<(Outcome, child::Ended)> {
     let deadline_ns = task.timeout_ns.map(|timeout| clock::now_ns().saturating_add(timeout));
     let (mut talks, mut late, mut stopped) = (true, false, false);
@@ -122,6 +134,7 @@ fn watch(
     // All of the group: what the job has left running is no part of any job. Its number is its own until
     // it has been waited for.
     process::kill_group(job.id());
+    about_to_end();
     let ended = child::reap(&job)?;
     if talks {
         output.read(&mut pipe);

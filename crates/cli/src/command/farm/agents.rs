@@ -2,25 +2,23 @@
 //! free.
 
 use std::collections::HashMap;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use garland_core::cluster::Node;
 use garland_core::farm::dispatch::Rules;
 use garland_core::farm::placement::{Mosix, Pull, Turns};
-use garland_core::farm::{Engine, Job, Placement, Record, Text};
-use garland_node::{Agent, Carrier, FarmNews, FarmWork, run_farm};
+use garland_core::farm::{Engine, Job, Placement, Record};
+use garland_node::{Agent, Carrier, FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};
 use garland_sys::process;
 
+use super::access::Access;
 use super::driver::{Driver, Ending, NodeWas, Work};
 use super::ledger::Ledger;
 use super::settings::Settings;
-use super::stage::{Stage, bytes_of_inputs};
-use super::task::Where;
-use super::window::{Server, files_in};
+use super::stage::bytes_of_inputs;
 use crate::args::{DataName, PlacementName};
 use crate::failure::{Failure, OrFailure};
-use crate::fleet::Muster;
+use crate::fleet::{Fleet, Muster};
 use crate::launch::{FAREWELL, HURRY};
 
 /// The node that the engine `local` has: an agent whose folder is the user's own.
@@ -40,73 +38,41 @@ impl Agents {
 
 impl Driver for Agents {
     fn run(&self, work: &Work<'_>, jobs: Vec<Job>, ledger: &mut Ledger) -> Result<Ending, Failure> {
-        let Work { settings, places, asked, interrupts, .. } = work;
-        let here = self.engine == Engine::Local;
-        let nodes = match &settings.nodes {
-            Some(list) if !here => work.inventory.nodes(list)?,
-            _ => vec![Node::named(HERE)],
-        };
-        let lab = asked.launch.enter_lab(&nodes, places)?;
+        let Work { settings, asked, interrupts, .. } = work;
+        let nodes = self.nodes(work)?;
+        let lab = asked.launch.enter_lab(&nodes, work.places)?;
         let muster = Muster {
             interrupts: Some(Arc::clone(interrupts)),
             quiet: asked.quiet || work.args.json,
-            here: here.then(|| settings.folder.clone()),
-            ..Muster::new(&nodes, work.inventory, places, &asked.launch, work.run, lab.as_ref())
+            here: (self.engine == Engine::Local).then(|| settings.folder.clone()),
+            ..Muster::new(
+                &nodes,
+                work.inventory,
+                work.places,
+                &asked.launch,
+                work.run,
+                lab.as_ref(),
+            )
         };
-        let fleet = muster.assemble()?;
-        if fleet.agents.iter().all(Result::is_err) {
-            let first = fleet.agents.iter().find_map(|agent| agent.as_ref().err());
-            let reason = first.cloned().unwrap_or_else(|| "there are no nodes".to_owned());
-            return Err(Failure::nothing(format!(
-                "no node can be had: {}: {reason}",
-                nodes[0].name
-            )));
-        }
-        let names: Vec<String> = match here {
-            true => vec![process::host_name()],
-            false => nodes.iter().map(|node| node.name.clone()).collect(),
-        };
-        let folder = Text::from(format!(".garland-{}", work.run.name()).as_str());
-        let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
-        let stage = (settings.data == DataName::Stage).then(|| {
-            let keys = places.controller_keys()?;
-            Ok(Stage::new(keys, &fleet.agents, &names, &folder, &settings.folder, disk))
-        });
-        let stage = stage.transpose()?;
-        let server = (settings.data == DataName::Mount).then(|| Server::start(work)).transpose()?;
-        let windows = Text([folder.bytes(), b"-files"].concat());
-        let opening = |agent: &Result<Agent, String>| {
-            server.as_ref()?.opening(agent.as_ref().ok()?, &windows)
-        };
-        let openings = fleet.agents.iter().map(opening).collect();
-        let place = match settings.data {
-            DataName::There => Where::There,
-            DataName::Stage => Where::Inside,
-            DataName::Mount => {
-                let here = Text::from(settings.folder.as_os_str().as_bytes());
-                Where::Under(files_in(&windows), here)
-            }
-        };
+        let Fleet { agents, children } = muster.assemble()?;
+        refuse_nobody(&nodes, &agents)?;
+        let names = self.names(&nodes);
+        let access = Access::open(work, &names, &agents, lab.as_ref())?;
         let sizes = self.sizes(settings, &jobs);
         let farm = FarmWork {
             jobs,
             names: names.clone(),
-            rules: Rules {
-                tries: settings.tries,
-                at_once: settings.all_at_once,
-                staged: settings.data == DataName::Stage,
-                engine: self.engine,
-            },
+            rules: self.rules(settings),
             placement: placement(settings.placement),
             slots: settings.slots,
-            folder,
-            task: &|job, tries| place.task(job, tries),
-            carrier: stage.as_ref().map(|stage| stage as &dyn Carrier),
-            openings,
+            folder: access.folder.clone(),
+            task: &|job, tries| access.place.task(job, tries),
+            carrier: access.stage.as_ref().map(|stage| stage as &dyn Carrier),
+            openings: access.openings.clone(),
             began_ns: work.began_ns,
         };
         let mut wrong = None;
-        let ended = run_farm(farm, fleet.agents, Some(interrupts), &mut |news| match news {
+        let ended = run_farm(farm, agents, Some(interrupts), &mut |news| match news {
             FarmNews::Over(record) => match sizes.get(&record.job) {
                 Some(&bytes_in) => ledger.note(&Record { bytes_in, ..record.clone() }),
                 None => ledger.note(record),
@@ -121,29 +87,69 @@ impl Driver for Agents {
         });
         let ended = ended.or_nothing("running jobs")?;
         let silent = |at: usize| ended.nodes.get(at).is_some_and(|node| node.gone.is_some());
-        fleet.children.end(if ended.interrupted { HURRY } else { FAREWELL }, silent);
-        if let Some(server) = server {
-            server.end();
+        children.end(if ended.interrupted { HURRY } else { FAREWELL }, silent);
+        access.end();
+        match wrong {
+            Some(failure) => Err(failure),
+            None => Ok(ending(settings, &names, &ended)),
         }
-        if let Some(failure) = wrong {
-            return Err(failure);
-        }
-        let was = |(name, node): (&String, &garland_node::FarmNode)| NodeWas {
-            name: name.clone(),
-            cores: settings.slots.or(node.facts.map(|facts| facts.cores)),
-            memory: node.facts.map(|facts| facts.memory).filter(|&memory| memory > 0),
-            mhz: node.facts.and_then(|facts| facts.mhz),
-            share: node
-                .facts
-                .map_or(1.0, |facts| facts.share_of(settings.slots.unwrap_or(facts.cores))),
-            gone: node.gone.clone(),
-        };
-        let nodes = names.iter().zip(&ended.nodes).map(was).collect();
-        Ok(Ending { nodes, interrupted: ended.interrupted })
     }
 }
 
+/// Without any agent nothing can be done.
+fn refuse_nobody(nodes: &[Node], agents: &[Result<Agent, String>]) -> Result<(), Failure> {
+    let mut reasons =
+        nodes.iter().zip(agents).map(|(node, agent)| Some((node, agent.as_ref().err()?)));
+    let first = reasons.next().flatten();
+    match first {
+        Some((node, reason)) if reasons.all(|reason| reason.is_some()) => {
+            Err(Failure::nothing(format!("no node can be had: {}: {reason}", node.name)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the nodes were for the run.
+fn ending(settings: &Settings, names: &[String], ended: &FarmEnd) -> Ending {
+    let was = |(name, node): (&String, &FarmNode)| NodeWas {
+        name: name.clone(),
+        cores: settings.slots.or(node.facts.map(|facts| facts.cores)),
+        memory: node.facts.map(|facts| facts.memory).filter(|&memory| memory > 0),
+        mhz: node.facts.and_then(|facts| facts.mhz),
+        share: node
+            .facts
+            .map_or(1.0, |facts| facts.share_of(settings.slots.unwrap_or(facts.cores))),
+        gone: node.gone.clone(),
+    };
+    let nodes = names.iter().zip(&ended.nodes).map(was).collect();
+    Ending { nodes, interrupted: ended.interrupted }
+}
+
 impl Agents {
+    fn nodes(&self, work: &Work<'_>) -> Result<Vec<Node>, Failure> {
+        match &work.settings.nodes {
+            Some(list) if self.engine == Engine::Agents => work.inventory.nodes(list),
+            _ => Ok(vec![Node::named(HERE)]),
+        }
+    }
+
+    /// What the nodes are called in records.
+    fn names(&self, nodes: &[Node]) -> Vec<String> {
+        match self.engine {
+            Engine::Local => vec![process::host_name()],
+            _ => nodes.iter().map(|node| node.name.clone()).collect(),
+        }
+    }
+
+    fn rules(&self, settings: &Settings) -> Rules {
+        Rules {
+            tries: settings.tries,
+            at_once: settings.all_at_once,
+            staged: settings.data == DataName::Stage,
+            engine: self.engine,
+        }
+    }
+
     /// Bytes of jobs' inputs, by their numbers, where nobody brings these and this machine has them.
     fn sizes(&self, settings: &Settings, jobs: &[Job]) -> HashMap<u32, u64> {
         let has_them = self.engine == Engine::Local || settings.data == DataName::Mount;

@@ -1,5 +1,6 @@
 //! `garland farm`: many jobs on many nodes.
 
+mod access;
 mod account;
 mod agents;
 mod driver;
@@ -23,8 +24,12 @@ use crate::failure::{Exit, Failure};
 pub fn run(args: &Args, farm: &Farm) -> Result<Exit, Failure> {
     match &farm.command {
         FarmCommand::Run(asked) => run::run(args, asked),
-        FarmCommand::Compare(asked) => farm_compare::run(args, asked),
+        FarmCommand::Guard => {
+            garland_node::guard(std::io::stdin());
+            Ok(Exit::Done)
+        }
         FarmCommand::Work(asked) => worker::run(asked),
+        FarmCommand::Compare(asked) => farm_compare::run(args, asked),
         FarmCommand::Window { dir } => window::serve(dir),
     }
 }

@@ -86,7 +86,7 @@ mod tests {
         let inside = Where::Inside.task(&job(), 2);
         assert_eq!(words(&inside), "lame w/a.wav o/a.mp3");
         assert!(inside.own_folder);
-        let under = Where::Under("/mfs".into(), "/home/u".into()).task(&job(), 1);
-        assert_eq!(words(&under), "lame /mfs/w/a.wav /mfs/home/u/o/.garland-3-1-a.mp3");
+        let under = Where::Under("/mfs".into(), "/data/u".into()).task(&job(), 1);
+        assert_eq!(words(&under), "lame /mfs/w/a.wav /mfs/data/u/o/.garland-3-1-a.mp3");
     }
 }

@@ -64,7 +64,7 @@ pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     });
     let cores = tasks.iter().map(|task| task.cores).max().unwrap_or(1);
     let count = tasks.len();
-    let bench = Bench::new(cores.max(asked.slots), Place::default(), tell);
+    let bench = Bench::new(cores.max(asked.slots), Place::default(), false, tell);
     let mut bench = bench.or_nothing("running jobs")?;
     bench.take(tasks);
     say_all(count, &told, &mut output)?;

@@ -292,8 +292,9 @@ impl Dispatcher {
             engine: self.rules.engine,
             queued: Some(tally.queued),
             staged_in: tried.staged_in,
-            started: tried.started,
-            ended: tried.ended,
+            // Nodes' clocks are known to a fraction of a millisecond.
+            started: tried.started.map(|started| started.max(tally.queued)),
+            ended: tried.ended.map(|ended| ended.max(tally.queued)),
             staged_out: tried.staged_out,
             tries: tally.tries,
             outcome: tried.outcome,
