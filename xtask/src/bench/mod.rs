@@ -43,8 +43,8 @@ const ALL: [(&str, &str, Run); 9] = [
     ("disk", disk::USAGE, disk::run),
     ("stripe", stripe::USAGE, stripe::run),
     ("trees", trees::USAGE, trees::run),
-    ("mount", mount::USAGE, mount::run),
     ("farm", farm::USAGE, farm::run),
+    ("mount", mount::USAGE, mount::run),
 ];
 
 /// Runs the benchmark that `args` name.

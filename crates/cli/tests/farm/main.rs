@@ -2,8 +2,10 @@
 
 mod bad;
 mod deaths;
+mod figures;
 mod files;
 mod parallel;
+mod placements;
 mod runs;
 mod slurm;
 

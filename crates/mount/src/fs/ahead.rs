@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fuser::ReplyData;
 use garland_core::proto::PIECE;
 
+use super::flow::Seen;
 use crate::peer::Reply;
 
 const PIECE_LEN: u64 = PIECE as u64;
@@ -14,7 +15,8 @@ const PIECE_LEN: u64 = PIECE as u64;
 /// The most pieces that are asked for ahead.
 pub const MOST: u64 = 8;
 
-/// What came longer ago than this isn't given out any more: the file may have been changed since.
+/// What came longer ago than this isn't given out unless the node says that the file is as it was: it
+/// may have been changed since.
 const OLD_NS: u64 = 1_000_000_000;
 
 /// So many reads in order make a reader that reads in order; fewer, if they are large.
@@ -50,6 +52,8 @@ pub struct Ahead {
     window: u64,
     /// Of the file, when these pieces were asked for.
     version: u64,
+    /// What the file was like before the first of these pieces was asked for, where a change would show.
+    seen: Option<Seen>,
     pieces: BTreeMap<u64, Piece>,
 }
 
@@ -85,12 +89,39 @@ impl Ahead {
         let slack = 2 * u64::from(size) + 128 * 1024;
         let end = offset + u64::from(size);
         if offset + slack < self.next || offset > self.next + slack {
-            *self = Self { next: end, version, ..Self::default() };
+            *self = Self { next: end, version, seen: self.seen, ..Self::default() };
             return false;
         }
         self.run += 1;
         self.next = self.next.max(end);
         (self.run >= RUN || size >= LARGE) && length > end.min(PIECE_LEN)
+    }
+
+    /// What the file was like when it was opened; nothing where a change of it might not show.
+    pub fn trust(&mut self, seen: Option<Seen>) {
+        self.seen = seen;
+    }
+
+    /// Whether the read would be served with pieces that came too long ago, of which the node can say
+    /// whether they still hold. On a slow wire, or for a slow reader, that saves them.
+    pub fn is_doubtful(&self, read: &Read, now_ns: u64) -> bool {
+        let first = read.offset / PIECE_LEN;
+        let old = |piece: &Piece| matches!(piece, Piece::Here(_, at) if now_ns.saturating_sub(*at) > OLD_NS);
+        self.seen.is_some() && self.pieces.range(first..).any(|(_, piece)| old(piece))
+    }
+
+    /// The file was like this at `at_ns`, or nobody knows: pieces hold until then, or are dropped.
+    pub fn look(&mut self, seen: Option<Seen>, at_ns: u64) {
+        if self.seen.is_some() && self.seen == seen {
+            for piece in self.pieces.values_mut() {
+                if let Piece::Here(_, at) = piece {
+                    *at = (*at).max(at_ns);
+                }
+            }
+        } else {
+            self.pieces.retain(|_, piece| matches!(piece, Piece::Asked(_)));
+            self.seen = None;
+        }
     }
 
     /// Serves a read of a row, with `most` pieces ahead at most; which pieces are to be asked for.

@@ -101,6 +101,7 @@ impl Mount {
             let is_same = flow.behind.is_settled() && flow.seen == now;
             // A change that comes now might not show in the times.
             flow.seen = now.filter(|_| !fresh);
+            file.ahead().trust(flow.seen);
             flow.with_written(attr);
             if !is_same {
                 // What was read ahead by others may be of what was there before.

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fuser::ReplyData;
-use garland_core::proto::{Ask, PIECE};
+use garland_core::proto::{Answer, Ask, PIECE, Spot};
 use garland_sys::clock;
 use rustix::io::Errno;
 
 use super::Mount;
 use super::ahead::{Asked, MOST, Read, Served};
 use super::attr::errno;
+use super::flow::Seen;
 use super::open::OpenFile;
 use crate::peer::Reply;
 
@@ -36,9 +37,34 @@ impl Mount {
     }
 
     fn read_in_order(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool) {
+        let now_ns = clock::now_ns();
+        if file.ahead().is_doubtful(&read, now_ns) {
+            self.look_again(file, read, has_waited);
+        } else {
+            self.serve(file, read, has_waited, now_ns);
+        }
+    }
+
+    /// Asks the node whether the file is as it was when it was opened, and serves the read then.
+    fn look_again(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool) {
+        let (mount, file_then, asked_ns) = (Arc::clone(self), Arc::clone(file), clock::now_ns());
+        let then = move |outcome: Result<Reply, Errno>| {
+            let seen = match outcome.map(|came| came.answer) {
+                Ok(Answer::Attr(attr)) => Some(Seen::of(&attr)),
+                Ok(_) | Err(_) => None,
+            };
+            file_then.ahead().look(seen, asked_ns);
+            // What was true when it was asked is good enough, however long the answer took.
+            mount.serve(&file_then, read, has_waited, asked_ns);
+        };
+        let ask = Ask::Stat(Spot::Open(file.handle));
+        self.peer(&file.inode).ask_in(file.epoch, ask, Vec::new(), Box::new(then));
+    }
+
+    fn serve(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool, now_ns: u64) {
         let length = file.inode.flow().size;
         let most = (ALL / self.opens.count().max(1) as u64).clamp(1, MOST);
-        let (served, ask) = file.ahead().serve(read, length, most, clock::now_ns());
+        let (served, ask) = file.ahead().serve(read, length, most, now_ns);
         match served {
             Served::Bytes(parts, reply) => {
                 if !has_waited {

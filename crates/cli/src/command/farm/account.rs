@@ -97,15 +97,30 @@ fn members(ending: &Ending, records: &[Record]) -> Vec<Member> {
         memory: was.memory,
         share: was.share,
         end: NodeEnd::new("dead", was.gone.clone()),
-        ..Member::new(&was.name, was.cores.unwrap_or(1))
+        ..Member::new(&was.name, was.cores.unwrap_or_else(|| most_at_once(records, &was.name)))
     };
     let mut members: Vec<Member> = ending.nodes.iter().map(member).collect();
     for name in records.iter().filter_map(|record| record.node.as_deref()) {
         if members.iter().all(|known| known.name != name) {
-            members.push(Member::new(name, 1));
+            members.push(Member::new(name, most_at_once(records, name)));
         }
     }
     members
+}
+
+/// How many jobs ran on a node at the same time, of which its engine doesn't tell how many it can.
+fn most_at_once(records: &[Record], node: &str) -> u32 {
+    let own = records.iter().filter(|record| record.node.as_deref() == Some(node));
+    let times = own.filter_map(|record| Some((record.started?, record.ended?)));
+    // At the same moment an end comes before a start.
+    let mut turns: Vec<(f64, i64)> =
+        times.flat_map(|(started, ended)| [(started, 1), (ended, -1)]).collect();
+    turns.sort_by(|one, two| one.0.total_cmp(&two.0).then(one.1.cmp(&two.1)));
+    let running = turns.iter().scan(0, |running, (_, turn)| {
+        *running += turn;
+        Some(*running)
+    });
+    u32::try_from(running.max().unwrap_or(1)).unwrap_or(1).max(1)
 }
 
 /// Nodes that are processes of this machine have no more power together than it has.

@@ -155,6 +155,7 @@ impl Farmed {
             name: record.name.clone(),
             node: record.node.clone(),
             reason: record.outcome.to_string(),
+            tries: record.tries,
         });
         let done = self.done().count();
         Jobs {

@@ -67,6 +67,8 @@ pub struct Failed {
     pub node: Option<String>,
     /// Why, in words.
     pub reason: String,
+    /// How often it was tried.
+    pub tries: u32,
 }
 
 /// One machine, and what it takes.

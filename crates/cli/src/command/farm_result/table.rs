@@ -7,7 +7,7 @@ use garland_core::farm::Record;
 use garland_core::units::bytes;
 
 use super::words::{percent, power};
-use super::{FarmResult, NodeResult, Summary, took};
+use super::{Failed, FarmResult, NodeResult, Summary, took};
 use crate::ui::verdicts::folded;
 
 /// So many jobs are shown one by one; of more only the slowest.
@@ -168,7 +168,9 @@ impl FarmResult {
         }
         for one in failed.iter().take(FAILED) {
             let node = one.node.as_deref().unwrap_or("no node");
-            writeln!(f, "failed  job {} {} on {node}: {}", one.job, one.name, one.reason)?;
+            let tries = if one.tries == 1 { "try" } else { "tries" };
+            let Failed { job, name, reason, tries: count, .. } = one;
+            writeln!(f, "failed  job {job} ({name}) on {node}: {reason} ({count} {tries})")?;
         }
         if failed.len() > FAILED {
             writeln!(

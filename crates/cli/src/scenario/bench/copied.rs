@@ -32,14 +32,19 @@ struct Phase {
 }
 
 impl Bench<'_> {
-    /// Runs this binary with `words` and `--json`; what it said, as [`Bench::garland`] has it.
+    /// Runs this binary with `--json` and `words`; what it said, as [`Bench::garland`] has it.
     pub fn ask<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T, Failure> {
-        parse(&self.garland(&[words, &["--json"]].concat())?)
+        parse(&self.garland(&[&["--json"], words].concat())?)
     }
 
     /// The same where the command may end with 1: some of what it is about lacks.
     pub fn ask_of_some<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T, Failure> {
-        parse(&self.garland_of_some(&[words, &["--json"]].concat())?)
+        parse(&self.garland_of_some(&[&["--json"], words].concat())?)
+    }
+
+    /// The same where it may end with 3, too, and say why nothing was done.
+    pub fn ask_of_any<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T, Failure> {
+        parse(&self.garland_of_any(&[&["--json"], words].concat())?)
     }
 
     /// Makes a copy: `words` are those behind `garland cp`.

@@ -89,8 +89,8 @@ pub struct Riddle {
     pub fast: String,
     /// The length of the copied file.
     pub bytes: String,
-    /// The congestion control of that time.
-    pub congestion: String,
+    /// Settings of the kernel by which its TCP is as it was, such as `net.ipv4.tcp_recovery=0`.
+    pub settings: Vec<String>,
     /// What may have been wrong.
     pub suspect: Vec<Suspect>,
 }

@@ -58,9 +58,9 @@ impl Suspect {
         }
     }
 
-    /// Whether it can be there on a medium that is always half duplex.
-    pub fn can_be_on_hub(&self) -> bool {
-        !matches!(self, Self::Duplex {})
+    /// Whether it would be there on the other network, too: it is the node's, and not its cable's.
+    pub fn is_on_both(&self) -> bool {
+        matches!(self, Self::Window { .. })
     }
 
     /// A shell's script that puts it into the node's place in the network, whose wire has this rate.
@@ -131,6 +131,6 @@ mod tests {
         assert!(loss.script(Rate::default()).contains("numgen random mod 1000 < 5 drop"));
         assert!(Suspect::Loss { percent: 100.0 }.check().is_err());
         assert!(Suspect::Window { bytes: "x".to_owned() }.check().is_err());
-        assert!(!Suspect::Duplex {}.can_be_on_hub());
+        assert!(!Suspect::Duplex {}.is_on_both());
     }
 }

@@ -252,8 +252,8 @@ impl Table {
         let (slow, fast) = (rate(&riddle.slow), rate(&riddle.fast));
         writeln!(
             f,
-            "\nthe riddle: {} copied slower than {}; tried with {}, at the rates of 2004",
-            riddle.slow, riddle.fast, riddle.congestion
+            "\nthe riddle: {} copied slower than {}; tried at the rates and with the TCP of 2004",
+            riddle.slow, riddle.fast
         )?;
         writeln!(f, "{:<40}{:>12}{:>12}{:>10}", "MiB/s", riddle.slow, riddle.fast, "by that")?;
         writeln!(f, "{:<40}{slow:>12.2}{fast:>12.2}{:>10.2}", "published", slow / fast)?;

@@ -1,0 +1,110 @@
+//! What a run of jobs comes to, and how runs are compared.
+
+use garland_testkit::{Garland, Scratch};
+use serde_json::Value;
+
+use super::{garland, list};
+
+/// A job that keeps a processor busy for a while.
+const WORK: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done\n";
+
+fn number(value: &Value, path: &str) -> f64 {
+    value.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {path}: {value}"))
+}
+
+/// Runs the list `jobs`; the result.
+fn run(garland: &Garland<'_>, more: &[&str]) -> Value {
+    garland.run(&[&["farm", "run", "jobs", "--json"], more].concat()).with_code(0).json()
+}
+
+fn name(result: &Value) -> String {
+    result["run"].as_str().expect("a run has a name").to_owned()
+}
+
+#[test]
+fn a_run_says_where_its_time_went_and_what_it_is_worth() {
+    let scratch = Scratch::new("farm-figures");
+    list(&scratch, "jobs", &WORK.repeat(5));
+    let garland = garland(&scratch);
+    let one = run(&garland, &["local1", "--slots", "1", "--unit", "300MHz"]);
+    let base = name(&one);
+    let more = ["local[1-2]", "--slots", "1", "--unit", "300MHz", "--base", &base];
+    let two = run(&garland, &more);
+    for result in [&one, &two] {
+        let whole = number(result, "/losses/whole");
+        let causes = result["losses"]["causes"].as_array().unwrap();
+        let sum: f64 = causes.iter().map(|cause| cause[1].as_f64().unwrap()).sum();
+        assert!((number(result, "/losses/work") + sum - whole).abs() < 1e-6, "{result}");
+        assert!((number(result, "/total") - whole).abs() < 1e-6, "{result}");
+        let spread = &result["spread"];
+        let difference = number(spread, "/slowest") - number(spread, "/fastest");
+        assert!((number(spread, "/difference") - difference).abs() < 1e-6, "{spread}");
+    }
+    assert_eq!(two["one"]["run"], base.as_str());
+    assert!((number(&two, "/one/seconds") - number(&one, "/total")).abs() < 1e-6, "{two}");
+    assert_eq!(number(&two, "/one/power"), 300.0);
+    assert_eq!(number(&two, "/standing/theory"), 600.0);
+    let speed_up = number(&one, "/total") / number(&two, "/total");
+    assert!((number(&two, "/standing/equivalent") - 300.0 * speed_up).abs() < 1e-6, "{two}");
+    // Five jobs on two nodes are three rounds.
+    let rounds = number(&two, "/losses/whole_jobs") / number(&two, "/losses/work");
+    assert!((1.1..1.5).contains(&rounds), "{two}");
+    let said = garland.run(&[&["farm", "run", "jobs"], &more[..]].concat()).with_code(0);
+    for wanted in [
+        "DIFF",
+        "OOOO",
+        "equivalent power",
+        "integer rounds",
+        "a cluster of 2 PCs at 300 MHz equals",
+    ] {
+        assert!(said.out.contains(wanted), "{wanted}: {}", said.out);
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn runs_are_rebased_and_ranked_by_time_and_price() {
+    let scratch = Scratch::new("farm-compare");
+    list(&scratch, "jobs", &"sleep 0.1\n".repeat(4));
+    let garland = garland(&scratch);
+    let [slow, fast] = ["1", "4"].map(|slots| {
+        name(&run(&garland, &["local1", "--slots", slots, "--unit", "cores", "--price", "100"]))
+    });
+    let dear = format!("{fast}=1000000");
+    let words = ["farm", "compare", &slow, &fast, "--base", &fast, "--price", &dear, "--json"];
+    let result = garland.run(&words).with_code(0).json();
+    let rows = result["runs"].as_array().unwrap();
+    assert_eq!(number(&rows[1], "/of_base"), 1.0);
+    assert!(number(&rows[0], "/of_base") > 1.2, "{result}");
+    assert_eq!((&rows[0]["place"], &rows[1]["place"]), (&2.into(), &1.into()));
+    assert_eq!((&rows[0]["price_place"], &rows[1]["price_place"]), (&1.into(), &2.into()));
+    assert_eq!((&rows[0]["run"], &result["jobs"]), (&slow.as_str().into(), &4.into()));
+    let said = garland.run(&["farm", "compare", &slow, &fast]).with_code(0);
+    assert!(said.out.contains("4 jobs; 100 % is ") && said.out.contains(" is the fastest"));
+}
+
+#[test]
+fn what_can_not_be_compared_is_refused() {
+    let scratch = Scratch::new("farm-unlike");
+    list(&scratch, "jobs", "true\ntrue\n");
+    let garland = garland(&scratch);
+    let two = name(&run(&garland, &[]));
+    list(&scratch, "jobs", "true\n");
+    let one = name(&run(&garland, &[]));
+    list(&scratch, "bad", "true\nfalse\n");
+    let bad = garland.run(&["farm", "run", "bad", "--tries", "1", "--json"]).with_code(1).json();
+    let bad = name(&bad);
+    let refused: [(&[&str], &str); 5] = [
+        (&["compare", &one, &two], "is of 1 jobs, and"),
+        (&["compare", &two, &bad], "has done 1 of 2 jobs only"),
+        (&["compare", "nothing"], "there is no run nothing"),
+        (&["compare", &one, "--price", "x=1"], "RUN=AMOUNT"),
+        (&["run", "jobs", "--base", &bad], "hasn't done all of its jobs"),
+    ];
+    for (words, why) in refused {
+        let said = garland.run(&[&["farm"], words].concat()).with_code(2);
+        assert!(said.err.contains(why), "{words:?}: {}", said.err);
+    }
+    let said = garland.run(&["farm", "run", "jobs", "--unit", "300"]).with_code(2);
+    assert!(said.err.contains("is no unit"), "{}", said.err);
+}
