@@ -18,6 +18,9 @@ const KEPT: [&[u8]; 4] = [b"user.", b"trusted.", b"system.posix_acl_", b"securit
 /// # Errors
 /// When they can't be read.
 pub fn read(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    if matches!(flistxattr(&fd, &mut [0_u8; 0][..]), Ok(0)) {
+        return Ok(Vec::new());
+    }
     let mut names = vec![0; MOST];
     let length = match flistxattr(&fd, names.as_mut_slice()) {
         Ok(length) => length,

@@ -49,8 +49,8 @@ pub struct Part {
     threads: Vec<JoinHandle<()>>,
     finishing: Mutex<Option<JoinHandle<()>>>,
     records: Records,
-    /// Given back when the part is over.
-    _share: Share,
+    /// Given back when the part is over: the copy's, and what was found of a tree takes.
+    _shares: (Share, Option<Share>),
 }
 
 impl Part {
@@ -69,11 +69,15 @@ impl Part {
         let lanes = begin.own_lanes().count();
         let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
         let memory = Member::memory(begin.layout, lanes, buffers);
+        let lasting = compared.map_or(0, Comparison::lasting);
         compared.into_iter().for_each(Comparison::release);
         let share = match share.filter(|share| share.covers(memory)) {
             Some(share) => share,
             None => agent.budget().take(memory).map_err(Refusal::Busy)?,
         };
+        // Where there is no room for what was found of a tree, all of it is sent.
+        let found = (lasting > 0).then(|| agent.budget().take(lasting));
+        let compared = compared.filter(|_| !matches!(found, Some(Err(_))));
         let reuse = compared.and_then(|compared| compared.reuse(&begin));
         let Ends { store, source, sink, bringing } =
             Ends::open(agent, session, &begin, &tag, reuse)?;
@@ -123,7 +127,8 @@ impl Part {
         member.sample_now();
         let (read_back, finishing) = (begin.read_back, Mutex::new(None));
         let records = agent.records().clone();
-        Ok(Self { member, source, read_back, threads, finishing, records, _share: share })
+        let shares = (share, found.and_then(Result::ok));
+        Ok(Self { member, source, read_back, threads, finishing, records, _shares: shares })
     }
 
     /// What the part's threads share.

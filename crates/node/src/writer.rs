@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
-use garland_core::proto::{FRAME_LEN, Form, Frame, Keys, Landing, RelayEvent};
+use garland_core::proto::{FRAME_LEN, Form, Frame, Keys, Landing, RelayEvent, content_digest};
 use garland_core::trace::Stage;
 use garland_sys::clock;
 
@@ -35,7 +35,14 @@ pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
     let mut unwrapping = Unwrapping::default();
     let mut recorder = member.trace.recorder(Stage::Write);
     let mut began = recorder.now();
-    for mut arrived in arrivals {
+    loop {
+        if let Some(turns) = &mut turns
+            && !turns.go_on(member, &mut unwrapping, &mut recorder)
+        {
+            return;
+        }
+        began = began.max(recorder.now());
+        let Ok(mut arrived) = arrivals.recv() else { return };
         let now = recorder.now();
         recorder.note(At::HERE.of(arrived.frame.index).span(Stage::WaitUpstream, began, now));
         let opened = open(member, &mut keys, &mut arrived);
@@ -44,20 +51,11 @@ pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
             member.pool.give(arrived.buffer);
             member.stages.write.leave();
             land(member, &arrived.frame, Landing::Changed);
-            continue;
-        }
-        let Some(turns) = &mut turns else {
-            if !write(member, &mut unwrapping, &mut recorder, arrived) {
-                return;
-            }
-            began = recorder.now();
-            continue;
-        };
-        turns.enter(member, arrived);
-        while let Some(arrived) = turns.next() {
-            if !write(member, &mut unwrapping, &mut recorder, arrived) {
-                return;
-            }
+        } else if let Some(turns) = &mut turns {
+            turns.enter(member, arrived);
+        } else if !write(member, &mut unwrapping, &mut recorder, arrived) {
+            return;
+        } else {
             began = recorder.now();
         }
     }
@@ -73,6 +71,8 @@ fn at(frame: &Frame) -> At {
 struct Turns {
     next: u64,
     early: BTreeMap<u64, Arrived>,
+    /// For blocks that are brought.
+    buffer: Vec<u8>,
 }
 
 impl Turns {
@@ -83,12 +83,65 @@ impl Turns {
         self.early.insert(arrived.frame.index, arrived);
     }
 
-    /// The block whose turn it is, if it is here.
-    fn next(&mut self) -> Option<Arrived> {
-        let arrived = self.early.remove(&self.next)?;
-        self.next += 1;
-        Some(arrived)
+    /// Writes the blocks whose turn it is, as far as they are here: what has come, and what this node
+    /// had before. Says whether the store took them.
+    fn go_on(
+        &mut self,
+        member: &Arc<Member>,
+        unwrapping: &mut Unwrapping,
+        recorder: &mut Recorder,
+    ) -> bool {
+        loop {
+            if member.sink().is_brought(self.next) {
+                if member.is_closing() || !bring(member, &mut self.buffer, self.next, recorder) {
+                    return false;
+                }
+            } else if let Some(arrived) = self.early.remove(&self.next) {
+                if !write(member, unwrapping, recorder, arrived) {
+                    return false;
+                }
+            } else {
+                return true;
+            }
+            self.next += 1;
+        }
     }
+}
+
+/// Has the store take a block that was here before; what of its bytes is needed is read, and is what
+/// it was. Says whether that went well.
+fn bring(member: &Member, buffer: &mut Vec<u8>, index: u64, recorder: &mut Recorder) -> bool {
+    let length = member.block_length(index) as usize;
+    let began = recorder.now();
+    let brought = member.writing.measure(|| bring_bytes(member, buffer, index));
+    recorder.took(Stage::Write, At::HERE.of(index), began, length);
+    if let Err(reason) = brought {
+        if !member.is_closing() {
+            member.tell(Notice::Failed(reason));
+        }
+        return false;
+    }
+    member.sink().landed(index, Landing::Written);
+    member.wake_all();
+    member.tell_if_complete();
+    true
+}
+
+fn bring_bytes(member: &Member, buffer: &mut Vec<u8>, index: u64) -> Result<(), String> {
+    let (offset, length) = (member.layout.offset(index), member.block_length(index) as usize);
+    let (store, name) = (&member.store, member.store.name());
+    let writing = |error: std::io::Error| format!("writing {name}: {}", reason(&error));
+    let done = store.bring(offset, length).map_err(writing)?;
+    if done == length {
+        return Ok(());
+    }
+    buffer.resize(member.layout.block_size as usize, 0);
+    let bytes = &mut buffer[..length];
+    let read = store.read_at(offset, bytes);
+    if read.is_err() || member.sink().content(index) != Some(content_digest(bytes)) {
+        return Err(format!("what {name} had of the tree changed since it was compared; copy again"));
+    }
+    store.write_at(offset + done as u64, &bytes[done..]).map_err(writing)
 }
 
 /// Opens a block in its buffer; says whether it is what was sealed.

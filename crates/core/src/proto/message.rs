@@ -70,6 +70,8 @@ pub enum ToAgent {
     /// Digests of the source's blocks in their order, and whether more follow: say how many of them
     /// are there.
     Digests(Vec<[u8; 32]>, bool),
+    /// A parcel of a tree's catalogue, packed by itself, and whether more follow.
+    Catalogue(Vec<u8>, bool),
 }
 
 /// From an agent to the head.
@@ -213,7 +215,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..28_u8) {
+        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..29_u8) {
             for bytes in [bytes.clone(), [&[kind], &bytes[..]].concat()] {
                 if let Some(message) = ToAgent::parse(&bytes) {
                     let again = message.to_bytes();

@@ -51,6 +51,8 @@ pub struct Parser {
     /// The beginning of a record whose end hasn't come.
     begun: Vec<u8>,
     depth: usize,
+    /// Records so far, those that weren't to be obeyed among them.
+    records: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,6 +71,28 @@ impl Parser {
     #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(self.at, At::End)
+    }
+
+    /// How many records there were so far, those that weren't to be obeyed among them.
+    #[must_use]
+    pub fn records(&self) -> u32 {
+        self.records
+    }
+
+    /// How many bytes of a file come next that can be passed over, if its bytes come next.
+    #[must_use]
+    pub fn passable(&self) -> Option<u64> {
+        match self.at {
+            At::File(left) if left > 0 => Some(left),
+            _ => None,
+        }
+    }
+
+    /// Passes over so many bytes of a file, whatever they are: no more than can be.
+    pub fn pass(&mut self, bytes: u64) {
+        if let At::File(left) = &mut self.at {
+            *left = left.saturating_sub(bytes);
+        }
     }
 
     /// Takes the next step off the front of `bytes`; `None` when more of them are needed.
@@ -127,6 +151,7 @@ impl Parser {
         }
         let mark = self.begun[0];
         self.begun.clear();
+        self.records = self.records.saturating_add(1);
         if !record.is_sound() {
             return Err(StreamError::Name);
         }
@@ -221,6 +246,25 @@ mod tests {
         for piece in 1..stream.len() {
             assert_eq!(steps(&stream, piece).unwrap(), whole, "{piece}");
         }
+    }
+
+    #[test]
+    fn bytes_of_files_can_be_passed_over() {
+        let stream = [file(b"f", 5).to_bytes(), vec![1, 2, 3, 4, 5, GOOD], Record::End.to_bytes()];
+        let stream = stream.concat();
+        let record = stream.len() - 6 - Record::End.to_bytes().len();
+        let mut parser = Parser::default();
+        assert!(parser.passable().is_none());
+        let mut bytes = &stream[..record + 2];
+        assert!(matches!(parser.step(&mut bytes), Ok(Some(Step::Record(_)))));
+        assert_eq!(parser.step(&mut bytes), Ok(Some(Step::Bytes(&[1, 2]))));
+        assert_eq!((parser.passable(), parser.records()), (Some(3), 1));
+        parser.pass(3);
+        assert!(parser.passable().is_none());
+        let mut bytes = &stream[record + 5..];
+        assert_eq!(parser.step(&mut bytes), Ok(Some(Step::Over(true))));
+        assert_eq!(parser.step(&mut bytes), Ok(Some(Step::Record(Record::End))));
+        assert!(parser.is_over() && parser.records() == 2);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Obeying the records of a tree's stream.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use garland_core::tree::{Meta, Record};
 use garland_sys::process;
@@ -13,7 +15,9 @@ use rustix::io::Errno;
 
 use super::dress::{dress, dress_link};
 use super::growing::Growing;
+use super::keep::{Kept, Linked};
 use super::nature::Nature;
+use super::old::OldTree;
 use super::proofs::Proofs;
 use super::spot::{Ground, Maker, Spot};
 use super::trouble::Troubles;
@@ -43,6 +47,13 @@ pub struct Settler {
     /// So many folders that the stream is in aren't there, since the first of them couldn't be.
     skipped: usize,
     growing: Option<Growing>,
+    /// The number of the record that came last.
+    number: u32,
+    /// What was there of the tree before it came.
+    old: Option<Arc<OldTree>>,
+    /// The file that is there already and stays, while its bytes would come.
+    kept: Option<Kept>,
+    linked: Linked,
     /// Paths of files that aren't there though other names of theirs follow.
     failed: BTreeSet<Vec<u8>>,
     /// A folder on each file system that something was put on.
@@ -71,6 +82,10 @@ impl Settler {
             folders: Vec::new(),
             skipped: 0,
             growing: None,
+            number: 0,
+            old: None,
+            kept: None,
+            linked: Linked::default(),
             failed: BTreeSet::new(),
             devices: BTreeMap::new(),
             proofs: None,
@@ -91,11 +106,33 @@ impl Settler {
         Ok(Self { proofs, ..self })
     }
 
-    /// Does what a record says.
+    /// The same, where some of the tree was there before it came.
+    pub fn over(self, old: Arc<OldTree>) -> Self {
+        Self { old: Some(old), ..self }
+    }
+
+    /// The file whose bytes must come next, where it isn't one that stays: its record's number, itself,
+    /// and how much of it has come.
+    ///
+    /// # Errors
+    /// When the process has no descriptors left.
+    pub fn growing(&self) -> io::Result<Option<(u32, File, u64)>> {
+        let Some(growing) = &self.growing else { return Ok(None) };
+        let (file, there) = growing.reader()?;
+        Ok(Some((self.number, file, there)))
+    }
+
+    /// Whether bytes of a file are needed, and not only passed over.
+    pub fn needs_bytes(&self) -> bool {
+        self.growing.is_some()
+    }
+
+    /// Does what the record of that number says.
     ///
     /// # Errors
     /// When nothing that follows could be done either.
-    pub fn obey(&mut self, record: Record) -> io::Result<()> {
+    pub fn obey(&mut self, record: Record, number: u32) -> io::Result<()> {
+        self.number = number;
         if self.skipped > 0 {
             match record {
                 Record::Enter { .. } => self.skipped += 1,
@@ -122,6 +159,7 @@ impl Settler {
                     self.note_if(&name, dressed)?;
                 }
             }
+            Record::File { name, meta, linked, .. } if self.keeps(&name, &meta, linked) => {}
             Record::File { name, meta, length, sparse, linked } => {
                 let spot = Spot::new(self.ground(), &name, &self.maker);
                 match Growing::create(&spot, &name, meta, length, (sparse, linked)) {
@@ -157,6 +195,18 @@ impl Settler {
         Ok(())
     }
 
+    /// Whether the file that begins is there already, and stays. Files that are to be read back are
+    /// written: what has been read before proves nothing of their medium.
+    fn keeps(&mut self, name: &[u8], meta: &Meta, linked: bool) -> bool {
+        let old = self.old.as_ref().filter(|_| self.proofs.is_none());
+        let Some(stamp) = old.and_then(|old| old.kept(self.number)) else { return false };
+        let mut others = std::mem::take(&mut self.linked);
+        let spot = Spot::new(self.ground(), name, &self.maker);
+        let kept = Kept::find(&spot, name, meta, stamp, (linked, &mut others));
+        (self.kept, self.linked) = (kept, others);
+        self.kept.is_some()
+    }
+
     /// Takes bytes of the file that began last, if it could be begun.
     ///
     /// # Errors
@@ -176,6 +226,9 @@ impl Settler {
     pub fn finish(&mut self, whole: bool) -> io::Result<()> {
         if !whole {
             self.abandon();
+        }
+        if let Some(kept) = self.kept.take() {
+            return self.note_if(&kept.name, kept.dress());
         }
         let Some(mut growing) = self.growing.take() else { return Ok(()) };
         let spot = Spot::new(self.ground(), &growing.name, &self.maker);
@@ -213,6 +266,7 @@ impl Settler {
 
     /// Removes what isn't whole.
     pub fn abandon(&mut self) {
+        self.kept = None;
         if let Some(growing) = self.growing.take() {
             growing.remove(&Spot::new(self.ground(), &growing.name, &self.maker));
         }
