@@ -345,6 +345,7 @@ impl Member {
             memory: process::peak_memory(),
             cpu_ns: clock::cpu_ns().saturating_sub(self.cpu_before_ns),
             opening_ns: self.opening_ns.load(Ordering::Relaxed),
+            removed: self.store.removed(),
             checksum: self.summed.get().cloned(),
         }
     }

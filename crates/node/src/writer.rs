@@ -53,7 +53,7 @@ pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
             land(member, &arrived.frame, Landing::Changed);
         } else if let Some(turns) = &mut turns {
             turns.enter(member, arrived);
-        } else if !write(member, &mut unwrapping, &mut recorder, arrived) {
+        } else if !write(member, &mut unwrapping, &mut recorder, (arrived, 0)) {
             return;
         } else {
             began = recorder.now();
@@ -71,6 +71,8 @@ fn at(frame: &Frame) -> At {
 struct Turns {
     next: u64,
     early: BTreeMap<u64, Arrived>,
+    /// So many bytes of the next one are of no interest any more.
+    done: usize,
     /// For blocks that are brought.
     buffer: Vec<u8>,
 }
@@ -93,11 +95,20 @@ impl Turns {
     ) -> bool {
         loop {
             if member.sink().is_brought(self.next) {
-                if member.is_closing() || !bring(member, &mut self.buffer, self.next, recorder) {
+                if member.is_closing() {
                     return false;
                 }
+                match bring(member, &mut self.buffer, self.next, recorder) {
+                    Brought::Whole => {}
+                    Brought::Some(done) => {
+                        self.done = done;
+                        continue;
+                    }
+                    Brought::Failed => return false,
+                }
             } else if let Some(arrived) = self.early.remove(&self.next) {
-                if !write(member, unwrapping, recorder, arrived) {
+                let done = std::mem::take(&mut self.done);
+                if !write(member, unwrapping, recorder, (arrived, done)) {
                     return false;
                 }
             } else {
@@ -108,40 +119,60 @@ impl Turns {
     }
 }
 
-/// Has the store take a block that was here before; what of its bytes is needed is read, and is what
-/// it was. Says whether that went well.
-fn bring(member: &Member, buffer: &mut Vec<u8>, index: u64, recorder: &mut Recorder) -> bool {
-    let length = member.block_length(index) as usize;
-    let began = recorder.now();
-    let brought = member.writing.measure(|| bring_bytes(member, buffer, index));
-    recorder.took(Stage::Write, At::HERE.of(index), began, length);
-    if let Err(reason) = brought {
-        if !member.is_closing() {
-            member.tell(Notice::Failed(reason));
-        }
-        return false;
-    }
-    member.sink().landed(index, Landing::Written);
-    member.wake_all();
-    member.tell_if_complete();
-    true
+/// What became of a block that was here before.
+enum Brought {
+    /// It is written.
+    Whole,
+    /// It isn't what it was, and has to be sent; so many bytes of it are of no interest any more.
+    Some(usize),
+    /// The store failed.
+    Failed,
 }
 
-fn bring_bytes(member: &Member, buffer: &mut Vec<u8>, index: u64) -> Result<(), String> {
-    let (offset, length) = (member.layout.offset(index), member.block_length(index) as usize);
-    let (store, name) = (&member.store, member.store.name());
-    let writing = |error: std::io::Error| format!("writing {name}: {}", reason(&error));
-    let done = store.bring(offset, length).map_err(writing)?;
+/// Has the store take a block that was here before; what of its bytes is needed is read, and is what
+/// it was.
+fn bring(member: &Member, buffer: &mut Vec<u8>, index: u64, recorder: &mut Recorder) -> Brought {
+    let length = member.block_length(index) as usize;
+    let began = recorder.now();
+    let done = member.writing.measure(|| bring_bytes(member, buffer, index, length));
+    recorder.took(Stage::Write, At::HERE.of(index), began, length);
+    let brought = match done {
+        Ok(done) if done == length => Brought::Whole,
+        Ok(done) => Brought::Some(done),
+        Err(error) => {
+            if !member.is_closing() {
+                let (name, reason) = (member.store.name(), reason(&error));
+                member.tell(Notice::Failed(format!("writing {name}: {reason}")));
+            }
+            return Brought::Failed;
+        }
+    };
+    let whole = matches!(brought, Brought::Whole);
+    member.sink().landed(index, if whole { Landing::Written } else { Landing::Changed });
+    member.wake_all();
+    member.tell_if_complete();
+    brought
+}
+
+/// How many of the block's bytes are written, or not needed.
+fn bring_bytes(
+    member: &Member,
+    buffer: &mut Vec<u8>,
+    index: u64,
+    length: usize,
+) -> std::io::Result<usize> {
+    let (offset, store) = (member.layout.offset(index), &member.store);
+    let done = store.bring(offset, length)?;
     if done == length {
-        return Ok(());
+        return Ok(length);
     }
     buffer.resize(member.layout.block_size as usize, 0);
     let bytes = &mut buffer[..length];
     let read = store.read_at(offset, bytes);
     if read.is_err() || member.sink().content(index) != Some(content_digest(bytes)) {
-        return Err(format!("what {name} had of the tree changed since it was compared; copy again"));
+        return Ok(done);
     }
-    store.write_at(offset + done as u64, &bytes[done..]).map_err(writing)
+    store.write_at(offset + done as u64, &bytes[done..]).map(|()| length)
 }
 
 /// Opens a block in its buffer; says whether it is what was sealed.
@@ -178,15 +209,16 @@ impl Unwrapping {
     }
 }
 
-/// Writes an opened block; says whether the store took it.
+/// Writes an opened block, but for so many bytes at its beginning; says whether the store took it.
 fn write(
     member: &Member,
     unwrapping: &mut Unwrapping,
     recorder: &mut Recorder,
-    arrived: Arrived,
+    (arrived, done): (Arrived, usize),
 ) -> bool {
     let Arrived { frame, buffer, .. } = arrived;
-    let (offset, length) = (member.layout.offset(frame.index), frame.length as usize);
+    let length = frame.length as usize;
+    let (from, rest) = (member.layout.offset(frame.index) + done as u64, length - done);
     let Some(bytes) = unwrapping.bytes(&frame, &buffer) else {
         let reason = format!("block {} was packed into something else", frame.index);
         member.tell(Notice::Failed(reason));
@@ -196,9 +228,9 @@ fn write(
     let written = member.writing.measure(|| {
         member.faults.before_writing(length);
         match frame.form {
-            Form::Zeros => member.store.write_zeros(offset, length),
-            Form::Hole => member.store.leave_hole(offset, length),
-            Form::Plain | Form::Lz4 | Form::Zstd => member.store.write_at(offset, bytes),
+            Form::Zeros => member.store.write_zeros(from, rest),
+            Form::Hole => member.store.leave_hole(from, rest),
+            Form::Plain | Form::Lz4 | Form::Zstd => member.store.write_at(from, &bytes[done..]),
         }
     });
     recorder.took(Stage::Write, at(&frame), began, length);

@@ -60,7 +60,8 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let injections = Injections::parse(&cp.inject, &plan)?;
     save(cp, &plan)?;
     if cp.dry_run {
-        return tell_plan(args, &plan, why.as_deref(), given.tree().as_ref());
+        tell_plan(args, &plan, why.as_deref(), given.tree().as_ref())?;
+        return tell_sweep(args, cp);
     }
     let run = Run::begin(&places, "cp")?;
     run.keep("plan.json", &plan)?;
@@ -238,6 +239,15 @@ fn tell_plan(
         output::print(plan)?;
         why.map_or(Ok(()), |why| output::print(format_args!("order: {why}\n")))?;
         tree.map_or(Ok(()), output::print)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Says that nodes would remove something; which names those are only they know.
+fn tell_sweep(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
+    if cp.delete && !args.json {
+        let line = "delete  what these folders have on nodes and not here (nobody was asked)\n";
+        output::print(line)?;
     }
     Ok(Exit::Done)
 }

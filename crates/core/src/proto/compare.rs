@@ -56,6 +56,18 @@ impl Compare {
     }
 }
 
+/// What an agent is told of a copy that is to come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CompareOrder {
+    /// Say what is at its destination.
+    Look(Compare),
+    /// Digests of the source's blocks in their order, and whether more follow: say how many of them
+    /// are there.
+    Digests(Vec<[u8; 32]>, bool),
+    /// A parcel of a tree's catalogue, packed by itself, and whether more follow.
+    Catalogue(Vec<u8>, bool),
+}
+
 /// How a comparison goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compared {
@@ -89,7 +101,8 @@ mod tests {
 
     #[test]
     fn a_parcel_of_digests_is_a_message() {
-        let bytes = ToAgent::Digests(vec![[255; 32]; DIGESTS_MAX], true).to_bytes();
+        let digests = CompareOrder::Digests(vec![[255; 32]; DIGESTS_MAX], true);
+        let bytes = ToAgent::Compare(digests).to_bytes();
         assert!(bytes.len() <= MAX_MESSAGE);
     }
 

@@ -141,7 +141,7 @@ impl Sink {
         self.brought.insert(index);
     }
 
-    /// Whether block `index` is brought from elsewhere on this node, or was.
+    /// Whether block `index` is brought from elsewhere on this node, and was what it should be so far.
     #[must_use]
     pub fn is_brought(&self, index: u64) -> bool {
         self.brought.contains(index)
@@ -234,6 +234,7 @@ impl Sink {
             }
             Landing::Written | Landing::Opened => {}
             Landing::Changed => {
+                self.brought.remove(index);
                 self.untake(index);
                 self.miss(index);
             }

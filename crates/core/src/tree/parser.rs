@@ -9,6 +9,8 @@ use super::record::{DEPTH_MAX, GOOD, RECORD_MAX, Record, VOID};
 pub enum Step<'a> {
     /// What is to be done.
     Record(Record),
+    /// What isn't: another name, of a file that failed.
+    Void(Vec<u8>),
     /// Bytes of the file that began last.
     Bytes(&'a [u8]),
     /// That file is over; whether its bytes are what it was.
@@ -106,8 +108,8 @@ impl Parser {
             }
             match self.at {
                 At::Record => {
-                    let Some(record) = self.record(bytes)? else { continue };
-                    return Ok(Some(Step::Record(record)));
+                    let Some(step) = self.record(bytes)? else { continue };
+                    return Ok(Some(step));
                 }
                 At::File(0) => self.at = At::Mark,
                 At::File(left) => {
@@ -131,8 +133,8 @@ impl Parser {
         }
     }
 
-    /// The record that the next bytes end; none if they don't, or if it isn't to be obeyed.
-    fn record(&mut self, bytes: &mut &[u8]) -> Result<Option<Record>, StreamError> {
+    /// The record that the next bytes end; none if they don't.
+    fn record<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Step<'a>>, StreamError> {
         if !self.gather(bytes, BEFORE) {
             return Ok(None);
         }
@@ -155,13 +157,14 @@ impl Parser {
         if !record.is_sound() {
             return Err(StreamError::Name);
         }
-        match (mark, &record) {
-            (GOOD, _) => {}
-            (VOID, Record::Name { .. }) => return Ok(None),
-            (other, _) => return Err(StreamError::Mark(other)),
+        match (mark, record) {
+            (GOOD, record) => {
+                self.follow(&record)?;
+                Ok(Some(Step::Record(record)))
+            }
+            (VOID, Record::Name { name, .. }) => Ok(Some(Step::Void(name))),
+            (other, _) => Err(StreamError::Mark(other)),
         }
-        self.follow(&record)?;
-        Ok(Some(record))
     }
 
     /// Moves bytes to what has begun until it has so many; says whether it has.
@@ -182,6 +185,7 @@ impl Parser {
             Record::End if self.depth > 0 => return Err(StreamError::Left),
             Record::End => self.at = At::End,
             Record::Top(_) | Record::Link { .. } | Record::Name { .. } => {}
+            Record::Spare(_) | Record::Sweep => {}
         }
         Ok(())
     }
@@ -241,7 +245,7 @@ mod tests {
         ]
         .concat();
         let whole = steps(&stream, stream.len()).unwrap();
-        assert_eq!(whole.len(), 9, "{whole:?}");
+        assert_eq!(whole.len(), 10, "{whole:?}");
         assert_eq!((whole[2].as_str(), whole[3].as_str()), ("[7, 8, 9]", "Over(true)"));
         for piece in 1..stream.len() {
             assert_eq!(steps(&stream, piece).unwrap(), whole, "{piece}");

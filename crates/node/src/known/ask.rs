@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{
-    Compare, Compared, DIGESTS_MAX, FromAgent, NodeAddress, ToAgent, root_digest,
+    Compare, CompareOrder, Compared, DIGESTS_MAX, FromAgent, NodeAddress, ToAgent, root_digest,
 };
 use garland_sys::clock;
 use garland_sys::event::Wake;
@@ -138,6 +138,10 @@ pub fn compare(agents: Vec<Result<Agent, String>>, asking: &Asking<'_>) -> io::R
     Ok(Answered { agents: agents.collect(), digests, strange })
 }
 
+fn order(order: CompareOrder) -> ToAgent {
+    ToAgent::Compare(order)
+}
+
 impl Course<'_> {
     fn run<'scope>(
         mut self,
@@ -149,7 +153,7 @@ impl Course<'_> {
         Self: 'scope,
     {
         for id in self.board.ids() {
-            self.board.send(id, &ToAgent::Compare(self.asking.compare.clone()));
+            self.board.send(id, &order(CompareOrder::Look(self.asking.compare.clone())));
         }
         let interrupts = self.asking.interrupts;
         while self.stands.iter().any(|stand| *stand != Stand::Over) {
@@ -290,7 +294,8 @@ impl Course<'_> {
             while *told < parcels.len() && has_room(&self.board) {
                 *told += 1;
                 let parcel = parcels[*told - 1].clone();
-                self.board.send(id, &ToAgent::Catalogue(parcel, *told < parcels.len()));
+                let more = *told < parcels.len();
+                self.board.send(id, &order(CompareOrder::Catalogue(parcel, more)));
             }
             if *told == parcels.len() {
                 *stand = Stand::Looks;
@@ -310,7 +315,8 @@ impl Course<'_> {
                 let next = (*told + DIGESTS_MAX).min(digests.len());
                 let parcel = digests[*told..next].to_vec();
                 *told = next;
-                self.board.send(id, &ToAgent::Digests(parcel, next < digests.len()));
+                let more = next < digests.len();
+                self.board.send(id, &order(CompareOrder::Digests(parcel, more)));
             }
         }
     }

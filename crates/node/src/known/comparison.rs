@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_core::proto::{
-    Begin, Compare, Compared, Destination, End, FromAgent, ToAgent, TreeOutline, root_digest,
+    Begin, Compare, CompareOrder, Compared, Destination, End, FromAgent, TreeOutline, root_digest,
 };
 use garland_sys::{clock, process};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
@@ -91,9 +91,13 @@ impl Comparison {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Gives its memory back, to the copy that takes what it found.
-    pub fn release(&self) {
-        self.state().share = None;
+    /// Gives its memory back, to the copy that takes what it found; how many bytes of it that takes as
+    /// long as the copy lasts.
+    pub fn release(&self) -> usize {
+        let mut state = self.state();
+        state.share = None;
+        let outline = self.asked.tree.as_ref().filter(|_| state.tree.is_some());
+        outline.map_or(0, |it| usize::try_from(Gathered::memory(it)).unwrap_or(usize::MAX))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -266,13 +270,6 @@ impl Comparison {
         let whole = digests.len() as u64 == layout.blocks() && root_digest(&digests) == known;
         whole.then_some(Reuse::Tree { digests, tree })
     }
-
-    /// Bytes of memory that what was found takes as long as the copy lasts.
-    pub fn lasting(&self) -> usize {
-        let state = self.state();
-        let memory = self.asked.tree.as_ref().filter(|_| state.tree.is_some());
-        memory.map_or(0, |outline| usize::try_from(Gathered::memory(outline)).unwrap_or(usize::MAX))
-    }
 }
 
 /// Tells the head now and then that reading goes on.
@@ -313,23 +310,22 @@ impl Comparing {
     }
 
     /// Begins another comparison, or tells the last one more of the source's digests.
-    pub fn obey(&mut self, order: ToAgent) {
+    pub fn obey(&mut self, order: CompareOrder) {
         match order {
-            ToAgent::Compare(asked) => {
+            CompareOrder::Look(asked) => {
                 let next = Comparison::start(&self.agent, &self.session, asked);
                 self.last.replace(next).iter().for_each(|last| last.stop());
             }
-            ToAgent::Digests(parcel, more) => {
+            CompareOrder::Digests(parcel, more) => {
                 let answer = self.last.as_ref().and_then(|last| last.take(parcel, more));
                 let answers = answer.into_iter().map(FromAgent::Compared);
                 answers.for_each(|answer| self.session.send(&answer));
             }
-            ToAgent::Catalogue(parcel, more) => {
+            CompareOrder::Catalogue(parcel, more) => {
                 if let Some(last) = &self.last {
                     last.listen(&self.agent, &self.session, (&parcel, more));
                 }
             }
-            _ => {}
         }
     }
 

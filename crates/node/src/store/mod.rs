@@ -94,6 +94,10 @@ pub trait Store: Send + Sync {
     fn leave(&self) -> bool {
         false
     }
+    /// How many names it has removed, since the source hasn't them.
+    fn removed(&self) -> u64 {
+        0
+    }
     /// What is to stand beside it once it is committed.
     fn attach(&self, _text: Vec<u8>) {}
     /// Has `watcher` told when this fails by itself, while nobody asks anything of it.
@@ -273,7 +277,7 @@ pub const MANIFEST: &str = ".toml";
 pub use file::{Dress, target};
 pub use kept::KeptStore;
 /// Hidden names for files that aren't whole, and what interrupted copies left of them.
-pub use left::{Left, partial_name, remove_stale};
+pub use left::{Left, is_partial_name, partial_name, remove_stale};
 /// What was there of a tree.
 pub use tree::OldTree;
 /// The head's place for bytes: it reads from its source and receives nothing.

@@ -76,6 +76,10 @@ impl Store for PacedStore {
         self.store.file()
     }
 
+    fn removed(&self) -> u64 {
+        self.store.removed()
+    }
+
     fn leave(&self) -> bool {
         self.store.leave()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use garland_core::plan::Layout;
@@ -33,6 +33,8 @@ pub struct TreeSource {
     tally: Tally,
     /// What was left out before the copy began.
     left_out: Vec<LeftOut>,
+    /// Folders that nodes don't sweep, though they sweep others.
+    unswept: Vec<PathBuf>,
     /// The files that could not be read as they were, by their records, and why.
     failed: Mutex<BTreeMap<u32, String>>,
     first: Mutex<FirstTime>,
@@ -66,9 +68,9 @@ impl TreeSource {
         sources: &[impl AsRef<Path>],
         options: &ScanOptions<'_>,
     ) -> Result<Self, ScanError> {
-        let Scan { index, places, left_out, tally } = scan(sources, options)?;
+        let Scan { index, places, left_out, unswept, tally } = scan(sources, options)?;
         let (failed, first) = (Mutex::default(), Mutex::default());
-        Ok(Self { index, places, tally, left_out, failed, first, disk: None })
+        Ok(Self { index, places, tally, left_out, unswept, failed, first, disk: None })
     }
 
     /// The same on an emulated node's disk of so many bytes per second.
@@ -86,6 +88,13 @@ impl TreeSource {
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.tally
+    }
+
+    /// Folders that nodes remove nothing from, though that was asked for: not all that is in them here
+    /// could be seen.
+    #[must_use]
+    pub fn unswept(&self) -> &[PathBuf] {
+        &self.unswept
     }
 
     /// What is told of it before its catalogue; none where nobody could say what of it is there, since

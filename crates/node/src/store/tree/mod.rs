@@ -12,6 +12,7 @@ mod old;
 mod proofs;
 mod settle;
 mod spot;
+mod sweep;
 mod trouble;
 
 use std::ffi::OsStr;
@@ -19,6 +20,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use garland_core::trace::Stage;
@@ -37,6 +39,7 @@ pub struct TreeStore {
     fsync: bool,
     /// What was there of the tree before it came.
     old: Option<Arc<OldTree>>,
+    removed: Arc<AtomicU64>,
     state: Mutex<State>,
 }
 
@@ -73,8 +76,9 @@ impl TreeStore {
                 .proving()
                 .map_err(|error| StoreError::path("noting digests in", path, &error))?;
         }
+        let (name, removed) = (path.display().to_string(), settler.removed());
         let state = Mutex::new(State { parser: Parser::default(), settler });
-        Ok(Self { name: path.display().to_string(), device, fsync, old, state })
+        Ok(Self { name, device, fsync, old, removed, state })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -89,6 +93,7 @@ impl State {
         while let Some(step) = parser.step(&mut bytes).map_err(io::Error::other)? {
             match step {
                 Step::Record(record) => settler.obey(record, parser.records() - 1)?,
+                Step::Void(name) => settler.brought(&name),
                 Step::Bytes(part) => settler.write(part)?,
                 Step::Over(whole) => settler.finish(whole)?,
             }
@@ -157,6 +162,10 @@ impl Store for TreeStore {
 
     fn abandon(&self) {
         self.state().settler.abandon();
+    }
+
+    fn removed(&self) -> u64 {
+        self.removed.load(Ordering::Relaxed)
     }
 
     fn is_holder(&self) -> bool {

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use garland_core::tree::{Meta, Record};
 use garland_sys::process;
@@ -20,6 +21,7 @@ use super::nature::Nature;
 use super::old::OldTree;
 use super::proofs::Proofs;
 use super::spot::{Ground, Maker, Spot};
+use super::sweep::Sweeper;
 use super::trouble::Troubles;
 use crate::store::left::remove_all_stale;
 
@@ -28,7 +30,7 @@ pub const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// What the owner must be allowed to put things into a folder.
-const OWN: u32 = 0o700;
+pub const OWN: u32 = 0o700;
 
 /// File systems that are remembered, to be made stable.
 const DEVICES: usize = 64;
@@ -54,6 +56,10 @@ pub struct Settler {
     /// The file that is there already and stays, while its bytes would come.
     kept: Option<Kept>,
     linked: Linked,
+    /// What removes what isn't in the tree, if that is to be done.
+    sweeper: Option<Sweeper>,
+    /// How much that was.
+    removed: Arc<AtomicU64>,
     /// Paths of files that aren't there though other names of theirs follow.
     failed: BTreeSet<Vec<u8>>,
     /// A folder on each file system that something was put on.
@@ -86,6 +92,8 @@ impl Settler {
             old: None,
             kept: None,
             linked: Linked::default(),
+            sweeper: None,
+            removed: Arc::default(),
             failed: BTreeSet::new(),
             devices: BTreeMap::new(),
             proofs: None,
@@ -141,12 +149,18 @@ impl Settler {
             }
             return Ok(());
         }
+        record.name().into_iter().for_each(|name| self.brought(name));
         match record {
+            Record::Spare(spared) => {
+                self.sweeper = Some(Sweeper::new(&spared, Arc::clone(&self.removed)));
+            }
+            Record::Sweep => self.sweep()?,
             Record::Top(meta) => self.top_meta = Some(meta),
             Record::Enter { name, meta } => match self.enter(&name) {
                 Ok(folder) => {
                     let nature = Nature::default();
                     self.folders.push(Inside { folder, nature, name, meta });
+                    self.sweeper.iter_mut().for_each(Sweeper::enter);
                 }
                 Err(error) => {
                     self.skipped = 1;
@@ -154,6 +168,7 @@ impl Settler {
                 }
             },
             Record::Leave => {
+                self.sweeper.iter_mut().for_each(Sweeper::leave);
                 if let Some(Inside { folder, name, meta, .. }) = self.folders.pop() {
                     let dressed = dress(&folder, &meta);
                     self.note_if(&name, dressed)?;
@@ -193,6 +208,25 @@ impl Settler {
             }
         }
         Ok(())
+    }
+
+    /// What has this name in the present folder is the stream's.
+    pub fn brought(&mut self, name: &[u8]) {
+        if self.skipped == 0 {
+            self.sweeper.iter_mut().for_each(|sweeper| sweeper.brought(name));
+        }
+    }
+
+    /// How many names were removed, now and later.
+    pub fn removed(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.removed)
+    }
+
+    fn sweep(&mut self) -> io::Result<()> {
+        let path = self.path_of(b"");
+        let folder = self.folders.last().map_or(&self.top, |inside| &inside.folder);
+        let Some(sweeper) = &self.sweeper else { return Ok(()) };
+        sweeper.sweep(folder, &path, &mut self.troubles)
     }
 
     /// Whether the file that begins is there already, and stays. Files that are to be read back are
@@ -387,6 +421,7 @@ impl Settler {
 
     fn note(&mut self, name: &[u8], error: &io::Error) -> io::Result<()> {
         let path = self.path_of(name);
+        self.sweeper.iter_mut().for_each(Sweeper::trouble);
         self.troubles.note(&path, error)
     }
 
