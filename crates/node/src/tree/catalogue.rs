@@ -189,6 +189,23 @@ mod tests {
     }
 
     #[test]
+    fn any_records_are_survived() {
+        let index = index();
+        let (outline, records) = (outline(&index).unwrap(), index.records());
+        for at in (0..2_000).step_by(7) {
+            let mut changed = records.to_vec();
+            changed[at] = changed[at].wrapping_add(1 + (at % 200) as u8);
+            let mut gathered = Gathered::new(&outline);
+            for parcel in changed.chunks(CATALOGUE_MAX) {
+                assert!(gathered.take(&zstd::bulk::compress(parcel, LEVEL).unwrap()));
+            }
+            // It is another tree, or none.
+            let length = gathered.index(index.length()).map_or(index.length(), |it| it.length());
+            assert_eq!(length, index.length());
+        }
+    }
+
+    #[test]
     fn a_tree_with_one_name_twice_is_not_told_of() {
         let mut index = index();
         let (record, body) = file(b"d", 1);

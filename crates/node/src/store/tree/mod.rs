@@ -92,7 +92,10 @@ impl State {
         let Self { parser, settler } = self;
         while let Some(step) = parser.step(&mut bytes).map_err(io::Error::other)? {
             match step {
-                Step::Record(record) => settler.obey(record, parser.records() - 1)?,
+                Step::Record(record) => {
+                    settler.come_to(parser.records() - 1);
+                    settler.obey(record)?;
+                }
                 Step::Void(name) => settler.brought(&name),
                 Step::Bytes(part) => settler.write(part)?,
                 Step::Over(whole) => settler.finish(whole)?,

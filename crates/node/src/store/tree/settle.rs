@@ -135,12 +135,16 @@ impl Settler {
         self.growing.is_some()
     }
 
-    /// Does what the record of that number says.
+    /// The next record is the one of that number.
+    pub fn come_to(&mut self, number: u32) {
+        self.number = number;
+    }
+
+    /// Does what a record says.
     ///
     /// # Errors
     /// When nothing that follows could be done either.
-    pub fn obey(&mut self, record: Record, number: u32) -> io::Result<()> {
-        self.number = number;
+    pub fn obey(&mut self, record: Record) -> io::Result<()> {
         if self.skipped > 0 {
             match record {
                 Record::Enter { .. } => self.skipped += 1,
