@@ -64,7 +64,7 @@ pub use connection::{Connection, ConnectionError, connect_agent};
 pub use disk::{DiskCourse, DiskEnd, DiskNode, test_disks};
 pub use feed::FeedError;
 pub use greeting::introduce;
-pub use head::{Agent, CopyJob, Ends, Pipeline, Progress, Tracing, run_copy};
+pub use head::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, Tracing, run_copy};
 pub use image::Image;
 pub use known::{Answered, Asked, Asking, Opened, Records, compare};
 pub use link::LinkError;

@@ -11,6 +11,7 @@ mod lab;
 mod link;
 mod machine;
 mod memory;
+mod mount;
 mod options;
 mod peer;
 mod peers;
@@ -19,6 +20,7 @@ mod processes;
 mod result;
 mod sandbox;
 mod source;
+mod star;
 mod stripe;
 mod table;
 mod trees;
@@ -32,7 +34,7 @@ use anyhow::{Result, bail};
 type Run = fn(&Path, &[String]) -> Result<()>;
 
 /// All benchmarks: name, what can be said, what runs it.
-const ALL: [(&str, &str, Run); 7] = [
+const ALL: [(&str, &str, Run); 8] = [
     ("chain", options::USAGE, chain::run),
     ("lab", lab::USAGE, lab::run),
     ("ping", ping::USAGE, ping::run),
@@ -40,6 +42,7 @@ const ALL: [(&str, &str, Run); 7] = [
     ("disk", disk::USAGE, disk::run),
     ("stripe", stripe::USAGE, stripe::run),
     ("trees", trees::USAGE, trees::run),
+    ("mount", mount::USAGE, mount::run),
 ];
 
 /// Runs the benchmark that `args` name.

@@ -21,6 +21,7 @@ mod explain;
 mod gather;
 mod given;
 mod injections;
+mod join;
 mod lab;
 mod lab_result;
 mod lab_run;
