@@ -9,6 +9,9 @@ use rustix::io::Errno;
 /// The most that the kernel gives of a list of names, or of a value, in bytes.
 const MOST: usize = 64 << 10;
 
+/// Bytes of a short list of names.
+const FEW: usize = 128;
+
 /// What is copied: the user's own, access control lists, capabilities, and what only root sees. The
 /// others are the system's and say something of the machine.
 const KEPT: [&[u8]; 4] = [b"user.", b"trusted.", b"system.posix_acl_", b"security.capability"];
@@ -18,6 +21,10 @@ const KEPT: [&[u8]; 4] = [b"user.", b"trusted.", b"system.posix_acl_", b"securit
 /// # Errors
 /// When they can't be read.
 pub fn read(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    // Most have none, or few.
+    if matches!(flistxattr(&fd, &mut [0_u8; FEW][..]), Ok(0)) {
+        return Ok(Vec::new());
+    }
     let mut names = vec![0; MOST];
     let length = match flistxattr(&fd, names.as_mut_slice()) {
         Ok(length) => length,

@@ -141,12 +141,18 @@ impl Feeder for StoreFeeder {
         let room = layout.block_size as usize + TAG_LEN;
         let mut buffer = self.spare.take().unwrap_or_else(|| vec![0; room]);
         let store = &member.store;
-        store
-            .read_at(layout.offset(index), &mut buffer[..length])
-            .map_err(|error| FeedError::Read(store.name(), reason(&error)))?;
+        let read = store.read_at(layout.offset(index), &mut buffer[..length]);
         let began = recorder.took(Stage::Read, at, began, length);
         let content = content_digest(&buffer[..length]);
-        if member.sink().content(index) != Some(content) {
+        let is_same = read.is_ok() && member.sink().content(index) == Some(content);
+        if !is_same && store.is_ordered() {
+            // Not every file of a tree need be there.
+            member.sink().unserve(index);
+            self.spare = Some(buffer);
+            return Err(FeedError::Gone(store.name(), index));
+        }
+        read.map_err(|error| FeedError::Read(store.name(), reason(&error)))?;
+        if !is_same {
             return Err(FeedError::Changed(store.name()));
         }
         let keys = &member.keys;

@@ -61,6 +61,7 @@ fn file(root: &Root, path: &Path) -> Result<Sight, String> {
 fn tree(agent: &Agent, session: &Session, path: &[u8], what: &TreeLook) -> Result<Sight, String> {
     let excludes = what.excludes.iter().map(|pattern| Pattern::parse(pattern));
     let options = ScanOptions {
+        sweep: false,
         excludes: excludes.collect::<Result<_, _>>().map_err(|error| error.to_string())?,
         attributes: what.attributes,
         root: agent.root(),

@@ -337,13 +337,15 @@ impl Member {
             had: self.had,
             whole: self.sink().whole(),
             lanes,
-            holder: self.is_source || self.store.is_holder(),
+            // What is written in its order is read back file by file, where every file is there.
+            holder: self.is_source || self.store.is_holder() && !self.store.is_ordered(),
             depths: self.stages.depths(),
             stalled_ns: self.pool.waited_ns(),
             blocked_ns: self.writing.blocked_ns(),
             memory: process::peak_memory(),
             cpu_ns: clock::cpu_ns().saturating_sub(self.cpu_before_ns),
             opening_ns: self.opening_ns.load(Ordering::Relaxed),
+            removed: self.store.removed(),
             checksum: self.summed.get().cloned(),
         }
     }

@@ -15,7 +15,7 @@ use garland_sys::mptcp::Transport;
 use self::ends::Ends;
 use crate::agent::{Agent, Expected};
 use crate::budget::{Busy, Share};
-use crate::known::{Comparison, Records, bring};
+use crate::known::{Comparison, Records, Reuse, bring};
 use crate::lanes;
 use crate::member::{Mail, Member, Membership, Notice};
 use crate::packing::Packing;
@@ -49,8 +49,8 @@ pub struct Part {
     threads: Vec<JoinHandle<()>>,
     finishing: Mutex<Option<JoinHandle<()>>>,
     records: Records,
-    /// Given back when the part is over.
-    _share: Share,
+    /// Given back when the part is over: the copy's, and what was found of a tree takes.
+    _shares: (Share, Option<Share>),
 }
 
 impl Part {
@@ -69,12 +69,12 @@ impl Part {
         let lanes = begin.own_lanes().count();
         let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
         let memory = Member::memory(begin.layout, lanes, buffers);
-        compared.into_iter().for_each(Comparison::release);
+        let lasting = compared.map_or(0, Comparison::release);
         let share = match share.filter(|share| share.covers(memory)) {
             Some(share) => share,
             None => agent.budget().take(memory).map_err(Refusal::Busy)?,
         };
-        let reuse = compared.and_then(|compared| compared.reuse(&begin));
+        let (reuse, found) = found(agent, &begin, compared, lasting);
         let Ends { store, source, sink, bringing } =
             Ends::open(agent, session, &begin, &tag, reuse)?;
         let (copy, teller) = (begin.copy, Arc::clone(session));
@@ -123,7 +123,8 @@ impl Part {
         member.sample_now();
         let (read_back, finishing) = (begin.read_back, Mutex::new(None));
         let records = agent.records().clone();
-        Ok(Self { member, source, read_back, threads, finishing, records, _share: share })
+        let shares = (share, found);
+        Ok(Self { member, source, read_back, threads, finishing, records, _shares: shares })
     }
 
     /// What the part's threads share.
@@ -224,6 +225,19 @@ impl Part {
         let trace = self.member.trace.finish();
         parcels(&trace.origin, &trace.records, PARCEL_MAX)
     }
+}
+
+/// What is here of a copy, and the memory for it, `lasting` bytes where it is of a tree; where there is
+/// no room for that, all of it is sent.
+fn found(
+    agent: &Agent,
+    begin: &Begin,
+    compared: Option<&Comparison>,
+    lasting: usize,
+) -> (Option<Reuse>, Option<Share>) {
+    let share = Some(lasting).filter(|&it| it > 0).and_then(|it| agent.budget().take(it).ok());
+    let compared = compared.filter(|_| lasting == 0 || share.is_some());
+    (compared.and_then(|compared| compared.reuse(begin)), share)
 }
 
 /// So many bytes are worth leaving to the next copy.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
-use garland_core::proto::{FRAME_LEN, Form, Frame, Keys, Landing, RelayEvent};
+use garland_core::proto::{FRAME_LEN, Form, Frame, Keys, Landing, RelayEvent, content_digest};
 use garland_core::trace::Stage;
 use garland_sys::clock;
 
@@ -35,7 +35,14 @@ pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
     let mut unwrapping = Unwrapping::default();
     let mut recorder = member.trace.recorder(Stage::Write);
     let mut began = recorder.now();
-    for mut arrived in arrivals {
+    loop {
+        if let Some(turns) = &mut turns
+            && !turns.go_on(member, &mut unwrapping, &mut recorder)
+        {
+            return;
+        }
+        began = began.max(recorder.now());
+        let Ok(mut arrived) = arrivals.recv() else { return };
         let now = recorder.now();
         recorder.note(At::HERE.of(arrived.frame.index).span(Stage::WaitUpstream, began, now));
         let opened = open(member, &mut keys, &mut arrived);
@@ -44,20 +51,11 @@ pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
             member.pool.give(arrived.buffer);
             member.stages.write.leave();
             land(member, &arrived.frame, Landing::Changed);
-            continue;
-        }
-        let Some(turns) = &mut turns else {
-            if !write(member, &mut unwrapping, &mut recorder, arrived) {
-                return;
-            }
-            began = recorder.now();
-            continue;
-        };
-        turns.enter(member, arrived);
-        while let Some(arrived) = turns.next() {
-            if !write(member, &mut unwrapping, &mut recorder, arrived) {
-                return;
-            }
+        } else if let Some(turns) = &mut turns {
+            turns.enter(member, arrived);
+        } else if !write(member, &mut unwrapping, &mut recorder, (arrived, 0)) {
+            return;
+        } else {
             began = recorder.now();
         }
     }
@@ -73,6 +71,10 @@ fn at(frame: &Frame) -> At {
 struct Turns {
     next: u64,
     early: BTreeMap<u64, Arrived>,
+    /// So many bytes of the next one are of no interest any more.
+    done: usize,
+    /// For blocks that are brought.
+    buffer: Vec<u8>,
 }
 
 impl Turns {
@@ -83,12 +85,94 @@ impl Turns {
         self.early.insert(arrived.frame.index, arrived);
     }
 
-    /// The block whose turn it is, if it is here.
-    fn next(&mut self) -> Option<Arrived> {
-        let arrived = self.early.remove(&self.next)?;
-        self.next += 1;
-        Some(arrived)
+    /// Writes the blocks whose turn it is, as far as they are here: what has come, and what this node
+    /// had before. Says whether the store took them.
+    fn go_on(
+        &mut self,
+        member: &Arc<Member>,
+        unwrapping: &mut Unwrapping,
+        recorder: &mut Recorder,
+    ) -> bool {
+        loop {
+            if member.sink().is_brought(self.next) {
+                if member.is_closing() {
+                    return false;
+                }
+                match bring(member, &mut self.buffer, self.next, recorder) {
+                    Brought::Whole => {}
+                    Brought::Some(done) => {
+                        self.done = done;
+                        continue;
+                    }
+                    Brought::Failed => return false,
+                }
+            } else if let Some(arrived) = self.early.remove(&self.next) {
+                let done = std::mem::take(&mut self.done);
+                if !write(member, unwrapping, recorder, (arrived, done)) {
+                    return false;
+                }
+            } else {
+                return true;
+            }
+            self.next += 1;
+        }
     }
+}
+
+/// What became of a block that was here before.
+enum Brought {
+    /// It is written.
+    Whole,
+    /// It isn't what it was, and has to be sent; so many bytes of it are of no interest any more.
+    Some(usize),
+    /// The store failed.
+    Failed,
+}
+
+/// Has the store take a block that was here before; what of its bytes is needed is read, and is what
+/// it was.
+fn bring(member: &Member, buffer: &mut Vec<u8>, index: u64, recorder: &mut Recorder) -> Brought {
+    let length = member.block_length(index) as usize;
+    let began = recorder.now();
+    let done = member.writing.measure(|| bring_bytes(member, buffer, index, length));
+    recorder.took(Stage::Write, At::HERE.of(index), began, length);
+    let brought = match done {
+        Ok(done) if done == length => Brought::Whole,
+        Ok(done) => Brought::Some(done),
+        Err(error) => {
+            if !member.is_closing() {
+                let (name, reason) = (member.store.name(), reason(&error));
+                member.tell(Notice::Failed(format!("writing {name}: {reason}")));
+            }
+            return Brought::Failed;
+        }
+    };
+    let whole = matches!(brought, Brought::Whole);
+    member.sink().landed(index, if whole { Landing::Written } else { Landing::Changed });
+    member.wake_all();
+    member.tell_if_complete();
+    brought
+}
+
+/// How many of the block's bytes are written, or not needed.
+fn bring_bytes(
+    member: &Member,
+    buffer: &mut Vec<u8>,
+    index: u64,
+    length: usize,
+) -> std::io::Result<usize> {
+    let (offset, store) = (member.layout.offset(index), &member.store);
+    let done = store.bring(offset, length)?;
+    if done == length {
+        return Ok(length);
+    }
+    buffer.resize(member.layout.block_size as usize, 0);
+    let bytes = &mut buffer[..length];
+    let read = store.read_at(offset, bytes);
+    if read.is_err() || member.sink().content(index) != Some(content_digest(bytes)) {
+        return Ok(done);
+    }
+    store.write_at(offset + done as u64, &bytes[done..]).map(|()| length)
 }
 
 /// Opens a block in its buffer; says whether it is what was sealed.
@@ -125,15 +209,16 @@ impl Unwrapping {
     }
 }
 
-/// Writes an opened block; says whether the store took it.
+/// Writes an opened block, but for so many bytes at its beginning; says whether the store took it.
 fn write(
     member: &Member,
     unwrapping: &mut Unwrapping,
     recorder: &mut Recorder,
-    arrived: Arrived,
+    (arrived, done): (Arrived, usize),
 ) -> bool {
     let Arrived { frame, buffer, .. } = arrived;
-    let (offset, length) = (member.layout.offset(frame.index), frame.length as usize);
+    let length = frame.length as usize;
+    let (from, rest) = (member.layout.offset(frame.index) + done as u64, length - done);
     let Some(bytes) = unwrapping.bytes(&frame, &buffer) else {
         let reason = format!("block {} was packed into something else", frame.index);
         member.tell(Notice::Failed(reason));
@@ -143,9 +228,9 @@ fn write(
     let written = member.writing.measure(|| {
         member.faults.before_writing(length);
         match frame.form {
-            Form::Zeros => member.store.write_zeros(offset, length),
-            Form::Hole => member.store.leave_hole(offset, length),
-            Form::Plain | Form::Lz4 | Form::Zstd => member.store.write_at(offset, bytes),
+            Form::Zeros => member.store.write_zeros(from, rest),
+            Form::Hole => member.store.leave_hole(from, rest),
+            Form::Plain | Form::Lz4 | Form::Zstd => member.store.write_at(from, &bytes[done..]),
         }
     });
     recorder.took(Stage::Write, at(&frame), began, length);

@@ -108,6 +108,8 @@ pub(crate) struct Written {
     pub(crate) index: u64,
     pub(crate) garbled: bool,
     pub(crate) sealed: Option<Box<Sealed>>,
+    /// The node had it before.
+    pub(crate) brought: bool,
 }
 
 /// A node.
@@ -157,7 +159,7 @@ impl Node {
             _ if is_head => Sink::source(layout),
             SinkKind::File => Sink::new(layout, true),
             SinkKind::Null => Sink::new(layout, false),
-            SinkKind::Stream => Sink::in_order(layout, room),
+            SinkKind::Stream | SinkKind::Tree => Sink::in_order(layout, room),
         };
         let lane = |number, blocks| LaneThread::new(number, Relay::new(blocks, is_head));
         Self {
@@ -197,7 +199,10 @@ impl Node {
 
     /// The block of a stream whose turn it is, if it is here.
     pub(crate) fn in_turn(&mut self) -> Option<Written> {
-        let block = self.early.remove(&self.turn)?;
+        let index = self.turn;
+        let old = Written { lane: 0, index, garbled: false, sealed: None, brought: true };
+        let old = Some(old).filter(|_| self.sink.is_brought(index));
+        let block = old.or_else(|| self.early.remove(&index))?;
         self.turn += 1;
         Some(block)
     }

@@ -9,6 +9,17 @@ pub enum SinkKind {
     Null,
     /// It passes them on in their order.
     Stream,
+    /// It makes a tree of them, in their order; what it had before it takes at its turn, and then it
+    /// can read all back.
+    Tree,
+}
+
+impl SinkKind {
+    /// Whether it takes blocks in their order.
+    #[must_use]
+    pub fn is_ordered(self) -> bool {
+        matches!(self, Self::Stream | Self::Tree)
+    }
 }
 
 /// One receiver.
@@ -22,7 +33,7 @@ pub struct NodeWorld {
     pub wire_rate: u64,
     /// What it does with the bytes.
     pub sink: SinkKind,
-    /// What of the blocks it has before the copy begins, in thousandths, if it is a file.
+    /// What of the blocks it has before the copy begins, in thousandths, if it is a file or a tree.
     pub has: u32,
 }
 

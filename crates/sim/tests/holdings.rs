@@ -1,16 +1,22 @@
 //! Nodes that have some of the blocks before the copy begins.
 
 use garland_core::plan::{Layout, Plan};
-use garland_sim::{Run, Schedule, World, simulate};
+use garland_sim::{Run, Schedule, SinkKind, World, simulate};
 
 const BLOCKS: u64 = 200;
 
 fn run(has: &[u32]) -> Run {
+    run_as(SinkKind::File, 1, has)
+}
+
+fn run_as(sink: SinkKind, lanes: u16, has: &[u32]) -> Run {
     let names: Vec<String> = (1..=has.len()).map(|n| format!("n{n}")).collect();
     let layout = Layout::new(BLOCKS * 4096, 4096).expect("4096 is allowed");
-    let plan = Plan::broadcast(layout, &names, 1).expect("there are nodes");
+    let plan = Plan::broadcast(layout, &names, lanes).expect("there are nodes");
     let mut world = World::uniform(has.len(), 1_000_000);
-    world.nodes.iter_mut().zip(has).for_each(|(node, has)| node.has = *has);
+    for (node, has) in world.nodes.iter_mut().zip(has) {
+        (node.has, node.sink) = (*has, sink);
+    }
     let run = simulate(&plan, &world, &Schedule { seed: 7, checked: true, mishaps: Vec::new() });
     for node in &run.nodes {
         assert!(node.is_ok() && node.identical == Some(true), "{node:?}");
@@ -23,6 +29,16 @@ fn nobody_is_sent_what_it_has() {
     for has in [vec![500; 4], vec![0, 500, 1000, 970], vec![1000, 0, 1000], vec![1000; 20]] {
         let run = run(&has);
         assert_eq!(run.wasted, 0, "{has:?}");
+    }
+}
+
+#[test]
+fn a_node_with_some_of_a_tree_is_sent_the_rest_and_feeds_others() {
+    for has in [vec![500; 4], vec![0, 500, 1000, 970], vec![1000, 0, 1000], vec![1000; 20]] {
+        for lanes in [1, 3] {
+            let run = run_as(SinkKind::Tree, lanes, &has);
+            assert_eq!(run.wasted, 0, "{has:?} over {lanes} lanes");
+        }
     }
 }
 

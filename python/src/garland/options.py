@@ -12,6 +12,8 @@ class Options:
 
     recursive: bool = False
     exclude: Sequence[str] = ()
+    delete: bool = False
+    """Remove on nodes what isn't in the one source folder."""
     xattrs: bool = False
     preserve: bool = False
     fsync: bool = True
@@ -34,6 +36,7 @@ class Options:
         """The words of the command line."""
         flags = {
             "--recursive": self.recursive,
+            "--delete": self.delete,
             "--xattrs": self.xattrs,
             "--preserve": self.preserve,
             "--no-fsync": not self.fsync,

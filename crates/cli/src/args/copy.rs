@@ -67,13 +67,20 @@ pub struct Cp {
     /// only; `*` and `?` stop at a slash, `**` doesn't. More than once for more.
     #[arg(long, value_name = "PATTERN", requires = "recursive")]
     pub exclude: Vec<OsString>,
+    /// Remove from folders on nodes what isn't in the source's.
+    ///
+    /// Only inside the folder that is copied (of a source that ends in / that is PATH itself), through no link, and only for
+    /// one source folder. What --exclude means stays. A folder in which something here couldn't be copied is
+    /// left as it is, and named.
+    #[arg(long, requires = "recursive")]
+    pub delete: bool,
     /// Keep extended attributes, too, and with them access control lists and capabilities.
     #[arg(long, requires = "recursive")]
     pub xattrs: bool,
     /// Keep the file's mode and modification time; a tree's are kept without it.
     #[arg(short = 'p', long)]
     pub preserve: bool,
-    /// Send all of a file, whatever nodes have of it already.
+    /// Send all, whatever nodes have of it already.
     ///
     /// Without this only the blocks are sent that they lack: each compares what is at PATH, and what
     /// an interrupted copy left there.

@@ -1,10 +1,10 @@
-//! What nodes have of a file before it is sent.
+//! What nodes have of a file or a tree before it is sent.
 
 use std::sync::Arc;
 
 use garland_core::plan::Plan;
 use garland_core::proto::{Compare, Destination};
-use garland_node::{Agent, Answered, Asking, Ends, Source, compare};
+use garland_node::{Agent, Answered, Asked, Asking, Ends, Records, Source, compare};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
@@ -24,8 +24,8 @@ pub struct Before {
     pub strange: Vec<String>,
 }
 
-/// Asks what `agents` have of what is `given`, if that is a file and goes to one; ends the phase of
-/// setting up if they have something.
+/// Asks what `agents` have of what is `given`, if that is a file and goes to one, or a tree and goes to
+/// a folder; ends the phase of setting up if they have something.
 pub fn look(
     cp: &Cp,
     given: &Given,
@@ -35,17 +35,11 @@ pub fn look(
     (places, interrupts, phases): (&Places, &Arc<Interrupts>, &mut Phases),
 ) -> Result<Before, Failure> {
     let began_ns = clock::now_ns();
-    let (Some(source), Ends::Out { destination: Destination::File { path, name, .. }, .. }, false) =
-        (source_of(given, plan), ends, cp.whole || cp.stripe.is_some())
-    else {
+    let records = places.records();
+    let Some((outline, asked)) = asked(cp, given, ends, plan, &records) else {
         return Ok(Before { agents, digests: None, strange: Vec::new() });
     };
-    let asking = Asking {
-        compare: Compare { path: path.clone(), name: name.clone(), layout: plan.layout },
-        source,
-        records: &places.records(),
-        interrupts: Some(interrupts),
-    };
+    let asking = Asking { compare: outline, asked, interrupts: Some(interrupts) };
     let Answered { agents, digests, strange } =
         compare(agents, &asking).or_nothing("comparing what nodes have")?;
     if digests.is_some() {
@@ -53,6 +47,31 @@ pub fn look(
     }
     let name = |place: usize| plan.nodes[place + 1].name.clone();
     Ok(Before { agents, digests, strange: strange.into_iter().map(name).collect() })
+}
+
+/// What there is to compare; none where there is nothing.
+fn asked<'a>(
+    cp: &Cp,
+    given: &'a Given,
+    ends: &Ends,
+    plan: &Plan,
+    records: &'a Records,
+) -> Option<(Compare, Asked<'a>)> {
+    let Ends::Out { destination, .. } = ends else { return None };
+    let layout = plan.layout;
+    match (given, destination) {
+        _ if cp.whole || cp.stripe.is_some() || layout.length == 0 => None,
+        (Given::File(_, source), Destination::File { path, name, .. }) => {
+            let outline = Compare { path: path.clone(), name: name.clone(), layout, tree: None };
+            Some((outline, Asked::File(source, records)))
+        }
+        (Given::Tree(tree), Destination::Tree { path, .. }) => {
+            let (name, outline) = (Vec::new(), Some(tree.outline()?));
+            let outline = Compare { path: path.clone(), name, layout, tree: outline };
+            Some((outline, Asked::Tree(tree)))
+        }
+        _ => None,
+    }
 }
 
 /// Remembers the digests of a source that was read, for the next copy of it.

@@ -84,6 +84,8 @@ struct NodeResult {
     bytes: u64,
     /// Bytes of these that it had before anything was sent.
     already: u64,
+    /// Names that it has removed, since the source hasn't them.
+    removed: u64,
     /// Bytes per second until this node held every block.
     rate: Option<u64>,
     detached: bool,
@@ -306,6 +308,7 @@ impl NodeResult {
             reason,
             bytes,
             already,
+            removed: node.report.removed,
             rate,
             detached: node.detached,
             slow: node.slow.map(|Slow { rate, others }| SlowResult { rate, others }),
@@ -340,6 +343,7 @@ impl fmt::Display for CopyResult {
         writeln!(f, "time    {}", phases.join(" · "))?;
         self.write_verdicts(f)?;
         self.write_already(f)?;
+        self.write_removed(f)?;
         self.write_read_back(f)?;
         self.tree.iter().try_for_each(|tree| write!(f, "{tree}"))?;
         for fault in &self.faults {
@@ -377,6 +381,18 @@ impl CopyResult {
     }
 
     /// What nodes had already.
+    /// What nodes have removed, the most first.
+    fn write_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+        for node in self.nodes.iter().filter(|node| node.removed > 0) {
+            groups.entry(node.removed).or_default().push(&node.name);
+        }
+        groups.iter().rev().try_for_each(|(removed, names)| {
+            let what = if *removed == 1 { "name" } else { "names" };
+            writeln!(f, "removed {}: {removed} {what}", nodelist::fold(names))
+        })
+    }
+
     fn write_already(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 5;
         let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();

@@ -64,7 +64,8 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let injections = Injections::parse(&cp.inject, &plan)?;
     save(cp, &plan)?;
     if cp.dry_run {
-        return tell_plan(args, &plan, why.as_deref(), given.tree().as_ref());
+        tell_plan(args, &plan, why.as_deref(), given.tree().as_ref())?;
+        return tell_sweep(args, cp);
     }
     let run = Run::begin(&places, "cp")?;
     run.keep("plan.json", &plan)?;
@@ -95,8 +96,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         transport,
         policy: policy(cp, nodes.len(), stripes.is_some(), plan.layout.open),
         late: None,
-        tracing: (!cp.no_trace)
-            .then(|| Tracing { started_ns: process::start_ns(), emulated: lab.is_some() }),
+        tracing: tracing(cp, lab.as_ref()),
         injections: injections.faults,
     };
     let fleet = Fleet { agents: before.agents, children: fleet.children };
@@ -169,6 +169,12 @@ fn policy(cp: &Cp, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
         policy if is_stream => policy.with_slow(SlowNodes::Wait, cp.slow_below),
         policy => policy,
     }
+}
+
+/// How it is traced.
+fn tracing(cp: &Cp, lab: Option<&Lab>) -> Option<Tracing> {
+    let tracing = || Tracing { started_ns: process::start_ns(), emulated: lab.is_some() };
+    (!cp.no_trace).then(tracing)
 }
 
 /// How blocks are packed.
@@ -248,6 +254,15 @@ fn tell_plan(
         output::print(plan)?;
         why.map_or(Ok(()), |why| output::print(format_args!("order: {why}\n")))?;
         tree.map_or(Ok(()), output::print)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Says that nodes would remove something; which names those are only they know.
+fn tell_sweep(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
+    if cp.delete && !args.json {
+        let line = "delete  what these folders have on nodes and not here (nobody was asked)\n";
+        output::print(line)?;
     }
     Ok(Exit::Done)
 }

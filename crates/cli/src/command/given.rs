@@ -45,6 +45,9 @@ impl Given {
         if let Some(elsewhere) = Elsewhere::open(cp, interrupts)? {
             return Ok(Self::Elsewhere(Arc::new(elsewhere)));
         }
+        if cp.delete {
+            is_one_folder(&cp.sources)?;
+        }
         match cp.sources.as_slice() {
             sources if sources.iter().any(|source| is_stream(source)) => Self::stream(cp),
             [file] if !cp.recursive || is_file(file) => {
@@ -59,6 +62,7 @@ impl Given {
                 let options = ScanOptions {
                     excludes: excludes(cp)?,
                     attributes: cp.xattrs,
+                    sweep: cp.delete,
                     root: &Root::Free,
                     stop: &|| interrupts.have_come(),
                 };
@@ -125,7 +129,10 @@ impl Given {
     pub fn tree(&self) -> Option<TreeResult> {
         match self {
             Self::File(..) | Self::Elsewhere(_) | Self::Stream(..) => None,
-            Self::Tree(tree) => Some(TreeResult::new(tree.tally(), &tree.left_out())),
+            Self::Tree(tree) => {
+                let result = TreeResult::new(tree.tally(), &tree.left_out());
+                Some(result.with_unswept(tree.unswept()))
+            }
         }
     }
 
@@ -256,6 +263,19 @@ pub fn excludes(cp: &Cp) -> Result<Vec<Pattern>, Failure> {
         })
     };
     cp.exclude.iter().map(pattern).collect()
+}
+
+/// What is removed elsewhere is told by one folder.
+fn is_one_folder(sources: &[PathBuf]) -> Result<(), Failure> {
+    let folder = |path: &PathBuf| {
+        let followed = path.as_os_str().as_bytes().ends_with(b"/");
+        let stat = if followed { path.metadata() } else { path.symlink_metadata() };
+        stat.is_ok_and(|stat| stat.is_dir())
+    };
+    match sources {
+        [source] if folder(source) => Ok(()),
+        _ => Err(Failure::usage("--delete takes one folder of this machine as its source")),
+    }
 }
 
 /// Whether what is given comes once, and tells its length by its end.

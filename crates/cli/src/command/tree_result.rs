@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::path::PathBuf;
 
 use garland_core::proto::Absent;
 use garland_node::{LeftOut, Tally};
@@ -28,6 +29,10 @@ pub struct TreeResult {
     skipped: usize,
     /// The first of them.
     left_out: Vec<LeftOutResult>,
+    /// How many folders weren't swept though others were, since something in them stayed behind.
+    unswept: usize,
+    /// The first of them.
+    unswept_folders: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -57,7 +62,15 @@ impl TreeResult {
             missed,
             skipped: left_out.len() - missed,
             left_out: all.take(KEPT).map(entry).collect(),
+            unswept: 0,
+            unswept_folders: Vec::new(),
         }
+    }
+
+    /// With the folders that nodes were told to remove nothing from.
+    pub fn with_unswept(self, folders: &[PathBuf]) -> Self {
+        let first = folders.iter().take(KEPT).map(|path| path.to_string_lossy().into_owned());
+        Self { unswept: folders.len(), unswept_folders: first.collect(), ..self }
     }
 
     /// The result of trees that came from nodes, one of each copy; none where none did. What stayed
@@ -101,15 +114,30 @@ impl TreeResult {
         let (word, count) =
             if missed { ("missed", self.missed) } else { ("skipped", self.skipped) };
         for left in self.left_out.iter().filter(|left| left.missed == missed).take(SHOWN) {
-            // A name may hold anything, and this is a terminal's line.
-            let line = format!("{}: {}", left.path, left.reason);
-            let line: String = line.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-            writeln!(f, "{word:<7} {line}")?;
+            writeln!(f, "{word:<7} {}", shown(&format!("{}: {}", left.path, left.reason)))?;
         }
-        match count.saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => writeln!(f, "{word:<7} and {more} more (the run's result.json has {KEPT})"),
+        write_more(f, word, count)
+    }
+
+    fn write_unswept(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for folder in self.unswept_folders.iter().take(SHOWN) {
+            let why = "nothing was removed, since something in it stayed behind";
+            writeln!(f, "unswept {}: {why}", shown(folder))?;
         }
+        write_more(f, "unswept", self.unswept)
+    }
+}
+
+/// A name may hold anything, and this is a terminal's line.
+fn shown(line: &str) -> String {
+    line.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// How many more there are than are shown.
+fn write_more(f: &mut fmt::Formatter<'_>, word: &str, count: usize) -> fmt::Result {
+    match count.saturating_sub(SHOWN) {
+        0 => Ok(()),
+        more => writeln!(f, "{word:<7} and {more} more (the run's result.json has {KEPT})"),
     }
 }
 
@@ -123,7 +151,8 @@ impl fmt::Display for TreeResult {
         let words = words.map(|(number, what)| count(number, what));
         writeln!(f, "tree    {}", words.join(", "))?;
         self.write_left_out(f, true)?;
-        self.write_left_out(f, false)
+        self.write_left_out(f, false)?;
+        self.write_unswept(f)
     }
 }
 

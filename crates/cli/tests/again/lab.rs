@@ -1,6 +1,6 @@
 //! What crosses the wires of a lab, by the kernel's own count.
 
-use garland_testkit::{Garland, Scratch};
+use garland_testkit::{Garland, Scratch, random_file};
 
 use crate::{LENGTH, change, garland, source};
 
@@ -27,7 +27,20 @@ fn what_nodes_have_crosses_no_wire() {
     let second = copies();
     change(&from, LENGTH / 2);
     let third = copies();
+    for number in 0..200 {
+        let path = scratch.path(format!("t/{}/{number}", number % 5));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        random_file(&path, if number % 40 == 0 { 4 << 20 } else { 2_000 }, number);
+    }
+    let trees = || {
+        let before = carried(&garland);
+        let words = ["cp", "--json", "-r", "t", "lab:n[1-4]:/"];
+        let result = garland.run(&words).with_code(0).json();
+        (carried(&garland) - before, result["sent_bytes"].as_u64().unwrap())
+    };
+    let (whole, nothing) = (trees(), trees());
     let _ = garland.run(&["lab", "down"]).with_code(0);
+    assert!(nothing.1 == 0 && nothing.0 * 100 < whole.0, "{nothing:?} of {whole:?}");
     assert!(first.0 > 4 * LENGTH && first.1 == 0, "{first:?}");
     assert!(second.0 < 1 << 20 && second.1 == 4 * LENGTH, "{second:?}");
     assert!(third.0 < 4 << 20 && third.1 < 4 * LENGTH, "{third:?}");

@@ -1,6 +1,7 @@
 //! `garland cp -r` end to end: trees of every oddity, to agents on this machine and in a lab, compared
 //! by tools that aren't ours.
 
+mod again;
 mod compare;
 mod endings;
 mod equal;
@@ -10,6 +11,7 @@ mod moving;
 mod oddities;
 mod refusals;
 mod rules;
+mod sweeping;
 mod together;
 
 use std::path::Path;

@@ -4,6 +4,7 @@ use std::fs;
 
 use garland_testkit::{Scratch, Wire, random_file};
 
+use crate::compare::assert_equal;
 use crate::{await_partial, garland, left_out, locals, paths, verdict, write};
 
 #[test]
@@ -18,7 +19,8 @@ fn a_file_that_changes_or_vanishes_fails_alone_and_is_named() {
     fs::hard_link(scratch.path("t/shrinks"), scratch.path("t/z-name")).expect("it can be made");
     write(&scratch, "roots/local2/t/shrinks", b"the old one");
     let garland = garland(&scratch).over(Wire::slow(400));
-    let copy = garland.start_cp(&["--json", "-r", "t", "local[1-2]:/"]);
+    // Without `--whole` the tree would have been compared, and read, before: local2 has something of it.
+    let copy = garland.start_cp(&["--json", "--whole", "-r", "t", "local[1-2]:/"]);
     await_partial(&scratch.root("local2").join("t"));
     write(&scratch, "t/grows", b"longer".repeat(100));
     write(&scratch, "t/shrinks", b"short");
@@ -41,6 +43,29 @@ fn a_file_that_changes_or_vanishes_fails_alone_and_is_named() {
     assert_eq!(paths(&scratch.root("local1")), ["t/", "t/0-large", "t/rest"]);
     let old = scratch.root("local2").join("t/shrinks");
     assert_eq!(fs::read(old).expect("it is there"), b"the old one");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn what_changes_between_comparing_and_sending_ends_the_copy_and_is_named() {
+    let scratch = Scratch::new("tree-moving-again");
+    write(&scratch, "t/0-large", b"");
+    random_file(&scratch.path("t/0-large"), 40 << 20, 1);
+    write(&scratch, "t/grows", b"as long as this");
+    write(&scratch, "t/rest", b"");
+    random_file(&scratch.path("t/rest"), 2 << 20, 2);
+    write(&scratch, "roots/local2/t/rest", b"other");
+    let garland = garland(&scratch).over(Wire::slow(400));
+    let copy = garland.start_cp(&["--json", "-r", "t", "local[1-2]:/"]);
+    await_partial(&scratch.root("local2").join("t"));
+    write(&scratch, "t/grows", b"longer".repeat(100));
+    random_file(&scratch.path("t/rest"), 2 << 20, 3);
+    let result = copy.end().with_code(3).json();
+    let (verdict, reason) = verdict(&result, "local2");
+    assert_eq!(verdict, "failed");
+    assert!(reason.contains("t/grows changed while it was copied"), "{reason}");
+    let _ = crate::garland(&scratch).cp(&["-r", "t", "local[1-2]:/"]).with_code(0);
+    locals(2).for_each(|node| assert_equal(&scratch.path("t"), &scratch.root(&node).join("t")));
     scratch.assert_nothing_left();
 }
 

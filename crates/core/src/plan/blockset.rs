@@ -37,6 +37,16 @@ impl BlockSet {
         true
     }
 
+    /// Takes `index` out; says whether it was in.
+    pub fn remove(&mut self, index: u64) -> bool {
+        let was_in = self.contains(index);
+        if was_in {
+            self.words[(index / 64) as usize] &= !(1 << (index % 64));
+            self.count -= 1;
+        }
+        was_in
+    }
+
     /// Whether `index` is in.
     #[must_use]
     pub fn contains(&self, index: u64) -> bool {
@@ -68,6 +78,8 @@ mod tests {
         assert!(!set.insert(130), "beyond the end");
         assert!(set.contains(129) && !set.contains(128) && !set.contains(1000));
         assert_eq!(set.count(), 1);
+        assert!(set.remove(129) && !set.remove(129) && !set.remove(130));
+        assert!(set.count() == 0 && set.insert(129));
     }
 
     #[test]

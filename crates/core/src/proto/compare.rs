@@ -8,6 +8,9 @@ use crate::plan::{BLOCKS_MAX, Layout};
 /// The most digests in one message.
 pub const DIGESTS_MAX: usize = (MAX_MESSAGE - 64) / 32;
 
+/// Bytes of a catalogue that are packed into one message; packed they may be a little more.
+pub const CATALOGUE_MAX: usize = 60_000;
+
 /// What to compare.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compare {
@@ -17,6 +20,24 @@ pub struct Compare {
     pub name: Vec<u8>,
     /// How the source is cut.
     pub layout: Layout,
+    /// What is known of it, if it is a tree.
+    pub tree: Option<TreeOutline>,
+}
+
+/// What is told of a tree before its catalogue: all records of its stream, one after another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeOutline {
+    /// Bytes of the catalogue.
+    pub bytes: u64,
+    /// Records in it.
+    pub records: u32,
+    /// Some of the names at its top: where none of them is, there is nothing to compare.
+    pub names: Vec<Vec<u8>>,
+}
+
+impl TreeOutline {
+    /// Names at the top that are told at most.
+    pub const NAMES_MAX: usize = 64;
 }
 
 impl Compare {
@@ -35,11 +56,25 @@ impl Compare {
     }
 }
 
+/// What an agent is told of a copy that is to come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CompareOrder {
+    /// Say what is at its destination.
+    Look(Compare),
+    /// Digests of the source's blocks in their order, and whether more follow: say how many of them
+    /// are there.
+    Digests(Vec<[u8; 32]>, bool),
+    /// A parcel of a tree's catalogue, packed by itself, and whether more follow.
+    Catalogue(Vec<u8>, bool),
+}
+
 /// How a comparison goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compared {
     /// There is nothing that the source could be compared with.
     Nothing,
+    /// There is something of this tree: its catalogue is wanted.
+    Wants,
     /// What is there has to be read, which goes on.
     Reading,
     /// There is something, and all of its digests are known.
@@ -66,7 +101,8 @@ mod tests {
 
     #[test]
     fn a_parcel_of_digests_is_a_message() {
-        let bytes = ToAgent::Digests(vec![[255; 32]; DIGESTS_MAX], true).to_bytes();
+        let digests = CompareOrder::Digests(vec![[255; 32]; DIGESTS_MAX], true);
+        let bytes = ToAgent::Compare(digests).to_bytes();
         assert!(bytes.len() <= MAX_MESSAGE);
     }
 
@@ -76,6 +112,7 @@ mod tests {
             path: Vec::new(),
             name: Vec::new(),
             layout: Layout { length, block_size, open: false },
+            tree: None,
         };
         assert_eq!(of(5, 4096).check(), Ok(()));
         assert!(of(5, 0).check().is_err());

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::balance::{BalanceEvent, BalanceOrder};
 use super::begin::Begin;
-use super::compare::{Compare, Compared};
+use super::compare::{CompareOrder, Compared};
 use super::disk::{DiskEvent, DiskOrder};
 use super::farm::{FarmEvent, FarmOrder};
 use super::files::FilesOrder;
@@ -66,11 +66,8 @@ pub enum ToAgent {
     Helper(Vec<u8>, bool),
     /// Serve a mount with this node's files.
     Files(FilesOrder),
-    /// Say what is at the destination of the copy that is to come.
-    Compare(Compare),
-    /// Digests of the source's blocks in their order, and whether more follow: say how many of them
-    /// are there.
-    Digests(Vec<[u8; 32]>, bool),
+    /// Compare what is at the destination of a copy that is to come.
+    Compare(CompareOrder),
     /// About jobs.
     Farm(FarmOrder),
 }

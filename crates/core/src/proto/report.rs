@@ -51,6 +51,8 @@ pub struct Report {
     pub opening_ns: u64,
     /// How many blocks each stage has had at a time.
     pub depths: Vec<StageDepth>,
+    /// Names that were removed, since the source hasn't them.
+    pub removed: u64,
     /// The digest of the node's file, once it is known and if it was asked for.
     pub checksum: Option<Summed>,
 }

@@ -52,6 +52,10 @@ pub struct Sink {
     part: Option<LaneBlocks>,
     /// Blocks from this one on are held, but not served yet.
     serving: u64,
+    /// Blocks that are held and turned out not to be readable.
+    unreadable: BTreeSet<u64>,
+    /// Blocks that are brought from elsewhere on this node.
+    brought: BlockSet,
 }
 
 impl Sink {
@@ -75,6 +79,8 @@ impl Sink {
             window: None,
             part: None,
             serving: u64::MAX,
+            unreadable: BTreeSet::new(),
+            brought: BlockSet::new(blocks),
         }
     }
 
@@ -85,6 +91,17 @@ impl Sink {
     pub fn in_order(layout: Layout, window: usize) -> Self {
         let window = u64::try_from(window).unwrap_or(u64::MAX);
         Self { window: Some(window), ..Self::new(layout, false) }
+    }
+
+    /// The same where what was written can be read back.
+    #[must_use]
+    pub fn held_readable(self) -> Self {
+        Self { holder: true, ..self }
+    }
+
+    /// Block `index` is held, but can't be read back: others get it from elsewhere.
+    pub fn unserve(&mut self, index: u64) {
+        self.unreadable.insert(index);
     }
 
     /// The head's side: it holds every block, and learns their digests as it reads them.
@@ -121,6 +138,13 @@ impl Sink {
     /// [`Sink::landed`] how that ended.
     pub fn bring(&mut self, index: u64) {
         self.flying.insert(index);
+        self.brought.insert(index);
+    }
+
+    /// Whether block `index` is brought from elsewhere on this node, and was what it should be so far.
+    #[must_use]
+    pub fn is_brought(&self, index: u64) -> bool {
+        self.brought.contains(index)
     }
 
     /// The blocks that belong here, in their order.
@@ -210,6 +234,7 @@ impl Sink {
             }
             Landing::Written | Landing::Opened => {}
             Landing::Changed => {
+                self.brought.remove(index);
                 self.untake(index);
                 self.miss(index);
             }
@@ -275,14 +300,18 @@ impl Sink {
     /// Whether block `index` can be read back and fed to others.
     #[must_use]
     pub fn can_serve(&self, index: u64) -> bool {
-        self.holder && self.held.contains(index) && self.serves(index)
+        let held = self.held.contains(index) && !self.unreadable.contains(&index);
+        self.holder && held && self.serves(index)
     }
 
-    /// Whether block `index` can be fed to others later: it is with the writer, or held back.
+    /// Whether block `index` can be fed to others later: it is with the writer, or held back. Where
+    /// blocks are written in their order, who waits for this one mustn't keep back one before it that
+    /// went by and comes again.
     #[must_use]
     pub fn will_serve(&self, index: u64) -> bool {
         let held_back = self.held.contains(index) && !self.serves(index);
-        self.holder && (held_back || self.flying.contains(&index))
+        let is_next = self.window.is_none() || self.lacking.first().is_none_or(|it| *it > index);
+        self.holder && (held_back || is_next && self.flying.contains(&index))
     }
 
     /// Whether all digests were known before anything came: some blocks may have been here then.
@@ -396,6 +425,22 @@ mod tests {
         sink.landed(0, Landing::Written);
         sink.landed(1, Landing::Written);
         assert!(sink.front() == Some((2, false)) && sink.wants(2));
+    }
+
+    #[test]
+    fn a_stream_that_can_be_read_back_keeps_nobody_waiting_for_what_went_by() {
+        let mut sink = Sink::in_order(layout(), 2).held_readable().knowing(vec![[0; 32]; 3]);
+        sink.bring(1);
+        sink.bring(2);
+        assert!(sink.will_serve(1) && sink.wants(0));
+        sink.miss(0);
+        assert!(!sink.will_serve(1) && !sink.can_serve(1), "its turn comes with block 0 only");
+        sink.take(0, [0; 32]).unwrap();
+        assert!(sink.will_serve(2));
+        sink.landed(0, Landing::Written);
+        assert!(sink.can_serve(0));
+        sink.unserve(0);
+        assert!(!sink.can_serve(0) && !sink.will_serve(0) && sink.has(0));
     }
 
     #[test]

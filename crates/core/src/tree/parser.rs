@@ -9,6 +9,8 @@ use super::record::{DEPTH_MAX, GOOD, RECORD_MAX, Record, VOID};
 pub enum Step<'a> {
     /// What is to be done.
     Record(Record),
+    /// What isn't: another name, of a file that failed.
+    Void(Vec<u8>),
     /// Bytes of the file that began last.
     Bytes(&'a [u8]),
     /// That file is over; whether its bytes are what it was.
@@ -51,6 +53,8 @@ pub struct Parser {
     /// The beginning of a record whose end hasn't come.
     begun: Vec<u8>,
     depth: usize,
+    /// Records so far, those that weren't to be obeyed among them.
+    records: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,6 +75,28 @@ impl Parser {
         matches!(self.at, At::End)
     }
 
+    /// How many records there were so far, those that weren't to be obeyed among them.
+    #[must_use]
+    pub fn records(&self) -> u32 {
+        self.records
+    }
+
+    /// How many bytes of a file come next that can be passed over, if its bytes come next.
+    #[must_use]
+    pub fn passable(&self) -> Option<u64> {
+        match self.at {
+            At::File(left) if left > 0 => Some(left),
+            _ => None,
+        }
+    }
+
+    /// Passes over so many bytes of a file, whatever they are: no more than can be.
+    pub fn pass(&mut self, bytes: u64) {
+        if let At::File(left) = &mut self.at {
+            *left = left.saturating_sub(bytes);
+        }
+    }
+
     /// Takes the next step off the front of `bytes`; `None` when more of them are needed.
     ///
     /// # Errors
@@ -82,8 +108,8 @@ impl Parser {
             }
             match self.at {
                 At::Record => {
-                    let Some(record) = self.record(bytes)? else { continue };
-                    return Ok(Some(Step::Record(record)));
+                    let Some(step) = self.record(bytes)? else { continue };
+                    return Ok(Some(step));
                 }
                 At::File(0) => self.at = At::Mark,
                 At::File(left) => {
@@ -107,8 +133,8 @@ impl Parser {
         }
     }
 
-    /// The record that the next bytes end; none if they don't, or if it isn't to be obeyed.
-    fn record(&mut self, bytes: &mut &[u8]) -> Result<Option<Record>, StreamError> {
+    /// The record that the next bytes end; none if they don't.
+    fn record<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Step<'a>>, StreamError> {
         if !self.gather(bytes, BEFORE) {
             return Ok(None);
         }
@@ -127,16 +153,18 @@ impl Parser {
         }
         let mark = self.begun[0];
         self.begun.clear();
+        self.records = self.records.saturating_add(1);
         if !record.is_sound() {
             return Err(StreamError::Name);
         }
-        match (mark, &record) {
-            (GOOD, _) => {}
-            (VOID, Record::Name { .. }) => return Ok(None),
-            (other, _) => return Err(StreamError::Mark(other)),
+        match (mark, record) {
+            (GOOD, record) => {
+                self.follow(&record)?;
+                Ok(Some(Step::Record(record)))
+            }
+            (VOID, Record::Name { name, .. }) => Ok(Some(Step::Void(name))),
+            (other, _) => Err(StreamError::Mark(other)),
         }
-        self.follow(&record)?;
-        Ok(Some(record))
     }
 
     /// Moves bytes to what has begun until it has so many; says whether it has.
@@ -157,6 +185,7 @@ impl Parser {
             Record::End if self.depth > 0 => return Err(StreamError::Left),
             Record::End => self.at = At::End,
             Record::Top(_) | Record::Link { .. } | Record::Name { .. } => {}
+            Record::Spare(_) | Record::Sweep => {}
         }
         Ok(())
     }
@@ -216,11 +245,30 @@ mod tests {
         ]
         .concat();
         let whole = steps(&stream, stream.len()).unwrap();
-        assert_eq!(whole.len(), 9, "{whole:?}");
+        assert_eq!(whole.len(), 10, "{whole:?}");
         assert_eq!((whole[2].as_str(), whole[3].as_str()), ("[7, 8, 9]", "Over(true)"));
         for piece in 1..stream.len() {
             assert_eq!(steps(&stream, piece).unwrap(), whole, "{piece}");
         }
+    }
+
+    #[test]
+    fn bytes_of_files_can_be_passed_over() {
+        let stream = [file(b"f", 5).to_bytes(), vec![1, 2, 3, 4, 5, GOOD], Record::End.to_bytes()];
+        let stream = stream.concat();
+        let record = stream.len() - 6 - Record::End.to_bytes().len();
+        let mut parser = Parser::default();
+        assert!(parser.passable().is_none());
+        let mut bytes = &stream[..record + 2];
+        assert!(matches!(parser.step(&mut bytes), Ok(Some(Step::Record(_)))));
+        assert_eq!(parser.step(&mut bytes), Ok(Some(Step::Bytes(&[1, 2]))));
+        assert_eq!((parser.passable(), parser.records()), (Some(3), 1));
+        parser.pass(3);
+        assert!(parser.passable().is_none());
+        let mut bytes = &stream[record + 5..];
+        assert_eq!(parser.step(&mut bytes), Ok(Some(Step::Over(true))));
+        assert_eq!(parser.step(&mut bytes), Ok(Some(Step::Record(Record::End))));
+        assert!(parser.is_over() && parser.records() == 2);
     }
 
     #[test]

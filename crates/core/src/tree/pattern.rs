@@ -8,6 +8,7 @@ use thiserror::Error;
 /// backslash takes the next byte as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
+    text: Vec<u8>,
     tokens: Vec<Token>,
     anchored: bool,
     folders_only: bool,
@@ -55,7 +56,13 @@ impl Pattern {
         let tokens = tokens(inner)?;
         let path =
             tokens.iter().any(|token| matches!(token, Token::Deep | Token::Byte(b'/'))) || anchored;
-        Ok(Self { tokens, anchored, folders_only, path })
+        Ok(Self { text: text.to_vec(), tokens, anchored, folders_only, path })
+    }
+
+    /// As it was written.
+    #[must_use]
+    pub fn text(&self) -> &[u8] {
+        &self.text
     }
 
     /// Whether it means what lies at `path` in the tree, names with slashes between them.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::pattern::Pattern;
+
 /// Folders within folders, at most: a node has each of them open.
 pub const DEPTH_MAX: usize = 200;
 
@@ -79,6 +81,11 @@ pub enum Record {
     },
     /// Nothing follows.
     End,
+    /// There are folders to be swept: what these patterns mean stays in them, whatever it is. Comes
+    /// first.
+    Spare(Vec<Vec<u8>>),
+    /// Remove all that is in the present folder and that the stream didn't bring.
+    Sweep,
 }
 
 impl Record {
@@ -102,7 +109,7 @@ impl Record {
             | Self::File { name, .. }
             | Self::Link { name, .. }
             | Self::Name { name, .. } => Some(name),
-            Self::Top(_) | Self::Leave | Self::End => None,
+            Self::Top(_) | Self::Leave | Self::End | Self::Spare(_) | Self::Sweep => None,
         }
     }
 
@@ -123,7 +130,8 @@ impl Record {
                 Self::Top(meta) | Self::Enter { meta, .. } | Self::File { meta, .. } => {
                     meta.is_sound()
                 }
-                Self::Leave | Self::End => true,
+                Self::Spare(patterns) => patterns.iter().all(|it| Pattern::parse(it).is_ok()),
+                Self::Leave | Self::End | Self::Sweep => true,
             }
     }
 }

@@ -67,7 +67,7 @@ impl Agent {
                 }
                 Ok(ToAgent::Look(order)) => look::start(self, session, order),
                 Ok(ToAgent::Attach(copy, text)) => of(&parts, copy, |part| part.attach(text)),
-                Ok(it @ (ToAgent::Compare(_) | ToAgent::Digests(..))) => comparing.obey(it),
+                Ok(ToAgent::Compare(order)) => comparing.obey(order),
                 Ok(ToAgent::Disk(order)) => disk_tests.push(disk::start(self, session, order)),
                 Ok(ToAgent::Balance(order)) => depot.obey(order),
                 Ok(ToAgent::Farm(order)) => desk.obey(order),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{
-    Compare, Compared, DIGESTS_MAX, FromAgent, NodeAddress, ToAgent, root_digest,
+    Compare, CompareOrder, Compared, DIGESTS_MAX, FromAgent, NodeAddress, ToAgent, root_digest,
 };
 use garland_sys::clock;
 use garland_sys::event::Wake;
@@ -20,6 +20,7 @@ use super::holding::digest_all;
 use crate::head::Agent;
 use crate::source::{Content, Source};
 use crate::switchboard::{Call, Switchboard};
+use crate::tree::{Catalogue, TreeSource};
 
 /// How long a node may take without a word of progress; then it is sent all.
 const PATIENCE_NS: u64 = 30_000_000_000;
@@ -30,14 +31,24 @@ const SILENCE_NS: u64 = 5_000_000_000;
 /// Threads that read and digest the source.
 const THREADS: usize = 4;
 
+/// Of a tree's bytes its catalogue may take one part in so many, over all nodes: more is better spent
+/// on the tree.
+const CATALOGUE_SHARE: u64 = 4;
+
+/// What is to be copied.
+pub enum Asked<'a> {
+    /// A file, and what is remembered of files of this machine.
+    File(&'a Source, &'a Records),
+    /// Folders with what is in them.
+    Tree(&'a TreeSource),
+}
+
 /// What is asked, and of whom it is known.
 pub struct Asking<'a> {
     /// What to compare.
     pub compare: Compare,
     /// With what.
-    pub source: &'a Source,
-    /// What is remembered of files of this machine.
-    pub records: &'a Records,
+    pub asked: Asked<'a>,
     /// What tells that the user gave up.
     pub interrupts: Option<&'a Interrupts>,
 }
@@ -57,6 +68,8 @@ pub struct Answered {
 enum Stand {
     /// It looks.
     Looks,
+    /// It is told the tree's catalogue: so many parcels so far.
+    Listens(usize),
     /// It has this.
     Found(Option<u64>, [u8; 32]),
     /// It is told the source's digests: so many so far.
@@ -72,6 +85,8 @@ struct Course<'a> {
     /// When each said something last, and when it got on last.
     heard_ns: Vec<(u64, u64)>,
     digests: Option<Vec<[u8; 32]>>,
+    /// A tree's catalogue, once it is wanted; none where it isn't worth telling.
+    catalogue: Option<Option<Catalogue>>,
     /// The digests, once they are there.
     coming: Option<Receiver<io::Result<Vec<[u8; 32]>>>>,
     strange: Vec<usize>,
@@ -104,6 +119,7 @@ pub fn compare(agents: Vec<Result<Agent, String>>, asking: &Asking<'_>) -> io::R
         heard_ns: vec![(now, now); connections.len()],
         board: Switchboard::new(connections.into_iter()),
         digests: None,
+        catalogue: None,
         coming: None,
         strange: Vec::new(),
     };
@@ -122,6 +138,10 @@ pub fn compare(agents: Vec<Result<Agent, String>>, asking: &Asking<'_>) -> io::R
     Ok(Answered { agents: agents.collect(), digests, strange })
 }
 
+fn order(order: CompareOrder) -> ToAgent {
+    ToAgent::Compare(order)
+}
+
 impl Course<'_> {
     fn run<'scope>(
         mut self,
@@ -133,7 +153,7 @@ impl Course<'_> {
         Self: 'scope,
     {
         for id in self.board.ids() {
-            self.board.send(id, &ToAgent::Compare(self.asking.compare.clone()));
+            self.board.send(id, &order(CompareOrder::Look(self.asking.compare.clone())));
         }
         let interrupts = self.asking.interrupts;
         while self.stands.iter().any(|stand| *stand != Stand::Over) {
@@ -159,6 +179,7 @@ impl Course<'_> {
                 }
             }
             self.judge();
+            self.list();
             self.tell();
             self.give_up();
         }
@@ -179,6 +200,7 @@ impl Course<'_> {
             (Stand::Looks, Compared::Found { length, root }) => {
                 self.stands[place] = Stand::Found(length, root);
             }
+            (Stand::Looks, Compared::Wants) => self.stands[place] = Stand::Listens(0),
             (Stand::Looks, Compared::Nothing) => self.stands[place] = Stand::Over,
             (Stand::Told(_), Compared::Has { left, .. }) => {
                 self.stands[place] = Stand::Over;
@@ -192,7 +214,9 @@ impl Course<'_> {
 
     /// Whether the source's digests are needed, and aren't on their way.
     fn needs_digests(&self) -> bool {
-        let found = self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
+        // Who has heard a catalogue reads what it has of the tree meanwhile.
+        let told = self.catalogue.as_ref().is_some_and(Option::is_some);
+        let found = told || self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
         found && self.digests.is_none() && self.coming.is_none()
     }
 
@@ -207,13 +231,16 @@ impl Course<'_> {
         Self: 'scope,
     {
         let (tell, told) = channel();
-        let Asking { source, records, compare, .. } = self.asking;
+        let Asking { asked, compare, .. } = self.asking;
         let layout = compare.layout;
         scope.spawn(move || {
-            let known = records.recall(source.file(), layout);
+            let (known, content): (_, &dyn Content) = match asked {
+                Asked::File(source, records) => (records.recall(source.file(), layout), *source),
+                Asked::Tree(tree) => (None, *tree),
+            };
             let known: Option<Vec<[u8; 32]>> = known.and_then(|all| all.into_iter().collect());
             let read = |index, bytes: &mut [u8]| {
-                source.read(layout, index, bytes).map_err(io::Error::other)
+                content.read(layout, index, bytes).map_err(io::Error::other)
             };
             let here = std::thread::available_parallelism().map_or(1, usize::from);
             let threads = THREADS.min(here);
@@ -240,6 +267,42 @@ impl Course<'_> {
         }
     }
 
+    /// Sends the next parcels of the catalogue to those who want it, and have taken those before.
+    fn list(&mut self) {
+        let wanted = |stand: &Stand| matches!(stand, Stand::Listens(_));
+        if !self.stands.iter().any(wanted) {
+            return;
+        }
+        let nodes = self.stands.len() as u64;
+        let length = self.asking.compare.layout.length;
+        let pays = |it: &Catalogue| it.packed().saturating_mul(nodes) <= length / CATALOGUE_SHARE;
+        let catalogue = self.catalogue.get_or_insert_with(|| match self.asking.asked {
+            Asked::File(..) => None,
+            Asked::Tree(tree) => tree.catalogue().filter(pays),
+        });
+        for (id, stand) in (1..).map(NodeId).zip(&mut self.stands) {
+            let (Stand::Listens(told), Some(catalogue)) = (&mut *stand, &*catalogue) else {
+                if wanted(stand) {
+                    *stand = Stand::Over;
+                }
+                continue;
+            };
+            let parcels = catalogue.parcels();
+            let has_room = |board: &Switchboard| {
+                board.connection(id).is_some_and(|connection| !connection.has_unsent())
+            };
+            while *told < parcels.len() && has_room(&self.board) {
+                *told += 1;
+                let parcel = parcels[*told - 1].clone();
+                let more = *told < parcels.len();
+                self.board.send(id, &order(CompareOrder::Catalogue(parcel, more)));
+            }
+            if *told == parcels.len() {
+                *stand = Stand::Looks;
+            }
+        }
+    }
+
     /// Sends the next digests to whom they are told, and who has taken those before.
     fn tell(&mut self) {
         let Some(digests) = &self.digests else { return };
@@ -252,7 +315,8 @@ impl Course<'_> {
                 let next = (*told + DIGESTS_MAX).min(digests.len());
                 let parcel = digests[*told..next].to_vec();
                 *told = next;
-                self.board.send(id, &ToAgent::Digests(parcel, next < digests.len()));
+                let more = next < digests.len();
+                self.board.send(id, &order(CompareOrder::Digests(parcel, more)));
             }
         }
     }
@@ -261,7 +325,7 @@ impl Course<'_> {
     fn give_up(&mut self) {
         let now = clock::now_ns();
         for (stand, (heard, got_on)) in self.stands.iter_mut().zip(&mut self.heard_ns) {
-            if matches!(stand, Stand::Found(..)) {
+            if matches!(stand, Stand::Found(..) | Stand::Listens(_)) {
                 // It is the head that it waits for.
                 *got_on = now;
             }

@@ -11,17 +11,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_core::proto::{
-    Begin, Compare, Compared, Destination, End, FromAgent, ToAgent, root_digest,
+    Begin, Compare, CompareOrder, Compared, Destination, End, FromAgent, TreeOutline, root_digest,
 };
 use garland_sys::{clock, process};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 
 use super::Reuse;
 use super::holding::Holding;
+use super::trees::{Coming, FoundTree, MEMORY};
 use crate::agent::Agent;
 use crate::budget::Share;
 use crate::session::Session;
 use crate::store::{Left, remove_stale, target};
+use crate::tree::Gathered;
 
 /// How often the head hears that reading goes on.
 const TELL: Duration = Duration::from_secs(1);
@@ -40,6 +42,10 @@ pub struct Comparison {
 #[derive(Default)]
 struct State {
     found: Option<Found>,
+    /// A tree whose catalogue comes.
+    coming: Option<Coming>,
+    /// What is there of a tree.
+    tree: Option<FoundTree>,
     /// The source's digests, as far as they were told.
     told: Vec<[u8; 32]>,
     /// Given back when the copy takes its own, or nothing comes of it.
@@ -62,13 +68,22 @@ impl Comparison {
     pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, asked: Compare) -> Arc<Self> {
         let stop = AtomicBool::new(false);
         let comparison = Arc::new(Self { asked, stop, state: Mutex::default() });
-        let (agent, session, own) =
-            (Arc::clone(agent), Arc::clone(session), Arc::clone(&comparison));
+        comparison.answer(agent, session, Self::look);
+        comparison
+    }
+
+    /// Finds something out from a thread of its own, and tells the head.
+    fn answer(
+        self: &Arc<Self>,
+        agent: &Arc<Agent>,
+        session: &Arc<Session>,
+        find: fn(&Self, &Agent, &Arc<Session>) -> Compared,
+    ) {
+        let (agent, session, own) = (Arc::clone(agent), Arc::clone(session), Arc::clone(self));
         std::thread::spawn(move || {
-            let answer = own.look(&agent, &session);
+            let answer = find(&own, &agent, &session);
             session.send(&FromAgent::Compared(answer));
         });
-        comparison
     }
 
     /// Nobody needs it any more.
@@ -76,17 +91,25 @@ impl Comparison {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Gives its memory back, to the copy that takes what it found.
-    pub fn release(&self) {
-        self.state().share = None;
+    /// Gives its memory back, to the copy that takes what it found; how many bytes of it that takes as
+    /// long as the copy lasts.
+    pub fn release(&self) -> usize {
+        let mut state = self.state();
+        state.share = None;
+        let outline = self.asked.tree.as_ref().filter(|_| state.tree.is_some());
+        outline.map_or(0, |it| usize::try_from(Gathered::memory(it)).unwrap_or(usize::MAX))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look(&self, agent: &Agent, session: &Session) -> Compared {
+    fn look(&self, agent: &Agent, session: &Arc<Session>) -> Compared {
         let layout = self.asked.layout;
+        if let Some(outline) = &self.asked.tree {
+            let coming = self.look_for_tree(agent, outline);
+            return coming.map_or(Compared::Nothing, |()| Compared::Wants);
+        }
         let bytes = layout.blocks().saturating_mul(DIGESTS) + u64::from(layout.block_size);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         // Where there is no room for it, the copy is made as if nothing were there.
@@ -100,23 +123,64 @@ impl Comparison {
         Compared::Found { length, root: root.unwrap_or_default() }
     }
 
-    fn find(&self, agent: &Agent, session: &Session) -> Option<Found> {
-        let Compare { path, name, layout } = &self.asked;
+    /// Waits for a tree's catalogue, if there is something of it, and room for what it takes.
+    fn look_for_tree(&self, agent: &Agent, outline: &TreeOutline) -> Option<()> {
+        self.asked.check().ok()?;
+        let Compare { path, layout, .. } = &self.asked;
+        let memory = Gathered::memory(outline);
+        let digests = layout.blocks().saturating_mul(DIGESTS) + u64::from(layout.block_size);
+        let bytes = usize::try_from(memory.saturating_add(digests)).ok()?;
+        let share = agent.budget().take(bytes).ok().filter(|_| memory <= MEMORY)?;
+        let path = Path::new(OsStr::from_bytes(path));
+        let folder: OwnedFd = agent.root().open_dir(path, false).ok()?;
+        let coming = Coming::new(folder, outline)?;
+        let mut state = self.state();
+        (state.coming, state.share) = (Some(coming), Some(share));
+        Some(())
+    }
+
+    /// Takes a parcel of a tree's catalogue; reads what is here of the tree once all of it is there.
+    fn listen(
+        self: &Arc<Self>,
+        agent: &Arc<Agent>,
+        session: &Arc<Session>,
+        (parcel, more): (&[u8], bool),
+    ) {
+        let mut state = self.state();
+        let took = state.coming.as_mut().is_some_and(|coming| coming.take(parcel));
+        if !took {
+            (state.coming, state.share) = (None, None);
+        }
+        drop(state);
+        if !more {
+            self.answer(agent, session, Self::read_tree);
+        }
+    }
+
+    fn read_tree(&self, agent: &Agent, session: &Arc<Session>) -> Compared {
+        let Some(coming) = self.state().coming.take() else { return Compared::Nothing };
+        let (layout, disk) = (self.asked.layout, agent.disk().map(AsRef::as_ref));
+        let found = coming.read(layout, disk, progress(session), &self.stop);
+        let root = found.as_ref().and_then(FoundTree::root).unwrap_or_default();
+        let mut state = self.state();
+        if found.is_none() {
+            state.share = None;
+            return Compared::Nothing;
+        }
+        state.tree = found;
+        Compared::Found { length: Some(layout.length), root }
+    }
+
+    fn find(&self, agent: &Agent, session: &Arc<Session>) -> Option<Found> {
+        let Compare { path, name, layout, .. } = &self.asked;
         let root = agent.root();
         let given = Path::new(OsStr::from_bytes(path));
         let (folder_path, name) = target(root, given, OsStr::from_bytes(name));
         let folder = root.open_dir(&folder_path, false).ok()?;
-        let told = Mutex::new(clock::now_ns());
-        let progress = || {
-            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-            if clock::until(*told).is_zero() {
-                *told = clock::now_ns() + u64::try_from(TELL.as_nanos()).unwrap_or(u64::MAX);
-                session.send(&FromAgent::Compared(Compared::Reading));
-            }
-        };
+        let progress = progress(session);
         let holding = |file| {
             let (disk, records) = (agent.disk().map(AsRef::as_ref), agent.records());
-            Holding::of(file, layout.block_size, records, disk, progress, &self.stop)
+            Holding::of(file, layout.block_size, records, disk, &progress, &self.stop)
         };
         let old = open_own(&folder, &name).ok().and_then(|file| holding(file).ok());
         let left = Left::find(&folder, &name).and_then(|left| {
@@ -137,7 +201,12 @@ impl Comparison {
         if more {
             return None;
         }
-        let State { found, told, .. } = &*state;
+        let State { found, told, tree, .. } = &*state;
+        if let Some(tree) = tree {
+            let has = |(index, digest): &(u64, &[u8; 32])| tree.has(*index, digest);
+            let blocks = (0..).zip(told).filter(has).count() as u64;
+            return Some(Compared::Has { blocks, left: None });
+        }
         let found = found.as_ref()?;
         let (mut all, mut of_left) = (0, 0);
         for (index, digest) in (0..).zip(told) {
@@ -154,9 +223,12 @@ impl Comparison {
     /// of another source.
     pub fn reuse(&self, begin: &Begin) -> Option<Reuse> {
         self.stop();
-        let State { found, told, .. } = std::mem::take(&mut *self.state());
+        let State { found, told, tree, .. } = std::mem::take(&mut *self.state());
+        if let Some(tree) = tree {
+            return self.reuse_tree(begin, told, tree);
+        }
         let Found { folder, name, path, old, left } = found?;
-        let Compare { path: asked, name: by, layout } = &self.asked;
+        let Compare { path: asked, name: by, layout, .. } = &self.asked;
         let same = matches!(&begin.end, End::Sink(Destination::File { path, name, .. })
             if path == asked && name == by);
         if !same || begin.layout != *layout || begin.stripe.is_some() {
@@ -181,6 +253,33 @@ impl Comparison {
                     left,
                 })
             }
+        }
+    }
+}
+
+impl Comparison {
+    fn reuse_tree(&self, begin: &Begin, told: Vec<[u8; 32]>, tree: FoundTree) -> Option<Reuse> {
+        let Compare { path: asked, layout, .. } = &self.asked;
+        let same = matches!(&begin.end, End::Sink(Destination::Tree { path, .. }) if path == asked);
+        let known = begin.known.filter(|_| same && begin.layout == *layout)?;
+        let digests = if tree.root() == Some(known) {
+            tree.digests.iter().copied().collect::<Option<Vec<_>>>()?
+        } else {
+            told
+        };
+        let whole = digests.len() as u64 == layout.blocks() && root_digest(&digests) == known;
+        whole.then_some(Reuse::Tree { digests, tree })
+    }
+}
+
+/// Tells the head now and then that reading goes on.
+fn progress(session: &Arc<Session>) -> impl Fn() {
+    let (session, told) = (Arc::clone(session), Mutex::new(clock::now_ns()));
+    move || {
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        if clock::until(*told).is_zero() {
+            *told = clock::now_ns() + u64::try_from(TELL.as_nanos()).unwrap_or(u64::MAX);
+            session.send(&FromAgent::Compared(Compared::Reading));
         }
     }
 }
@@ -211,18 +310,22 @@ impl Comparing {
     }
 
     /// Begins another comparison, or tells the last one more of the source's digests.
-    pub fn obey(&mut self, order: ToAgent) {
+    pub fn obey(&mut self, order: CompareOrder) {
         match order {
-            ToAgent::Compare(asked) => {
+            CompareOrder::Look(asked) => {
                 let next = Comparison::start(&self.agent, &self.session, asked);
                 self.last.replace(next).iter().for_each(|last| last.stop());
             }
-            ToAgent::Digests(parcel, more) => {
+            CompareOrder::Digests(parcel, more) => {
                 let answer = self.last.as_ref().and_then(|last| last.take(parcel, more));
                 let answers = answer.into_iter().map(FromAgent::Compared);
                 answers.for_each(|answer| self.session.send(&answer));
             }
-            _ => {}
+            CompareOrder::Catalogue(parcel, more) => {
+                if let Some(last) = &self.last {
+                    last.listen(&self.agent, &self.session, (&parcel, more));
+                }
+            }
         }
     }
 

@@ -7,13 +7,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use garland_core::plan::Layout;
+use garland_core::plan::{BlockSet, Layout};
 use garland_core::proto::{FileStamp, Landing, Sink};
 
 use super::holding::Holding;
+use super::trees::FoundTree;
 use crate::member::{Member, Notice};
 use crate::pace::Pace;
-use crate::store::{Left, reason};
+use crate::store::{Left, OldTree, reason};
 
 /// What is here of a copy that begins.
 pub enum Reuse {
@@ -40,6 +41,13 @@ pub enum Reuse {
         old: Option<Holding>,
         /// What an interrupted copy left, whose blocks stay where they are.
         left: Option<(Holding, Left)>,
+    },
+    /// Some files of the tree may be these.
+    Tree {
+        /// The source's digests.
+        digests: Vec<[u8; 32]>,
+        /// What is here.
+        tree: FoundTree,
     },
 }
 
@@ -74,6 +82,26 @@ pub fn sink_of(
     blocks.iter().for_each(|(index, _)| sink.bring(*index));
     let old = old.filter(|_| !blocks.is_empty());
     (sink, old.map(|old| Bringing { old, disk: disk.cloned(), blocks }))
+}
+
+/// The sink of a tree whose writer may have so many blocks, and takes what `tree` has at its turn; and
+/// what that is.
+pub fn sink_of_tree(
+    layout: Layout,
+    digests: Vec<[u8; 32]>,
+    tree: FoundTree,
+    window: usize,
+) -> (Sink, OldTree) {
+    let mut brought = BlockSet::new(layout.blocks());
+    for (index, digest) in (0..).zip(&digests) {
+        if tree.has(index, digest) {
+            brought.insert(index);
+        }
+    }
+    let mut sink = Sink::in_order(layout, window).held_readable().knowing(digests);
+    let own = (0..layout.blocks()).filter(|index| brought.contains(*index));
+    own.for_each(|index| sink.bring(index));
+    (sink, OldTree::new(tree.index, brought, layout))
 }
 
 /// Brings blocks from an old file, each checked again, from a thread of its own; one that isn't what

@@ -50,7 +50,11 @@ pub fn is_trusted(file: &File) -> bool {
 /// Nanoseconds until a change to a file that has this stamp would show in it; none when nobody can
 /// say, since its last change lies in the future.
 pub fn unsettled_ns(stamp: &FileStamp) -> Option<u64> {
-    let (seconds, nanos) = stamp.changed;
+    unsettled_since_ns(stamp.changed)
+}
+
+/// The same of a file that was changed last at that time, in seconds and nanoseconds.
+pub fn unsettled_since_ns((seconds, nanos): (i64, u32)) -> Option<u64> {
     let changed = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
     let left = changed + TICK_NS - i128::from(clock::wall_ns());
     (left <= TICK_NS).then(|| u64::try_from(left.max(0)).unwrap_or(0))

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use garland_core::proto::{Begin, Destination, End, Origin, Sink};
 
 use crate::agent::Agent;
-use crate::known::{Bringing, Reuse, sink_of};
+use crate::known::{Bringing, Reuse, sink_of, sink_of_tree};
 use crate::member::Member;
 use crate::session::Session;
 use crate::source::{Content, Source};
@@ -60,6 +60,10 @@ impl Ends {
         let (root, layout, disk) = (agent.root(), begin.layout, agent.disk());
         let create =
             || store::open(destination, root, layout, begin.stripe, tag, disk, agent.usage());
+        let window = || {
+            let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
+            Member::buffer_count(layout, begin.own_lanes().count(), buffers)
+        };
         let (store, sink, bringing) = match (reuse, destination) {
             (
                 Some(Reuse::Whole { folder, name, path, file, stamp, digests }),
@@ -82,12 +86,14 @@ impl Ends {
                 };
                 (store?, sink, bringing)
             }
+            (Some(Reuse::Tree { digests, tree }), _) => {
+                let (sink, old) = sink_of_tree(layout, digests, tree, window());
+                (store::refresh(destination, root, tag, disk, old)?, sink, None)
+            }
             _ => {
                 let store = create()?;
-                let lanes = begin.own_lanes().count();
-                let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
                 let sink = if store.is_ordered() {
-                    Sink::in_order(layout, Member::buffer_count(layout, lanes, buffers))
+                    Sink::in_order(layout, window())
                 } else {
                     Sink::new(layout, store.is_holder())
                 };

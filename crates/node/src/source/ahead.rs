@@ -284,7 +284,7 @@ impl Shared {
         self.member
             .sink()
             .learn(index, content)
-            .map_err(|_| FeedError::Changed(self.source.name()))?;
+            .map_err(|_| FeedError::Changed(self.source.changed(layout, index)))?;
         let (form, packed) = match (hole, zeros) {
             (true, _) => (Form::Hole, 0),
             (false, true) => (Form::Zeros, 0),

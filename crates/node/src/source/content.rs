@@ -42,6 +42,11 @@ pub trait Content: Send + Sync {
     /// What it is, for messages.
     fn name(&self) -> String;
 
+    /// What of it has changed, for messages, where block `index` isn't what it was.
+    fn changed(&self, _layout: Layout, _index: u64) -> String {
+        self.name()
+    }
+
     /// Whether it is still what it was when it was opened.
     fn is_unchanged(&self) -> bool;
 

@@ -85,7 +85,13 @@ fn remove_if(folder: &OwnedFd, goes: impl Fn(&[u8], &File) -> bool) {
 fn hidden(folder: &OwnedFd) -> Vec<Vec<u8>> {
     let Ok(entries) = Dir::read_from(folder) else { return Vec::new() };
     let names = entries.flatten().map(|entry| entry.file_name().to_bytes().to_vec());
-    names.filter(|name| name.starts_with(b".") && name.ends_with(PARTIAL.as_bytes())).collect()
+    names.filter(|name| is_partial_name(OsStr::from_bytes(name))).collect()
+}
+
+/// Whether a name is a partial file's.
+pub fn is_partial_name(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    name.starts_with(b".") && name.ends_with(PARTIAL.as_bytes())
 }
 
 /// Opens and locks a partial file that no living copy holds.

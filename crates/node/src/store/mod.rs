@@ -39,6 +39,11 @@ pub trait Store: Send + Sync {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Reads back bytes that were written.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
+    /// Does without the bytes of a block of `length` bytes at `offset` that is here already: for so many
+    /// of them. The others have to be written, from what can be read here.
+    fn bring(&self, _offset: u64, _length: usize) -> io::Result<usize> {
+        Ok(0)
+    }
     /// Writes so many zeros at `offset`.
     fn write_zeros(&self, offset: u64, length: usize) -> io::Result<()> {
         static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
@@ -88,6 +93,10 @@ pub trait Store: Send + Sync {
     /// it does.
     fn leave(&self) -> bool {
         false
+    }
+    /// How many names it has removed, since the source hasn't them.
+    fn removed(&self) -> u64 {
+        0
     }
     /// What is to stand beside it once it is committed.
     fn attach(&self, _text: Vec<u8>) {}
@@ -198,7 +207,7 @@ pub fn open(
             })
         }
         Destination::Tree { path, fsync, verify } => {
-            Ok(on_disk(disk, tree::TreeStore::open(root, path, (*fsync, *verify), tag)?))
+            Ok(on_disk(disk, tree::TreeStore::open(root, path, (*fsync, *verify), tag, None)?))
         }
         Destination::Null => Ok(Box::new(null::NullStore)),
         Destination::Output => Ok(Box::new(output::OutputStore)),
@@ -237,6 +246,23 @@ pub fn resume(
     Ok(on_disk(disk, file.with(Dress { mode: *mode, times: *times, fsync: *fsync })))
 }
 
+/// The same for a tree of which some is there, as `old` says.
+///
+/// # Errors
+/// When it can't go there.
+pub fn refresh(
+    destination: &Destination,
+    root: &Root,
+    tag: &str,
+    disk: Option<&Arc<Pace>>,
+    old: OldTree,
+) -> Result<Box<dyn Store>, StoreError> {
+    let Destination::Tree { path, fsync, verify } = destination else {
+        return Err(StoreError::Incomplete("only trees have files".to_owned()));
+    };
+    Ok(on_disk(disk, tree::TreeStore::open(root, path, (*fsync, *verify), tag, Some(old))?))
+}
+
 /// A store on the node's disk, if it has one of its own.
 pub fn on_disk(disk: Option<&Arc<Pace>>, store: impl Store + 'static) -> Box<dyn Store> {
     match disk {
@@ -251,6 +277,8 @@ pub const MANIFEST: &str = ".toml";
 pub use file::{Dress, target};
 pub use kept::KeptStore;
 /// Hidden names for files that aren't whole, and what interrupted copies left of them.
-pub use left::{Left, partial_name, remove_stale};
+pub use left::{Left, is_partial_name, partial_name, remove_stale};
 /// The head's place for bytes: it reads from its source and receives nothing.
 pub use null::NullStore as NoStore;
+/// What was there of a tree.
+pub use tree::OldTree;

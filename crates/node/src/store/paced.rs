@@ -26,6 +26,11 @@ impl Store for PacedStore {
         self.disk.pass(bytes.len(), || self.store.write_at(offset, bytes))
     }
 
+    fn bring(&self, offset: u64, length: usize) -> io::Result<usize> {
+        // What stays takes none of it either.
+        self.store.bring(offset, length)
+    }
+
     fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
         // It takes no time of the disk's.
         self.store.leave_hole(offset, length)
@@ -69,6 +74,10 @@ impl Store for PacedStore {
 
     fn file(&self) -> Option<&File> {
         self.store.file()
+    }
+
+    fn removed(&self) -> u64 {
+        self.store.removed()
     }
 
     fn leave(&self) -> bool {

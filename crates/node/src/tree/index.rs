@@ -58,13 +58,53 @@ impl Stamp {
         }
     }
 
+    /// What is known of a file that wasn't looked at: so many bytes.
+    pub fn unseen(length: u64) -> Self {
+        Self { inode: 0, length, changed: 0, changed_nanos: 0 }
+    }
+
+    /// Whether a file was looked at.
+    pub fn is_seen(&self) -> bool {
+        self.inode != 0
+    }
+
     /// Its bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
 }
 
+/// Bytes of memory that a record takes besides its own.
+pub const ENTRY: u64 = size_of::<Entry>() as u64;
+
 impl Index {
+    /// An index with room for so many records of so many bytes together.
+    pub fn with_room(records: usize, bytes: usize) -> Self {
+        let (entries, records) = (Vec::with_capacity(records), Vec::with_capacity(bytes));
+        Self { entries, records, length: 0 }
+    }
+
+    /// Notes what the file of record `number` is here; of the same length.
+    pub fn see(&mut self, number: u32, stamp: Stamp) {
+        if let Body::File(own) = &mut self.entries[number as usize].body
+            && own.length == stamp.length
+        {
+            *own = stamp;
+        }
+    }
+
+    /// Notes that the file of record `number` isn't here, or is another.
+    pub fn unsee(&mut self, number: u32) {
+        if let Body::File(own) = &mut self.entries[number as usize].body {
+            *own = Stamp::unseen(own.length);
+        }
+    }
+
+    /// All records' bytes, one after another.
+    pub fn records(&self) -> &[u8] {
+        &self.records
+    }
+
     /// Adds a record in the folder of that number; says its own.
     pub fn push(&mut self, folder: u32, record: &Record, body: Body) -> u32 {
         self.push_bytes(folder, &record.to_bytes(), body)

@@ -2,10 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use garland_core::tree::{Parser, Step};
-use rustix::fs::{Mode, OFlags, openat};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, openat, statat};
 
 use super::index::Index;
 
@@ -59,6 +59,18 @@ pub struct Opener {
 impl Opener {
     /// Opens the file of record `number`.
     pub fn open(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<File> {
+        let folder = self.folder(places, index, number)?;
+        Ok(File::from(openat(folder, name_of(index, number), FILE, Mode::empty())?))
+    }
+
+    /// What is known of what has the name of record `number`.
+    pub fn stat(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<Stat> {
+        let folder = self.folder(places, index, number)?;
+        Ok(statat(folder, name_of(index, number), AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Opens the folder that what record `number` makes is in.
+    fn folder(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<&OwnedFd> {
         let at = places.partition_point(|place| place.first <= number).saturating_sub(1);
         let key = (at, index.folder(number));
         if self.last.as_ref().is_none_or(|(of, _)| *of != key) {
@@ -69,8 +81,7 @@ impl Opener {
             }
             self.last = Some((key, folder));
         }
-        let (_, folder) = self.last.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        Ok(File::from(openat(folder.as_fd(), name_of(index, number), FILE, Mode::empty())?))
+        self.last.as_ref().map(|(_, folder)| folder).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 

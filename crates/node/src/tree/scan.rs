@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use garland_core::tree::{Pattern, Record};
 use garland_sys::confine::Root;
@@ -19,6 +19,8 @@ pub struct ScanOptions<'a> {
     pub excludes: Vec<Pattern>,
     /// Whether extended attributes are.
     pub attributes: bool,
+    /// Whether nodes remove from its folders what isn't in them here.
+    pub sweep: bool,
     /// Where paths begin, and whether they may lead out of it.
     pub root: &'a Root,
     /// Says whether the user gave up.
@@ -74,6 +76,8 @@ pub struct Scan {
     pub index: Index,
     pub places: Vec<Place>,
     pub left_out: Vec<LeftOut>,
+    /// Folders that nodes mustn't remove anything from, since not all that is in them was seen.
+    pub unswept: Vec<PathBuf>,
     pub tally: Tally,
 }
 
@@ -81,6 +85,10 @@ pub struct Scan {
 pub fn scan(sources: &[impl AsRef<Path>], options: &ScanOptions<'_>) -> Result<Scan, ScanError> {
     let mut names = HashSet::new();
     let mut walk = Walk::new(options);
+    if options.sweep {
+        let spared = options.excludes.iter().map(|pattern| pattern.text().to_vec()).collect();
+        walk.scan.index.push(TOP, &Record::Spare(spared), Body::None);
+    }
     for source in sources {
         let source = source.as_ref();
         match source.file_name().filter(|_| !means_content(source)) {

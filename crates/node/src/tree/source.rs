@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use garland_core::plan::Layout;
-use garland_core::proto::Absence;
+use garland_core::proto::{Absence, TreeOutline};
 use garland_core::tree::{GOOD, VOID};
 use rustix::fs::{Stat, fstat};
 
+use super::catalogue::{Catalogue, outline};
 use super::index::{Body, Index, Stamp};
 use super::left_out::{LeftOut, absence};
+use super::making::{Bodies, make};
 use super::place::{Opener, Place, path_of};
 use super::scan::{Scan, ScanError, ScanOptions, Tally, scan};
 use crate::feed::FeedError;
@@ -31,6 +33,8 @@ pub struct TreeSource {
     tally: Tally,
     /// What was left out before the copy began.
     left_out: Vec<LeftOut>,
+    /// Folders that nodes don't sweep, though they sweep others.
+    unswept: Vec<PathBuf>,
     /// The files that could not be read as they were, by their records, and why.
     failed: Mutex<BTreeMap<u32, String>>,
     first: Mutex<FirstTime>,
@@ -64,9 +68,9 @@ impl TreeSource {
         sources: &[impl AsRef<Path>],
         options: &ScanOptions<'_>,
     ) -> Result<Self, ScanError> {
-        let Scan { index, places, left_out, tally } = scan(sources, options)?;
+        let Scan { index, places, left_out, unswept, tally } = scan(sources, options)?;
         let (failed, first) = (Mutex::default(), Mutex::default());
-        Ok(Self { index, places, tally, left_out, failed, first, disk: None })
+        Ok(Self { index, places, tally, left_out, unswept, failed, first, disk: None })
     }
 
     /// The same on an emulated node's disk of so many bytes per second.
@@ -84,6 +88,25 @@ impl TreeSource {
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.tally
+    }
+
+    /// Folders that nodes remove nothing from, though that was asked for: not all that is in them here
+    /// could be seen.
+    #[must_use]
+    pub fn unswept(&self) -> &[PathBuf] {
+        &self.unswept
+    }
+
+    /// What is told of it before its catalogue; none where nobody could say what of it is there, since
+    /// two sources bring something of one name.
+    #[must_use]
+    pub fn outline(&self) -> Option<TreeOutline> {
+        outline(&self.index)
+    }
+
+    /// What of it others must know to say what of it they have.
+    pub(crate) fn catalogue(&self) -> Option<Catalogue> {
+        Catalogue::of(&self.index)
     }
 
     /// What stays behind, as far as it is known.
@@ -113,52 +136,10 @@ impl TreeSource {
 
     /// Makes the stream's bytes from `at` on; `judge` says whether what is behind a file's bytes is
     /// to be found out, or known.
-    fn make(&self, hands: &mut Hands, mut at: u64, mut bytes: &mut [u8], judge: bool) {
-        let mut number = self.index.find(at);
-        while !bytes.is_empty() {
-            let (begin, end) = self.index.span(number);
-            let record = self.index.bytes(number);
-            let (inside, body) = (at - begin, self.index.body(number));
-            let behind = inside.checked_sub(record.len() as u64);
-            let left = match (behind, body) {
-                (None, _) => record.len() as u64 - inside,
-                (Some(behind), Body::File(stamp)) if behind < stamp.length() => {
-                    stamp.length() - behind
-                }
-                _ => 1,
-            };
-            let part = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
-            let (now, rest) = bytes.split_at_mut(part);
-            match (behind, body) {
-                (None, _) => {
-                    now.copy_from_slice(&record[inside as usize..inside as usize + part]);
-                    if inside == 0 && self.is_void(body) {
-                        now[0] = VOID;
-                    }
-                }
-                (Some(behind), Body::File(stamp)) => {
-                    if behind < stamp.length() {
-                        self.read_file(hands, number, behind, now);
-                    } else {
-                        if judge {
-                            self.judge(hands, number, stamp);
-                        }
-                        now[0] = if self.failed().contains_key(&number) { VOID } else { GOOD };
-                    }
-                }
-                // Nothing is behind other records.
-                (Some(_), _) => now.fill(0),
-            }
-            at += part as u64;
-            bytes = rest;
-            if at == end {
-                number += 1;
-            }
-        }
-    }
-
-    fn is_void(&self, body: Body) -> bool {
-        matches!(body, Body::NameOf(first) if self.failed().contains_key(&first))
+    fn make(&self, hands: &mut Hands, at: u64, bytes: &mut [u8], judge: bool) {
+        let mut given = Given { source: self, hands, judge };
+        // What can't be read has been noted, and is zeros.
+        let _ = make(&self.index, &mut given, at, bytes);
     }
 
     /// Reads a file's bytes; what can't be read is zeros, and the file has failed.
@@ -194,6 +175,31 @@ impl TreeSource {
 }
 
 const CHANGED: &str = "it changed while it was copied";
+
+/// The files as they are given.
+struct Given<'a> {
+    source: &'a TreeSource,
+    hands: &'a mut Hands,
+    judge: bool,
+}
+
+impl Bodies for Given<'_> {
+    fn is_void(&mut self, body: Body) -> bool {
+        matches!(body, Body::NameOf(first) if self.source.failed().contains_key(&first))
+    }
+
+    fn read(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.source.read_file(self.hands, number, offset, bytes);
+        Ok(())
+    }
+
+    fn mark(&mut self, number: u32, stamp: Stamp) -> u8 {
+        if self.judge {
+            self.source.judge(self.hands, number, stamp);
+        }
+        if self.source.failed().contains_key(&number) { VOID } else { GOOD }
+    }
+}
 
 impl Hands {
     fn file(&mut self, source: &TreeSource, number: u32) -> io::Result<&File> {
@@ -245,6 +251,29 @@ impl Content for TreeSource {
 
     fn name(&self) -> String {
         "the tree".to_owned()
+    }
+
+    /// The first of its files that isn't what it was; where none is, the tree itself.
+    fn changed(&self, layout: Layout, index: u64) -> String {
+        let (begin, length) = (layout.offset(index), u64::from(layout.block_length(index)));
+        let mut hands = Hands::default();
+        let files = (self.index.find(begin)..self.index.len())
+            .take_while(|number| self.index.span(*number).0 < begin + length)
+            .filter_map(|number| match self.index.body(number) {
+                Body::File(stamp) => Some((number, stamp)),
+                Body::None | Body::NameOf(_) => None,
+            });
+        let changed = |(number, stamp): &(u32, Stamp)| {
+            let now = hands.file(self, *number).and_then(|file| Ok(fstat(file)?));
+            now.map_or(true, |stat| Stamp::of(&stat) != *stamp)
+        };
+        files.into_iter().find(changed).map_or_else(
+            || self.name(),
+            |(number, _)| {
+                let path = path_of(&self.places, &self.index, number);
+                String::from_utf8_lossy(&path).into_owned()
+            },
+        )
     }
 
     fn absence(&self) -> Option<Absence> {

@@ -1,10 +1,11 @@
 //! Going through sources, folder by folder, and noting what is there.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use garland_core::tree::{DEPTH_MAX, Meta, RECORD_MAX, Record};
 use rustix::fs::{
@@ -32,6 +33,8 @@ pub struct Walk<'a> {
     /// Where in this path the part begins that nodes will have, too.
     top: usize,
     depth: usize,
+    /// Something directly in the folder where the walk is stays behind.
+    incomplete: bool,
     /// Whom files are read as.
     user: u32,
     /// Files of this source that have more than one name, by device and number.
@@ -43,7 +46,7 @@ impl<'a> Walk<'a> {
     pub fn new(options: &'a ScanOptions<'a>) -> Self {
         let (scan, path, firsts) = (Scan::default(), Vec::new(), HashMap::new());
         let user = geteuid().as_raw();
-        Self { options, scan, path, top: 0, depth: 0, user, firsts }
+        Self { options, scan, path, top: 0, depth: 0, incomplete: false, user, firsts }
     }
 
     /// A source that is copied itself.
@@ -87,8 +90,20 @@ impl<'a> Walk<'a> {
         Ok(fd)
     }
 
-    /// All that is in a folder.
+    /// All that is in a folder; nodes sweep it only if nothing in it stays behind.
     fn inside(&mut self, folder: &OwnedFd, number: u32) -> Result<(), ScanError> {
+        let above = std::mem::take(&mut self.incomplete);
+        self.entries(folder, number)?;
+        let incomplete = std::mem::replace(&mut self.incomplete, above);
+        if self.options.sweep && incomplete {
+            self.scan.unswept.push(PathBuf::from(OsStr::from_bytes(&self.path)));
+        } else if self.options.sweep {
+            self.scan.index.push(number, &Record::Sweep, Body::None);
+        }
+        Ok(())
+    }
+
+    fn entries(&mut self, folder: &OwnedFd, number: u32) -> Result<(), ScanError> {
         if (self.options.stop)() {
             return Err(ScanError::Interrupted);
         }
@@ -140,7 +155,7 @@ impl<'a> Walk<'a> {
             FileType::Symlink => self.link(folder, name, number, &stat),
             _ => {
                 let is = other_kind(&stat).unwrap_or_default();
-                self.scan.left_out.push(LeftOut::skipped(&self.path, is));
+                self.leave_out(LeftOut::skipped(&self.path, is));
                 Ok(())
             }
         };
@@ -159,7 +174,7 @@ impl<'a> Walk<'a> {
     ) -> Result<(), ScanError> {
         if self.depth == DEPTH_MAX {
             let reason = format!("more than {DEPTH_MAX} folders within each other");
-            self.scan.left_out.push(LeftOut::failed(&self.path, reason));
+            self.leave_out(LeftOut::failed(&self.path, reason));
             return Ok(());
         }
         let opened = openat(above, name, FOLDER, Mode::empty()).map_err(io::Error::from);
@@ -237,7 +252,7 @@ impl<'a> Walk<'a> {
         let bytes = record.to_bytes();
         if bytes.len() > RECORD_MAX {
             let reason = format!("its attributes take more than {RECORD_MAX} bytes");
-            self.scan.left_out.push(LeftOut::failed(&self.path, reason));
+            self.leave_out(LeftOut::failed(&self.path, reason));
             return None;
         }
         Some(self.scan.index.push_bytes(number, &bytes, body))
@@ -247,9 +262,14 @@ impl<'a> Walk<'a> {
         if self.options.attributes { attributes::read(fd) } else { Ok(Vec::new()) }
     }
 
+    fn leave_out(&mut self, left: LeftOut) {
+        self.scan.left_out.push(left);
+        self.incomplete = true;
+    }
+
     fn fail(&mut self, operation: &str, error: &io::Error) {
         let reason = format!("{operation} it: {}", reason(error));
-        self.scan.left_out.push(LeftOut::failed(&self.path, reason));
+        self.leave_out(LeftOut::failed(&self.path, reason));
     }
 }
 

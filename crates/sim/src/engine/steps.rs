@@ -134,16 +134,26 @@ impl<'a> Engine<'a> {
         let known = |sink: Sink, contents: &[[u8; 32]]| sink.knowing(contents.to_vec());
         for place in 1..self.nodes.len() {
             let NodeWorld { has, sink, .. } = self.nodes[place].world;
-            if has == 0 || sink != SinkKind::File {
+            if has == 0 || !matches!(sink, SinkKind::File | SinkKind::Tree) {
                 continue;
             }
             self.nodes[0].sink = known(Sink::source(layout), &self.contents);
-            self.nodes[place].sink = known(Sink::new(layout, true), &self.contents);
+            let own = match sink {
+                SinkKind::Tree => Sink::in_order(layout, self.world.room).held_readable(),
+                _ => Sink::new(layout, true),
+            };
+            self.nodes[place].sink = known(own, &self.contents);
             let mut random = Random::new(self.schedule.seed ^ place as u64);
             for index in (0..layout.blocks()).filter(|_| random.below(1000) < u64::from(has)) {
-                self.nodes[place].sink.hold(index);
+                let own = &mut self.nodes[place].sink;
+                if sink == SinkKind::Tree {
+                    own.bring(index)
+                } else {
+                    own.hold(index)
+                }
                 self.vault.iter_mut().for_each(|vault| vault.give(place, index));
             }
+            self.take_turns(place);
         }
     }
 

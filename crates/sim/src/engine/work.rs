@@ -7,7 +7,7 @@ use super::steps::{COPY, Engine};
 use crate::agenda::Event;
 use crate::link::{Item, LinkId, NEVER};
 use crate::node::{Stage, Work, Written};
-use crate::world::{SinkKind, nanoseconds};
+use crate::world::nanoseconds;
 
 impl Engine<'_> {
     /// Receives the block whose header was read.
@@ -276,7 +276,7 @@ impl Engine<'_> {
         }
         if work.placed {
             let Item { index, garbled, sealed, .. } = item;
-            self.hand_over(place, Written { lane, index, garbled, sealed });
+            self.hand_over(place, Written { lane, index, garbled, sealed, brought: false });
         }
         RelayEvent::Received { stored: work.placed }
     }
@@ -297,7 +297,7 @@ impl Engine<'_> {
     /// Hands a block to a node's writer. A stream's is opened at once, and written when its turn
     /// comes. (Its relay hears of that when it knows that the block has come.)
     fn hand_over(&mut self, place: usize, block: Written) {
-        if self.nodes[place].world.sink != SinkKind::Stream {
+        if !self.nodes[place].world.sink.is_ordered() {
             return self.enqueue(place, block);
         }
         let whole = self.opens(place, &block);
@@ -310,6 +310,11 @@ impl Engine<'_> {
             return self.wake_waiting(place);
         }
         node.early.insert(block.index, block);
+        self.take_turns(place);
+    }
+
+    /// Hands the blocks of a stream whose turn it is to its writer.
+    pub(super) fn take_turns(&mut self, place: usize) {
         while let Some(block) = self.nodes[place].in_turn() {
             self.enqueue(place, block);
         }
@@ -351,15 +356,28 @@ impl Engine<'_> {
         let Some(block) = node.writing.pop_front() else { return };
         node.blocked_ns += node.asleep(self.now);
         node.disk = None;
-        node.places -= 1;
-        if node.world.sink == SinkKind::Stream {
+        node.places -= usize::from(!block.brought);
+        if node.world.sink.is_ordered() {
             assert_eq!(block.index, node.streamed, "node {place} writes out of order");
             node.streamed += 1;
+        }
+        if block.brought {
+            return self.landed_old(place, block.index);
         }
         let whole = self.opens(place, &block);
         let landing = if whole { Landing::Written } else { Landing::Changed };
         self.write(place);
         self.happened(place, block.lane, RelayEvent::Landed(block.index, landing));
+        self.wake_waiting(place);
+    }
+
+    /// A block that the node had before is where it belongs: all lanes look whether they may go on.
+    fn landed_old(&mut self, place: usize, index: u64) {
+        self.nodes[place].sink.landed(index, Landing::Written);
+        self.nodes[place].landed = true;
+        self.write(place);
+        (0..self.nodes[place].lanes.len()).for_each(|lane| self.pump(place, lane));
+        self.check_complete(place);
         self.wake_waiting(place);
     }
 

@@ -1,7 +1,7 @@
 //! Cases: a small copy, a world and what happens to it, all from one seed.
 
 use garland_core::plan::{Layout, Plan};
-use garland_sim::SinkKind::{File, Null, Stream};
+use garland_sim::SinkKind::{File, Null, Stream, Tree};
 use garland_sim::{Mishap, Random, Schedule, What, World};
 
 use crate::judge::judge;
@@ -33,7 +33,7 @@ impl Case {
         for node in &mut world.nodes {
             // Most disks are faster than the wire by far, some hardly.
             node.disk_rate = if random.once_in(3) { rate * 11 / 10 } else { rate * 100 };
-            node.sink = [Null, Stream, File][random.below(12).min(2) as usize];
+            node.sink = [Null, Stream, Tree, Tree, File][random.below(12).min(4) as usize];
             // Some have some of it already, or all.
             node.has = [0, 0, 0, 500, 970, 1000][random.below(6) as usize];
         }

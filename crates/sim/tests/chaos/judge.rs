@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use garland_core::proto::Verdict;
-use garland_sim::{NodeRun, Run, Schedule, SinkKind, What, simulate};
+use garland_sim::{NodeRun, Run, Schedule, What, simulate};
 
 use crate::case::Case;
 
@@ -74,7 +74,7 @@ fn faults(case: &Case, run: &Run) -> Result<(), String> {
         return Err(format!("fault {wrong:?} was named, but only {real:?} happened"));
     }
     // A node that drops what its disk or stream can't take doesn't open it, and finds nothing.
-    let streams = case.world.nodes.iter().any(|node| node.sink == SinkKind::Stream);
+    let streams = case.world.nodes.iter().any(|node| node.sink.is_ordered());
     let all_open = !streams && run.nodes.iter().all(|node| !node.detached);
     let flips = case.schedule.mishaps.iter().all(|m| matches!(m.what, What::Flip { .. }));
     let only_flips = flips && all_open;

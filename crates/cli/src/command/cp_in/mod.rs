@@ -129,6 +129,10 @@ fn refuse_what_only_goes_out(cp: &Cp) -> Result<(), Failure> {
         return Err(Failure::usage("what comes from nodes isn't compressed so far")
             .hint("--compress is for copies to nodes"));
     }
+    if cp.delete {
+        return Err(Failure::usage("nothing is removed here: copies from nodes only bring")
+            .hint("--delete is for copies to nodes"));
+    }
     if cp.op_size.is_some() {
         return Err(Failure::usage("operations can only be cut where the file is read")
             .hint("--op-size is for copies to nodes"));

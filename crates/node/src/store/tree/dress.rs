@@ -32,6 +32,35 @@ pub fn dress(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     attributed
 }
 
+/// The same for a file that was there before, which may have all or some of it: what it has isn't given
+/// again, so that nothing shows that a copy came by.
+///
+/// # Errors
+/// When something of it can't be given; the rest is.
+pub fn redress(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
+    let fd = fd.as_fd();
+    let kept = own(fd, meta.owner)?;
+    let has = || attributes::read(fd).is_ok_and(|has| same(&has, &meta.attributes));
+    let attributed = if meta.attributes.is_empty() || has() {
+        Ok(())
+    } else {
+        attributes::write(fd, &meta.attributes)
+    };
+    let (now, mode) = (fstat(fd)?, meta.mode & 0o7777 & kept);
+    if now.st_mode & 0o7777 != mode {
+        fchmod(fd, Mode::from_raw_mode(mode))?;
+    }
+    let nanos = u32::try_from(now.st_mtime_nsec).unwrap_or(0);
+    if (now.st_mtime, nanos) != meta.modified {
+        futimens(fd, &times(meta))?;
+    }
+    attributed
+}
+
+fn same(one: &[(Vec<u8>, Vec<u8>)], other: &[(Vec<u8>, Vec<u8>)]) -> bool {
+    one.len() == other.len() && one.iter().all(|attribute| other.contains(attribute))
+}
+
 /// The same for a file that was made with its owner and mode, and has no attributes.
 ///
 /// # Errors

@@ -73,6 +73,14 @@ impl Growing {
         self.summing.take().map(|summing| (self.length, summing.finish()))
     }
 
+    /// The file, and how many bytes of it have come.
+    ///
+    /// # Errors
+    /// When the process has no descriptors left.
+    pub fn reader(&self) -> io::Result<(File, u64)> {
+        Ok((self.file.try_clone()?, self.written))
+    }
+
     /// Writes what comes next of it.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.summing.iter_mut().for_each(|summing| summing.update(bytes));

@@ -1,14 +1,18 @@
 //! A tree: a stream whose files appear in a folder one by one, each whole or not at all.
 //!
 //! It is written in its order, and can't be read back: a node that lacks a block gets it from the
-//! head.
+//! head. Where some of the tree is there already it is known what lies where in the stream; then blocks
+//! are made of the files, old and new ones, and others are fed from them.
 
 mod dress;
 mod growing;
+mod keep;
 mod nature;
+mod old;
 mod proofs;
 mod settle;
 mod spot;
+mod sweep;
 mod trouble;
 
 use std::ffi::OsStr;
@@ -16,12 +20,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use garland_core::trace::Stage;
 use garland_core::tree::{Parser, Step};
 use garland_sys::confine::Root;
 
+pub use self::old::OldTree;
 use self::settle::Settler;
 use super::{Store, StoreError, reason};
 use crate::recorder::Collector;
@@ -31,6 +37,9 @@ pub struct TreeStore {
     name: String,
     device: Option<u64>,
     fsync: bool,
+    /// What was there of the tree before it came.
+    old: Option<Arc<OldTree>>,
+    removed: Arc<AtomicU64>,
     state: Mutex<State>,
 }
 
@@ -48,20 +57,28 @@ impl TreeStore {
         path: &[u8],
         (fsync, verify): (bool, bool),
         tag: &str,
+        old: Option<OldTree>,
     ) -> Result<Self, StoreError> {
         let path = Path::new(OsStr::from_bytes(path));
         let folder: OwnedFd = root
             .open_dir(path, true)
             .map_err(|error| StoreError::path("opening the folder", path, &error))?;
         let device = rustix::fs::fstat(&folder).ok().map(|stat| stat.st_dev);
+        let below = |old: OldTree| Ok(Arc::new(old.below(folder.try_clone()?)));
+        let old = old.map(below).transpose();
+        let old = old.map_err(|error| StoreError::path("opening the folder", path, &error))?;
         let mut settler = Settler::new(folder, tag);
+        if let Some(old) = &old {
+            settler = settler.over(Arc::clone(old));
+        }
         if verify {
             settler = settler
                 .proving()
                 .map_err(|error| StoreError::path("noting digests in", path, &error))?;
         }
+        let (name, removed) = (path.display().to_string(), settler.removed());
         let state = Mutex::new(State { parser: Parser::default(), settler });
-        Ok(Self { name: path.display().to_string(), device, fsync, state })
+        Ok(Self { name, device, fsync, old, removed, state })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -69,21 +86,57 @@ impl TreeStore {
     }
 }
 
-impl Store for TreeStore {
-    fn write_at(&self, _: u64, mut bytes: &[u8]) -> io::Result<()> {
-        let State { parser, settler } = &mut *self.state();
+impl State {
+    /// Does what the stream's next bytes say.
+    fn obey(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let Self { parser, settler } = self;
         while let Some(step) = parser.step(&mut bytes).map_err(io::Error::other)? {
             match step {
-                Step::Record(record) => settler.obey(record)?,
+                Step::Record(record) => {
+                    settler.come_to(parser.records() - 1);
+                    settler.obey(record)?;
+                }
+                Step::Void(name) => settler.brought(&name),
                 Step::Bytes(part) => settler.write(part)?,
                 Step::Over(whole) => settler.finish(whole)?,
             }
         }
         Ok(())
     }
+}
 
-    fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+impl Store for TreeStore {
+    fn write_at(&self, _: u64, bytes: &[u8]) -> io::Result<()> {
+        self.state().obey(bytes)
+    }
+
+    /// Files that stay are passed over; the first that has to be written needs its bytes.
+    fn bring(&self, offset: u64, length: usize) -> io::Result<usize> {
+        let Some(old) = &self.old else { return Ok(0) };
+        let mut state = self.state();
+        let (mut at, end) = (offset, offset + length as u64);
+        while at < end {
+            match state.parser.passable() {
+                Some(_) if state.settler.needs_bytes() => break,
+                Some(left) => {
+                    let part = left.min(end - at);
+                    state.parser.pass(part);
+                    at += part;
+                }
+                None => {
+                    let words = old.words(at, end - at);
+                    state.obey(words)?;
+                    at += words.len() as u64;
+                }
+            }
+        }
+        Ok(usize::try_from(at - offset).unwrap_or(length))
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let Some(old) = &self.old else { return Err(io::ErrorKind::Unsupported.into()) };
+        let growing = self.state().settler.growing()?;
+        old.read(growing.as_ref(), offset, bytes)
     }
 
     /// All files have their names already: what is left is to make them stable, and to say what
@@ -114,8 +167,12 @@ impl Store for TreeStore {
         self.state().settler.abandon();
     }
 
+    fn removed(&self) -> u64 {
+        self.removed.load(Ordering::Relaxed)
+    }
+
     fn is_holder(&self) -> bool {
-        false
+        self.old.is_some()
     }
 
     fn is_ordered(&self) -> bool {

@@ -1,8 +1,11 @@
 //! Obeying the records of a tree's stream.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use garland_core::tree::{Meta, Record};
 use garland_sys::process;
@@ -13,9 +16,12 @@ use rustix::io::Errno;
 
 use super::dress::{dress, dress_link};
 use super::growing::Growing;
+use super::keep::{Kept, Linked};
 use super::nature::Nature;
+use super::old::OldTree;
 use super::proofs::Proofs;
 use super::spot::{Ground, Maker, Spot};
+use super::sweep::Sweeper;
 use super::trouble::Troubles;
 use crate::store::left::remove_all_stale;
 
@@ -24,7 +30,7 @@ pub const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// What the owner must be allowed to put things into a folder.
-const OWN: u32 = 0o700;
+pub const OWN: u32 = 0o700;
 
 /// File systems that are remembered, to be made stable.
 const DEVICES: usize = 64;
@@ -43,6 +49,17 @@ pub struct Settler {
     /// So many folders that the stream is in aren't there, since the first of them couldn't be.
     skipped: usize,
     growing: Option<Growing>,
+    /// The number of the record that came last.
+    number: u32,
+    /// What was there of the tree before it came.
+    old: Option<Arc<OldTree>>,
+    /// The file that is there already and stays, while its bytes would come.
+    kept: Option<Kept>,
+    linked: Linked,
+    /// What removes what isn't in the tree, if that is to be done.
+    sweeper: Option<Sweeper>,
+    /// How much that was.
+    removed: Arc<AtomicU64>,
     /// Paths of files that aren't there though other names of theirs follow.
     failed: BTreeSet<Vec<u8>>,
     /// A folder on each file system that something was put on.
@@ -71,6 +88,12 @@ impl Settler {
             folders: Vec::new(),
             skipped: 0,
             growing: None,
+            number: 0,
+            old: None,
+            kept: None,
+            linked: Linked::default(),
+            sweeper: None,
+            removed: Arc::default(),
             failed: BTreeSet::new(),
             devices: BTreeMap::new(),
             proofs: None,
@@ -91,6 +114,32 @@ impl Settler {
         Ok(Self { proofs, ..self })
     }
 
+    /// The same, where some of the tree was there before it came.
+    pub fn over(self, old: Arc<OldTree>) -> Self {
+        Self { old: Some(old), ..self }
+    }
+
+    /// The file whose bytes must come next, where it isn't one that stays: its record's number, itself,
+    /// and how much of it has come.
+    ///
+    /// # Errors
+    /// When the process has no descriptors left.
+    pub fn growing(&self) -> io::Result<Option<(u32, File, u64)>> {
+        let Some(growing) = &self.growing else { return Ok(None) };
+        let (file, there) = growing.reader()?;
+        Ok(Some((self.number, file, there)))
+    }
+
+    /// Whether bytes of a file are needed, and not only passed over.
+    pub fn needs_bytes(&self) -> bool {
+        self.growing.is_some()
+    }
+
+    /// The next record is the one of that number.
+    pub fn come_to(&mut self, number: u32) {
+        self.number = number;
+    }
+
     /// Does what a record says.
     ///
     /// # Errors
@@ -104,12 +153,18 @@ impl Settler {
             }
             return Ok(());
         }
+        record.name().into_iter().for_each(|name| self.brought(name));
         match record {
+            Record::Spare(spared) => {
+                self.sweeper = Some(Sweeper::new(&spared, Arc::clone(&self.removed)));
+            }
+            Record::Sweep => self.sweep()?,
             Record::Top(meta) => self.top_meta = Some(meta),
             Record::Enter { name, meta } => match self.enter(&name) {
                 Ok(folder) => {
                     let nature = Nature::default();
                     self.folders.push(Inside { folder, nature, name, meta });
+                    self.sweeper.iter_mut().for_each(Sweeper::enter);
                 }
                 Err(error) => {
                     self.skipped = 1;
@@ -117,11 +172,13 @@ impl Settler {
                 }
             },
             Record::Leave => {
+                self.sweeper.iter_mut().for_each(Sweeper::leave);
                 if let Some(Inside { folder, name, meta, .. }) = self.folders.pop() {
                     let dressed = dress(&folder, &meta);
                     self.note_if(&name, dressed)?;
                 }
             }
+            Record::File { name, meta, linked, .. } if self.keeps(&name, &meta, linked) => {}
             Record::File { name, meta, length, sparse, linked } => {
                 let spot = Spot::new(self.ground(), &name, &self.maker);
                 match Growing::create(&spot, &name, meta, length, (sparse, linked)) {
@@ -157,6 +214,37 @@ impl Settler {
         Ok(())
     }
 
+    /// What has this name in the present folder is the stream's.
+    pub fn brought(&mut self, name: &[u8]) {
+        if self.skipped == 0 {
+            self.sweeper.iter_mut().for_each(|sweeper| sweeper.brought(name));
+        }
+    }
+
+    /// How many names were removed, now and later.
+    pub fn removed(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.removed)
+    }
+
+    fn sweep(&mut self) -> io::Result<()> {
+        let path = self.path_of(b"");
+        let folder = self.folders.last().map_or(&self.top, |inside| &inside.folder);
+        let Some(sweeper) = &self.sweeper else { return Ok(()) };
+        sweeper.sweep(folder, &path, &mut self.troubles)
+    }
+
+    /// Whether the file that begins is there already, and stays. Files that are to be read back are
+    /// written: what has been read before proves nothing of their medium.
+    fn keeps(&mut self, name: &[u8], meta: &Meta, linked: bool) -> bool {
+        let old = self.old.as_ref().filter(|_| self.proofs.is_none());
+        let Some(stamp) = old.and_then(|old| old.kept(self.number)) else { return false };
+        let mut others = std::mem::take(&mut self.linked);
+        let spot = Spot::new(self.ground(), name, &self.maker);
+        let kept = Kept::find(&spot, name, meta, stamp, (linked, &mut others));
+        (self.kept, self.linked) = (kept, others);
+        self.kept.is_some()
+    }
+
     /// Takes bytes of the file that began last, if it could be begun.
     ///
     /// # Errors
@@ -176,6 +264,9 @@ impl Settler {
     pub fn finish(&mut self, whole: bool) -> io::Result<()> {
         if !whole {
             self.abandon();
+        }
+        if let Some(kept) = self.kept.take() {
+            return self.note_if(&kept.name, kept.dress());
         }
         let Some(mut growing) = self.growing.take() else { return Ok(()) };
         let spot = Spot::new(self.ground(), &growing.name, &self.maker);
@@ -213,6 +304,7 @@ impl Settler {
 
     /// Removes what isn't whole.
     pub fn abandon(&mut self) {
+        self.kept = None;
         if let Some(growing) = self.growing.take() {
             growing.remove(&Spot::new(self.ground(), &growing.name, &self.maker));
         }
@@ -333,6 +425,7 @@ impl Settler {
 
     fn note(&mut self, name: &[u8], error: &io::Error) -> io::Result<()> {
         let path = self.path_of(name);
+        self.sweeper.iter_mut().for_each(Sweeper::trouble);
         self.troubles.note(&path, error)
     }
 

@@ -24,7 +24,7 @@ fn place(test: &str) -> PathBuf {
 fn obey(top: &Path, stream: &[(Record, &[u8])]) -> Result<(), String> {
     let target = top.join("target");
     let path = target.as_os_str().as_bytes();
-    let store = TreeStore::open(&Root::Free, path, (false, false), "tag").unwrap();
+    let store = TreeStore::open(&Root::Free, path, (false, false), "tag", None).unwrap();
     let mut bytes = Vec::new();
     for (record, behind) in stream {
         bytes.extend(record.to_bytes());
@@ -158,7 +158,7 @@ proptest! {
         }
         let target = top.join("target");
         let path = target.as_os_str().as_bytes();
-        let store = TreeStore::open(&Root::Free, path, (false, false), "tag").unwrap();
+        let store = TreeStore::open(&Root::Free, path, (false, false), "tag", None).unwrap();
         let _ = store.write_at(0, &bytes);
         drop(store);
         assert_untouched(&top);

@@ -1,0 +1,138 @@
+//! `--delete`: what a folder has and the source hasn't goes, and nothing else does.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::Command;
+
+use garland_testkit::Scratch;
+
+use crate::compare::assert_equal;
+use crate::{garland, paths, verdict, write};
+
+/// A source, and something else where it is to go.
+fn both(scratch: &Scratch, to: &str) {
+    for path in ["a", "d/b", "d/e/c", "kept/x.o", "cache/1"] {
+        write(scratch, &format!("from/{path}"), path);
+        write(scratch, &format!("{to}/{path}"), "other");
+    }
+    let more = [
+        "more",
+        "d/more/deep/er",
+        "d/e/x.o",
+        "gone/x.o",
+        "gone/cache/2",
+        "gone/y",
+        "cache/more",
+        "build/z",
+        "d/build/z",
+        "was a folder/q",
+    ];
+    more.iter().for_each(|path| write(scratch, &format!("{to}/{path}"), "more"));
+    fs::create_dir_all(scratch.path("outside/inner")).unwrap();
+    write(scratch, "outside/inner/file", "nobody's");
+    for (name, target) in [("in", "d"), ("out", "../../../outside"), ("nowhere", "x")] {
+        symlink(target, scratch.path(to).join(name)).unwrap();
+    }
+}
+
+#[test]
+fn what_rsync_would_delete_is_removed_and_nothing_else() {
+    let scratch = Scratch::new("tree-delete");
+    let garland = garland(&scratch);
+    let sets: [&[&str]; 3] = [
+        &[],
+        &["--exclude", "*.o", "--exclude", "cache/", "--exclude", "/build"],
+        &["--exclude", "/gone/**", "--exclude", "more"],
+    ];
+    for (number, excludes) in sets.into_iter().enumerate() {
+        let (to, by) = (format!("roots/local1/{number}"), format!("by-rsync/roots/{number}"));
+        both(&scratch, &to);
+        both(&scratch, &by);
+        let (from, into) = (scratch.path("from/"), scratch.path(&by));
+        let mut rsync = Command::new("rsync");
+        rsync.args(["-a", "--checksum", "--delete"]).args(excludes);
+        let status = rsync.arg(format!("{}/", from.display())).arg(&into).status().unwrap();
+        assert!(status.success());
+        let target = format!("local1:/{number}");
+        let words = [&["--json", "-r", "--delete"], excludes, &["from/", &target]].concat();
+        let result = garland.cp(&words).with_code(0).json();
+        assert_eq!(result["tree"]["unswept"], 0);
+        assert!(result["nodes"][0]["removed"].as_u64().unwrap() > 5, "{result}");
+        assert_equal(&into, &scratch.path(&to));
+        assert_eq!(paths(&scratch.path("outside")), ["inner/", "inner/file"]);
+        fs::remove_dir_all(&into).unwrap();
+    }
+    // Nothing is left to remove, and nothing is.
+    let words = ["--json", "-r", "--delete", "from/", "local1:/0"];
+    let result = garland.cp(&words).with_code(0).json();
+    assert_eq!(result["nodes"][0]["removed"], 0);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn only_what_was_asked_for_is_swept() {
+    let scratch = Scratch::new("tree-delete-bounds");
+    both(&scratch, "roots/local1");
+    let garland = garland(&scratch);
+    let all = paths(&scratch.root("local1"));
+    // Without the word nothing goes; a folder by its name is swept itself, and not what it is in.
+    let _ = garland.cp(&["-r", "from/", "local1:/"]).with_code(0);
+    assert_eq!(paths(&scratch.root("local1")), all);
+    let said = garland.cp(&["-r", "--delete", "from/d", "local1:/"]).with_code(0).out;
+    assert!(said.contains("\nremoved local1: 6 names\n"), "{said}");
+    let left = paths(&scratch.root("local1"));
+    let gone: Vec<&String> = all.iter().filter(|path| !left.contains(path)).collect();
+    let wanted = ["d/build/", "d/build/z", "d/e/x.o", "d/more/", "d/more/deep/", "d/more/deep/er"];
+    assert_eq!(gone, wanted);
+    let said = garland.cp(&["-r", "--delete", "--dry-run", "from/d", "local1:/"]).with_code(0).out;
+    assert!(said.contains("\ndelete  what these folders have on nodes and not here"), "{said}");
+    for words in [
+        &["--delete", "from/a", "local1:/"][..],
+        &["-r", "--delete", "from/a", "local1:/"],
+        &["-r", "--delete", "from/a", "from/d", "local1:/"],
+        &["-r", "--delete", "local1:/d", "here"],
+    ] {
+        let _ = garland.cp(words).with_code(2);
+    }
+    assert_eq!(paths(&scratch.root("local1")), left);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_folder_of_which_something_stayed_behind_is_left_as_it_is() {
+    let scratch = Scratch::new("tree-delete-incomplete");
+    both(&scratch, "roots/local1/from");
+    let _socket = UnixListener::bind(scratch.path("from/d/socket")).unwrap();
+    // On the node there is a link where a folder should be: it isn't followed, nor replaced.
+    let there = scratch.root("local1").join("from");
+    fs::remove_dir_all(there.join("kept")).unwrap();
+    symlink("../../../outside", there.join("kept")).unwrap();
+    let said = garland(&scratch).cp(&["-r", "--delete", "from", "local1:/"]).with_code(3);
+    let line = "\nunswept from/d/: nothing was removed, since something in it stayed behind\n";
+    assert!(said.out.contains(line), "{}", said.out);
+    let is_there = |path: &str| there.join(path).symlink_metadata().is_ok();
+    let stays = ["d/more/deep/er", "d/build/z", "more", "gone/y", "kept"];
+    assert!(stays.iter().all(|path| is_there(path)), "{:?}", paths(&there));
+    let goes = ["d/e/x.o", "cache/more"];
+    assert!(!goes.iter().any(|path| is_there(path)), "{:?}", paths(&there));
+    assert_eq!(paths(&scratch.path("outside")), ["inner/", "inner/file"]);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn several_nodes_each_remove_what_is_theirs() {
+    let scratch = Scratch::new("tree-delete-nodes");
+    both(&scratch, "roots/local1/x");
+    write(&scratch, "roots/local2/x/only", "here");
+    let words = ["--json", "-r", "--delete", "from/", "local[1-3]:/x"];
+    let result = garland(&scratch).cp(&words).with_code(0).json();
+    let removed = |node: usize| result["nodes"][node]["removed"].as_u64().unwrap();
+    assert!(removed(0) > 10 && removed(1) == 1 && removed(2) == 0, "{result}");
+    for node in ["local1", "local2", "local3"] {
+        assert_eq!(verdict(&result, node), ("ok", ""));
+        assert_equal(&scratch.path("from"), Path::new(&scratch.root(node).join("x")));
+    }
+    scratch.assert_nothing_left();
+}

@@ -1,0 +1,67 @@
+//! A tree's stream, made from its records and its files: on the machine that gives it, and on one that
+//! has some of these files already.
+
+use std::io;
+
+use garland_core::tree::VOID;
+
+use super::index::{Body, Index, Stamp};
+
+/// What stands behind records.
+pub trait Bodies {
+    /// Whether a record isn't to be obeyed, since the file that it names failed.
+    fn is_void(&mut self, body: Body) -> bool;
+    /// Reads bytes of the file of record `number` from `offset` on.
+    ///
+    /// # Errors
+    /// When they can't be had.
+    fn read(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
+    /// The mark behind that file.
+    fn mark(&mut self, number: u32, stamp: Stamp) -> u8;
+}
+
+/// Makes the stream's bytes from `at` on.
+///
+/// # Errors
+/// When a file's bytes can't be had.
+pub fn make(
+    index: &Index,
+    bodies: &mut impl Bodies,
+    mut at: u64,
+    mut bytes: &mut [u8],
+) -> io::Result<()> {
+    let mut number = index.find(at);
+    while !bytes.is_empty() {
+        let (begin, end) = index.span(number);
+        let record = index.bytes(number);
+        let (inside, body) = (at - begin, index.body(number));
+        let behind = inside.checked_sub(record.len() as u64);
+        let left = match (behind, body) {
+            (None, _) => record.len() as u64 - inside,
+            (Some(behind), Body::File(stamp)) if behind < stamp.length() => stamp.length() - behind,
+            _ => 1,
+        };
+        let part = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+        let (now, rest) = bytes.split_at_mut(part);
+        match (behind, body) {
+            (None, _) => {
+                now.copy_from_slice(&record[inside as usize..inside as usize + part]);
+                if inside == 0 && bodies.is_void(body) {
+                    now[0] = VOID;
+                }
+            }
+            (Some(behind), Body::File(stamp)) if behind < stamp.length() => {
+                bodies.read(number, behind, now)?;
+            }
+            (Some(_), Body::File(stamp)) => now[0] = bodies.mark(number, stamp),
+            // Nothing is behind other records.
+            (Some(_), _) => now.fill(0),
+        }
+        at += part as u64;
+        bytes = rest;
+        if at == end {
+            number += 1;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! The files that a stream consists of, where they lie.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use garland_core::tree::GOOD;
+
+use super::index::{Body, Index, Stamp};
+use super::making::Bodies;
+use super::place::{Opener, Place};
+
+/// Files below some folders, all of which are good.
+pub struct Reading<'a> {
+    /// What is where in the stream.
+    pub index: &'a Index,
+    /// The folders.
+    pub places: &'a [Place],
+    /// What opens them.
+    pub opener: Opener,
+    /// A file that hasn't its name yet: its number, and how many bytes of it are there.
+    pub growing: Option<(u32, &'a File, u64)>,
+    file: Option<(u32, File)>,
+    /// The file that couldn't be read.
+    pub failed: Option<u32>,
+}
+
+impl<'a> Reading<'a> {
+    /// Files that all have their names.
+    pub fn new(index: &'a Index, places: &'a [Place], opener: Opener) -> Self {
+        Self { index, places, opener, growing: None, file: None, failed: None }
+    }
+
+    fn read_named(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if self.file.as_ref().is_none_or(|(of, _)| *of != number) {
+            let file = self.opener.open(self.places, self.index, number)?;
+            self.file = Some((number, file));
+        }
+        let (_, file) = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        file.read_exact_at(bytes, offset)
+    }
+}
+
+impl Bodies for Reading<'_> {
+    fn is_void(&mut self, _: Body) -> bool {
+        false
+    }
+
+    fn read(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let there = self.growing.filter(|(of, ..)| *of == number);
+        let left = there.map_or(0, |(.., there)| there.saturating_sub(offset));
+        let left = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+        let (grown, old) = bytes.split_at_mut(left);
+        let grown = there.map_or(Ok(()), |(_, file, _)| read_with_hole(file, offset, grown));
+        let read = grown.and_then(|()| self.read_named(number, offset + left as u64, old));
+        read.inspect_err(|_| self.failed = Some(number))
+    }
+
+    fn mark(&mut self, _: u32, _: Stamp) -> u8 {
+        GOOD
+    }
+}
+
+/// Reads what is there of a file that grows; what it hasn't yet is a hole at its end.
+fn read_with_hole(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match file.read_at(&mut bytes[done..], offset + done as u64)? {
+            0 => break,
+            got => done += got,
+        }
+    }
+    bytes[done..].fill(0);
+    Ok(())
+}
