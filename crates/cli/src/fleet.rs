@@ -30,6 +30,8 @@ use crate::ui::starting;
 pub struct Muster<'a> {
     /// The nodes.
     pub nodes: &'a [Node],
+    /// What node lists refer to, where nodes may join.
+    pub inventory: Option<&'a Inventory>,
     /// The cluster file's cluster, which says how nodes are reached.
     pub cluster: Option<&'a Cluster>,
     /// Where state is kept.
@@ -110,6 +112,7 @@ impl<'a> Muster<'a> {
     ) -> Self {
         Self {
             nodes,
+            inventory: None,
             cluster: inventory.cluster(),
             places,
             launch,

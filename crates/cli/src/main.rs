@@ -3,6 +3,7 @@
 mod args;
 mod at_once;
 mod command;
+mod door;
 mod drawing;
 mod failure;
 mod fleet;

@@ -63,6 +63,11 @@ impl Phases {
         Self { last: process::start_ns(), list: Vec::new() }
     }
 
+    /// No phase yet; the first begins now.
+    pub fn since_now() -> Self {
+        Self { last: clock::now_ns(), list: Vec::new() }
+    }
+
     /// Whether a phase has ended.
     pub fn has_any(&self) -> bool {
         !self.list.is_empty()

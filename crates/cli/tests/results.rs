@@ -117,9 +117,11 @@ fn cp() {
     bytes 100000
     congestion "cubic"
     faults []
+    in_place false
     interrupted false
     nodes[] {"already":0,"bytes":100000,"checksum":null,"cpu_ns":"CPU_NS","detached":false,"memory":"MEMORY","name":"local1","opening_ns":"OPENING_NS","rate":"RATE","reason":null,"verdict":"ok","verified":false}
     rate "RATE"
+    sent_bytes 100032
     stages[] {"mean":"MEAN","most":"MOST","node":null,"stage":"read"}
     stages[] {"mean":"MEAN","most":"MOST","node":null,"stage":"ready"}
     stages[] {"mean":"MEAN","most":"MOST","node":"local1","stage":"write"}

@@ -69,9 +69,15 @@ fn help() {
       up           Start agents that stay, so that copies need no set-up
       down         End the agents that stay
       status       Show the agents that stay
+      top          What nodes are doing just now: NICs, disks, processors: garland top 'n[01-20]'
       mount        Any node's files under one folder: garland mount DIR 'n[01-20]'
       farm         Many jobs on many nodes: garland farm run JOBS 'n[01-20]'
       explain      Where a copy's time went, and what would help: garland explain
+      forecast     What more nodes would buy: garland forecast --points 1=24:10,2=12:30,4=6:35 --nodes
+                   1..64
+      plan         Which plan suits a copy
+      report       Runs as one HTML file: timeline, ledger, rates, pairs, curves: garland report -o
+                   report.html
       trace        What a copy recorded, for other programs: garland trace export --format perfetto
       lab          An emulated cluster on this machine, without root
       net          The network of a topology: what it takes and gives, and its configuration files
@@ -122,7 +128,7 @@ fn nothing_to_do_is_wrong_usage() {
     insta::assert_snapshot!(shown(&garland(&scratch).run(&["copy"])), @r"
     error: unrecognized subcommand 'copy'
 
-      tip: a similar subcommand exists: 'cp'
+      tip: some similar subcommands exist: 'top', 'cp'
 
     Usage: garland [OPTIONS] <COMMAND>
 

@@ -183,7 +183,7 @@ fn striped(reversed: bool) -> Head {
 }
 
 fn complete(head: &mut Head, node: u32, root: [u8; 32]) {
-    let complete = FromAgent::Complete(COPY, root, garland_core::proto::Report::default());
+    let complete = FromAgent::Complete(COPY, root, Box::default());
     head.handle(1, Event::From(NodeId(node), complete));
 }
 

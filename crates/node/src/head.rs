@@ -24,7 +24,7 @@ use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
-pub use self::job::{Agent, CopyJob, Ends, Pipeline, Progress, Tracing};
+pub use self::job::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, Tracing};
 use self::near_end::near_end;
 use crate::member::{Member, Notice};
 use crate::outcome::{NodeOutcome, Outcome, Times};
@@ -92,6 +92,8 @@ struct Driver<'a> {
     before: Vec<Option<NodeOutcome>>,
     /// Nodes that came when the copy was under way.
     late: Vec<NodeId>,
+    /// The names of those behind the plan's.
+    joined: Vec<String>,
     /// Agents that have no room for the copy now.
     busy: Vec<NodeId>,
     /// The copy hasn't begun: it waits for its places.
@@ -167,6 +169,7 @@ impl<'a> Driver<'a> {
             addresses,
             before,
             late: Vec::new(),
+            joined: Vec::new(),
             busy: Vec::new(),
             queue: None,
             board: Switchboard::new(connections.into_iter()),

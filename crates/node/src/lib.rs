@@ -68,7 +68,7 @@ pub use farm::{
 };
 pub use feed::FeedError;
 pub use greeting::introduce;
-pub use head::{Agent, CopyJob, Ends, Pipeline, Progress, Tracing, run_copy};
+pub use head::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, Tracing, run_copy};
 pub use image::Image;
 pub use known::{Answered, Asking, Opened, Records, compare};
 pub use link::LinkError;

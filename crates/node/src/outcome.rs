@@ -125,7 +125,7 @@ impl NodeOutcome {
         let now = clock::now_ns();
         let event = match &self.verdict {
             Verdict::Ok => {
-                let committed = FromAgent::Committed(copy, self.report.clone());
+                let committed = FromAgent::Committed(copy, Box::new(self.report.clone()));
                 head.handle(now, HeadEvent::From(id, committed));
                 // Its file is whole: it takes no further part.
                 HeadEvent::Lost(id, String::new())

@@ -182,7 +182,7 @@ impl Part {
                 session.send(&FromAgent::Absent(member.copy, absence));
             }
             let answer = match &result {
-                Ok(()) => FromAgent::Committed(member.copy, member.report()),
+                Ok(()) => FromAgent::Committed(member.copy, Box::new(member.report())),
                 // Whoever ended the copy knows why.
                 Err(_) if member.is_closing() => return,
                 Err(reason) => FromAgent::Failed(member.copy, reason.clone()),
@@ -260,7 +260,9 @@ fn to_message(
         Notice::Bad(index) => FromAgent::Bad(copy, index),
         Notice::Written(index) => FromAgent::Written(copy, index),
         Notice::BadFrame(lane, epoch, side) => FromAgent::BadFrame { copy, lane, epoch, side },
-        Notice::Complete(root) | Notice::Read(root) => FromAgent::Complete(copy, root, report()),
+        Notice::Complete(root) | Notice::Read(root) => {
+            FromAgent::Complete(copy, root, Box::new(report()))
+        }
         Notice::Failed(reason) => FromAgent::Failed(copy, reason),
     }
 }

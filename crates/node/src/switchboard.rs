@@ -44,6 +44,11 @@ impl Switchboard {
         self.connections[id.index()].is_some()
     }
 
+    /// A place for one more node, which has no channel yet.
+    pub fn grow(&mut self) {
+        self.connections.push(None);
+    }
+
     /// Gives a node that had none a channel.
     pub fn seat(&mut self, id: NodeId, connection: Connection) {
         self.connections[id.index()] = Some(connection);

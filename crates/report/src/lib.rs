@@ -4,7 +4,8 @@
 //!
 //! [`Export`] takes one node's trace after another, so that its memory is that of the largest.
 //! `rows` lays a node's spans out, `flows` joins both ends of a hop, `counters` names what the
-//! kernel counted; a [`Format`](format::Format) writes it down.
+//! kernel counted; a [`Format`](format::Format) writes it down. [`page`] makes one HTML file of runs, for
+//! people.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ mod details;
 mod export;
 mod flows;
 mod format;
+pub mod page;
 mod perfetto;
 mod rows;
 mod totals;

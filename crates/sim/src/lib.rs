@@ -4,10 +4,12 @@
 //! virtual nanoseconds: links with a rate and a latency, relays that pass slices on while a block
 //! still arrives, disks, control messages, and whatever a [`Schedule`] does to them. It serves two
 //! ends: to predict how long a copy takes, and to prove that the protocol survives deaths, stalls
-//! and changed bytes. The same seed gives the same run.
+//! and changed bytes. The same seed gives the same run. [`flow`] predicts without blocks, for
+//! clusters of any size.
 
 mod agenda;
 mod engine;
+pub mod flow;
 mod link;
 mod node;
 mod random;

@@ -12,6 +12,7 @@ mod lab;
 mod link;
 mod machine;
 mod memory;
+mod mount;
 mod options;
 mod peer;
 mod peers;
@@ -20,6 +21,7 @@ mod processes;
 mod result;
 mod sandbox;
 mod source;
+mod star;
 mod stripe;
 mod table;
 mod trees;
@@ -33,7 +35,7 @@ use anyhow::{Result, bail};
 type Run = fn(&Path, &[String]) -> Result<()>;
 
 /// All benchmarks: name, what can be said, what runs it.
-const ALL: [(&str, &str, Run); 8] = [
+const ALL: [(&str, &str, Run); 9] = [
     ("chain", options::USAGE, chain::run),
     ("lab", lab::USAGE, lab::run),
     ("ping", ping::USAGE, ping::run),
@@ -42,6 +44,7 @@ const ALL: [(&str, &str, Run); 8] = [
     ("stripe", stripe::USAGE, stripe::run),
     ("trees", trees::USAGE, trees::run),
     ("farm", farm::USAGE, farm::run),
+    ("mount", mount::USAGE, mount::run),
 ];
 
 /// Runs the benchmark that `args` name.

@@ -35,6 +35,8 @@ pub(crate) const TESTS: &[Need] = &[
     ("dbus-daemon", "dbus-daemon"),
     // It brings libfabric1, the library.
     ("libfabric-bin", "fi_info"),
+    // Reports are opened in it.
+    ("chromium", "chromium"),
     ("python3", "python3"),
     ("python3-pip", "pip3"),
 ];

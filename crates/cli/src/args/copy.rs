@@ -18,12 +18,13 @@ const BUFFERS_MAX: i64 = proto::BUFFERS_MAX as i64;
 
 /// `garland cp`.
 #[derive(Clone, Debug, ClapArgs)]
+#[command(allow_missing_positional = true)]
 pub struct Cp {
     /// What to copy: a path of this machine, - for standard input, '|COMMAND' for what a command of
     /// this machine says, NODES:PATH, which is gathered from all of them, or s3://BUCKET/KEY or a URL
     /// (http, https), which this machine reads once for all. With -r files and folders of this
     /// machine, as many as you like.
-    #[arg(required = true, value_name = "SOURCE")]
+    #[arg(required_unless_present = "join", conflicts_with = "join", value_name = "SOURCE")]
     pub sources: Vec<PathBuf>,
     /// Where to: NODES:PATH, or a path of this machine where the source is on nodes. A path that ends in / is a folder,
     /// and is made if it isn't there; /dev/null checks and drops the bytes; - is this command's
@@ -37,6 +38,11 @@ pub struct Cp {
     /// folder of their own, where both kinds of path begin. Quote NODES: the shell knows brackets
     /// too.
     pub destination: OsString,
+    /// Have the nodes that stand in DESTINATION's place join the copy of RUN (`last`: the last one), which
+    /// goes on: garland cp --join RUN NODES. They get the file where the others do, from a node that holds it, and this command waits for
+    /// the copy's end. Striped copies, pipes and what comes from nodes can't be joined.
+    #[arg(long, value_name = "RUN")]
+    pub join: Option<String>,
     /// One file over all nodes instead of one on each: in units of so many bytes, which go round
     /// the nodes (or come from them), each node's in PATH.stripe-KofN [default unit: 1MiB].
     #[arg(

@@ -9,11 +9,14 @@ mod explain;
 mod farm;
 mod farm_account;
 mod farm_compare;
+mod forecast;
 mod lab;
 mod measure;
 mod mount;
 mod net;
+mod report;
 mod standing;
+mod top;
 mod tour;
 mod trace;
 
@@ -27,13 +30,16 @@ pub use explain::Explain;
 pub use farm::{DataName, EngineName, Farm, FarmCommand, FarmRun, FarmWork, PlacementName};
 pub use farm_account::FarmAccount;
 pub use farm_compare::FarmCompare;
+pub use forecast::{Forecast, Plan, PlanCommand, PlanName, PlanSuggest};
 pub use lab::{Lab, LabCommand, What};
 pub use measure::{
     Disk, DiskWord, Ping, PingFunction, PingTarget, PingTransport, PingWaiting, Wires,
 };
 pub use mount::Mount;
 pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};
+pub use report::Report;
 pub use standing::{Agent, Nodes, Status, Up};
+pub use top::Top;
 pub use tour::{Demo, Man, Scenario, ScenarioCommand};
 pub use trace::{ExportFormat, Trace, TraceCommand, TraceExport};
 
@@ -98,12 +104,20 @@ pub enum Command {
     Down(Nodes),
     /// Show the agents that stay
     Status(Status),
+    /// What nodes are doing just now: NICs, disks, processors: garland top 'n[01-20]'
+    Top(Top),
     /// Any node's files under one folder: garland mount DIR 'n[01-20]'
     Mount(Mount),
     /// Many jobs on many nodes: garland farm run JOBS 'n[01-20]'
     Farm(Farm),
     /// Where a copy's time went, and what would help: garland explain
     Explain(Explain),
+    /// What more nodes would buy: garland forecast --points 1=24:10,2=12:30,4=6:35 --nodes 1..64
+    Forecast(Forecast),
+    /// Which plan suits a copy
+    Plan(Plan),
+    /// Runs as one HTML file: timeline, ledger, rates, pairs, curves: garland report -o report.html
+    Report(Report),
     /// What a copy recorded, for other programs: garland trace export --format perfetto
     Trace(Trace),
     /// An emulated cluster on this machine, without root

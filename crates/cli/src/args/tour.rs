@@ -20,7 +20,14 @@ pub enum ScenarioCommand {
     /// Run one, by name or file, and print published beside emulated
     Run {
         /// Its name.
-        name: String,
+        #[arg(required_unless_present = "all")]
+        name: Option<String>,
+        /// All that can be run, one after another.
+        #[arg(long, conflicts_with = "name")]
+        all: bool,
+        /// Write a report of what was run, as garland report does.
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
         /// The file's length as a share of the published one [default: the scenario's].
         #[arg(long)]
         scale: Option<f64>,

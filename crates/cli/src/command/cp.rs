@@ -18,8 +18,9 @@ use super::given::Given;
 use super::injections::Injections;
 use super::shape::shaped;
 use super::tree_result::TreeResult;
-use super::{again, cp_in, elsewhere, ends};
+use super::{again, cp_in, elsewhere, ends, join};
 use crate::args::{Args, CompressName, Cp, SlowName};
+use crate::door::Door;
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::{Children, Fleet, Muster};
 use crate::launch::{FAREWELL, HURRY};
@@ -33,6 +34,9 @@ use crate::ui::progress::Bars;
 
 /// Copies files to every node, or from them.
 pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
+    if let Some(run) = &cp.join {
+        return join::run(args, cp, run);
+    }
     if let [source] = cp.sources.as_slice()
         && !source.exists()
         && elsewhere::address(&cp.sources)?.is_none()
@@ -65,6 +69,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let run = Run::begin(&places, "cp")?;
     run.keep("plan.json", &plan)?;
     let muster = Muster {
+        inventory: Some(&inventory),
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: cp.quiet || args.json,
         clocks: &injections.clocks,
@@ -95,8 +100,9 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         injections: injections.faults,
     };
     let fleet = Fleet { agents: before.agents, children: fleet.children };
-    let (outcome, children) = make(args, cp, &muster, job, fleet)?;
-    let plan = given.ended(plan);
+    // The door is open until the result is kept: whoever joins reads it there.
+    let (outcome, children, _door) = make(args, cp, &muster, job, fleet, &run)?;
+    let plan = given.ended(plan, &outcome);
     run.keep("plan.json", &plan)?;
     end(children, &outcome);
     run.keep_traces(&places, None, &outcome.traces);
@@ -120,12 +126,16 @@ fn make(
     muster: &Muster<'_>,
     job: CopyJob<'_>,
     fleet: Fleet,
-) -> Result<(Outcome, Children), Failure> {
+    run: &Run,
+) -> Result<(Outcome, Children, Option<Door>), Failure> {
     let plan = job.plan;
+    // Stripes are nothing without one of their servers, and of a stream what has gone by is gone.
+    let can_be_joined = !job.policy.together && !plan.layout.open;
+    let mut door = can_be_joined.then(|| Door::open(muster.places, run)).transpose()?;
     let mut bars = Bars::wanted(plan, args, cp);
-    let copied = muster.copy(job, fleet, &mut |now| bars.show(plan, now));
+    let copied = muster.copy(job, fleet, door.as_mut(), &mut |now| bars.show(plan, now));
     bars.clear();
-    copied
+    copied.map(|(outcome, children)| (outcome, children, door))
 }
 
 /// Waits for the agents that were started, but for those that say nothing any more.

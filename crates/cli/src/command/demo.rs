@@ -14,6 +14,9 @@ use crate::scenario::Bench;
 /// The name of the file on the nodes.
 const NAME: &str = "file";
 
+/// The copies that make a curve are of a file so many times smaller.
+const SMALLER: u64 = 8;
+
 /// Shows what Garland does.
 pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     let length = bytes::parse(&demo.size).map_err(Failure::usage)?;
@@ -24,7 +27,7 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     let started = clock::now_ns();
     let spec = Spec::switch("lab", nodes, Some(rate.bits_per_second()));
     let interrupts = Interrupts::catch().or_nothing("catching interrupts")?;
-    let bench = Bench::build(&run, &interrupts, spec, length * (u64::from(nodes) + 1))?;
+    let bench = Bench::build(&run, &interrupts, spec, length * (u64::from(nodes) + 2))?;
     let took = Nanos(clock::now_ns() - started);
     println!("1. a cluster: {nodes} nodes and a head on one switch at {rate}, built in {took}");
     let source = bench.random_file("source", length)?;
@@ -43,8 +46,55 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
         }
     }
     println!("4. the proof: cmp finds every node's file equal to the source");
+    let first = name_of(&table)?;
+    let report = reported(&run, &bench, (nodes, &list), first, length)?;
+    print!("5. a report:  {report}");
     bench.garland(&["down", &list])?;
     bench.end()?;
-    println!("5. the end:   agents and cluster are gone, and nothing of them is left");
+    println!("6. the end:   agents and cluster are gone, and nothing of them is left");
     Ok(Exit::Done)
+}
+
+/// The name of a run, as its table tells it.
+fn name_of(table: &[u8]) -> Result<String, Failure> {
+    let text = String::from_utf8_lossy(table);
+    let name = text.lines().find_map(|line| line.strip_prefix("run "));
+    let name = name.map(|name| name.trim().to_owned());
+    name.ok_or_else(|| Failure::nothing("the copy doesn't name its run"))
+}
+
+/// The name of the run of a command, which is run for its result object.
+fn run_of(bench: &Bench<'_>, words: &[&str]) -> Result<String, Failure> {
+    let said = bench.garland(&[words, &["--json"]].concat())?;
+    let result: serde_json::Value = serde_json::from_slice(&said).or_nothing("reading a result")?;
+    let name = result["run"].as_str().map(str::to_owned);
+    name.ok_or_else(|| Failure::nothing(format!("garland {} kept no run", words.join(" "))))
+}
+
+/// A report of the copy, of the wires, and of smaller copies to fewer nodes, which make a curve.
+fn reported(
+    run: &Run,
+    bench: &Bench<'_>,
+    (nodes, list): (u32, &str),
+    first: String,
+    length: u64,
+) -> Result<String, Failure> {
+    let small = bench.random_file("small", length / SMALLER)?.to_string_lossy().into_owned();
+    let mut counts = vec![1, nodes.div_ceil(4), nodes.div_ceil(2), nodes];
+    counts.dedup();
+    let mut names = vec![first];
+    for count in counts {
+        let target = format!("lab:n[1-{count}]:/small-{count}");
+        names.push(run_of(bench, &["cp", &small, &target])?);
+    }
+    if nodes > 1 {
+        names.push(run_of(bench, &["wires", list])?);
+    }
+    let file = run.folder().join("report.html").to_string_lossy().into_owned();
+    let mut words = vec!["report", "-o", &file];
+    words.extend(names.iter().map(String::as_str));
+    let told = bench.garland(&words)?;
+    let told = String::from_utf8_lossy(&told);
+    // What makes a forecast doubtful stands in the report.
+    Ok(told.lines().take(1).map(|line| format!("{line}\n")).collect())
 }

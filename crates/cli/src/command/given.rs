@@ -12,7 +12,9 @@ use garland_core::cluster::target::{self, Target};
 use garland_core::plan::{DEFAULT_BLOCK_SIZE, Layout, Manifest, Plan, StripeServer, Stripes};
 use garland_core::proto::{Destination, ReadBack};
 use garland_core::tree::Pattern;
-use garland_node::{Content, Ends, ScanError, ScanOptions, Source, StreamSource, TreeSource};
+use garland_node::{
+    Content, Ends, Outcome, ScanError, ScanOptions, Source, StreamSource, TreeSource,
+};
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
@@ -127,8 +129,11 @@ impl Given {
         }
     }
 
-    /// A plan by which it was copied: what was a stream has a length now.
-    pub fn ended(&self, plan: Plan) -> Plan {
+    /// A plan by which it was copied: who joined is in it, and what was a stream has a length now.
+    pub fn ended(&self, plan: Plan, outcome: &Outcome) -> Plan {
+        let planned = plan.receivers().count();
+        let joined = outcome.nodes.iter().skip(planned).map(|node| node.name.as_str());
+        let plan = plan.joined_by(joined);
         if plan.layout.open { plan.ended_at(self.content().length()) } else { plan }
     }
 

@@ -21,21 +21,26 @@ mod explain;
 mod farm;
 mod farm_compare;
 pub mod farm_result;
+mod forecast;
 mod gather;
 mod given;
 mod injections;
+mod join;
 mod lab;
 mod lab_result;
 mod lab_run;
 mod mount;
 mod net;
 mod ping;
+mod plan;
+mod report;
 mod scenario;
 mod shape;
 mod shell;
 mod standing_result;
 mod status;
 mod tcp_account;
+mod top;
 mod trace;
 mod tree_result;
 mod up;
@@ -59,9 +64,13 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Farm(farm) => farm::run(args, farm),
         Command::Explain(asked) => explain::run(args, asked),
         Command::Balance(balance) => balance::run(args, balance),
+        Command::Forecast(asked) => forecast::run(args, asked),
+        Command::Report(asked) => report::run(args, asked),
+        Command::Plan(plan) => plan::run(args, &plan.command),
         Command::Up(up) => up::run(args, up),
         Command::Down(nodes) => down::run(args, nodes),
         Command::Status(status) => status::run(args, status),
+        Command::Top(top) => top::run(args, top),
         Command::Mount(mount) => mount::run(args, mount),
         Command::Trace(trace) => trace::run(args, &trace.command),
         Command::Lab(lab) => lab::run(args, &lab.command),
@@ -91,6 +100,9 @@ fn has_result(command: &Command) -> bool {
         | Command::Disk(_)
         | Command::Explain(_)
         | Command::Farm(_)
+        | Command::Forecast(_)
+        | Command::Plan(_)
+        | Command::Report(_)
         | Command::Balance(_)
         | Command::Up(_)
         | Command::Down(_)
@@ -104,8 +116,10 @@ fn has_result(command: &Command) -> bool {
         Command::Trace(trace) => match &trace.command {
             TraceCommand::Export(export) => export.output.is_some(),
         },
-        Command::Demo(_) | Command::Agent(_) | Command::Completions { .. } | Command::Man(_) => {
-            false
-        }
+        Command::Demo(_)
+        | Command::Top(_)
+        | Command::Agent(_)
+        | Command::Completions { .. }
+        | Command::Man(_) => false,
     }
 }

@@ -1,8 +1,11 @@
 //! `garland scenario`: the experiments that Garland reproduces.
 
+use std::path::Path;
+
 use garland_sys::signal::Interrupts;
 use serde::Serialize;
 
+use super::report;
 use crate::args::{Args, ScenarioCommand};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::places::Places;
@@ -15,11 +18,23 @@ use crate::ui::output;
 pub fn run(args: &Args, command: &ScenarioCommand) -> Result<Exit, Failure> {
     match command {
         ScenarioCommand::List => list(args),
-        ScenarioCommand::Run { name, scale } => {
+        ScenarioCommand::Run { name, all, output, scale } => {
             if !scale.is_none_or(|scale| scale > 0.0 && scale <= 100.0) {
                 return Err(Failure::usage("--scale is above 0 and at most 100"));
             }
-            rerun(args, &scenario::find(name)?, *scale)
+            if *all && args.json {
+                return Err(Failure::usage("--all has no one result object")
+                    .hint("each run keeps its own: garland report reads them"));
+            }
+            let wanted = match name {
+                Some(name) => vec![scenario::find(name)?],
+                None => {
+                    debug_assert!(all, "a name or all");
+                    let all = scenario::all()?.into_iter();
+                    all.filter(|scenario| scenario.experiment().is_ok()).collect()
+                }
+            };
+            several(args, &wanted, *scale, output.as_deref())
         }
     }
 }
@@ -46,8 +61,41 @@ fn list(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn rerun(args: &Args, scenario: &Scenario, scale: Option<f64>) -> Result<Exit, Failure> {
-    let mut phases = Phases::begin();
+/// Runs these one after another; the worst of their ends is the command's.
+fn several(
+    args: &Args,
+    wanted: &[Scenario],
+    scale: Option<f64>,
+    output: Option<&Path>,
+) -> Result<Exit, Failure> {
+    let (mut end, mut runs) = (Exit::Done, Vec::new());
+    let mut first = Phases::begin();
+    for scenario in wanted {
+        if wanted.len() > 1 && !args.json {
+            output::print(format_args!("{}: {}\n", scenario.name, scenario.question))?;
+        }
+        let phases = std::mem::replace(&mut first, Phases::since_now());
+        let (run, exit) = rerun(args, scenario, scale, phases)?;
+        runs.push(run.name().to_owned());
+        if exit != Exit::Done {
+            end = exit;
+        }
+    }
+    if let Some(file) = output {
+        let told = report::of_runs(&runs, file)?;
+        if !args.json {
+            output::print(told)?;
+        }
+    }
+    Ok(end)
+}
+
+fn rerun(
+    args: &Args,
+    scenario: &Scenario,
+    scale: Option<f64>,
+    mut phases: Phases,
+) -> Result<(Run, Exit), Failure> {
     let experiment = scenario.experiment()?;
     let interrupts = Interrupts::catch().or_nothing("catching interrupts")?;
     let places = Places::open()?;
@@ -58,5 +106,6 @@ fn rerun(args: &Args, scenario: &Scenario, scale: Option<f64>) -> Result<Exit, F
     let head = Head::new("garland.scenario/1", Some(&run), phases);
     let result = ScenarioResult::new(head, scenario, table);
     tell(&run, args.json, &result)?;
-    Ok(if result.reproduced() { Exit::Done } else { Exit::Fault })
+    let exit = if result.reproduced() { Exit::Done } else { Exit::Fault };
+    Ok((run, exit))
 }

@@ -99,6 +99,9 @@ pub const SEND: &[u8] = b"SEND\n";
 /// How long a node may take to connect to the one that gives it the binary: firewalls don't answer.
 const CONNECT: Duration = Duration::from_secs(3);
 
+/// A giver from which nothing has come for this long is given up, at the latest after twice as long.
+const SILENCE: Duration = Duration::from_secs(4);
+
 /// What the script is told for fetching the binary from the agent at `giver`: the ticket goes to
 /// bash's input, where no other user of the node sees it.
 pub fn fetch(giver: SocketAddr, ticket: &Secret, patience: Duration) -> String {
@@ -110,11 +113,14 @@ pub fn fetch(giver: SocketAddr, ticket: &Secret, patience: Duration) -> String {
     format!(
         "PEER {}\nread -r y; (sleep {}; kill $$) >/dev/null 2>&1 </dev/null & w=$!; \
          exec 3<>/dev/tcp/{}/{} && kill $w && printf \"{preamble}\" >&3 && \
-         printf %s \"$y\" >&3 && exec cat <&3\n{}\n",
+         printf %s \"$y\" >&3 && {{ (while o=$s; sleep {}; read -r _ s </proc/$$/io && [ \"$s\" ]; do \
+         if [ \"$s\" = \"$o\" ]; then kill $$; fi; done) >/dev/null 2>&1 </dev/null 3>&- & \
+         exec cat <&3; }}\n{}\n",
         patience.as_secs(),
         CONNECT.as_secs(),
         giver.ip(),
         giver.port(),
+        SILENCE.as_secs(),
         hexadecimal(&ticket.0),
     )
 }

@@ -47,7 +47,9 @@ impl<'a> Stage<'a> {
         let source = self.scratch.folder().join("source");
         random_file(&source, mebibytes << 20, mebibytes);
         let source = source.display().to_string();
-        let words = [&["cp", "--quiet", &source, destination], more];
+        // Always the same bytes: whole, since the nodes have them from the copy before. A slow node
+        // is to hold the others up, not to be fed beside them.
+        let words = [&["cp", "--quiet", "--whole", "--slow", "wait", &source, destination], more];
         let _ = self.garland.run(&words.concat()).with_code(0);
         let explained = json(&self.garland.run(&["explain", "--json"]).with_code(0).out);
         assert_sums(&explained);

@@ -81,7 +81,7 @@ impl<'a> Stage<'a> {
     /// Starts a copy to all nodes, under `/x`, with `more` arguments.
     pub fn start(&self, more: &[&str]) -> Running {
         let target = format!("{}:/x", self.list());
-        self.garland.start(&[&["cp", "--json", "source.bin", &target], more].concat())
+        self.garland.start(&[&["cp", "--json", "--whole", "source.bin", &target], more].concat())
     }
 
     /// Copies to all nodes; nothing is done to it and it must succeed. The seconds it took.

@@ -4,6 +4,7 @@
 mod balances;
 mod bonds;
 mod checked;
+mod comings;
 mod disks;
 mod rails;
 mod scenarios;

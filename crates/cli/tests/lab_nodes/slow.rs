@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::stage::Stage;
 
 /// Six nodes at 100 Mbit/s, of which the fourth has a tenth of that.
-const TOPOLOGY: &str = r#"version = 1
+pub const TOPOLOGY: &str = r#"version = 1
 [topology]
 shape = "explicit"
 nodes = "n[0-6]"
@@ -33,7 +33,7 @@ medium = "old"
 address = "10.9.0.9/24"
 "#;
 
-fn node(result: &Value, name: &str) -> Value {
+pub fn node(result: &Value, name: &str) -> Value {
     let mut nodes = result["nodes"].as_array().unwrap().iter();
     nodes.find(|node| node["name"] == name).cloned().unwrap_or_else(|| panic!("{result}"))
 }

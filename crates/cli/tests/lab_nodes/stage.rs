@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use garland_lab::{Lab, StateDir};
+use garland_sys::process;
 use garland_testkit::{Garland, Scratch, random_file};
 use serde_json::Value;
 
@@ -43,9 +45,24 @@ impl<'a> Stage<'a> {
         let source = self.scratch.folder().join("source");
         random_file(&source, bytes, bytes);
         let (source, target) = (source.display().to_string(), format!("{nodes}:/x"));
-        let words = [&["cp", "--json", "--no-fsync", &source, &target], more];
+        let words = [&["cp", "--json", "--whole", "--no-fsync", &source, &target], more];
         let said = self.garland.run(&words.concat()).with_code(0);
         serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out))
+    }
+}
+
+impl Stage<'_> {
+    /// These nodes have the file `name`, as it is at `source`.
+    #[track_caller]
+    pub fn assert_has(&self, nodes: &[&str], name: &str, source: &str) {
+        let state = self.scratch.state().join(process::host_name()).join("lab");
+        let lab = Lab::open(&StateDir(state), "lab").expect("it has been started");
+        let wanted = std::fs::read(source).expect("the source is there");
+        for node in nodes {
+            let path = lab.root(node).expect("it is a node of the lab").join(name);
+            let has = std::fs::read(&path).unwrap_or_else(|error| panic!("{node}: {error}"));
+            assert!(has == wanted, "{node} has something else");
+        }
     }
 }
 

@@ -21,7 +21,7 @@ fn holes_stay_holes_and_cost_nothing() {
     let taken = file.metadata().expect("it is there").blocks() * 512;
     let garland = garland(&scratch);
     for more in [&[][..], &["--clear"], &["--rails", "2"], &["--compress", "zstd"]] {
-        let arguments = [more, &["--json", "sparse", "local[1-3]:/x"]].concat();
+        let arguments = [more, &["--json", "--whole", "sparse", "local[1-3]:/x"]].concat();
         let result = garland.cp(&arguments).with_code(0).json();
         assert_eq!(result["bytes"], 200 * MIB + 123);
         let sent = result["sent_bytes"].as_u64().expect("it is a number");

@@ -34,13 +34,13 @@ fn text_gets_smaller_by_either_way_and_comes_out_the_same() {
         ("zstd", &["--clear", "--rails", "3"]),
         ("lz4", &["--relay", "splice", "--block-size", "4MiB"]),
     ] {
-        let to = ["--json", "--compress", how, "text", "local[1-3]:/x"];
+        let to = ["--json", "--whole", "--compress", how, "text", "local[1-3]:/x"];
         let result = garland.cp(&[more, &to].concat()).with_code(0).json();
         assert!(sent(&result) < 8_000_000, "{how}: {}", sent(&result));
         assert_eq!(result["bytes"], 12_345_678);
         assert_copied(&scratch, locals(3), "x", &path);
     }
-    let said = garland.cp(&["--compress", "zstd", "text", "local1:/x"]).with_code(0);
+    let said = garland.cp(&["--whole", "--compress", "zstd", "text", "local1:/x"]).with_code(0);
     assert!(said.out.contains("\nsent    "), "{}", said.out);
     let _ = garland.cp(&["--compress", "zstd", "|cat text", "local[1-2]:|cat > y"]).with_code(0);
     assert_copied(&scratch, locals(2), "y", &path);
@@ -53,7 +53,7 @@ fn noise_is_sent_as_it_is() {
     let from = source(&scratch, 9_000_000);
     let garland = garland(&scratch);
     for how in ["lz4", "zstd", "auto", "none"] {
-        let arguments = ["--json", "--compress", how, "source.bin", "local[1-2]:/x"];
+        let arguments = ["--json", "--whole", "--compress", how, "source.bin", "local[1-2]:/x"];
         let result = garland.cp(&arguments).with_code(0).json();
         assert!((9_000_000..9_010_000).contains(&sent(&result)), "{how}: {}", sent(&result));
         assert_copied(&scratch, locals(2), "x", &from);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use garland_testkit::{Manner, Scratch, Site, random_bytes};
 
-use crate::{assert_at_all, assert_nowhere, copy, start};
+use crate::{assert_at_all, assert_hidden, assert_nowhere, copy, start};
 
 /// Some parts of a source, and a bit.
 const LENGTH: usize = (20 << 20) + 5;
@@ -85,8 +85,17 @@ fn one_without_ranges_is_read_as_a_whole_once() {
 
 #[test]
 fn what_changes_in_the_middle_appears_nowhere() {
-    let said = fails("changes", Manner::Changes);
-    assert!(said.contains("/f/x changed while it was copied"), "{said}");
+    let scratch = Scratch::new("changes");
+    let site = Site::start(bytes(), Manner::Changes);
+    let said = copy(&scratch, &format!("{}/f/x", site.url()), "local[1-2]:/").with_code(3);
+    let all = format!("{}{}", said.out, said.err);
+    assert!(all.contains("/f/x changed while it was copied"), "{all}");
+    assert_hidden(&scratch, 2);
+    // The next copy takes what fits and removes the rest.
+    let site = Site::start(bytes(), Manner::Well);
+    let _ = copy(&scratch, &format!("{}/f/x", site.url()), "local[1-2]:/").with_code(0);
+    assert_at_all(&scratch, 2, "x", &bytes());
+    scratch.assert_nothing_left();
 }
 
 #[test]

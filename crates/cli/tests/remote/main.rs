@@ -57,10 +57,25 @@ fn assert_at_all(scratch: &Scratch, count: usize, name: &str, bytes: &[u8]) {
 /// No local node has anything but folders.
 #[track_caller]
 fn assert_nowhere(scratch: &Scratch, count: usize) {
-    for number in 1..=count {
+    for (root, files) in files(scratch, count) {
+        assert!(files.is_empty(), "{root}: {files:?}");
+    }
+}
+
+/// No local node has anything but folders, and what a copy left for the next one to go on with.
+#[track_caller]
+fn assert_hidden(scratch: &Scratch, count: usize) {
+    for (root, files) in files(scratch, count) {
+        assert!(files.iter().all(|name| name.ends_with(".garland-part")), "{root}: {files:?}");
+    }
+}
+
+/// What local nodes have at the top of their roots.
+fn files(scratch: &Scratch, count: usize) -> impl Iterator<Item = (String, Vec<String>)> {
+    (1..=count).map(|number| {
         let root = scratch.root(&format!("local{number}"));
         let entries = std::fs::read_dir(&root).into_iter().flatten().flatten();
-        let files: Vec<_> = entries.map(|entry| entry.file_name()).collect();
-        assert!(files.is_empty(), "{}: {files:?}", root.display());
-    }
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        (root.display().to_string(), names.collect())
+    })
 }

@@ -23,7 +23,7 @@ fn slow_pairs_are_no_neighbours_in_a_chain_and_slow_nodes_come_last() {
     }
     std::fs::write(scratch.path("source"), "some bytes").expect("there is room");
     let plan = |nodes: &str| {
-        let words = ["cp", "--dry-run", "--order", "wires", "source", nodes];
+        let words = ["cp", "--dry-run", "--shape", "chain", "--order", "wires", "source", nodes];
         stage.garland.run(&words)
     };
     let said = plan("lab:n[2-6]:/x").with_code(2);

@@ -148,6 +148,17 @@ impl Plan {
         self
     }
 
+    /// The same when it is over, and these nodes have joined it meanwhile, whoever fed them.
+    #[must_use]
+    pub fn joined_by<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Self {
+        for name in names {
+            let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+            self.nodes.push(PlannedNode { name: name.to_owned() });
+            self.lanes.iter_mut().for_each(|lane| lane.route.lengthen(id));
+        }
+        self
+    }
+
     fn of(layout: Layout, names: &[String], lanes: Vec<Lane>) -> Self {
         let node = |name: &str| PlannedNode { name: name.to_owned() };
         let nodes = std::iter::once(node("head")).chain(names.iter().map(|name| node(name)));

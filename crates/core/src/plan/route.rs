@@ -72,6 +72,12 @@ impl Route {
         Ok(route)
     }
 
+    /// Puts one more node behind the last one.
+    pub fn lengthen(&mut self, node: NodeId) {
+        self.feeders.push(self.nodes.len() - 1);
+        self.nodes.push(node);
+    }
+
     /// Who is fed by nobody.
     #[must_use]
     pub fn first(&self) -> NodeId {

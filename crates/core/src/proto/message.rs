@@ -88,7 +88,7 @@ pub enum FromAgent {
         links: u32,
     },
     /// Every so often, from a thread that no disk can block.
-    Heartbeat(Option<Report>),
+    Heartbeat(Option<Box<Report>>),
     /// Begin it later: so many other copies have taken the agent's memory. The way is `Queue`.
     Busy(Copy, u32),
     /// The memory that was queued for is there, and the copy's.
@@ -124,9 +124,9 @@ pub enum FromAgent {
         side: LinkSide,
     },
     /// Every block is held; this is their digest.
-    Complete(Copy, [u8; 32], Report),
+    Complete(Copy, [u8; 32], Box<Report>),
     /// The file has its final name, on stable storage if that was asked for.
-    Committed(Copy, Report),
+    Committed(Copy, Box<Report>),
     /// This node can't go on with the copy.
     Failed(Copy, String),
     /// The copy is over here: nothing of it is left but what was committed.

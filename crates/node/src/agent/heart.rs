@@ -30,7 +30,7 @@ impl Heart {
                 let members: Vec<_> =
                     lock(&parts).iter().map(|part| Arc::clone(part.member())).collect();
                 let stood = pulse.beat();
-                let report = members.first().map(|member| member.report());
+                let report = members.first().map(|member| Box::new(member.report()));
                 session.send(&FromAgent::Heartbeat(report));
                 for member in members {
                     stood.iter().for_each(|stood| stood.note(&member.trace));

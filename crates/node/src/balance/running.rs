@@ -162,7 +162,7 @@ impl Running {
                 return false;
             }
             FromAgent::Committed(copy, report) if *copy == self.copy => {
-                self.course.report = report.clone();
+                self.course.report.clone_from(report);
                 true
             }
             FromAgent::Heartbeat(None) => false,

@@ -50,9 +50,9 @@ impl Driver<'_> {
         self.await_traces();
         let traces = self.traces();
         self.member.store.abandon();
-        let nodes = self.job.plan.receivers().map(|(id, node)| {
+        let nodes = self.board.ids().map(|id| {
             let early = || "the copy ended before it".to_owned();
-            self.outcome_of(id).unwrap_or_else(|| NodeOutcome::failed(&node.name, early()))
+            self.outcome_of(id).unwrap_or_else(|| NodeOutcome::failed(self.name_of(id), early()))
         });
         Outcome {
             nodes: nodes.collect(),
@@ -74,7 +74,7 @@ impl Driver<'_> {
             return Some(outcome.clone());
         }
         Some(NodeOutcome {
-            name: self.job.plan.nodes[id.index()].name.clone(),
+            name: self.name_of(id).to_owned(),
             verdict: self.head.verdict(id)?,
             report: self.head.report(id).clone(),
             detached: self.head.is_detached(id),

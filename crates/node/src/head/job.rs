@@ -20,6 +20,14 @@ pub struct Agent {
     pub addresses: Vec<SocketAddr>,
 }
 
+/// A node that comes when the copy is under way.
+pub enum Newcomer {
+    /// One of the plan's that couldn't be had at first.
+    Late(NodeId, Agent),
+    /// One that nobody had planned for, by its name; or why it couldn't be had.
+    Joins(String, Result<Agent, String>),
+}
+
 /// One copy to be made.
 pub struct CopyJob<'a> {
     /// What is to happen.
@@ -44,8 +52,8 @@ pub struct CopyJob<'a> {
     pub transport: Transport,
     /// What the head may decide.
     pub policy: Policy,
-    /// Nodes that couldn't be had at first and came since, by their places in the plan.
-    pub late: Option<Receiver<(NodeId, Agent)>>,
+    /// Nodes that come when the copy is under way.
+    pub late: Option<Receiver<Newcomer>>,
     /// How it is traced; not at all without.
     pub tracing: Option<Tracing>,
     /// Known faults, and the nodes that are to show them.

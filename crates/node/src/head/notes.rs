@@ -77,8 +77,7 @@ impl Driver<'_> {
         let mut traces = vec![own];
         traces.extend(harvest.into_traces(self.copy));
         for trace in &mut traces {
-            let planned = self.job.plan.nodes.get(usize::from(trace.origin.index));
-            trace.origin.node = planned.map_or_else(String::new, |node| node.name.clone());
+            trace.origin.node = self.name_of(NodeId(trace.origin.index.into())).to_owned();
             trace.origin.emulated = emulated;
             if let Some(cut) = self.job.pipeline.cut {
                 number_operations(trace, cut, self.job.plan.layout);

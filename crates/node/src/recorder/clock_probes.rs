@@ -36,6 +36,11 @@ impl ClockProbes {
         Self { left: vec![0; nodes], bursts, between, next_ns: u64::MAX }
     }
 
+    /// One more node.
+    pub fn grow(&mut self) {
+        self.left.push(0);
+    }
+
     /// A burst begins: the first question goes to everyone now, and the next with each answer.
     pub fn begin_burst(&mut self) {
         self.left.fill(BURST - 1);

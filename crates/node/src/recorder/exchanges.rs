@@ -16,6 +16,11 @@ impl Exchanges {
         Self(vec![[0; 4]; nodes])
     }
 
+    /// One more node.
+    pub fn grow(&mut self) {
+        self.0.push([0; 4]);
+    }
+
     /// An order goes out now.
     pub fn asked(&mut self, id: NodeId, exchange: Exchange, trace: &Collector) {
         if let Some(open) = self.open(id, exchange) {

@@ -24,6 +24,11 @@ impl Harvest {
         Self(vec![Slot::default(); nodes])
     }
 
+    /// One more node.
+    pub fn grow(&mut self) {
+        self.0.push(Slot::default());
+    }
+
     /// A parcel came, and maybe there are more.
     pub fn take(&mut self, id: NodeId, parcel: &[u8], more: bool) {
         let Some(slot) = self.0.get_mut(id.index()).filter(|slot| !slot.over) else { return };

@@ -148,7 +148,7 @@ impl Engine<'_> {
         if place == 0 {
             return self.news.push_back(HeadEvent::Own(report));
         }
-        self.send_head(place, FromAgent::Heartbeat(Some(report)));
+        self.send_head(place, FromAgent::Heartbeat(Some(Box::new(report))));
     }
 
     fn report(&self, place: usize) -> Report {
@@ -184,7 +184,7 @@ impl Engine<'_> {
         node.complete_ns = Some(self.now);
         let root = node.sink.root().expect("the digest of every block held is known");
         let report = self.report(place);
-        self.send_head(place, FromAgent::Complete(COPY, root, report));
+        self.send_head(place, FromAgent::Complete(COPY, root, Box::new(report)));
     }
 
     pub(super) fn committed(&mut self, place: usize) {
@@ -193,7 +193,7 @@ impl Engine<'_> {
         }
         self.nodes[place].committed_ns = Some(self.now);
         let report = self.report(place);
-        self.send_head(place, FromAgent::Committed(COPY, report));
+        self.send_head(place, FromAgent::Committed(COPY, Box::new(report)));
     }
 }
 

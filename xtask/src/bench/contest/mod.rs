@@ -4,6 +4,7 @@
 mod figure;
 mod goal;
 mod report;
+mod tool;
 mod words;
 
 use std::time::Duration;
@@ -15,10 +16,11 @@ use figure::Statistic;
 pub(crate) use figure::{Entry, Figure};
 pub(crate) use goal::Goal;
 pub(crate) use report::{Bench, Report};
+pub(crate) use tool::Tool;
 pub(crate) use words::Words;
 
 use super::machine::version;
-use super::result::Tool;
+use super::result::Tool as Used;
 use crate::ci::{Need, install};
 use crate::clock::Watch;
 
@@ -68,15 +70,15 @@ pub(crate) fn equip<P>(contests: &[Contest<P>]) -> Result<()> {
 }
 
 /// All tools of all contests, each once.
-pub(crate) fn tools<P>(contests: &[Contest<P>]) -> Vec<Tool> {
-    let mut tools: Vec<Tool> = Vec::new();
+pub(crate) fn tools<P>(contests: &[Contest<P>]) -> Vec<Used> {
+    let mut tools: Vec<Used> = Vec::new();
     for gauge in contests.iter().flat_map(|contest| &contest.gauges) {
         if tools.iter().all(|tool| tool.name != gauge.tool()) {
             let version = match gauge.need() {
                 Some((package, _)) => version(&["dpkg-query", "-W", package]),
                 None => version(&["git", "describe", "--always", "--dirty", "--exclude=*"]),
             };
-            tools.push(Tool { name: gauge.tool(), about: gauge.about(), version });
+            tools.push(Used { name: gauge.tool(), about: gauge.about(), version });
         }
     }
     tools

@@ -1,6 +1,5 @@
 //! `bench stripe`: one file over M servers, a wire to each, by Garland and by what people use for it.
 
-mod stage;
 mod tools;
 
 use std::path::Path;
@@ -8,7 +7,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use self::stage::Stage;
 use self::tools::{
     BACK, BARE, CLEAR, GAPS, IPERF3, OUT, RSYNC, SCP, SECONDS, TAR, Tool, UNTRACED_SECONDS,
 };
@@ -16,6 +14,7 @@ use super::chain;
 use super::contest::{Bench, Contest, Gauge, Goal, Report, Words, equip, hold, tools};
 use super::options::size;
 use super::sandbox;
+use super::star::Stage;
 use crate::ci::{Need, install};
 
 /// What can be said.

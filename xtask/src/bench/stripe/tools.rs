@@ -6,40 +6,11 @@ use std::fs;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::stage::{CLIENT, LAB, Stage};
-use crate::bench::contest::{Figure, Gauge};
-use crate::ci::Need;
+use crate::bench::contest;
+use crate::bench::star::{LAB, Stage};
 
-/// A tool.
-#[derive(Clone, Copy)]
-pub(super) struct Tool {
-    /// One word.
-    name: &'static str,
-    /// What it is and how it is used here.
-    about: &'static str,
-    /// The package it comes in.
-    need: Option<Need>,
-    /// Measures once.
-    measure: fn(&Stage) -> Result<f64>,
-}
-
-impl Gauge<Stage> for Tool {
-    fn tool(&self) -> &'static str {
-        self.name
-    }
-
-    fn about(&self) -> &'static str {
-        self.about
-    }
-
-    fn need(&self) -> Option<Need> {
-        self.need
-    }
-
-    fn measure(&self, stage: &Stage) -> Result<Figure> {
-        (self.measure)(stage).map(Figure::of)
-    }
-}
+/// A tool of this benchmark.
+pub(super) type Tool = contest::Tool<Stage>;
 
 pub(super) const OUT: Tool = Tool {
     name: "garland",
@@ -215,22 +186,12 @@ fn rsync(stage: &Stage) -> Result<f64> {
 }
 
 fn scp(stage: &Stage) -> Result<f64> {
-    let folder = stage.folder.display();
-    // sshd wants its folder, whatever else it is told.
-    let keys = format!(
-        "mkdir -p /run/sshd && test -e key || ssh-keygen -q -t ed25519 -N '' -f key && \
-         cp key.pub authorized && printf '%s\\n' 'HostKey {folder}/key' \
-         'AuthorizedKeysFile {folder}/authorized' 'StrictModes no' 'UsePAM no' \
-         'PermitRootLogin yes' 'PidFile none' 'Subsystem sftp internal-sftp' > sshd.conf"
-    );
-    let made = stage.shell(CLIENT, &keys)?.status().context("make keys")?;
-    anyhow::ensure!(made.success(), "making keys ended with {made}");
-    let daemons = stage.listen(22, |_| format!("exec /usr/sbin/sshd -D -f {folder}/sshd.conf"))?;
+    let daemons = stage.sshd()?;
+    let options = stage.ssh_options();
     let seconds = stage.time(|server| {
         let address = stage.address(server)?;
-        let options = "-q -i key -oStrictHostKeyChecking=no -oUserKnownHostsFile=/dev/null";
         let dir = stage.dir(server).display().to_string();
-        Ok(format!("exec scp {options} part-{server} root@{address}:{dir}/"))
+        Ok(format!("exec scp -q {options} part-{server} root@{address}:{dir}/"))
     })?;
     drop(daemons);
     compare(stage)?;

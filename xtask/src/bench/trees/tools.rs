@@ -6,40 +6,11 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 use super::stage::{LAB, Stage};
-use crate::bench::contest::{Figure, Gauge};
-use crate::ci::Need;
+use crate::bench::contest;
 use crate::clock::Watch;
 
-/// A tool.
-#[derive(Clone, Copy)]
-pub(super) struct Tool {
-    /// One word.
-    name: &'static str,
-    /// What it is and how it is used here.
-    about: &'static str,
-    /// The package it comes in.
-    need: Option<Need>,
-    /// Measures once: files a second at each node.
-    measure: fn(&Stage) -> Result<f64>,
-}
-
-impl Gauge<Stage> for Tool {
-    fn tool(&self) -> &'static str {
-        self.name
-    }
-
-    fn about(&self) -> &'static str {
-        self.about
-    }
-
-    fn need(&self) -> Option<Need> {
-        self.need
-    }
-
-    fn measure(&self, stage: &Stage) -> Result<Figure> {
-        (self.measure)(stage).map(Figure::of)
-    }
-}
+/// A tool of this benchmark.
+pub(super) type Tool = contest::Tool<Stage>;
 
 pub(super) const GARLAND: Tool = Tool {
     name: "garland",

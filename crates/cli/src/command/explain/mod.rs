@@ -17,6 +17,18 @@ use crate::result::{Phases, print_json};
 use crate::traces::Traced;
 use crate::ui::output;
 
+/// What is to be said of a copy's time.
+pub fn told(traced: &Traced) -> Result<impl serde::Serialize + use<>, Failure> {
+    let mut phases = Phases::begin();
+    let kept = Kept::read(traced)?;
+    phases.end("read");
+    let of = kept.run();
+    let clocks = of.clocks();
+    let ledger = ledger::explain(&of, &clocks);
+    phases.end("analysis");
+    Ok(ExplainResult::new(&traced.run, &kept, &ledger, &clocks, phases))
+}
+
 /// Explains the run that `asked` names.
 pub fn run(args: &Args, asked: &Explain) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();

@@ -29,22 +29,24 @@ use crate::ui::output;
 const SMALL: u64 = 128 << 20;
 
 /// A trace that can be read.
-struct Known {
-    path: PathBuf,
-    origin: Origin,
+pub(super) struct Known {
+    pub(super) path: PathBuf,
+    pub(super) origin: Origin,
     stay: Stay,
     records: usize,
     cut: Option<String>,
 }
 
 /// All that the first reading has told.
-struct Survey {
-    known: Vec<Known>,
+pub(super) struct Survey {
+    pub(super) known: Vec<Known>,
     /// Nodes whose traces can't be read, and those that have left none.
     missing: Vec<NodeResult>,
     names: BTreeMap<u16, String>,
-    clocks: Clocks,
-    path: Vec<Step>,
+    pub(super) clocks: Clocks,
+    pub(super) path: Vec<Step>,
+    /// Whether all traces together are small.
+    pub(super) small: bool,
 }
 
 /// Exports the traces of a run.
@@ -79,7 +81,8 @@ pub fn run(args: &Args, export: &TraceExport) -> Result<Exit, Failure> {
     Ok(result.exit())
 }
 
-fn look(traced: &Traced) -> Result<Survey, Failure> {
+/// Reads all traces once.
+pub(super) fn look(traced: &Traced) -> Result<Survey, Failure> {
     let Traced { run, planned, .. } = traced;
     let mut names: BTreeMap<u16, String> = (0..).zip(planned.iter().cloned()).collect();
     let (mut known, mut missing) = (Vec::new(), Vec::new());
@@ -119,7 +122,7 @@ fn look(traced: &Traced) -> Result<Survey, Failure> {
     let told = evidence.clocks(places);
     let path = if small { path::of(traced, &told) } else { Vec::new() };
     let clocks = Clocks::new(told, known.iter().map(|known| (&known.origin, known.stay)));
-    Ok(Survey { known, missing, names, clocks, path })
+    Ok(Survey { known, missing, names, clocks, path, small })
 }
 
 /// Writes all traces down; the outer error is the target's.
@@ -152,6 +155,15 @@ fn write(
 }
 
 impl Survey {
+    /// When the first trace began, by the head's clock.
+    pub(super) fn begin_ns(&self) -> u64 {
+        let begins = self
+            .known
+            .iter()
+            .map(|known| self.clocks.on_head(known.origin.index, known.origin.started_ns).at_ns);
+        begins.min().unwrap_or(0)
+    }
+
     /// What is to be known of a node besides its spans.
     fn labels(&self, known: &Known) -> Vec<String> {
         let part = match known.origin.role {

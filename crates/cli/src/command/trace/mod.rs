@@ -5,6 +5,10 @@ mod export;
 mod path;
 mod result;
 mod target;
+mod timeline;
+
+pub use target::Target;
+pub use timeline::timeline;
 
 use crate::args::{Args, TraceCommand};
 use crate::failure::{Exit, Failure};

@@ -24,6 +24,9 @@ pub enum HeadEvent {
     LinkLost(u16, u32, String),
     /// A frame came in changed over one of the head's own links.
     BadFrame(u16, u32),
+    /// A node is to take part that the plan doesn't know, under this name: the next one by number. It
+    /// hasn't come yet.
+    Added(String),
     /// A node that couldn't be had can be now, and listens there.
     Joined(NodeId, NodeAddress),
     /// What the head itself says of its part.

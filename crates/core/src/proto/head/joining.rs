@@ -6,6 +6,14 @@ use crate::plan::{HEAD, NodeId};
 use crate::proto::route::NodeAddress;
 
 impl Head {
+    /// Makes room for a node that nobody had planned for. Until it joins it is one that didn't come.
+    pub(super) fn add(&mut self, now: u64, name: String) {
+        let failed = NodeState::Failed("it was to join, and didn't come".to_owned());
+        self.nodes.push(Node { state: failed, left: true, ..Node::new(now) });
+        self.names.push(name);
+        self.addresses.push(NodeAddress::default());
+    }
+
     /// Takes in a node that was given up before it had begun, by all lanes that it was planned for.
     pub(super) fn join(&mut self, now: u64, id: NodeId, address: NodeAddress) {
         let at = id.index();
@@ -17,11 +25,14 @@ impl Head {
         if !self.nodes[at].left || !matches!(self.nodes[at].state, NodeState::Failed(_)) {
             return;
         }
-        self.nodes[at] = Node { wanted: self.roots.get(at - 1).copied(), ..Node::new(now) };
+        // Where each is to have the same, whoever was added is, too.
+        let wanted = self.roots.get(at - 1).or(self.roots.first()).copied();
+        self.nodes[at] = Node { wanted, ..Node::new(now) };
         self.addresses[at] = address;
         for lane in 0..self.lanes.len() {
             let state = &self.lanes[lane];
-            if !state.route.contains(id) || state.nodes.contains(&id) {
+            let belongs = state.route.contains(id) || at >= self.planned;
+            if !belongs || state.nodes.contains(&id) {
                 continue;
             }
             let feeder = self.side_feeder(lane, id);

@@ -35,6 +35,8 @@ pub struct Head {
     policy: Policy,
     /// For messages, by `NodeId`.
     names: Vec<String>,
+    /// How many nodes the plan knows, the head included; those behind were added to all lanes.
+    planned: usize,
     nodes: Vec<Node>,
     addresses: Vec<NodeAddress>,
     rails: Vec<u16>,
@@ -65,6 +67,7 @@ impl Head {
             copy,
             policy,
             names: plan.nodes.iter().map(|node| node.name.clone()).collect(),
+            planned: plan.nodes.len(),
             nodes: plan.nodes.iter().map(|_| Node::new(now)).collect(),
             addresses,
             block_size: plan.layout.block_size,
@@ -141,6 +144,7 @@ impl Head {
             HeadEvent::BadFrame(lane, epoch) => {
                 self.bad_frame(HEAD, lane, epoch, self.own_side(lane));
             }
+            HeadEvent::Added(name) => self.add(now, name),
             HeadEvent::Joined(node, address) => self.join(now, node, address),
             HeadEvent::Own(report) => {
                 self.nodes[HEAD.index()].report = report;
@@ -167,7 +171,7 @@ impl Head {
         let copy = self.copy;
         match message {
             FromAgent::Heartbeat(Some(report)) => {
-                self.judge_disk(now, id, report);
+                self.judge_disk(now, id, *report);
                 self.nodes[at].reported = now;
                 self.judge_hops(now);
                 self.share_rails(now);
@@ -186,7 +190,7 @@ impl Head {
             }
             FromAgent::Complete(of, root, report) if of == copy => {
                 self.nodes[at].root = Some(root);
-                self.nodes[at].report = report;
+                self.nodes[at].report = *report;
                 // Whoever was given up in the meantime stays so.
                 if matches!(self.nodes[at].state, NodeState::Joining | NodeState::Ready) {
                     self.nodes[at].state = NodeState::Complete;
@@ -194,7 +198,7 @@ impl Head {
                 }
             }
             FromAgent::Committed(of, report) if of == copy && self.is_alive(at) => {
-                self.nodes[at].report = report;
+                self.nodes[at].report = *report;
                 self.nodes[at].state = NodeState::Committed;
             }
             FromAgent::Failed(of, reason) if of == copy => {

@@ -12,8 +12,10 @@
 mod loads;
 #[cfg(test)]
 mod tests;
+mod uses;
 
 pub use loads::{Load, loads};
+pub use uses::uses;
 
 use std::collections::HashMap;
 

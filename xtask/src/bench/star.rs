@@ -13,34 +13,34 @@ use crate::bench::{memory, sandbox, source};
 use crate::clock::Watch;
 
 /// The lab's name.
-pub(super) const LAB: &str = "bench-stripe";
+pub(crate) const LAB: &str = "bench-star";
 
 /// The client's name.
-pub(super) const CLIENT: &str = "srv";
+pub(crate) const CLIENT: &str = "srv";
 
 /// Copies of the file beside it: its parts, what comes of them, and Garland's there and back.
 const COPIES: usize = 4;
 
 /// The lab while it is up, and the files, all in memory.
-pub(super) struct Stage {
+pub(crate) struct Stage {
     /// How many servers.
-    pub(super) servers: usize,
+    pub(crate) servers: usize,
     /// The file.
-    pub(super) source: PathBuf,
+    pub(crate) source: PathBuf,
     /// Its length.
     bytes: u64,
     /// The bare relay, a program.
-    pub(super) relay: String,
+    pub(crate) relay: String,
     /// Where everything is.
-    pub(super) folder: PathBuf,
+    pub(crate) folder: PathBuf,
     lab: Option<Lab>,
 }
 
 impl Stage {
     /// Builds a star of `servers` wires of `rate`, with agents up, and a file of `bytes`.
-    pub(super) fn up(root: &Path, servers: usize, rate: Option<&str>, bytes: u64) -> Result<Self> {
+    pub(crate) fn up(root: &Path, servers: usize, rate: Option<&str>, bytes: u64) -> Result<Self> {
         memory::check_room(bytes, COPIES)?;
-        let folder = PathBuf::from(format!("/dev/shm/garland-bench-stripe-{}", std::process::id()));
+        let folder = PathBuf::from(format!("/dev/shm/garland-bench-star-{}", std::process::id()));
         fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
         let (source, relay) = (folder.join("source"), String::new());
         let mut stage = Self { servers, source, bytes, folder, relay, lab: None };
@@ -69,27 +69,27 @@ impl Stage {
     }
 
     /// The part of the file that server number `server` gets from a tool that can't stripe.
-    pub(super) fn part(&self, server: usize) -> PathBuf {
+    pub(crate) fn part(&self, server: usize) -> PathBuf {
         self.folder.join(format!("part-{server}"))
     }
 
     /// Where it puts it.
-    pub(super) fn dir(&self, server: usize) -> PathBuf {
+    pub(crate) fn dir(&self, server: usize) -> PathBuf {
         self.folder.join(format!("io{server}"))
     }
 
     /// The address of server number `server`.
-    pub(super) fn address(&self, server: usize) -> Result<String> {
+    pub(crate) fn address(&self, server: usize) -> Result<String> {
         Ok(self.lab()?.address(&format!("io{server}"))?.to_string())
     }
 
     /// The servers as a node list.
-    pub(super) fn list(&self) -> String {
+    pub(crate) fn list(&self) -> String {
         format!("lab:io[1-{}]", self.servers)
     }
 
     /// A line of shell on a node of the lab.
-    pub(super) fn shell(&self, node: &str, line: &str) -> Result<Command> {
+    pub(crate) fn shell(&self, node: &str, line: &str) -> Result<Command> {
         let mut command = self.lab()?.command(node, "sh")?;
         command.args(["-c", line]).current_dir(&self.folder);
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -97,7 +97,7 @@ impl Stage {
     }
 
     /// Starts a line of shell on every server, and waits until all listen on `port`.
-    pub(super) fn listen(&self, port: u16, line: impl Fn(usize) -> String) -> Result<Running> {
+    pub(crate) fn listen(&self, port: u16, line: impl Fn(usize) -> String) -> Result<Running> {
         let mut running = Running(Vec::new());
         for server in 1..=self.servers {
             let mut command = self.shell(&format!("io{server}"), &line(server))?;
@@ -109,8 +109,35 @@ impl Stage {
         Ok(running)
     }
 
+    /// What ssh and its like are told on the client.
+    pub(crate) fn ssh_options(&self) -> String {
+        let key = self.folder.join("key");
+        let unknown = "-oStrictHostKeyChecking=no -oUserKnownHostsFile=/dev/null";
+        format!("-oIdentityFile={} {unknown}", key.display())
+    }
+
+    /// An sshd on every server, which lets in who has the key of [`Stage::ssh_options`].
+    pub(crate) fn sshd(&self) -> Result<Running> {
+        let folder = self.folder.display();
+        // sshd wants its folder, whatever else it is told.
+        let keys = format!(
+            "mkdir -p /run/sshd && test -e key || ssh-keygen -q -t ed25519 -N '' -f key && \
+             cp key.pub authorized && printf '%s\\n' 'HostKey {folder}/key' \
+             'AuthorizedKeysFile {folder}/authorized' 'StrictModes no' 'UsePAM no' \
+             'PermitRootLogin yes' 'PidFile none' 'Subsystem sftp internal-sftp' > sshd.conf"
+        );
+        let made = self.shell(CLIENT, &keys)?.status().context("make keys")?;
+        anyhow::ensure!(made.success(), "making keys ended with {made}");
+        self.listen(22, |_| format!("exec /usr/sbin/sshd -D -f {folder}/sshd.conf"))
+    }
+
+    /// A server's folder, as the lab's nodes have it.
+    pub(crate) fn root(&self, server: usize) -> Result<PathBuf> {
+        Ok(self.lab()?.root(&format!("io{server}"))?)
+    }
+
     /// Seconds that a line of shell on the client takes for every server at once.
-    pub(super) fn time(&self, line: impl Fn(usize) -> Result<String>) -> Result<f64> {
+    pub(crate) fn time(&self, line: impl Fn(usize) -> Result<String>) -> Result<f64> {
         let mut running = Running(Vec::new());
         let watch = Watch::start();
         for server in 1..=self.servers {
@@ -122,7 +149,7 @@ impl Stage {
     }
 
     /// Runs garland; its seconds and what it printed.
-    pub(super) fn garland(&self, words: &[&str]) -> Result<(f64, Vec<u8>)> {
+    pub(crate) fn garland(&self, words: &[&str]) -> Result<(f64, Vec<u8>)> {
         let mut command = Command::new(garland_program()?);
         command.args(words).current_dir(&self.folder).env("GARLAND_STATE", self.state());
         let watch = Watch::start();
@@ -145,12 +172,12 @@ impl Stage {
     }
 
     /// MB/s of the file in so many seconds.
-    pub(super) fn rate(&self, seconds: f64) -> f64 {
+    pub(crate) fn rate(&self, seconds: f64) -> f64 {
         self.bytes as f64 / 1e6 / seconds
     }
 
     /// Whether two files are equal.
-    pub(super) fn assert_equal(one: &Path, other: &Path) -> Result<()> {
+    pub(crate) fn assert_equal(one: &Path, other: &Path) -> Result<()> {
         source::verify(one, &[other.to_owned()])
     }
 }
@@ -170,11 +197,11 @@ impl Drop for Stage {
 }
 
 /// Children that end with this value.
-pub(super) struct Running(Vec<Child>);
+pub(crate) struct Running(Vec<Child>);
 
 impl Running {
     /// Waits until all have ended well.
-    pub(super) fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(mut self) -> Result<()> {
         for child in &mut self.0 {
             let status = child.wait().context("wait for a child")?;
             if !status.success() {

@@ -1,0 +1,22 @@
+//! The words of `garland report`.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+use crate::run::LAST;
+
+/// `garland report`.
+#[derive(Debug, ClapArgs)]
+pub struct Report {
+    /// The runs: names, folders, or last. Several are compared with the first.
+    #[arg(default_value = LAST, value_name = "RUN")]
+    pub runs: Vec<String>,
+    /// The file to write.
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub output: PathBuf,
+    /// What garland forecast --json has told, for a curve; of copies to different numbers of nodes
+    /// a forecast is made anyway.
+    #[arg(long, value_name = "FILE")]
+    pub forecast: Option<PathBuf>,
+}

@@ -1,0 +1,138 @@
+//! `garland forecast`: what more nodes would buy.
+
+mod drawn;
+mod limits;
+mod measured;
+mod result;
+mod table;
+
+use garland_core::analysis::forecast::{Demand, Point, Prices, Question, Work, forecast};
+use garland_core::units::bytes;
+use serde::Serialize;
+
+pub use self::drawn::Drawn;
+use self::limits::{CopyFloor, demands};
+use self::measured::{Measured, counts};
+use self::result::{ForecastResult, Simulated};
+use crate::args::{Args, Forecast};
+use crate::failure::{Exit, Failure};
+use crate::places::Places;
+use crate::result::{Phases, print_json};
+use crate::ui::output;
+
+/// Forecasts from the runs or points that `asked` names.
+pub fn run(args: &Args, asked: &Forecast) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let mut measured = Measured::read(&Places::open()?, &asked.runs, &asked.points)?;
+    let ahead = counts(&asked.nodes)?;
+    let length = asked.copy.as_deref().map(bytes::parse).transpose().map_err(Failure::usage)?;
+    let copied = length.or(measured.copied);
+    let drawn = match &asked.topology {
+        Some(name) => Some(Drawn::load(name, asked.rate.as_deref(), asked.nics)?),
+        None => None,
+    };
+    phases.end("read");
+    let result = match copied {
+        Some(length) => of_copies(asked, &mut measured, drawn, (length, &ahead), phases)?,
+        None => of_farm(asked, &mut measured, drawn, &ahead, phases)?,
+    };
+    if args.json {
+        print_json(&result)?;
+    } else {
+        output::print(&result)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn of_farm(
+    asked: &Forecast,
+    measured: &mut Measured,
+    mut drawn: Option<Drawn>,
+    ahead: &[u32],
+    mut phases: Phases,
+) -> Result<ForecastResult, Failure> {
+    let demands = demands(asked, drawn.as_mut(), measured.moved)?;
+    let work = Work::Fixed { jobs: asked.jobs.or(measured.jobs), demands: &demands };
+    let told = answer(asked, &measured.points, work, ahead)?;
+    phases.end("forecast");
+    let mut result = ForecastResult::new(phases, "fixed", measured, &demands);
+    result.forecast = Some(told);
+    if drawn.is_some() && demands.is_empty() {
+        result.notes.push(
+            "the topology says nothing without --in and --out, the bytes that all jobs move"
+                .to_owned(),
+        );
+    }
+    Ok(result)
+}
+
+fn of_copies(
+    asked: &Forecast,
+    measured: &mut Measured,
+    drawn: Option<Drawn>,
+    (length, ahead): (u64, &[u32]),
+    mut phases: Phases,
+) -> Result<ForecastResult, Failure> {
+    let floor = drawn.map(|drawn| CopyFloor::new(drawn, length, asked.plan)).transpose()?;
+    let to = |nodes: u32| floor.as_ref().map(|floor| floor.to(nodes)).unwrap_or_default();
+    let simulated: Vec<Simulated> = match &floor {
+        Some(_) => ahead.iter().map(|&nodes| Simulated::new(nodes, &to(nodes), length)).collect(),
+        None => Vec::new(),
+    };
+    let alone = measured.points.is_empty() && floor.is_some();
+    let told = match alone {
+        true => None,
+        false => Some(answer(asked, &measured.points, Work::Growing { floor: &to }, ahead)?),
+    };
+    phases.end("forecast");
+    let mut result = ForecastResult::new(phases, "growing", measured, &[]);
+    result.bytes = Some(length);
+    result.forecast = told;
+    result.simulated = simulated;
+    if alone {
+        result.notes.push(
+            "nothing was measured: this is what wires and disks allow, and no copy is faster"
+                .to_owned(),
+        );
+    }
+    Ok(result)
+}
+
+fn answer(
+    asked: &Forecast,
+    points: &[Point],
+    work: Work<'_>,
+    ahead: &[u32],
+) -> Result<garland_core::analysis::forecast::Forecast, Failure> {
+    let prices =
+        asked.node_price.map(|node| Prices { node, fixed: asked.fixed_price.unwrap_or_default() });
+    if prices.is_some_and(|prices| !(prices.node >= 0.0 && prices.fixed >= 0.0)) {
+        return Err(Failure::usage("a price is 0 or more"));
+    }
+    forecast(&Question { points, work, ahead, prices }).map_err(|refusal| {
+        let failure = Failure::usage(refusal);
+        if points.is_empty() {
+            failure
+                .hint("garland forecast --points 1=24:10,2=12:30,4=6:35,8=3:50, or names of runs")
+        } else {
+            failure
+        }
+    })
+}
+
+/// What runs of one work on different node counts allow, without anything that the user knows besides.
+pub fn of_runs(places: &Places, runs: &[String]) -> Result<impl Serialize + use<>, Failure> {
+    let mut phases = Phases::begin();
+    let mut measured = Measured::read(places, runs, &[])?;
+    phases.end("read");
+    let most = measured.points.iter().map(|point| point.nodes).max().unwrap_or(1);
+    let ahead: Vec<u32> = (1..=most.saturating_mul(4).clamp(16, 256)).collect();
+    let asked = Forecast { jobs: measured.jobs, ..Forecast::default() };
+    match measured.copied {
+        Some(length) => of_copies(&asked, &mut measured, None, (length, &ahead), phases),
+        None => of_farm(&asked, &mut measured, None, &ahead, phases),
+    }
+}
+
+/// What is known to be shared, for the result.
+type Demands<'a> = &'a [Demand];

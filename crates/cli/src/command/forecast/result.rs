@@ -1,0 +1,78 @@
+//! The result object of `garland forecast`.
+
+use garland_core::analysis::forecast::{Demand, Floor, Forecast, Point};
+use serde::Serialize;
+
+use super::Demands;
+use super::measured::Measured;
+use crate::result::{Head, Phases};
+
+/// The result object `garland.forecast/1`.
+#[derive(Serialize)]
+pub struct ForecastResult {
+    #[serde(flatten)]
+    pub head: Head,
+    /// `fixed`: nodes share the work; `growing`: each has its own.
+    pub work: &'static str,
+    pub points: Vec<PointResult>,
+    /// Bytes of each copy.
+    pub bytes: Option<u64>,
+    /// What nodes share, and how long the whole work keeps it busy.
+    pub limits: Vec<Demand>,
+    /// None where nothing was measured.
+    pub forecast: Option<Forecast>,
+    /// What wires and disks alone take.
+    pub simulated: Vec<Simulated>,
+    pub notes: Vec<String>,
+}
+
+/// A point and where it is from.
+#[derive(Serialize)]
+pub struct PointResult {
+    #[serde(flatten)]
+    pub point: Point,
+    pub source: String,
+}
+
+/// A copy as it was simulated.
+#[derive(Serialize)]
+pub struct Simulated {
+    pub nodes: u32,
+    pub seconds: f64,
+    /// Bytes per second.
+    pub rate: f64,
+    /// What is busy all the time.
+    pub limit: String,
+}
+
+impl Simulated {
+    /// What the simulator says of a copy of `length` bytes to so many nodes.
+    pub fn new(nodes: u32, floor: &Floor, length: u64) -> Self {
+        let rate = if floor.seconds > 0.0 { length as f64 / floor.seconds } else { 0.0 };
+        Self { nodes, seconds: floor.seconds, rate, limit: floor.name.clone() }
+    }
+}
+
+impl ForecastResult {
+    /// One without an answer yet.
+    pub fn new(
+        phases: Phases,
+        work: &'static str,
+        measured: &mut Measured,
+        limits: Demands<'_>,
+    ) -> Self {
+        let points = measured.points.iter().zip(&measured.sources);
+        Self {
+            head: Head::new("garland.forecast/1", None, phases),
+            work,
+            points: points
+                .map(|(point, source)| PointResult { point: *point, source: source.clone() })
+                .collect(),
+            bytes: None,
+            limits: limits.to_vec(),
+            forecast: None,
+            simulated: Vec::new(),
+            notes: std::mem::take(&mut measured.notes),
+        }
+    }
+}

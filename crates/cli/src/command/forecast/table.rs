@@ -1,0 +1,157 @@
+//! What `garland forecast` prints for people.
+
+use std::fmt;
+
+use garland_core::analysis::forecast::{At, Curve, Fit, Forecast, Parameter};
+use garland_core::units::{Nanos, Rate, bytes};
+
+use super::result::ForecastResult;
+
+/// A curve of more rows than this is told by some of them.
+const ROWS: usize = 16;
+
+impl fmt::Display for ForecastResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_title(f)?;
+        match &self.forecast {
+            Some(told) => {
+                write_curve(f, told)?;
+                write_words(f, told)?;
+            }
+            None => self.write_simulated(f)?,
+        }
+        for limit in &self.limits {
+            writeln!(f, "limit   {}: {}", limit.name, time(limit.seconds))?;
+        }
+        let told = self.forecast.iter().flat_map(|told| &told.notes);
+        told.chain(&self.notes).try_for_each(|note| writeln!(f, "note    {note}"))
+    }
+}
+
+impl ForecastResult {
+    fn write_title(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.bytes {
+            Some(length) => format!("a copy of {} to each node", bytes::format(length)),
+            None => "work that nodes share".to_owned(),
+        };
+        if self.points.is_empty() {
+            return writeln!(f, "{what}, by the simulator alone\n");
+        }
+        let points = self.points.iter().map(|told| {
+            let point = told.point;
+            format!("{} {}", point.nodes, time(point.seconds))
+        });
+        let points = points.collect::<Vec<_>>().join(", ");
+        writeln!(f, "{what}; measured on nodes: {points}\n")
+    }
+
+    fn write_simulated(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:>6} {:>11} {:>27}  busy all the time", "nodes", "time", "rate")?;
+        let rows = chosen(self.simulated.len(), |row| self.simulated[row].nodes);
+        for row in rows.into_iter().map(|row| &self.simulated[row]) {
+            let rate = Rate::from_bytes_per_second(row.rate as u64);
+            let seconds = time(row.seconds);
+            writeln!(f, "{:>6} {seconds:>11} {rate:>27}  {}", row.nodes, row.limit)?;
+        }
+        writeln!(f)
+    }
+}
+
+/// Seconds for people.
+fn time(seconds: f64) -> String {
+    Nanos((seconds * 1e9).round() as u64).to_string()
+}
+
+/// The rows that are told: all of few, else powers of two and the last.
+fn chosen(count: usize, nodes: impl Fn(usize) -> u32) -> Vec<usize> {
+    let told = |row: &usize| {
+        count <= ROWS
+            || nodes(*row).is_power_of_two()
+            || nodes(*row).is_multiple_of(8) && nodes(*row) <= 64
+            || row + 1 == count
+    };
+    (0..count).filter(told).collect()
+}
+
+fn write_curve(f: &mut fmt::Formatter<'_>, told: &Forecast) -> fmt::Result {
+    let priced = told.curve.iter().any(|at| at.cost.is_some());
+    write!(
+        f,
+        "{:>6} {:>11} {:>25} {:>8} {:>11} {:>11}",
+        "nodes", "time", "nine times of ten", "power", "by Amdahl", "by USL"
+    )?;
+    if priced {
+        write!(f, " {:>12} {:>12} {:>12}", "price", "of power", "of more")?;
+    }
+    writeln!(f)?;
+    for row in chosen(told.curve.len(), |row| told.curve[row].nodes) {
+        write_row(f, &told.curve[row])?;
+    }
+    writeln!(f)
+}
+
+fn write_row(f: &mut fmt::Formatter<'_>, at: &At) -> fmt::Result {
+    let dash = || "-".to_owned();
+    let interval = at.interval.map(|(low, high)| format!("{} .. {}", time(low), time(high)));
+    write!(
+        f,
+        "{:>6} {:>11} {:>25} {:>8.2} {:>11} {:>11}",
+        at.nodes,
+        time(at.seconds),
+        interval.unwrap_or_else(dash),
+        at.power,
+        at.amdahl.map_or_else(dash, time),
+        at.usl.map_or_else(dash, time)
+    )?;
+    if let Some(cost) = at.cost {
+        let more =
+            cost.of_more.map_or_else(|| "nothing more".to_owned(), |more| format!("{more:.2}"));
+        write!(f, " {:>12.2} {:>12.2} {more:>12}", cost.price, cost.of_power)?;
+    }
+    writeln!(f)
+}
+
+fn write_words(f: &mut fmt::Formatter<'_>, told: &Forecast) -> fmt::Result {
+    match &told.knee {
+        Some(knee) => {
+            writeln!(f, "knee    {:.1} nodes: {}; {}", knee.nodes, knee.resource, knee.why)?
+        }
+        None => writeln!(f, "knee    none in sight")?,
+    }
+    if let Some(enough) = told.enough {
+        writeln!(f, "enough  {enough} nodes: all beyond them bring less than 5 %")?;
+    }
+    let miss = told.miss * 100.0;
+    writeln!(f, "law     {}; {miss:.1} % from the points on average", told.law.describe())?;
+    for rival in &told.rivals {
+        writeln!(f, "rival   {}: the points don't rule it out", rival.describe())?;
+    }
+    if let Some(test) = told.back_test {
+        let (predicted, measured) = (time(test.predicted), time(test.measured));
+        writeln!(
+            f,
+            "test    {} nodes predicted from the others: {predicted}; measured {measured} ({:+.1} %)",
+            test.nodes,
+            test.error * 100.0
+        )?;
+    }
+    [told.amdahl, told.usl].iter().flatten().try_for_each(|fit| write_fit(f, fit))
+}
+
+fn write_fit(f: &mut fmt::Formatter<'_>, fit: &Fit) -> fmt::Result {
+    let share = |parameter: Parameter| {
+        let error = parameter.error.map(|error| format!(" ± {:.2}", error * 100.0));
+        format!("{:.2}{} %", parameter.value * 100.0, error.unwrap_or_default())
+    };
+    let (one, miss) = (share(fit.contention), fit.miss * 100.0);
+    match fit.curve {
+        Curve::Amdahl => write!(f, "amdahl  {one} is done by one node at a time")?,
+        Curve::Usl => {
+            let pairs = share(fit.coherency);
+            let peak = fit.peak.map(|peak| format!(", most power with {peak:.0} nodes"));
+            write!(f, "usl     {one} one at a time, {pairs} a pair{}", peak.unwrap_or_default())?;
+        }
+    }
+    let held = if fit.held { "; what came out below 0 is held there" } else { "" };
+    writeln!(f, "; {miss:.1} % from the points{held}")
+}

@@ -1,0 +1,49 @@
+//! What `garland plan suggest` prints for people.
+
+use std::fmt;
+
+use garland_core::units::{Nanos, bytes};
+
+use super::{SuggestResult, Tried};
+
+/// So many plans are told.
+const TOLD: usize = 8;
+
+impl fmt::Display for SuggestResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} to {} nodes\n", bytes::format(self.bytes), self.nodes)?;
+        writeln!(
+            f,
+            "{:<12} {:>5} {:>9} {:>11} {:>11} {:>11}  busy all the time",
+            "shape", "lanes", "blocks", "time", "until first", "stream"
+        )?;
+        // Of each shape the best, and all of the best shape.
+        let best = &self.plans[0];
+        let is_told = |(place, plan): &(usize, &Tried)| {
+            let mut before = self.plans[..*place].iter();
+            plan.shape == best.shape && plan.lanes == best.lanes
+                || !before.any(|other| other.shape == plan.shape && other.lanes == plan.lanes)
+        };
+        let told = self.plans.iter().enumerate().filter(is_told).take(TOLD);
+        told.map(|(_, plan)| plan).try_for_each(|plan| write!(f, "{plan}"))?;
+        writeln!(f, "\nplan    garland cp {} FILE NODES:PATH", self.options)?;
+        writeln!(f, "why     {}", self.why)
+    }
+}
+
+impl fmt::Display for Tried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = |seconds: f64| Nanos((seconds * 1e9).round() as u64).to_string();
+        writeln!(
+            f,
+            "{:<12} {:>5} {:>9} {:>11} {:>11} {:>11}  {}",
+            self.shape,
+            self.lanes,
+            bytes::format(u64::from(self.block_size)),
+            time(self.seconds),
+            time(self.fill),
+            time(self.stream),
+            self.limit.as_deref().unwrap_or("nothing")
+        )
+    }
+}

@@ -1,0 +1,87 @@
+//! Forecasts from times that the user gives.
+
+use garland_testkit::Scratch;
+
+use crate::{at, garland, told};
+
+/// Seconds of work of which a resource is busy for 10, when nodes keep out of each other's way.
+fn turns(nodes: u32) -> f64 {
+    (150.0 / f64::from(nodes)).max(10.0)
+}
+
+fn points(counts: &[u32]) -> String {
+    let each = counts.iter().map(|&nodes| format!("{nodes}={}s", turns(nodes)));
+    each.collect::<Vec<_>>().join(",")
+}
+
+#[test]
+fn a_shared_resource_is_named_and_the_interval_holds_the_truth() {
+    let scratch = Scratch::new("forecast-points");
+    let given = points(&[1, 2, 4, 8]);
+    let words = ["forecast", "--points", &given, "--limit", "hub=10s", "--nodes", "16,24"];
+    let result = told(&scratch, &words);
+    assert_eq!(result["schema"], "garland.forecast/1");
+    assert_eq!(result["work"], "fixed");
+    assert_eq!(result["forecast"]["knee"]["resource"], "hub");
+    let knee = result["forecast"]["knee"]["nodes"].as_f64().unwrap();
+    assert!((14.0..16.0).contains(&knee), "{knee}");
+    for nodes in [16, 24] {
+        let interval = &at(&result, nodes)["interval"];
+        let (low, high) = (interval[0].as_f64().unwrap(), interval[1].as_f64().unwrap());
+        assert!(low <= turns(nodes) && turns(nodes) <= high, "{nodes}: {low} to {high}");
+    }
+    let text = garland(&scratch, &words).with_code(0).out;
+    assert!(text.contains("knee    1") && text.contains("test    8 nodes predicted"), "{text}");
+}
+
+#[test]
+fn the_hub_of_a_topology_is_as_busy_as_its_bytes_make_it() {
+    let scratch = Scratch::new("forecast-hub");
+    let given = "1=1450,2=745,4=390,8=235";
+    let of = |rate: &str| {
+        let words = ["forecast", "--points", given, "--topology", "hub", "--rate", rate];
+        told(&scratch, &[&words[..], &["--in", "100MB", "--out", "20MB", "--jobs", "24"]].concat())
+    };
+    let slow = of("10mbit");
+    // 120 MB at 91.5 % of 10 Mbit/s.
+    let busy = slow["limits"][0]["seconds"].as_f64().unwrap();
+    assert!((busy - 120e6 * 8.0 / (10e6 * 1448.0 / 1583.0)).abs() < 0.1, "{busy}");
+    let knee = |told: &serde_json::Value| told["forecast"]["knee"]["nodes"].as_f64().unwrap();
+    assert!(knee(&slow) < 15.0 && knee(&of("100mbit")) == 24.0, "{slow}");
+}
+
+#[test]
+fn prices_make_a_cost_curve() {
+    let scratch = Scratch::new("forecast-prices");
+    let given = points(&[1, 2, 4, 8]);
+    let words = ["forecast", "--points", &given, "--limit", "hub=10s", "--node-price", "100"];
+    let result = told(&scratch, &words);
+    assert_eq!(at(&result, 40)["cost"]["price"], 4000.0);
+    let of = |nodes| at(&result, nodes)["cost"]["of_power"].as_f64().unwrap();
+    assert!(of(60) > 2.0 * of(10), "power beyond the knee is dear");
+    assert!(result["forecast"]["enough"].as_u64().unwrap() < 30);
+}
+
+#[test]
+fn what_carries_nothing_is_refused_in_words() {
+    let scratch = Scratch::new("forecast-refused");
+    let refused = |words: &[&str], expected: &str| {
+        let said = garland(&scratch, &[&["forecast"], words].concat()).with_code(2);
+        assert!(said.out.is_empty() && said.err.contains(expected), "{expected}\n{}", said.err);
+    };
+    refused(&[], "nothing was measured");
+    refused(&["--points", "4=10,4=11"], "one node count says nothing");
+    refused(&["--points", "1=10,2=6"], "any curve goes through two");
+    refused(&["--points", "1=10,2=20,4=40"], "more nodes made it slower");
+    refused(&["--points", "1=100,2=50,4=2"], "no law comes nearer");
+    refused(&["--points", "1=100,2=52,4=30", "--limit", "wire=50s"], "one of the two is wrong");
+    refused(&["--points", "1=ten"], "is no measured point");
+    refused(&["--points", "1=10,2=-3,4=4"], "is no measured point");
+    refused(&["--points", "0=10,2=3,4=4"], "0 nodes in 10 s can't be");
+    refused(&["--points", "1=10,2=6,4=4", "--nodes", "0"], "is no node count");
+    refused(&["--points", "1=10,2=6,4=4", "--nodes", "1..99999"], "more than 10000");
+    refused(&["--points", "1=10,2=6,4=4", "--limit", "wire"], "is no limit");
+    refused(&["--points", "1=10,2=6,4=4", "--node-price", "NaN"], "a price is 0 or more");
+    refused(&["--copy", "1GiB", "--topology", "no-such"], "no-such");
+    refused(&["no-such-run"], "there is no run no-such-run");
+}

@@ -1,0 +1,60 @@
+//! Reports of several runs, and of what crashes leave.
+
+use std::fs;
+
+use garland_testkit::Scratch;
+use serde_json::json;
+
+use crate::{copied, embedded, garland, reported};
+
+#[test]
+fn several_runs_stand_side_by_side_with_a_forecast_or_why_there_is_none() {
+    let scratch = Scratch::new("report-several");
+    let garland = garland(&scratch);
+    let runs: Vec<_> = [1, 2, 3].map(|nodes| copied(&scratch, &garland, nodes)).to_vec();
+    let names: Vec<&str> = runs.iter().map(|run| run["run"].as_str().unwrap()).collect();
+    let file = reported(&scratch, &garland, &names);
+    let data = embedded(&fs::read_to_string(&file).unwrap());
+    for (shown, kept) in data["runs"].as_array().unwrap().iter().zip(&runs) {
+        assert_eq!(shown["name"], kept["run"]);
+        assert_eq!(shown["result"]["elapsed_ns"], kept["elapsed_ns"]);
+        assert!(shown["explained"]["rows"].as_array().is_some_and(|rows| !rows.is_empty()));
+        // The head is one of them.
+        let nodes = shown["timeline"]["nodes"].as_array().unwrap();
+        assert_eq!(nodes.len(), kept["nodes"].as_array().unwrap().len() + 1);
+    }
+    let said = garland.run(&[&["report", "--json"], &names[..]].concat()).with_code(0).json();
+    let why = said["warnings"].to_string();
+    assert!(said["forecast"] == true || why.contains("no forecast"), "{said}");
+}
+
+#[test]
+fn what_a_crash_leaves_is_told_and_no_reason_for_no_report() {
+    let scratch = Scratch::new("report-left");
+    let garland = garland(&scratch);
+    let whole = copied(&scratch, &garland, 2);
+    let run = garland.runs().pop().unwrap();
+    let name = whole["run"].as_str().unwrap();
+    let notes = |words: &[&str]| {
+        let said = garland.run(&[&["report", "--json"], words].concat()).with_code(0).json();
+        said["warnings"].to_string()
+    };
+    fs::write(run.join("trace/local1.trace"), b"no trace").unwrap();
+    let _ = notes(&[name]);
+    fs::remove_dir_all(run.join("trace")).unwrap();
+    assert_eq!(notes(&[name]), "[]");
+    fs::write(run.join("result.json"), b"{\"schema\": \"garl").unwrap();
+    assert!(notes(&[name]).contains("can't be read"));
+    fs::remove_file(run.join("result.json")).unwrap();
+    assert!(notes(&[name]).contains("can't be read"));
+    // Without a result it isn't the last one that can be told of.
+    let said = garland.run(&["report"]).with_code(2);
+    assert!(said.err.contains("no run has a result yet"), "{}", said.err);
+    let said = garland.run(&["report", "nothing-like-it"]).with_code(2);
+    assert!(said.err.contains("there is no run nothing-like-it"), "{}", said.err);
+    fs::write(scratch.path("x.json"), json!({ "schema": "garland.cp/1" }).to_string()).unwrap();
+    let said = garland.run(&["report", name, "--forecast", "x.json"]).with_code(2);
+    assert!(said.err.contains("is no forecast"), "{}", said.err);
+    let said = garland.run(&["report", name, "-o", "no/such/folder.html"]).with_code(3);
+    assert!(said.err.contains("folder.html"), "{}", said.err);
+}

@@ -1,0 +1,160 @@
+//! The page in a browser: nothing is fetched and nothing goes wrong, and what it shows is what the run
+//! kept.
+
+use std::fs;
+
+use garland_testkit::Scratch;
+use serde_json::Value;
+
+use crate::browser::Browser;
+use crate::{copied, garland, reported};
+
+/// Where the timeline stands: left, top, width, height.
+const PLACE: &str = "(() => { const box = document.querySelector('.timeline'); \
+     box.scrollIntoView({ behavior: 'instant', block: 'start' }); const rect = box.querySelector('canvas').getBoundingClientRect(); \
+     return [rect.left, rect.top, rect.width, rect.height]; })()";
+
+#[test]
+fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
+    let scratch = Scratch::new("report-open");
+    let garland = garland(&scratch);
+    let result = copied(&scratch, &garland, 3);
+    let file = reported(&scratch, &garland, &["last"]);
+    let mut browser = Browser::start(&scratch, (1200, 900));
+    browser.open(&file);
+    assert_eq!(browser.complaints(), [""; 0]);
+
+    // The figures are the run's.
+    let text = browser.asked("document.body.innerText");
+    let text = text.as_str().expect("a page has text");
+    assert!(text.contains(result["run"].as_str().unwrap()), "{text}");
+    assert!(text.contains("24.00 MiB to 3 of 3 nodes"), "{text}");
+    let shown = browser
+        .asked("JSON.parse(document.getElementById('data').textContent).runs[0].result.elapsed_ns");
+    assert_eq!(shown, result["elapsed_ns"]);
+    let phases = browser.asked(
+        "[...document.querySelectorAll('.phases span')].map((span) => Number(span.style.flexGrow))",
+    );
+    let of_phase = |phase: &Value| phase["ns"].as_f64().filter(|ns| *ns > 0.0);
+    let kept: Vec<f64> = result["phases"].as_array().unwrap().iter().filter_map(of_phase).collect();
+    let phases: Vec<f64> = phases.as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+    assert_eq!(phases.len(), kept.len());
+    assert!(phases.iter().zip(&kept).all(|(shown, kept)| (shown / kept - 1.0).abs() < 1e-3));
+
+    // A tooltip says what a bar is.
+    let place = browser.asked(PLACE);
+    let of = |at: usize| place[at].as_f64().unwrap();
+    let mut told = String::new();
+    'found: for row in 3..30 {
+        for part in 4..18 {
+            browser.point(of(0) + of(2) * f64::from(part) / 20.0, of(1) + 12.0 * f64::from(row));
+            let tip = browser.asked("document.querySelector('.tip').hidden ? '' : document.querySelector('.tip').innerText");
+            told = tip.as_str().unwrap_or_default().to_owned();
+            if told.contains(" for ") && told.contains(" at ") {
+                break 'found;
+            }
+        }
+    }
+    assert!(told.contains("ms") || told.contains("µs"), "{told:?}");
+
+    // Plus zooms, and 0 shows all again.
+    let view = "document.querySelector('.timeline').view";
+    let span = |browser: &mut Browser| {
+        browser.asked(&format!("{view}.to - {view}.from")).as_f64().unwrap()
+    };
+    let whole = span(&mut browser);
+    browser.asked("document.querySelector('.timeline').focus()");
+    browser.press("+");
+    assert!((span(&mut browser) / whole - 0.5).abs() < 0.01);
+    browser.press("0");
+    assert!((span(&mut browser) / whole - 1.0).abs() < 1e-9);
+
+    // A stage that is switched off has no rows.
+    let rows = browser.asked(&format!("{view}.rows")).as_u64().unwrap();
+    let toggle = "[...document.querySelectorAll('.tools button[aria-pressed]')].find((b) => b.innerText === 'write')";
+    browser.asked(&format!("{toggle}.click()"));
+    assert_eq!(browser.asked(&format!("{toggle}.getAttribute('aria-pressed')")), "false");
+    let left = browser.asked(&format!("{view}.rows")).as_u64().unwrap();
+    assert_eq!(rows - left, 3, "three nodes wrote");
+    assert_eq!(browser.complaints(), [""; 0]);
+    browser.end(&scratch);
+}
+
+#[test]
+fn all_kinds_of_results_are_drawn_on_a_telephone_in_the_dark() {
+    let scratch = Scratch::new("report-kinds");
+    let garland = garland(&scratch);
+    let mut runs = Vec::new();
+    for (name, text) in KINDS {
+        let folder = scratch.path(name);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("result.json"), text).unwrap();
+        runs.push(format!("./{name}"));
+    }
+    let words = ["forecast", "--points", "1=150,2=76,4=39,8=21", "--limit", "hub=10s", "--json"];
+    let more = ["--node-price", "100"];
+    let told = garland.run(&[&words[..], &more].concat()).with_code(0);
+    fs::write(scratch.path("forecast.json"), &told.out).unwrap();
+    let names: Vec<&str> = runs.iter().map(String::as_str).collect();
+    let file =
+        reported(&scratch, &garland, &[&["--forecast", "forecast.json"], &names[..]].concat());
+    let mut browser = Browser::start(&scratch, (390, 844));
+    let dark =
+        serde_json::json!({ "features": [{ "name": "prefers-color-scheme", "value": "dark" }] });
+    browser.call("Emulation.setEmulatedMedia", dark);
+    browser.open(&file);
+    assert_eq!(browser.complaints(), [""; 0]);
+    let ground = browser.asked("getComputedStyle(document.body).backgroundColor");
+    assert_eq!(ground, "rgb(20, 23, 27)");
+    // Nothing is wider than the screen but what scrolls for itself.
+    assert_eq!(browser.asked("document.documentElement.scrollWidth <= innerWidth"), true);
+    let titles = browser.asked("[...document.querySelectorAll('h2, h3')].map((h) => h.innerText)");
+    let titles: Vec<&str> = titles.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    for title in [
+        "Side by side",
+        "Forecast",
+        "Timeline",
+        "Pairs",
+        "n1 and n2",
+        "Balance of disks and network",
+    ] {
+        assert!(titles.contains(&title), "{title} in {titles:?}");
+    }
+    let charts = browser.asked("document.querySelectorAll('.chart canvas').length");
+    assert!(charts.as_u64().unwrap() >= 5, "{charts}");
+    // Who hears the page hears what charts show.
+    let silent = browser.asked("[...document.querySelectorAll('.chart, .timeline, button')].filter((e) => !(e.getAttribute('aria-label') || e.innerText)).length");
+    assert_eq!(silent, 0);
+    browser.end(&scratch);
+}
+
+/// Results of other kinds, as small as they can be.
+const KINDS: [(&str, &str); 4] = [
+    (
+        "wires",
+        r#"{"schema":"garland.wires/1","elapsed_ns":5000000,"nodes":[{"name":"n1","verdict":"ok","sends":1,"receives":0.99},
+        {"name":"n2","verdict":"ok","sends":1,"receives":1}],"ways":[{"from":"n1","to":"n2","rate":117000000},
+        {"from":"n2","to":"n1","rate":61000000}],"loads":[{"pairs":1,"rate":117000000,"median":117000000,"lowest":61000000}],
+        "faults":[{"text":"n2 to n1 gives half"}],"warnings":["a small cluster"]}"#,
+    ),
+    (
+        "ping",
+        r#"{"schema":"garland.ping/1","elapsed_ns":5000000,"transport":"tcp","pairs":[{"from":"n1","to":"n2","verdict":"ok","points":[
+        {"function":"get","size":4,"in_flight":1,"each_ns":2360,"sojourn":{"p50":2300,"p99":4000,"max":9000}},
+        {"function":"get","size":64,"in_flight":1,"each_ns":2430,"sojourn":{"p50":2400,"p99":4000,"max":9000}},
+        {"function":"get","size":4,"in_flight":8,"each_ns":840,"sojourn":{"p50":6700,"p99":9000,"max":19000}}],
+        "sweep":{"knee":8}}]}"#,
+    ),
+    (
+        "balance",
+        r#"{"schema":"garland.balance/1","elapsed_ns":5000000,"points":[{"size":1048576,"remote":0,"rate":50000000,"resource":"disk"},
+        {"size":1048576,"remote":1,"rate":45000000,"resource":"disk"},{"size":1048576,"remote":2,"rate":30000000,"resource":"network"}],
+        "verdicts":[{"size":1048576,"text":"the network binds from 2 on"}]}"#,
+    ),
+    (
+        "farm",
+        r#"{"schema":"garland.farm/1","elapsed_ns":9000000000,"total":9.0,"jobs":3,"done":3,"nodes":[{"name":"n1","verdict":"ok"}],
+        "records":[{"job":1,"node":"n1","started":0.1,"ended":3.0,"staged_out":3.2},{"job":2,"node":"n1","started":3.2,"ended":6.0,"staged_out":6.1},
+        {"job":3,"node":"n2","started":0.2,"ended":8.9,"staged_out":9.0}]}"#,
+    ),
+];

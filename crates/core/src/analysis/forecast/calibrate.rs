@@ -1,0 +1,186 @@
+//! A law's parameters, found from points: as small a relative error as can be.
+
+use super::law::{Law, shared};
+use super::least_squares::{Row, least_squares};
+use super::points::Points;
+use super::{Point, Work};
+
+/// A law with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Calibrated {
+    /// The law.
+    pub(super) law: Law,
+    /// Seconds that one node alone works on it; of growing work what each node adds.
+    pub(super) slope: f64,
+    /// Seconds that no number of nodes changes.
+    pub(super) fixed: f64,
+    /// How far from a queue to lockstep, 0 to 1; only of [`Law::Bunched`].
+    pub(super) bunched: f64,
+    /// Whether a second parameter was looked for: `fixed`, or `bunched` in its place.
+    pub(super) has_second: bool,
+}
+
+/// Places in which the best parameter is looked for at first.
+const GRID: u32 = 32;
+
+/// Then the interval shrinks so often, by the golden section.
+const STEPS: u32 = 36;
+
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
+
+impl Calibrated {
+    /// The law that comes nearest to these points.
+    pub(super) fn to(law: Law, work: &Work<'_>, points: &Points) -> Self {
+        match work {
+            Work::Fixed { .. } => Self::to_fixed(law, work, points),
+            Work::Growing { .. } => Self::to_growing(law, work, points),
+        }
+    }
+
+    /// How many parameters were found.
+    pub(super) fn parameters(&self) -> usize {
+        1 + usize::from(self.has_second)
+    }
+
+    /// What it says of these node counts (rising), in seconds.
+    pub(super) fn times(&self, work: &Work<'_>, counts: &[u32]) -> Vec<f64> {
+        match work {
+            Work::Fixed { jobs, demands } => {
+                let by = |law| shared(law, self.slope, *jobs, demands, counts);
+                let mut times = by(self.law);
+                if self.bunched > 0.0 {
+                    for (time, worst) in times.iter_mut().zip(by(Law::Lockstep)) {
+                        *time += self.bunched * (worst - *time);
+                    }
+                }
+                times.into_iter().map(|time| time + self.fixed).collect()
+            }
+            Work::Growing { floor } => {
+                let time = |&count: &u32| {
+                    self.fixed + self.slope * f64::from(count) + floor(count).seconds.max(0.0)
+                };
+                counts.iter().map(time).collect()
+            }
+        }
+    }
+
+    /// What it says of each of these points.
+    pub(super) fn fitted(&self, work: &Work<'_>, points: &Points) -> Vec<f64> {
+        let counts: Vec<u32> = points.medians.iter().map(|point| point.nodes).collect();
+        let times = self.times(work, &counts);
+        let of = |point: &Point| counts.binary_search(&point.nodes).map_or(0.0, |at| times[at]);
+        points.all.iter().map(of).collect()
+    }
+
+    /// The mean relative error, squared.
+    pub(super) fn error(&self, work: &Work<'_>, points: &Points) -> f64 {
+        let fitted = self.fitted(work, points);
+        let errors = points.all.iter().zip(&fitted).map(|(point, time)| time / point.seconds - 1.0);
+        errors.map(|error| error * error).sum::<f64>() / points.all.len().max(1) as f64
+    }
+
+    fn to_fixed(law: Law, work: &Work<'_>, points: &Points) -> Self {
+        let Work::Fixed { demands, .. } = work else { unreachable!("the work is given") };
+        let has_second = points.counts() >= 3;
+        let of = |slope: f64| {
+            let bare = Self { law, slope, fixed: 0.0, bunched: 0.0, has_second };
+            let with = match law {
+                _ if !has_second => bare,
+                Law::Bunched => bare.with_bunched(work, points),
+                _ => bare.with_fixed(work, points),
+            };
+            (with.error(work, points), with)
+        };
+        let least: f64 = demands.iter().map(|demand| demand.seconds).sum();
+        let times = points.all.iter().map(|point| point.seconds);
+        let (shortest, longest) =
+            times.fold((f64::INFINITY, 0.0_f64), |(a, b), time| (a.min(time), b.max(time)));
+        let low = least.max(shortest * 1e-3).max(f64::MIN_POSITIVE);
+        let high = (longest * f64::from(points.most()) * 2.0).max(low * 2.0);
+        search(low.ln(), high.ln(), |log| of(log.exp())).1
+    }
+
+    /// With what fits best to what no number of nodes changes.
+    fn with_fixed(self, work: &Work<'_>, points: &Points) -> Self {
+        let fitted = self.fitted(work, points);
+        let weights = points.all.iter().map(|point| point.seconds.powi(-2));
+        let left = points.all.iter().zip(&fitted).zip(weights.clone());
+        let sum: f64 = left.map(|((point, time), weight)| (point.seconds - time) * weight).sum();
+        Self { fixed: (sum / weights.sum::<f64>()).max(0.0), ..self }
+    }
+
+    /// With what fits best to how far it is from a queue to lockstep.
+    fn with_bunched(self, work: &Work<'_>, points: &Points) -> Self {
+        let (queue, worst) =
+            (self.fitted(work, points), Self { bunched: 1.0, ..self }.fitted(work, points));
+        let (mut above, mut room) = (0.0, 0.0);
+        for ((point, queue), worst) in points.all.iter().zip(&queue).zip(&worst) {
+            let (left, more) = (point.seconds - queue, worst - queue);
+            above += left * more / point.seconds.powi(2);
+            room += more * more / point.seconds.powi(2);
+        }
+        let bunched = if room > 0.0 { (above / room).clamp(0.0, 1.0) } else { 0.0 };
+        Self { bunched, ..self }
+    }
+
+    fn to_growing(law: Law, work: &Work<'_>, points: &Points) -> Self {
+        let Work::Growing { floor } = work else { unreachable!("the work grows") };
+        let has_second = points.counts() >= 2;
+        let rows: Vec<Row> = points
+            .all
+            .iter()
+            .map(|point| {
+                let above = point.seconds - floor(point.nodes).seconds.max(0.0);
+                (vec![1.0, f64::from(point.nodes)], above, point.seconds.powi(-2))
+            })
+            .collect();
+        let made = |fixed: f64, slope: f64| Self { law, slope, fixed, bunched: 0.0, has_second };
+        let both = has_second.then(|| least_squares(&rows)).flatten();
+        let both = both.map(|fit| made(fit.values[0], fit.values[1]));
+        if let Some(both) = both.filter(|both| both.fixed >= 0.0 && both.slope >= 0.0) {
+            return both;
+        }
+        // One of the two is nothing: whichever leaves less.
+        let alone = |column: usize| {
+            let rows: Vec<_> = rows.iter().map(|(x, y, w)| (vec![x[column]], *y, *w)).collect();
+            least_squares(&rows).map_or(0.0, |fit| fit.values[0].max(0.0))
+        };
+        let candidates = [made(alone(0), 0.0), made(0.0, alone(1))];
+        let error = |one: &Self| one.error(work, points);
+        if has_second && error(&candidates[1]) < error(&candidates[0]) {
+            candidates[1]
+        } else {
+            candidates[0]
+        }
+    }
+}
+
+/// The least of what `of` says between `low` and `high`, and what comes with it.
+fn search<T: Copy>(low: f64, high: f64, of: impl Fn(f64) -> (f64, T)) -> (f64, T) {
+    let step = (high - low) / f64::from(GRID);
+    let at = |place: u32| low + step * f64::from(place);
+    let mut best = (0, of(low));
+    for place in 1..=GRID {
+        let found = of(at(place));
+        if found.0 < best.1.0 {
+            best = (place, found);
+        }
+    }
+    let (mut from, mut to) = (at(best.0.saturating_sub(1)), at((best.0 + 1).min(GRID)));
+    let mut found = best.1;
+    for _ in 0..STEPS {
+        let (one, other) = (to - GOLDEN * (to - from), from + GOLDEN * (to - from));
+        let (left, right) = (of(one), of(other));
+        if left.0 <= right.0 {
+            to = other;
+        } else {
+            from = one;
+        }
+        for candidate in [left, right] {
+            if candidate.0 < found.0 {
+                found = candidate;
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,56 @@
+//! The laws that explain the points.
+
+use super::calibrate::Calibrated;
+use super::law::Law;
+use super::points::Points;
+use super::{Refusal, Work};
+
+/// A law counts if its error is at most so many times the best one's,
+const AS_GOOD: f64 = 2.0;
+
+/// or less than this share: measuring again changes more.
+const NOISE: f64 = 0.03;
+
+/// Below this share a law is exact, and nothing is more than exact.
+const EXACT: f64 = 0.003;
+
+/// With a larger error than this, no law holds.
+const NO_LAW: f64 = 0.25;
+
+/// Laws with their parameters, the one that explains the points best first.
+#[derive(Clone, Debug)]
+pub(super) struct Candidates {
+    /// They; one at least.
+    pub(super) all: Vec<Calibrated>,
+    /// The mean relative error of the first.
+    pub(super) miss: f64,
+}
+
+impl Candidates {
+    /// Those that explain these points about as well as the best one does.
+    pub(super) fn of(work: &Work<'_>, points: &Points) -> Result<Self, Refusal> {
+        // Bunching can't be told from a queue by two points.
+        let known = |law: &&Law| **law != Law::Bunched || points.counts() >= 3;
+        let laws = Law::of(work).iter().filter(known);
+        let mut found: Vec<(f64, Calibrated)> = laws
+            .map(|&law| {
+                let calibrated = Calibrated::to(law, work, points);
+                (calibrated.error(work, points).sqrt(), calibrated)
+            })
+            .collect();
+        // Laws are in order of how likely they are beforehand, and what is exact isn't told apart.
+        let rank = |miss: f64| miss.max(EXACT);
+        found.sort_by(|(a, _), (b, _)| rank(*a).total_cmp(&rank(*b)));
+        let miss = found[0].0;
+        if miss > NO_LAW {
+            return Err(Refusal::NoLaw { miss });
+        }
+        let good = |one: &(f64, Calibrated)| one.0 <= (miss * AS_GOOD).max(NOISE);
+        Ok(Self { all: found.into_iter().filter(good).map(|(_, law)| law).collect(), miss })
+    }
+
+    /// The one that explains the points best.
+    pub(super) fn best(&self) -> &Calibrated {
+        &self.all[0]
+    }
+}

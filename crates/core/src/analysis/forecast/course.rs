@@ -1,0 +1,266 @@
+//! The forecast: from points to a curve with an interval, and what there is to say about it.
+
+use serde::Serialize;
+
+use super::candidates::Candidates;
+use super::cost::Cost;
+use super::curve::{Curve, Fit};
+use super::held_out::{BackTest, back_test};
+use super::knee::{Knee, knee};
+use super::points::{MOST_NODES, Points};
+use super::resample::spread;
+use super::{Law, Question, Refusal, Work};
+
+/// A node count of the curve.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct At {
+    /// So many nodes.
+    pub nodes: u32,
+    /// The time that is predicted, in seconds.
+    pub seconds: f64,
+    /// Between which times it lies in nine of ten cases; none where that isn't known.
+    pub interval: Option<(f64, f64)>,
+    /// How many times one node's power: as many nodes without any loss.
+    pub power: f64,
+    /// What Amdahl's law says, in seconds.
+    pub amdahl: Option<f64>,
+    /// What the Universal Scalability Law says, in seconds.
+    pub usl: Option<f64>,
+    /// What it costs.
+    pub cost: Option<Cost>,
+}
+
+/// What is predicted.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Forecast {
+    /// The curve.
+    pub curve: Vec<At>,
+    /// The law that explains the points best.
+    pub law: Law,
+    /// Those that explain them about as well.
+    pub rivals: Vec<Law>,
+    /// How far it is from the points on average, as a share.
+    pub miss: f64,
+    /// Seconds of work that nodes share (or that each adds), by it.
+    pub work_seconds: f64,
+    /// Seconds that don't depend on nodes, by it.
+    pub fixed_seconds: f64,
+    /// The mechanistic knee.
+    pub knee: Option<Knee>,
+    /// The node count from which on more bring less than 5 %, if that is among those asked for.
+    pub enough: Option<u32>,
+    /// Amdahl's law.
+    pub amdahl: Option<Fit>,
+    /// The Universal Scalability Law.
+    pub usl: Option<Fit>,
+    /// The test of the forecast.
+    pub back_test: Option<BackTest>,
+    /// What makes it doubtful, in words.
+    pub notes: Vec<String>,
+}
+
+/// No interval is narrower than this share each way: nobody measures better.
+const NARROWEST: f64 = 0.01;
+
+/// What each doubling beyond the points adds to an interval, as a share each way: laws are simpler than
+/// clusters.
+const DOUBLING: f64 = 0.05;
+
+/// What the last nodes must bring to count.
+const ENOUGH: f64 = 1.05;
+
+/// Speed-ups above the number of nodes by more than this are strange.
+const STRANGE: f64 = 1.1;
+
+/// Forecasts what `question` asks for.
+///
+/// # Errors
+/// Where the points can't carry a forecast.
+pub fn forecast(question: &Question<'_>) -> Result<Forecast, Refusal> {
+    let work = &question.work;
+    let points = Points::new(question.points, work)?;
+    let ahead = asked(question.ahead)?;
+    enough_points(work, &points)?;
+    check_limits(work, &points)?;
+    let candidates = Candidates::of(work, &points)?;
+    let best = *candidates.best();
+    let counts = with_neighbours(&ahead);
+    let times = best.times(work, &counts);
+    let spread = spread(&candidates, work, &points, &counts);
+    let back_test = back_test(work, &points);
+    let (amdahl, usl) = (Fit::of(Curve::Amdahl, work, &points), Fit::of(Curve::Usl, work, &points));
+    let power = |place: usize| {
+        let gain = times[0] / times[place];
+        match work {
+            Work::Fixed { .. } => gain,
+            Work::Growing { .. } => gain * f64::from(counts[place]),
+        }
+    };
+    let tested = back_test.map_or(0.0, |test| test.error.abs());
+    let curve: Vec<At> = ahead
+        .iter()
+        .filter_map(|nodes| counts.binary_search(nodes).ok())
+        .map(|place| {
+            let (nodes, seconds) = (counts[place], times[place]);
+            // Beyond what was measured a prediction has been as wrong as that once already.
+            let margin = if nodes > points.most() { tested.max(NARROWEST) } else { NARROWEST };
+            let interval = spread.as_ref().map(|spread| {
+                let (low, high) = spread.times[place];
+                let far = (f64::from(nodes) / f64::from(points.most())).log2().max(0.0);
+                let doubt = (NARROWEST + DOUBLING * far).min(0.5);
+                let (low, high) = (low * (1.0 - doubt), high * (1.0 + doubt));
+                (low.min(seconds * (1.0 - margin).max(0.0)), high.max(seconds * (1.0 + margin)))
+            });
+            let before = if nodes > 1 { power(place - 1) } else { 0.0 };
+            let prices = question.prices.filter(super::Prices::are_sound);
+            At {
+                nodes,
+                seconds,
+                interval,
+                power: power(place),
+                amdahl: amdahl.map(|fit| fit.seconds(work, nodes)),
+                usl: usl.map(|fit| fit.seconds(work, nodes)),
+                cost: prices.map(|prices| prices.cost(nodes, power(place), before)),
+            }
+        })
+        .collect();
+    let fixed = spread.as_ref().map_or(0.0, |spread| spread.fixed.0);
+    let most = ahead.last().copied().unwrap_or(1).max(points.most());
+    let mut forecast = Forecast {
+        enough: enough(&curve),
+        curve,
+        law: best.law,
+        rivals: candidates.all.iter().skip(1).map(|rival| rival.law).collect(),
+        miss: candidates.miss,
+        work_seconds: best.slope,
+        fixed_seconds: best.fixed,
+        knee: knee(&best, work, fixed, most),
+        amdahl,
+        usl,
+        back_test,
+        notes: Vec::new(),
+    };
+    forecast.note(work, &points, spread.is_some());
+    Ok(forecast)
+}
+
+/// The node counts that are asked for, each once.
+fn asked(ahead: &[u32]) -> Result<Vec<u32>, Refusal> {
+    let mut ahead = ahead.to_vec();
+    ahead.sort_unstable();
+    ahead.dedup();
+    match ahead.iter().find(|nodes| !(1..=MOST_NODES).contains(*nodes)) {
+        Some(&nodes) => Err(Refusal::Ahead(nodes)),
+        None => Ok(ahead),
+    }
+}
+
+/// One node, and the one before each: power and prices compare with these.
+fn with_neighbours(ahead: &[u32]) -> Vec<u32> {
+    let near = ahead.iter().flat_map(|&nodes| [nodes.saturating_sub(1).max(1), nodes]);
+    let mut counts: Vec<u32> = std::iter::once(1).chain(near).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+/// Whether there are as many node counts as a law has parameters.
+fn enough_points(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
+    let known = match work {
+        Work::Fixed { demands, .. } => !demands.is_empty(),
+        Work::Growing { .. } => true,
+    };
+    match points.medians.as_slice() {
+        [] => Err(Refusal::Nothing),
+        [one] => Err(Refusal::OneCount { nodes: one.nodes }),
+        [few, many] if !known => Err(Refusal::TwoCounts { few: few.nodes, many: many.nodes }),
+        _ => Ok(()),
+    }
+}
+
+/// A limit may be missed by this factor: figures are rounded.
+const ROUNDED: f64 = 0.95;
+
+/// Nothing was quicker than its limits allow.
+fn check_limits(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
+    for &point in &points.medians {
+        let mut limits = match work {
+            Work::Fixed { demands, .. } => {
+                let sound = |seconds: f64| (0.0..1e12).contains(&seconds);
+                if let Some(wrong) = demands.iter().find(|demand| !sound(demand.seconds)) {
+                    let (name, seconds) = (wrong.name.clone(), wrong.seconds);
+                    return Err(Refusal::NoDemand { name, seconds });
+                }
+                demands.iter().map(|demand| (demand.name.clone(), demand.seconds)).collect()
+            }
+            Work::Growing { floor } => {
+                let floor = floor(point.nodes);
+                vec![(floor.name, floor.seconds)]
+            }
+        };
+        limits.retain(|(_, seconds)| point.seconds < seconds * ROUNDED);
+        if let Some((name, seconds)) = limits.pop() {
+            return Err(Refusal::BelowLimit { point, name, seconds });
+        }
+    }
+    Ok(())
+}
+
+/// The first node count from which on more bring next to nothing.
+fn enough(curve: &[At]) -> Option<u32> {
+    let most = curve.iter().map(|at| at.power).fold(0.0, f64::max);
+    let first = curve.iter().find(|at| at.power * ENOUGH >= most)?;
+    let last = curve.last()?;
+    // At the end of what was asked nobody knows what comes.
+    (f64::from(first.nodes) * 1.2 < f64::from(last.nodes)).then_some(first.nodes)
+}
+
+impl Forecast {
+    fn note(&mut self, work: &Work<'_>, points: &Points, has_interval: bool) {
+        if !has_interval {
+            self.notes.push(format!(
+                "there are no more points than the law has parameters ({}), so nothing is known of its \
+                 error: measure more node counts, or some of them again",
+                points.all.len()
+            ));
+        }
+        if points.counts() < 4 {
+            let counts = points.counts();
+            self.notes.push(format!("only {counts} node counts were measured: four carry more"));
+        }
+        if let Some(test) = self.back_test.filter(|test| test.error.abs() > 0.1) {
+            self.notes.push(format!(
+                "the same method is {:.0} % off where the answer is known, at {} nodes: don't build \
+                 on it",
+                test.error.abs() * 100.0,
+                test.nodes
+            ));
+        }
+        let first = points.medians[0];
+        let strange = points.medians.iter().find(|point| {
+            let more = f64::from(point.nodes) / f64::from(first.nodes);
+            first.seconds / point.seconds > more * STRANGE
+        });
+        if let (Some(point), Work::Fixed { .. }) = (strange, work) {
+            self.notes.push(format!(
+                "{} nodes were more than {} times as fast as {}: something else helped, as a cache does",
+                point.nodes,
+                point.nodes / first.nodes,
+                first.nodes
+            ));
+        }
+        if self.usl.is_some_and(|fit| fit.coherency.error.is_none() && !fit.held) {
+            self.notes.push(
+                "the USL has as many parameters as there are node counts, so its fit proves nothing"
+                    .to_owned(),
+            );
+        }
+        if self.knee.is_none() && matches!(work, Work::Fixed { .. }) {
+            self.notes.push(
+                "no limit shows in these points, and none was named: the curve can't tell where it \
+                 ends"
+                    .to_owned(),
+            );
+        }
+    }
+}

@@ -1,0 +1,108 @@
+// What all parts of the page use: elements, numbers for people, colours, tables, charts.
+const data = JSON.parse(document.getElementById("data").textContent);
+const redraws = [];
+
+function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "on") for (const [event, act] of Object.entries(value)) element.addEventListener(event, act);
+    else if (key === "style") element.style.cssText = value;
+    else if (value !== null && value !== undefined) element.setAttribute(key, value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+const known = (value) => value !== null && value !== undefined && Number.isFinite(Number(value));
+const list = (value) => (Array.isArray(value) ? value : []);
+
+function number(value) {
+  if (!known(value)) return "-";
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 0.01 || size >= 1e6)) return Number(value).toPrecision(3);
+  return String(Number(Number(value).toPrecision(4)));
+}
+
+function time(ns) {
+  if (!known(ns)) return "-";
+  for (const [unit, length] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) {
+    if (Math.abs(ns) >= length * 0.9995) return `${number(ns / length)} ${unit}`;
+  }
+  return `${Math.round(ns)} ns`;
+}
+const seconds = (value) => (known(value) ? time(value * 1e9) : "-");
+
+function bytes(value) {
+  if (!known(value)) return "-";
+  let size = Number(value);
+  for (const unit of ["B", "KiB", "MiB", "GiB", "TiB"]) {
+    if (size < 1024 || unit === "TiB") return `${number(size)} ${unit}`;
+    size /= 1024;
+  }
+  return "-";
+}
+const rate = (value) => (known(value) ? `${number(value / 1e6)} MB/s (${number((value * 8) / 1e9)} Gbit/s)` : "-");
+const percent = (share) => (known(share) ? `${(share * 100).toFixed(1)} %` : "-");
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+// A cause with its place, as garland explain has it.
+function causeText(row) {
+  const place = row.node && row.to ? ` ${row.node} to ${row.to}` : row.node ? ` ${row.node}` : "";
+  return `${row.cause}${place}${row.within ? ` (${row.within})` : ""}`;
+}
+
+const series = (place) => `--c${place % 8}`;
+
+// A part of the page, with its entry in the contents.
+let parts = 0;
+function part(parent, title, level, ...children) {
+  const id = `part-${++parts}`;
+  const heading = el(`h${level}`, { id }, title);
+  const section = el("section", { "aria-labelledby": id }, heading, ...children);
+  parent.append(section);
+  return section;
+}
+
+// Columns are [title, of(row), kind]; kind "text" is left aligned.
+function table(caption, columns, rows, classOf = () => null) {
+  const head = el("tr", {}, ...columns.map(([title, , kind]) => el("th", { scope: "col", class: kind ?? null }, title)));
+  const body = rows.map((row) => el("tr", { class: classOf(row) }, ...columns.map(([, of, kind]) => {
+    const cell = of(row);
+    return el("td", { class: kind ?? null }, cell instanceof Node ? cell : String(cell ?? "-"));
+  })));
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    el("table", {}, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, ...body)));
+}
+
+// A chart that is drawn again when the page's width or colours change. `make` gives uPlot's options
+// and data; `words` say what it shows to those who don't see it.
+function chart(parent, words, make) {
+  const box = el("div", { class: "chart", role: "img", "aria-label": words });
+  parent.append(box);
+  let plot = null;
+  const draw = () => {
+    if (plot) plot.destroy();
+    const { options, values } = make();
+    const width = Math.max(260, Math.min(1100, box.clientWidth || parent.clientWidth || 800));
+    const height = Math.max(200, Math.min(380, width * 0.5));
+    const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
+    const axes = options.axes.map((own) => ({ ...axis, ...own }));
+    plot = new uPlot({ width, height, ...options, axes }, values, box);
+    box.plot = plot;
+  };
+  draw();
+  redraws.push(draw);
+  return box;
+}
+
+const line = (label, place, more = {}) => ({ label, stroke: colour(series(place)), width: 2, points: { size: 5 }, spanGaps: true, ...more });
+
+const tip = el("div", { class: "tip", hidden: "", role: "status" });
+function showTip(text, x, y) {
+  tip.textContent = text;
+  tip.hidden = false;
+  const box = tip.getBoundingClientRect();
+  tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - box.width - 4))}px`;
+  tip.style.top = `${Math.max(4, Math.min(y + 14, innerHeight - box.height - 4))}px`;
+}
+const hideTip = () => { tip.hidden = true; };

@@ -1,0 +1,128 @@
+// What is shown of measurements: pairs, latency, balance, scenarios.
+function heat(parent, told) {
+  const names = list(told?.names);
+  if (names.length === 0) return;
+  const all = told.rates.flat().filter(known).sort((a, b) => a - b);
+  if (all.length === 0) return;
+  const middle = all[Math.floor(all.length / 2)];
+  const shade = (value) => {
+    if (!known(value)) return "transparent";
+    const share = Math.max(0, Math.min(1.2, value / middle));
+    return share < 0.8 ? `color-mix(in srgb, var(--c4) ${Math.round((1 - share) * 90 + 10)}%, var(--sheet))` : `color-mix(in srgb, var(--c2) ${Math.round(share * 50)}%, var(--sheet))`;
+  };
+  const small = names.length <= 24;
+  const head = el("tr", {}, el("th", {}, "from, to"), ...names.map((name) => el("th", { scope: "col" }, small ? name : "")));
+  const rows = told.rates.map((row, from) => el("tr", {}, el("th", { scope: "row" }, names[from]), ...row.map((value, to) =>
+    el("td", { style: `background: ${shade(value)}`, title: known(value) ? `${names[from]} to ${names[to]}: ${rate(value)}, ${percent(value / middle)} of the middle` : "" }, small && known(value) ? number(value / 1e6) : ""))));
+  part(parent, "Pairs", 3, el("p", { class: "note" }, `Rates in MB/s, senders down and receivers across; the middle is ${rate(middle)}, red is below 80 % of it.`),
+    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Heat map of pairs" }, el("table", { class: "heat" }, el("thead", {}, head), el("tbody", {}, ...rows))));
+}
+
+function loads(parent, result) {
+  const told = list(result.loads).filter((load) => known(load.pairs));
+  if (told.length === 0) return;
+  const section = part(parent, "Pairs at once", 3);
+  section.append(table("So many pairs at once, one way", [
+    ["pairs", (load) => load.pairs],
+    ["all", (load) => rate(load.rate)],
+    ["median", (load) => rate(load.median)],
+    ["lowest", (load) => rate(load.lowest)],
+  ], told));
+}
+
+function ping(parent, result) {
+  list(result.pairs).forEach((pair) => {
+    const points = list(pair.points);
+    if (points.length === 0) return;
+    const section = part(parent, `${pair.from} and ${pair.to}`, 3, table("Every point", [
+      ["function", (point) => point.function],
+      ["bytes", (point) => point.size],
+      ["in flight", (point) => point.in_flight],
+      ["each", (point) => time(point.each_ns)],
+      ["p50", (point) => time(point.sojourn?.p50)],
+      ["p99", (point) => time(point.sojourn?.p99)],
+      ["max", (point) => time(point.sojourn?.max)],
+    ], points));
+    curve(section, points.filter((point) => point.in_flight === points[0].in_flight), "size", "bytes", "Latency against size");
+    curve(section, points.filter((point) => point.size === points[0].size), "in_flight", "in flight", "Time of each against depth", pair.sweep?.knee);
+  });
+}
+
+function curve(section, points, key, label, words, knee = null) {
+  const sorted = [...new Map(points.map((point) => [point[key], point])).values()].filter((point) => point[key] > 0).sort((a, b) => a[key] - b[key]);
+  if (sorted.length < 2) return;
+  chart(section, words, () => ({
+    options: {
+      title: words + (known(knee) ? `; the knee is at ${knee}` : ""),
+      scales: { x: { time: false, distr: 3, log: 2 }, y: { range: (_, low, high) => [0, high * 1.1 || 1] } },
+      axes: [{ label, labelSize: 20 }, { label: "µs", labelSize: 20, size: 60 }],
+      series: [{ label }, line("each", 0), line("p50", 1), line("p99", 3)],
+    },
+    values: [sorted.map((point) => point[key]), ...["each_ns", "p50", "p99"].map((what) => sorted.map((point) => {
+      const value = what === "each_ns" ? point.each_ns : point.sojourn?.[what];
+      return known(value) ? value / 1e3 : null;
+    }))],
+  }));
+}
+
+function balance(parent, result) {
+  const points = list(result.points).filter((point) => known(point.remote));
+  if (points.length === 0) return;
+  const sizes = [...new Set(points.map((point) => point.size))];
+  const counts = [...new Set(points.map((point) => point.remote))].sort((a, b) => a - b);
+  const at = (size, remote) => points.find((point) => point.size === size && point.remote === remote);
+  const section = part(parent, "Balance of disks and network", 3);
+  for (const verdict of list(result.verdicts)) section.append(el("p", {}, `${bytes(verdict.size)}: ${verdict.text}`));
+  if (counts.length > 1) {
+    chart(section, "Rate of all copies by how many of them are between nodes", () => ({
+      options: {
+        scales: { x: { time: false }, y: { range: (_, low, high) => [0, high * 1.1 || 1] } },
+        axes: [{ label: "copies between nodes", labelSize: 20 }, { label: "MB/s", labelSize: 20, size: 60 }],
+        series: [{ label: "remote" }, ...sizes.map((size, place) => line(bytes(size), place))],
+      },
+      values: [counts, ...sizes.map((size) => counts.map((remote) => { const point = at(size, remote); return point ? point.rate / 1e6 : null; }))],
+    }));
+  }
+  section.append(table("Every point", [
+    ["size", (point) => bytes(point.size)],
+    ["remote", (point) => point.remote],
+    ["rate", (point) => rate(point.rate)],
+    ["held up by", (point) => point.resource ?? "-", "text"],
+    ["with disks twice as fast", (point) => rate(point.disk_twice)],
+    ["with wires twice as fast", (point) => rate(point.network_twice)],
+  ], points));
+}
+
+function disks(parent, result) {
+  const rows = list(result.nodes).flatMap((node) => list(node.measurements).map((one) => ({ node: node.name, ...one })));
+  if (rows.length === 0) return;
+  part(parent, "Disks", 3, table("Every measurement", [
+    ["node", (row) => row.node],
+    ["what", (row) => `${row.pattern} ${row.direction}, ${row.way}`, "text"],
+    ["depth", (row) => row.depth],
+    ["rate", (row) => rate(row.rate)],
+    ["a second", (row) => number(row.iops)],
+    ["p50", (row) => time(row.times?.p50)],
+    ["p99", (row) => time(row.times?.p99)],
+  ], rows));
+}
+
+// Rows of a scenario: published, emulated and what bounds them, side by side.
+function scenario(parent, result) {
+  const rows = list(result.rows).filter((row) => row && typeof row === "object");
+  if (rows.length === 0) return;
+  const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const show = (key, value) => {
+    if (value === null || value === undefined) return "-";
+    if (typeof value === "object") {
+      const shown = Object.entries(value).filter(([, inner]) => inner !== null && typeof inner !== "object");
+      return shown.map(([name, inner]) => `${name} ${show(`${key}_${name}`, inner)}`).join(", ") || "-";
+    }
+    if (key.endsWith("_ns")) return time(value);
+    if (/rate|bound$|wires$|twice$/.test(key) && known(value) && value > 1e4) return rate(value);
+    return typeof value === "number" ? number(value) : String(value);
+  };
+  part(parent, result.scenario ?? "Scenario", 3,
+    result.miss ? el("p", {}, `Missed: ${result.miss}`) : el("p", { class: "note" }, "All rows that have a tolerance are within it."),
+    table("Every row", keys.map((key) => [key.replaceAll("_", " "), (row) => show(key, row[key])]), rows));
+}

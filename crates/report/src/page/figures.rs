@@ -1,0 +1,59 @@
+//! What of a result the page shows: a result of a thousand nodes has a million pairs, and a screen
+//! hasn't.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+/// A heat map has at most so many rows; those of more nodes are told by groups of neighbours.
+const CELLS: usize = 128;
+
+/// The result without what a page can't show, and with what is made of that.
+pub(super) fn of(result: &Value) -> Value {
+    let Value::Object(whole) = result else { return result.clone() };
+    let mut kept: Map<String, Value> = whole.clone();
+    if let Some(Value::Array(ways)) = kept.remove("ways") {
+        kept.insert("heat".to_owned(), heat(&ways));
+    }
+    Value::Object(kept)
+}
+
+/// The rates of all ways as a matrix, sender by receiver; the median of each group of nodes.
+fn heat(ways: &[Value]) -> Value {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut names: Vec<&str> = Vec::new();
+    let ends =
+        |way: &'_ Value| Some((way["from"].as_str()?.to_owned(), way["to"].as_str()?.to_owned()));
+    for way in ways {
+        for end in ["from", "to"] {
+            if let Some(name) = way[end].as_str() {
+                places.entry(name).or_insert_with(|| {
+                    names.push(name);
+                    names.len() - 1
+                });
+            }
+        }
+    }
+    let group = names.len().div_ceil(CELLS).max(1);
+    let count = names.len().div_ceil(group);
+    let mut cells: Vec<Vec<Vec<f64>>> = vec![vec![Vec::new(); count]; count];
+    for way in ways {
+        let Some((from, to)) = ends(way) else { continue };
+        if let Some(rate) = way["rate"].as_f64() {
+            let (from, to) = (places[from.as_str()], places[to.as_str()]);
+            cells[from / group][to / group].push(rate);
+        }
+    }
+    let median = |mut rates: Vec<f64>| {
+        rates.sort_by(f64::total_cmp);
+        rates.get(rates.len() / 2).map(|rate| rate.round())
+    };
+    let rows: Vec<Vec<Option<f64>>> =
+        cells.into_iter().map(|row| row.into_iter().map(median).collect()).collect();
+    let label = |group: &[&str]| match group {
+        [one] => (*one).to_owned(),
+        [first, .., last] => format!("{first} to {last}"),
+        [] => String::new(),
+    };
+    json!({ "names": names.chunks(group).map(label).collect::<Vec<_>>(), "rates": rows })
+}

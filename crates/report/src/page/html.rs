@@ -1,0 +1,114 @@
+//! The page's frame: head, words, data, scripts.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::{Sheet, figures, summary};
+
+const CHARTS: &str = include_str!("../../assets/uPlot.iife.min.js");
+const CHARTS_STYLE: &str = include_str!("../../assets/uPlot.min.css");
+const CHARTS_LICENCE: &str = include_str!("../../assets/uPlot-LICENSE");
+const STYLE: &str = include_str!("../../assets/report.css");
+
+/// The page's own scripts, in the order in which they need each other.
+const SCRIPTS: [&str; 6] = [
+    include_str!("../../assets/base.js"),
+    include_str!("../../assets/timeline.js"),
+    include_str!("../../assets/copies.js"),
+    include_str!("../../assets/measures.js"),
+    include_str!("../../assets/forecast.js"),
+    include_str!("../../assets/main.js"),
+];
+
+/// Nothing is fetched, and no script but those written here is run.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+     img-src data:; base-uri 'none'; form-action 'none'";
+
+/// Writes the page.
+pub(super) fn write(
+    output: &mut dyn Write,
+    sheets: &[Sheet],
+    forecast: Option<&Value>,
+) -> io::Result<()> {
+    let title = match sheets {
+        [one] => format!("Garland: {}", one.name),
+        _ => format!("Garland: {} runs", sheets.len()),
+    };
+    let title = escaped(&title);
+    write!(
+        output,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+         <link rel=\"icon\" href=\"data:,\">\n\
+         <style>\n{CHARTS_STYLE}\n{STYLE}</style>\n</head>\n<body>\n\
+         <a class=\"skip\" href=\"#runs\">Skip to the figures</a>\n<header>\n<h1>{title}</h1>\n"
+    )?;
+    for sheet in sheets {
+        writeln!(output, "<section class=\"words\" aria-label=\"{}\">", escaped(&sheet.name))?;
+        if sheets.len() > 1 {
+            writeln!(output, "<h2>{}</h2>", escaped(&sheet.name))?;
+        }
+        for line in summary::of(sheet) {
+            writeln!(output, "<p>{}</p>", escaped(&line))?;
+        }
+        output.write_all(b"</section>\n")?;
+    }
+    if let Some(told) = forecast {
+        for line in summary::of_forecast(told) {
+            writeln!(output, "<p>{}</p>", escaped(&line))?;
+        }
+    }
+    output.write_all(
+        b"</header>\n<nav id=\"contents\" aria-label=\"Contents\"></nav>\n<main id=\"runs\"></main>\n\
+          <noscript><p>The charts need scripts; the words above don't.</p></noscript>\n",
+    )?;
+    let data: Vec<Value> = sheets.iter().map(data).collect();
+    let all = json!({ "runs": data, "forecast": forecast });
+    writeln!(output, "<script type=\"application/json\" id=\"data\">{}</script>", inlined(&all))?;
+    writeln!(output, "<script>\n/*\n{CHARTS_LICENCE}*/\n{CHARTS}\n</script>")?;
+    writeln!(
+        output,
+        "<script>\n\"use strict\";\n(() => {{\n{}\n}})();\n</script>",
+        SCRIPTS.concat()
+    )?;
+    output.write_all(b"</body>\n</html>\n")
+}
+
+/// What the scripts get of a run.
+fn data(sheet: &Sheet) -> Value {
+    json!({
+        "name": sheet.name,
+        "result": figures::of(&sheet.result),
+        "explained": sheet.explained,
+        "timeline": sheet.timeline,
+        "notes": sheet.notes,
+    })
+}
+
+/// JSON that can't end the element that it stands in.
+fn inlined(value: &Value) -> String {
+    value
+        .to_string()
+        .replace('<', "\\u003c")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
+}
+
+/// Text that is no markup.
+pub(super) fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            other => safe.push(other),
+        }
+    }
+    safe
+}

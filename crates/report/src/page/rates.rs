@@ -1,0 +1,67 @@
+//! What a node sent, received and wrote, over time.
+
+use garland_core::trace::{Span, Stage};
+use serde::Serialize;
+
+/// Bytes in equal stretches of time.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Rates {
+    /// Given to wires.
+    pub(super) sent: Vec<u64>,
+    /// Taken from wires.
+    pub(super) received: Vec<u64>,
+    /// Read from or written to disks.
+    pub(super) disk: Vec<u64>,
+}
+
+impl Rates {
+    /// So many stretches.
+    pub(super) fn new(bins: usize) -> Self {
+        let none = || vec![0; bins];
+        Self { sent: none(), received: none(), disk: none() }
+    }
+
+    /// Adds a span's bytes, spread evenly over its time; `width_ns` is a stretch.
+    pub(super) fn add(&mut self, span: &Span, (begin_ns, end_ns): (u64, u64), width_ns: u64) {
+        let bins = match span.stage {
+            Stage::Send | Stage::Relay => &mut self.sent,
+            Stage::Receive => &mut self.received,
+            Stage::Read | Stage::Write => &mut self.disk,
+            _ => return,
+        };
+        let (Some(last), width) = (bins.len().checked_sub(1), width_ns.max(1)) else { return };
+        let place = |at: u64| usize::try_from(at / width).unwrap_or(last).min(last);
+        let (first, end) = (place(begin_ns), place(end_ns));
+        let length = end_ns.saturating_sub(begin_ns).max(1);
+        let mut left = span.bytes;
+        for (bin, sum) in bins.iter_mut().enumerate().take(end + 1).skip(first) {
+            let until = (bin as u64 + 1).saturating_mul(width).min(end_ns);
+            let from = (bin as u64 * width).max(begin_ns);
+            let part = u128::from(span.bytes) * u128::from(until.saturating_sub(from))
+                / u128::from(length);
+            let part = u64::try_from(part).unwrap_or(left).min(left);
+            // What is left of rounding is the last one's.
+            let part = if bin == end { left } else { part };
+            *sum += part;
+            left -= part;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::tests::span;
+
+    #[test]
+    fn no_byte_is_lost() {
+        let mut rates = Rates::new(10);
+        let whole = Span { bytes: 1003, ..span(Stage::Receive, 1, 0) };
+        rates.add(&whole, (150, 450), 100);
+        assert_eq!(rates.received.iter().sum::<u64>(), 1003);
+        assert_eq!(rates.received[..6], [0, 167, 334, 334, 168, 0]);
+        rates.add(&whole, (5000, 9000), 100);
+        assert_eq!(rates.received[9], 1003);
+        assert_eq!(rates.sent.iter().sum::<u64>(), 0);
+    }
+}

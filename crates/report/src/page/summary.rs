@@ -1,0 +1,132 @@
+//! A run in words.
+
+use garland_core::units::{Nanos, Rate, bytes};
+use serde_json::Value;
+
+use super::Sheet;
+
+/// What there is to say of a run, a paragraph each.
+pub(super) fn of(sheet: &Sheet) -> Vec<String> {
+    let result = &sheet.result;
+    let schema = result["schema"].as_str().unwrap_or_default();
+    let kind = schema.split('/').next().unwrap_or_default().trim_start_matches("garland.");
+    let mut words = Vec::new();
+    match kind {
+        "cp" => words.push(copy(result)),
+        "" => words
+            .push("This run has no result: its command was ended before it was over.".to_owned()),
+        _ => words.push(other(kind, result)),
+    }
+    words.extend(limit(result));
+    if let Some(explained) = &sheet.explained {
+        words.extend(ledger(explained));
+    }
+    words
+        .extend(texts(&result["faults"], "text").into_iter().map(|text| format!("Fault: {text}.")));
+    words.extend(sheet.notes.iter().map(|note| format!("Note: {note}.")));
+    words
+}
+
+/// What there is to say of a forecast.
+pub(super) fn of_forecast(told: &Value) -> Vec<String> {
+    let mut words = Vec::new();
+    let forecast = &told["forecast"];
+    if let Some(knee) = forecast["knee"]["nodes"].as_f64() {
+        let resource = forecast["knee"]["resource"].as_str().unwrap_or_default();
+        let why = forecast["knee"]["why"].as_str().unwrap_or_default();
+        words.push(format!("Forecast: the knee is at {knee:.1} nodes: {resource}; {why}."));
+    }
+    if let Some(enough) = forecast["enough"].as_u64() {
+        words.push(format!("All nodes beyond {enough} bring less than 5 %."));
+    }
+    if let Some(error) = forecast["back_test"]["error"].as_f64() {
+        let nodes = &forecast["back_test"]["nodes"];
+        let percent = error * 100.0;
+        words.push(format!(
+            "The time with {nodes} nodes, predicted from the others, is {percent:+.1} % off."
+        ));
+    }
+    let notes = forecast["notes"].as_array().into_iter().chain(told["notes"].as_array()).flatten();
+    words.extend(notes.filter_map(Value::as_str).map(|note| format!("Note: {note}.")));
+    words
+}
+
+fn time(value: &Value) -> Option<String> {
+    Some(Nanos(value.as_u64()?).to_string())
+}
+
+fn copy(result: &Value) -> String {
+    let nodes = result["nodes"].as_array().map_or(&[][..], Vec::as_slice);
+    let ok = nodes.iter().filter(|node| node["verdict"] == "ok").count();
+    let size = bytes::format(result["bytes"].as_u64().unwrap_or(0));
+    let way = if result["way"] == "in" { "from" } else { "to" };
+    let took = time(&result["elapsed_ns"]).unwrap_or_else(|| "an unknown time".to_owned());
+    let rate = result["rate"].as_u64().map(Rate::from_bytes_per_second);
+    let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
+    format!("{size} {way} {ok} of {} nodes in {took}{rate}.", nodes.len())
+}
+
+fn other(kind: &str, result: &Value) -> String {
+    let took = time(&result["elapsed_ns"]).map_or_else(String::new, |took| format!(" in {took}"));
+    let nodes = result["nodes"].as_array().filter(|nodes| !nodes.is_empty());
+    let nodes = nodes.map_or_else(String::new, |nodes| {
+        let ok = nodes.iter().filter(|node| node["verdict"] == "ok").count();
+        format!(", {ok} of {} nodes ok", nodes.len())
+    });
+    let miss = result["miss"].as_str().map_or_else(String::new, |miss| format!(". Missed: {miss}"));
+    let name = result["scenario"].as_str().unwrap_or(kind);
+    format!("garland {name}{took}{nodes}{miss}.")
+}
+
+fn limit(result: &Value) -> Option<String> {
+    let limit = &result["limit"];
+    let rate = Rate::from_bytes_per_second(limit["rate"].as_u64()?);
+    let source = limit["source"].as_str().unwrap_or_default();
+    let achieved = limit["achieved"].as_f64();
+    let achieved = achieved.map(|share| format!(" The run came to {:.1} % of it.", share * 100.0));
+    Some(format!("The limit is {rate}: {source}.{}", achieved.unwrap_or_default()))
+}
+
+fn ledger(explained: &Value) -> Vec<String> {
+    let mut words = Vec::new();
+    let rows = explained["rows"].as_array().map_or(&[][..], Vec::as_slice);
+    let most: Vec<String> = rows
+        .iter()
+        .take(3)
+        .filter_map(|row| {
+            let share = row["share"].as_f64()? * 100.0;
+            Some(format!("{} ({share:.0} %)", cause(row)?))
+        })
+        .collect();
+    if !most.is_empty() {
+        words.push(format!("Most of the time went into {}.", most.join(", ")));
+    }
+    let faults = texts(&explained["faults"], "text");
+    words.extend(faults.into_iter().map(|fault| format!("Fault: {fault}.")));
+    if let (Some(remedy), Some(gain)) =
+        (explained["fix"]["remedy"].as_str(), time(&explained["fix"]["gain_ns"]))
+    {
+        words.push(format!("What would help most: {remedy}; at most {gain} sooner."));
+    }
+    words.extend(texts_of(&explained["warnings"]).into_iter().map(|text| format!("Note: {text}.")));
+    words
+}
+
+/// A cause with its place, as `garland explain` has it.
+fn cause(row: &Value) -> Option<String> {
+    let cause = row["cause"].as_str()?;
+    Some(match (row["node"].as_str(), row["to"].as_str()) {
+        (Some(from), Some(to)) => format!("{cause} {from} to {to}"),
+        (Some(node), None) => format!("{cause} {node}"),
+        _ => cause.to_owned(),
+    })
+}
+
+fn texts(list: &Value, key: &str) -> Vec<String> {
+    let all = list.as_array().into_iter().flatten();
+    all.filter_map(|one| Some(one[key].as_str()?.to_owned())).collect()
+}
+
+fn texts_of(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(|one| Some(one.as_str()?.to_owned())).collect()
+}

@@ -1,0 +1,151 @@
+use serde_json::json;
+
+use super::*;
+use crate::Moment;
+use crate::export::tests::traces;
+use crate::format::Step;
+
+fn sheet(result: Value) -> Sheet {
+    Sheet {
+        name: "20261122-cp".to_owned(),
+        result,
+        explained: None,
+        timeline: None,
+        notes: Vec::new(),
+    }
+}
+
+fn written(sheets: &[Sheet], forecast: Option<&Value>) -> String {
+    let mut bytes = Vec::new();
+    page(&mut bytes, sheets, forecast).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+/// The data that the page's scripts read.
+fn embedded(page: &str) -> Value {
+    let (_, rest) = page.split_once("id=\"data\">").unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+}
+
+fn copy() -> Value {
+    json!({
+        "schema": "garland.cp/1", "bytes": 1 << 30, "elapsed_ns": 9_500_000_000_u64, "rate": 113_000_000,
+        "limit": { "rate": 117_700_000, "source": "TCP payload of the lab's wires", "achieved": 0.96 },
+        "nodes": [{ "name": "n1", "verdict": "ok" }, { "name": "n2", "verdict": "dead" }],
+        "phases": [{ "name": "stream", "ns": 9_500_000_000_u64 }],
+    })
+}
+
+fn timeline() -> Timeline {
+    let traces = traces();
+    let mut timeline = Timeline::new(0, 10_000, traces.len());
+    for trace in &traces {
+        timeline.node(trace, Some(5), &|at_ns| Moment { at_ns, error_ns: None });
+    }
+    timeline
+}
+
+#[test]
+fn the_words_say_what_came_of_it() {
+    let page = written(&[sheet(copy())], None);
+    assert!(page.contains("1.00 GiB to 1 of 2 nodes in 9.50 s"), "{}", &page[..6000]);
+    assert!(page.contains("The run came to 96.0 % of it."));
+    assert_eq!(embedded(&page)["runs"][0]["result"]["bytes"], 1 << 30);
+}
+
+#[test]
+fn nothing_is_fetched_from_anywhere() {
+    let page = written(&[sheet(copy())], None);
+    let (start, rest) = page.split_once("<body>").unwrap();
+    assert!(start.contains("default-src 'none'"));
+    for fetching in ["<script src", "<link rel=\"stylesheet\"", "@import", "url(http", "<img"] {
+        assert!(!start.contains(fetching) && !rest.contains(fetching), "{fetching}");
+    }
+}
+
+#[test]
+fn names_cannot_break_out() {
+    let evil = "</script><script>alert(1)</script>";
+    let mut run =
+        sheet(json!({ "schema": "garland.exec/1", "nodes": [{ "name": evil, "verdict": "ok" }] }));
+    run.name = evil.to_owned();
+    run.notes.push(evil.to_owned());
+    let page = written(&[run], None);
+    assert!(!page.contains("alert(1)</script>"));
+    assert_eq!(embedded(&page)["runs"][0]["name"], evil);
+}
+
+#[test]
+fn what_is_missing_or_strange_is_still_a_page() {
+    for result in [
+        Value::Null,
+        json!({}),
+        json!({ "schema": 3 }),
+        json!([1, 2]),
+        json!({ "schema": "garland.x/9", "nodes": "many", "limit": { "rate": -1 } }),
+    ] {
+        let page = written(&[sheet(result)], None);
+        assert!(page.ends_with("</html>\n"));
+    }
+    assert!(written(&[], None).contains("Garland: 0 runs"));
+}
+
+#[test]
+fn a_timeline_has_bars_gaps_and_rates() {
+    let mut told = timeline();
+    let step = |begin_ns, end_ns, cause| Step {
+        begin_ns,
+        end_ns,
+        cause,
+        node: Some("n1".to_owned()),
+        to: None,
+        within: None,
+    };
+    told.path(&[step(0, 500, "wire"), step(500, 900, "wire"), step(900, 1000, "fsync")]);
+    assert!(!told.is_empty());
+    let page = written(&[Sheet { timeline: Some(told), ..sheet(copy()) }], None);
+    let timeline = &embedded(&page)["runs"][0]["timeline"];
+    assert_eq!(timeline["path"].as_array().unwrap().len(), 2);
+    let head = &timeline["nodes"][0];
+    assert!(head["rows"].as_array().unwrap().iter().any(|row| row["stage"] == "send"));
+    let sent: u64 =
+        head["rates"]["sent"].as_array().unwrap().iter().filter_map(Value::as_u64).sum();
+    assert_eq!(sent, 300);
+}
+
+#[test]
+fn a_thousand_nodes_stay_small() {
+    let one = &traces()[0];
+    let mut many = one.clone();
+    let spans: Vec<_> = one.records.clone();
+    many.records = (0..300).flat_map(|_| spans.clone()).collect();
+    for (at, record) in many.records.iter_mut().enumerate() {
+        if let garland_core::trace::Record::Span(span) = record {
+            span.begin_ns += at as u64 * 20_000;
+            span.end_ns += at as u64 * 20_000 + 9_000;
+            span.bytes = 1 << 20;
+        }
+    }
+    let mut told = Timeline::new(0, 40_000_000, 1000);
+    for _ in 0..1000 {
+        told.node(&many, Some(1000), &|at_ns| Moment { at_ns, error_ns: None });
+    }
+    let node = json!({ "name": "n0001", "verdict": "ok", "bytes": 1 << 30, "rate": 117_000_000, "memory": 1 << 25, "cpu_ns": 12_345_678 });
+    let mut result = copy();
+    result["nodes"] = Value::Array(vec![node; 1000]);
+    let page = written(&[Sheet { timeline: Some(told), ..sheet(result) }], None);
+    assert!(page.len() < 10_000_000, "{}", page.len());
+}
+
+#[test]
+fn pairs_become_a_matrix_however_many_there_are() {
+    let way = |from: usize, to: usize| json!({ "from": format!("n{from}"), "to": format!("n{to}"), "rate": 1e8 });
+    let ways: Vec<Value> = (0..300)
+        .flat_map(|from| (0..300).filter(move |to| *to != from).map(move |to| way(from, to)))
+        .collect();
+    let page = written(&[sheet(json!({ "schema": "garland.wires/1", "ways": ways }))], None);
+    let heat = &embedded(&page)["runs"][0]["result"]["heat"];
+    assert_eq!(heat["names"].as_array().unwrap().len(), 100);
+    assert_eq!(heat["rates"][0][1], 1e8);
+    assert!(page.len() < 1_000_000);
+}

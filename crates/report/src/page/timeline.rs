@@ -1,0 +1,230 @@
+//! When which node did what: rows of bars, and rates.
+
+use std::collections::BTreeMap;
+
+use garland_core::trace::{NONE, Record, Trace};
+use serde::Serialize;
+
+use super::rates::Rates;
+use super::slices::{Slice, thinned};
+use crate::Moment;
+use crate::format::Step;
+
+/// All nodes together have at most so many bars.
+const BARS: usize = 120_000;
+
+/// A row of a node has at most so many.
+const ROW: usize = 4_000;
+
+/// All nodes together have so many rates.
+const BINS: usize = 40_000;
+
+/// The stages of a row of its own; a screen has no more.
+const ROWS: usize = 8;
+
+/// What the page shows of traces.
+#[derive(Clone, Debug, Serialize)]
+pub struct Timeline {
+    /// The run's length in nanoseconds.
+    length_ns: u64,
+    /// A stretch of the rates.
+    width_ns: u64,
+    nodes: Vec<Line>,
+    /// Who was waited for.
+    path: Vec<Bar>,
+    #[serde(skip)]
+    begin_ns: u64,
+    #[serde(skip)]
+    row: usize,
+    #[serde(skip)]
+    bins: usize,
+}
+
+/// A node's rows.
+#[derive(Clone, Debug, Serialize)]
+struct Line {
+    name: String,
+    /// By how much its times may be off; none where nobody knows.
+    error_ns: Option<u64>,
+    rows: Vec<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rates: Option<Rates>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    stage: String,
+    slices: Vec<Slice>,
+}
+
+/// A bar with a name: a stretch of the critical path, or what a node did by another record than a trace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Bar {
+    /// Nanoseconds since the run began.
+    pub begin_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+    /// What it is.
+    pub name: String,
+}
+
+impl Timeline {
+    /// One of so many nodes, from `begin_ns` of the head's clock on.
+    #[must_use]
+    pub fn new(begin_ns: u64, length_ns: u64, nodes: usize) -> Self {
+        let nodes = nodes.max(1);
+        let bins = (BINS / nodes).clamp(24, 400);
+        Self {
+            length_ns,
+            width_ns: (length_ns / bins as u64).max(1),
+            nodes: Vec::new(),
+            path: Vec::new(),
+            begin_ns,
+            row: (BARS / nodes / ROWS).clamp(8, ROW),
+            bins,
+        }
+    }
+
+    /// Adds a node's trace; `on_head` is what the head's clock said when the node's said so much.
+    pub fn node(&mut self, trace: &Trace, error_ns: Option<u64>, on_head: &dyn Fn(u64) -> Moment) {
+        let mut rates = Rates::new(self.bins);
+        let mut rows: BTreeMap<u8, Vec<Slice>> = BTreeMap::new();
+        let since = |at_ns: u64| on_head(at_ns).at_ns.saturating_sub(self.begin_ns);
+        for record in &trace.records {
+            let Record::Span(span) = record else { continue };
+            let begin_ns = since(span.begin_ns);
+            let end_ns = since(span.end_ns).max(begin_ns);
+            rates.add(span, (begin_ns, end_ns), self.width_ns);
+            self.length_ns = self.length_ns.max(end_ns);
+            let peer = if span.peer == NONE { 0 } else { u32::from(span.peer) + 1 };
+            let (busy_ns, bytes, count) = (span.busy_ns, span.bytes, u64::from(span.count));
+            let slice = Slice { begin_ns, end_ns, busy_ns, bytes, count, peer };
+            rows.entry(span.stage.number()).or_default().push(slice);
+        }
+        let row = |(number, slices): (u8, Vec<Slice>)| {
+            let stage = garland_core::trace::Stage::of_number(number)?.name().to_owned();
+            Some(Row { stage, slices: thinned(slices, self.row) })
+        };
+        let rows = rows.into_iter().filter_map(row).collect();
+        let name = trace.origin.node.clone();
+        self.nodes.push(Line { name, error_ns, rows, rates: Some(rates) });
+    }
+
+    /// Adds a node whose rows are known by name: what it did in a farm.
+    pub fn bars(&mut self, name: &str, rows: &[(String, Vec<Bar>)]) {
+        let slice = |bar: &Bar| Slice {
+            begin_ns: bar.begin_ns,
+            end_ns: bar.end_ns.max(bar.begin_ns),
+            busy_ns: bar.end_ns.saturating_sub(bar.begin_ns),
+            bytes: 0,
+            count: 1,
+            peer: 0,
+        };
+        let row = |(stage, bars): &(String, Vec<Bar>)| {
+            let slices: Vec<Slice> = bars.iter().map(slice).collect();
+            Row { stage: stage.clone(), slices: thinned(slices, self.row) }
+        };
+        let ends = rows.iter().flat_map(|(_, bars)| bars).map(|bar| bar.end_ns);
+        self.length_ns = self.length_ns.max(ends.max().unwrap_or(0));
+        let rows = rows.iter().map(row).collect();
+        self.nodes.push(Line { name: name.to_owned(), error_ns: None, rows, rates: None });
+    }
+
+    /// Says who was waited for, by steps in their order: neighbours with one cause and place are one.
+    pub fn path(&mut self, steps: &[Step]) {
+        let mut bars: Vec<Bar> = Vec::new();
+        for step in steps {
+            let name = match (&step.node, &step.to) {
+                (Some(node), Some(to)) => format!("{}, {node} to {to}", step.cause),
+                (Some(node), None) => format!("{}, {node}", step.cause),
+                _ => step.cause.to_owned(),
+            };
+            let since = |at_ns: u64| at_ns.saturating_sub(self.begin_ns);
+            let bar = Bar { begin_ns: since(step.begin_ns), end_ns: since(step.end_ns), name };
+            match bars.last_mut() {
+                Some(last) if last.name == bar.name => last.end_ns = bar.end_ns,
+                _ => bars.push(bar),
+            }
+        }
+        // Of too many the longest are told.
+        if bars.len() > ROW {
+            let mut lengths: Vec<u64> = bars.iter().map(|bar| bar.end_ns - bar.begin_ns).collect();
+            lengths.sort_unstable_by(|a, b| b.cmp(a));
+            let shortest = lengths[ROW];
+            bars.retain(|bar| bar.end_ns - bar.begin_ns > shortest);
+        }
+        self.path = bars;
+    }
+
+    /// Whether there is nothing to show.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.iter().all(|line| line.rows.is_empty())
+    }
+}
+
+/// A job as a farm's result tells it, in seconds.
+struct Job {
+    node: String,
+    started: f64,
+    ended: f64,
+    staged_out: Option<f64>,
+}
+
+impl Timeline {
+    /// The timeline of a farm's result (`garland.farm/1`), a row for each job that a node has at once;
+    /// none where it has no records.
+    #[must_use]
+    pub fn of_jobs(result: &serde_json::Value) -> Option<Self> {
+        let records = result["records"].as_array()?;
+        let job = |record: &serde_json::Value| {
+            Some(Job {
+                node: record["node"].as_str()?.to_owned(),
+                started: record["started"].as_f64()?,
+                ended: record["ended"].as_f64()?,
+                staged_out: record["staged_out"].as_f64(),
+            })
+        };
+        let mut jobs: Vec<Job> = records.iter().filter_map(job).collect();
+        jobs.sort_by(|a, b| a.started.total_cmp(&b.started));
+        let mut nodes: BTreeMap<&str, Vec<&Job>> = BTreeMap::new();
+        for job in &jobs {
+            nodes.entry(&job.node).or_default().push(job);
+        }
+        let total = result["total"].as_f64().unwrap_or(0.0);
+        let mut timeline = Self::new(0, nanos(total), nodes.len());
+        for (node, jobs) in nodes {
+            timeline.bars(node, &rows_of(&jobs));
+        }
+        Some(timeline).filter(|timeline| !timeline.is_empty())
+    }
+}
+
+fn nanos(seconds: f64) -> u64 {
+    (seconds.max(0.0) * 1e9) as u64
+}
+
+/// Jobs that ran at the same time stand in rows of their own.
+fn rows_of(jobs: &[&Job]) -> Vec<(String, Vec<Bar>)> {
+    let mut slots: Vec<Vec<Bar>> = Vec::new();
+    let mut back: Vec<Bar> = Vec::new();
+    for job in jobs {
+        let (begin_ns, end_ns) = (nanos(job.started), nanos(job.ended));
+        let bar = Bar { begin_ns, end_ns, name: String::new() };
+        let free = |slot: &&mut Vec<Bar>| slot.last().is_none_or(|last| last.end_ns <= begin_ns);
+        match slots.iter_mut().find(free) {
+            Some(slot) => slot.push(bar),
+            None => slots.push(vec![bar]),
+        }
+        if let Some(staged_out) = job.staged_out.map(nanos).filter(|at| *at > end_ns) {
+            back.push(Bar { begin_ns: end_ns, end_ns: staged_out, name: String::new() });
+        }
+    }
+    let computing = slots.into_iter().enumerate();
+    let mut rows: Vec<(String, Vec<Bar>)> =
+        computing.map(|(slot, bars)| (format!("computing {}", slot + 1), bars)).collect();
+    if !back.is_empty() {
+        rows.push(("bringing back".to_owned(), back));
+    }
+    rows
+}

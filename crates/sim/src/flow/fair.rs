@@ -1,0 +1,60 @@
+//! Max-min fair rates, by raising all together until something is full.
+
+use super::network::Use;
+
+/// The rate of each flow, in bytes per second: none can be raised without lowering one that has less.
+/// A flow that uses nothing finite is infinitely fast.
+pub(super) fn rates(capacity: &[f64], flows: &[&[Use]]) -> Vec<f64> {
+    let mut left = capacity.to_vec();
+    let mut rates = vec![0.0; flows.len()];
+    let mut rising: Vec<usize> = (0..flows.len()).collect();
+    let mut demand = vec![0.0; capacity.len()];
+    let mut touched: Vec<usize> = Vec::new();
+    while !rising.is_empty() {
+        for place in touched.drain(..) {
+            demand[place] = 0.0;
+        }
+        for &(place, weight) in rising.iter().flat_map(|&flow| flows[flow]) {
+            if demand[place] == 0.0 {
+                touched.push(place);
+            }
+            demand[place] += weight;
+        }
+        let room = |place: &usize| left[*place].max(0.0) / demand[*place];
+        let step = touched.iter().map(room).fold(f64::INFINITY, f64::min);
+        rising.iter().for_each(|&flow| rates[flow] += step);
+        if step.is_infinite() {
+            break;
+        }
+        for &place in &touched {
+            left[place] -= step * demand[place];
+        }
+        // Sums of fractions miss zero by a little.
+        let full = |place: usize| left[place] <= capacity[place] * 1e-9;
+        let before = rising.len();
+        rising.retain(|&flow| !flows[flow].iter().any(|&(place, _)| full(place)));
+        if rising.len() == before {
+            break;
+        }
+    }
+    rates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_the_book() {
+        // Two flows on the first link, two on the second, of which one is on both.
+        let flows: [&[Use]; 3] = [&[(0, 1.0)], &[(0, 1.0), (1, 1.0)], &[(1, 1.0)]];
+        assert_eq!(rates(&[1.0, 4.0], &flows), [0.5, 0.5, 3.5]);
+    }
+
+    #[test]
+    fn what_crosses_something_twice_is_half_as_fast_and_what_crosses_nothing_is_free() {
+        let flows: [&[Use]; 2] = [&[(0, 2.0)], &[]];
+        assert_eq!(rates(&[10.0], &flows), [5.0, f64::INFINITY]);
+        assert_eq!(rates(&[0.0], &[&[(0, 1.0)]]), [0.0]);
+    }
+}

@@ -1,0 +1,281 @@
+//! A farm: jobs that machines pull, each staged in, computed and staged out.
+
+use std::collections::VecDeque;
+
+use super::fluid::Fluid;
+use super::network::{Network, Use};
+
+/// A job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Job {
+    /// Bytes that a machine needs before it can begin.
+    pub bytes_in: f64,
+    /// Seconds of computing on a machine of speed 1.
+    pub seconds: f64,
+    /// Bytes that go back.
+    pub bytes_out: f64,
+}
+
+/// A machine that computes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// How fast it computes.
+    pub speed: f64,
+    /// How many jobs it has at once.
+    pub slots: u32,
+    /// What staging a byte in takes.
+    pub stage_in: Vec<Use>,
+    /// What staging a byte out takes.
+    pub stage_out: Vec<Use>,
+    /// When it begins to pull, in seconds.
+    pub joins: f64,
+    /// When it dies with all that it has, in seconds.
+    pub dies: Option<f64>,
+}
+
+/// Jobs, machines, and what lies between.
+#[derive(Clone, Debug)]
+pub struct Farm<'a> {
+    /// In the order in which they are pulled.
+    pub jobs: &'a [Job],
+    /// In the order in which they pull.
+    pub machines: &'a [Machine],
+    /// What they share.
+    pub network: &'a Network,
+}
+
+/// What became of a job, in seconds since the beginning.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ran {
+    /// The job's place.
+    pub job: usize,
+    /// The machine's place.
+    pub machine: usize,
+    /// When it was pulled.
+    pub pulled: f64,
+    /// When all its bytes had come in.
+    pub started: f64,
+    /// When it was computed.
+    pub ended: f64,
+    /// When its bytes were back.
+    pub staged_out: f64,
+}
+
+/// What became of a farm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FarmRun {
+    /// The jobs that are done, in the order of their ends.
+    pub ran: Vec<Ran>,
+    /// When the last one was back, in seconds.
+    pub seconds: f64,
+    /// The share of the time that each resource was busy, and its name, the busiest first.
+    pub busy: Vec<(String, f64)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Free,
+    In,
+    Computing,
+    Out,
+    Gone,
+}
+
+/// A machine's room for one job.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    machine: usize,
+    stage: Stage,
+    ran: Ran,
+}
+
+/// Runs a farm. Jobs are left over where no machine lives to do them.
+#[must_use]
+pub fn farm(farm: &Farm<'_>) -> FarmRun {
+    let mut play = Play::new(farm);
+    while play.step() {}
+    let seconds = play.ran.iter().map(|ran| ran.staged_out).fold(0.0, f64::max);
+    let share = |(place, given): (usize, &f64)| {
+        let all = farm.network.capacity()[place] * seconds;
+        (farm.network.name(place).to_owned(), if all > 0.0 { given / all } else { 0.0 })
+    };
+    let mut busy: Vec<(String, f64)> = play.fluid.given.iter().enumerate().map(share).collect();
+    busy.sort_by(|a, b| b.1.total_cmp(&a.1));
+    FarmRun { ran: play.ran, seconds, busy }
+}
+
+struct Play<'a> {
+    farm: &'a Farm<'a>,
+    fluid: Fluid<'a>,
+    waiting: VecDeque<usize>,
+    slots: Vec<Slot>,
+    /// When machines come and go, the last one first.
+    moments: Vec<f64>,
+    ran: Vec<Ran>,
+}
+
+impl<'a> Play<'a> {
+    fn new(farm: &'a Farm<'a>) -> Self {
+        let none =
+            Ran { job: 0, machine: 0, pulled: 0.0, started: 0.0, ended: 0.0, staged_out: 0.0 };
+        let most = farm.machines.iter().map(|machine| machine.slots).max().unwrap_or(0);
+        // Each machine gets one job before any gets a second.
+        let slots = (0..most).flat_map(|round| {
+            let has = farm.machines.iter().enumerate().filter(move |(_, m)| m.slots > round);
+            has.map(move |(machine, _)| Slot { machine, stage: Stage::Free, ran: none })
+        });
+        let times = farm.machines.iter().flat_map(|machine| {
+            machine.dies.into_iter().chain((machine.joins > 0.0).then_some(machine.joins))
+        });
+        let mut moments: Vec<f64> = times.collect();
+        moments.sort_by(|a, b| b.total_cmp(a));
+        Self {
+            farm,
+            fluid: Fluid::new(farm.network.capacity()),
+            waiting: (0..farm.jobs.len()).collect(),
+            slots: slots.collect(),
+            moments,
+            ran: Vec::with_capacity(farm.jobs.len()),
+        }
+    }
+
+    /// Goes on to the next event; whether there was one.
+    fn step(&mut self) -> bool {
+        self.bury();
+        self.pull();
+        if self.ran.len() == self.farm.jobs.len() {
+            return false;
+        }
+        while self.moments.last().is_some_and(|moment| *moment <= self.fluid.now) {
+            self.moments.pop();
+        }
+        let Some(ended) = self.fluid.next(self.moments.last().copied()) else { return false };
+        ended.into_iter().for_each(|slot| self.go_on(slot));
+        true
+    }
+
+    /// Machines die; their jobs wait again, before all others.
+    fn bury(&mut self) {
+        for place in 0..self.slots.len() {
+            let slot = self.slots[place];
+            let dead = self.farm.machines[slot.machine].dies.is_some_and(|at| at <= self.fluid.now);
+            if !dead || slot.stage == Stage::Gone {
+                continue;
+            }
+            if slot.stage != Stage::Free {
+                self.fluid.stop(place);
+                self.waiting.push_front(slot.ran.job);
+            }
+            self.slots[place].stage = Stage::Gone;
+        }
+    }
+
+    fn pull(&mut self) {
+        for place in 0..self.slots.len() {
+            let slot = &mut self.slots[place];
+            let machine = &self.farm.machines[slot.machine];
+            let speed = machine.speed > 0.0;
+            if slot.stage != Stage::Free || machine.joins > self.fluid.now || !speed {
+                continue;
+            }
+            let Some(job) = self.waiting.pop_front() else { return };
+            slot.stage = Stage::In;
+            slot.ran = Ran { job, machine: slot.machine, pulled: self.fluid.now, ..slot.ran };
+            self.fluid.flow(place, self.farm.jobs[job].bytes_in, machine.stage_in.clone());
+        }
+    }
+
+    /// A slot's stage is over, and the next begins.
+    fn go_on(&mut self, place: usize) {
+        let slot = &mut self.slots[place];
+        let (job, now) = (&self.farm.jobs[slot.ran.job], self.fluid.now);
+        let machine = &self.farm.machines[slot.machine];
+        match slot.stage {
+            Stage::In => {
+                slot.stage = Stage::Computing;
+                slot.ran.started = now;
+                self.fluid.wait(place, job.seconds / machine.speed);
+            }
+            Stage::Computing => {
+                slot.stage = Stage::Out;
+                slot.ran.ended = now;
+                self.fluid.flow(place, job.bytes_out, machine.stage_out.clone());
+            }
+            Stage::Out => {
+                slot.stage = Stage::Free;
+                slot.ran.staged_out = now;
+                self.ran.push(slot.ran);
+            }
+            Stage::Free | Stage::Gone => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JOB: Job = Job { bytes_in: 10.0, seconds: 5.0, bytes_out: 5.0 };
+
+    fn machine(wire: usize) -> Machine {
+        let uses = vec![(wire, 1.0)];
+        let (stage_in, stage_out) = (uses.clone(), uses);
+        Machine { speed: 1.0, slots: 1, stage_in, stage_out, joins: 0.0, dies: None }
+    }
+
+    fn hub() -> Network {
+        let mut network = Network::new();
+        network.add("hub", 10.0);
+        network
+    }
+
+    #[test]
+    fn one_machine_does_one_after_another() {
+        let network = hub();
+        let run = farm(&Farm { jobs: &[JOB; 4], machines: &[machine(0)], network: &network });
+        assert!((run.seconds - 4.0 * 6.5).abs() < 1e-6, "{run:?}");
+        assert!((run.busy[0].1 - 1.5 / 6.5).abs() < 1e-6, "{run:?}");
+        assert_eq!(run.ran[2].job, 2);
+        assert!((run.ran[0].started - 1.0).abs() < 1e-6 && (run.ran[0].ended - 6.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn many_machines_wait_for_the_wire() {
+        let network = hub();
+        let machines = vec![machine(0); 40];
+        let run = farm(&Farm { jobs: &[JOB; 400], machines: &machines, network: &network });
+        // The hub has 6000 bytes to carry at 10 a second, and machines that all begin at once with
+        // equal jobs compute at once as well.
+        assert!((run.seconds - 10.0 * (60.0 + 5.0)).abs() < 1e-3, "{}", run.seconds);
+        let unlike = |job: u32| Job { seconds: 3.0 + f64::from(job * 7 % 5), ..JOB };
+        let jobs: Vec<Job> = (0..400).map(unlike).collect();
+        let run = farm(&Farm { jobs: &jobs, machines: &machines, network: &network });
+        assert!((600.0..625.0).contains(&run.seconds), "{}", run.seconds);
+        assert!(run.busy[0].1 > 0.95);
+    }
+
+    #[test]
+    fn a_slow_machine_gets_fewer_jobs_and_a_dead_ones_are_done_again() {
+        let network = hub();
+        let slow = Machine { speed: 0.25, ..machine(0) };
+        let dying = Machine { dies: Some(12.0), ..machine(0) };
+        let late = Machine { joins: 20.0, ..machine(0) };
+        let machines = [machine(0), slow, dying, late];
+        let run = farm(&Farm { jobs: &[JOB; 24], machines: &machines, network: &network });
+        let of = |machine| run.ran.iter().filter(|ran| ran.machine == machine).count();
+        assert_eq!(run.ran.len(), 24);
+        assert!(of(0) > 2 * of(1) && of(1) > 0 && of(2) == 1 && of(3) > 0, "{run:?}");
+        let mut jobs: Vec<usize> = run.ran.iter().map(|ran| ran.job).collect();
+        jobs.sort_unstable();
+        assert!(jobs.iter().copied().eq(0..24));
+        assert!(run.ran.iter().all(|ran| ran.machine != 3 || ran.pulled >= 20.0));
+    }
+
+    #[test]
+    fn without_machines_nothing_is_done() {
+        let network = hub();
+        let dead = Machine { dies: Some(1.0), ..machine(0) };
+        let run = farm(&Farm { jobs: &[JOB; 3], machines: &[dead], network: &network });
+        assert!(run.ran.is_empty() && run.seconds == 0.0);
+    }
+}

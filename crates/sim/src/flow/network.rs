@@ -1,0 +1,170 @@
+//! What flows compete for: the resources of a topology's wires, and the disks of its nodes.
+
+use std::collections::HashMap;
+
+use garland_core::cluster::topology::bounds::uses;
+use garland_core::cluster::topology::paths::{Stream, Ways};
+use garland_core::cluster::topology::{NodeId, Resource, Topology};
+
+/// A resource's place in the network, and how much of it a byte of payload takes.
+pub type Use = (usize, f64);
+
+/// Which resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Thing {
+    Wire(Resource),
+    Disk(NodeId),
+}
+
+/// Resources with names and bytes per second.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    names: Vec<String>,
+    capacity: Vec<f64>,
+    places: HashMap<Thing, usize>,
+}
+
+/// No packet gets from one node to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoWay {
+    /// The sender's name.
+    pub from: String,
+    /// The receiver's name.
+    pub to: String,
+}
+
+impl Network {
+    /// One without resources.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a resource of so many bytes (or whatever is used) per second; its place.
+    pub fn add(&mut self, name: &str, capacity: f64) -> usize {
+        self.names.push(name.to_owned());
+        self.capacity.push(capacity);
+        self.names.len() - 1
+    }
+
+    /// The name of a resource.
+    #[must_use]
+    pub fn name(&self, place: usize) -> &str {
+        &self.names[place]
+    }
+
+    /// How many resources there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there is nothing to compete for.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Bytes per second of a resource.
+    #[must_use]
+    pub fn capacity_of(&self, place: usize) -> f64 {
+        self.capacity[place]
+    }
+
+    pub(super) fn capacity(&self) -> &[f64] {
+        &self.capacity
+    }
+
+    /// What each of these connections takes, from sender to receiver; a connection to itself takes
+    /// nothing.
+    ///
+    /// # Errors
+    /// When a receiver isn't reached.
+    pub fn between(
+        &mut self,
+        topology: &Topology,
+        hops: &[(NodeId, NodeId)],
+    ) -> Result<Vec<Vec<Use>>, NoWay> {
+        let ways = Ways::of(topology);
+        let streams: Vec<Vec<Stream>> = hops
+            .iter()
+            .map(|&(from, to)| if from == to { Vec::new() } else { ways.between(from, to) })
+            .collect();
+        self.of_streams(topology, hops, &streams)
+    }
+
+    /// The same over a rail: each receiver's NIC of this number, modulo how many it has.
+    ///
+    /// # Errors
+    /// When a receiver isn't reached.
+    pub fn over_rail(
+        &mut self,
+        topology: &Topology,
+        hops: &[(NodeId, NodeId)],
+        rail: usize,
+    ) -> Result<Vec<Vec<Use>>, NoWay> {
+        let ways = Ways::of(topology);
+        let stream = |&(from, to): &(NodeId, NodeId)| {
+            let addresses: Vec<_> =
+                topology.nics_of(to).filter_map(|(_, nic)| nic.address).collect();
+            match addresses.get(rail % addresses.len().max(1)) {
+                _ if from == to => Vec::new(),
+                Some(address) => vec![ways.to_address(from, to, *address)],
+                None => ways.between(from, to),
+            }
+        };
+        let streams: Vec<Vec<Stream>> = hops.iter().map(stream).collect();
+        self.of_streams(topology, hops, &streams)
+    }
+
+    /// What a byte takes of a node's disk; nothing where that is as fast as the machine.
+    pub fn disk(&mut self, topology: &Topology, node: NodeId) -> Option<Use> {
+        let Some(rate) = topology.nodes[node].disk else {
+            return self.places.get(&Thing::Disk(node)).map(|place| (*place, 1.0));
+        };
+        let name = format!("disk of {}", topology.nodes[node].name);
+        Some((self.place(Thing::Disk(node), || (name, rate.bytes_per_second())), 1.0))
+    }
+
+    /// Says how fast a node's disk is, in bytes per second, where the topology doesn't.
+    pub fn set_disk(&mut self, topology: &Topology, node: NodeId, rate: f64) {
+        let name = format!("disk of {}", topology.nodes[node].name);
+        let place = self.place(Thing::Disk(node), || (name, rate));
+        self.capacity[place] = rate;
+    }
+
+    fn of_streams(
+        &mut self,
+        topology: &Topology,
+        hops: &[(NodeId, NodeId)],
+        streams: &[Vec<Stream>],
+    ) -> Result<Vec<Vec<Use>>, NoWay> {
+        let taken = uses(topology, streams);
+        let mut all = Vec::with_capacity(hops.len());
+        for (&(from, to), taken) in hops.iter().zip(taken) {
+            let name = |node: NodeId| topology.nodes[node].name.clone();
+            let taken = match taken {
+                Some(taken) => taken,
+                None if from == to => Vec::new(),
+                None => return Err(NoWay { from: name(from), to: name(to) }),
+            };
+            let finite = taken.into_iter().filter_map(|(resource, weight)| {
+                let bits = resource.capacity(topology);
+                let make = || (resource.describe(topology), bits / 8.0);
+                bits.is_finite().then(|| (self.place(Thing::Wire(resource), make), weight))
+            });
+            all.push(finite.collect());
+        }
+        Ok(all)
+    }
+
+    fn place(&mut self, thing: Thing, make: impl FnOnce() -> (String, f64)) -> usize {
+        if let Some(&place) = self.places.get(&thing) {
+            return place;
+        }
+        let (name, capacity) = make();
+        let place = self.add(&name, capacity);
+        self.places.insert(thing, place);
+        place
+    }
+}
