@@ -53,6 +53,8 @@ pub struct Muster<'a> {
     pub beside_wires: bool,
     /// Nodes whose clocks are to be wrong on purpose, by name.
     pub clocks: &'a [(String, ClockFault)],
+    /// The folder of local nodes, if it isn't one of their own.
+    pub here: Option<PathBuf>,
 }
 
 /// What every node's enlisting needs.
@@ -121,6 +123,7 @@ impl<'a> Muster<'a> {
             quiet: false,
             beside_wires: false,
             clocks: &[],
+            here: None,
         }
     }
 }
@@ -283,6 +286,9 @@ impl Muster<'_> {
         };
         let log = folder.join(format!("{}.log", node.name.replace(['/', ':'], "_")));
         if nodes::is_local(&node.name) || self.is_own(node) {
+            if let Some(folder) = &self.here {
+                return local::launch(&node.name, folder, orders, &log);
+            }
             let root = local_root(self.places, self.launch.local_root.as_deref(), &node.name)?;
             return local::launch(&node.name, &root, orders, &log);
         }

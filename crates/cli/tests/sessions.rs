@@ -71,6 +71,7 @@ fn help() {
       status       Show the agents that stay
       top          What nodes are doing just now: NICs, disks, processors: garland top 'n[01-20]'
       mount        Any node's files under one folder: garland mount DIR 'n[01-20]'
+      farm         Many jobs on many nodes: garland farm run JOBS 'n[01-20]'
       explain      Where a copy's time went, and what would help: garland explain
       forecast     What more nodes would buy: garland forecast --points 1=24:10,2=12:30,4=6:35 --nodes
                    1..64

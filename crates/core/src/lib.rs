@@ -1,5 +1,5 @@
 //! Garland's pure heart: what exists (`cluster`), what will happen (`plan`), the machines that make
-//! it happen (`proto`), what happened (`trace`) and what measurements say (`analysis`), and how a tree
+//! it happen (`proto`), many jobs on many nodes (`farm`), what happened (`trace`) and what measurements say (`analysis`), and how a tree
 //! of files is one stream (`tree`). Nothing here opens a file, a socket or a thread, reads a clock or
 //! the environment: time and bytes come in as arguments, orders go out as values.
 
@@ -7,6 +7,7 @@
 
 pub mod analysis;
 pub mod cluster;
+pub mod farm;
 pub mod plan;
 pub mod proto;
 pub mod trace;

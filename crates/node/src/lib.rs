@@ -16,6 +16,7 @@ mod conduit;
 mod connection;
 mod disk;
 mod exec;
+mod farm;
 mod feed;
 mod files;
 mod gauge;
@@ -62,6 +63,9 @@ pub use command::{CommandEnd, run_command, shut_down};
 pub use conduit::Path as RelayPath;
 pub use connection::{Connection, ConnectionError, connect_agent};
 pub use disk::{DiskCourse, DiskEnd, DiskNode, test_disks};
+pub use farm::{
+    Bench, Carrier, FarmEnd, FarmNews, FarmNode, FarmWork, Place, facts, guard, run_farm,
+};
 pub use feed::FeedError;
 pub use greeting::introduce;
 pub use head::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, Tracing, run_copy};

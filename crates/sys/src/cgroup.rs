@@ -73,6 +73,30 @@ fn find(mounts: &str, own: &str, controllers: impl Fn(&Path) -> String) -> Vec<P
     Vec::new()
 }
 
+/// Thousandths of one processor that this process may have, with whatever is in its group; `None` where
+/// nothing holds it to less than the machine has, or the system doesn't tell.
+#[must_use]
+pub fn allowed() -> Option<u32> {
+    let own = places().ok()?.into_iter().next()?;
+    // The narrowest of its group and those above it counts.
+    own.0.ancestors().filter_map(limit_at).min()
+}
+
+/// The limit of the group at `path`, in thousandths of one processor, if it has one.
+fn limit_at(path: &Path) -> Option<u32> {
+    let read = |name: &str| fs::read_to_string(path.join(name)).ok();
+    let (quota, period) = match read("cpu.max") {
+        Some(both) => {
+            let (quota, period) = both.trim().split_once(' ')?;
+            (quota.to_owned(), period.to_owned())
+        }
+        None => (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?),
+    };
+    // Without a limit the quota is -1, or `max`.
+    let (quota, period): (u64, u64) = (quota.trim().parse().ok()?, period.trim().parse().ok()?);
+    u32::try_from(quota.saturating_mul(1000).checked_div(period)?).ok()
+}
+
 fn has_cpu(controllers: &str) -> bool {
     controllers.split_whitespace().any(|name| name == "cpu")
 }
@@ -218,6 +242,23 @@ impl Group {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_groups_limit_is_read_as_either_version_writes_it() {
+        let folder = std::env::temp_dir().join(format!("garland-cgroup-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let limit = |files: [(&str, &str); 2]| {
+            files.iter().for_each(|(name, text)| fs::write(folder.join(name), text).unwrap());
+            limit_at(&folder)
+        };
+        let v1 = |quota| [("cpu.cfs_quota_us", quota), ("cpu.cfs_period_us", "20000\n")];
+        assert_eq!(limit(v1("-1\n")), None);
+        assert_eq!(limit(v1("4000\n")), Some(200));
+        let v2 = |max| [("cpu.max", max), ("cgroup.procs", "")];
+        assert_eq!(limit(v2("max 100000\n")), None);
+        assert_eq!(limit(v2("150000 100000\n")), Some(1500));
+        fs::remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn both_versions_are_found() {

@@ -6,6 +6,7 @@ pub mod arrival;
 pub mod block_device;
 pub mod cache;
 pub mod cgroup;
+pub mod child;
 pub mod clock;
 pub mod confine;
 pub mod datagram;

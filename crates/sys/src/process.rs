@@ -21,8 +21,18 @@ fn status_kib(field: &str) -> u64 {
 /// Bytes of memory that this machine can still give, as the kernel estimates it; 0 where it doesn't.
 #[must_use]
 pub fn available_memory() -> u64 {
+    memory("MemAvailable:")
+}
+
+/// Bytes of memory that this machine has; 0 where the kernel doesn't say.
+#[must_use]
+pub fn total_memory() -> u64 {
+    memory("MemTotal:")
+}
+
+fn memory(field: &str) -> u64 {
     let Ok(info) = std::fs::read_to_string("/proc/meminfo") else { return 0 };
-    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let line = info.lines().find_map(|line| line.strip_prefix(field));
     let kib = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
 }

@@ -75,7 +75,7 @@ impl Slurm {
 fn conf(nodes: u8) -> String {
     let mut conf = String::from(
         "ClusterName=test\nSlurmctldHost=head(10.99.0.254)\nSlurmUser=root\nSlurmdUser=root\n\
-         AuthType=auth/munge\nCredType=cred/munge\nMpiDefault=none\n\
+         AuthType=auth/munge\nAuthInfo=cred_expire=5\nCredType=cred/munge\nMpiDefault=none\n\
          ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
          JobAcctGatherType=jobacct_gather/none\n\
          AccountingStorageType=accounting_storage/none\nSelectType=select/cons_tres\n\
@@ -84,6 +84,7 @@ fn conf(nodes: u8) -> String {
          StateSaveLocation=/mnt/slurm/state\nSlurmdSpoolDir=/mnt/slurm/spool.%n\n\
          SlurmctldLogFile=/mnt/slurm/slurmctld.log\nSlurmdLogFile=/mnt/slurm/slurmd.%n.log\n\
          ReturnToService=2\nTreeWidth=65533\nMessageTimeout=10\nKillWait=2\n\
+         SlurmdTimeout=5\nJobRequeue=1\n\
          SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,defer=0\n\
          PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n",
     );

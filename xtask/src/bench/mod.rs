@@ -1,10 +1,11 @@
 //! Benchmarks against peers in the same run: of copies, stripes, and between two nodes on an emulated
-//! cluster, of a disk; and of labs.
+//! cluster, of a disk, of jobs; and of labs.
 
 mod chain;
 mod contest;
 mod cpu;
 mod disk;
+mod farm;
 mod field;
 mod gauges;
 mod lab;
@@ -34,7 +35,7 @@ use anyhow::{Result, bail};
 type Run = fn(&Path, &[String]) -> Result<()>;
 
 /// All benchmarks: name, what can be said, what runs it.
-const ALL: [(&str, &str, Run); 8] = [
+const ALL: [(&str, &str, Run); 9] = [
     ("chain", options::USAGE, chain::run),
     ("lab", lab::USAGE, lab::run),
     ("ping", ping::USAGE, ping::run),
@@ -43,6 +44,7 @@ const ALL: [(&str, &str, Run); 8] = [
     ("stripe", stripe::USAGE, stripe::run),
     ("trees", trees::USAGE, trees::run),
     ("mount", mount::USAGE, mount::run),
+    ("farm", farm::USAGE, farm::run),
 ];
 
 /// Runs the benchmark that `args` name.

@@ -18,10 +18,6 @@ pub(crate) const LAB: &str = "bench-star";
 /// The client's name.
 pub(crate) const CLIENT: &str = "srv";
 
-/// What ssh and its like are told on the client, in the stage's folder.
-pub(crate) const SSH_OPTIONS: &str =
-    "-oIdentityFile=key -oStrictHostKeyChecking=no -oUserKnownHostsFile=/dev/null";
-
 /// Copies of the file beside it: its parts, what comes of them, and Garland's there and back.
 const COPIES: usize = 4;
 
@@ -113,7 +109,14 @@ impl Stage {
         Ok(running)
     }
 
-    /// An sshd on every server, which lets in who has the key of [`SSH_OPTIONS`].
+    /// What ssh and its like are told on the client.
+    pub(crate) fn ssh_options(&self) -> String {
+        let key = self.folder.join("key");
+        let unknown = "-oStrictHostKeyChecking=no -oUserKnownHostsFile=/dev/null";
+        format!("-oIdentityFile={} {unknown}", key.display())
+    }
+
+    /// An sshd on every server, which lets in who has the key of [`Stage::ssh_options`].
     pub(crate) fn sshd(&self) -> Result<Running> {
         let folder = self.folder.display();
         // sshd wants its folder, whatever else it is told.

@@ -20,6 +20,7 @@ pub(crate) const TESTS: &[Need] = &[
     ("openssh-client", "ssh"),
     ("openssh-server", "sshd"),
     ("slurm-wlm", "slurmctld"),
+    ("parallel", "parallel"),
     ("munge", "munged"),
     ("procps", "sysctl"),
     ("rsync", "rsync"),

@@ -5,14 +5,16 @@ use super::scan::{identifier, line_of, words};
 use super::tree::Tree;
 
 /// A module of `core` and the others it may use besides itself:
-/// `units <- cluster <- plan <- proto` and `units <- trace <- analysis`; `tree` stands apart.
-const MAY_USE: [(&str, &[&str]); 7] = [
+/// `units <- cluster <- plan <- proto`, `units <- trace <- analysis` and `units <- farm <- proto, analysis`;
+/// `tree` stands apart.
+const MAY_USE: [(&str, &[&str]); 8] = [
     ("units", &[]),
     ("cluster", &["units"]),
     ("plan", &["units", "cluster"]),
-    ("proto", &["units", "cluster", "plan"]),
+    ("farm", &["units"]),
+    ("proto", &["units", "cluster", "plan", "farm"]),
     ("trace", &["units"]),
-    ("analysis", &["units", "trace"]),
+    ("analysis", &["units", "trace", "farm"]),
     ("tree", &[]),
 ];
 

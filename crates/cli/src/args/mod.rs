@@ -6,6 +6,9 @@ mod balance;
 mod checks;
 mod copy;
 mod explain;
+mod farm;
+mod farm_account;
+mod farm_compare;
 mod forecast;
 mod lab;
 mod measure;
@@ -24,6 +27,9 @@ use clap::{Parser, Subcommand};
 pub use balance::Balance;
 pub use copy::{CompressName, Cp, Exec, Launch, LauncherName, RelayName, ShapeName, SlowName};
 pub use explain::Explain;
+pub use farm::{DataName, EngineName, Farm, FarmCommand, FarmRun, FarmWork, PlacementName};
+pub use farm_account::FarmAccount;
+pub use farm_compare::FarmCompare;
 pub use forecast::{Forecast, Plan, PlanCommand, PlanName, PlanSuggest};
 pub use lab::{Lab, LabCommand, What};
 pub use measure::{
@@ -102,6 +108,8 @@ pub enum Command {
     Top(Top),
     /// Any node's files under one folder: garland mount DIR 'n[01-20]'
     Mount(Mount),
+    /// Many jobs on many nodes: garland farm run JOBS 'n[01-20]'
+    Farm(Farm),
     /// Where a copy's time went, and what would help: garland explain
     Explain(Explain),
     /// What more nodes would buy: garland forecast --points 1=24:10,2=12:30,4=6:35 --nodes 1..64

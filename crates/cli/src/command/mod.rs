@@ -18,6 +18,9 @@ mod elsewhere;
 mod ends;
 mod exec;
 mod explain;
+mod farm;
+mod farm_compare;
+pub mod farm_result;
 mod forecast;
 mod gather;
 mod given;
@@ -58,6 +61,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Wires(wires) => wires::run(args, wires),
         Command::Ping(ping) => ping::run(args, ping),
         Command::Disk(disk) => disk::run(args, disk),
+        Command::Farm(farm) => farm::run(args, farm),
         Command::Explain(asked) => explain::run(args, asked),
         Command::Balance(balance) => balance::run(args, balance),
         Command::Forecast(asked) => forecast::run(args, asked),
@@ -98,6 +102,7 @@ fn has_result(command: &Command) -> bool {
         | Command::Forecast(_)
         | Command::Plan(_)
         | Command::Report(_)
+        | Command::Farm(_)
         | Command::Balance(_)
         | Command::Up(_)
         | Command::Down(_)

@@ -8,7 +8,7 @@ use garland_sys::signal::Interrupts;
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
-use super::{balance, broadcast, copy, pairs, ping, stripes};
+use super::{balance, broadcast, copy, farm, pairs, ping, stripes};
 use crate::failure::Failure;
 use crate::result::Phases;
 use crate::run::Run;
@@ -23,6 +23,8 @@ pub enum Experiment {
     Broadcast(broadcast::Broadcast),
     /// A file to one node, over several topologies.
     Copy(copy::Copy),
+    /// Many jobs on a few nodes, over several topologies.
+    Farm(Box<farm::Farm>),
     /// Several copies at once between pairs of nodes, over several topologies.
     Pairs(pairs::Pairs),
     /// Small gets between two nodes.
@@ -41,6 +43,8 @@ pub enum Kind {
     Broadcast,
     /// [`Experiment::Copy`].
     Copy,
+    /// [`Experiment::Farm`].
+    Farm,
     /// [`Experiment::Pairs`].
     Pairs,
     /// [`Experiment::Ping`].
@@ -106,6 +110,7 @@ impl Experiment {
             Kind::Balance => toml::from_str(text).map(Self::Balance),
             Kind::Broadcast => toml::from_str(text).map(Self::Broadcast),
             Kind::Copy => toml::from_str(text).map(Self::Copy),
+            Kind::Farm => toml::from_str(text).map(Self::Farm),
             Kind::Pairs => toml::from_str(text).map(Self::Pairs),
             Kind::Ping => toml::from_str(text).map(Self::Ping),
             Kind::Stripes => toml::from_str(text).map(Self::Stripes),
@@ -119,6 +124,7 @@ impl Experiment {
             Self::Balance(balance) => balance.check(topologies),
             Self::Broadcast(broadcast) => broadcast.check(topologies),
             Self::Copy(copy) => copy.check(topologies),
+            Self::Farm(farm) => farm.check(topologies),
             Self::Pairs(pairs) => pairs.check(topologies),
             Self::Ping(ping) => ping.check(topologies),
             Self::Stripes(stripes) => stripes.check(topologies),
@@ -134,6 +140,10 @@ impl Experiment {
             }
             Self::Broadcast(broadcast) => broadcast.run(stage, phases).map(Table::Broadcast),
             Self::Copy(copy) => copy.run(stage, phases).map(Table::Copy),
+            Self::Farm(farm) => {
+                let table = farm.run(stage, phases)?;
+                Ok(Table::Farm(Box::new(table)))
+            }
             Self::Pairs(pairs) => pairs.run(stage, phases).map(Table::Pairs),
             Self::Ping(ping) => ping.run(stage, phases).map(Table::Ping),
             Self::Stripes(stripes) => stripes.run(stage, phases).map(Table::Stripes),
@@ -151,6 +161,8 @@ pub enum Table {
     Broadcast(broadcast::Table),
     /// Of [`Experiment::Copy`].
     Copy(copy::Table),
+    /// Of [`Experiment::Farm`].
+    Farm(Box<farm::Table>),
     /// Of [`Experiment::Pairs`].
     Pairs(pairs::Table),
     /// Of [`Experiment::Ping`].
@@ -166,6 +178,7 @@ impl Table {
             Self::Balance(table) => table.miss(),
             Self::Broadcast(table) => table.miss(),
             Self::Copy(table) => table.miss(),
+            Self::Farm(table) => table.miss(),
             Self::Pairs(table) => table.miss(),
             Self::Ping(table) => table.miss(),
             Self::Stripes(table) => table.miss(),
@@ -179,6 +192,7 @@ impl fmt::Display for Table {
             Self::Balance(table) => table.fmt(f),
             Self::Broadcast(table) => table.fmt(f),
             Self::Copy(table) => table.fmt(f),
+            Self::Farm(table) => table.fmt(f),
             Self::Pairs(table) => table.fmt(f),
             Self::Ping(table) => table.fmt(f),
             Self::Stripes(table) => table.fmt(f),

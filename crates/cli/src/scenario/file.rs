@@ -13,8 +13,9 @@ use crate::failure::Failure;
 use crate::topology;
 
 /// The scenarios that come with Garland, by name: the files in `scenarios/`.
-const OWN: [(&str, &str); 16] = [
+const OWN: [(&str, &str); 17] = [
     ("dolly-2005", include_str!("../../../../scenarios/dolly-2005.toml")),
+    ("openmosix-2004", include_str!("../../../../scenarios/openmosix-2004.toml")),
     ("openmosix-copy-2004", include_str!("../../../../scenarios/openmosix-copy-2004.toml")),
     ("beowulf-1996", include_str!("../../../../scenarios/beowulf-1996.toml")),
     ("beowulf-pairs-1996", include_str!("../../../../scenarios/beowulf-pairs-1996.toml")),

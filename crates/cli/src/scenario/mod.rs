@@ -8,6 +8,7 @@ mod bench;
 mod broadcast;
 mod copy;
 mod experiment;
+mod farm;
 mod file;
 mod pairs;
 mod ping;

@@ -1,10 +1,12 @@
 //! What measurements mean: distributions, the parameters of LogGP, knees, outliers, who of many is at
-//! fault, what concurrent copies wait for, what a disk's figures say about its settings, what about a node
-//! spoils figures, and what more nodes would buy. Numbers in, verdicts out; samples are whole nanoseconds.
+//! fault, what concurrent copies wait for, what many jobs on many nodes came to, what a disk's figures
+//! say about its settings, what about a node spoils figures, and what more nodes would buy. Numbers in,
+//! verdicts out; samples are whole nanoseconds.
 
 pub mod balance;
 pub mod clock;
 pub mod conditions;
+pub mod farm;
 pub mod forecast;
 mod histogram;
 mod jumps;

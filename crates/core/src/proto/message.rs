@@ -7,6 +7,7 @@ use super::balance::{BalanceEvent, BalanceOrder};
 use super::begin::Begin;
 use super::compare::{Compare, Compared};
 use super::disk::{DiskEvent, DiskOrder};
+use super::farm::{FarmEvent, FarmOrder};
 use super::files::FilesOrder;
 use super::frame::Copy;
 use super::probe::{Complaint, Finding, Meeting};
@@ -70,6 +71,8 @@ pub enum ToAgent {
     /// Digests of the source's blocks in their order, and whether more follow: say how many of them
     /// are there.
     Digests(Vec<[u8; 32]>, bool),
+    /// About jobs.
+    Farm(FarmOrder),
 }
 
 /// From an agent to the head.
@@ -162,6 +165,8 @@ pub enum FromAgent {
     FilesOpen(Copy, Option<String>),
     /// How the comparison goes.
     Compared(Compared),
+    /// About jobs.
+    Farm(Box<FarmEvent>),
 }
 
 impl FromAgent {
@@ -213,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..28_u8) {
+        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..29_u8) {
             for bytes in [bytes.clone(), [&[kind], &bytes[..]].concat()] {
                 if let Some(message) = ToAgent::parse(&bytes) {
                     let again = message.to_bytes();

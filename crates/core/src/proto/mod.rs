@@ -8,6 +8,7 @@ mod channel;
 mod compare;
 mod disk;
 mod fabric;
+mod farm;
 mod files;
 mod frame;
 mod head;
@@ -38,6 +39,9 @@ pub use disk::{
     DiskOnly, DiskOrder, DiskPattern, DiskPlace, DiskTimes, DiskWay,
 };
 pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
+pub use farm::{
+    COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, OUTPUT_HALF, Opening, Task as FarmTask, TaskEnd,
+};
 pub use files::{
     Answer, Answered, Ask, Asked, Attr, BULK_LINK, Changes, Entry, FILES_LINKS, FRAME_HEAD,
     FRAME_MAX, FileKind, FilesOrder, Hole, Line, LineError, NewKind, OpenFlags, Opener, PIECE,

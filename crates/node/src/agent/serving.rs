@@ -15,6 +15,7 @@ use crate::budget::Share;
 use crate::chain;
 use crate::disk;
 use crate::exec;
+use crate::farm;
 use crate::files;
 use crate::known::{Comparing, Comparison};
 use crate::log::log;
@@ -53,6 +54,7 @@ impl Agent {
         let (mut seat, given) = (None, orders::read(session));
         let mut depot = Depot::new(self, session);
         let mut comparing = Comparing::new(self, session);
+        let mut desk = farm::Desk::new(self, session);
         let shutdown = loop {
             match given.recv() {
                 // The time has been told already.
@@ -61,14 +63,14 @@ impl Agent {
                     commands.push(exec::start(self, Arc::clone(session), command));
                 }
                 Ok(ToAgent::Stand(order, secret, neighbours)) => {
-                    stands.push(order);
-                    self.stand(session, order, &secret, &neighbours);
+                    stands.push(self.stand(session, order, &secret, &neighbours));
                 }
                 Ok(ToAgent::Look(order)) => look::start(self, session, order),
                 Ok(ToAgent::Attach(copy, text)) => of(&parts, copy, |part| part.attach(text)),
                 Ok(it @ (ToAgent::Compare(_) | ToAgent::Digests(..))) => comparing.obey(it),
                 Ok(ToAgent::Disk(order)) => disk_tests.push(disk::start(self, session, order)),
                 Ok(ToAgent::Balance(order)) => depot.obey(order),
+                Ok(ToAgent::Farm(order)) => desk.obey(order),
                 Ok(ToAgent::Files(order)) => mounts.let_in(session, order),
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {
                     self.tickets.add(session, tickets, seconds);
@@ -92,36 +94,36 @@ impl Agent {
                 }
                 Ok(ToAgent::Route(copy, way)) => of(&parts, copy, |part| part.member().route(way)),
                 Ok(ToAgent::Detach(copy)) => of(&parts, copy, Part::detach),
-                Ok(ToAgent::Commit(copy, of_all)) => {
-                    of(&parts, copy, |p| p.commit(session, of_all))
-                }
+                Ok(ToAgent::Commit(copy, all)) => of(&parts, copy, |p| p.commit(session, all)),
                 Err(_) => break false,
             }
         };
         session.end();
         heart.stop();
-        drop((surveyor, depot, seat, comparing, mounts));
+        drop((desk, surveyor, depot, seat, comparing, mounts));
         stands.into_iter().for_each(|order| self.leave(order));
         commands.into_iter().for_each(exec::Running::end);
         meetings.into_iter().for_each(probe::Running::end);
         self.end_all(&parts);
         self.active_ns.store(clock::now_ns(), Ordering::Release);
-        self.sessions.fetch_sub(1, Ordering::AcqRel);
-        if shutdown || self.config.stay.is_none() {
+        // A head may have several channels: one for what goes on, others for files on their way.
+        let is_last = self.sessions.fetch_sub(1, Ordering::AcqRel) == 1;
+        if shutdown || is_last && self.config.stay.is_none() {
             std::process::exit(0);
         }
     }
 
-    /// Opens the links of a standing chain, and says which ones failed.
+    /// Opens the links of a standing chain, and says which ones failed; gives back the order's identity.
     fn stand(
         self: &Arc<Self>,
         session: &Session,
         order: Copy,
         secret: &Secret,
         neighbours: &[SocketAddr],
-    ) {
+    ) -> Copy {
         let failed = chain::stand(self, order, secret, neighbours);
         session.send(&FromAgent::Stands(order, failed));
+        order
     }
 
     /// The head is gone: nothing of its copies stays but what is committed, or left to the next.

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::bench::star::{CLIENT, LAB, SSH_OPTIONS, Stage};
+use crate::bench::star::{CLIENT, LAB, Stage};
 use crate::bench::{contest, sandbox};
 
 /// A tool of this benchmark.
@@ -112,13 +112,12 @@ impl Mount {
             }
             Self::Sshfs => {
                 let (node, address) = (stage.root(1)?.display().to_string(), stage.address(1)?);
-                let mount =
-                    format!("sshfs {SSH_OPTIONS} root@{address}:{node} {at}; {}", inside(""));
+                let options = stage.ssh_options();
+                let mount = format!("sshfs {options} root@{address}:{node} {at}; {}", inside(""));
                 stage.shell(CLIENT, &mount)?
             }
         };
         let daemons = matches!(self, Self::Sshfs).then(|| stage.sshd()).transpose()?;
-        // ssh looks for the key by its name in this folder.
         command.current_dir(&stage.folder).stdin(Stdio::null());
         let status = command.status().context("start a line of shell")?;
         drop(daemons);
@@ -128,7 +127,8 @@ impl Mount {
 
     /// Seconds of a line of shell in what is mounted.
     fn time(self, stage: &Stage, line: &str) -> Result<f64> {
-        let said = self.with(stage, &format!("t=$(now); {line} >&2; echo $(($(now) - t))"))?;
+        let said =
+            self.with(stage, &format!("t=$(now); {{ {line}; }} >&2; echo $(($(now) - t))"))?;
         let nanoseconds: f64 = said.trim().parse().with_context(|| format!("no time: {said}"))?;
         Ok(nanoseconds / 1e9)
     }

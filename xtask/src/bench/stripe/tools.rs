@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::bench::contest;
-use crate::bench::star::{LAB, SSH_OPTIONS, Stage};
+use crate::bench::star::{LAB, Stage};
 
 /// A tool of this benchmark.
 pub(super) type Tool = contest::Tool<Stage>;
@@ -187,10 +187,11 @@ fn rsync(stage: &Stage) -> Result<f64> {
 
 fn scp(stage: &Stage) -> Result<f64> {
     let daemons = stage.sshd()?;
+    let options = stage.ssh_options();
     let seconds = stage.time(|server| {
         let address = stage.address(server)?;
         let dir = stage.dir(server).display().to_string();
-        Ok(format!("exec scp -q {SSH_OPTIONS} part-{server} root@{address}:{dir}/"))
+        Ok(format!("exec scp -q {options} part-{server} root@{address}:{dir}/"))
     })?;
     drop(daemons);
     compare(stage)?;

@@ -70,6 +70,11 @@ impl<'a> Bench<'a> {
         self.lab.as_ref().ok_or_else(|| Failure::nothing("the lab is down"))
     }
 
+    /// The folder of its files, which is gone with it.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// A file of `length` random bytes.
     pub fn random_file(&self, name: &str, length: u64) -> Result<PathBuf, Failure> {
         const PIECE: usize = 1 << 20;

@@ -1,0 +1,168 @@
+//! The embedded engine: agents on the nodes, or one on this machine, which are handed jobs as they get
+//! free.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use garland_core::cluster::Node;
+use garland_core::farm::dispatch::Rules;
+use garland_core::farm::placement::{Mosix, Pull, Turns};
+use garland_core::farm::{Engine, Job, Placement, Record};
+use garland_node::{Agent, Carrier, FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};
+use garland_sys::process;
+
+use super::access::Access;
+use super::driver::{Driver, Ending, NodeWas, Work};
+use super::ledger::Ledger;
+use super::settings::Settings;
+use super::stage::bytes_of_inputs;
+use crate::args::{DataName, PlacementName};
+use crate::failure::{Failure, OrFailure};
+use crate::fleet::{Fleet, Muster};
+use crate::launch::{FAREWELL, HURRY};
+
+/// The node that the engine `local` has: an agent whose folder is the user's own.
+const HERE: &str = "local1";
+
+/// Jobs on agents.
+pub struct Agents {
+    engine: Engine,
+}
+
+impl Agents {
+    /// On the nodes that the user has named.
+    pub const NODES: Self = Self { engine: Engine::Agents };
+    /// On this machine.
+    pub const HERE: Self = Self { engine: Engine::Local };
+}
+
+impl Driver for Agents {
+    fn run(&self, work: &Work<'_>, jobs: Vec<Job>, ledger: &mut Ledger) -> Result<Ending, Failure> {
+        let Work { settings, asked, interrupts, .. } = work;
+        let nodes = self.nodes(work)?;
+        let lab = asked.launch.enter_lab(&nodes, work.places)?;
+        let muster = Muster {
+            interrupts: Some(Arc::clone(interrupts)),
+            quiet: asked.quiet || work.args.json,
+            here: (self.engine == Engine::Local).then(|| settings.folder.clone()),
+            ..Muster::new(
+                &nodes,
+                work.inventory,
+                work.places,
+                &asked.launch,
+                work.run,
+                lab.as_ref(),
+            )
+        };
+        let Fleet { agents, children } = muster.assemble()?;
+        refuse_nobody(&nodes, &agents)?;
+        let names = self.names(&nodes);
+        let access = Access::open(work, &names, &agents, lab.as_ref())?;
+        let sizes = self.sizes(settings, &jobs);
+        let farm = FarmWork {
+            jobs,
+            names: names.clone(),
+            rules: self.rules(settings),
+            placement: placement(settings.placement),
+            slots: settings.slots,
+            folder: access.folder.clone(),
+            task: &|job, tries| access.place.task(job, tries),
+            carrier: access.stage.as_ref().map(|stage| stage as &dyn Carrier),
+            openings: access.openings.clone(),
+            began_ns: work.began_ns,
+        };
+        let mut wrong = None;
+        let ended = run_farm(farm, agents, Some(interrupts), &mut |news| match news {
+            FarmNews::Over(record) => match sizes.get(&record.job) {
+                Some(&bytes_in) => ledger.note(&Record { bytes_in, ..record.clone() }),
+                None => ledger.note(record),
+            },
+            FarmNews::Said(job, said) => ledger.said(job, said),
+            FarmNews::Lost(node, reason) => eprintln!("lost    {}: {reason}", names[node]),
+            FarmNews::Turn(open) => {
+                if let Err(failure) = ledger.commit(open) {
+                    wrong.get_or_insert(failure);
+                }
+            }
+        });
+        let ended = ended.or_nothing("running jobs")?;
+        let silent = |at: usize| ended.nodes.get(at).is_some_and(|node| node.gone.is_some());
+        children.end(if ended.interrupted { HURRY } else { FAREWELL }, silent);
+        access.end();
+        match wrong {
+            Some(failure) => Err(failure),
+            None => Ok(ending(settings, &names, &ended)),
+        }
+    }
+}
+
+/// Without any agent nothing can be done.
+fn refuse_nobody(nodes: &[Node], agents: &[Result<Agent, String>]) -> Result<(), Failure> {
+    let mut reasons =
+        nodes.iter().zip(agents).map(|(node, agent)| Some((node, agent.as_ref().err()?)));
+    let first = reasons.next().flatten();
+    match first {
+        Some((node, reason)) if reasons.all(|reason| reason.is_some()) => {
+            Err(Failure::nothing(format!("no node can be had: {}: {reason}", node.name)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the nodes were for the run.
+fn ending(settings: &Settings, names: &[String], ended: &FarmEnd) -> Ending {
+    let was = |(name, node): (&String, &FarmNode)| NodeWas {
+        name: name.clone(),
+        cores: settings.slots.or(node.facts.map(|facts| facts.cores)),
+        memory: node.facts.map(|facts| facts.memory).filter(|&memory| memory > 0),
+        mhz: node.facts.and_then(|facts| facts.mhz),
+        share: node
+            .facts
+            .map_or(1.0, |facts| facts.share_of(settings.slots.unwrap_or(facts.cores))),
+        gone: node.gone.clone(),
+    };
+    let nodes = names.iter().zip(&ended.nodes).map(was).collect();
+    Ending { nodes, interrupted: ended.interrupted }
+}
+
+impl Agents {
+    fn nodes(&self, work: &Work<'_>) -> Result<Vec<Node>, Failure> {
+        match &work.settings.nodes {
+            Some(list) if self.engine == Engine::Agents => work.inventory.nodes(list),
+            _ => Ok(vec![Node::named(HERE)]),
+        }
+    }
+
+    /// What the nodes are called in records.
+    fn names(&self, nodes: &[Node]) -> Vec<String> {
+        match self.engine {
+            Engine::Local => vec![process::host_name()],
+            _ => nodes.iter().map(|node| node.name.clone()).collect(),
+        }
+    }
+
+    fn rules(&self, settings: &Settings) -> Rules {
+        Rules {
+            tries: settings.tries,
+            at_once: settings.all_at_once,
+            staged: settings.data == DataName::Stage,
+            engine: self.engine,
+        }
+    }
+
+    /// Bytes of jobs' inputs, by their numbers, where nobody brings these and this machine has them.
+    fn sizes(&self, settings: &Settings, jobs: &[Job]) -> HashMap<u32, u64> {
+        let has_them = self.engine == Engine::Local || settings.data == DataName::Mount;
+        let jobs = jobs.iter().filter(|job| has_them && !job.inputs.is_empty());
+        jobs.map(|job| (job.number, bytes_of_inputs(job, &settings.folder))).collect()
+    }
+}
+
+fn placement(name: PlacementName) -> Box<dyn Placement> {
+    match name {
+        PlacementName::Pull => Box::new(Pull),
+        PlacementName::Turns => Box::new(Turns::default()),
+        // Whom nodes tell first makes no difference to anybody; a run can be repeated.
+        PlacementName::Mosix => Box::new(Mosix::new(1)),
+    }
+}

@@ -1,0 +1,177 @@
+//! Files of jobs over lanes of the copy engine: each file is a copy of its own, whole or not at all.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use garland_core::farm::staging::path_inside;
+use garland_core::farm::{Job, Text};
+use garland_core::plan::{Layout, Plan};
+use garland_core::proto::{
+    Destination, KeyPair, Look, Origin, Policy, PublicKey, ReadBack, Verdict,
+};
+use garland_node::{
+    Agent, Carrier, CopyJob, Ends, Packing, Pipeline, Source, connect_agent, look, run_copy,
+};
+use garland_sys::mptcp::Transport;
+use garland_sys::tcp;
+
+/// How long an agent that answers may take to be connected to once more.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Moves files between this machine and nodes.
+pub struct Stage {
+    keys: KeyPair,
+    /// Where each node's agent is reached, and who it is.
+    nodes: Vec<Option<(Vec<SocketAddr>, PublicKey)>>,
+    names: Vec<String>,
+    /// The folder at nodes that jobs' own folders are in.
+    at_nodes: PathBuf,
+    /// The folder here that paths begin in.
+    here: PathBuf,
+    /// Bytes per second of this machine's disk, where a lab says so.
+    disk: Option<u64>,
+}
+
+impl Stage {
+    /// Between the folder `here` and the folder `at_nodes` of the agents.
+    pub fn new(
+        keys: KeyPair,
+        agents: &[Result<Agent, String>],
+        names: &[String],
+        at_nodes: &Text,
+        here: &Path,
+        disk: Option<u64>,
+    ) -> Self {
+        let whereabouts = |agent: &Result<Agent, String>| {
+            let agent = agent.as_ref().ok()?;
+            Some((agent.addresses.clone(), agent.connection.key()))
+        };
+        Self {
+            keys,
+            nodes: agents.iter().map(whereabouts).collect(),
+            names: names.to_vec(),
+            at_nodes: path(at_nodes),
+            here: here.to_owned(),
+            disk,
+        }
+    }
+
+    /// A channel of its own: the other one hands out jobs.
+    fn connect(&self, node: usize) -> Result<Agent, String> {
+        let (addresses, key) = self.nodes[node].as_ref().ok_or("it has no agent")?;
+        let first = *addresses.first().ok_or("its agent has no address")?;
+        let connection = connect_agent(first, &self.keys, key, CONNECT);
+        let connection = connection.map_err(|error| error.to_string())?;
+        Ok(Agent { connection, addresses: addresses.clone() })
+    }
+
+    /// A job's file, as its node knows it.
+    fn there(&self, job: &Job, name: &Text) -> PathBuf {
+        self.at_nodes.join(job.number.to_string()).join(path(&path_inside(name)))
+    }
+
+    fn bring_one(&self, node: usize, job: &Job, name: &Text) -> Result<u64, String> {
+        let source =
+            Source::open(&self.here.join(path(name))).map_err(|error| error.to_string())?;
+        let source = source.on_disk_of(self.disk);
+        let mode = source.mode().map_err(|error| garland_node::reason(&error))?;
+        let length = garland_node::Content::length(&source);
+        let plan = Plan::broadcast(Layout::fitting(length), &self.names[node..=node], 1);
+        let plan = plan.map_err(|error| error.to_string())?;
+        let destination = Destination::File {
+            path: self.there(job, name).as_os_str().as_bytes().to_vec(),
+            name: Vec::new(),
+            mode,
+            times: None,
+            fsync: false,
+            room: source.room(),
+            force_device: false,
+        };
+        let source = Arc::new(source);
+        self.copy(&plan, Ends::Out { source, destination, manifest: None }, self.connect(node)?)?;
+        Ok(length)
+    }
+
+    fn take_one_back(&self, node: usize, job: &Job, name: &Text) -> Result<u64, String> {
+        let there = self.there(job, name).as_os_str().as_bytes().to_vec();
+        let wanted = Look { path: there.clone(), stripes: false, tree: None };
+        let seen = look(vec![Ok(self.connect(node)?)], &wanted, None);
+        let seen = seen.map_err(|error| garland_node::reason(&error))?.pop();
+        let (agent, sights) = seen.ok_or("its agent is gone")??;
+        let sight = sights.into_iter().next().ok_or("its agent saw no file")?;
+        let length = sight.length.ok_or("it is no file")?;
+        let plan = Plan::broadcast(Layout::fitting(length), &self.names[node..=node], 1);
+        let plan = plan.map_err(|error| error.to_string())?.reversed();
+        let here = self.here.join(path(name));
+        let destination = Destination::File {
+            path: here.as_os_str().as_bytes().to_vec(),
+            name: Vec::new(),
+            mode: sight.mode,
+            times: None,
+            fsync: true,
+            room: u64::MAX,
+            force_device: false,
+        };
+        let origins = vec![Origin { path: there, length, modified: sight.modified, tree: None }];
+        self.copy(&plan, Ends::In { origins, destination, digests: Vec::new() }, agent)?;
+        Ok(length)
+    }
+
+    fn copy(&self, plan: &Plan, ends: Ends, agent: Agent) -> Result<(), String> {
+        let job = CopyJob {
+            plan,
+            ends,
+            stripes: None,
+            known: None,
+            pipeline: Pipeline::default(),
+            read_back: ReadBack::default(),
+            sealed: true,
+            packing: Packing::None,
+            congestion: tcp::PREFERRED.map(str::to_owned).to_vec(),
+            transport: Transport::Tcp,
+            policy: Policy::for_nodes(1),
+            late: None,
+            tracing: None,
+            injections: Vec::new(),
+        };
+        let outcome = run_copy(&job, vec![Ok(agent)], None, &mut |_| {});
+        let outcome = outcome.map_err(|error| garland_node::reason(&error))?;
+        match outcome.nodes.into_iter().next().map(|node| node.verdict) {
+            Some(Verdict::Ok) => Ok(()),
+            Some(Verdict::Failed(why) | Verdict::Dead(why)) => Err(why),
+            None => Err("nothing came of it".to_owned()),
+        }
+    }
+}
+
+impl Carrier for Stage {
+    fn bring(&self, node: usize, job: &Job) -> Result<u64, String> {
+        let one = |name: &Text| {
+            self.bring_one(node, job, name).map_err(|why| format!("bringing {name}: {why}"))
+        };
+        job.inputs.iter().map(one).sum()
+    }
+
+    fn take_back(&self, node: usize, job: &Job) -> Result<u64, String> {
+        let one = |name: &Text| {
+            self.take_one_back(node, job, name).map_err(|why| format!("taking back {name}: {why}"))
+        };
+        job.outputs.iter().map(one).sum()
+    }
+}
+
+/// A path of these bytes.
+pub fn path(name: &Text) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(name.bytes()))
+}
+
+/// Bytes of a job's inputs as they are here.
+pub fn bytes_of_inputs(job: &Job, here: &Path) -> u64 {
+    let length = |name: &Text| fs::metadata(here.join(path(name))).map_or(0, |stat| stat.len());
+    job.inputs.iter().map(length).sum()
+}

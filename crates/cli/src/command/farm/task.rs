@@ -1,0 +1,92 @@
+//! What a node is told of a job, by where it finds the job's files.
+
+use garland_core::farm::staging::{path_inside, temporary};
+use garland_core::farm::{Job, Text};
+use garland_core::proto::FarmTask;
+
+/// Where nodes find jobs' files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// Under their own names, from the folder on that jobs run in.
+    There,
+    /// In a folder of the job's own.
+    Inside,
+    /// Under this folder, which stands for the root of the machine that has them; and the folder there
+    /// that paths begin in.
+    Under(Text, Text),
+}
+
+impl Where {
+    /// The task of a job on its nth try.
+    pub fn task(&self, job: &Job, tries: u32) -> FarmTask {
+        let has_files = !job.inputs.is_empty() || !job.outputs.is_empty();
+        let path = |name: &Text| match self {
+            Self::There => name.clone(),
+            Self::Inside => path_inside(name),
+            Self::Under(mount, folder) => under(mount, folder, name),
+        };
+        let outputs: Vec<(Text, Text)> = job
+            .outputs
+            .iter()
+            .enumerate()
+            .map(|(at, output)| {
+                let name = path(output);
+                // What has a folder to itself can be made under its own name.
+                let hidden = *self != Self::Inside && job.names_output(at);
+                let made = if hidden { temporary(&name, job.number, tries) } else { name.clone() };
+                (made, name)
+            })
+            .collect();
+        let inputs: Vec<Text> = job.inputs.iter().map(path).collect();
+        let made: Vec<Text> = outputs.iter().map(|(made, _)| made.clone()).collect();
+        FarmTask {
+            job: job.number,
+            command: job.command_with(&inputs, &made),
+            own_folder: *self == Self::Inside && has_files,
+            outputs,
+            cores: job.cores,
+            timeout_ns: job.timeout.map(|timeout| timeout.0),
+        }
+    }
+}
+
+fn under(mount: &Text, folder: &Text, name: &Text) -> Text {
+    let slash: &[u8] = b"/";
+    match name.bytes().starts_with(slash) {
+        true => Text([mount.bytes(), name.bytes()].concat()),
+        false => Text([mount.bytes(), folder.bytes(), slash, name.bytes()].concat()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_core::farm::Command;
+
+    use super::*;
+
+    fn job() -> Job {
+        let words = ["lame", "{in}", "{out}"].map(Text::from).to_vec();
+        Job {
+            inputs: vec!["/w/a.wav".into()],
+            outputs: vec!["o/a.mp3".into()],
+            ..Job::new(3, "a".into(), Command::Words(words))
+        }
+    }
+
+    fn words(task: &FarmTask) -> String {
+        let Command::Words(words) = &task.command else { panic!("{task:?}") };
+        words.iter().map(Text::to_string).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn files_are_where_the_node_has_them() {
+        let there = Where::There.task(&job(), 2);
+        assert_eq!(words(&there), "lame /w/a.wav o/.garland-3-2-a.mp3");
+        assert_eq!(there.outputs, [("o/.garland-3-2-a.mp3".into(), "o/a.mp3".into())]);
+        let inside = Where::Inside.task(&job(), 2);
+        assert_eq!(words(&inside), "lame w/a.wav o/a.mp3");
+        assert!(inside.own_folder);
+        let under = Where::Under("/mfs".into(), "/data/u".into()).task(&job(), 1);
+        assert_eq!(words(&under), "lame /mfs/w/a.wav /mfs/data/u/o/.garland-3-1-a.mp3");
+    }
+}

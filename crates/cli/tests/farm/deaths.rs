@@ -1,0 +1,119 @@
+//! Nodes and controllers that die in mid-run.
+
+use std::fs;
+
+use garland_testkit::{Garland, Scratch, until};
+
+use super::{garland, list, only_run, records};
+
+/// Jobs that note each time that they end, and take so many seconds.
+fn noted(scratch: &Scratch, count: u32, seconds: &str) {
+    fs::create_dir_all(scratch.path("notes")).unwrap();
+    let notes = scratch.path("notes");
+    let line = |number| format!("sleep {seconds}; echo >>'{}/{number}'\n", notes.display());
+    list(scratch, "jobs", &(1..=count).map(line).collect::<String>());
+}
+
+/// How often each job has ended.
+fn notes(scratch: &Scratch, count: u32) -> Vec<usize> {
+    let note = |number: u32| fs::read_to_string(scratch.path("notes").join(number.to_string()));
+    (1..=count).map(|number| note(number).unwrap_or_default().lines().count()).collect()
+}
+
+fn journaled(garland: &Garland<'_>) -> usize {
+    let runs = garland.runs();
+    let journal = runs.first().and_then(|run| fs::read_to_string(run.join("journal.jsonl")).ok());
+    journal.map_or(0, |journal| journal.lines().count())
+}
+
+#[test]
+fn a_dead_nodes_jobs_are_done_by_the_others() {
+    let scratch = Scratch::new("farm-dead");
+    noted(&scratch, 12, "0.3");
+    let garland = garland(&scratch);
+    let root = scratch.path("roots");
+    let words = ["farm", "run", "jobs", "local[1-3]", "--slots", "1", "--json", "--local-root"];
+    let words: Vec<&str> = words.iter().copied().chain([root.to_str().unwrap()]).collect();
+    let running = garland.start(&words);
+    until("the first jobs are done", || journaled(&garland) >= 2);
+    garland.agent("local2").kill();
+    let said = running.end().with_code(0);
+    let records = records(&said);
+    assert_eq!(records.len(), 12);
+    assert!(records.iter().any(|record| record["tries"] == 2), "{records:?}");
+    let nodes = &said.json()["nodes"];
+    assert_eq!(nodes[1]["verdict"], "dead", "{nodes}");
+    assert!(notes(&scratch, 12).iter().all(|&count| count >= 1));
+}
+
+#[test]
+fn a_run_goes_on_after_its_controllers_death() {
+    let scratch = Scratch::new("farm-resume");
+    noted(&scratch, 16, "0.25");
+    let garland = garland(&scratch);
+    let running = garland.start(&["farm", "run", "jobs", "local[1-2]", "--slots", "2"]);
+    until("some jobs are done", || journaled(&garland) >= 4);
+    running.process().kill();
+    drop(running);
+    // Agents kill what they run when nobody commands them any more.
+    scratch.assert_nobody_left();
+    let before = notes(&scratch, 16);
+    let run = only_run(&garland);
+    let journal = fs::read_to_string(run.join("journal.jsonl")).unwrap();
+    let done: Vec<usize> = journal
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter_map(|record| usize::try_from(record["job"].as_u64()?).ok())
+        .collect();
+    assert!(done.len() >= 4 && done.len() < 16, "{done:?}");
+    let said = garland.run(&["farm", "run", "--resume", "last", "--json"]).with_code(0);
+    let after = records(&said);
+    let jobs: Vec<u64> = after.iter().filter_map(|record| record["job"].as_u64()).collect();
+    assert_eq!(jobs, (1..=16).collect::<Vec<_>>());
+    let last = notes(&scratch, 16);
+    for job in done {
+        assert_eq!(last[job - 1], before[job - 1], "job {job} was done, and ran again");
+    }
+    assert!(last.iter().all(|&count| (1..=2).contains(&count)), "{last:?}");
+    // There is nothing more to do, and that is no error.
+    let again = garland.run(&["farm", "run", "--resume", "last"]).with_code(0);
+    assert!(again.out.contains("16 of 16 jobs done"), "{}", again.out);
+    assert_eq!(notes(&scratch, 16), last);
+}
+
+#[test]
+fn the_user_may_give_up_and_go_on() {
+    let scratch = Scratch::new("farm-interrupt");
+    noted(&scratch, 8, "0.4");
+    let garland = garland(&scratch);
+    let running = garland.start(&["farm", "run", "jobs", "--slots", "2"]);
+    until("a job is done", || journaled(&garland) >= 1);
+    running.process().interrupt();
+    let said = running.end().with_code(130);
+    assert!(said.out.contains("to go on: garland farm run --resume"), "{}", said.out);
+    scratch.assert_nobody_left();
+    let said = garland.run(&["farm", "run", "--resume"]).with_code(0);
+    assert!(said.out.contains("8 of 8 jobs done"), "{}", said.out);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_killed_agents_jobs_are_killed_too() {
+    let scratch = Scratch::new("farm-orphan");
+    let note = scratch.path("pid");
+    // The second try finds the note of the first.
+    let line = format!("[ -e '{0}' ] && exit 0; echo $$ >'{0}'; exec sleep 1000\n", note.display());
+    list(&scratch, "jobs", &line);
+    let garland = garland(&scratch);
+    let root = scratch.path("roots");
+    let words = ["farm", "run", "jobs", "local[1-2]", "--local-root", root.to_str().unwrap()];
+    let running = garland.start(&words);
+    let number = || fs::read_to_string(&note).ok().filter(|text| text.ends_with('\n'));
+    until("the job runs", || number().is_some());
+    garland.agent("local1").kill();
+    let said = running.end().with_code(0);
+    assert!(said.err.contains("lost    local1"), "{}", said.err);
+    let process = format!("/proc/{}", number().unwrap().trim());
+    until("the job of the killed agent is gone", || !std::path::Path::new(&process).exists());
+    scratch.assert_nothing_left();
+}

@@ -1,0 +1,149 @@
+//! Files of jobs: brought and taken back, or seen under a mount; whole or not at all.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use garland_testkit::{Scratch, random_file};
+
+use super::{assert_sound, garland, records};
+
+/// Copies the input to the output, and leaves something beside it.
+const COPY: &str = "cat \"$1\" >\"$2\" && echo >beside";
+
+fn inputs(scratch: &Scratch) -> Vec<OsString> {
+    fs::create_dir(scratch.path("in")).unwrap();
+    let names: [&[u8]; 4] = [b"in/a.wav", b"in/b c.wav", b"in/-d\n'\xff\\.wav", b"in/e.wav"];
+    for (name, length) in names.iter().zip([3_000_000, 0, 70_000, 1]) {
+        random_file(&scratch.path(OsStr::from_bytes(name)), length, length);
+    }
+    names.iter().map(|name| OsStr::from_bytes(name).to_owned()).collect()
+}
+
+fn assert_copied(scratch: &Scratch, inputs: &[OsString], ending: &str) {
+    for input in inputs {
+        let stem = input.as_bytes().strip_suffix(b".wav").unwrap();
+        let output = scratch.path(OsStr::from_bytes(&[stem, ending.as_bytes()].concat()));
+        let (there, here) = (fs::read(&output).unwrap(), fs::read(scratch.path(input)).unwrap());
+        assert!(there == here, "{} differs", output.display());
+    }
+    // Nothing is left of what was made on the way.
+    let names = fs::read_dir(scratch.path("in")).unwrap().flatten();
+    let hidden = names.filter(|entry| entry.file_name().as_bytes().starts_with(b"."));
+    assert_eq!(hidden.count(), 0);
+}
+
+fn words(first: &[&str], inputs: &[OsString]) -> Vec<OsString> {
+    let command = ["--", "sh", "-c", COPY, "x", "{in}", "{out}", ":::"];
+    let words = first.iter().chain(&command).map(OsString::from);
+    words.chain(inputs.iter().cloned()).collect()
+}
+
+#[test]
+fn files_are_brought_and_results_taken_back() {
+    let scratch = Scratch::new("farm-stage");
+    let inputs = inputs(&scratch);
+    let first = ["farm", "run", "local[1-2]", "--data", "stage", "--out", "{.}.two", "--json"];
+    let said = garland(&scratch).run(&words(&first, &inputs)).with_code(0);
+    for record in records(&said) {
+        assert_sound(&record, "agents");
+        assert!(record["staged_in"].is_f64() && record["staged_out"].is_f64(), "{record}");
+        assert_eq!(record["bytes_in"], record["bytes_out"], "{record}");
+    }
+    assert_copied(&scratch, &inputs, ".two");
+    // What a job leaves on its node goes with it.
+    let roots = scratch.state();
+    let left = walk(&roots).into_iter().filter(|name| name.contains("beside"));
+    assert_eq!(left.collect::<Vec<_>>(), [""; 0]);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn jobs_see_files_under_a_mount() {
+    let scratch = Scratch::new("farm-mount");
+    let inputs = inputs(&scratch);
+    let first = ["farm", "run", "local[1-2]", "--data", "mount", "--out", "{.}.two", "--json"];
+    let said = garland(&scratch).run(&words(&first, &inputs)).with_code(0);
+    for record in records(&said) {
+        assert_sound(&record, "agents");
+        assert_eq!(record["bytes_in"], record["bytes_out"], "{record}");
+    }
+    assert_copied(&scratch, &inputs, ".two");
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    assert!(!mounts.contains(&*scratch.folder().to_string_lossy()), "{mounts}");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn what_is_there_is_not_replaced_unasked() {
+    let scratch = Scratch::new("farm-exists");
+    let inputs = inputs(&scratch);
+    fs::write(scratch.path("in/a.two"), "mine").unwrap();
+    let first = ["farm", "run", "--out", "{.}.two"];
+    let said = garland(&scratch).run(&words(&first, &inputs)).with_code(2);
+    assert!(
+        said.err.contains("in/a.two exists") && said.err.contains("--overwrite"),
+        "{}",
+        said.err
+    );
+    assert_eq!(fs::read_to_string(scratch.path("in/a.two")).unwrap(), "mine");
+    assert!(!scratch.path("in/e.two").exists(), "no job may have run");
+    let first = ["farm", "run", "--overwrite", "--out", "{.}.two"];
+    let said = garland(&scratch).run(&words(&first, &inputs));
+    assert!(said.with_code(0).out.contains("4 of 4 jobs"));
+    assert_copied(&scratch, &inputs, ".two");
+}
+
+#[test]
+fn a_job_that_fails_leaves_no_half_result() {
+    let scratch = Scratch::new("farm-half");
+    let inputs = inputs(&scratch);
+    for data in [&["local1", "--data", "stage"][..], &["local1", "--data", "mount"], &[]] {
+        let command = ["--tries", "2", "--json", "--", "sh", "-c", "echo half >\"$0\"; exit 7"];
+        let words = ["farm", "run"].iter().chain(data).chain(&command).chain(&["{out}", ":::"]);
+        let words: Vec<OsString> =
+            words.map(OsString::from).chain(inputs.iter().cloned()).collect();
+        let said = garland(&scratch).run(&words).with_code(3);
+        for record in records(&said) {
+            assert_eq!(record["outcome"], serde_json::json!({ "exit": 7 }), "{record}");
+            assert_eq!(record["tries"], 2, "{record}");
+        }
+        assert_eq!(fs::read_dir(scratch.path("in")).unwrap().count(), 4, "{data:?}");
+    }
+}
+
+#[test]
+fn a_result_that_finds_no_room_is_told_and_not_there() {
+    let scratch = Scratch::new("farm-full");
+    let inputs = inputs(&scratch);
+    // A file where the result's folder should be: nothing can be written there.
+    fs::write(scratch.path("full"), "").unwrap();
+    let first = [
+        "farm",
+        "run",
+        "local1",
+        "--data",
+        "stage",
+        "--out",
+        "full/{/.}",
+        "--tries",
+        "2",
+        "--json",
+    ];
+    let said = garland(&scratch).run(&words(&first, &inputs[..1])).with_code(3);
+    let outcome = records(&said)[0]["outcome"].to_string();
+    assert!(outcome.contains("taking back full/a"), "{outcome}");
+    scratch.assert_nothing_left();
+}
+
+/// The paths of all files below.
+fn walk(folder: &std::path::Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => names.extend(walk(&entry.path())),
+            _ => names.push(entry.path().to_string_lossy().into_owned()),
+        }
+    }
+    names
+}

@@ -1,0 +1,148 @@
+//! What a node has in hand.
+
+use std::collections::VecDeque;
+
+use crate::farm::placement::Sight;
+
+/// Work that a node is handed ahead, in seconds of all its processors: more than an order takes to get
+/// there.
+const AHEAD: f64 = 0.1;
+
+/// Jobs that it is handed ahead at most.
+const AHEAD_MAX: usize = 256;
+
+/// Jobs that wait for so many seconds are asked back if others have nothing to do.
+const STUCK: f64 = 0.2;
+
+/// A node and its jobs.
+pub struct Node {
+    pub sight: Sight,
+    /// Jobs that are to go there, with their cores.
+    assigned: VecDeque<(usize, u32)>,
+    /// Jobs that are there, in the order in which they were given.
+    given: VecDeque<(usize, u32)>,
+    /// Cores of those.
+    cores_given: u32,
+    /// How long jobs took here of late, in seconds.
+    mean: Option<f64>,
+    /// Since when jobs that it has can't be running.
+    waiting_since: Option<f64>,
+    /// It starts all that it is given, room or none.
+    at_once: bool,
+}
+
+impl Node {
+    pub fn new(sight: Sight, at_once: bool) -> Self {
+        let (assigned, given) = (VecDeque::new(), VecDeque::new());
+        Self { sight, assigned, given, cores_given: 0, mean: None, waiting_since: None, at_once }
+    }
+
+    /// How many jobs it may have besides those that run.
+    fn ahead(&self, staged: bool) -> usize {
+        let cores = self.sight.cores.max(1) as usize;
+        let short = self.mean.map_or(0.0, |mean| AHEAD * cores as f64 / mean.max(1e-6));
+        let files = if staged { cores } else { 0 };
+        (short as usize).min(AHEAD_MAX).max(files)
+    }
+
+    /// What a placement sees of it. Jobs that may `move` count as its own only beyond what it is handed
+    /// ahead, which is at most `most`.
+    pub fn seen(&self, moves: bool, most: usize, staged: bool) -> Sight {
+        let cores = self.cores_given + self.assigned.iter().map(|(_, cores)| cores).sum::<u32>();
+        let running = cores.min(self.sight.cores);
+        let files = if staged { self.sight.cores as usize } else { 0 };
+        let ahead = self.ahead(staged).min(most.max(files));
+        let busy = match moves {
+            true => cores.saturating_sub(u32::try_from(ahead).unwrap_or(u32::MAX)),
+            false => running,
+        };
+        Sight { busy, waiting: cores - running, ..self.sight.clone() }
+    }
+
+    /// A job is to go there.
+    pub fn assign(&mut self, job: usize, cores: u32) {
+        self.assigned.push_back((job, cores));
+    }
+
+    /// The next job to give it, if it should have one now.
+    pub fn next(&mut self, staged: bool) -> Option<usize> {
+        let &(job, cores) = self.assigned.front()?;
+        let room = self.sight.cores.saturating_add(u32::try_from(self.ahead(staged)).ok()?);
+        if !self.at_once && self.cores_given + cores > room && !self.given.is_empty() {
+            return None;
+        }
+        self.assigned.pop_front();
+        self.given.push_back((job, cores));
+        self.cores_given += cores;
+        Some(job)
+    }
+
+    /// It has this job no more; it took so many seconds if it ran.
+    pub fn freed(&mut self, job: usize, cores: u32, took: Option<f64>) {
+        let assigned = self.assigned.iter().position(|&(at, _)| at == job);
+        if let Some(at) = assigned {
+            self.assigned.remove(at);
+        }
+        if let Some(at) = self.given.iter().position(|&(at, _)| at == job) {
+            self.given.remove(at);
+            self.cores_given -= cores;
+            self.waiting_since = None;
+        }
+        if let Some(took) = took.filter(|took| took.is_finite()) {
+            self.mean = Some(self.mean.map_or(took, |mean| mean + (took - mean) / 8.0));
+        }
+    }
+
+    /// It is gone: the jobs that it may have begun, and those that it can't have.
+    pub fn lose(&mut self) -> (Vec<usize>, Vec<usize>) {
+        self.sight.is_alive = false;
+        let begun = self.running();
+        let mut jobs = std::mem::take(&mut self.given).into_iter().map(|(job, _)| job);
+        self.cores_given = 0;
+        let begun: Vec<usize> = jobs.by_ref().take(begun).collect();
+        let given: Vec<usize> = jobs.collect();
+        let assigned = std::mem::take(&mut self.assigned).into_iter().map(|(job, _)| job);
+        (begun, given.into_iter().chain(assigned).collect())
+    }
+
+    /// How many of its jobs may be running: it starts them in their order.
+    fn running(&self) -> usize {
+        if self.at_once {
+            return self.given.len();
+        }
+        let mut cores = 0;
+        let fits = |&&(_, job): &&(usize, u32)| {
+            cores += job;
+            cores <= self.sight.cores
+        };
+        self.given.iter().take_while(fits).count().max(1)
+    }
+
+    /// Whether it could begin a job now.
+    pub fn is_idle(&self) -> bool {
+        self.sight.is_alive && self.assigned.is_empty() && self.cores_given < self.sight.cores
+    }
+
+    /// Jobs that it has had for too long without being able to start them. They are told once.
+    pub fn stuck(&mut self, now: f64) -> Vec<usize> {
+        let running = self.running();
+        if self.given.len() <= running {
+            self.waiting_since = None;
+            return Vec::new();
+        }
+        let since = *self.waiting_since.get_or_insert(now);
+        if now - since < STUCK {
+            return Vec::new();
+        }
+        self.waiting_since = None;
+        self.given.iter().skip(running).map(|&(job, _)| job).collect()
+    }
+}
+
+#[cfg(test)]
+impl Node {
+    /// The jobs that are there.
+    pub fn given_jobs(&self) -> Vec<usize> {
+        self.given.iter().map(|&(job, _)| job).collect()
+    }
+}

@@ -1,0 +1,182 @@
+//! A job: one command, what it reads, what it makes, and what it needs.
+
+use serde::{Deserialize, Serialize};
+
+use super::Text;
+use crate::units::Nanos;
+
+/// What a job runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Command {
+    /// A program and its arguments, as they are.
+    Words(Vec<Text>),
+    /// A line for the node's `sh -c`.
+    Line(Text),
+}
+
+/// One job of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its place in the list, from 1.
+    pub number: u32,
+    /// What it is called in tables: its first input, or its command.
+    pub name: Text,
+    /// What it runs. Of a job with files `{in}` (or `{}`) stands for its first input and `{out}` for its
+    /// first output, wherever the node has these; `{in2}` and `{out2}` for the second, and so on.
+    pub command: Command,
+    /// Files that it reads, on the machine that holds the list's files.
+    pub inputs: Vec<Text>,
+    /// Files that it makes, on the same machine.
+    pub outputs: Vec<Text>,
+    /// Processors that it keeps busy; 1 unless it says otherwise.
+    pub cores: u32,
+    /// Memory that it needs, in bytes; a node with less isn't given it.
+    pub memory: Option<u64>,
+    /// How long it may run; its processes are killed then.
+    pub timeout: Option<Nanos>,
+}
+
+impl Job {
+    /// A job of a command alone, that needs one core.
+    pub fn new(number: u32, name: Text, command: Command) -> Self {
+        let (inputs, outputs) = (Vec::new(), Vec::new());
+        Self { number, name, command, inputs, outputs, cores: 1, memory: None, timeout: None }
+    }
+
+    /// Whether so many bytes of memory are enough for it.
+    pub fn fits_in(&self, memory: u64) -> bool {
+        self.memory.is_none_or(|needed| needed <= memory)
+    }
+
+    /// The command with its files' names as they are at the node: `inputs` and `outputs` in the job's
+    /// order.
+    pub fn command_with(&self, inputs: &[Text], outputs: &[Text]) -> Command {
+        let fill = |text: &Text, quote: bool| fill(text, inputs, outputs, quote);
+        match &self.command {
+            command if inputs.is_empty() && outputs.is_empty() => command.clone(),
+            Command::Words(words) => {
+                Command::Words(words.iter().map(|word| fill(word, false)).collect())
+            }
+            Command::Line(line) => Command::Line(fill(line, true)),
+        }
+    }
+
+    /// Whether the command has a sign for the output at this place, so that it can be given another
+    /// name.
+    pub fn names_output(&self, at: usize) -> bool {
+        let has = |text: &Text| {
+            spots(text.bytes()).any(|(_, spot)| spot.is_some_and(|spot| spot == Spot::Output(at)))
+        };
+        match &self.command {
+            Command::Words(words) => words.iter().any(has),
+            Command::Line(line) => has(line),
+        }
+    }
+}
+
+/// What a sign stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spot {
+    Input(usize),
+    Output(usize),
+}
+
+/// The text in pieces, signs apart.
+fn spots(text: &[u8]) -> impl Iterator<Item = (&[u8], Option<Spot>)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let at_sign = read_sign(rest);
+        let length = at_sign.map_or_else(
+            || (1..rest.len()).find(|&at| read_sign(&rest[at..]).is_some()).unwrap_or(rest.len()),
+            |(length, _)| length,
+        );
+        let (piece, after) = rest.split_at(length);
+        rest = after;
+        Some((piece, at_sign.map(|(_, spot)| spot)))
+    })
+}
+
+/// The sign that `text` begins with, and its length.
+fn read_sign(text: &[u8]) -> Option<(usize, Spot)> {
+    let inside = text.strip_prefix(b"{")?;
+    let end = inside.iter().take(8).position(|&byte| byte == b'}')?;
+    let word = std::str::from_utf8(&inside[..end]).ok()?;
+    let nth = |rest: &str| match rest {
+        "" => Some(0),
+        _ => rest.parse::<usize>().ok()?.checked_sub(1),
+    };
+    let spot = if word.is_empty() {
+        Spot::Input(0)
+    } else if let Some(rest) = word.strip_prefix("in") {
+        Spot::Input(nth(rest)?)
+    } else {
+        Spot::Output(nth(word.strip_prefix("out")?)?)
+    };
+    Some((end + 2, spot))
+}
+
+fn fill(text: &Text, inputs: &[Text], outputs: &[Text], quote: bool) -> Text {
+    let mut filled = Vec::with_capacity(text.bytes().len());
+    for (piece, spot) in spots(text.bytes()) {
+        let name = spot.and_then(|spot| match spot {
+            Spot::Input(at) => inputs.get(at),
+            Spot::Output(at) => outputs.get(at),
+        });
+        match name {
+            Some(name) if quote => filled.extend(quoted(name.bytes())),
+            Some(name) => filled.extend(name.bytes()),
+            None => filled.extend(piece),
+        }
+    }
+    Text(filled)
+}
+
+/// A word that `sh` takes for these bytes.
+pub fn quoted(word: &[u8]) -> Vec<u8> {
+    let mut quoted = vec![b'\''];
+    for &byte in word {
+        match byte {
+            b'\'' => quoted.extend(br"'\''"),
+            byte => quoted.push(byte),
+        }
+    }
+    quoted.push(b'\'');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(text: &str) -> String {
+        let (inputs, outputs) = (["a b".into(), "c".into()], ["o".into()]);
+        fill(&text.into(), &inputs, &outputs, false).to_string()
+    }
+
+    #[test]
+    fn signs_stand_for_files() {
+        assert_eq!(filled("{in} {in2} {} x{out}.y"), "a b c a b xo.y");
+        assert_eq!(
+            filled("{in3} {inner} {out0} {out2} {{in}} awk {print}"),
+            "{in3} {inner} {out0} {out2} {a b} awk {print}"
+        );
+    }
+
+    #[test]
+    fn a_shell_gets_one_word_for_a_name() {
+        let job = Job::new(1, "x".into(), Command::Line("cat {} >{out}".into()));
+        let command = job.command_with(&["it's $x".into()], &["y".into()]);
+        assert_eq!(command, Command::Line(r"cat 'it'\''s $x' >'y'".into()));
+        assert!(job.names_output(0) && !job.names_output(1));
+    }
+
+    #[test]
+    fn braces_of_a_job_without_files_stay() {
+        let job = Job::new(1, "x".into(), Command::Line("find {} {in}".into()));
+        assert_eq!(job.command_with(&[], &[]), job.command);
+    }
+}

@@ -1,0 +1,120 @@
+//! One command for many inputs: `COMMAND {in} {out} ::: INPUT...`.
+
+use super::{ListError, numbered};
+use crate::farm::{Command, Job, Text};
+
+/// What stands between a command and its inputs.
+pub const SEPARATOR: &[u8] = b":::";
+
+/// How an output is called after its input: `{}` is the input's path, `{.}` the same without its
+/// ending, `{/}` its last part, `{/.}` that without its ending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(pub Text);
+
+impl Default for Pattern {
+    fn default() -> Self {
+        Self("{.}.out".into())
+    }
+}
+
+impl Pattern {
+    /// The output's path for this input.
+    pub fn of(&self, input: &Text) -> Text {
+        let path = input.bytes();
+        let slash = path.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
+        let dot = path[slash..].iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0);
+        let stem = &path[..dot.map_or(path.len(), |dot| slash + dot)];
+        let signs: [(&[u8], &[u8]); 4] =
+            [(b"{}", path), (b"{.}", stem), (b"{/}", &path[slash..]), (b"{/.}", &stem[slash..])];
+        let (mut name, mut rest) = (Vec::new(), self.0.bytes());
+        while let Some(&first) = rest.first() {
+            if let Some((sign, value)) = signs.iter().find(|(sign, _)| rest.starts_with(sign)) {
+                name.extend(*value);
+                rest = &rest[sign.len()..];
+            } else {
+                name.push(first);
+                rest = &rest[1..];
+            }
+        }
+        Text(name)
+    }
+}
+
+/// The jobs of a command line: one for each word after `:::`, or one job without that. A command that
+/// names no input gets it as its last argument; one that names an output makes it, as `output` calls it.
+///
+/// # Errors
+/// When there is no command or no input, or two outputs have one name.
+pub fn expand(words: &[Text], output: &Pattern) -> Result<Vec<Job>, ListError> {
+    let at = words.iter().position(|word| word.bytes() == SEPARATOR);
+    let (command, inputs) = words.split_at(at.unwrap_or(words.len()));
+    if command.is_empty() {
+        return Err(ListError::Arguments("there is no command".to_owned()));
+    }
+    let Some((_, inputs)) = inputs.split_first() else {
+        let name: Vec<&[u8]> = command.iter().map(Text::bytes).collect();
+        let job = Job::new(0, Text(name.join(&b' ')), Command::Words(command.to_vec()));
+        return numbered(vec![job]);
+    };
+    let has = |sign: &[u8]| {
+        command.iter().any(|word| word.bytes().windows(sign.len()).any(|part| part == sign))
+    };
+    let mut command = command.to_vec();
+    if !has(b"{}") && !has(b"{in}") {
+        command.push("{in}".into());
+    }
+    let makes = has(b"{out}");
+    let job = |input: &Text| Job {
+        inputs: vec![input.clone()],
+        outputs: makes.then(|| output.of(input)).into_iter().collect(),
+        ..Job::new(0, input.clone(), Command::Words(command.clone()))
+    };
+    let jobs = numbered(inputs.iter().map(job).collect())?;
+    let mut outputs: Vec<&Text> = jobs.iter().flat_map(|job| &job.outputs).collect();
+    outputs.sort_unstable();
+    match outputs.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => {
+            Err(ListError::Arguments(format!("two jobs would make {}: see --out", pair[0])))
+        }
+        None => Ok(jobs),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<Text> {
+        text.split(' ').map(Text::from).collect()
+    }
+
+    #[test]
+    fn each_input_is_a_job() {
+        let jobs =
+            expand(&words("lame {in} {out} ::: a.wav b/c"), &Pattern("{.}.mp3".into())).unwrap();
+        assert_eq!(jobs.len(), 2);
+        assert_eq!(jobs[1].inputs, ["b/c".into()]);
+        assert_eq!(jobs[1].outputs, ["b/c.mp3".into()]);
+        assert_eq!(jobs[0].outputs, ["a.mp3".into()]);
+        let sums = expand(&words("md5sum ::: x"), &Pattern::default()).unwrap();
+        assert_eq!(sums[0].command, Command::Words(words("md5sum {in}")));
+        assert!(sums[0].outputs.is_empty());
+    }
+
+    #[test]
+    fn outputs_are_called_after_inputs() {
+        let of = |pattern: &str, input: &str| Pattern(pattern.into()).of(&input.into()).to_string();
+        assert_eq!(of("{.}.mp3", "a.b/c.wav"), "a.b/c.mp3");
+        assert_eq!(of("{.}.mp3", "a.b/.c"), "a.b/.c.mp3");
+        assert_eq!(of("out/{/.}-{/}{", "a/c.wav"), "out/c-c.wav{");
+    }
+
+    #[test]
+    fn what_can_not_be_is_refused() {
+        assert!(expand(&words("::: a"), &Pattern::default()).is_err());
+        assert_eq!(expand(&words("x :::"), &Pattern::default()), Err(ListError::Empty));
+        let two = expand(&words("x {out} ::: a.x a.y"), &Pattern::default());
+        assert!(matches!(two, Err(ListError::Arguments(why)) if why.contains("a.out")));
+        assert_eq!(expand(&words("x y"), &Pattern::default()).unwrap()[0].name, "x y".into());
+    }
+}

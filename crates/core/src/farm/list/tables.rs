@@ -1,0 +1,130 @@
+//! A job list in TOML: what a job of each kind needs, said once or for each.
+//!
+//! ```toml
+//! cores = 1                    # of every job that doesn't say otherwise
+//! [[job]]
+//! command = "lame -b 256 {in} {out}"      # by sh -c; or a list of words
+//! inputs = ["a.wav"]
+//! outputs = ["a.mp3"]
+//! memory = "200MB"
+//! timeout = "300s"
+//! ```
+
+use serde::Deserialize;
+
+use super::{ListError, numbered};
+use crate::farm::{Command, Job, Text};
+use crate::units::{Nanos, bytes};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    cores: Option<u32>,
+    memory: Option<String>,
+    timeout: Option<String>,
+    #[serde(default)]
+    job: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: Option<String>,
+    command: Words,
+    #[serde(default)]
+    inputs: Vec<Text>,
+    #[serde(default)]
+    outputs: Vec<Text>,
+    cores: Option<u32>,
+    memory: Option<String>,
+    timeout: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Words {
+    Line(String),
+    Words(Vec<Text>),
+}
+
+/// The jobs of a list in TOML.
+///
+/// # Errors
+/// When it is no such list, with the place; or a job of it can't be.
+pub fn parse_tables(text: &str) -> Result<Vec<Job>, ListError> {
+    let list: List = toml::from_str(text).map_err(|error| ListError::Toml(error.to_string()))?;
+    let List { cores, memory, timeout, job } = list;
+    let read = |(at, entry): (usize, Entry)| {
+        let wrong = |why: String| ListError::Job(at + 1, why);
+        let command = match entry.command {
+            Words::Line(line) => Command::Line(Text::from(line.as_str())),
+            Words::Words(words) => Command::Words(words),
+        };
+        let empty = match &command {
+            Command::Words(words) => words.is_empty(),
+            Command::Line(line) => line.bytes().trim_ascii().is_empty(),
+        };
+        if empty {
+            return Err(wrong("its command is empty".to_owned()));
+        }
+        let name = entry.name.map(|name| Text::from(name.as_str()));
+        let name =
+            name.or_else(|| entry.inputs.first().cloned()).unwrap_or_else(|| words(&command));
+        let cores = entry.cores.or(cores).unwrap_or(1);
+        if cores == 0 {
+            return Err(wrong("no job runs on 0 cores".to_owned()));
+        }
+        let memory = entry.memory.as_ref().or(memory.as_ref());
+        let memory = memory.map(|text| bytes::parse(text)).transpose();
+        let timeout = entry.timeout.as_ref().or(timeout.as_ref());
+        let timeout = timeout.map(|text| text.parse::<Nanos>()).transpose();
+        Ok(Job {
+            inputs: entry.inputs,
+            outputs: entry.outputs,
+            cores,
+            memory: memory.map_err(|error| wrong(format!("memory: {error}")))?,
+            timeout: timeout.map_err(|error| wrong(format!("timeout: {error}")))?,
+            ..Job::new(0, name, command)
+        })
+    };
+    numbered(job.into_iter().enumerate().map(read).collect::<Result<_, _>>()?)
+}
+
+fn words(command: &Command) -> Text {
+    match command {
+        Command::Words(words) => {
+            Text(words.iter().map(Text::bytes).collect::<Vec<_>>().join(&b' '))
+        }
+        Command::Line(line) => line.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_job_does_not_say_the_list_does() {
+        let jobs = parse_tables(
+            "cores = 2\nmemory = '1GB'\n[[job]]\ncommand = 'x {in}'\ninputs = ['a\\xff']\n\
+             timeout = '2s'\n[[job]]\ncommand = ['y', 'z']\ncores = 1\nname = 'Y'\n",
+        )
+        .unwrap();
+        assert_eq!(jobs[0].cores, 2);
+        assert_eq!(jobs[0].memory, Some(1_000_000_000));
+        assert_eq!(jobs[0].timeout, Some(Nanos::from_secs(2)));
+        assert_eq!(jobs[0].name, Text(b"a\xff".to_vec()));
+        assert_eq!(jobs[1].cores, 1);
+        assert_eq!(jobs[1].name, "Y".into());
+        assert_eq!(jobs[1].command, Command::Words(vec!["y".into(), "z".into()]));
+    }
+
+    #[test]
+    fn what_can_not_be_is_named() {
+        let why = |text: &str| parse_tables(text).unwrap_err().to_string();
+        assert!(why("[[job]]\ncommand = 'x'\nmemori = '1'").contains("memori"));
+        assert_eq!(why("[[job]]\ncommand = ' '"), "job 1: its command is empty");
+        assert!(why("[[job]]\ncommand = 'x'\ntimeout = '5 moons'").starts_with("job 1: timeout: "));
+        assert_eq!(why("cores = 1"), "there are no jobs in it");
+    }
+}

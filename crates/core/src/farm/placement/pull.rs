@@ -1,0 +1,50 @@
+//! Pull: whoever has room takes the next job.
+
+use super::{Asked, Placement};
+
+/// The node with the largest share of its processors free, the first of equals; none without room.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pull;
+
+impl Placement for Pull {
+    fn choose(&mut self, asked: &Asked<'_>) -> Option<usize> {
+        let job = asked.job;
+        (0..asked.nodes.len())
+            .filter(|&at| asked.may_have(at) && (asked.at_once || asked.nodes[at].has_room(job)))
+            .min_by(|&a, &b| load(asked, a).total_cmp(&load(asked, b)))
+    }
+
+    fn may_move(&self) -> bool {
+        true
+    }
+}
+
+fn load(asked: &Asked<'_>, at: usize) -> f64 {
+    let node = &asked.nodes[at];
+    f64::from(node.busy) / f64::from(node.cores.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests_of::{job, node};
+    use super::*;
+
+    #[test]
+    fn the_idlest_node_with_room_is_taken() {
+        let nodes = [node(2, 2), node(4, 3), node(2, 1), node(2, 1)];
+        let job = job(1);
+        let asked = Asked { job: &job, nodes: &nodes, now: 0.0, at_once: false, avoid: &[] };
+        assert_eq!(Pull.choose(&asked), Some(2));
+        assert_eq!(Pull.choose(&Asked { avoid: &[2], ..asked }), Some(3));
+        assert_eq!(Pull.choose(&Asked { avoid: &[1, 2, 3], ..asked }), None);
+        assert_eq!(Pull.choose(&Asked { avoid: &[1, 2, 3], at_once: true, ..asked }), Some(0));
+    }
+
+    #[test]
+    fn who_can_never_hold_a_job_is_never_asked() {
+        let nodes = [node(2, 0)];
+        let job = job(3);
+        let asked = Asked { job: &job, nodes: &nodes, now: 0.0, at_once: true, avoid: &[] };
+        assert_eq!(Pull.choose(&asked), None);
+    }
+}

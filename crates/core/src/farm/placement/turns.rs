@@ -1,0 +1,37 @@
+//! Round robin: each node in its turn, whatever it has to do already.
+
+use super::{Asked, Placement};
+
+/// Deals jobs out like cards. A job waits at its node, even if others are idle.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Turns {
+    next: usize,
+}
+
+impl Placement for Turns {
+    fn choose(&mut self, asked: &Asked<'_>) -> Option<usize> {
+        let count = asked.nodes.len();
+        let at =
+            (0..count).map(|step| (self.next + step) % count).find(|&at| asked.may_have(at))?;
+        self.next = (at + 1) % count;
+        Some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests_of::{job, node};
+    use super::*;
+
+    #[test]
+    fn each_node_has_its_turn_and_the_dead_have_none() {
+        let mut nodes = [node(1, 0), node(1, 9), node(1, 0)];
+        nodes[2].is_alive = false;
+        let (mut turns, job) = (Turns::default(), job(1));
+        let mut choose = |avoid: &[usize]| {
+            turns.choose(&Asked { job: &job, nodes: &nodes, now: 0.0, at_once: false, avoid })
+        };
+        assert_eq!([choose(&[]), choose(&[]), choose(&[])], [Some(0), Some(1), Some(0)]);
+        assert_eq!([choose(&[1]), choose(&[0, 1])], [Some(0), None]);
+    }
+}

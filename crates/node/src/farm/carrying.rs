@@ -1,0 +1,106 @@
+//! Files of jobs on their way, beside the jobs that run: for each node a thread that brings inputs, and
+//! one that takes results back.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Scope;
+
+use garland_core::farm::Job;
+use garland_sys::event::Wake;
+
+/// Moves the files of jobs.
+pub trait Carrier: Sync {
+    /// Brings the job's inputs to its folder at the node; their bytes.
+    ///
+    /// # Errors
+    /// Why that can't be, in words.
+    fn bring(&self, node: usize, job: &Job) -> Result<u64, String>;
+
+    /// Takes the job's results back, each whole or not at all; their bytes.
+    ///
+    /// # Errors
+    /// Why that can't be, in words.
+    fn take_back(&self, node: usize, job: &Job) -> Result<u64, String>;
+}
+
+/// Which way files go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To the node.
+    There,
+    /// From it.
+    Back,
+}
+
+/// A job whose files are to be moved, or have been.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// The node's place.
+    pub node: usize,
+    /// The job's place.
+    pub job: usize,
+    /// Which of its tries it is for.
+    pub tries: u32,
+    /// Where to.
+    pub way: Way,
+    /// What came of it.
+    pub moved: Result<u64, String>,
+}
+
+/// The threads' orders, and what they have done.
+pub struct Carrying {
+    orders: Vec<[Sender<(Load, Job)>; 2]>,
+    done: Receiver<Load>,
+}
+
+impl Carrying {
+    /// Threads for so many nodes, which raise `wake` when something is done.
+    pub fn begin<'scope, 'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        nodes: usize,
+        carrier: &'env dyn Carrier,
+        wake: &Arc<Wake>,
+    ) -> Self {
+        let (tell, done) = channel();
+        let start = |way: Way| {
+            let (order, orders) = channel();
+            let (tell, wake) = (tell.clone(), Arc::clone(wake));
+            scope.spawn(move || carry(carrier, way, &orders, &tell, &wake));
+            order
+        };
+        let orders = (0..nodes).map(|_| [start(Way::There), start(Way::Back)]).collect();
+        Self { orders, done }
+    }
+
+    /// Has a job's files moved.
+    pub fn order(&self, load: Load, job: Job) {
+        let [there, back] = &self.orders[load.node];
+        let order = if load.way == Way::There { there } else { back };
+        // The threads end with this, and not before.
+        let _ = order.send((load, job));
+    }
+
+    /// What has been done since the last time.
+    pub fn done(&self) -> impl Iterator<Item = Load> {
+        self.done.try_iter()
+    }
+}
+
+fn carry(
+    carrier: &dyn Carrier,
+    way: Way,
+    orders: &Receiver<(Load, Job)>,
+    tell: &Sender<Load>,
+    wake: &Wake,
+) {
+    for (mut load, job) in orders {
+        load.moved = match way {
+            Way::There => carrier.bring(load.node, &job),
+            Way::Back => carrier.take_back(load.node, &job),
+        };
+        if tell.send(load).is_err() {
+            return;
+        }
+        wake.raise();
+    }
+}

@@ -1,0 +1,82 @@
+//! A child process: waited for with other things, and what it has used once it has ended.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+/// How a child has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Its exit code or signal.
+    pub status: ExitStatus,
+    /// CPU time of it and of all that it waited for, in nanoseconds.
+    pub cpu_ns: u64,
+    /// The largest resident memory that it, or any that it waited for, has had, in bytes. What started it
+    /// counts until its program begins.
+    pub memory: u64,
+}
+
+/// A descriptor that can be read once `child` has ended.
+///
+/// # Errors
+/// When the system has no descriptor left.
+pub fn watch(child: &Child) -> io::Result<OwnedFd> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+/// Waits until `child` has ended. Nobody may wait for it after this: its number is free.
+///
+/// # Errors
+/// When somebody has waited for it before.
+pub fn reap(child: &Child) -> io::Result<Ended> {
+    let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
+    let mut status = 0;
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    loop {
+        // SAFETY: both pointers lead to places of this function that are large enough.
+        let waited = unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) };
+        if waited == pid {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    // SAFETY: it was zeroed, which is a value of it, and wait4 has filled it.
+    let usage = unsafe { usage.assume_init() };
+    let ns = |time: libc::timeval| {
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        seconds * 1_000_000_000 + u64::try_from(time.tv_usec).unwrap_or(0) * 1000
+    };
+    Ok(Ended {
+        status: ExitStatus::from_raw(status),
+        cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
+        memory: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::process::Command;
+    use std::time::Duration;
+
+    #[test]
+    fn what_a_child_has_used_is_known() {
+        let work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3";
+        let child = Command::new("sh").args(["-c", work]).spawn().unwrap();
+        let watch = super::watch(&child).unwrap();
+        let ready = crate::event::wait_readable(&[watch.as_fd()], Some(Duration::from_secs(60)));
+        assert_eq!(ready.unwrap(), [true]);
+        let ended = super::reap(&child).unwrap();
+        assert_eq!(ended.status.code(), Some(3));
+        assert!(ended.cpu_ns > 0 && ended.memory > 100_000, "{ended:?}");
+        assert!(super::reap(&child).is_err());
+    }
+}

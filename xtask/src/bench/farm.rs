@@ -1,0 +1,222 @@
+//! `bench farm`: jobs that do nothing, by `garland farm run` and by what people use for that: what an
+//! engine takes for a job is all that is left.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::chain;
+use super::contest::{Bench, Contest, Figure, Gauge, Goal, Report, Words, equip, hold, tools};
+use super::peers::garland_program;
+use crate::ci::{Need, install};
+use crate::clock::Watch;
+
+/// What can be said.
+pub(crate) const USAGE: &str = "\
+cargo xtask bench farm [options]
+
+  --jobs 10000                how many
+  --rounds 5                  turns of each tool
+  --only WORDS                only contests with these words in their title
+  --no-write                  print only, leave benches/results/ alone";
+
+/// Turns of each tool: a round takes about a minute.
+const ROUNDS: usize = 5;
+
+/// No round begins later.
+const TIME: Duration = Duration::from_secs(300);
+
+/// What the lab needs.
+const NEEDS: &[Need] = &[("iproute2", "ip")];
+
+/// The nodes of both engines: agents of this machine, and of a lab that the bench has up.
+const HERE: &str = "local[1-2]";
+const LAB: &str = "lab:n[1-2]";
+
+/// Where it is measured.
+struct Place {
+    folder: PathBuf,
+    jobs: usize,
+}
+
+impl Place {
+    /// With a list of jobs, and a lab of two nodes.
+    fn make(jobs: usize) -> Result<Self> {
+        let name = format!("garland-bench-farm-{}", std::process::id());
+        let place = Self { folder: std::env::temp_dir().join(name), jobs };
+        fs::create_dir_all(&place.folder).context("make the bench's folder")?;
+        fs::write(place.list(), "true\n".repeat(jobs)).context("write the list of jobs")?;
+        place.garland(&["lab", "up", "--nodes", "2", "--rate", "1gbit"])?;
+        Ok(place)
+    }
+
+    fn list(&self) -> PathBuf {
+        self.folder.join("jobs")
+    }
+
+    /// Runs Garland with these words, in the bench's own state.
+    fn garland(&self, words: &[&str]) -> Result<()> {
+        let mut command = Command::new(garland_program()?);
+        command.args(words).current_dir(&self.folder);
+        done(command.env("GARLAND_STATE", self.folder.join("state")))
+    }
+
+    fn end(&self) -> Result<()> {
+        let down = self.garland(&["lab", "down"]);
+        let removed = fs::remove_dir_all(&self.folder);
+        down?;
+        removed.with_context(|| format!("remove {}", self.folder.display()))
+    }
+}
+
+/// Runs a command to its end, which must be good.
+fn done(command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).stdout(Stdio::null()).output();
+    let output = output.with_context(|| format!("start {program}"))?;
+    if !output.status.success() {
+        bail!("{program}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
+
+/// Runs it with these words.
+///
+/// # Errors
+/// When the words make no sense, a tool is missing or failed, or a goal is missed.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
+    let words = Words::parse(args, ROUNDS, &["--jobs"], USAGE)?;
+    words.refuse_nothing(&contests())?;
+    let contests = words.choose(contests());
+    let jobs = words.other("--jobs").unwrap_or("10000");
+    let jobs: usize = jobs.parse().context("--jobs is a number")?;
+    install(NEEDS)?;
+    equip(&contests)?;
+    chain::build(root)?;
+    let place = Place::make(jobs)?;
+    let outcomes = hold(&contests, words.rounds, TIME, &place);
+    place.end()?;
+    let bench = Bench { schema: "garland.bench-farm/1", name: "farm", title: "Farms of jobs" };
+    let notes = vec![
+        format!("{jobs} jobs, each the program `true`; the whole command, divided by the jobs"),
+        "Garland: two agents, one processor each, with records of all jobs in its journal; xargs and \
+         GNU parallel: two jobs at a time, without records"
+            .to_owned(),
+    ];
+    Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
+}
+
+fn contests() -> Vec<Contest<Place>> {
+    let garland = |nodes| Box::new(Garland(nodes)) as Box<dyn Gauge<Place>>;
+    vec![
+        Contest {
+            title: "Jobs on this machine, beside xargs",
+            unit: "ms a job",
+            goal: Goal::AtMost(1.3),
+            gauges: vec![garland(HERE), Box::new(Xargs)],
+        },
+        Contest {
+            title: "Jobs on this machine, beside GNU parallel",
+            unit: "ms a job",
+            goal: Goal::AtMost(0.5),
+            gauges: vec![garland(HERE), Box::new(Parallel)],
+        },
+        Contest {
+            title: "Jobs on two nodes of a lab",
+            unit: "ms a job",
+            goal: Goal::Below(1.0),
+            gauges: vec![garland(LAB)],
+        },
+    ]
+}
+
+/// What `work` takes for each of the place's jobs.
+fn each(place: &Place, work: impl FnOnce() -> Result<()>) -> Result<Figure> {
+    let watch = Watch::start();
+    work()?;
+    Ok(Figure::of(watch.read().as_secs_f64() * 1e3 / place.jobs as f64))
+}
+
+struct Garland(&'static str);
+
+impl Gauge<Place> for Garland {
+    fn tool(&self) -> &'static str {
+        "garland"
+    }
+
+    fn about(&self) -> &'static str {
+        "`garland farm run jobs NODES --slots 1`"
+    }
+
+    fn need(&self) -> Option<Need> {
+        None
+    }
+
+    fn measure(&self, place: &Place) -> Result<Figure> {
+        each(place, || place.garland(&["farm", "run", "jobs", self.0, "--slots", "1", "--quiet"]))
+    }
+}
+
+struct Xargs;
+
+impl Gauge<Place> for Xargs {
+    fn tool(&self) -> &'static str {
+        "xargs"
+    }
+
+    fn about(&self) -> &'static str {
+        "`xargs --arg-file=jobs -P2 -n1 true`"
+    }
+
+    fn need(&self) -> Option<Need> {
+        Some(("findutils", "xargs"))
+    }
+
+    fn measure(&self, place: &Place) -> Result<Figure> {
+        each(place, || {
+            let mut command = Command::new("xargs");
+            done(command.args(["--arg-file=jobs", "-P2", "-n1", "true"]).current_dir(&place.folder))
+        })
+    }
+}
+
+struct Parallel;
+
+impl Gauge<Place> for Parallel {
+    fn tool(&self) -> &'static str {
+        "parallel"
+    }
+
+    fn about(&self) -> &'static str {
+        "`parallel --jobs 2 --arg-file jobs`"
+    }
+
+    fn need(&self) -> Option<Need> {
+        Some(("parallel", "parallel"))
+    }
+
+    fn measure(&self, place: &Place) -> Result<Figure> {
+        each(place, || {
+            let mut command = Command::new("parallel");
+            command.args(["--plain", "--will-cite", "--jobs", "2", "--arg-file", "jobs"]);
+            done(command.current_dir(&place.folder))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_contest_has_a_title_of_its_own_and_garland_first() {
+        let contests = contests();
+        for (at, contest) in contests.iter().enumerate() {
+            assert!(contests[..at].iter().all(|other| other.title != contest.title));
+            assert_eq!(contest.gauges[0].tool(), "garland");
+        }
+    }
+}
