@@ -13,7 +13,7 @@ function heat(parent, told) {
   const small = names.length <= 24;
   const head = el("tr", {}, el("th", {}, "from, to"), ...names.map((name) => el("th", { scope: "col" }, small ? name : "")));
   const rows = told.rates.map((row, from) => el("tr", {}, el("th", { scope: "row" }, names[from]), ...row.map((value, to) =>
-    el("td", { style: `background: ${shade(value)}`, title: known(value) ? `${names[from]} to ${names[to]}: ${rate(value)}, ${percent(value / middle)} of the middle` : "" }, small && known(value) ? number(value / 1e6) : ""))));
+    el("td", { style: `background: ${shade(value)}`, title: known(value) ? `${names[from]} to ${names[to]}: ${rate(value)}, ${percent(value / middle)} of the middle` : "" }, small && known(value) ? (value / 1e6).toPrecision(3) : ""))));
   part(parent, "Pairs", 3, el("p", { class: "note" }, `Rates in MB/s, senders down and receivers across; the middle is ${rate(middle)}, red is below 80 % of it.`),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Heat map of pairs" }, el("table", { class: "heat" }, el("thead", {}, head), el("tbody", {}, ...rows))));
 }

@@ -103,7 +103,8 @@ fn farms_bring_their_jobs_and_bytes() {
     let scratch = Scratch::new("forecast-farms");
     let farm = |nodes: usize, total: f64| {
         let ends = vec![json!({ "name": "n", "verdict": "ok" }); nodes];
-        let record = json!({ "job": 1, "bytes_in": 1_000_000, "bytes_out": 250_000 });
+        let record = json!({ "job": 1, "bytes_in": 1_000_000, "bytes_out": 250_000,
+            "started": 1.0, "ended": 9.95 });
         json!({ "schema": "garland.farm/1", "elapsed_ns": 1, "total": total, "jobs": 24, "done": 24,
             "nodes": ends, "records": vec![record; 24] })
     };
@@ -120,4 +121,8 @@ fn farms_bring_their_jobs_and_bytes() {
     // 24 jobs on 16 nodes are two rounds, as on 12.
     let times = [16, 24].map(|nodes| at(&result, nodes)["seconds"].as_f64().unwrap());
     assert!(times[0] < 31.1 && times[1] < times[0] && times[1] > busy - 1.0, "{times:?}");
+    // The records say what each job is, so that the simulator can run them.
+    let simulated = result["simulated"].as_array().unwrap();
+    let notes = result["notes"].to_string();
+    assert!(simulated.len() == 2 || notes.contains("in the simulator"), "{simulated:?} {notes}");
 }

@@ -25,13 +25,7 @@ pub fn demands(
 ) -> Result<Vec<Demand>, Failure> {
     let mut demands: Vec<Demand> =
         asked.limit.iter().map(|text| limit(text)).collect::<Result<_, _>>()?;
-    // What the user says counts; else what the runs have moved.
-    let amount = |text: &Option<String>, moved: u64| match text {
-        Some(text) => bytes::parse(text).map(|bytes| bytes as f64).map_err(Failure::usage),
-        None => Ok(moved as f64),
-    };
-    let bytes_in = amount(&asked.bytes_in, moved.0)?;
-    let bytes_out = amount(&asked.bytes_out, moved.1)?;
+    let (bytes_in, bytes_out) = self::moved(asked, moved)?;
     if let Some(drawn) = drawn
         && bytes_in + bytes_out > 0.0
     {
@@ -39,6 +33,15 @@ pub fn demands(
         demands.extend(of_wires(topology, bytes_in, bytes_out).map_err(|way| no_way(&way))?);
     }
     Ok(demands)
+}
+
+/// Bytes that all jobs get and give back: what the user says counts; else what the runs have moved.
+pub fn moved(asked: &Forecast, moved: (u64, u64)) -> Result<(f64, f64), Failure> {
+    let amount = |text: &Option<String>, moved: u64| match text {
+        Some(text) => bytes::parse(text).map(|bytes| bytes as f64).map_err(Failure::usage),
+        None => Ok(moved as f64),
+    };
+    Ok((amount(&asked.bytes_in, moved.0)?, amount(&asked.bytes_out, moved.1)?))
 }
 
 /// Reads `disk=100s`.

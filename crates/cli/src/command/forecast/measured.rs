@@ -2,6 +2,7 @@
 
 use garland_core::analysis::forecast::Point;
 use garland_core::units::Nanos;
+use garland_sim::flow::Job;
 use serde::Deserialize;
 
 use crate::failure::{Failure, OrFailure};
@@ -21,6 +22,8 @@ pub struct Measured {
     pub jobs: Option<u32>,
     /// Bytes that all jobs got, and gave back.
     pub moved: (u64, u64),
+    /// What each job was in the run on the fewest nodes, where its records say so.
+    pub each: Vec<Job>,
     /// What was left out, in words.
     pub notes: Vec<String>,
 }
@@ -50,11 +53,21 @@ struct KeptRecord {
     bytes_in: u64,
     #[serde(default)]
     bytes_out: u64,
+    started: Option<f64>,
+    ended: Option<f64>,
 }
 
 #[derive(Deserialize)]
 struct KeptNode {
     verdict: String,
+}
+
+impl KeptRecord {
+    fn job(&self) -> Option<Job> {
+        let seconds = self.ended? - self.started?;
+        let (bytes_in, bytes_out) = (self.bytes_in as f64, self.bytes_out as f64);
+        (seconds >= 0.0).then_some(Job { bytes_in, seconds, bytes_out })
+    }
 }
 
 /// The results that can be forecast from.
@@ -116,6 +129,9 @@ impl Measured {
         self.moved = (sum(|record| record.bytes_in), sum(|record| record.bytes_out));
         let nodes = kept.nodes.iter().filter(|node| node.verdict == "ok").count();
         let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
+        if self.points.iter().all(|point| point.nodes > nodes) {
+            self.each = kept.records.iter().filter_map(KeptRecord::job).collect();
+        }
         self.points.push(Point { nodes, seconds: total });
         self.sources.push(name.to_owned());
         Ok(())

@@ -5,7 +5,7 @@ use std::fmt;
 use garland_core::analysis::forecast::{At, Curve, Fit, Forecast, Parameter};
 use garland_core::units::{Nanos, Rate, bytes};
 
-use super::result::ForecastResult;
+use super::result::{ForecastResult, Simulated};
 
 /// A curve of more rows than this is told by some of them.
 const ROWS: usize = 16;
@@ -15,7 +15,7 @@ impl fmt::Display for ForecastResult {
         self.write_title(f)?;
         match &self.forecast {
             Some(told) => {
-                write_curve(f, told)?;
+                write_curve(f, told, &self.simulated)?;
                 write_words(f, told)?;
             }
             None => self.write_simulated(f)?,
@@ -73,7 +73,11 @@ fn chosen(count: usize, nodes: impl Fn(usize) -> u32) -> Vec<usize> {
     (0..count).filter(told).collect()
 }
 
-fn write_curve(f: &mut fmt::Formatter<'_>, told: &Forecast) -> fmt::Result {
+fn write_curve(
+    f: &mut fmt::Formatter<'_>,
+    told: &Forecast,
+    simulated: &[Simulated],
+) -> fmt::Result {
     let priced = told.curve.iter().any(|at| at.cost.is_some());
     write!(
         f,
@@ -83,9 +87,17 @@ fn write_curve(f: &mut fmt::Formatter<'_>, told: &Forecast) -> fmt::Result {
     if priced {
         write!(f, " {:>12} {:>12} {:>12}", "price", "of power", "of more")?;
     }
+    if !simulated.is_empty() {
+        write!(f, " {:>11}  busiest", "simulated")?;
+    }
     writeln!(f)?;
     for row in chosen(told.curve.len(), |row| told.curve[row].nodes) {
-        write_row(f, &told.curve[row])?;
+        let at = &told.curve[row];
+        write_row(f, at)?;
+        match simulated.iter().find(|one| one.nodes == at.nodes) {
+            Some(one) => writeln!(f, " {:>11}  {}", time(one.seconds), one.limit)?,
+            None => writeln!(f)?,
+        }
     }
     writeln!(f)
 }
@@ -108,7 +120,7 @@ fn write_row(f: &mut fmt::Formatter<'_>, at: &At) -> fmt::Result {
             cost.of_more.map_or_else(|| "nothing more".to_owned(), |more| format!("{more:.2}"));
         write!(f, " {:>12.2} {:>12.2} {more:>12}", cost.price, cost.of_power)?;
     }
-    writeln!(f)
+    Ok(())
 }
 
 fn write_words(f: &mut fmt::Formatter<'_>, told: &Forecast) -> fmt::Result {
