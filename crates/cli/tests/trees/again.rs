@@ -72,9 +72,8 @@ fn a_second_copy_sends_nothing_and_touches_no_file() {
     let garland = garland(&scratch);
     let first = garland.cp(&WORDS).with_code(0).json();
     assert_eq!(first["already"], 0);
-    let kept = |scratch: &Scratch| {
-        locals(3).map(|node| inodes(&scratch.root(&node))).collect::<Vec<_>>()
-    };
+    let kept =
+        |scratch: &Scratch| locals(3).map(|node| inodes(&scratch.root(&node))).collect::<Vec<_>>();
     let before = kept(&scratch);
     let second = garland.cp(&WORDS).with_code(0).json();
     assert!(locals(3).all(|node| sent(&second, &node) == 0), "{second}");

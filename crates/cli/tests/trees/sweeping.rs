@@ -84,8 +84,7 @@ fn only_what_was_asked_for_is_swept() {
     assert!(said.contains("\nremoved local1: 6 names\n"), "{said}");
     let left = paths(&scratch.root("local1"));
     let gone: Vec<&String> = all.iter().filter(|path| !left.contains(path)).collect();
-    let wanted =
-        ["d/build/", "d/build/z", "d/e/x.o", "d/more/", "d/more/deep/", "d/more/deep/er"];
+    let wanted = ["d/build/", "d/build/z", "d/e/x.o", "d/more/", "d/more/deep/", "d/more/deep/er"];
     assert_eq!(gone, wanted);
     let said = garland.cp(&["-r", "--delete", "--dry-run", "from/d", "local1:/"]).with_code(0).out;
     assert!(said.contains("\ndelete  what these folders have on nodes and not here"), "{said}");

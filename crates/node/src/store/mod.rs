@@ -278,7 +278,7 @@ pub use file::{Dress, target};
 pub use kept::KeptStore;
 /// Hidden names for files that aren't whole, and what interrupted copies left of them.
 pub use left::{Left, is_partial_name, partial_name, remove_stale};
-/// What was there of a tree.
-pub use tree::OldTree;
 /// The head's place for bytes: it reads from its source and receives nothing.
 pub use null::NullStore as NoStore;
+/// What was there of a tree.
+pub use tree::OldTree;

@@ -12,8 +12,8 @@ use garland_core::proto::{Absence, TreeOutline};
 use garland_core::tree::{GOOD, VOID};
 use rustix::fs::{Stat, fstat};
 
-use super::index::{Body, Index, Stamp};
 use super::catalogue::{Catalogue, outline};
+use super::index::{Body, Index, Stamp};
 use super::left_out::{LeftOut, absence};
 use super::making::{Bodies, make};
 use super::place::{Opener, Place, path_of};

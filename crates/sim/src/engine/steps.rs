@@ -146,7 +146,11 @@ impl<'a> Engine<'a> {
             let mut random = Random::new(self.schedule.seed ^ place as u64);
             for index in (0..layout.blocks()).filter(|_| random.below(1000) < u64::from(has)) {
                 let own = &mut self.nodes[place].sink;
-                if sink == SinkKind::Tree { own.bring(index) } else { own.hold(index) }
+                if sink == SinkKind::Tree {
+                    own.bring(index)
+                } else {
+                    own.hold(index)
+                }
                 self.vault.iter_mut().for_each(|vault| vault.give(place, index));
             }
             self.take_turns(place);

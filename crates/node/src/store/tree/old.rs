@@ -36,7 +36,8 @@ impl OldTree {
     /// What the file of record `number` was when it was read, if nothing of it is sent: all that
     /// stands behind the record lies in blocks that are brought.
     pub fn kept(&self, number: u32) -> Option<Stamp> {
-        let Body::File(stamp) = (number < self.index.len()).then(|| self.index.body(number))? else {
+        let Body::File(stamp) = (number < self.index.len()).then(|| self.index.body(number))?
+        else {
             return None;
         };
         let (begin, end) = self.index.span(number);

@@ -88,12 +88,7 @@ impl Sweeper {
     ///
     /// # Errors
     /// When nothing that follows could be done either.
-    pub fn sweep(
-        &self,
-        folder: &OwnedFd,
-        path: &[u8],
-        troubles: &mut Troubles,
-    ) -> io::Result<()> {
+    pub fn sweep(&self, folder: &OwnedFd, path: &[u8], troubles: &mut Troubles) -> io::Result<()> {
         let Some(own) = self.folders.last().filter(|own| !own.stays) else { return Ok(()) };
         let device = match fstat(folder) {
             Ok(stat) => stat.st_dev,
