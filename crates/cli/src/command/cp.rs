@@ -64,8 +64,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let injections = Injections::parse(&cp.inject, &plan)?;
     save(cp, &plan)?;
     if cp.dry_run {
-        tell_plan(args, &plan, why.as_deref(), given.tree().as_ref())?;
-        return tell_sweep(args, cp);
+        return tell_plan((args, cp), &plan, why.as_deref(), given.tree().as_ref());
     }
     let run = Run::begin(&places, "cp")?;
     run.keep("plan.json", &plan)?;
@@ -240,10 +239,10 @@ pub fn save(cp: &Cp, planned: &impl Serialize) -> Result<(), Failure> {
     std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
 }
 
-/// Prints a plan, why its order is as it is, and what it is to bring of a tree, instead of following
-/// it.
+/// Prints a plan, why its order is as it is, and what it is to bring of a tree and remove, instead of
+/// following it.
 fn tell_plan(
-    args: &Args,
+    (args, cp): (&Args, &Cp),
     plan: &Plan,
     why: Option<&str>,
     tree: Option<&TreeResult>,
@@ -254,15 +253,11 @@ fn tell_plan(
         output::print(plan)?;
         why.map_or(Ok(()), |why| output::print(format_args!("order: {why}\n")))?;
         tree.map_or(Ok(()), output::print)?;
-    }
-    Ok(Exit::Done)
-}
-
-/// Says that nodes would remove something; which names those are only they know.
-fn tell_sweep(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
-    if cp.delete && !args.json {
-        let line = "delete  what these folders have on nodes and not here (nobody was asked)\n";
-        output::print(line)?;
+        if cp.delete {
+            // Which names those are only the nodes know.
+            let line = "delete  what these folders have on nodes and not here (nobody was asked)\n";
+            output::print(line)?;
+        }
     }
     Ok(Exit::Done)
 }

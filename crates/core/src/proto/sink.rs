@@ -56,6 +56,8 @@ pub struct Sink {
     unreadable: BTreeSet<u64>,
     /// Blocks that are brought from elsewhere on this node.
     brought: BlockSet,
+    /// Of a stream, the first block that is neither held nor with the writer.
+    reach: u64,
 }
 
 impl Sink {
@@ -81,6 +83,7 @@ impl Sink {
             serving: u64::MAX,
             unreadable: BTreeSet::new(),
             brought: BlockSet::new(blocks),
+            reach: 0,
         }
     }
 
@@ -139,6 +142,13 @@ impl Sink {
     pub fn bring(&mut self, index: u64) {
         self.flying.insert(index);
         self.brought.insert(index);
+        self.extend_reach();
+    }
+
+    fn extend_reach(&mut self) {
+        while self.window.is_some() && self.has(self.reach) {
+            self.reach += 1;
+        }
     }
 
     /// Whether block `index` is brought from elsewhere on this node, and was what it should be so far.
@@ -185,12 +195,16 @@ impl Sink {
         self.learn(index, content)?;
         self.flying.insert(index);
         self.lacking.remove(&index);
+        self.extend_reach();
         Ok(())
     }
 
     /// Gives a taken block back: it never reached the writer.
     pub fn untake(&mut self, index: u64) {
         self.flying.remove(&index);
+        if !self.has(index) {
+            self.reach = self.reach.min(index);
+        }
     }
 
     /// Notes that block `index` went by: it must come again, unless it is here.
@@ -304,14 +318,18 @@ impl Sink {
         self.holder && held && self.serves(index)
     }
 
-    /// Whether block `index` can be fed to others later: it is with the writer, or held back. Where
-    /// blocks are written in their order, who waits for this one mustn't keep back one before it that
-    /// went by and comes again.
+    /// Whether block `index` can be fed to others later: it is with the writer, or held back.
     #[must_use]
     pub fn will_serve(&self, index: u64) -> bool {
         let held_back = self.held.contains(index) && !self.serves(index);
-        let is_next = self.window.is_none() || self.lacking.first().is_none_or(|it| *it > index);
-        self.holder && (held_back || is_next && self.flying.contains(&index))
+        self.holder && (held_back || self.flying.contains(&index))
+    }
+
+    /// The same where nothing more has to come for it: of a stream all blocks before it are here. Who
+    /// waits for another one mustn't keep back what is to come, or that may be what it waits for.
+    #[must_use]
+    pub fn will_surely_serve(&self, index: u64) -> bool {
+        self.will_serve(index) && (self.window.is_none() || index < self.reach)
     }
 
     /// Whether all digests were known before anything came: some blocks may have been here then.
@@ -428,17 +446,20 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_can_be_read_back_keeps_nobody_waiting_for_what_went_by() {
+    fn a_stream_that_can_be_read_back_serves_surely_what_lacks_nothing_before_it() {
         let mut sink = Sink::in_order(layout(), 2).held_readable().knowing(vec![[0; 32]; 3]);
         sink.bring(1);
         sink.bring(2);
-        assert!(sink.will_serve(1) && sink.wants(0));
-        sink.miss(0);
-        assert!(!sink.will_serve(1) && !sink.can_serve(1), "its turn comes with block 0 only");
+        assert!(sink.will_serve(1) && !sink.will_surely_serve(1) && sink.wants(0));
         sink.take(0, [0; 32]).unwrap();
-        assert!(sink.will_serve(2));
+        assert!([0, 1, 2].into_iter().all(|index| sink.will_surely_serve(index)));
+        sink.untake(0);
+        assert!(!sink.will_surely_serve(2));
+        sink.take(0, [0; 32]).unwrap();
         sink.landed(0, Landing::Written);
-        assert!(sink.can_serve(0));
+        assert!(sink.can_serve(0) && sink.will_surely_serve(1));
+        sink.landed(1, Landing::Changed);
+        assert!(sink.is_brought(2) && !sink.is_brought(1) && !sink.will_surely_serve(2));
         sink.unserve(0);
         assert!(!sink.can_serve(0) && !sink.will_serve(0) && sink.has(0));
     }

@@ -103,7 +103,7 @@ impl Relay {
         }
     }
 
-    pub(super) fn up_opened(&mut self, opened: u32, sink: &Sink) {
+    pub(super) fn up_opened(&mut self, opened: u32, sink: &mut Sink) {
         let Some((epoch, open)) = &mut self.up else { return };
         if *epoch != opened {
             return;
@@ -113,6 +113,9 @@ impl Relay {
         self.asked.clear();
         self.tell_holdings(sink);
         self.orders.push_back(RelayOrder::AskUp(Kind::Resume, self.cursor));
+        if std::mem::replace(&mut self.was_open, true) {
+            self.doubt_next(sink);
+        }
         // The old upstream may have been cut off in these and lost before it could say so.
         for block in std::mem::take(&mut self.unsettled) {
             if block.stored && !block.opened && sink.is_flying(block.index) {
@@ -120,6 +123,17 @@ impl Relay {
             } else if block.changed || !block.stored {
                 self.void_down(&block);
             }
+        }
+    }
+
+    /// What was on its way when a link broke may be nowhere any more. Where a stream is written here,
+    /// its other lanes mustn't wait for the first such block: it may be that this one's upstream waits
+    /// for them.
+    fn doubt_next(&self, sink: &mut Sink) {
+        if sink.front().is_some() {
+            let rest = (self.cursor..self.blocks.len()).map(|place| self.blocks.index(place));
+            let lacked = rest.into_iter().find(|index| !sink.has(*index));
+            lacked.into_iter().for_each(|index| sink.miss(index));
         }
     }
 

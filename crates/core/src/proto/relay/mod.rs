@@ -44,6 +44,8 @@ pub struct Relay {
     blocks: LaneBlocks,
     /// The link from upstream: its epoch, and whether it is open. The head has none.
     up: Option<(u32, bool)>,
+    /// There was a link from upstream before.
+    was_open: bool,
     is_source: bool,
     /// The place in the lane of the next block that the upstream will send.
     cursor: u64,
@@ -75,6 +77,7 @@ impl Relay {
         Self {
             blocks,
             up: None,
+            was_open: false,
             is_source,
             cursor: if is_source { blocks.len() } else { 0 },
             up_ended: is_source,
@@ -138,7 +141,7 @@ impl Relay {
         let settled = self.doubts.is_empty();
         let down_ready = self.downs.iter().all(|down| {
             let behind = down.next < self.cursor;
-            let waiting = behind && sink.will_serve(self.blocks.index(down.next));
+            let waiting = behind && sink.will_surely_serve(self.blocks.index(down.next));
             down.resumed && !waiting
         });
         open && self.busy == Busy::No && settled && down_ready && !self.is_held(sink)

@@ -20,7 +20,7 @@ impl Relay {
         }
         let lacked_below = self.downs.iter().any(|down| {
             let next = (down.next < self.cursor).then(|| self.blocks.index(down.next));
-            down.again.iter().copied().chain(next).any(|index| sink.will_serve(index))
+            down.again.iter().copied().chain(next).any(|index| sink.will_surely_serve(index))
         });
         let all_came = self.up_ended && self.asked.is_empty();
         lacked_below || !self.doubts.is_empty() || all_came && self.flying > 0
