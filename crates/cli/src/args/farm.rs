@@ -21,7 +21,7 @@ pub struct Farm {
 pub enum FarmCommand {
     /// Run many jobs: garland farm run JOBS 'n[01-20]', or garland farm run 'n[01-20]' --out
     /// '{.}.mp3' -- lame {in} {out} ::: *.wav
-    Run(FarmRun),
+    Run(Box<FarmRun>),
     /// Put runs of the same jobs side by side: garland farm compare RUN1 RUN2
     Compare(FarmCompare),
     /// A node's mount of the files that its jobs use (started by agents)

@@ -166,7 +166,7 @@ pub enum FromAgent {
     /// How the comparison goes.
     Compared(Compared),
     /// About jobs.
-    Farm(FarmEvent),
+    Farm(Box<FarmEvent>),
 }
 
 impl FromAgent {

@@ -71,7 +71,7 @@ impl Desk {
     }
 
     fn tell(&self, event: FarmEvent) {
-        self.session.send(&FromAgent::Farm(event));
+        self.session.send(&FromAgent::Farm(Box::new(event)));
     }
 
     fn open(&mut self, slots: Option<u32>, folder: &Text) {
@@ -80,7 +80,7 @@ impl Desk {
         let place =
             Place { folder: self.agent.folder().map(Path::to_owned), own: Some(own.clone()) };
         let session = Arc::clone(&self.session);
-        let tell = Arc::new(move |event| session.send(&FromAgent::Farm(event)));
+        let tell = Arc::new(move |event| session.send(&FromAgent::Farm(Box::new(event))));
         match Bench::new(slots.unwrap_or(facts.cores), place, true, tell) {
             Ok(bench) => self.bench = Some(bench),
             Err(error) => log(&format!("no jobs can run here: {}", reason(&error))),

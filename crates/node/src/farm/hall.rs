@@ -141,11 +141,14 @@ fn open(
                 Call::Message(FromAgent::Clock(asked, received, answered)) => {
                     hand.told_time(asked, received, answered);
                 }
-                Call::Message(FromAgent::Farm(FarmEvent::Opened(facts))) => {
-                    hand.facts = Some(facts);
-                }
-                Call::Message(FromAgent::Farm(FarmEvent::Mounted(None))) => hand.sees = true,
-                Call::Message(FromAgent::Farm(FarmEvent::Mounted(wrong))) => hand.gone = wrong,
+                Call::Message(FromAgent::Farm(event)) => match *event {
+                    FarmEvent::Opened(facts) => hand.facts = Some(facts),
+                    FarmEvent::Mounted(wrong) => {
+                        hand.sees = wrong.is_none();
+                        hand.gone = wrong;
+                    }
+                    _ => {}
+                },
                 Call::Message(_) => {}
                 Call::Lost(reason) => hand.gone = Some(reason),
             }
@@ -282,28 +285,29 @@ impl<'a, 'n> Hall<'a, 'n> {
             FromAgent::Clock(asked, received, answered) => {
                 self.hands.all[node].told_time(asked, received, answered);
             }
-            FromAgent::Farm(FarmEvent::Ended(ends)) => {
-                ends.into_iter().for_each(|end| self.ended(node, end));
+            FromAgent::Farm(event) => self.hear_of_jobs(node, *event),
+            _ => {}
+        }
+    }
+
+    fn hear_of_jobs(&mut self, node: usize, event: FarmEvent) {
+        match event {
+            FarmEvent::Ended(ends) => ends.into_iter().for_each(|end| self.ended(node, end)),
+            FarmEvent::Made(number, wrong) => match (self.job_at(node, number), wrong) {
+                (Some(job), Some(why)) => self.fail(job, why),
+                (Some(job), None) => self.carry(job, Way::There),
+                (None, _) => {}
+            },
+            FarmEvent::Said(number, said) if self.job_at(node, number).is_some() => {
+                (self.news)(FarmNews::Said(number, &said));
             }
-            FromAgent::Farm(FarmEvent::Made(number, wrong)) => {
-                let Some(job) = self.job_at(node, number) else { return };
-                match wrong {
-                    Some(why) => self.fail(job, why),
-                    None => self.carry(job, Way::There),
-                }
-            }
-            FromAgent::Farm(FarmEvent::Said(number, said)) => {
-                if self.job_at(node, number).is_some() {
-                    (self.news)(FarmNews::Said(number, &said));
-                }
-            }
-            FromAgent::Farm(FarmEvent::Returned(numbers)) => {
+            FarmEvent::Returned(numbers) => {
                 let jobs: Vec<usize> =
                     numbers.iter().filter_map(|&number| self.job_at(node, number)).collect();
                 jobs.iter().for_each(|job| drop(self.live.remove(job)));
                 self.farm.returned(node, &jobs);
             }
-            _ => {}
+            FarmEvent::Said(..) | FarmEvent::Opened(_) | FarmEvent::Mounted(_) => {}
         }
     }
 

@@ -53,7 +53,7 @@ impl Server {
         let address = (launched.addresses[0], port).into();
         let hold = connect_agent(address, &keys, &key, CONNECT);
         let hold = hold.or_nothing("giving this machine's files")?;
-        Ok(Self { port, key, keys, hold: hold, child: launched.child })
+        Ok(Self { port, key, keys, hold, child: launched.child })
     }
 
     /// How a node opens its window: over the way that its agent is reached by.
