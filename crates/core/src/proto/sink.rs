@@ -183,8 +183,7 @@ impl Sink {
     /// Whether block `index` is still to be taken.
     #[must_use]
     pub fn wants(&self, index: u64) -> bool {
-        let near = self.window.is_none_or(|window| index < self.next.saturating_add(window));
-        near && !self.held.contains(index) && !self.flying.contains(&index)
+        !self.is_far(index) && !self.held.contains(index) && !self.flying.contains(&index)
     }
 
     /// Takes block `index` for the writer. `content` is the digest in its header.
@@ -224,10 +223,13 @@ impl Sink {
     /// that one went by, nothing may wait: its repair could be what comes next.)
     #[must_use]
     pub fn is_ahead(&self, index: u64) -> bool {
-        let waits = |window: u64| index - self.next >= window;
-        self.window.is_some_and(|window| {
-            index > self.next && waits(window) && !self.lacking.contains(&self.next)
-        })
+        index > self.next && self.is_far(index) && !self.lacking.contains(&self.next)
+    }
+
+    /// Whether block `index` is too far from a stream's next one to be taken.
+    #[must_use]
+    pub fn is_far(&self, index: u64) -> bool {
+        self.window.is_some_and(|window| index >= self.next.saturating_add(window))
     }
 
     /// What [`Sink::is_ahead`] depends on: a stream's next block, and whether it went by. When it

@@ -151,8 +151,13 @@ impl Relay {
     /// isn't that far: it waits for its reader, or for other lanes.
     #[must_use]
     pub fn is_held(&self, sink: &Sink) -> bool {
-        let more = self.cursor < self.blocks.len();
-        more && !self.detached && sink.is_ahead(self.blocks.index(self.cursor))
+        if self.detached || sink.front().is_none() {
+            return false;
+        }
+        // What is here already won't come.
+        let rest = (self.cursor..self.blocks.len()).map(|place| self.blocks.index(place));
+        let next = rest.into_iter().find(|&index| sink.is_far(index) || !sink.has(index));
+        next.is_some_and(|index| sink.is_ahead(index))
     }
 
     /// Takes note of what happened.

@@ -14,8 +14,15 @@ impl Relay {
         }
         self.pass(place, sink);
         let streamed = place == self.cursor;
+        // Where a stream is written below, too, what was left out for this node's sake comes first: what
+        // goes on over a gap has to be dropped there.
+        let owes = |down: &Down| {
+            let mut gap = (down.next..place).map(|place| self.blocks.index(place));
+            let serves = |index| sink.can_serve(index) || sink.will_surely_serve(index);
+            sink.front().is_some() && gap.any(|index| !down.has(index) && serves(index))
+        };
         let wants = |down: &&Down| {
-            let next = streamed && down.next <= place && !down.has(index);
+            let next = streamed && down.next <= place && !down.has(index) && !owes(down);
             down.resumed && (next || down.again.contains(&index))
         };
         let to: Vec<u32> = self.downs.iter().filter(wants).map(|down| down.epoch).collect();
