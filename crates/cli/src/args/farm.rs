@@ -32,7 +32,10 @@ pub enum FarmCommand {
     },
     /// What kills an agent's jobs if the agent is killed (started by agents)
     #[command(hide = true)]
-    Guard,
+    Guard {
+        /// What jobs have in their environment.
+        mark: String,
+    },
     /// Jobs on a node that another engine has chosen (started by that engine)
     #[command(hide = true)]
     Work(FarmWork),

@@ -15,7 +15,7 @@ use garland_core::proto::{FarmTask, TaskEnd};
 use garland_sys::event::{self, Interest, Wake};
 use garland_sys::{child, clock, process};
 
-use super::guard::Guard;
+use super::guard::{Guard, MARK};
 use super::output::{self, Output};
 use crate::store::reason;
 
@@ -48,7 +48,7 @@ pub fn run(
     let folder = place.of(task);
     let started_ns = clock::now_ns();
     let mut output = Output::default();
-    let result = start(task, folder.as_deref())
+    let result = start(task, folder.as_deref(), guard)
         .map_err(|error| format!("starting it: {}", reason(&error)))
         .and_then(|started| {
             let group = started.0.id();
@@ -74,7 +74,11 @@ pub fn run(
     (end, output.into_bytes())
 }
 
-fn start(task: &FarmTask, folder: Option<&Path>) -> io::Result<(Child, io::PipeReader)> {
+fn start(
+    task: &FarmTask,
+    folder: Option<&Path>,
+    guard: Option<&Guard>,
+) -> io::Result<(Child, io::PipeReader)> {
     let (reader, writer) = output::pipe()?;
     let mut command = match &task.command {
         farm::Command::Words(words) => {
@@ -92,6 +96,9 @@ fn start(task: &FarmTask, folder: Option<&Path>) -> io::Result<(Child, io::PipeR
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     // A group of its own, so that all it started can be ended with it.
     command.process_group(0).env("GARLAND_JOB", task.job.to_string());
+    if let Some(guard) = guard {
+        command.env(MARK, guard.mark());
+    }
     if let Some(folder) = folder {
         command.current_dir(folder);
     }

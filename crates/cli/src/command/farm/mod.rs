@@ -24,8 +24,8 @@ use crate::failure::{Exit, Failure};
 pub fn run(args: &Args, farm: &Farm) -> Result<Exit, Failure> {
     match &farm.command {
         FarmCommand::Run(asked) => run::run(args, asked),
-        FarmCommand::Guard => {
-            garland_node::guard(std::io::stdin());
+        FarmCommand::Guard { mark } => {
+            garland_node::guard(std::io::stdin(), mark);
             Ok(Exit::Done)
         }
         FarmCommand::Work(asked) => worker::run(asked),
