@@ -44,8 +44,8 @@ fn people_are_told_which_jobs_failed_and_why() {
     let scratch = Scratch::new("farm-named");
     list(&scratch, "jobs", "true\nexit 3\n");
     let said = garland(&scratch).run(&["farm", "run", "jobs", "--tries", "1"]).with_code(1);
-    assert!(said.out.contains("failed  job 2 exit 3 on "), "{}", said.out);
-    assert!(said.out.contains(": exit code 3\n"), "{}", said.out);
+    assert!(said.out.contains("failed  job 2 (exit 3) on "), "{}", said.out);
+    assert!(said.out.contains(": exit code 3 (1 try)\n"), "{}", said.out);
     assert!(said.out.contains("1 of 2 jobs done"), "{}", said.out);
 }
 
