@@ -11,7 +11,7 @@ fn folder(test: &str) -> PathBuf {
 }
 
 fn settler(path: &Path) -> Settler {
-    Settler::new(fs::File::open(path).unwrap().into(), "tag")
+    Settler::new(File::open(path).unwrap().into(), "tag")
 }
 
 fn meta(mode: u32) -> Meta {
