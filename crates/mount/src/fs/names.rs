@@ -11,7 +11,7 @@ use super::Mount;
 use super::attr::{self, BELIEVED, errno};
 use super::inodes::{Inode, Key};
 use super::top::node_number;
-use crate::peer::Reply;
+use crate::peer::{Reply, Then};
 
 impl Mount {
     /// Looks a name up in a folder of a node.
@@ -88,20 +88,38 @@ impl Mount {
     }
 
     fn stat_settled(self: &Arc<Self>, inode: Arc<Inode>, handle: Option<u64>, reply: ReplyAttr) {
-        let Some((spot, epoch)) = self.spot(&inode, handle, false) else {
-            return reply.error(errno(Errno::STALE));
-        };
-        let peer = Arc::clone(self.peer(&inode));
+        let of = Arc::clone(&inode);
         let then = move |outcome: Result<Reply, Errno>| match attributes(outcome) {
             outcome if inode.key.is_none() => {
                 reply.attr(&BELIEVED, &node_attr(inode.peer, outcome));
             }
             outcome => answer_attr(&inode, outcome, reply),
         };
-        match epoch {
-            Some(epoch) => peer.ask_in(epoch, Ask::Stat(spot), Vec::new(), Box::new(then)),
-            None => peer.ask(Ask::Stat(spot), Vec::new(), Box::new(then)),
-        }
+        self.ask_about(of, (handle, false), Ask::Stat, Box::new(then));
+    }
+
+    /// Asks about a file by whatever the node finds it; where it was found by something that is open, and
+    /// that was closed before the node came to it, once more by its name.
+    fn ask_about(
+        &self,
+        inode: Arc<Inode>,
+        (handle, writes): (Option<u64>, bool),
+        ask: impl Fn(Spot) -> Ask + Send + 'static,
+        then: Then,
+    ) {
+        let Some((spot, epoch)) = self.spot(&inode, handle, writes) else {
+            return then(Err(Errno::STALE));
+        };
+        let peer = Arc::clone(self.peer(&inode));
+        let Some(epoch) = epoch else { return peer.ask(ask(spot), Vec::new(), then) };
+        let (first, again) = (ask(spot), Arc::clone(&peer));
+        let then = move |outcome: Result<Reply, Errno>| match (outcome, inode.path()) {
+            (Err(Errno::BADF), Some(path)) if handle.is_none() => {
+                again.ask(ask(Spot::Path(path)), Vec::new(), then);
+            }
+            (outcome, _) => then(outcome),
+        };
+        peer.ask_in(epoch, first, Vec::new(), Box::new(then));
     }
 
     /// Changes a file's attributes.
@@ -116,14 +134,11 @@ impl Mount {
         let settled = Arc::clone(&inode);
         let then = move || {
             let inode = settled;
-            let Some((spot, epoch)) = mount.spot(&inode, handle, changes.size.is_some()) else {
-                return reply.error(errno(Errno::STALE));
-            };
-            let peer = Arc::clone(mount.peer(&inode));
             let cuts = changes.size.is_some();
             if cuts {
                 inode.flow().version += 1;
             }
+            let of = Arc::clone(&inode);
             let then = move |outcome: Result<Reply, Errno>| {
                 if cuts {
                     inode.flow().version += 1;
@@ -135,11 +150,8 @@ impl Mount {
                     outcome => answer_attr(&inode, outcome, reply),
                 }
             };
-            let ask = Ask::Change(spot, changes);
-            match epoch {
-                Some(epoch) => peer.ask_in(epoch, ask, Vec::new(), Box::new(then)),
-                None => peer.ask(ask, Vec::new(), Box::new(then)),
-            }
+            let ask = move |spot| Ask::Change(spot, changes.clone());
+            mount.ask_about(of, (handle, cuts), ask, Box::new(then));
         };
         self.settle(&inode, Box::new(then));
     }
