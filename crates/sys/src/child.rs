@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn what_a_child_has_used_is_known() {
         let work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3";
-        let child = Command::new("sh").args(["-c", work]).spawn().unwrap();
+        let mut child = Command::new("sh").args(["-c", work]).spawn().unwrap();
         let watch = super::watch(&child).unwrap();
         let ready = crate::event::wait_readable(&[watch.as_fd()], Some(Duration::from_secs(60)));
         assert_eq!(ready.unwrap(), [true]);
@@ -78,5 +78,6 @@ mod tests {
         assert_eq!(ended.status.code(), Some(3));
         assert!(ended.cpu_ns > 0 && ended.memory > 100_000, "{ended:?}");
         assert!(super::reap(&child).is_err());
+        assert!(child.wait().is_err(), "it has been waited for");
     }
 }
