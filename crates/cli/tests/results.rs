@@ -119,7 +119,7 @@ fn cp() {
     faults []
     in_place false
     interrupted false
-    nodes[] {"already":0,"bytes":100000,"checksum":null,"cpu_ns":"CPU_NS","detached":false,"memory":"MEMORY","name":"local1","opening_ns":"OPENING_NS","rate":"RATE","reason":null,"verdict":"ok","verified":false}
+    nodes[] {"already":0,"bytes":100000,"checksum":null,"cpu_ns":"CPU_NS","detached":false,"memory":"MEMORY","name":"local1","opening_ns":"OPENING_NS","rate":"RATE","reason":null,"removed":0,"verdict":"ok","verified":false}
     rate "RATE"
     sent_bytes 100032
     stages[] {"mean":"MEAN","most":"MOST","node":null,"stage":"read"}

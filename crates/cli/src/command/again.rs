@@ -65,7 +65,8 @@ fn asked<'a>(
             let outline = Compare { path: path.clone(), name: name.clone(), layout, tree: None };
             Some((outline, Asked::File(source, records)))
         }
-        (Given::Tree(tree), Destination::Tree { path, .. }) => {
+        // Where a node lacks some of several lanes, one may wait for another: such a tree is sent whole.
+        (Given::Tree(tree), Destination::Tree { path, .. }) if plan.lanes.len() == 1 => {
             let (name, outline) = (Vec::new(), Some(tree.outline()?));
             let outline = Compare { path: path.clone(), name, layout, tree: outline };
             Some((outline, Asked::Tree(tree)))

@@ -37,6 +37,11 @@ fn both(scratch: &Scratch, to: &str) {
     }
 }
 
+/// Whether there is something, be it a link that leads nowhere.
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
 #[test]
 fn what_rsync_would_delete_is_removed_and_nothing_else() {
     let scratch = Scratch::new("tree-delete");
@@ -60,6 +65,12 @@ fn what_rsync_would_delete_is_removed_and_nothing_else() {
         let result = garland.cp(&words).with_code(0).json();
         assert_eq!(result["tree"]["unswept"], 0);
         assert!(result["nodes"][0]["removed"].as_u64().unwrap() > 5, "{result}");
+        // What stays besides has the times at which either tool has removed something of it.
+        for path in paths(&into).iter().filter(|path| !is_there(&scratch.path("from").join(path))) {
+            let both = [into.join(path), scratch.path(&to).join(path)];
+            let touch = Command::new("touch").args(["-h", "-d", "2001-02-03"]).args(both).status();
+            assert!(touch.unwrap().success());
+        }
         assert_equal(&into, &scratch.path(&to));
         assert_eq!(paths(&scratch.path("outside")), ["inner/", "inner/file"]);
         fs::remove_dir_all(&into).unwrap();

@@ -30,16 +30,22 @@ impl Case {
         world.window = 1 + random.below(4) as usize;
         world.control_jitter_ns = [0, 5, 100][random.below(3) as usize] * MILLISECOND;
         world.limit_ns = 120_000 * MILLISECOND;
+        let lanes = 1 + u16::try_from(random.below(3)).unwrap();
         for node in &mut world.nodes {
             // Most disks are faster than the wire by far, some hardly.
             node.disk_rate = if random.once_in(3) { rate * 11 / 10 } else { rate * 100 };
-            node.sink = [Null, Stream, Tree, Tree, File][random.below(12).min(4) as usize];
+            // Trees that are compared go by one lane.
+            let tree = if lanes == 1 { Tree } else { File };
+            node.sink = [Null, Stream, tree, tree, File][random.below(12).min(4) as usize];
             // Some have some of it already, or all.
             node.has = [0, 0, 0, 500, 970, 1000][random.below(6) as usize];
         }
+        if lanes > 1 && world.nodes.iter().any(|node| node.sink.is_ordered()) {
+            // Nobody asks what pipes have; and they are pipes at all nodes or at none.
+            world.nodes.iter_mut().for_each(|node| (node.sink, node.has) = (Stream, 0));
+        }
         world.stream = random.once_in(3);
         let length = random.below(60 * 4096);
-        let lanes = 1 + u16::try_from(random.below(3)).unwrap();
         // A lane holds a place while it waits for its downstream, so there are more than lanes.
         world.room = usize::from(lanes) + 1 + random.below(8) as usize;
         let schedule = Schedule { seed, checked: true, mishaps: Vec::new() };

@@ -63,14 +63,17 @@ impl Relay {
         }
     }
 
-    /// Who asks for what all have asked before it had it.
+    /// The block that is to be fed isn't here any more. At the source it is nowhere: who asks for what all
+    /// have asked before it had it. Elsewhere whoever asked for it by name gets it from above.
     pub(super) fn pass_over(&mut self) {
         let Busy::Feeding { index, to } = &self.busy else { return };
         let (index, to) = (*index, to.clone());
         self.busy = Busy::No;
         let Some(place) = self.blocks.ordinal(index) else { return };
         for down in self.downs.iter_mut().filter(|down| to.contains(&down.epoch)) {
-            down.again.retain(|&again| again != index);
+            if self.is_source {
+                down.again.retain(|&again| again != index);
+            }
             down.next += u64::from(down.next == place);
         }
     }
