@@ -8,6 +8,7 @@ pub mod cache;
 pub mod cgroup;
 pub mod child;
 pub mod clock;
+pub mod closing;
 pub mod confine;
 pub mod datagram;
 pub mod device_use;

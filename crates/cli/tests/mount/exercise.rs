@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use garland_sys::{clock, random};
+use garland_sys::{clock, closing, random};
 use garland_testkit::{Scratch, random_bytes, until};
 
 use crate::stage::Stage;
@@ -101,7 +101,8 @@ fn step(file: &mut File, path: &Path, model: &mut Vec<u8>, act: &Act) -> io::Res
             file.set_len(*length)?;
         }
         Act::Sync => file.sync_data()?,
-        Act::Reopen => *file = open(path)?,
+        // What was written by the old one and got lost is told by its closing.
+        Act::Reopen => closing::close(std::mem::replace(file, open(path)?))?,
         Act::Length => {
             let length = file.metadata()?.len();
             if length != model.len() as u64 {
