@@ -16,7 +16,7 @@ tidy:
 soak:
 	cargo xtask soak $(MINUTES)
 
-# The copy, ping, wires, disk, stripes and trees against their peers, and labs up and down; writes benches/results/.
+# The copy, ping, wires, disk, stripes, trees, mounts and jobs against their peers, and labs up and down; writes benches/results/.
 bench:
 	cargo xtask bench chain
 	cargo xtask bench lab
@@ -25,6 +25,8 @@ bench:
 	cargo xtask bench disk
 	cargo xtask bench stripe
 	cargo xtask bench trees
+	cargo xtask bench mount
+	cargo xtask bench farm
 
 # The helper for `garland ping --transport fabric`, beside garland: the only dynamic program here.
 fabric:

@@ -56,7 +56,7 @@ impl<'a> Stage<'a> {
         explained
     }
 
-    /// The same, again and again until it is as it should be, three times at most: this machine does
+    /// The same, again and again until it is as it should be, five times at most: this machine does
     /// other things, too. In a soak once must do.
     #[track_caller]
     pub fn explained_until(
@@ -65,7 +65,7 @@ impl<'a> Stage<'a> {
         (mebibytes, more): (u64, &[&str]),
         is_right: impl Fn(&Value) -> bool,
     ) -> Value {
-        let again = if std::env::var_os("GARLAND_SOAK").is_some() { 0 } else { 2 };
+        let again = if std::env::var_os("GARLAND_SOAK").is_some() { 0 } else { 4 };
         let mut explained = self.explained_of(to, mebibytes, more);
         for _ in 0..again {
             if is_right(&explained) {
