@@ -5,6 +5,7 @@
 //! skips.
 
 mod bytes;
+mod copies;
 mod fabric;
 mod garland;
 mod hand_agent;
@@ -21,6 +22,7 @@ mod waiting;
 mod wire;
 
 pub use bytes::{random_bytes, random_file};
+pub use copies::{assert_copied, locals, source};
 pub use fabric::fabric_helper;
 pub use garland::{Garland, Said};
 pub use hand_agent::HandAgent;

@@ -10,7 +10,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use garland_testkit::{Garland, Scratch, random_file, until};
+use garland_testkit::{Garland, Scratch, source, until};
 use serde_json::Value;
 
 /// A block of a file of 64 MiB or more; of [`LENGTH`] it is half of that.
@@ -22,13 +22,6 @@ const LENGTH: u64 = 24 << 20;
 /// The built binary in `scratch`.
 fn garland(scratch: &Scratch) -> Garland<'_> {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
-}
-
-/// A source of `length` bytes, `source.bin`.
-fn source(scratch: &Scratch, length: u64) -> PathBuf {
-    let path = scratch.path("source.bin");
-    random_file(&path, length, length + 1);
-    path
 }
 
 /// Where `node` has its copy.

@@ -21,43 +21,13 @@ mod ways;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use garland_testkit::{Garland, Scratch, random_file, until, verdict};
+use garland_testkit::{Garland, Scratch, assert_copied, locals, source, until, verdict};
 
 /// The built binary in `scratch`.
 fn garland(scratch: &Scratch) -> Garland<'_> {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
-}
-
-/// A source of `length` bytes, `source.bin`.
-fn source(scratch: &Scratch, length: u64) -> PathBuf {
-    let path = scratch.path("source.bin");
-    random_file(&path, length, length + 1);
-    path
-}
-
-/// The names `local1` to `localN`.
-fn locals(count: usize) -> impl Iterator<Item = String> {
-    (1..=count).map(|number| format!("local{number}"))
-}
-
-/// Every one of `nodes` has `source` under the path `name`.
-#[track_caller]
-fn assert_copied(
-    scratch: &Scratch,
-    nodes: impl Iterator<Item = String>,
-    name: &str,
-    source: &Path,
-) {
-    let wanted = std::fs::read(source).expect("the source is there");
-    for node in nodes {
-        let path = scratch.root(&node).join(name);
-        let got =
-            std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        // Not assert_eq: nobody wants to see the bytes.
-        assert!(got == wanted, "{} of {} bytes differs", path.display(), got.len());
-    }
 }
 
 /// The names in a folder of the node `node`, sorted.

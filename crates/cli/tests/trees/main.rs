@@ -16,17 +16,12 @@ mod together;
 
 use std::path::Path;
 
-use garland_testkit::{Garland, Scratch, until, verdict};
+use garland_testkit::{Garland, Scratch, locals, until, verdict};
 use serde_json::Value;
 
 /// The built binary in `scratch`.
 fn garland(scratch: &Scratch) -> Garland<'_> {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
-}
-
-/// The names `local1` to `localN`.
-fn locals(count: usize) -> impl Iterator<Item = String> {
-    (1..=count).map(|number| format!("local{number}"))
 }
 
 /// Writes a file of `scratch`, and the folders above it.
