@@ -101,7 +101,7 @@ pub const SMALL_BUFFER: Case = Case {
 
 pub const SLOW_HEAD: Case = Case {
     name: "slow head",
-    topology: "[[topology.node]]\nnames = \"n0\"\ncpu = 0.01\n",
+    topology: "[[topology.node]]\nnames = \"n0\"\ncpu = 0.02\n",
     mebibytes: 32,
     wanted: &["source CPU head", "source CPU n0"],
     ..PLAIN
