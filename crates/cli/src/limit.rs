@@ -87,11 +87,17 @@ pub fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport
         let address = addresses[usize::from(lane.rail) % addresses.len()];
         Some(vec![ways.to_address(from, to, address)])
     };
-    let hops = |lane: &Lane| lane.route.hops().map(|(near, far)| hop(lane, near, far)).collect();
+    // Who reads a part by itself gets it over no wire.
+    let own = usize::from(plan.is_shared);
+    let hops =
+        |lane: &Lane| lane.route.hops().skip(own).map(|(near, far)| hop(lane, near, far)).collect();
     let lanes: Vec<Vec<Vec<Stream>>> = plan.lanes.iter().map(hops).collect::<Option<_>>()?;
     let rates = bounds::max_min_of(topology, &lanes.concat());
     let slowest = |hops: &[f64]| hops.iter().copied().fold(f64::INFINITY, f64::min);
-    let hops = lanes.first()?.len().max(1);
+    let hops = lanes.first()?.len();
+    if hops == 0 {
+        return None;
+    }
     let all: f64 = rates.chunks(hops).map(slowest).sum();
     all.is_finite().then_some(all)
 }

@@ -70,7 +70,7 @@ pub use feed::FeedError;
 pub use greeting::introduce;
 pub use head::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, Tracing, run_copy};
 pub use image::Image;
-pub use known::{Answered, Asked, Asking, Opened, Records, compare};
+pub use known::{Answered, Asked, Asking, Opened, Records, Shared, compare};
 pub use link::LinkError;
 pub use look::{Seen, look};
 pub use outcome::{Moments, NodeOutcome, Outcome};

@@ -271,6 +271,16 @@ impl Member {
         self.close_beside();
     }
 
+    /// Has the copy fail here as soon as its store fails by itself.
+    pub fn watch_store(self: &Arc<Self>) {
+        let watching = Arc::downgrade(self);
+        self.store.watch(Box::new(move |reason| {
+            if let Some(member) = watching.upgrade() {
+                member.tell(Notice::Failed(reason));
+            }
+        }));
+    }
+
     /// A lane of this copy.
     #[must_use]
     pub fn lane(&self, number: u16) -> Option<&Arc<LaneHandle>> {

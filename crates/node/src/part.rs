@@ -112,7 +112,7 @@ impl Part {
                 }),
             })
         });
-        watch_store(&member);
+        member.watch_store();
         let on = |number| begin.own_lanes().any(|own| own == number);
         let mut threads = lanes::start(&member, &begin.lanes, on, source.as_ref(), agent.path())
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
@@ -242,16 +242,6 @@ fn found(
 
 /// So many bytes are worth leaving to the next copy.
 const LEFT: u64 = 4 << 20;
-
-/// Has the copy fail here as soon as its store fails by itself.
-fn watch_store(member: &Arc<Member>) {
-    let watching = Arc::downgrade(member);
-    member.store.watch(Box::new(move |reason| {
-        if let Some(member) = watching.upgrade() {
-            member.tell(Notice::Failed(reason));
-        }
-    }));
-}
 
 /// Remembers what the file has.
 fn remember(member: &Member, records: &Records) {

@@ -42,6 +42,28 @@ fn a_node_with_some_of_a_tree_is_sent_the_rest_and_feeds_others() {
 }
 
 #[test]
+fn who_reads_a_part_gives_it_to_the_others_and_the_head_gives_nothing() {
+    let layout = Layout::new(BLOCKS * 4096, 4096).expect("4096 is allowed");
+    let names: Vec<String> = (1..=8).map(|n| format!("n{n}")).collect();
+    let schedule = Schedule { seed: 7, checked: true, mishaps: Vec::new() };
+    let took = |plan: &Plan, wire: u64| {
+        let mut world = World::uniform(8, 1_000_000);
+        world.link_rate = wire;
+        let run = simulate(plan, &world, &schedule);
+        for node in &run.nodes {
+            assert!(node.is_ok() && node.identical == Some(true), "{node:?}");
+        }
+        assert_eq!(run.wasted, 0);
+        run.finished_ns.expect("it ends")
+    };
+    let shared = Plan::shared(layout, &names, 8, 1).expect("there are nodes");
+    let chain = Plan::broadcast(layout, &names, 1).expect("there are nodes");
+    // The head's own wire carries next to nothing: what it would have to give would take a quarter of an hour.
+    let (slow, usual) = (took(&shared, 1000), took(&chain, 1_000_000));
+    assert!(slow < usual, "{slow} of {usual} ns");
+}
+
+#[test]
 fn what_is_there_takes_no_time() {
     let [nothing, half, all] = [0, 500, 1000].map(|has| {
         let run = run(&[has; 5]);

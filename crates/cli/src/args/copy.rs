@@ -32,7 +32,7 @@ pub struct Cp {
     /// `sh -c`, and whose exit code is the node's verdict. A block device or a named pipe is written to
     /// as it is.
     ///
-    /// What is gathered from several nodes goes to PATH/NODE/NAME, from one to PATH.
+    /// What is gathered from several nodes goes to PATH/NODE/NAME, from one to PATH, - or '|COMMAND'.
     ///
     /// A relative path begins in the login's home folder over ssh; local and lab nodes have a root
     /// folder of their own, where both kinds of path begin. Quote NODES: the shell knows brackets
@@ -86,6 +86,12 @@ pub struct Cp {
     /// an interrupted copy left there.
     #[arg(long)]
     pub whole: bool,
+    /// Nodes see SOURCE by themselves, at the same path, on a file system that they share with this
+    /// machine (NFS, Lustre): each reads a part of it, 16 nodes at most, and gives that to the others.
+    ///
+    /// What a node can't see, or sees otherwise, this machine reads.
+    #[arg(long, conflicts_with_all = ["stripe", "recursive", "whole", "shape"])]
+    pub shared: bool,
     /// Don't wait until the file is on stable storage.
     #[arg(long)]
     pub no_fsync: bool,

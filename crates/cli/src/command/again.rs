@@ -1,10 +1,11 @@
 //! What nodes have of a file or a tree before it is sent.
 
+use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
 use garland_core::plan::Plan;
 use garland_core::proto::{Compare, Destination};
-use garland_node::{Agent, Answered, Asked, Asking, Ends, Records, Source, compare};
+use garland_node::{Agent, Answered, Asked, Asking, Ends, Records, Shared, compare};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
@@ -22,6 +23,8 @@ pub struct Before {
     pub digests: Option<Vec<[u8; 32]>>,
     /// The nodes where an interrupted copy left what is of no use.
     pub strange: Vec<String>,
+    /// The nodes that were to read a part of the source by themselves and didn't, and why.
+    pub unseen: Vec<(String, String)>,
 }
 
 /// Asks what `agents` have of what is `given`, if that is a file and goes to one, or a tree and goes to
@@ -37,16 +40,29 @@ pub fn look(
     let began_ns = clock::now_ns();
     let records = places.records();
     let Some((outline, asked)) = asked(cp, given, ends, plan, &records) else {
-        return Ok(Before { agents, digests: None, strange: Vec::new() });
+        return Ok(Before { agents, digests: None, strange: Vec::new(), unseen: Vec::new() });
     };
-    let asking = Asking { compare: outline, asked, interrupts: Some(interrupts) };
-    let Answered { agents, digests, strange } =
+    let shared = shared(given, plan)?;
+    let asking = Asking { compare: outline, asked, shared, interrupts: Some(interrupts) };
+    let Answered { agents, digests, strange, unseen } =
         compare(agents, &asking).or_nothing("comparing what nodes have")?;
     if digests.is_some() {
         phases.end_at("set-up", began_ns);
     }
     let name = |place: usize| plan.nodes[place + 1].name.clone();
-    Ok(Before { agents, digests, strange: strange.into_iter().map(name).collect() })
+    let unseen = unseen.into_iter().map(|(place, reason)| (name(place), reason)).collect();
+    Ok(Before { agents, digests, strange: strange.into_iter().map(name).collect(), unseen })
+}
+
+/// What nodes are to read of the source by themselves.
+fn shared(given: &Given, plan: &Plan) -> Result<Option<Shared>, Failure> {
+    let Some((path, source)) = given.file().filter(|_| plan.is_shared) else { return Ok(None) };
+    let path = std::path::absolute(path).or_nothing("finding the source's whole path")?;
+    Ok(Some(Shared {
+        path: path.into_os_string().into_vec(),
+        modified: source.modified(),
+        parts: plan.receivers().map(|(id, _)| plan.part_read_by(id)).collect(),
+    }))
 }
 
 /// What there is to compare; none where there is nothing.
@@ -62,13 +78,15 @@ fn asked<'a>(
     match (given, destination) {
         _ if cp.whole || cp.stripe.is_some() || layout.length == 0 => None,
         (Given::File(_, source), Destination::File { path, name, .. }) => {
-            let outline = Compare { path: path.clone(), name: name.clone(), layout, tree: None };
+            let (path, name) = (path.clone(), name.clone());
+            let outline = Compare { path, name, layout, tree: None, shared: None };
             Some((outline, Asked::File(source, records)))
         }
         // Where a node lacks some of several lanes, one may wait for another: such a tree is sent whole.
         (Given::Tree(tree), Destination::Tree { path, .. }) if plan.lanes.len() == 1 => {
             let (name, outline) = (Vec::new(), Some(tree.outline()?));
-            let outline = Compare { path: path.clone(), name, layout, tree: outline };
+            let path = path.clone();
+            let outline = Compare { path, name, layout, tree: outline, shared: None };
             Some((outline, Asked::Tree(tree)))
         }
         _ => None,
@@ -77,15 +95,8 @@ fn asked<'a>(
 
 /// Remembers the digests of a source that was read, for the next copy of it.
 pub fn remember(given: &Given, plan: &Plan, places: &Places, digests: Option<&[[u8; 32]]>) {
-    if let (Some(source), Some(digests)) = (source_of(given, plan), digests) {
+    let source = given.file().filter(|_| plan.layout.length > 0);
+    if let (Some((_, source)), Some(digests)) = (source, digests) {
         source.remember(&places.records(), plan.layout, digests);
-    }
-}
-
-/// The file that is given, if it isn't empty.
-fn source_of<'a>(given: &'a Given, plan: &Plan) -> Option<&'a Source> {
-    match given {
-        Given::File(_, source) if plan.layout.length > 0 => Some(source),
-        Given::File(..) | Given::Elsewhere(_) | Given::Tree(_) | Given::Stream(..) => None,
     }
 }

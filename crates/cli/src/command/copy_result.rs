@@ -41,11 +41,22 @@ pub struct CopyResult {
     already: u64,
     /// Nodes where an interrupted copy left what was of no use.
     strange: Vec<String>,
+    /// Whether nodes read parts of the source by themselves.
+    shared: bool,
+    /// Those that were to and didn't.
+    unseen: Vec<Unseen>,
     stages: Vec<StageResult>,
     faults: Vec<FaultResult>,
     /// What was copied, if it wasn't one file.
     tree: Option<TreeResult>,
     interrupted: bool,
+}
+
+/// A node that was to read a part of the source by itself, and why it didn't.
+#[derive(Clone, Debug, Serialize)]
+struct Unseen {
+    node: String,
+    reason: String,
 }
 
 /// Which way a copy goes.
@@ -153,6 +164,8 @@ impl CopyResult {
             way,
             already: nodes.iter().map(|node| node.already).sum(),
             strange: Vec::new(),
+            shared: copies.iter().any(|copied| copied.plan.is_shared),
+            unseen: Vec::new(),
             bytes: copies.iter().map(|copied| copied.plan.layout.length).sum(),
             in_place: false,
             sent_bytes: (way == Way::Out)
@@ -188,6 +201,13 @@ impl CopyResult {
     /// With the nodes where an interrupted copy left what was of no use.
     pub fn with_strange(mut self, strange: Vec<String>) -> Self {
         self.strange = strange;
+        self
+    }
+
+    /// With the nodes that were to read a part of the source by themselves and didn't, and why.
+    pub fn with_unseen(mut self, unseen: Vec<(String, String)>) -> Self {
+        let unseen = unseen.into_iter().map(|(node, reason)| Unseen { node, reason });
+        self.unseen = unseen.collect();
         self
     }
 
@@ -380,7 +400,6 @@ impl CopyResult {
         Ok(())
     }
 
-    /// What nodes had already.
     /// What nodes have removed, the most first.
     fn write_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
@@ -393,6 +412,7 @@ impl CopyResult {
         })
     }
 
+    /// What nodes had already, or have read by themselves.
     fn write_already(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 5;
         let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
@@ -406,7 +426,14 @@ impl CopyResult {
             return writeln!(f, "nothing to send: {every}{} have it", nodelist::fold(all));
         }
         for (already, names) in groups.iter().rev().take(SHOWN) {
-            writeln!(f, "already {}: {}", nodelist::fold(names), bytes::format(*already))?;
+            let (names, already) = (nodelist::fold(names), bytes::format(*already));
+            match self.shared {
+                true => writeln!(f, "read    {names}: {already} by themselves")?,
+                false => writeln!(f, "already {names}: {already}")?,
+            }
+        }
+        for Unseen { node, reason } in &self.unseen {
+            writeln!(f, "unseen  {node}: {reason}; this machine read its part")?;
         }
         if let Some(more) = groups.len().checked_sub(SHOWN).filter(|more| *more > 0) {
             writeln!(f, "already and {more} other amounts (--json has each node's)")?;

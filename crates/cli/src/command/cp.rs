@@ -32,6 +32,10 @@ use crate::run::Run;
 use crate::ui::output;
 use crate::ui::progress::Bars;
 
+/// As many nodes read parts of a source that they see by themselves: each part is a lane, which takes a
+/// thread and memory on every node.
+const READERS: u16 = 16;
+
 /// Copies files to every node, or from them.
 pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     if let Some(run) = &cp.join {
@@ -60,7 +64,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
     let given = Given::open(cp, &interrupts, disk)?;
     let Chain { nodes, why } = Chain::ordered(&inventory, &places, &cp.order, &nodes)?;
-    let (plan, stripes) = make_plan(cp, &given, &nodes, lab.as_ref())?;
+    let (plan, stripes) = make_plan(cp, (&given, &path), &nodes, lab.as_ref())?;
     let injections = Injections::parse(&cp.inject, &plan)?;
     save(cp, &plan)?;
     if cp.dry_run {
@@ -110,12 +114,26 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         .with_congestion(congestion_in_force(cp))
         .with_limit(limit)
         .with_strange(before.strange)
+        .with_unseen(before.unseen)
         .with_path(&path)
         .with_read_back(cp.checks.read_back())
         .with_tree(given.tree());
     run.keep("result.json", &result)?;
     tell(args, cp, &path, &result)?;
     Ok(result.exit(cp.min_ok))
+}
+
+/// Whether nodes could read parts by themselves of what is given, and put them to `path`.
+fn can_be_shared(given: &Given, path: &[u8]) -> Result<(), Failure> {
+    let is_plain = given.file().is_some_and(|(path, _)| path.is_file());
+    let wrong = if !is_plain {
+        "--shared is for one plain file, which nodes see at the same path"
+    } else if path == b"-" || path.starts_with(b"|") || path == b"/dev/null" {
+        "--shared is for copies that go to files"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::usage(wrong).hint("leave --shared out"))
 }
 
 /// Makes the copy, and shows how it goes.
@@ -218,13 +236,18 @@ fn pipeline(cp: &Cp) -> Result<Pipeline, Failure> {
 
 /// Tells the result: digests for other programs alone on standard output, if there are any.
 pub fn tell(args: &Args, cp: &Cp, path: &[u8], result: &CopyResult) -> Result<(), Failure> {
-    if args.json {
+    let is_output = path == b"-";
+    if args.json && is_output {
+        // Standard output has the bytes themselves.
+        let text = serde_json::to_string_pretty(result).or_nothing("writing the result")?;
+        eprintln!("{text}");
+        Ok(())
+    } else if args.json {
         print_json(result)
     } else if cp.checks.checksum.is_some() {
         eprint!("{result}");
         output::print_bytes(&result.sums())
-    } else if path == b"-" {
-        // Standard output has the bytes themselves.
+    } else if is_output {
         eprint!("{result}");
         Ok(())
     } else {
@@ -266,7 +289,7 @@ fn tell_plan(
 /// cluster file say.
 fn make_plan(
     cp: &Cp,
-    given: &Given,
+    (given, path): (&Given, &[u8]),
     nodes: &[Node],
     lab: Option<&Lab>,
 ) -> Result<(Plan, Option<Stripes>), Failure> {
@@ -275,6 +298,12 @@ fn make_plan(
     let rails = rails.max(lab.map_or(1, Lab::lanes));
     let rails = cp.rails.unwrap_or(u16::try_from(rails).unwrap_or(1));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+    if cp.shared {
+        can_be_shared(given, path)?;
+        let layout = given.layout(block)?;
+        let plan = Plan::shared(layout, &names, READERS, rails).map_err(Failure::usage)?;
+        return Ok((plan, None));
+    }
     let Some(unit) = &cp.stripe else {
         let plan = Plan::broadcast(given.layout(block)?, &names, rails).map_err(Failure::usage)?;
         return Ok((shaped(cp, lab, plan)?, None));

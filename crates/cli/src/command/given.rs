@@ -115,6 +115,14 @@ impl Given {
         }
     }
 
+    /// The file that is given, if it is one.
+    pub fn file(&self) -> Option<(&Path, &Arc<Source>)> {
+        match self {
+            Self::File(path, source) => Some((path, source)),
+            Self::Elsewhere(_) | Self::Tree(_) | Self::Stream(..) => None,
+        }
+    }
+
     /// Its bytes.
     pub fn content(&self) -> Arc<dyn Content> {
         match self {

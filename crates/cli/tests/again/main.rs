@@ -3,6 +3,7 @@
 mod changes;
 mod interrupted;
 mod lab;
+mod moments;
 mod records;
 mod unchanged;
 

@@ -159,6 +159,59 @@ fn what_changes_while_it_is_given_is_not_kept() {
 }
 
 #[test]
+fn a_node_s_file_goes_to_standard_output_and_the_result_doesn_t() {
+    let scratch = Scratch::new("gather-output");
+    logs(&scratch, 1, 9_000_000);
+    let wanted = fs::read(scratch.root("local1").join("log/x")).expect("a log");
+    let garland = garland(&scratch);
+    for words in [&["local1:/log/x", "-"][..], &["--rails", "3", "--json", "local1:/log/x", "-"]] {
+        let said = garland.cp(words).with_code(0);
+        assert!(said.bytes == wanted, "{words:?}: {} bytes differ", said.bytes.len());
+        assert!(said.err.contains("local1"), "{}", said.err);
+    }
+    let said = garland.cp(&["local1:/log/nothing", "-"]).with_code(3);
+    assert_eq!(said.bytes, b"");
+    assert!(said.err.contains("no such file"), "{}", said.err);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn stripes_are_put_together_on_their_way_into_a_pipe() {
+    let scratch = Scratch::new("gather-stripes-output");
+    let wanted = fs::read(source(&scratch, 20_000_001)).expect("it is there");
+    let garland = garland(&scratch);
+    let _ = garland.cp(&["--stripe=64KiB", "source.bin", "local[1-4]:/x"]).with_code(0);
+    let said = garland.cp(&["--stripe", "local[1-4]:/x", "-"]).with_code(0);
+    assert!(said.bytes == wanted, "{} bytes differ", said.bytes.len());
+    let _ = garland.cp(&["--stripe", "local[1-4]:/x", "|cat > here"]).with_code(0);
+    assert!(fs::read(scratch.path("here")).expect("it is there") == wanted);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_command_here_gets_a_node_s_file_and_its_exit_code_is_the_verdict() {
+    let scratch = Scratch::new("gather-command");
+    logs(&scratch, 1, 60_000_000);
+    let garland = garland(&scratch);
+    let _ = garland.cp(&["local1:/log/x", "|cat > here"]).with_code(0);
+    assert_gathered(&scratch, 1, "here");
+    let late = "|cat > here; echo full >&2; exit 3";
+    let result = garland.cp(&["--json", "local1:/log/x", late]).with_code(3).json();
+    let (word, reason) = verdict(&result, "local1");
+    assert_eq!(word, "failed");
+    assert!(reason.ends_with("ended with code 3: full"), "{reason}");
+    let slow = garland.over(Wire::slow(200));
+    let early = "|head -c 100000 > /dev/null; echo broken >&2; exit 7";
+    let result = slow.cp(&["--json", "local1:/log/x", early]).with_code(3).json();
+    let (word, reason) = verdict(&result, "local1");
+    assert_eq!(word, "failed");
+    assert!(reason.ends_with("ended with code 7: broken"), "{reason}");
+    let bytes = result["nodes"][0]["bytes"].as_u64().expect("it is a number");
+    assert!(bytes < 60_000_000, "it failed at once: {bytes}");
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn ends_that_cannot_be_are_refused() {
     let scratch = Scratch::new("gather-refused");
     let _ = source(&scratch, 10);
@@ -171,9 +224,21 @@ fn ends_that_cannot_be_are_refused() {
     error: /log/ names no file
     hint: folders come with -r
     ");
-    insta::assert_snapshot!(refused(&["local1:/x", "-"]), @r"
-    error: what comes from nodes goes to files
-    hint: for the bytes of one small file: garland exec NODE -- cat PATH
+    insta::assert_snapshot!(refused(&["local[1-2]:/x", "-"]), @r"
+    error: the files of 2 nodes can't all go through one pipe
+    hint: name one node, or a folder
+    ");
+    insta::assert_snapshot!(refused(&["-r", "local1:/x", "|tar x"]), @r"
+    error: a tree can't go through a pipe
+    hint: for its bytes as they come: garland exec NODE -- tar c PATH
+    ");
+    insta::assert_snapshot!(refused(&["local1:/x", "|"]), @r"
+    error: there is no command behind `|`
+    hint: such as garland cp n1:/x '|zstd -d > x'
+    ");
+    insta::assert_snapshot!(refused(&["--verify", "local1:/x", "-"]), @r"
+    error: nothing can be read back from /dev/null or a pipe
+    hint: leave --verify and --checksum out
     ");
     assert_eq!(names_in(&scratch, "local1", ""), Vec::<String>::new());
     scratch.assert_nothing_left();

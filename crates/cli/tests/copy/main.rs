@@ -9,6 +9,7 @@ mod endings;
 mod full_disk;
 mod gather;
 mod plans;
+mod readers;
 mod refusals;
 mod result;
 mod routes;

@@ -30,6 +30,9 @@ pub struct Plan {
     pub nodes: Vec<PlannedNode>,
     /// The lanes.
     pub lanes: Vec<Lane>,
+    /// Whether the node behind the head has all of its lane by itself: it reads that part of the source.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_shared: bool,
     /// Why the lanes go as they do, in words, where that isn't the usual way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -74,6 +77,46 @@ impl Plan {
             route: route.clone(),
         };
         Ok(Self::of(layout, names, (0..rails).map(lane).collect()))
+    }
+
+    /// A broadcast of `layout` that `names` can read by themselves, up to `readers` of them: each of
+    /// these reads a part, which is a lane that goes from there round all nodes, and the head gives what
+    /// a reader can't. Lane k uses the nodes' address k modulo `rails`.
+    ///
+    /// # Errors
+    /// When there are no nodes, or not 1 to 64 rails.
+    pub fn shared(
+        layout: Layout,
+        names: &[String],
+        readers: u16,
+        rails: u16,
+    ) -> Result<Self, PlanError> {
+        let nodes = names.len();
+        let most = layout.blocks().min(nodes as u64).max(1);
+        let parts = most.min(u64::from(readers.clamp(1, 64)));
+        let run = layout.blocks().div_ceil(parts).max(1);
+        // A part for each, even where the last ones would get nothing by runs so long.
+        let parts = layout.blocks().div_ceil(run).max(1);
+        let plain = Self::broadcast(layout, names, rails)?;
+        let lane = |part: u64| {
+            let first = part as usize * nodes / parts as usize;
+            let round = (first..nodes).chain(0..first).map(|place| place as u32 + 1);
+            let end = layout.blocks().min((part + 1) * run);
+            Lane {
+                blocks: LaneBlocks { first: part * run, run, step: run, end },
+                rail: (part % u64::from(rails)) as u16,
+                route: Route::chain(std::iter::once(HEAD).chain(round.map(NodeId))),
+            }
+        };
+        Ok(Self { lanes: (0..parts).map(lane).collect(), is_shared: true, ..plain })
+    }
+
+    /// The lane that a node reads by itself, if it does.
+    #[must_use]
+    pub fn part_read_by(&self, node: NodeId) -> Option<LaneBlocks> {
+        let lanes = self.lanes.iter().filter(|_| self.is_shared);
+        let mut read = lanes.filter(|lane| lane.route.nodes().get(1) == Some(&node));
+        read.next().map(|lane| lane.blocks)
     }
 
     /// A copy of `layout` from one node to another, or to itself, over `rails` lanes of one hop: the
@@ -163,7 +206,7 @@ impl Plan {
         let node = |name: &str| PlannedNode { name: name.to_owned() };
         let nodes = std::iter::once(node("head")).chain(names.iter().map(|name| node(name)));
         let (version, nodes) = (PLAN_VERSION, nodes.collect());
-        Self { version, layout, nodes, lanes, reason: None }
+        Self { version, layout, nodes, lanes, is_shared: false, reason: None }
     }
 
     /// Bytes of the lanes that a node is on.
@@ -205,7 +248,8 @@ impl fmt::Display for Plan {
             let of = if run > 1 { format!("{first}-{last}") } else { first.to_string() };
             let rail = lane.rail;
             let count = if open { String::new() } else { format!("{} ", lane.blocks.len()) };
-            writeln!(f, "lane {number}: {count}blocks ({of}, +{step}), rail {rail}")?;
+            let read = if self.is_shared { ", read by the first node" } else { "" };
+            writeln!(f, "lane {number}: {count}blocks ({of}, +{step}), rail {rail}{read}")?;
             self.write_route(f, &lane.route)?;
         }
         if let Some(reason) = &self.reason {
@@ -230,6 +274,36 @@ mod tests {
         lane 1: 1 blocks (1, +2), rail 1
           head -> n1 -> n2
         ");
+    }
+
+    #[test]
+    fn who_sees_the_source_reads_a_part_of_it_for_all() {
+        let names: Vec<String> = (1..=3).map(|number| format!("n{number}")).collect();
+        let layout = Layout::new(28_000, 4096).unwrap();
+        let plan = Plan::shared(layout, &names, 16, 1).unwrap();
+        insta::assert_snapshot!(plan, @r"
+        28000 bytes in 7 blocks of 4096 bytes
+        lane 0: 3 blocks (0-2, +3), rail 0, read by the first node
+          head -> n1 -> n2 -> n3
+        lane 1: 3 blocks (3-5, +3), rail 0, read by the first node
+          head -> n2 -> n3 -> n1
+        lane 2: 1 blocks (6-8, +3), rail 0, read by the first node
+          head -> n3 -> n1 -> n2
+        ");
+        assert_eq!(plan.part_read_by(NodeId(2)), Some(plan.lanes[1].blocks));
+        let names: Vec<String> = (1..=40).map(|number| format!("n{number}")).collect();
+        for (blocks, readers) in [(1, 16), (5, 16), (16, 16), (17, 16), (1000, 16), (1000, 64)] {
+            let layout = Layout::new(blocks * 4096, 4096).unwrap();
+            let plan = Plan::shared(layout, &names, readers, 2).unwrap();
+            assert!(plan.lanes.len() <= usize::from(readers).min(40), "{}", plan.lanes.len());
+            let mut carried: Vec<u64> =
+                plan.lanes.iter().flat_map(|lane| lane.blocks.indices()).collect();
+            carried.sort_unstable();
+            assert_eq!(carried, (0..blocks).collect::<Vec<_>>());
+            assert!(plan.lanes.iter().all(|lane| lane.blocks.is_sound(blocks)));
+            let reads = |id: &NodeId| plan.part_read_by(*id).is_some();
+            assert_eq!((1..=40).map(NodeId).filter(reads).count(), plan.lanes.len());
+        }
     }
 
     #[test]

@@ -43,6 +43,12 @@ fn one() -> u64 {
 }
 
 impl LaneBlocks {
+    /// All of so many blocks.
+    #[must_use]
+    pub fn all(blocks: u64) -> Self {
+        Self { first: 0, run: 1, step: 1, end: blocks }
+    }
+
     /// Whether every number is one that blocks can be counted by.
     #[must_use]
     pub fn is_sound(&self, blocks: u64) -> bool {

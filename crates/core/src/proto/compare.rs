@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::channel::MAX_MESSAGE;
-use crate::plan::{BLOCKS_MAX, Layout};
+use crate::plan::{BLOCKS_MAX, LaneBlocks, Layout};
 
 /// The most digests in one message.
 pub const DIGESTS_MAX: usize = (MAX_MESSAGE - 64) / 32;
@@ -22,6 +22,20 @@ pub struct Compare {
     pub layout: Layout,
     /// What is known of it, if it is a tree.
     pub tree: Option<TreeOutline>,
+    /// Where the node may see the source itself, and what it reads of it.
+    pub shared: Option<SharedPart>,
+}
+
+/// A part of a source that a node may see by itself, on a file system that it has in common with the
+/// head: it reads this part, and says what it has read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedPart {
+    /// The source's path, in the system's bytes.
+    pub path: Vec<u8>,
+    /// When it was modified, as the head sees it: seconds and nanoseconds. Its length is the layout's.
+    pub modified: (i64, u32),
+    /// The blocks that are the node's to read.
+    pub blocks: LaneBlocks,
 }
 
 /// What is told of a tree before its catalogue: all records of its stream, one after another.
@@ -51,6 +65,9 @@ impl Compare {
         match layout.blocks() {
             _ if self.layout.open => Err("a stream can't be compared".to_owned()),
             blocks if blocks > BLOCKS_MAX => Err(format!("{blocks} blocks")),
+            blocks if self.shared.as_ref().is_some_and(|it| !it.blocks.is_sound(blocks)) => {
+                Err("a part that the source hasn't".to_owned())
+            }
             _ => Ok(()),
         }
     }
@@ -69,7 +86,7 @@ pub enum CompareOrder {
 }
 
 /// How a comparison goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compared {
     /// There is nothing that the source could be compared with.
     Nothing,
@@ -77,6 +94,11 @@ pub enum Compared {
     Wants,
     /// What is there has to be read, which goes on.
     Reading,
+    /// Digests of the blocks that are its to read of a shared source, in their order, and whether more
+    /// follow.
+    Part(Vec<[u8; 32]>, bool),
+    /// It can't read its part of a shared source, for this reason.
+    Unseen(String),
     /// There is something, and all of its digests are known.
     Found {
         /// Bytes of the file that has the name already; none where there is none, but only what an
@@ -96,7 +118,7 @@ pub enum Compared {
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::ToAgent;
+    use super::super::message::{FromAgent, ToAgent};
     use super::*;
 
     #[test]
@@ -104,6 +126,8 @@ mod tests {
         let digests = CompareOrder::Digests(vec![[255; 32]; DIGESTS_MAX], true);
         let bytes = ToAgent::Compare(digests).to_bytes();
         assert!(bytes.len() <= MAX_MESSAGE);
+        let part = FromAgent::Compared(Compared::Part(vec![[255; 32]; DIGESTS_MAX], true));
+        assert!(part.to_bytes().len() <= MAX_MESSAGE);
     }
 
     #[test]
@@ -113,9 +137,18 @@ mod tests {
             name: Vec::new(),
             layout: Layout { length, block_size, open: false },
             tree: None,
+            shared: None,
         };
         assert_eq!(of(5, 4096).check(), Ok(()));
         assert!(of(5, 0).check().is_err());
         assert!(of(u64::MAX, 4096).check().is_err());
+        let part = |run, end| SharedPart {
+            path: Vec::new(),
+            modified: (0, 0),
+            blocks: LaneBlocks { first: 0, run, step: 1, end },
+        };
+        let shared = |part| Compare { shared: Some(part), ..of(5000, 4096) }.check();
+        assert_eq!(shared(part(1, 2)), Ok(()));
+        assert!(shared(part(1, 3)).is_err() && shared(part(2, 2)).is_err());
     }
 }

@@ -33,7 +33,9 @@ pub use begin::{BUFFERS_MAX, Begin, Destination, End, Origin, TRACE_MAX};
 pub use channel::{
     BINDING_LEN, Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
 };
-pub use compare::{CATALOGUE_MAX, Compare, CompareOrder, Compared, DIGESTS_MAX, TreeOutline};
+pub use compare::{
+    CATALOGUE_MAX, Compare, CompareOrder, Compared, DIGESTS_MAX, SharedPart, TreeOutline,
+};
 pub use disk::{
     DISK_DEPTH_MAX, DISK_SIZES, DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob,
     DiskOnly, DiskOrder, DiskPattern, DiskPlace, DiskTimes, DiskWay,

@@ -49,7 +49,7 @@ pub(super) fn near_end(
     };
     let began = job.tracing.map_or(0, |tracing| tracing.started_ns);
     let trace = Collector::new(Budget::of_head(job), copy, HEAD.0, began, device);
-    Ok(Arc::new(Member::new(Membership {
+    let member = Arc::new(Member::new(Membership {
         copy,
         me: HEAD,
         secret: secret.clone(),
@@ -70,5 +70,7 @@ pub(super) fn near_end(
         trace,
         faults: Faults::new(&job.injections_at(HEAD)),
         notices: Box::new(tell),
-    })))
+    }));
+    member.watch_store();
+    Ok(member)
 }

@@ -7,9 +7,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::Scope;
 use std::time::Duration;
 
-use garland_core::plan::NodeId;
+use garland_core::plan::{LaneBlocks, Layout, NodeId};
 use garland_core::proto::{
-    Compare, CompareOrder, Compared, DIGESTS_MAX, FromAgent, NodeAddress, ToAgent, root_digest,
+    Compare, CompareOrder, Compared, DIGESTS_MAX, FromAgent, NodeAddress, SharedPart, ToAgent,
+    content_digest, root_digest,
 };
 use garland_sys::clock;
 use garland_sys::event::Wake;
@@ -17,6 +18,7 @@ use garland_sys::signal::Interrupts;
 
 use super::Records;
 use super::holding::digest_all;
+use super::parts::{Parts, Told};
 use crate::head::Agent;
 use crate::source::{Content, Source};
 use crate::switchboard::{Call, Switchboard};
@@ -49,8 +51,20 @@ pub struct Asking<'a> {
     pub compare: Compare,
     /// With what.
     pub asked: Asked<'a>,
+    /// Where nodes may see it by themselves.
+    pub shared: Option<Shared>,
     /// What tells that the user gave up.
     pub interrupts: Option<&'a Interrupts>,
+}
+
+/// A source that nodes may see by themselves, and read.
+pub struct Shared {
+    /// Its path, in the system's bytes.
+    pub path: Vec<u8>,
+    /// When it was modified: seconds and nanoseconds.
+    pub modified: (i64, u32),
+    /// What each node is to read, in their order; nothing where it is none.
+    pub parts: Vec<Option<LaneBlocks>>,
 }
 
 /// What came of it.
@@ -61,6 +75,8 @@ pub struct Answered {
     pub digests: Option<Vec<[u8; 32]>>,
     /// Nodes, by their places, where what an interrupted copy left is nothing of this source.
     pub strange: Vec<usize>,
+    /// Nodes, by their places, that didn't read their part of a shared source, and why.
+    pub unseen: Vec<(usize, String)>,
 }
 
 /// Where a node stands.
@@ -90,6 +106,8 @@ struct Course<'a> {
     /// The digests, once they are there.
     coming: Option<Receiver<io::Result<Vec<[u8; 32]>>>>,
     strange: Vec<usize>,
+    /// What nodes read of a shared source.
+    parts: Parts,
 }
 
 /// Asks all `agents` what they have of a copy that is to come.
@@ -122,6 +140,7 @@ pub fn compare(agents: Vec<Result<Agent, String>>, asking: &Asking<'_>) -> io::R
         catalogue: None,
         coming: None,
         strange: Vec::new(),
+        parts: Parts::new(asking.parts()),
     };
     let (wake, stop) = (Wake::new()?, AtomicBool::new(false));
     let course = std::thread::scope(|scope| {
@@ -130,16 +149,35 @@ pub fn compare(agents: Vec<Result<Agent, String>>, asking: &Asking<'_>) -> io::R
         stop.store(true, Ordering::Relaxed);
         course
     })?;
-    let Course { board, digests, strange, .. } = course;
+    let Course { board, digests, strange, parts, .. } = course;
+    let unseen = digests.as_ref().map_or_else(Vec::new, |digests| parts.unseen(digests));
     let gone = || "its agent is gone".to_owned();
     let agents = board.into_connections().zip(addresses).map(|(connection, addresses)| {
         Ok(Agent { addresses: addresses?, connection: connection.ok_or_else(gone)? })
     });
-    Ok(Answered { agents: agents.collect(), digests, strange })
+    Ok(Answered { agents: agents.collect(), digests, strange, unseen })
 }
 
 fn order(order: CompareOrder) -> ToAgent {
     ToAgent::Compare(order)
+}
+
+impl Asking<'_> {
+    /// Nodes, by their places, and what each is to read of a shared source.
+    fn parts(&self) -> impl Iterator<Item = (usize, LaneBlocks)> {
+        let parts = self.shared.iter().flat_map(|shared| shared.parts.iter().enumerate());
+        parts.filter_map(|(place, part)| Some((place, (*part)?)))
+    }
+
+    /// What the node at this place is to look at.
+    fn look_at(&self, place: usize) -> CompareOrder {
+        let part = |shared: &Shared| {
+            let blocks = shared.parts.get(place).copied().flatten()?;
+            Some(SharedPart { path: shared.path.clone(), modified: shared.modified, blocks })
+        };
+        let shared = self.shared.as_ref().and_then(part);
+        CompareOrder::Look(Compare { shared, ..self.compare.clone() })
+    }
 }
 
 impl Course<'_> {
@@ -153,7 +191,7 @@ impl Course<'_> {
         Self: 'scope,
     {
         for id in self.board.ids() {
-            self.board.send(id, &order(CompareOrder::Look(self.asking.compare.clone())));
+            self.board.send(id, &order(self.asking.look_at(id.index() - 1)));
         }
         let interrupts = self.asking.interrupts;
         while self.stands.iter().any(|stand| *stand != Stand::Over) {
@@ -202,6 +240,8 @@ impl Course<'_> {
             }
             (Stand::Looks, Compared::Wants) => self.stands[place] = Stand::Listens(0),
             (Stand::Looks, Compared::Nothing) => self.stands[place] = Stand::Over,
+            (_, Compared::Part(digests, more)) => self.parts.take(place, digests, more),
+            (_, Compared::Unseen(reason)) => self.parts.fail(place, reason),
             (Stand::Told(_), Compared::Has { left, .. }) => {
                 self.stands[place] = Stand::Over;
                 if left == Some(0) {
@@ -212,8 +252,15 @@ impl Course<'_> {
         }
     }
 
-    /// Whether the source's digests are needed, and aren't on their way.
-    fn needs_digests(&self) -> bool {
+    /// Whether the source's digests are needed, and aren't on their way; what nodes read of it is awaited.
+    fn needs_digests(&mut self) -> bool {
+        if self.asking.shared.is_some() {
+            let over = self.stands.iter().enumerate().filter(|(_, stand)| **stand == Stand::Over);
+            over.for_each(|(place, _)| self.parts.fail(place, "it says nothing".to_owned()));
+            if !self.parts.are_settled() {
+                return false;
+            }
+        }
         // Who has heard a catalogue reads what it has of the tree meanwhile.
         let told = self.catalogue.as_ref().is_some_and(Option::is_some);
         let found = told || self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
@@ -233,18 +280,14 @@ impl Course<'_> {
         let (tell, told) = channel();
         let Asking { asked, compare, .. } = self.asking;
         let layout = compare.layout;
+        let parts = self.parts.told(layout);
         scope.spawn(move || {
             let (known, content): (_, &dyn Content) = match asked {
                 Asked::File(source, records) => (records.recall(source.file(), layout), *source),
                 Asked::Tree(tree) => (None, *tree),
             };
             let known: Option<Vec<[u8; 32]>> = known.and_then(|all| all.into_iter().collect());
-            let read = |index, bytes: &mut [u8]| {
-                content.read(layout, index, bytes).map_err(io::Error::other)
-            };
-            let here = std::thread::available_parallelism().map_or(1, usize::from);
-            let threads = THREADS.min(here);
-            let digests = known.map_or_else(|| digest_all(layout, threads, read, || (), stop), Ok);
+            let digests = known.map_or_else(|| digest_rest(layout, content, parts, stop), Ok);
             // Nobody may wait for them any more.
             let _ = tell.send(digests);
             wake.raise();
@@ -335,4 +378,37 @@ impl Course<'_> {
             }
         }
     }
+}
+
+/// The digests of a source, of which nodes have told some: of each that has, one block is read here, too,
+/// and where that is another nothing of it is believed.
+fn digest_rest(
+    layout: Layout,
+    content: &dyn Content,
+    Told { digests: mut told, samples }: Told,
+    stop: &AtomicBool,
+) -> io::Result<Vec<[u8; 32]>> {
+    let read =
+        |index, bytes: &mut [u8]| content.read(layout, index, bytes).map_err(io::Error::other);
+    let mut buffer = vec![0; layout.block_size as usize];
+    for (blocks, index) in samples {
+        let bytes = &mut buffer[..layout.block_length(index) as usize];
+        read(index, bytes)?;
+        if told[index as usize] != Some(content_digest(bytes)) {
+            blocks.indices().for_each(|index| told[index as usize] = None);
+        }
+    }
+    let here = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = THREADS.min(here);
+    // One stretch after another that nobody has told.
+    while let Some(first) = told.iter().position(Option::is_none) {
+        let length = told[first..].iter().take_while(|it| it.is_none()).count();
+        let (first, end) = (first as u64, (first + length) as u64);
+        let blocks = LaneBlocks { first, end, ..LaneBlocks::all(end) };
+        let digests = digest_all(layout, blocks, threads, read, || (), stop)?;
+        for (index, digest) in blocks.indices().zip(digests) {
+            told[index as usize] = Some(digest);
+        }
+    }
+    Ok(told.into_iter().flatten().collect())
 }

@@ -18,6 +18,7 @@ use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 
 use super::Reuse;
 use super::holding::Holding;
+use super::reader::read_part;
 use super::trees::{Coming, FoundTree, MEMORY};
 use crate::agent::Agent;
 use crate::budget::Share;
@@ -29,8 +30,8 @@ use crate::tree::Gathered;
 const TELL: Duration = Duration::from_secs(1);
 
 /// Bytes that a block's digests take meanwhile: of the file that is there, of what an interrupted
-/// copy left, and of the source.
-const DIGESTS: u64 = 3 * 33;
+/// copy left, of the source, and of what this node read of it.
+const DIGESTS: u64 = 4 * 33;
 
 /// What a copy that is to come is compared with.
 pub struct Comparison {
@@ -53,14 +54,22 @@ struct State {
 }
 
 /// What is there.
+#[derive(Default)]
 struct Found {
+    /// The file that has the name.
+    old: Option<Old>,
+    /// What an interrupted copy left.
+    left: Option<(Holding, Left)>,
+    /// What this node has read of a source that it sees by itself.
+    shared: Option<Holding>,
+}
+
+/// The file that has the name: its folder, its name there, its path, and what it has.
+struct Old {
     folder: OwnedFd,
     name: OsString,
     path: PathBuf,
-    /// The file that has the name.
-    old: Option<Holding>,
-    /// What an interrupted copy left.
-    left: Option<(Holding, Left)>,
+    holding: Holding,
 }
 
 impl Comparison {
@@ -116,8 +125,8 @@ impl Comparison {
         let share = self.asked.check().ok().and_then(|()| agent.budget().take(bytes).ok());
         let found = share.as_ref().and_then(|_| self.find(agent, session));
         let Some(found) = found else { return Compared::Nothing };
-        let root = found.old.as_ref().and_then(Holding::root);
-        let length = found.old.as_ref().map(|old| old.stamp.length);
+        let old = found.old.as_ref().map(|old| &old.holding);
+        let (root, length) = (old.and_then(Holding::root), old.map(|old| old.stamp.length));
         let mut state = self.state();
         (state.found, state.share) = (Some(found), share);
         Compared::Found { length, root: root.unwrap_or_default() }
@@ -172,6 +181,18 @@ impl Comparison {
     }
 
     fn find(&self, agent: &Agent, session: &Arc<Session>) -> Option<Found> {
+        let Compare { layout, shared, .. } = &self.asked;
+        let tell = |said| session.send(&FromAgent::Compared(said));
+        let shared = shared.as_ref().and_then(|asked| {
+            read_part(agent, *layout, asked, (progress(session), tell), &self.stop)
+        });
+        let found = Found { shared, ..self.at_the_place(agent, session).unwrap_or_default() };
+        let is_something = found.old.is_some() || found.left.is_some() || found.shared.is_some();
+        is_something.then_some(found)
+    }
+
+    /// The file that has the name, and what an interrupted copy left.
+    fn at_the_place(&self, agent: &Agent, session: &Arc<Session>) -> Option<Found> {
         let Compare { path, name, layout, .. } = &self.asked;
         let root = agent.root();
         let given = Path::new(OsStr::from_bytes(path));
@@ -188,8 +209,8 @@ impl Comparison {
             Some((holding(file).ok()?, left))
         });
         let path = folder_path.join(&name);
-        let is_something = old.is_some() || left.is_some();
-        is_something.then_some(Found { folder, name, path, old, left })
+        let old = old.map(|holding| Old { folder, name, path, holding });
+        Some(Found { old, left, shared: None })
     }
 
     /// Takes more of the source's digests; says what of them is here once they are all told.
@@ -211,9 +232,11 @@ impl Comparison {
         let (mut all, mut of_left) = (0, 0);
         for (index, digest) in (0..).zip(told) {
             let left = found.left.as_ref().is_some_and(|(left, _)| left.has(index, digest));
-            let old = found.old.as_ref().is_some_and(|old| old.has(index, digest));
+            let own = found.old.as_ref().map(|old| &old.holding);
+            let others = own.into_iter().chain(&found.shared);
+            let has = left || others.into_iter().any(|other| other.has(index, digest));
             of_left += u64::from(left);
-            all += u64::from(left || old);
+            all += u64::from(has);
         }
         let left = found.left.as_ref().map(|_| of_left);
         Some(Compared::Has { blocks: all, left })
@@ -227,7 +250,7 @@ impl Comparison {
         if let Some(tree) = tree {
             return self.reuse_tree(begin, told, tree);
         }
-        let Found { folder, name, path, old, left } = found?;
+        let Found { old, left, shared } = found?;
         let Compare { path: asked, name: by, layout, .. } = &self.asked;
         let same = matches!(&begin.end, End::Sink(Destination::File { path, name, .. })
             if path == asked && name == by);
@@ -235,21 +258,24 @@ impl Comparison {
             return None;
         }
         let known = begin.known?;
-        let is_whole =
-            |old: &Holding| old.stamp.length == layout.length && old.root() == Some(known);
+        let is_whole = |Old { holding, .. }: &Old| {
+            holding.stamp.length == layout.length && holding.root() == Some(known)
+        };
         match old {
             Some(old) if is_whole(&old) => {
+                let Old { folder, name, path, holding } = old;
                 // Nobody will go on with it.
                 drop(left);
                 remove_stale(&folder, &name);
-                let (file, stamp, digests) = old.into_whole()?;
+                let (file, stamp, digests) = holding.into_whole()?;
                 Some(Reuse::Whole { folder, name, path, file, stamp, digests })
             }
             old => {
                 let whole = told.len() as u64 == layout.blocks();
+                let others = old.map(|old| old.holding).into_iter().chain(shared).collect();
                 (whole && root_digest(&told) == known).then_some(Reuse::Some {
                     digests: told,
-                    old,
+                    others,
                     left,
                 })
             }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use garland_core::plan::Layout;
+use garland_core::plan::{LaneBlocks, Layout};
 use garland_core::proto::{FileStamp, content_digest, root_digest};
 
 use super::records::Records;
@@ -52,11 +52,26 @@ impl Holding {
                 None => read(),
             }
         };
-        let digests = digest_all(layout, 1, read, progress, stop)?;
+        let all = LaneBlocks::all(layout.blocks());
+        let digests = digest_all(layout, all, 1, read, progress, stop)?;
         if stamp(&file)? != before {
             return Err(io::Error::other("it changes"));
         }
         Ok(Self { file, stamp: before, layout, digests: digests.into_iter().map(Some).collect() })
+    }
+
+    /// These blocks of a file that was this before they were read.
+    pub fn of_part(
+        (file, stamp): (File, FileStamp),
+        layout: Layout,
+        blocks: LaneBlocks,
+        read: &[[u8; 32]],
+    ) -> Self {
+        let mut digests = vec![None; usize::try_from(layout.blocks()).unwrap_or(0)];
+        for (index, digest) in blocks.indices().zip(read) {
+            digests[index as usize] = Some(*digest);
+        }
+        Self { file, stamp, layout, digests }
     }
 
     /// The digest that stands for the whole file, if all of its blocks' are known.
@@ -84,13 +99,14 @@ impl Holding {
     }
 }
 
-/// The digests of all blocks of `layout`, by `threads` that each `read` every so-many-th of them;
+/// The digests of these `blocks` of `layout`, by `threads` that each `read` every so-many-th of them;
 /// `progress` is told of every block.
 ///
 /// # Errors
 /// When one can't be read, or `stop` says so.
 pub fn digest_all(
     layout: Layout,
+    blocks: LaneBlocks,
     threads: usize,
     read: impl Fn(u64, &mut [u8]) -> io::Result<()> + Sync,
     progress: impl Fn(),
@@ -101,16 +117,17 @@ pub fn digest_all(
         let mut buffer = vec![0; layout.block_size as usize];
         let mut digests = Vec::new();
         loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= layout.blocks() {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            if place >= blocks.len() {
                 return Ok(digests);
             }
+            let index = blocks.index(place);
             if stop.load(Ordering::Relaxed) {
                 return Err(io::ErrorKind::Interrupted.into());
             }
             let bytes = &mut buffer[..layout.block_length(index) as usize];
             // What one can't read nobody needs the rest of.
-            read(index, bytes).inspect_err(|_| next.store(layout.blocks(), Ordering::Relaxed))?;
+            read(index, bytes).inspect_err(|_| next.store(blocks.len(), Ordering::Relaxed))?;
             digests.push((index, content_digest(bytes)));
             told();
         }

@@ -4,17 +4,20 @@
 //! A file is known by its blocks' digests. `records` remembers those of files that were written or
 //! read here, with a stamp that nobody can set back; whatever has no record that fits is read.
 //! `ask` (the head) and `comparison` (an agent) find out what a node has; `reuse` brings it into the
-//! new file. Of trees (`trees`) the files are read: there would be too many records.
+//! new file. Where nodes see the source by themselves each reads a part of it (`reader`), and the head
+//! puts together what they say (`parts`). Of trees (`trees`) the files are read: there would be too many records.
 
 mod ask;
 mod comparison;
 mod holding;
+mod parts;
+mod reader;
 mod records;
 mod reuse;
 mod stamp;
 mod trees;
 
-pub use ask::{Answered, Asked, Asking, compare};
+pub use ask::{Answered, Asked, Asking, Shared, compare};
 pub use comparison::{Comparing, Comparison};
 pub use records::{Opened, Records};
 pub use reuse::{Bringing, Reuse, bring, sink_of, sink_of_tree};

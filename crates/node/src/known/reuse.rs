@@ -37,8 +37,8 @@ pub enum Reuse {
     Some {
         /// The source's digests.
         digests: Vec<[u8; 32]>,
-        /// The file that has the name.
-        old: Option<Holding>,
+        /// The file that has the name, and what of the source this node sees by itself.
+        others: Vec<Holding>,
         /// What an interrupted copy left, whose blocks stay where they are.
         left: Option<(Holding, Left)>,
     },
@@ -51,21 +51,21 @@ pub enum Reuse {
     },
 }
 
-/// Blocks to be brought from an old file.
+/// Blocks to be brought from other files.
 pub struct Bringing {
-    old: Holding,
+    files: Vec<Holding>,
     disk: Option<Arc<Pace>>,
-    /// Their indices and digests.
-    blocks: Vec<(u64, [u8; 32])>,
+    /// Their indices, digests, and which of the files has them.
+    blocks: Vec<(u64, [u8; 32], usize)>,
 }
 
 /// A sink of what is to be sent: that knows the source's digests, holds what is in what an
-/// interrupted copy left, and takes what an old file has as on its way; which is what is to be
-/// brought. The old file is on `disk`, if there is one.
+/// interrupted copy left, and takes what other files have as on its way; which is what is to be
+/// brought. These files are on `disk`, if there is one.
 pub fn sink_of(
     layout: Layout,
     digests: Vec<[u8; 32]>,
-    (old, disk): (Option<Holding>, Option<&Arc<Pace>>),
+    (files, disk): (Vec<Holding>, Option<&Arc<Pace>>),
     left: Option<&Holding>,
 ) -> (Sink, Option<Bringing>) {
     let mut blocks = Vec::new();
@@ -73,15 +73,15 @@ pub fn sink_of(
     for (index, digest) in (0..).zip(&digests) {
         if left.is_some_and(|left| left.has(index, digest)) {
             held.push(index);
-        } else if old.as_ref().is_some_and(|old| old.has(index, digest)) {
-            blocks.push((index, *digest));
+        } else if let Some(file) = files.iter().position(|file| file.has(index, digest)) {
+            blocks.push((index, *digest, file));
         }
     }
     let mut sink = Sink::new(layout, true).knowing(digests);
     held.into_iter().for_each(|index| sink.hold(index));
-    blocks.iter().for_each(|(index, _)| sink.bring(*index));
-    let old = old.filter(|_| !blocks.is_empty());
-    (sink, old.map(|old| Bringing { old, disk: disk.cloned(), blocks }))
+    blocks.iter().for_each(|(index, ..)| sink.bring(*index));
+    let bringing = Bringing { files, disk: disk.cloned(), blocks };
+    (sink, Some(bringing).filter(|bringing| !bringing.blocks.is_empty()))
 }
 
 /// The sink of a tree whose writer may have so many blocks, and takes what `tree` has at its turn; and
@@ -104,15 +104,15 @@ pub fn sink_of_tree(
     (sink, OldTree::new(tree.index, brought, layout))
 }
 
-/// Brings blocks from an old file, each checked again, from a thread of its own; one that isn't what
+/// Brings blocks from other files, each checked again, from a thread of its own; one that isn't what
 /// it was has to be sent.
 pub fn bring(member: &Arc<Member>, bringing: Bringing) -> JoinHandle<()> {
     let member = Arc::clone(member);
     std::thread::spawn(move || {
         let mut buffer = vec![0; member.layout.block_size as usize];
-        for (index, digest) in &bringing.blocks {
-            let bytes = &mut buffer[..member.layout.block_length(*index) as usize];
-            if member.is_closing() || !bringing.bring(&member, *index, bytes, digest) {
+        for block in &bringing.blocks {
+            let bytes = &mut buffer[..member.layout.block_length(block.0) as usize];
+            if member.is_closing() || !bringing.bring(&member, block, bytes) {
                 return;
             }
         }
@@ -121,9 +121,14 @@ pub fn bring(member: &Arc<Member>, bringing: Bringing) -> JoinHandle<()> {
 
 impl Bringing {
     /// Brings a block; says whether it makes sense to go on.
-    fn bring(&self, member: &Member, index: u64, bytes: &mut [u8], digest: &[u8; 32]) -> bool {
-        let length = bytes.len();
-        let mut read = || self.old.read(index, bytes, digest);
+    fn bring(
+        &self,
+        member: &Member,
+        (index, digest, file): &(u64, [u8; 32], usize),
+        bytes: &mut [u8],
+    ) -> bool {
+        let (index, length) = (*index, bytes.len());
+        let mut read = || self.files[*file].read(index, bytes, digest);
         let is_same = match &self.disk {
             Some(disk) => disk.pass(length, read),
             None => read(),

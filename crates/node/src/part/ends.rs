@@ -22,7 +22,7 @@ pub struct Ends {
     pub source: Option<Arc<dyn Content>>,
     /// What is held at the start, and what is to be.
     pub sink: Sink,
-    /// What is still to be brought from an old file.
+    /// What is still to be brought from other files.
     pub bringing: Option<Bringing>,
 }
 
@@ -75,9 +75,9 @@ impl Ends {
                 (0..layout.blocks()).for_each(|index| sink.hold(index));
                 (store::on_disk(disk, kept), sink, None)
             }
-            (Some(Reuse::Some { digests, old, left }), _) => {
+            (Some(Reuse::Some { digests, others, left }), _) => {
                 let (holding, left) = left.unzip();
-                let (sink, bringing) = sink_of(layout, digests, (old, disk), holding.as_ref());
+                let (sink, bringing) = sink_of(layout, digests, (others, disk), holding.as_ref());
                 // What is of no use isn't kept locked.
                 drop(holding);
                 let store = match left.filter(|_| sink.held() > 0) {

@@ -124,7 +124,8 @@ impl<'a> Engine<'a> {
         engine
     }
 
-    /// Gives receivers the blocks that they have before the copy begins: every one others.
+    /// Gives receivers the blocks that they have before the copy begins, every one others, and files
+    /// those that they read by themselves.
     fn give_holdings(&mut self) {
         // Nobody knows beforehand what a stream is going to bring.
         if self.world.stream {
@@ -134,9 +135,13 @@ impl<'a> Engine<'a> {
         let known = |sink: Sink, contents: &[[u8; 32]]| sink.knowing(contents.to_vec());
         for place in 1..self.nodes.len() {
             let NodeWorld { has, sink, .. } = self.nodes[place].world;
-            if has == 0 || !matches!(sink, SinkKind::File | SinkKind::Tree) {
+            let id = NodeId(u32::try_from(place).expect("a plan has fewer nodes"));
+            let part = self.plan.part_read_by(id).filter(|_| sink == SinkKind::File);
+            let has_some = has > 0 && matches!(sink, SinkKind::File | SinkKind::Tree);
+            if !has_some && part.is_none() {
                 continue;
             }
+            let reads = |index| part.is_some_and(|part| part.ordinal(index).is_some());
             self.nodes[0].sink = known(Sink::source(layout), &self.contents);
             let own = match sink {
                 SinkKind::Tree => Sink::in_order(layout, self.world.room).held_readable(),
@@ -144,7 +149,8 @@ impl<'a> Engine<'a> {
             };
             self.nodes[place].sink = known(own, &self.contents);
             let mut random = Random::new(self.schedule.seed ^ place as u64);
-            for index in (0..layout.blocks()).filter(|_| random.below(1000) < u64::from(has)) {
+            let mut is_there = |index| random.below(1000) < u64::from(has) || reads(index);
+            for index in (0..layout.blocks()).filter(|&index| is_there(index)) {
                 let own = &mut self.nodes[place].sink;
                 if sink == SinkKind::Tree {
                     own.bring(index)

@@ -15,6 +15,8 @@ pub struct Case {
     pub lanes: u16,
     /// How many others each node feeds; in a chain it is one.
     pub fanout: usize,
+    /// Whether the nodes of that many lanes read the source by themselves.
+    pub shared: bool,
     pub length: u64,
     pub world: World,
     pub schedule: Schedule,
@@ -50,12 +52,28 @@ impl Case {
         world.room = usize::from(lanes) + 1 + random.below(8) as usize;
         let schedule = Schedule { seed, checked: true, mishaps: Vec::new() };
         let fanout = if random.once_in(2) { 1 } else { 2 + random.below(3) as usize };
-        Self { receivers, lanes, fanout, length, world, schedule }
+        let case = Self { receivers, lanes, fanout, shared: false, length, world, schedule };
+        // Seeds mean what they always meant where nothing is shared.
+        match Random::new(!seed).below(6) {
+            0 => case.shared(),
+            _ => case,
+        }
+    }
+
+    /// The same where nodes read the source by themselves: it goes to files.
+    fn shared(mut self) -> Self {
+        self.world.nodes.iter_mut().for_each(|node| node.sink = File);
+        self.world.stream = false;
+        self.world.room += 4;
+        Self { shared: true, fanout: 1, lanes: self.lanes + 4, ..self }
     }
 
     pub fn plan(&self) -> Plan {
         let names: Vec<String> = (1..=self.receivers).map(|n| format!("n{n}")).collect();
         let layout = Layout::new(self.length, 4096).unwrap();
+        if self.shared {
+            return Plan::shared(layout, &names, self.lanes, 1).unwrap();
+        }
         Plan::broadcast(layout, &names, self.lanes).unwrap().branching(self.fanout)
     }
 
@@ -142,10 +160,11 @@ impl Case {
     }
 
     fn annoy(&mut self, random: &mut Random) {
-        let blocks = self.plan().layout.blocks();
+        let plan = self.plan();
+        let (blocks, lanes) = (plan.layout.blocks(), plan.lanes.len() as u64);
         for _ in 0..random.below(6) {
             let (at, node) = (self.moment(random), self.node(random));
-            let lane = u16::try_from(random.below(u64::from(self.lanes))).unwrap();
+            let lane = u16::try_from(random.below(lanes)).unwrap();
             match random.below(4) {
                 // Below the silence after which a node counts as dead.
                 0 => self.add(at, What::Pause(node, random.below(900) * MILLISECOND)),

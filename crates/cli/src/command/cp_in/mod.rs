@@ -15,7 +15,7 @@ use garland_node::{Tally, Tracing, look};
 use garland_sys::signal::Interrupts;
 
 use self::at_the_same_time::{Common, take_all};
-use self::takes::{Here, Take};
+use self::takes::{Here, Place, Take};
 use super::copy_result::{CopyResult, Way};
 use super::cp::{congestion, congestion_in_force, save, tell, transport};
 use super::given::excludes;
@@ -37,9 +37,10 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(list)?;
-    let here = Here::new(destination(cp)?, path, &nodes, cp.recursive)?;
+    let target = target::parse(&cp.destination).map_err(Failure::usage)?;
+    let here = Here::new(place(cp, &target)?, path, &nodes, cp)?;
     excludes(cp)?;
-    refuse_what_only_goes_out(cp)?;
+    refuse_what_only_goes_out(cp, &here)?;
     let places = Places::open()?;
     let lab = cp.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "cp")?;
@@ -96,33 +97,34 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
         .with_read_back(common.read_back)
         .with_tree(TreeResult::gathered(&tallies, &copies));
     run.keep("result.json", &result)?;
-    tell(args, cp, b"", &result)?;
+    let told_at: &[u8] = if here.is_output() { b"-" } else { b"" };
+    tell(args, cp, told_at, &result)?;
     Ok(result.exit(cp.min_ok))
 }
 
-/// The path of this machine that the bytes go to.
-fn destination(cp: &Cp) -> Result<&Path, Failure> {
-    match target::parse(&cp.destination) {
-        Ok(Target::Local(_)) => Ok(Path::new(&cp.destination)),
-        Ok(Target::Nodes { .. }) => {
+/// Where on this machine the bytes go.
+fn place<'a>(cp: &'a Cp, target: &'a Target) -> Result<Place<'a>, Failure> {
+    match target {
+        Target::Local(_) => Ok(Place::Path(Path::new(&cp.destination))),
+        Target::Pipe => Ok(Place::Output),
+        Target::Command(line) if line.trim_ascii().is_empty() => {
+            Err(Failure::usage("there is no command behind `|`")
+                .hint("such as garland cp n1:/x '|zstd -d > x'"))
+        }
+        Target::Command(line) => Ok(Place::Command(line)),
+        Target::Nodes { .. } => {
             let shown = cp.destination.to_string_lossy();
             let message = "one end of a copy must be a path of this machine";
             Err(Failure::usage(message)
                 .hint(format!("for a file of this machine named {shown} say ./{shown}")))
         }
-        Ok(Target::Pipe | Target::Command(_)) => {
-            Err(Failure::usage("what comes from nodes goes to files")
-                .hint("for the bytes of one small file: garland exec NODE -- cat PATH"))
-        }
-        Err(error) => Err(Failure::usage(error)),
     }
 }
 
 /// What would have to be done by the nodes together, who give each by itself.
-fn refuse_what_only_goes_out(cp: &Cp) -> Result<(), Failure> {
-    let nowhere = cp.destination == "/dev/null";
-    if nowhere && cp.checks.read_back() != ReadBack::default() {
-        return Err(Failure::usage("nothing can be read back from /dev/null")
+fn refuse_what_only_goes_out(cp: &Cp, here: &Here<'_>) -> Result<(), Failure> {
+    if !here.is_kept() && cp.checks.read_back() != ReadBack::default() {
+        return Err(Failure::usage("nothing can be read back from /dev/null or a pipe")
             .hint("leave --verify and --checksum out"));
     }
     if cp.compress != CompressName::None {

@@ -26,9 +26,20 @@ pub struct Here<'a> {
     pub source: &'a [u8],
     /// Its last part.
     name: &'a OsStr,
-    path: &'a Path,
+    place: Place<'a>,
     /// Each node's file goes to a folder of its own.
     by_node: bool,
+}
+
+/// A place on this machine.
+#[derive(Clone, Copy)]
+pub enum Place<'a> {
+    /// A path; `/dev/null` drops the bytes.
+    Path(&'a Path),
+    /// Standard output.
+    Output,
+    /// The standard input of a command, in the system's bytes.
+    Command(&'a [u8]),
 }
 
 /// One copy from one node, or from all that have stripes of one file.
@@ -50,28 +61,52 @@ pub struct Take {
 }
 
 impl<'a> Here<'a> {
-    /// Puts what `nodes` have at `source` to `path`.
+    /// Puts what `nodes` have at `source` to `place`.
     pub fn new(
-        path: &'a Path,
+        place: Place<'a>,
         source: &'a Path,
         nodes: &[Node],
-        recursive: bool,
+        cp: &Cp,
     ) -> Result<Self, Failure> {
+        if !matches!(place, Place::Path(_)) {
+            is_one_stream(nodes.len(), cp)?;
+        }
+        let recursive = cp.recursive;
         let name = source.file_name().filter(|_| !source.as_os_str().as_bytes().ends_with(b"/"));
         let name = name.or(recursive.then_some(OsStr::new(""))).ok_or_else(|| {
             Failure::usage(format!("{} names no file", source.display()))
                 .hint("folders come with -r")
         })?;
-        Ok(Self { source: source.as_os_str().as_bytes(), name, path, by_node: nodes.len() > 1 })
+        Ok(Self { source: source.as_os_str().as_bytes(), name, place, by_node: nodes.len() > 1 })
+    }
+
+    /// Whether the bytes go to standard output.
+    pub fn is_output(&self) -> bool {
+        matches!(self.place, Place::Output)
+    }
+
+    /// Whether they can be read again here.
+    pub fn is_kept(&self) -> bool {
+        matches!(self.place, Place::Path(path) if path.as_os_str() != "/dev/null")
+    }
+
+    /// The path for what is kept; or where else it goes.
+    fn path(&self) -> Result<&'a Path, Destination> {
+        match self.place {
+            Place::Path(path) if path.as_os_str() == "/dev/null" => Err(Destination::Null),
+            Place::Path(path) => Ok(path),
+            Place::Output => Err(Destination::Output),
+            Place::Command(line) => Err(Destination::Command(line.to_vec())),
+        }
     }
 
     /// Where a tree goes.
     fn tree(&self, cp: &Cp, node: &Node) -> Destination {
-        if self.path.as_os_str() == "/dev/null" {
-            return Destination::Null;
-        }
-        let folder =
-            if self.by_node { self.path.join(folder_of(node)) } else { self.path.to_owned() };
+        let path = match self.path() {
+            Ok(path) => path,
+            Err(elsewhere) => return elsewhere,
+        };
+        let folder = if self.by_node { path.join(folder_of(node)) } else { path.to_owned() };
         Destination::Tree {
             path: folder.into_os_string().into_vec(),
             fsync: !cp.no_fsync,
@@ -81,16 +116,16 @@ impl<'a> Here<'a> {
 
     /// Where one file goes, with its source's mode and, if asked for, time.
     fn file(&self, cp: &Cp, node: Option<&Node>, mode: u32, modified: (i64, u32)) -> Destination {
-        let path = self.path.as_os_str().as_bytes();
-        if path == b"/dev/null" {
-            return Destination::Null;
-        }
+        let path = match self.path() {
+            Ok(path) => path,
+            Err(elsewhere) => return elsewhere,
+        };
         let path = match node.filter(|_| self.by_node) {
             Some(node) => {
-                let folder = self.path.join(folder_of(node));
+                let folder = path.join(folder_of(node));
                 [folder.as_os_str().as_bytes(), b"/"].concat()
             }
-            None => path.to_vec(),
+            None => path.as_os_str().as_bytes().to_vec(),
         };
         Destination::File {
             path,
@@ -102,6 +137,19 @@ impl<'a> Here<'a> {
             force_device: cp.force_device,
         }
     }
+}
+
+/// What goes through a pipe comes from one node, or as the stripes of one file.
+fn is_one_stream(nodes: usize, cp: &Cp) -> Result<(), Failure> {
+    if cp.recursive {
+        return Err(Failure::usage("a tree can't go through a pipe")
+            .hint("for its bytes as they come: garland exec NODE -- tar c PATH"));
+    }
+    if nodes > 1 && cp.stripe.is_none() {
+        let message = format!("the files of {nodes} nodes can't all go through one pipe");
+        return Err(Failure::usage(message).hint("name one node, or a folder"));
+    }
+    Ok(())
 }
 
 /// All copies that what was asked for takes.

@@ -1,0 +1,132 @@
+//! What nodes have read of a source that they share with the head: the head's side.
+
+use garland_core::plan::{LaneBlocks, Layout};
+
+/// What one node was to read.
+#[derive(Debug)]
+struct Part {
+    place: usize,
+    blocks: LaneBlocks,
+    digests: Vec<[u8; 32]>,
+    /// All of it is told, or why it never will be.
+    end: Option<Result<(), String>>,
+}
+
+/// The parts of all nodes that were to read one.
+#[derive(Debug, Default)]
+pub struct Parts(Vec<Part>);
+
+/// What is known of a source by what nodes have told.
+pub struct Told {
+    /// Its digests, as far as they were told.
+    pub digests: Vec<Option<[u8; 32]>>,
+    /// The blocks of each node that told some, and one of them, by which it can be seen whether it reads
+    /// the same file.
+    pub samples: Vec<(LaneBlocks, u64)>,
+}
+
+impl Parts {
+    /// Nodes, by their places, and the blocks that each is to read.
+    pub fn new(asked: impl IntoIterator<Item = (usize, LaneBlocks)>) -> Self {
+        let part = |(place, blocks)| Part { place, blocks, digests: Vec::new(), end: None };
+        Self(asked.into_iter().map(part).collect())
+    }
+
+    /// Takes what a node has read.
+    pub fn take(&mut self, place: usize, digests: Vec<[u8; 32]>, more: bool) {
+        let Some(part) = self.pending(place) else { return };
+        part.digests.extend(digests);
+        let (told, all) = (part.digests.len() as u64, part.blocks.len());
+        if told > all || !more && told < all {
+            part.end = Some(Err("it said other than it was asked".to_owned()));
+        } else if !more {
+            part.end = Some(Ok(()));
+        }
+    }
+
+    /// A node doesn't read its part.
+    pub fn fail(&mut self, place: usize, reason: String) {
+        if let Some(part) = self.pending(place) {
+            part.end = Some(Err(reason));
+        }
+    }
+
+    fn pending(&mut self, place: usize) -> Option<&mut Part> {
+        self.0.iter_mut().find(|part| part.place == place && part.end.is_none())
+    }
+
+    /// Whether nodes were to read parts, and nobody is waited for.
+    pub fn are_settled(&self) -> bool {
+        !self.0.is_empty() && self.0.iter().all(|part| part.end.is_some())
+    }
+
+    /// What is known of a source that is cut so.
+    pub fn told(&self, layout: Layout) -> Told {
+        let mut all = vec![None; usize::try_from(layout.blocks()).unwrap_or(0)];
+        let mut samples = Vec::new();
+        for part in self.0.iter().filter(|part| matches!(part.end, Some(Ok(())))) {
+            for (index, digest) in part.blocks.indices().zip(&part.digests) {
+                all[index as usize] = Some(*digest);
+            }
+            samples.push((part.blocks, part.blocks.index(part.blocks.len() / 2)));
+        }
+        Told { digests: all, samples }
+    }
+
+    /// The nodes that haven't read their parts, by their places, and why: those that were wrong about
+    /// a block of `digests`, too.
+    pub fn unseen(self, digests: &[[u8; 32]]) -> Vec<(usize, String)> {
+        let reason = |part: &Part| match &part.end {
+            Some(Err(reason)) => Some(reason.clone()),
+            Some(Ok(())) => {
+                let wrong = |(index, digest): (u64, &[u8; 32])| digests[index as usize] != *digest;
+                let differs = part.blocks.indices().zip(&part.digests).any(wrong);
+                differs.then(|| "what it sees there is another file".to_owned())
+            }
+            None => Some("it didn't say what it reads".to_owned()),
+        };
+        self.0.iter().filter_map(|part| Some((part.place, reason(part)?))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(first: u64, end: u64) -> LaneBlocks {
+        LaneBlocks { first, run: end - first, step: end - first, end }
+    }
+
+    #[test]
+    fn parts_are_put_together_and_those_that_lack_are_named() {
+        let layout = Layout::new(6 * 4096, 4096).unwrap();
+        let mut parts = Parts::new([(0, blocks(0, 2)), (1, blocks(2, 4)), (2, blocks(4, 6))]);
+        parts.take(0, vec![[1; 32]], true);
+        assert!(!parts.are_settled());
+        parts.take(0, vec![[2; 32]], false);
+        parts.take(1, vec![[9; 32], [9; 32]], false);
+        parts.fail(2, "no such file".to_owned());
+        parts.fail(0, "too late".to_owned());
+        parts.take(2, vec![[7; 32]], true);
+        assert!(parts.are_settled());
+        let Told { digests: told, samples } = parts.told(layout);
+        let some = |digit: u8| Some([digit; 32]);
+        assert_eq!(told, [some(1), some(2), some(9), some(9), None, None]);
+        assert_eq!(samples, [(blocks(0, 2), 1), (blocks(2, 4), 3)]);
+        let digests = [1, 2, 3, 4, 5, 6].map(|digit| [digit; 32]);
+        let another = "what it sees there is another file";
+        let wanted = [(1, another.to_owned()), (2, "no such file".to_owned())];
+        assert_eq!(parts.unseen(&digests), wanted);
+    }
+
+    #[test]
+    fn who_tells_more_or_less_than_it_was_asked_has_told_nothing() {
+        for (count, more) in [(1, false), (3, true)] {
+            let mut parts = Parts::new([(4, blocks(0, 2))]);
+            parts.take(4, vec![[1; 32]; count], more);
+            assert!(parts.are_settled());
+            assert_eq!(parts.told(Layout::new(8192, 4096).unwrap()).digests, [None, None]);
+        }
+        assert!(!Parts::default().are_settled());
+    }
+}
