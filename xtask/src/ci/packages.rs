@@ -37,6 +37,9 @@ pub(crate) const TESTS: &[Need] = &[
     ("libfabric-bin", "fi_info"),
     // Reports are opened in it.
     ("chromium", "chromium"),
+    // A file system that doesn't tell the case of letters, and an authority for certificates.
+    ("ntfs-3g", "lowntfs-3g"),
+    ("openssl", "openssl"),
     ("python3", "python3"),
     ("python3-pip", "pip3"),
 ];

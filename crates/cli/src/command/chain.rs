@@ -4,10 +4,11 @@ use garland_core::analysis::pairs::Matrix;
 use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::{Order, Rates, chain_order};
 use garland_core::units::Rate;
+use garland_lab::Lab;
 
 use super::wires::baseline::{self, Baseline};
 use crate::failure::Failure;
-use crate::nodes::Inventory;
+use crate::nodes::{Inventory, LAB_PREFIX};
 use crate::places::Places;
 
 /// Nodes in the order of a chain.
@@ -19,10 +20,11 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Puts `nodes` in the order that the user asked for.
+    /// Puts `nodes` in the order that the user asked for. A rack is what the cluster file calls one, and
+    /// in a lab what hangs on one switch.
     pub fn ordered(
         inventory: &Inventory,
-        places: &Places,
+        (places, lab): (&Places, Option<&Lab>),
         asked: &str,
         nodes: &[Node],
     ) -> Result<Self, Failure> {
@@ -38,8 +40,8 @@ impl Chain {
                 (Order::Given(names), None)
             }
         };
-        let racks: Vec<_> =
-            nodes.iter().map(|node| (node.name.clone(), node.rack.clone())).collect();
+        let rack = |node: &Node| node.rack.clone().or_else(|| switch_of(lab?, node));
+        let racks: Vec<_> = nodes.iter().map(|node| (node.name.clone(), rack(node))).collect();
         let sequence = chain_order(&order, &racks).map_err(Failure::usage)?;
         let why = match (&order, baseline) {
             (Order::Wires(rates), Some(baseline)) => {
@@ -50,6 +52,14 @@ impl Chain {
         };
         Ok(Self { nodes: sequence.into_iter().map(|at| nodes[at].clone()).collect(), why })
     }
+}
+
+/// The medium that a lab's node hangs on by its first NIC.
+fn switch_of(lab: &Lab, node: &Node) -> Option<String> {
+    let topology = &lab.spec().topology;
+    let place = topology.node(node.name.strip_prefix(LAB_PREFIX)?)?;
+    let nic = topology.nics.iter().find(|nic| nic.node == place)?;
+    Some(topology.media[nic.medium].name.clone())
 }
 
 /// The last measurement of all of these nodes.

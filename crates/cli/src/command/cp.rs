@@ -63,7 +63,8 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let lab = if cp.dry_run { entered.unwrap_or(None) } else { entered? };
     let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
     let given = Given::open(cp, &interrupts, disk)?;
-    let Chain { nodes, why } = Chain::ordered(&inventory, &places, &cp.order, &nodes)?;
+    let near = (&places, lab.as_ref());
+    let Chain { nodes, why } = Chain::ordered(&inventory, near, &cp.order, &nodes)?;
     let (plan, stripes) = make_plan(cp, (&given, &path), &nodes, lab.as_ref())?;
     let injections = Injections::parse(&cp.inject, &plan)?;
     save(cp, &plan)?;

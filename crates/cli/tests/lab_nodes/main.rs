@@ -6,6 +6,7 @@ mod bonds;
 mod checked;
 mod comings;
 mod disks;
+mod racks;
 mod rails;
 mod scenarios;
 mod slow;

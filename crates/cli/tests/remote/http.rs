@@ -3,7 +3,7 @@
 use garland_testkit::Scratch;
 
 use crate::server::Server;
-use crate::{assert_at_all, copy, file};
+use crate::{assert_at_all, copy, file, start};
 
 const LENGTH: u64 = (18 << 20) + 1;
 
@@ -16,6 +16,28 @@ fn a_file_behind_a_url_gets_to_all_nodes() {
     let said = copy(&scratch, &url, "local[1-3]:/data/").with_code(0);
     assert!(said.out.contains("3 nodes"), "{}", said.out);
     assert_at_all(&scratch, 3, "data/x%y.bin", &std::fs::read(path).expect("it is there"));
+    drop(server);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn only_a_certificate_that_is_believed_opens_https() {
+    let scratch = Scratch::new("https");
+    let path = file(&scratch, "site/x", LENGTH);
+    let (server, authority) = Server::https(&scratch, &scratch.path("site"));
+    assert!(server.url.starts_with("https://127.0.0.1:"), "{}", server.url);
+    let (url, authority) = (format!("{}/x", server.url), authority.display().to_string());
+    let copy =
+        |file: &str| start(&scratch, &url, "local[1-2]:/y", &[], &[("SSL_CERT_FILE", file)]).end();
+    let _ = copy(&authority).with_code(0);
+    assert_at_all(&scratch, 2, "y", &std::fs::read(&path).expect("it is there"));
+    // Somebody else's authority, and the right one for another host.
+    std::fs::remove_file(scratch.root("local1").join("y")).expect("it is there");
+    let other = Server::https(&scratch, &scratch.path("site")).1.display().to_string();
+    std::fs::rename(&other, scratch.path("other.pem")).expect("it can be moved");
+    let said = copy(&scratch.path("other.pem").display().to_string()).with_code(3);
+    assert!(said.err.contains("certificate"), "{}", said.err);
+    assert!(!scratch.root("local1").join("y").exists());
     drop(server);
     scratch.assert_nothing_left();
 }

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
-use garland_testkit::{Scratch, random_file, until};
+use garland_lab::{Lab, StateDir};
+use garland_sys::process;
+use garland_testkit::{Running, Scratch, random_file, until};
 
 use crate::server::Server;
-use crate::{assert_at_all, assert_hidden, assert_nowhere, file, start};
+use crate::{assert_at_all, assert_hidden, assert_nowhere, file, garland, start};
 
 const LENGTH: u64 = (33 << 20) + 7;
 
@@ -25,14 +27,45 @@ fn an_object_gets_to_all_nodes_and_is_read_once() {
     let copy = start(&scratch, "s3://models/a/b c.bin", "local[1-8]:/data/", &[], &variables);
     let _ = copy.end().with_code(0);
     assert_at_all(&scratch, 8, "data/b c.bin", &std::fs::read(path).expect("it is there"));
-    // Its log tells where each reading began: each of the parts once, and from the beginning once for
-    // the tag as well.
-    let said = server.said();
-    for part in 1..LENGTH.div_ceil(8 << 20) {
+    assert_read_once(&server.said(), LENGTH);
+    drop(server);
+    scratch.assert_nothing_left();
+}
+
+/// Its log tells where each reading began: each of the parts once, and from the beginning once for the
+/// tag as well.
+#[track_caller]
+fn assert_read_once(said: &str, length: u64) {
+    for part in 1..length.div_ceil(8 << 20) {
         let read = said.matches(&format!("openRange at {} ", part * (8 << 20))).count();
         assert_eq!(read, 1, "part {part}:\n{said}");
     }
+}
+
+/// A gigabyte in a soak, to eight nodes.
+#[test]
+fn an_object_reaches_a_lab_by_one_reading_of_it() {
+    let length = if std::env::var_os("GARLAND_SOAK").is_some() { 1 << 30 } else { 40 << 20 };
+    let scratch = Scratch::new("s3-lab");
+    let path = file(&scratch, "store/models/m.bin", length);
+    let garland = garland(&scratch);
+    let _ = garland.run(&["lab", "up", "--nodes", "8"]).with_code(0);
+    // Beside the lab's head, on its loopback.
+    let state = scratch.state().join(process::host_name()).join("lab");
+    let lab = Lab::open(&StateDir(state), "lab").expect("it has been started");
+    let server = Server::s3_on(&lab, "n0", &scratch, &scratch.path("store"));
+    let mut copy = garland.command(&["cp", "s3://models/m.bin", "lab:n[1-8]:/data/"]);
+    copy.envs(KEYS).env("AWS_ENDPOINT_URL", &server.url).env("NO_PROXY", "*");
+    let _ = Running::start(copy).end().with_code(0);
+    let wanted = std::fs::read(path).expect("it is there");
+    for node in 1..=8 {
+        let root = lab.root(&format!("n{node}")).expect("it is a node of the lab");
+        let got = std::fs::read(root.join("data/m.bin")).expect("it is there");
+        assert!(got == wanted, "n{node} has something else");
+    }
+    assert_read_once(&server.said(), length);
     drop(server);
+    let _ = garland.run(&["lab", "down"]).with_code(0);
     scratch.assert_nothing_left();
 }
 

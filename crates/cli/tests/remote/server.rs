@@ -1,13 +1,19 @@
 //! Servers that aren't ours: rclone's, which `make test` brings along.
 
+use std::ffi::OsStr;
 use std::io::Read;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use garland_lab::Lab;
 use garland_testkit::{Scratch, await_some, until};
+
+/// The program, and how it is told to speak S3.
+const RCLONE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/python/bin/rclone");
+const S3: [&str; 4] = ["serve", "s3", "--auth-key", "KEY,SECRET"];
 
 /// A server on loopback, gone with this value.
 pub struct Server {
@@ -21,8 +27,13 @@ pub struct Server {
 impl Server {
     /// One that serves what is in `folder` by S3 to who has this key and secret.
     pub fn s3(scratch: &Scratch, folder: &Path, more: &[&str]) -> Self {
-        let words = ["serve", "s3", "--auth-key", "KEY,SECRET"];
-        Self::rclone(scratch, folder, &[&words, more].concat())
+        Self::rclone(scratch, folder, &[&S3, more].concat())
+    }
+
+    /// The same on a node of a lab, for those on it.
+    pub fn s3_on(lab: &Lab, node: &str, scratch: &Scratch, folder: &Path) -> Self {
+        let command = lab.command(node, RCLONE).expect("it is a node of the lab");
+        Self::rclone_by(scratch, folder, command, &S3)
     }
 
     /// One that serves what is in `folder` as a web server does.
@@ -30,16 +41,28 @@ impl Server {
         Self::rclone(scratch, folder, &["serve", "http"])
     }
 
+    /// The same by TLS, with a certificate for 127.0.0.1 by an authority that nobody knows: the path of
+    /// its own certificate.
+    pub fn https(scratch: &Scratch, folder: &Path) -> (Self, PathBuf) {
+        let authority = Authority::new(scratch);
+        let (certificate, key) = authority.certify("127.0.0.1");
+        let [certificate, key] = [certificate, key].map(|path| path.display().to_string());
+        let words = ["serve", "http", "--cert", &certificate, "--key", &key];
+        (Self::rclone(scratch, folder, &words), authority.certificate)
+    }
+
     fn rclone(scratch: &Scratch, folder: &Path, words: &[&str]) -> Self {
-        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/python/bin/rclone");
-        let mut command = Command::new(program);
+        Self::rclone_by(scratch, folder, Command::new(RCLONE), words)
+    }
+
+    fn rclone_by(scratch: &Scratch, folder: &Path, mut command: Command, words: &[&str]) -> Self {
         command.args(words).args(["--config", "/dev/null", "-vv", "--addr", "127.0.0.1:0"]);
         command.arg(folder);
         let mut server = Self::start(scratch, command);
         server.url = await_some("the server's address", || {
             let said = server.said();
-            let (_, rest) = said.split_once("[http://")?;
-            Some(format!("http://{}", rest.split_once("/]")?.0))
+            let (_, rest) = said.split_once("[http")?;
+            Some(format!("http{}", rest.split_once("/]")?.0))
         });
         server
     }
@@ -95,5 +118,44 @@ impl Drop for Server {
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();
         }
+    }
+}
+
+/// Who says whose key is whose: made by openssl, and known to nobody.
+struct Authority {
+    folder: PathBuf,
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+impl Authority {
+    fn new(scratch: &Scratch) -> Self {
+        let folder = scratch.path("authority");
+        std::fs::create_dir_all(&folder).expect("there is room");
+        let authority =
+            Self { certificate: folder.join("ca.pem"), key: folder.join("ca.key"), folder };
+        let words = ["req", "-x509", "-subj", "/CN=An authority", "-days", "2"];
+        authority.make(&words, &authority.certificate, &authority.key, &[]);
+        authority
+    }
+
+    /// The certificate of a host's address, and its key.
+    fn certify(&self, address: &str) -> (PathBuf, PathBuf) {
+        let [certificate, key] = ["host.pem", "host.key"].map(|name| self.folder.join(name));
+        let name = format!("subjectAltName=IP:{address}");
+        let by = [self.certificate.as_os_str(), OsStr::new("-CAkey"), self.key.as_os_str()];
+        let by = [&[OsStr::new("-CA")], &by[..]].concat();
+        let no_authority = "basicConstraints=critical,CA:FALSE";
+        let words = ["req", "-x509", "-subj", "/CN=A host", "-days", "1", "-addext", &name];
+        self.make(&[&words[..], &["-addext", no_authority]].concat(), &certificate, &key, &by);
+        (certificate, key)
+    }
+
+    fn make(&self, words: &[&str], certificate: &Path, key: &Path, by: &[&OsStr]) {
+        let mut command = Command::new("openssl");
+        command.args(words).args(["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
+        command.args(["-nodes", "-out"]).arg(certificate).arg("-keyout").arg(key).args(by);
+        let made = command.output().expect("openssl is there");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     }
 }

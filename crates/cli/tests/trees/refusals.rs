@@ -2,9 +2,10 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 use std::process::Command;
 
-use garland_testkit::Scratch;
+use garland_testkit::{Scratch, Wire};
 
 use crate::{garland, left_out, locals, paths, verdict, write};
 
@@ -152,4 +153,32 @@ fn devices_are_skipped_and_said() {
     let left = left_out(&result);
     assert!(left.contains(&"/dev/null: a device".to_owned()), "{left:?}");
     assert!(!scratch.root("local1").join("d/null").exists());
+}
+
+#[test]
+fn names_that_a_file_system_takes_for_one_are_told_and_replace_nothing() {
+    let scratch = Scratch::new("tree-folds");
+    for (path, bytes) in [("t/README", "loud"), ("t/ReadMe", "quiet"), ("t/rest", "rest")] {
+        write(&scratch, path, bytes);
+    }
+    let (root, disk) = (scratch.root("local1"), scratch.path("disk"));
+    fs::create_dir_all(&root).expect("it can be made");
+    fs::File::create(&disk).and_then(|disk| disk.set_len(8 << 20)).expect("there is room");
+    let made = Command::new("mkntfs").args(["-F", "-Q", "-q"]).arg(&disk).output();
+    assert!(made.as_ref().is_ok_and(|made| made.status.success()), "{made:?}");
+    let (disk, at) = (disk.display(), root.display());
+    let mount = format!("lowntfs-3g -o ignore_case '{disk}' '{at}'");
+    let folding = garland(&scratch).over(Wire::quick().and(&mount));
+    let result = folding.cp(&["--json", "-r", "t", "local[1-2]:/"]).with_code(1).json();
+    let (word, reason) = verdict(&result, "local1");
+    let wanted =
+        "all but one: t/ReadMe: its file system takes this name for readme, which is there";
+    assert_eq!((word, reason), ("failed", wanted));
+    assert_eq!(verdict(&result, "local2"), ("ok", ""));
+    // What is on the disk, from a mount of its own.
+    let mut look = Wire::quick().and(&mount).command(Path::new("sh"));
+    let said = look.args(["-c", &format!("cd '{at}/t' && ls && cat readme")]).output();
+    let said = said.expect("a shell can be started").stdout;
+    assert_eq!(String::from_utf8_lossy(&said), "readme\nrest\nloud");
+    scratch.assert_nothing_left();
 }

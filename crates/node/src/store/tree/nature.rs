@@ -63,7 +63,7 @@ impl Nature {
     /// none is written so: a file system that doesn't tell the case of letters.
     ///
     /// # Errors
-    /// When the folder can't be read.
+    /// When nothing is found by that name, or the folder can't be read.
     pub fn folded(&self, folder: &OwnedFd, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
         if !self.may_fold(folder, name)? {
             return Ok(None);
@@ -83,7 +83,10 @@ impl Nature {
         Ok(other)
     }
 
-    /// Whether the folder may take names for one that aren't: `name` is there.
+    /// Whether the folder may take names for one that aren't.
+    ///
+    /// # Errors
+    /// When `name` isn't there, or nobody can say.
     fn may_fold(&self, folder: &OwnedFd, name: &[u8]) -> io::Result<bool> {
         if let Some(folds) = self.folds.get() {
             return Ok(folds);
@@ -94,10 +97,12 @@ impl Nature {
             return Ok(!name.is_ascii());
         }
         let stat = |name: &[u8]| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-        let folds = match (stat(name), stat(&swapped)) {
-            (Ok(one), Ok(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
-            (_, Err(Errno::NOENT)) => false,
-            (Err(error), _) | (_, Err(error)) => return Err(error.into()),
+        // Where nothing is there by this name nothing has shown.
+        let one = stat(name)?;
+        let folds = match stat(&swapped) {
+            Ok(other) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
+            Err(Errno::NOENT) => false,
+            Err(error) => return Err(error.into()),
         };
         self.folds.set(Some(folds));
         Ok(folds)
