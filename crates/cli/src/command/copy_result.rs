@@ -198,14 +198,10 @@ impl CopyResult {
         self
     }
 
-    /// With the nodes where an interrupted copy left what was of no use.
-    pub fn with_strange(mut self, strange: Vec<String>) -> Self {
+    /// With what was found before: nodes where an interrupted copy left what was of no use, and those that
+    /// were to read a part of the source by themselves and didn't, and why.
+    pub fn with_before(mut self, strange: Vec<String>, unseen: Vec<(String, String)>) -> Self {
         self.strange = strange;
-        self
-    }
-
-    /// With the nodes that were to read a part of the source by themselves and didn't, and why.
-    pub fn with_unseen(mut self, unseen: Vec<(String, String)>) -> Self {
         let unseen = unseen.into_iter().map(|(node, reason)| Unseen { node, reason });
         self.unseen = unseen.collect();
         self

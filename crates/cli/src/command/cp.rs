@@ -114,8 +114,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
         .with_congestion(congestion_in_force(cp))
         .with_limit(limit)
-        .with_strange(before.strange)
-        .with_unseen(before.unseen)
+        .with_before(before.strange, before.unseen)
         .with_path(&path)
         .with_read_back(cp.checks.read_back())
         .with_tree(given.tree());

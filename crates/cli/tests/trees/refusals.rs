@@ -2,10 +2,9 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
 use std::process::Command;
 
-use garland_testkit::{Scratch, Wire};
+use garland_testkit::{Running, Scratch};
 
 use crate::{garland, left_out, locals, paths, verdict, write};
 
@@ -166,19 +165,28 @@ fn names_that_a_file_system_takes_for_one_are_told_and_replace_nothing() {
     fs::File::create(&disk).and_then(|disk| disk.set_len(8 << 20)).expect("there is room");
     let made = Command::new("mkntfs").args(["-F", "-Q", "-q"]).arg(&disk).output();
     assert!(made.as_ref().is_ok_and(|made| made.status.success()), "{made:?}");
-    let (disk, at) = (disk.display(), root.display());
-    let mount = format!("lowntfs-3g -o ignore_case '{disk}' '{at}'");
-    let folding = garland(&scratch).over(Wire::quick().and(&mount));
-    let result = folding.cp(&["--json", "-r", "t", "local[1-2]:/"]).with_code(1).json();
+    // Mounted in a view of its own of the file system, and unmounted there: its server would last.
+    let script = format!(
+        "lowntfs-3g -o ignore_case '{disk}' '{at}' > /dev/null 2>&1; \"$0\" \"$@\" || code=$?; \
+         cp -r '{at}/t' '{found}'; umount '{at}'; exit ${{code:-0}}",
+        disk = disk.display(),
+        at = root.display(),
+        found = scratch.path("found").display(),
+    );
+    let roots = scratch.path("roots").display().to_string();
+    let words = ["cp", "--local-root", &roots, "--json", "-r", "t", "local[1-2]:/"];
+    let plain = garland(&scratch).command(&words);
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]).arg(plain.get_program()).args(plain.get_args());
+    let set = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    command.env_clear().envs(set).current_dir(scratch.folder());
+    let result = Running::start(command).end().with_code(1).json();
     let (word, reason) = verdict(&result, "local1");
     let wanted =
         "all but one: t/ReadMe: its file system takes this name for readme, which is there";
     assert_eq!((word, reason), ("failed", wanted));
     assert_eq!(verdict(&result, "local2"), ("ok", ""));
-    // What is on the disk, from a mount of its own.
-    let mut look = Wire::quick().and(&mount).command(Path::new("sh"));
-    let said = look.args(["-c", &format!("cd '{at}/t' && ls && cat readme")]).output();
-    let said = said.expect("a shell can be started").stdout;
-    assert_eq!(String::from_utf8_lossy(&said), "readme\nrest\nloud");
+    assert_eq!(paths(&scratch.path("found")), ["readme", "rest"]);
+    assert_eq!(fs::read(scratch.path("found/readme")).expect("it is there"), b"loud");
     scratch.assert_nothing_left();
 }
