@@ -25,6 +25,7 @@ bench:
 	cargo xtask bench disk
 	cargo xtask bench stripe
 	cargo xtask bench trees
+	cargo xtask bench ways
 	cargo xtask bench mount
 	cargo xtask bench farm
 

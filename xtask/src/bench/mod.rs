@@ -2,6 +2,7 @@
 //! cluster, of a disk, of jobs; and of labs.
 
 mod chain;
+mod cluster;
 mod contest;
 mod cpu;
 mod disk;
@@ -25,6 +26,7 @@ mod star;
 mod stripe;
 mod table;
 mod trees;
+mod ways;
 mod wires;
 
 use std::path::Path;
@@ -35,7 +37,7 @@ use anyhow::{Result, bail};
 type Run = fn(&Path, &[String]) -> Result<()>;
 
 /// All benchmarks: name, what can be said, what runs it.
-const ALL: [(&str, &str, Run); 9] = [
+const ALL: [(&str, &str, Run); 10] = [
     ("chain", options::USAGE, chain::run),
     ("lab", lab::USAGE, lab::run),
     ("ping", ping::USAGE, ping::run),
@@ -43,6 +45,7 @@ const ALL: [(&str, &str, Run); 9] = [
     ("disk", disk::USAGE, disk::run),
     ("stripe", stripe::USAGE, stripe::run),
     ("trees", trees::USAGE, trees::run),
+    ("ways", ways::USAGE, ways::run),
     ("farm", farm::USAGE, farm::run),
     ("mount", mount::USAGE, mount::run),
 ];

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use garland_lab::{Lab, StateDir};
 
+use crate::bench::cluster::Cluster;
 use crate::bench::field::wait_listening;
-use crate::bench::peers::garland_program;
 use crate::bench::{memory, sandbox, source};
 use crate::clock::Watch;
 
@@ -33,30 +32,23 @@ pub(crate) struct Stage {
     pub(crate) relay: String,
     /// Where everything is.
     pub(crate) folder: PathBuf,
-    lab: Option<Lab>,
+    cluster: Cluster,
 }
 
 impl Stage {
     /// Builds a star of `servers` wires of `rate`, with agents up, and a file of `bytes`.
     pub(crate) fn up(root: &Path, servers: usize, rate: Option<&str>, bytes: u64) -> Result<Self> {
         memory::check_room(bytes, COPIES)?;
-        let folder = PathBuf::from(format!("/dev/shm/garland-bench-star-{}", std::process::id()));
-        fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
-        let (source, relay) = (folder.join("source"), String::new());
-        let mut stage = Self { servers, source, bytes, folder, relay, lab: None };
-        stage.relay =
-            sandbox::compile_in(&stage.folder, root, "cc", "benches/peers/relay.c", "relay")?;
+        let mut cluster = Cluster::in_folder(Path::new("/dev/shm"), LAB)?;
         let rate = rate.map_or_else(String::new, |rate| format!("rate = \"{rate}\"\n"));
-        let topology = stage.folder.join("star.toml");
-        let text = format!(
+        cluster.raise(&format!(
             "version = 1\n[topology]\nshape = \"star\"\nbetween = \"isolated\"\n\
              nodes = \"{CLIENT},io[1-{servers}]\"\n{rate}"
-        );
-        fs::write(&topology, text).context("write the topology")?;
-        stage.garland(&["lab", "up", &topology.to_string_lossy(), "--lab", LAB])?;
-        let host = fs::read_to_string("/proc/sys/kernel/hostname").context("the host's name")?;
-        let state = StateDir(stage.state().join(host.trim()).join("lab"));
-        stage.lab = Some(Lab::open(&state, LAB)?);
+        ))?;
+        let folder = cluster.folder.clone();
+        let relay = sandbox::compile_in(&folder, root, "cc", "benches/peers/relay.c", "relay")?;
+        let mut stage =
+            Self { servers, source: folder.join("source"), bytes, relay, folder, cluster };
         source::write(&stage.source, bytes)?;
         let share = bytes.div_ceil(servers as u64);
         for server in 1..=servers {
@@ -64,7 +56,8 @@ impl Stage {
             let count = share.min(bytes.saturating_sub(share * (server as u64 - 1)));
             source::write(&stage.part(server), count)?;
         }
-        stage.garland(&["up", "--lab", LAB, &stage.list()])?;
+        let list = stage.list();
+        stage.cluster.settle(&list)?;
         Ok(stage)
     }
 
@@ -80,7 +73,7 @@ impl Stage {
 
     /// The address of server number `server`.
     pub(crate) fn address(&self, server: usize) -> Result<String> {
-        Ok(self.lab()?.address(&format!("io{server}"))?.to_string())
+        Ok(self.cluster.lab()?.address(&format!("io{server}"))?.to_string())
     }
 
     /// The servers as a node list.
@@ -90,7 +83,7 @@ impl Stage {
 
     /// A line of shell on a node of the lab.
     pub(crate) fn shell(&self, node: &str, line: &str) -> Result<Command> {
-        let mut command = self.lab()?.command(node, "sh")?;
+        let mut command = self.cluster.lab()?.command(node, "sh")?;
         command.args(["-c", line]).current_dir(&self.folder);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         Ok(command)
@@ -133,7 +126,7 @@ impl Stage {
 
     /// A server's folder, as the lab's nodes have it.
     pub(crate) fn root(&self, server: usize) -> Result<PathBuf> {
-        Ok(self.lab()?.root(&format!("io{server}"))?)
+        Ok(self.cluster.lab()?.root(&format!("io{server}"))?)
     }
 
     /// Seconds that a line of shell on the client takes for every server at once.
@@ -150,25 +143,7 @@ impl Stage {
 
     /// Runs garland; its seconds and what it printed.
     pub(crate) fn garland(&self, words: &[&str]) -> Result<(f64, Vec<u8>)> {
-        let mut command = Command::new(garland_program()?);
-        command.args(words).current_dir(&self.folder).env("GARLAND_STATE", self.state());
-        let watch = Watch::start();
-        let output = command.stdin(Stdio::null()).output().context("start garland")?;
-        let seconds = watch.read().as_secs_f64();
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let told = String::from_utf8_lossy(&output.stdout);
-            bail!("garland {}: {said}{told}", words.join(" "));
-        }
-        Ok((seconds, output.stdout))
-    }
-
-    fn state(&self) -> PathBuf {
-        self.folder.join("state")
-    }
-
-    fn lab(&self) -> Result<&Lab> {
-        self.lab.as_ref().context("the lab is down")
+        self.cluster.garland(words)
     }
 
     /// MB/s of the file in so many seconds.
@@ -179,20 +154,6 @@ impl Stage {
     /// Whether two files are equal.
     pub(crate) fn assert_equal(one: &Path, other: &Path) -> Result<()> {
         source::verify(one, &[other.to_owned()])
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        if self.lab.take().is_some() {
-            let list = self.list();
-            for words in [&["down", "--lab", LAB, &list][..], &["lab", "down", "--lab", LAB]] {
-                if let Err(error) = self.garland(words) {
-                    eprintln!("{error:#}");
-                }
-            }
-        }
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -5,13 +5,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context, Result, bail, ensure};
-use garland_lab::{Lab, StateDir};
+use anyhow::{Context, Result, ensure};
 
+use crate::bench::cluster::Cluster;
 use crate::bench::field::wait_listening;
-use crate::bench::peers::garland_program;
 use crate::bench::{memory, sandbox};
-use crate::clock::Watch;
 
 /// The lab's name.
 pub(super) const LAB: &str = "bench-trees";
@@ -32,7 +30,7 @@ pub(super) struct Stage {
     pub(super) folder: PathBuf,
     /// The program that makes files and nothing else.
     pub(super) maker: String,
-    lab: Option<Lab>,
+    cluster: Cluster,
 }
 
 impl Stage {
@@ -40,18 +38,18 @@ impl Stage {
     pub(super) fn up(root: &Path, nodes: usize, files: usize) -> Result<Self> {
         // Inodes and folders take about as much as the bytes.
         memory::check_room((files * SIZE * 2) as u64, nodes)?;
-        let folder = PathBuf::from(format!("/dev/shm/garland-bench-trees-{}", std::process::id()));
-        fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+        let mut cluster = Cluster::in_folder(Path::new("/dev/shm"), LAB)?;
+        let folder = cluster.folder.clone();
         let maker = format!("{}/files", folder.display());
         let source = root.join("benches/peers/files.c").display().to_string();
         sandbox::command(&["cc", "-O2", "-pthread", "-o", &maker, &source])?;
-        let mut stage = Self { nodes, files, folder, maker, lab: None };
-        stage.garland(&["lab", "up", "--nodes", &nodes.to_string(), "--lab", LAB])?;
-        let host = fs::read_to_string("/proc/sys/kernel/hostname").context("the host's name")?;
-        let state = StateDir(stage.state().join(host.trim()).join("lab"));
-        stage.lab = Some(Lab::open(&state, LAB)?);
+        cluster.raise(&format!(
+            "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-{nodes}]\"\n"
+        ))?;
+        let mut stage = Self { nodes, files, folder, maker, cluster };
         stage.make_tree()?;
-        stage.garland(&["up", "--lab", LAB, &stage.list()])?;
+        let list = stage.list();
+        stage.cluster.settle(&list)?;
         Ok(stage)
     }
 
@@ -67,7 +65,7 @@ impl Stage {
 
     /// Where node number `node` gets it from Garland.
     pub(super) fn root(&self, node: usize) -> Result<PathBuf> {
-        Ok(self.lab()?.root(&format!("n{node}"))?)
+        Ok(self.cluster.lab()?.root(&format!("n{node}"))?)
     }
 
     /// The receiving nodes as a node list.
@@ -77,12 +75,12 @@ impl Stage {
 
     /// The address of node number `node`; the head's is 0.
     pub(super) fn address(&self, node: usize) -> Result<String> {
-        Ok(self.lab()?.address(&format!("n{node}"))?.to_string())
+        Ok(self.cluster.lab()?.address(&format!("n{node}"))?.to_string())
     }
 
     /// Starts a line of shell on a node.
     pub(super) fn start(&self, node: usize, line: &str) -> Result<Running> {
-        let mut command = self.lab()?.command(&format!("n{node}"), "bash")?;
+        let mut command = self.cluster.lab()?.command(&format!("n{node}"), "bash")?;
         command.args(["-o", "pipefail", "-c", line]).current_dir(&self.folder);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         Ok(Running(command.spawn().with_context(|| format!("start `{line}`"))?))
@@ -90,17 +88,7 @@ impl Stage {
 
     /// Runs garland; its seconds.
     pub(super) fn garland(&self, words: &[&str]) -> Result<f64> {
-        let mut command = Command::new(garland_program()?);
-        command.args(words).current_dir(&self.folder).env("GARLAND_STATE", self.state());
-        let watch = Watch::start();
-        let output = command.stdin(Stdio::null()).output().context("start garland")?;
-        let seconds = watch.read().as_secs_f64();
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let told = String::from_utf8_lossy(&output.stdout);
-            bail!("garland {}: {said}{told}", words.join(" "));
-        }
-        Ok(seconds)
+        self.cluster.garland(words).map(|(seconds, _)| seconds)
     }
 
     /// Files a second at each node, if all of them took so long.
@@ -177,28 +165,6 @@ impl Stage {
         ensure!(output.status.success(), "files ended with {}", output.status);
         tops.iter().try_for_each(fs::remove_dir_all).context("remove the files")?;
         String::from_utf8_lossy(&output.stdout).trim().parse().context("what files says")
-    }
-
-    fn state(&self) -> PathBuf {
-        self.folder.join("state")
-    }
-
-    fn lab(&self) -> Result<&Lab> {
-        self.lab.as_ref().context("the lab is down")
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        if self.lab.take().is_some() {
-            let list = self.list();
-            for words in [&["down", "--lab", LAB, &list][..], &["lab", "down", "--lab", LAB]] {
-                if let Err(error) = self.garland(words) {
-                    eprintln!("{error:#}");
-                }
-            }
-        }
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
