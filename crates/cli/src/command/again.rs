@@ -17,6 +17,8 @@ use crate::result::Phases;
 
 /// What was found.
 pub struct Before {
+    /// What is to happen now.
+    pub plan: Plan,
     /// The agents, as they were given.
     pub agents: Vec<Result<Agent, String>>,
     /// The digests of the source's blocks, if a node has something like it.
@@ -33,16 +35,16 @@ pub fn look(
     cp: &Cp,
     given: &Given,
     ends: &Ends,
-    plan: &Plan,
+    plan: Plan,
     agents: Vec<Result<Agent, String>>,
     (places, interrupts, phases): (&Places, &Arc<Interrupts>, &mut Phases),
 ) -> Result<Before, Failure> {
     let began_ns = clock::now_ns();
     let records = places.records();
-    let Some((outline, asked)) = asked(cp, given, ends, plan, &records) else {
-        return Ok(Before { agents, digests: None, strange: Vec::new(), unseen: Vec::new() });
+    let Some((outline, asked)) = asked(cp, given, ends, &plan, &records) else {
+        return Ok(Before { plan, agents, digests: None, strange: Vec::new(), unseen: Vec::new() });
     };
-    let shared = shared(given, plan)?;
+    let shared = shared(given, &plan)?;
     let asking = Asking { compare: outline, asked, shared, interrupts: Some(interrupts) };
     let Answered { agents, digests, strange, unseen } =
         compare(agents, &asking).or_nothing("comparing what nodes have")?;
@@ -51,7 +53,14 @@ pub fn look(
     }
     let name = |place: usize| plan.nodes[place + 1].name.clone();
     let unseen = unseen.into_iter().map(|(place, reason)| (name(place), reason)).collect();
-    Ok(Before { agents, digests, strange: strange.into_iter().map(name).collect(), unseen })
+    let strange = strange.into_iter().map(name).collect();
+    // What is read file by file comes in its order: by several lanes, of which a node lacks some here and
+    // another some there, each could wait for the other.
+    let plan = match given {
+        Given::Tree(_) if digests.is_some() => plan.by_one_lane(),
+        _ => plan,
+    };
+    Ok(Before { plan, agents, digests, strange, unseen })
 }
 
 /// What nodes are to read of the source by themselves.
@@ -82,8 +91,7 @@ fn asked<'a>(
             let outline = Compare { path, name, layout, tree: None, shared: None };
             Some((outline, Asked::File(source, records)))
         }
-        // Where a node lacks some of several lanes, one may wait for another: such a tree is sent whole.
-        (Given::Tree(tree), Destination::Tree { path, .. }) if plan.lanes.len() == 1 => {
+        (Given::Tree(tree), Destination::Tree { path, .. }) => {
             let (name, outline) = (Vec::new(), Some(tree.outline()?));
             let path = path.clone();
             let outline = Compare { path, name, layout, tree: outline, shared: None };

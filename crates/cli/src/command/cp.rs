@@ -86,9 +86,9 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
     let ends = given.ends(cp, &path, manifest)?;
     let here = (&places, &interrupts, &mut phases);
-    let before = again::look(cp, &given, &ends, &plan, fleet.agents, here)?;
+    let before = again::look(cp, &given, &ends, plan, fleet.agents, here)?;
     let job = CopyJob {
-        plan: &plan,
+        plan: &before.plan,
         ends,
         stripes,
         known: before.digests,
@@ -98,7 +98,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         packing: packing(cp),
         congestion: congestion(cp),
         transport,
-        policy: policy(cp, nodes.len(), stripes.is_some(), plan.layout.open),
+        policy: policy(cp, nodes.len(), stripes.is_some(), before.plan.layout.open),
         late: None,
         tracing: tracing(cp, lab.as_ref()),
         injections: injections.faults,
@@ -106,7 +106,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let fleet = Fleet { agents: before.agents, children: fleet.children };
     // The door is open until the result is kept: whoever joins reads it there.
     let (outcome, children, _door) = make(args, cp, &muster, job, fleet, &run)?;
-    let plan = given.ended(plan, &outcome);
+    let plan = given.ended(before.plan, &outcome);
     run.keep("plan.json", &plan)?;
     end(children, &outcome);
     run.keep_traces(&places, None, &outcome.traces);

@@ -191,6 +191,14 @@ impl Plan {
         self
     }
 
+    /// The same blocks by the first lane's way alone.
+    #[must_use]
+    pub fn by_one_lane(mut self) -> Self {
+        self.lanes.truncate(1);
+        self.lanes.iter_mut().for_each(|lane| lane.blocks = LaneBlocks::all(self.layout.blocks()));
+        self
+    }
+
     /// The same when it is over, and these nodes have joined it meanwhile, whoever fed them.
     #[must_use]
     pub fn joined_by<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Self {
@@ -274,6 +282,8 @@ mod tests {
         lane 1: 1 blocks (1, +2), rail 1
           head -> n1 -> n2
         ");
+        let one = plan.by_one_lane();
+        assert_eq!((one.lanes.len(), one.bytes_of(NodeId(2))), (1, 10_000));
     }
 
     #[test]
