@@ -1,6 +1,7 @@
 //! `garland mount`: any node's files under one folder.
 
 mod background;
+mod kept;
 mod record;
 mod status;
 mod table;
@@ -14,6 +15,7 @@ use garland_mount::{Ended, MountJob, Reach};
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
 
+use self::kept::Kept;
 use self::record::Record;
 use super::status::standing_nodes;
 use crate::args::{Args, DEFAULT_LAB, Mount};
@@ -21,6 +23,7 @@ use crate::failure::{Exit, Failure, OrFailure};
 use crate::launch::lab;
 use crate::nodes::{Inventory, LAB_PREFIX};
 use crate::places::Places;
+use crate::result::Phases;
 use crate::standing::{Shelf, Standing};
 
 /// Mounts, unmounts, or shows what is mounted.
@@ -50,6 +53,7 @@ fn unmount(dir: &Path) -> Result<Exit, Failure> {
 }
 
 fn serve(args: &Args, mount: &Mount, dir: &Path) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
     let places = Places::open()?;
     let nodes = nodes(args, mount, &places)?;
     let lab = mount.lab.as_deref().unwrap_or(DEFAULT_LAB);
@@ -60,27 +64,35 @@ fn serve(args: &Args, mount: &Mount, dir: &Path) -> Result<Exit, Failure> {
         here: here(&nodes),
         reach: reach(&nodes, &places, lab_found.as_ref().map(garland_lab::Lab::name))?,
         sealed: !mount.clear,
+        emulated: lab_found.is_some(),
     };
+    let (listed, sealed) = (job.names.clone(), job.sealed);
     // In this order: where it is mounted is seen by everybody, and the lab's network by nobody else.
     let names = fold(&nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>());
     let mounted = garland_mount::mount(job).map_err(refused)?;
-    if let Err(failure) = lab::enter(&nodes, &places, lab) {
+    let begun = lab::enter(&nodes, &places, lab)
+        .and_then(|_| Kept::begin(&places, mounted.dir().to_owned(), listed, sealed));
+    let kept = begun.inspect_err(|_| {
         // The first error is the one worth telling.
         let _ = garland_mount::unmount(dir);
-        return Err(failure);
-    }
+    })?;
     let interrupts = Interrupts::catch().or_nothing("waiting for Ctrl-C")?;
-    let record = Record::keep(&places, mounted.dir(), names)?;
-    let ended = mounted.serve(&interrupts, || {
+    let record = Record::keep(&places, mounted.dir(), names, kept.name())?;
+    phases.end("set-up");
+    let ready = || {
         if mount.background {
             background::tell();
         }
-    });
+    };
+    let served = mounted.serve(&interrupts, ready, |trace| kept.keep(trace));
     record.forget();
-    match ended.map_err(Failure::nothing)? {
+    let served = served.map_err(Failure::nothing)?;
+    phases.end("mounted");
+    match served.ended {
         Ended::Unmounted => {}
         Ended::InUse => eprintln!("{} was in use: who uses it gets errors now", dir.display()),
     }
+    kept.end(&served, phases)?;
     Ok(Exit::Done)
 }
 

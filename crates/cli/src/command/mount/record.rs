@@ -22,6 +22,8 @@ pub struct Record {
     pub nodes: String,
     /// When it was mounted, in nanoseconds since the beginning of 1970.
     pub since_ns: u64,
+    /// Its run, which keeps its trace.
+    pub run: String,
     /// This record's own file.
     #[serde(skip)]
     file: PathBuf,
@@ -29,11 +31,12 @@ pub struct Record {
 
 impl Record {
     /// Keeps the record of this process's mount.
-    pub fn keep(places: &Places, dir: &Path, nodes: String) -> Result<Self, Failure> {
+    pub fn keep(places: &Places, dir: &Path, nodes: String, run: &str) -> Result<Self, Failure> {
         let pid = std::process::id();
         let file = places.folder("mounts")?.join(format!("{pid}.json"));
         let (schema, since_ns) = (SCHEMA.to_owned(), clock::wall_ns());
-        let record = Self { schema, dir: dir.to_owned(), pid, nodes, since_ns, file };
+        let (dir, run) = (dir.to_owned(), run.to_owned());
+        let record = Self { schema, dir, pid, nodes, since_ns, run, file };
         let text = serde_json::to_vec_pretty(&record).or_nothing("writing the mount's record")?;
         write_private(&record.file, &text)
             .or_nothing(format!("writing {}", record.file.display()))?;
