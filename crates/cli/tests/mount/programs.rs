@@ -104,7 +104,7 @@ fn editors_save_what_was_edited() {
         scratch.folder(),
         "seq 20000 >m/local1/x; cp m/local1/x expected
          edit() {
-           vim -u NONE -es -c \"set $1\" -c \"%s/$2/$3/\" -c wq m/local1/x
+           vim -u NONE -es -c \"set backupskip= $1\" -c \"%s/$2/$3/\" -c wq m/local1/x
            sed -i s/$2/$3/ expected
            cmp m/local1/x expected; cmp roots/local1/x expected
          }

@@ -12,7 +12,9 @@ use crate::stage::{Stage, garland, shell};
 /// A mount's run, newest last.
 fn run(stage: &Stage<'_>) -> std::path::PathBuf {
     let mut runs = stage.garland.runs();
-    runs.retain(|run| run.to_string_lossy().contains("-mount-"));
+    runs.retain(|run| {
+        run.file_name().is_some_and(|name| name.to_string_lossy().contains("-mount-"))
+    });
     runs.pop().expect("a mount is a run")
 }
 
@@ -44,7 +46,8 @@ fn what_was_asked_is_in_the_trace_with_its_bytes_and_waits() {
     }
     let of = |node: u16, stage: At| sums.get(&(node, stage.name())).copied().unwrap_or_default();
     assert_eq!((of(1, At::Write).1, of(2, At::Write).1), (9_000_001, 9_000_001), "{sums:?}");
-    assert_eq!((of(1, At::Read).1, of(1, At::Fsync).0), (9_000_001, 1), "{sums:?}");
+    assert!(of(1, At::Read).1 >= 9_000_001, "{sums:?}");
+    assert_eq!(of(1, At::Fsync).0, 1, "{sums:?}");
     assert_eq!(of(2, At::Change).0, 4, "mkdir, rename, unlink, rmdir: {sums:?}");
     assert!(of(1, At::Dial).0 >= 1 && of(2, At::Dial).0 >= 1, "{sums:?}");
     assert!(of(1, At::LookUp).0 >= 2 && of(2, At::LookUp).0 >= 2, "{sums:?}");
