@@ -181,7 +181,8 @@ impl Mounted {
             raise.raise();
             result
         });
-        read_in_large_steps(&dir);
+        let own = device(&dir);
+        read_in_large_steps(own);
         ready();
         let mut ended = Ended::Unmounted;
         loop {
@@ -194,23 +195,27 @@ impl Mounted {
                 keep(&recording.trace());
             }
             if interrupts.pending() {
+                if device(&dir) != own {
+                    // It is unmounted here, and another mount namespace's copy of it keeps nobody.
+                    return Ok(finish(&mount, &recording, Ended::Unmounted, keep));
+                }
                 ended = unmount(&dir)?;
                 // Those who still use it would keep this process otherwise.
                 let left = event::wait_readable(&both[..1], Some(FAREWELL)).map_err(failed)?;
                 if left != [true] {
-                    ended = Ended::InUse;
-                    break;
+                    return Ok(finish(&mount, &recording, Ended::InUse, keep));
                 }
             }
         }
-        keep(&recording.trace());
-        let account = mount.account();
-        if ended == Ended::Unmounted {
-            let result = served.join().unwrap_or_else(|_| Err(io::Error::other("a thread failed")));
-            result.map_err(failed)?;
-        }
-        Ok(Served { ended, account })
+        let result = served.join().unwrap_or_else(|_| Err(io::Error::other("a thread failed")));
+        result.map_err(failed)?;
+        Ok(finish(&mount, &recording, ended, keep))
     }
+}
+
+fn finish(mount: &Mount, recording: &Recording, ended: Ended, keep: impl Fn(&Trace)) -> Served {
+    keep(&recording.trace());
+    Served { ended, account: mount.account() }
 }
 
 /// Has the kernel forget pages that may hold what a node never got, from a thread of its own: the
@@ -223,12 +228,17 @@ fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>) {
 }
 
 /// Lets the kernel ask for a mebibyte at a time where this user may; it asks for 128 KiB otherwise.
-fn read_in_large_steps(dir: &Path) {
-    let Ok(stat) = std::fs::metadata(dir) else { return };
-    let (major, minor) = (rustix::fs::major(stat.dev()), rustix::fs::minor(stat.dev()));
+fn read_in_large_steps(device: Option<u64>) {
+    let Some(device) = device else { return };
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let path = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
     // Only root may.
     let _ = std::fs::write(path, "1024");
+}
+
+/// The number of the file system that is on `dir`.
+fn device(dir: &Path) -> Option<u64> {
+    std::fs::metadata(dir).map(|stat| stat.dev()).ok()
 }
 
 /// The folder, free to be mounted on.

@@ -8,6 +8,7 @@ mod table;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use garland_core::cluster::Node;
 use garland_core::cluster::nodelist::fold;
@@ -25,6 +26,9 @@ use crate::nodes::{Inventory, LAB_PREFIX};
 use crate::places::Places;
 use crate::result::Phases;
 use crate::standing::{Shelf, Standing};
+
+/// How long a mount's process may take to notice that it isn't needed any more.
+const BY_ITSELF: Duration = Duration::from_secs(1);
 
 /// Mounts, unmounts, or shows what is mounted.
 pub fn run(args: &Args, mount: &Mount) -> Result<Exit, Failure> {
@@ -44,12 +48,28 @@ pub fn run(args: &Args, mount: &Mount) -> Result<Exit, Failure> {
 fn unmount(dir: &Path) -> Result<Exit, Failure> {
     let path = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     match garland_mount::unmount(&path).map_err(Failure::nothing)? {
-        Ended::Unmounted => {}
+        Ended::Unmounted => end_server(&path)?,
         Ended::InUse => {
             eprintln!("{} is in use: it goes when it isn't any more", dir.display());
         }
     }
     Ok(Exit::Done)
+}
+
+/// Has the process end that served what nobody uses any more. It does so by itself, unless another mount
+/// namespace, which was made meanwhile, has a copy of the mount: a container's, or a lab's.
+fn end_server(path: &Path) -> Result<(), Failure> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let records = Record::all(&Places::open()?)?;
+    for record in records.iter().filter(|record| record.dir == path) {
+        // What can't be looked at or asked is left alone.
+        if let Ok(Some(server)) = record.server().handle()
+            && matches!(server.wait(BY_ITSELF), Ok(false))
+        {
+            let _ = server.ask_to_end();
+        }
+    }
+    Ok(())
 }
 
 fn serve(args: &Args, mount: &Mount, dir: &Path) -> Result<Exit, Failure> {
