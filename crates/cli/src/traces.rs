@@ -44,7 +44,7 @@ impl Traced {
 
     /// The same of copies alone.
     pub fn find_copy(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
-        let what = "a copy's trace, as every garland cp makes one";
+        let what = "a trace of a copy, as every garland cp makes one";
         let needed: &[&str] = if asked == LAST { &[TRACES, PLAN] } else { &[TRACES] };
         Self::of(Run::find_with(places, asked, needed, what)?, node)
     }

@@ -70,7 +70,7 @@ fn what_was_asked_is_in_the_trace_with_its_bytes_and_waits() {
     assert!(csv.lines().any(|line| line.contains(",write,") && line.contains(",local2,")), "{csv}");
     // `last` is a mount for those who can tell of one, and no copy for those who can't.
     let said = garland.run(&["explain", "last"]).with_code(2);
-    assert!(said.err.contains("no run has a copy's trace"), "{}", said.err);
+    assert!(said.err.contains("no run has a trace of a copy"), "{}", said.err);
     let result: Value =
         serde_json::from_slice(&fs::read(run.join("result.json")).unwrap()).unwrap();
     assert_eq!(
