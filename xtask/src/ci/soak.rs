@@ -42,7 +42,7 @@ pub(crate) fn soak(root: &Path, minutes: u64) -> Result<()> {
 }
 
 /// Runs the tests of mounts alone as a round of [`soak`] does: a file is written and read for ten minutes
-/// while agents are killed and started again, and the suites do fifty times as much as usual.
+/// while agents are killed and started again, and the suites do twenty times as much as usual.
 ///
 /// # Errors
 /// When a test fails, or what they need can't be installed.

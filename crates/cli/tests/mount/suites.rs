@@ -15,7 +15,7 @@ const POSIX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mount/pjdfstest.
 
 /// How much longer the suites run in a soak.
 fn more() -> u32 {
-    if std::env::var_os("GARLAND_SOAK").is_some() { 50 } else { 1 }
+    if std::env::var_os("GARLAND_SOAK").is_some() { 20 } else { 1 }
 }
 
 fn suite(name: &str) -> PathBuf {
