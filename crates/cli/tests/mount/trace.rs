@@ -1,9 +1,12 @@
 //! A mount's trace, as of any command that moves bytes.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
+use std::time::Duration;
 
 use garland_core::trace::{Record, Stage as At, Trace};
+use garland_sys::closing;
 use garland_testkit::{Scratch, random_file, until};
 use serde_json::Value;
 
@@ -18,6 +21,31 @@ fn run(stage: &Stage<'_>) -> std::path::PathBuf {
     runs.pop().expect("a mount is a run")
 }
 
+/// How long an agent stands still; that it is missed takes ten times as long.
+const STILL: Duration = Duration::from_millis(300);
+
+/// A file of 1000 bytes, which whoever closes it has to wait for.
+fn close_while_the_agent_stands_still(stage: &Stage<'_>) {
+    let mut file = File::create(stage.path("local2/slow")).expect("it can be made");
+    let agent = stage.agent("local2");
+    agent.stop();
+    until("a stop of all its threads", || stands_still(agent.pid));
+    file.write_all(&[1; 1000]).expect("it is taken");
+    std::thread::scope(|scope| {
+        let closed = scope.spawn(|| closing::close(file));
+        std::thread::sleep(STILL);
+        agent.go_on();
+        closed.join().expect("it doesn't panic").expect("it is closed");
+    });
+}
+
+fn stands_still(pid: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+    threads.flatten().all(|thread| {
+        fs::read_to_string(thread.path().join("stat")).is_ok_and(|stat| stat.contains(") T "))
+    })
+}
+
 #[test]
 fn what_was_asked_is_in_the_trace_with_its_bytes_and_waits() {
     let scratch = Scratch::new("mount-trace");
@@ -28,6 +56,7 @@ fn what_was_asked_is_in_the_trace_with_its_bytes_and_waits() {
         "cp source m/local1/x; sync m/local1/x; cp m/local1/x m/local2/y; mkdir m/local2/d
          ls -lR m/local2 >list; mv m/local2/y m/local2/d/z; rm -r m/local2/d",
     );
+    close_while_the_agent_stands_still(&stage);
     let status = stage.garland.run(&["mount", "--status", "--json"]).with_code(0).json();
     let run = run(&stage);
     let name = run.file_name().expect("it has a name").to_string_lossy().into_owned();
@@ -37,22 +66,23 @@ fn what_was_asked_is_in_the_trace_with_its_bytes_and_waits() {
     let bytes = fs::read(run.join("trace/head.trace")).expect("the mount has left a trace");
     let (trace, cut) = Trace::decode(&bytes).expect("it is one");
     assert_eq!(cut, None);
-    let mut sums: BTreeMap<(u16, &str), (u64, u64)> = BTreeMap::new();
+    let mut sums: BTreeMap<(u16, &str), (u64, u64, u64)> = BTreeMap::new();
     for record in &trace.records {
         let Record::Span(span) = record else { panic!("there was room: {record:?}") };
         assert!(span.busy_ns <= span.end_ns - span.begin_ns, "{span:?}");
         let sum = sums.entry((span.peer, span.stage.name())).or_default();
-        *sum = (sum.0 + u64::from(span.count), sum.1 + span.bytes);
+        *sum = (sum.0 + u64::from(span.count), sum.1 + span.bytes, sum.2 + span.busy_ns);
     }
     let of = |node: u16, stage: At| sums.get(&(node, stage.name())).copied().unwrap_or_default();
-    assert_eq!((of(1, At::Write).1, of(2, At::Write).1), (9_000_001, 9_000_001), "{sums:?}");
+    assert_eq!((of(1, At::Write).1, of(2, At::Write).1), (9_000_001, 9_001_001), "{sums:?}");
     assert!(of(1, At::Read).1 >= 9_000_001, "{sums:?}");
     assert_eq!(of(1, At::Fsync).0, 1, "{sums:?}");
     assert_eq!(of(2, At::Change).0, 4, "mkdir, rename, unlink, rmdir: {sums:?}");
     assert!(of(1, At::Dial).0 >= 1 && of(2, At::Dial).0 >= 1, "{sums:?}");
     assert!(of(1, At::LookUp).0 >= 2 && of(2, At::LookUp).0 >= 2, "{sums:?}");
     assert!(of(1, At::WaitUpstream).0 >= 1, "somebody waited for what was read: {sums:?}");
-    assert!(of(2, At::WaitDownstream).0 >= 1, "and for what was written: {sums:?}");
+    let waited = Duration::from_nanos(of(2, At::WaitDownstream).2);
+    assert!(waited > STILL / 2, "and for what was written: {sums:?}");
 
     // The same by what others read.
     let garland = garland(&scratch);
@@ -65,7 +95,7 @@ fn what_was_asked_is_in_the_trace_with_its_bytes_and_waits() {
         .iter()
         .map(|stage| (stage["stage"].as_str().expect("it has a name"), stage))
         .collect();
-    assert_eq!(stages["write"]["bytes"], 18_000_002, "{export}");
+    assert_eq!(stages["write"]["bytes"], 18_001_002, "{export}");
     let csv = fs::read_to_string(&out).expect("it was written");
     assert!(csv.lines().any(|line| line.contains(",write,") && line.contains(",local2,")), "{csv}");
     // `last` is a mount for those who can tell of one, and no copy for those who can't.
@@ -77,7 +107,7 @@ fn what_was_asked_is_in_the_trace_with_its_bytes_and_waits() {
         (&result["schema"], &result["ended"]),
         (&"garland.mount/1".into(), &"unmounted".into())
     );
-    assert_eq!(result["account"]["nodes"][1]["bytes_written"], 9_000_001, "{result}");
+    assert_eq!(result["account"]["nodes"][1]["bytes_written"], 9_001_001, "{result}");
     let page = scratch.path("page.html").display().to_string();
     let _ = garland.run(&["report", &name, "-o", &page]).with_code(0);
 }
