@@ -120,6 +120,28 @@ fn editors_save_what_was_edited() {
 }
 
 #[test]
+fn a_program_that_runs_keeps_its_bytes() {
+    let scratch = Scratch::new("mount-runs");
+    let stage = Stage::new(&scratch, 1);
+    shell(
+        scratch.folder(),
+        "cp $(command -v sleep) m/local1/program
+         m/local1/program 600 & program=$!
+         until [ \"$(readlink /proc/$program/exe)\" = $PWD/m/local1/program ]; do sleep 0.01; done
+         ! dd if=/dev/null of=m/local1/program 2>said
+         grep -q 'Text file busy' said
+         cut='import os, sys; os.open(sys.argv[1], os.O_RDONLY | os.O_TRUNC)'
+         ! python3 -c \"$cut\" m/local1/program 2>said
+         grep -q 'Text file busy' said
+         cmp $(command -v sleep) roots/local1/program
+         kill $program; wait $program || true
+         : >m/local1/program
+         test ! -s roots/local1/program",
+    );
+    stage.end();
+}
+
+#[test]
 fn an_encode_from_one_node_to_another_gives_the_same_as_at_home() {
     let scratch = Scratch::new("mount-encode");
     let stage = Stage::new(&scratch, 2);
