@@ -25,6 +25,7 @@ usage: cargo xtask <chore>
   fabric [--release]  build garland-fabric, the helper for libfabric, beside garland
   test | ci           all checks and all tests, after installing what they need
   soak [MINUTES]      the tests again and again with other random cases (60 minutes)
+  soak mount          those of mounts for ten minutes and more, with agents killed meanwhile
   bench chain         one file to N nodes, against peers (its own --help)
   bench lab           how long labs take to come up and to go (its own --help)
   bench ping          small messages between two nodes, against peers (its own --help)
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         "fabric" if rest.is_empty() => fabric::build(root, false),
         "fabric" if rest == ["--release"] => fabric::build(root, true),
         "test" | "ci" if rest.is_empty() => ci::test(root),
+        "soak" if rest == ["mount"] => ci::soak_mounts(root),
         "soak" if rest.len() <= 1 => minutes(rest).and_then(|minutes| ci::soak(root, minutes)),
         "bench" => bench(root, rest),
         "help" | "--help" | "-h" => {

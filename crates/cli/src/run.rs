@@ -49,13 +49,25 @@ impl Run {
     /// A run that was made: by its name, by its folder, or the last one. It must hold `needed`, which
     /// `what` says in words; the last one is the last that does.
     pub fn find(places: &Places, asked: &str, needed: &str, what: &str) -> Result<Self, Failure> {
+        Self::find_with(places, asked, &[needed], what)
+    }
+
+    /// The same of one that must hold several things.
+    pub fn find_with(
+        places: &Places,
+        asked: &str,
+        needed: &[&str],
+        what: &str,
+    ) -> Result<Self, Failure> {
+        let lacking =
+            |folder: &Path| needed.iter().find(|needed| !folder.join(needed).exists()).copied();
         let runs = places.folder("runs")?;
         let named = |folder: PathBuf| {
             let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
             Self { name: name.unwrap_or_else(|| asked.to_owned()), folder }
         };
         let known = sorted(&runs);
-        let mut having = known.into_iter().rev().filter(|folder| folder.join(needed).exists());
+        let mut having = known.into_iter().rev().filter(|folder| lacking(folder).is_none());
         let kept = |failure: Failure| failure.hint(format!("runs are kept in {}", runs.display()));
         if asked == LAST {
             let last = having.next().map(named);
@@ -72,7 +84,7 @@ impl Run {
                 failure.hint(format!("the last that have {what}: {}", last.join(", ")))
             });
         }
-        if !folder.join(needed).exists() {
+        if let Some(needed) = lacking(&folder) {
             return Err(kept(Failure::usage(format!("the run {asked} has no {needed}: {what}"))));
         }
         Ok(named(std::path::absolute(&folder).unwrap_or(folder)))

@@ -10,17 +10,25 @@ use garland_core::trace::{Cut, Record, Trace, file_stem};
 
 use crate::failure::{Failure, OrFailure};
 use crate::places::Places;
-use crate::run::{Run, TRACES};
+use crate::run::{LAST, Run, TRACES};
 
 /// No trace is larger, by far: a node keeps about a mebibyte.
 const LARGEST: u64 = 256 << 20;
 
-/// One copy of a run, which has traces.
+/// The file of a copy's plan, or of the plans of several.
+const PLAN: &str = "plan.json";
+
+/// The file of those that a mount's trace is about, the mount's own machine first.
+pub const PEERS: &str = "peers.json";
+
+/// One copy of a run, or a mount, which has traces.
 pub struct Traced {
     /// The run.
     pub run: Run,
     /// The names of the plan's nodes, in their places; none where the plan can't be read.
     pub planned: Vec<String>,
+    /// The names of those that a mount's trace is about, in their places; they have none themselves.
+    pub peers: Vec<String>,
     /// The node whose copy of several this is.
     pub of_node: Option<String>,
     folder: PathBuf,
@@ -30,9 +38,20 @@ impl Traced {
     /// Finds the run that `asked` names, and of several copies that of `node`; the one that ended last
     /// where none is named.
     pub fn find(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
-        let run = Run::find(places, asked, TRACES, "a trace, as every garland cp makes one")?;
+        let what = "a trace, as every garland cp and garland mount make one";
+        Self::of(Run::find(places, asked, TRACES, what)?, node)
+    }
+
+    /// The same of copies alone.
+    pub fn find_copy(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
+        let what = "a trace of a copy, as every garland cp makes one";
+        let needed: &[&str] = if asked == LAST { &[TRACES, PLAN] } else { &[TRACES] };
+        Self::of(Run::find_with(places, asked, needed, what)?, node)
+    }
+
+    fn of(run: Run, node: Option<&str>) -> Result<Self, Failure> {
         let folder = run.folder().join(TRACES);
-        let text = fs::read(run.folder().join("plan.json")).unwrap_or_default();
+        let text = fs::read(run.folder().join(PLAN)).unwrap_or_default();
         let names = |plan: Plan| plan.nodes.into_iter().map(|node| node.name).collect();
         let Ok(plans) = serde_json::from_slice::<Vec<Plan>>(&text) else {
             if let Some(node) = node {
@@ -43,7 +62,9 @@ impl Traced {
                 .hint("--node is for runs that gathered files of several nodes"));
             }
             let planned = serde_json::from_slice::<Plan>(&text).map_or_else(|_| Vec::new(), names);
-            return Ok(Self { run, planned, of_node: None, folder });
+            let peers = fs::read(run.folder().join(PEERS)).unwrap_or_default();
+            let peers = serde_json::from_slice(&peers).unwrap_or_default();
+            return Ok(Self { run, planned, peers, of_node: None, folder });
         };
         let mut copies: Vec<(Vec<String>, PathBuf)> = Vec::new();
         for planned in plans.into_iter().map(names) {
@@ -58,7 +79,8 @@ impl Traced {
             let whose = node.map_or_else(String::new, |node| format!(" of {node}"));
             return Err(Failure::usage(format!("{} has no trace{whose}", run.name())));
         };
-        Ok(Self { run, of_node: planned.get(1).cloned(), planned, folder })
+        let (of_node, peers) = (planned.get(1).cloned(), Vec::new());
+        Ok(Self { run, of_node, planned, peers, folder })
     }
 
     /// The files of the traces, by name.

@@ -24,6 +24,7 @@ kind = \"copy\"
 bytes = \"10MB\"
 scale = 0.1
 to = \"n2\"
+by = [\"cp\", \"mount\"]
 [tolerance]
 least_of_bound = 0.1
 [[published]]
@@ -110,13 +111,15 @@ fn a_copy_over_two_topologies_stands_beside_their_wires() {
     assert_eq!(result["bytes"], 1_000_000, "a tenth, as the file says");
     assert_eq!(result["reproduced"], true, "{result}");
     let rows = result["rows"].as_array().unwrap();
-    let names: Vec<_> = rows.iter().map(|row| row["topology"].as_str().unwrap()).collect();
-    assert_eq!(names, ["star", "switch100"]);
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+    let names: Vec<_> =
+        rows.iter().map(|row| text(row, "topology") + " " + &text(row, "by")).collect();
+    assert_eq!(names, ["star cp", "star mount", "switch100 cp", "switch100 mount"]);
     for row in rows {
         assert_eq!(row["equal"], true);
         assert_slower_than_wires(row);
     }
-    let ratio = rows[0]["bound_s"].as_f64().unwrap() / rows[1]["bound_s"].as_f64().unwrap();
+    let ratio = rows[0]["bound_s"].as_f64().unwrap() / rows[2]["bound_s"].as_f64().unwrap();
     assert!((ratio - 2.0).abs() < 1e-6, "{ratio}");
 }
 

@@ -4,7 +4,8 @@
 mod fs;
 mod mounting;
 mod peer;
+mod recording;
 
 pub use fs::{Account, NodeAccount, STATUS_NAME};
-pub use mounting::{Ended, MountError, MountJob, Mounted, mount, unmount};
+pub use mounting::{Ended, MountError, MountJob, Mounted, Served, mount, unmount};
 pub use peer::Reach;

@@ -10,20 +10,26 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use fuser::{Config, INodeNo, Notifier, Session, SessionACL};
+use garland_core::trace::Trace;
 use garland_sys::event::{self, Wake};
 use garland_sys::fuse::{self, FuseError};
 use garland_sys::signal::Interrupts;
 use rustix::io::Errno;
 use thiserror::Error;
 
-use crate::fs::{Files, Mount, TopFolder};
+use crate::fs::{Account, Files, Mount, TopFolder};
 use crate::peer::{Peer, Reach};
+use crate::recording::Recording;
 
 /// Threads that take the kernel's calls. They never wait, so that few are enough.
 const THREADS: usize = 2;
 
 /// How long the kernel may take to let go of a mount that is unmounted.
 const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How often what was noted is given out to be kept: as much is lost of the trace of a mount that is
+/// killed.
+const KEPT: Duration = Duration::from_secs(10);
 
 /// How often, and after how long each, a folder that is in use is tried to be unmounted as it should.
 const LOOKS: u32 = 5;
@@ -41,6 +47,8 @@ pub struct MountJob {
     pub reach: Reach,
     /// Whether what crosses the wires is sealed.
     pub sealed: bool,
+    /// Whether the nodes are a lab's, whose clock is this machine's.
+    pub emulated: bool,
 }
 
 /// Why something can't be mounted or unmounted.
@@ -77,11 +85,22 @@ pub enum Ended {
     InUse,
 }
 
+/// A mount that is over.
+#[derive(Clone, Debug)]
+pub struct Served {
+    /// How it ended.
+    pub ended: Ended,
+    /// What it was asked for, and what crossed the wires.
+    pub account: Account,
+}
+
 /// A mount that stands and isn't served yet. Until it is, whoever uses it waits.
 pub struct Mounted {
     dir: PathBuf,
     session: Session<Files>,
     distrusted: Receiver<u64>,
+    mount: Arc<Mount>,
+    recording: Arc<Recording>,
 }
 
 /// Mounts. What a killed mount has left on the folder is taken away first.
@@ -91,24 +110,28 @@ pub struct Mounted {
 pub fn mount(job: MountJob) -> Result<Mounted, MountError> {
     let dir = clear(&job.dir)?;
     let (tell, distrusted) = channel();
-    let MountJob { names, here, reach, sealed, .. } = job;
-    let peers = names.iter().enumerate();
-    let peers =
-        peers.map(|(place, name)| Peer::new(name.clone(), place, Arc::clone(&reach), sealed));
-    let mount = Mount::new(peers.collect(), TopFolder::new(names.clone(), here), tell);
+    let MountJob { names, here, reach, sealed, emulated, .. } = job;
+    let recording = Arc::new(Recording::begin(names.len(), emulated));
+    let peers = names.iter().enumerate().map(|(place, name)| {
+        Peer::new(name.clone(), place, Arc::clone(&reach), sealed, Arc::clone(&recording))
+    });
+    let peers = peers.collect();
+    let top = TopFolder::new(names, here);
+    let mount = Mount::new(peers, top, tell, Arc::clone(&recording));
     let shown = dir.display().to_string();
     let device = fuse::mount(&dir)
         .map_err(|error| MountError::Fuse(format!("mounting on {shown}"), error))?;
     let mut config = Config::default();
     config.acl = SessionACL::Owner;
     config.n_threads = Some(THREADS);
-    let session = Session::from_fd(Files(mount), device, SessionACL::Owner, config);
+    let files = Files(Arc::clone(&mount));
+    let session = Session::from_fd(files, device, SessionACL::Owner, config);
     let session = session.map_err(|error| {
         // Nobody would ever serve it.
         let _ = fuse::unmount(&dir, true);
         MountError::Greeting(error)
     })?;
-    Ok(Mounted { dir, session, distrusted })
+    Ok(Mounted { dir, session, distrusted, mount, recording })
 }
 
 /// Unmounts; what is in use is taken out of sight, and goes when it isn't any more.
@@ -136,12 +159,18 @@ impl Mounted {
     }
 
     /// Serves the kernel until the folder is unmounted, or `interrupts` say that it is to be; `ready` is
-    /// called when whoever uses it doesn't wait any more.
+    /// called when whoever uses it doesn't wait any more, and `keep` is given what was noted so far, every
+    /// ten seconds in which anything was, and at the end.
     ///
     /// # Errors
     /// When the kernel can't be served.
-    pub fn serve(self, interrupts: &Interrupts, ready: impl FnOnce()) -> Result<Ended, MountError> {
-        let Self { dir, session, distrusted } = self;
+    pub fn serve(
+        self,
+        interrupts: &Interrupts,
+        ready: impl FnOnce(),
+        keep: impl Fn(&Trace),
+    ) -> Result<Served, MountError> {
+        let Self { dir, session, distrusted, mount, recording } = self;
         let failed = |error| MountError::Serving(dir.display().to_string(), error);
         let notifier = session.notifier();
         std::thread::spawn(move || forget_pages(&notifier, &distrusted));
@@ -152,27 +181,41 @@ impl Mounted {
             raise.raise();
             result
         });
-        read_in_large_steps(&dir);
+        let own = device(&dir);
+        read_in_large_steps(own);
         ready();
         let mut ended = Ended::Unmounted;
         loop {
             let both = [over.as_fd(), interrupts.as_fd()];
-            let come = event::wait_readable(&both, None).map_err(failed)?;
+            let come = event::wait_readable(&both, Some(KEPT)).map_err(failed)?;
             if come[0] {
                 break;
             }
+            if come == [false; 2] && recording.is_news() {
+                keep(&recording.trace());
+            }
             if interrupts.pending() {
+                if device(&dir) != own {
+                    // It is unmounted here, and another mount namespace's copy of it keeps nobody.
+                    return Ok(finish(&mount, &recording, Ended::Unmounted, keep));
+                }
                 ended = unmount(&dir)?;
                 // Those who still use it would keep this process otherwise.
                 let left = event::wait_readable(&both[..1], Some(FAREWELL)).map_err(failed)?;
                 if left != [true] {
-                    return Ok(Ended::InUse);
+                    return Ok(finish(&mount, &recording, Ended::InUse, keep));
                 }
             }
         }
         let result = served.join().unwrap_or_else(|_| Err(io::Error::other("a thread failed")));
-        result.map(|()| ended).map_err(failed)
+        result.map_err(failed)?;
+        Ok(finish(&mount, &recording, ended, keep))
     }
+}
+
+fn finish(mount: &Mount, recording: &Recording, ended: Ended, keep: impl Fn(&Trace)) -> Served {
+    keep(&recording.trace());
+    Served { ended, account: mount.account() }
 }
 
 /// Has the kernel forget pages that may hold what a node never got, from a thread of its own: the
@@ -185,12 +228,17 @@ fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>) {
 }
 
 /// Lets the kernel ask for a mebibyte at a time where this user may; it asks for 128 KiB otherwise.
-fn read_in_large_steps(dir: &Path) {
-    let Ok(stat) = std::fs::metadata(dir) else { return };
-    let (major, minor) = (rustix::fs::major(stat.dev()), rustix::fs::minor(stat.dev()));
+fn read_in_large_steps(device: Option<u64>) {
+    let Some(device) = device else { return };
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let path = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
     // Only root may.
     let _ = std::fs::write(path, "1024");
+}
+
+/// The number of the file system that is on `dir`.
+fn device(dir: &Path) -> Option<u64> {
+    std::fs::metadata(dir).map(|stat| stat.dev()).ok()
 }
 
 /// The folder, free to be mounted on.

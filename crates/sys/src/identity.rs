@@ -68,7 +68,16 @@ pub struct Handle {
 impl Handle {
     /// Kills it (SIGKILL). One that has ended already is no error.
     pub fn kill(&self) -> io::Result<()> {
-        match rustix::process::pidfd_send_signal(&self.descriptor, Signal::KILL) {
+        self.send(Signal::KILL)
+    }
+
+    /// Asks it to end (SIGTERM). One that has ended already is no error.
+    pub fn ask_to_end(&self) -> io::Result<()> {
+        self.send(Signal::TERM)
+    }
+
+    fn send(&self, signal: Signal) -> io::Result<()> {
+        match rustix::process::pidfd_send_signal(&self.descriptor, signal) {
             Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -6,8 +6,9 @@ mod packages;
 mod python;
 mod soak;
 mod steps;
+mod suites;
 
 #[cfg(feature = "bench")]
 pub(crate) use packages::{Need, install};
-pub(crate) use soak::soak;
+pub(crate) use soak::{soak, soak_mounts};
 pub(crate) use steps::test;

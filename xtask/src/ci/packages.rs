@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// A Debian package and one program of it that shows it is there.
+/// A Debian package and one program (or file, by its whole name) of it that shows it is there.
 pub(crate) type Need = (&'static str, &'static str);
 
 /// What the tests need: the lab's tools, and the launchers and tools that Garland works with.
@@ -27,6 +27,13 @@ pub(crate) const TESTS: &[Need] = &[
     ("attr", "getfattr"),
     ("git", "git"),
     ("fuse3", "fusermount3"),
+    // What is done on mounts: files verified, edited, encoded.
+    ("fio", "fio"),
+    ("ed", "ed"),
+    ("vim", "vim"),
+    ("lame", "lame"),
+    // A test suite for file systems is linked with it.
+    ("libacl1-dev", "/usr/include/sys/acl.h"),
     ("iperf3", "iperf3"),
     ("ifupdown", "ifup"),
     ("netplan.io", "netplan"),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::steps;
+use super::{packages, steps, suites};
 use crate::clock::Watch;
 
 /// Cases of each property in a round; the default of a single test run is 256.
@@ -34,11 +34,24 @@ pub(crate) fn soak(root: &Path, minutes: u64) -> Result<()> {
             variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let again = again.join(" ");
         println!("== soak round {round}: {again}");
-        steps::tests(root, &["--release"], &variables)
+        steps::tests(root, &["--workspace", "--release"], &variables)
             .with_context(|| format!("round {round} (to run it again: {again} cargo test)"))?;
     }
     println!("{round} rounds passed in {:.0} s", watch.read().as_secs_f64());
     Ok(())
+}
+
+/// Runs the tests of mounts alone as a round of [`soak`] does: a file is written and read for ten minutes
+/// while agents are killed and started again, and the suites do twenty times as much as usual.
+///
+/// # Errors
+/// When a test fails, or what they need can't be installed.
+pub(crate) fn soak_mounts(root: &Path) -> Result<()> {
+    packages::install(packages::TESTS)?;
+    suites::install(root)?;
+    let variables = [("GARLAND_SOAK", seed().to_string())];
+    let which = ["--release", "--package", "garland", "--test", "mount"];
+    steps::tests(root, &which, &variables)
 }
 
 /// A seed that no other round has had, short enough to be typed.

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use super::leftovers::Watchman;
-use super::{client, packages, python};
+use super::{client, packages, python, suites};
 use crate::clock::Watch;
 use crate::{fabric, tidy};
 
@@ -22,13 +22,14 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     step("packages", || packages::install(packages::TESTS))?;
     step("python", || python::install(root))?;
     step("client", || client::install(root))?;
+    step("suites", || suites::install(root))?;
     let linting = linting();
     step("clippy and build", || {
         let args = ["test", "--quiet", "--workspace", "--all-targets", "--locked", "--no-run"];
         run(Command::new(env!("CARGO")).current_dir(root).args(args).envs(linting.clone()))
     })?;
     step("fabric", || fabric::check(root, &linting))?;
-    step("test", || tests(root, &[], &linting))?;
+    step("test", || tests(root, &["--workspace"], &linting))?;
     println!("all passed in {:.0} s", whole.read().as_secs_f64());
     Ok(())
 }
@@ -47,14 +48,15 @@ fn linting() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Runs the tests of the workspace with more arguments and variables, and looks for what they leave.
-pub(super) fn tests(root: &Path, more: &[&str], variables: &[(&str, String)]) -> Result<()> {
+/// Runs the tests that these arguments of cargo's choose, with more variables, and looks for what they
+/// leave.
+pub(super) fn tests(root: &Path, which: &[&str], variables: &[(&str, String)]) -> Result<()> {
     let watchman = Watchman::new()?;
     let mut command = Command::new(env!("CARGO"));
     command
         .current_dir(root)
-        .args(["test", "--quiet", "--workspace", "--locked", "--no-fail-fast"])
-        .args(more)
+        .args(["test", "--quiet", "--locked", "--no-fail-fast"])
+        .args(which)
         .envs(variables.iter().map(|(name, value)| (name, value)));
     watchman.mark(&mut command);
     let outcome = run(&mut command);

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::process::Command;
 
+use garland_sys::process::end_with_parent;
 use garland_testkit::{Scratch, until};
 
 use crate::stage::{Stage, shell};
@@ -54,6 +55,31 @@ fn ctrl_c_unmounts_also_what_is_in_use() {
     assert!(said.err.contains("it goes when it isn't any more"), "{}", said.err);
     drop(held);
     let _ = busy.end().with_code(0);
+    stage.end();
+}
+
+#[test]
+fn what_is_unmounted_is_over_though_another_mount_namespace_has_a_copy_of_it() {
+    let scratch = Scratch::new("mount-copied");
+    let stage = Stage::new(&scratch, 1);
+    let other = stage.mount("o", &[]);
+    fs::write(scratch.path("o/local1/x"), "x").unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sleep", "600"]);
+    end_with_parent(&mut command);
+    let mut holder = command.spawn().expect("unshare can be started");
+    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+    until("a namespace of its own", || {
+        namespace(&holder.id().to_string()).is_some_and(|own| Some(own) != namespace("self"))
+    });
+    let said = stage.garland.run(&["mount", "--unmount", "o"]).with_code(0);
+    assert_eq!(said.err, "");
+    let said = other.end().with_code(0);
+    assert_eq!(said.err, "");
+    let status = stage.garland.run(&["mount", "--status", "--json"]).with_code(0).json();
+    assert_eq!(status["mounts"].as_array().map(Vec::len), Some(1), "{status}");
+    holder.kill().expect("it can be killed");
+    let _ = holder.wait().expect("it ends");
     stage.end();
 }
 

@@ -9,4 +9,6 @@ mod posix;
 mod programs;
 mod refusals;
 mod stage;
+mod suites;
+mod trace;
 mod writers;

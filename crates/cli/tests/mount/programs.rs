@@ -96,6 +96,72 @@ fn an_editors_save_is_seen_at_once_and_whole() {
 }
 
 #[test]
+fn editors_save_what_was_edited() {
+    let scratch = Scratch::new("mount-editors");
+    let stage = Stage::new(&scratch, 1);
+    // By a new file under the old name, over the old one, and with a backup beside it.
+    shell(
+        scratch.folder(),
+        "seq 20000 >m/local1/x; cp m/local1/x expected
+         edit() {
+           vim -u NONE -es -c \"set backupskip= $1\" -c \"%s/$2/$3/\" -c wq m/local1/x
+           sed -i s/$2/$3/ expected
+           cmp m/local1/x expected; cmp roots/local1/x expected
+         }
+         edit 'backup backupcopy=no' 1$ one
+         edit 'writebackup backupcopy=yes' 2$ two
+         edit 'nobackup nowritebackup fsync' 3$ three
+         [ \"$(ls -A m/local1 | tr '\\n' ' ')\" = 'x x~ ' ]
+         printf '5s/^/ed was here /\\n$a\\nlast\\n.\\nw\\nq\\n' | ed -s m/local1/x
+         [ \"$(sed -n 5p roots/local1/x)\" = 'ed was here 5' ]
+         [ \"$(tail -n1 roots/local1/x)\" = last ]",
+    );
+    stage.end();
+}
+
+#[test]
+fn a_program_that_runs_keeps_its_bytes() {
+    let scratch = Scratch::new("mount-runs");
+    let stage = Stage::new(&scratch, 1);
+    shell(
+        scratch.folder(),
+        "cp $(command -v sleep) m/local1/program
+         m/local1/program 600 & program=$!
+         until [ \"$(readlink /proc/$program/exe)\" = $PWD/m/local1/program ]; do sleep 0.01; done
+         ! dd if=/dev/null of=m/local1/program 2>said
+         grep -q 'Text file busy' said
+         cut='import os, sys; os.open(sys.argv[1], os.O_RDONLY | os.O_TRUNC)'
+         ! python3 -c \"$cut\" m/local1/program 2>said
+         grep -q 'Text file busy' said
+         cmp $(command -v sleep) roots/local1/program
+         kill $program; wait $program || true
+         : >m/local1/program
+         test ! -s roots/local1/program",
+    );
+    stage.end();
+}
+
+#[test]
+fn an_encode_from_one_node_to_another_gives_the_same_as_at_home() {
+    let scratch = Scratch::new("mount-encode");
+    let stage = Stage::new(&scratch, 2);
+    random_file(&scratch.path("sound"), 1_000_000, 1);
+    // It goes back to its head at the end, and writes there.
+    shell(
+        scratch.folder(),
+        "cp sound m/local1/sound
+         lame --quiet -r -s 44.1 m/local1/sound m/local2/sound.mp3
+         lame --quiet -r -s 44.1 sound sound.mp3
+         cmp sound.mp3 m/local2/sound.mp3; cmp sound.mp3 roots/local2/sound.mp3
+         lame --quiet --decode m/local2/sound.mp3 m/local1/back.wav
+         lame --quiet --decode sound.mp3 back.wav
+         cmp back.wav roots/local1/back.wav
+         test $(stat -c %s back.wav) -gt 900000",
+    );
+    stage.end();
+}
+
+#[test]
 fn what_changes_at_the_node_is_seen_by_whoever_opens_next() {
     let scratch = Scratch::new("mount-changes");
     let stage = Stage::new(&scratch, 1);

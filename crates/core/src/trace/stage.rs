@@ -38,11 +38,15 @@ pub enum Stage {
     Commit,
     /// The whole process stood still: stopped, or its machine was.
     Pause,
+    /// A mount's question about names and attributes: look-ups, lists, openings.
+    LookUp,
+    /// A mount's order to change names or attributes.
+    Change,
 }
 
 impl Stage {
     /// All of them, in the order of their numbers in a file.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::SetUp,
         Self::Dial,
         Self::Read,
@@ -59,6 +63,8 @@ impl Stage {
         Self::Control,
         Self::Commit,
         Self::Pause,
+        Self::LookUp,
+        Self::Change,
     ];
 
     /// Its number in a file.
@@ -93,6 +99,8 @@ impl Stage {
             Self::Control => "control",
             Self::Commit => "commit",
             Self::Pause => "pause",
+            Self::LookUp => "look-up",
+            Self::Change => "change",
         }
     }
 
@@ -127,6 +135,6 @@ mod tests {
             assert_eq!((stage.number(), Stage::of_number(at)), (at, Some(stage)));
             assert_eq!(Stage::ALL.iter().filter(|other| other.name() == stage.name()).count(), 1);
         }
-        assert_eq!(Stage::of_number(16), None);
+        assert_eq!(Stage::of_number(18), None);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fuser::ReplyData;
 use garland_core::proto::PIECE;
+use garland_sys::clock;
 
 use super::flow::Seen;
 use crate::peer::Reply;
@@ -29,8 +30,17 @@ pub struct Read {
     pub offset: u64,
     /// How many bytes it is for.
     pub size: u32,
+    /// Since when the kernel waits for it, in nanoseconds of the monotonic clock.
+    pub since_ns: u64,
     /// Who waits.
     pub reply: ReplyData,
+}
+
+impl Read {
+    /// A read that has just come.
+    pub fn new(offset: u64, size: u32, reply: ReplyData) -> Self {
+        Self { offset, size, since_ns: clock::now_ns(), reply }
+    }
 }
 
 /// A piece that was asked for, and who waits for it.

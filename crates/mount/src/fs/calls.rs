@@ -62,8 +62,9 @@ macro_rules! opened {
 
 impl Filesystem for Files {
     fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
+        // Not FUSE_ATOMIC_O_TRUNC: with it the bytes are gone before the kernel finds that the file is a
+        // program that runs, and refuses.
         let wanted = [
-            InitFlags::FUSE_ATOMIC_O_TRUNC,
             InitFlags::FUSE_AUTO_INVAL_DATA,
             InitFlags::FUSE_DO_READDIRPLUS,
             InitFlags::FUSE_PARALLEL_DIROPS,
@@ -259,7 +260,7 @@ impl Filesystem for Files {
         reply: ReplyData,
     ) {
         match self.0.opens.find(fh.0) {
-            Some(Open::File(file)) => self.0.read(file, Read { offset, size, reply }),
+            Some(Open::File(file)) => self.0.read(file, Read::new(offset, size, reply)),
             Some(Open::Text(text)) => {
                 let rest = text.as_bytes().get(offset as usize..).unwrap_or_default();
                 reply.data(&rest[..rest.len().min(size as usize)]);
@@ -337,19 +338,16 @@ impl Filesystem for Files {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        if let Some(Open::Folder(folder)) = self.0.opens.find(fh.0) {
-            return self.0.list(&folder, Want::Plain(offset, reply));
-        }
-        if ino.0 != TOP {
-            return reply.error(Errno::EBADF);
-        }
-        let listed = (offset..).map_while(|place| Some((place, self.0.top.listed(place)?)));
-        for (place, (number, kind, name)) in listed {
-            if reply.add(INodeNo(number), place + 1, kind, name) {
-                break;
+        match self.0.opens.find(fh.0) {
+            Some(Open::Folder(folder)) => self.0.list(&folder, Want::Plain(offset, reply)),
+            _ if ino.0 != TOP => reply.error(Errno::EBADF),
+            _ => {
+                self.0.top.list(offset, |next, number, kind, name| {
+                    reply.add(INodeNo(number), next, kind, name)
+                });
+                reply.ok();
             }
         }
-        reply.ok();
     }
 
     fn readdirplus(
@@ -360,22 +358,18 @@ impl Filesystem for Files {
         offset: u64,
         mut reply: ReplyDirectoryPlus,
     ) {
-        if let Some(Open::Folder(folder)) = self.0.opens.find(fh.0) {
-            return self.0.list(&folder, Want::Plus(offset, reply));
-        }
-        if ino.0 != TOP {
-            return reply.error(Errno::EBADF);
-        }
-        let listed = (offset..).map_while(|place| Some((place, self.0.top.listed(place)?)));
-        for (place, (number, kind, name)) in listed {
-            // Whoever wants more than names asks the node itself.
-            let attr = super::attr::own(kind, number, 0o555, 0);
-            let number = INodeNo(number);
-            if reply.add(number, place + 1, name, &Duration::ZERO, &attr, Generation(0)) {
-                break;
+        match self.0.opens.find(fh.0) {
+            Some(Open::Folder(folder)) => self.0.list(&folder, Want::Plus(offset, reply)),
+            _ if ino.0 != TOP => reply.error(Errno::EBADF),
+            _ => {
+                self.0.top.list(offset, |next, number, kind, name| {
+                    // Whoever wants more than names asks the node itself.
+                    let attr = super::attr::own(kind, number, 0o555, 0);
+                    reply.add(attr.ino, next, name, &Duration::ZERO, &attr, Generation(0))
+                });
+                reply.ok();
             }
         }
-        reply.ok();
     }
 
     fn releasedir(

@@ -29,15 +29,8 @@ struct Opened {
 impl Mount {
     /// Opens a file that the kernel knows.
     pub fn open(self: &Arc<Self>, inode: Arc<Inode>, flags: OpenFlags, reply: ReplyOpen) {
-        let how = translate(flags, None);
-        if !how.truncate {
-            return self.open_settled(inode, how, reply);
-        }
-        let (mount, settled) = (Arc::clone(self), Arc::clone(&inode));
-        self.settle(&inode, Box::new(move || mount.open_settled(settled, how, reply)));
-    }
-
-    fn open_settled(self: &Arc<Self>, inode: Arc<Inode>, how: proto::OpenFlags, reply: ReplyOpen) {
+        // If it is to be cut, the kernel does that by a call of its own.
+        let how = proto::OpenFlags { truncate: false, ..translate(flags, None) };
         let Some(path) = inode.path() else { return reply.error(errno(Errno::STALE)) };
         let mount = Arc::clone(self);
         let peer = Arc::clone(self.peer(&inode));

@@ -27,6 +27,7 @@ use self::open::Opens;
 use self::top::Top;
 use self::window::Window;
 use crate::peer::Peer;
+use crate::recording::Recording;
 
 pub use self::calls::Files;
 pub use self::status::{Account, NodeAccount};
@@ -61,18 +62,24 @@ pub struct Mount {
     top: Top,
     /// Numbers of files whose cached pages may hold what was lost.
     distrusted: Sender<u64>,
+    recording: Arc<Recording>,
 }
 
 impl Mount {
     /// A mount of `peers`; whose cached pages can't be trusted any more is said by `distrusted`.
-    pub fn new(peers: Vec<Arc<Peer>>, top: Top, distrusted: Sender<u64>) -> Arc<Self> {
+    pub fn new(
+        peers: Vec<Arc<Peer>>,
+        top: Top,
+        distrusted: Sender<u64>,
+        recording: Arc<Recording>,
+    ) -> Arc<Self> {
         let inodes = Inodes::default();
         for place in 0..peers.len() {
             inodes.keep(Inode::root(top::node_number(place), place));
         }
         let windows = peers.iter().map(|_| Window::default()).collect();
         let (figures, opens) = (Figures::default(), Opens::default());
-        Arc::new(Self { peers, figures, windows, inodes, opens, top, distrusted })
+        Arc::new(Self { peers, figures, windows, inodes, opens, top, distrusted, recording })
     }
 
     fn peer(&self, inode: &Inode) -> &Arc<Peer> {

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use fuser::ReplyData;
 use garland_core::proto::{Answer, Ask, PIECE, Spot};
+use garland_core::trace::Stage;
 use garland_sys::clock;
 use rustix::io::Errno;
 
@@ -64,10 +65,13 @@ impl Mount {
     fn serve(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool, now_ns: u64) {
         let length = file.inode.flow().size;
         let most = (ALL / self.opens.count().max(1) as u64).clamp(1, MOST);
+        let (since_ns, size) = (read.since_ns, u64::from(read.size));
         let (served, ask) = file.ahead().serve(read, length, most, now_ns);
         match served {
             Served::Bytes(parts, reply) => {
-                if !has_waited {
+                if has_waited {
+                    self.recording.note(Stage::WaitUpstream, file.inode.peer, since_ns, size);
+                } else {
                     self.figures.ahead.fetch_add(1, Ordering::Relaxed);
                 }
                 give(&parts, reply);
@@ -103,7 +107,7 @@ impl Mount {
     }
 
     fn read_alone(&self, file: &OpenFile, read: Read) {
-        let Read { offset, size, reply } = read;
+        let Read { offset, size, reply, .. } = read;
         let then = move |outcome: Result<Reply, Errno>| match outcome {
             Ok(came) => reply.data(came.payload()),
             Err(error) => reply.error(errno(error)),

@@ -99,8 +99,20 @@ impl Top {
         })
     }
 
+    /// Lists its folder from a place on, until `add` says that there is no more room. It is told the place
+    /// behind each name, the number, the kind and the name.
+    pub fn list(&self, from: u64, mut add: impl FnMut(u64, u64, FileType, &OsStr) -> bool) {
+        let mut place = from;
+        while let Some((number, kind, name)) = self.listed(place) {
+            place += 1;
+            if add(place, number, kind, name) {
+                return;
+            }
+        }
+    }
+
     /// What is listed at a place: number, kind and name.
-    pub fn listed(&self, place: u64) -> Option<(u64, FileType, &OsStr)> {
+    fn listed(&self, place: u64) -> Option<(u64, FileType, &OsStr)> {
         let folder = FileType::Directory;
         Some(match usize::try_from(place).ok()? {
             0 => (TOP, folder, OsStr::new(".")),
@@ -132,7 +144,16 @@ mod tests {
         for none in ["n3", "0", "4", "02", "+2", "-1", "", "18446744073709551616"] {
             assert_eq!(find(none), None, "{none}");
         }
-        assert_eq!(top.listed(6).map(|(.., name)| name), Some(OsStr::new("7")));
-        assert_eq!(top.listed(7), None);
+        let mut listed = Vec::new();
+        top.list(4, |next, _, _, name| {
+            listed.push((next, name.to_owned()));
+            next == 6
+        });
+        assert_eq!(listed, [(5, "n1".into()), (6, "n2".into())], "until there is no more room");
+        top.list(6, |_, _, _, name| {
+            assert_eq!(name, "7");
+            false
+        });
+        top.list(7, |_, _, _, name| panic!("{} isn't there", name.display()));
     }
 }

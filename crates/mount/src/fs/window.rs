@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use fuser::ReplyWrite;
+use garland_sys::clock;
 
 /// Bytes that may be written to a node and not yet acknowledged by it.
 const BYTES: usize = 16 << 20;
@@ -16,7 +17,14 @@ pub struct Window(Mutex<State>);
 #[derive(Default)]
 struct State {
     used: usize,
-    parked: VecDeque<(ReplyWrite, u32)>,
+    parked: VecDeque<Parked>,
+}
+
+/// A writer that waits for room.
+struct Parked {
+    reply: ReplyWrite,
+    bytes: u32,
+    since_ns: u64,
 }
 
 impl Window {
@@ -25,14 +33,16 @@ impl Window {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.used += bytes as usize;
         if state.used > BYTES {
-            return state.parked.push_back((reply, bytes));
+            let since_ns = clock::now_ns();
+            return state.parked.push_back(Parked { reply, bytes, since_ns });
         }
         drop(state);
         reply.written(bytes);
     }
 
-    /// So many bytes have been acknowledged.
-    pub fn give_back(&self, bytes: usize) {
+    /// So many bytes have been acknowledged. `waited` is told since when each writer that has room now
+    /// has waited, and with how many bytes.
+    pub fn give_back(&self, bytes: usize, waited: impl Fn(u64, u64)) {
         let mut told = Vec::new();
         {
             let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -44,7 +54,10 @@ impl Window {
                 told.push(parked);
             }
         }
-        told.into_iter().for_each(|(reply, bytes)| reply.written(bytes));
+        for Parked { reply, bytes, since_ns } in told {
+            waited(since_ns, bytes.into());
+            reply.written(bytes);
+        }
     }
 
     /// Bytes that aren't acknowledged.

@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering;
 
 use fuser::{ReplyEmpty, ReplyWrite};
 use garland_core::proto::{Ask, FRAME_HEAD};
+use garland_core::trace::Stage;
+use garland_sys::clock;
 use rustix::io::Errno;
 
 use super::Mount;
@@ -39,7 +41,12 @@ impl Mount {
         {
             let mut flow = inode.flow();
             if !flow.behind.is_settled() {
-                flow.waiting.push(then);
+                let (recording, peer) = (Arc::clone(&self.recording), inode.peer);
+                let since_ns = clock::now_ns();
+                flow.waiting.push(Box::new(move || {
+                    recording.note(Stage::WaitDownstream, peer, since_ns, 0);
+                    then();
+                }));
                 drop(flow);
                 return self.send(inode);
             }
@@ -106,7 +113,9 @@ impl Mount {
                 let settled = flow.behind.is_settled();
                 if settled { std::mem::take(&mut flow.waiting) } else { Vec::new() }
             };
-            mount.windows[landed.peer].give_back(bytes);
+            mount.windows[landed.peer].give_back(bytes, |since_ns, bytes| {
+                mount.recording.note(Stage::WaitDownstream, landed.peer, since_ns, bytes);
+            });
             waiting.into_iter().for_each(|then| then());
             mount.send(&landed);
         };

@@ -10,11 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use garland_core::proto::{Answer, Ask};
+use garland_core::trace::Stage;
 use garland_node::Agent;
 use garland_sys::clock;
 use rustix::io::Errno;
 
 use self::wire::Wire;
+use crate::recording::Recording;
 
 /// After an attempt that failed nobody tries for so long.
 const PAUSE_NS: u64 = 1_000_000_000;
@@ -66,6 +68,7 @@ pub struct Peer {
     pub name: String,
     /// What went to it and came from it.
     pub traffic: Traffic,
+    recording: Arc<Recording>,
     place: usize,
     reach: Reach,
     sealed: bool,
@@ -90,10 +93,17 @@ struct Waiting {
 
 impl Peer {
     /// The node `name` at `place` in the list.
-    pub fn new(name: String, place: usize, reach: Reach, sealed: bool) -> Arc<Self> {
+    pub fn new(
+        name: String,
+        place: usize,
+        reach: Reach,
+        sealed: bool,
+        recording: Arc<Recording>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             name,
             traffic: Traffic::default(),
+            recording,
             place,
             reach,
             sealed,
@@ -165,7 +175,9 @@ impl Peer {
     /// Connects, and asks what has waited for it.
     fn dial(self: Arc<Self>) {
         let epoch = self.epochs.fetch_add(1, Ordering::Relaxed) + 1;
+        let began_ns = clock::now_ns();
         let dialled = dial::dial(&self, epoch);
+        self.recording.note(Stage::Dial, self.place, began_ns, 0);
         let mut state = self.lock();
         let waiting = match std::mem::replace(&mut *state, State::Down(None, 0)) {
             State::Dialling(waiting) => waiting,
@@ -185,6 +197,11 @@ impl Peer {
                 waiting.into_iter().for_each(|waiting| (waiting.then)(Err(Errno::HOSTDOWN)));
             }
         }
+    }
+
+    /// A question of `stage` was asked at `asked_ns`, and has been answered now, or never will be.
+    fn note(&self, stage: Stage, asked_ns: u64, bytes: u64) {
+        self.recording.note(stage, self.place, asked_ns, bytes);
     }
 
     /// The connection of `epoch` is no good any more.

@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use garland_core::proto::{Answered, Ask, Asked, BULK_LINK, FILES_LINKS, FRAME_HEAD, SMALL_MAX};
+use garland_core::trace::Stage;
+use garland_sys::clock;
 use rustix::io::Errno;
 
 use super::link::{Ends, Link};
 use super::{Peer, Reply, Then, room};
+use crate::recording;
 
 /// The connections of an epoch.
 pub struct Wire {
@@ -17,9 +20,18 @@ pub struct Wire {
     pub epoch: u64,
     links: Vec<Link>,
     /// Nothing once they are lost.
-    unanswered: Mutex<Option<HashMap<u64, Then>>>,
+    unanswered: Mutex<Option<HashMap<u64, Pending>>>,
     last: AtomicU64,
     peer: Weak<Peer>,
+}
+
+/// A question that isn't answered yet.
+struct Pending {
+    then: Then,
+    stage: Stage,
+    asked_ns: u64,
+    /// The bytes that went with it.
+    bytes: u64,
 }
 
 impl Wire {
@@ -58,9 +70,11 @@ impl Wire {
             _ => length > SMALL_MAX as usize,
         };
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let (stage, asked_ns, bytes) = (recording::stage(&ask), clock::now_ns(), length as u64);
+        let pending = Pending { then, stage, asked_ns, bytes };
         match &mut *self.lock() {
-            Some(unanswered) => drop(unanswered.insert(number, then)),
-            None => return then(Err(Errno::IO)),
+            Some(unanswered) => drop(unanswered.insert(number, pending)),
+            None => return (pending.then)(Err(Errno::IO)),
         }
         let link = usize::from(if is_bulk { BULK_LINK } else { 0 });
         if let Err(error) = self.links[link].send(frame, &Asked { number, ask }) {
@@ -70,12 +84,13 @@ impl Wire {
 
     /// An answer has come.
     pub fn answered(&self, answered: Answered, body: Vec<u8>, payload: usize) {
+        let pending = self.lock().as_mut().and_then(|all| all.remove(&answered.number));
+        // An answer to nothing is the agent's mistake, and harms nobody.
+        let Some(Pending { then, stage, asked_ns, bytes }) = pending else { return };
         if let Some(peer) = self.peer.upgrade() {
             peer.traffic.read.fetch_add(payload as u64, Ordering::Relaxed);
+            peer.note(stage, asked_ns, bytes + payload as u64);
         }
-        let then = self.lock().as_mut().and_then(|all| all.remove(&answered.number));
-        // An answer to nothing is the agent's mistake, and harms nobody.
-        let Some(then) = then else { return };
         then(match answered.outcome {
             Ok(answer) => Ok(Reply { answer, epoch: self.epoch, body, payload }),
             Err(number) => Err(Errno::from_raw_os_error(i32::from(number.clamp(1, 4095)))),
@@ -85,11 +100,18 @@ impl Wire {
     /// Gives everything up: whatever isn't answered fails.
     pub fn fail(&self, why: &str) {
         let Some(unanswered) = self.lock().take() else { return };
-        if let Some(peer) = self.peer.upgrade() {
+        let peer = self.peer.upgrade();
+        if let Some(peer) = &peer {
             peer.lose(self.epoch, why.to_owned());
         }
         self.links.iter().for_each(Link::shut);
-        unanswered.into_values().for_each(|then| then(Err(Errno::IO)));
+        for Pending { then, stage, asked_ns, .. } in unanswered.into_values() {
+            if let Some(peer) = &peer {
+                // How long was waited in vain.
+                peer.note(stage, asked_ns, 0);
+            }
+            then(Err(Errno::IO));
+        }
     }
 
     /// Whether it was given up.
@@ -97,7 +119,7 @@ impl Wire {
         self.lock().is_none()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<HashMap<u64, Then>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<HashMap<u64, Pending>>> {
         self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,6 @@
 //! What a node sent, received and wrote, over time.
 
-use garland_core::trace::{Span, Stage};
+use garland_core::trace::{NONE, Span, Stage};
 use serde::Serialize;
 
 /// Bytes in equal stretches of time.
@@ -26,6 +26,9 @@ impl Rates {
         let bins = match span.stage {
             Stage::Send | Stage::Relay => &mut self.sent,
             Stage::Receive => &mut self.received,
+            // A mount reads and writes what another node has.
+            Stage::Read if span.peer != NONE => &mut self.received,
+            Stage::Write if span.peer != NONE => &mut self.sent,
             Stage::Read | Stage::Write => &mut self.disk,
             _ => return,
         };
@@ -63,5 +66,13 @@ mod tests {
         rates.add(&whole, (5000, 9000), 100);
         assert_eq!(rates.received[9], 1003);
         assert_eq!(rates.sent.iter().sum::<u64>(), 0);
+    }
+
+    #[test]
+    fn what_a_mount_writes_goes_to_a_wire_and_what_a_node_writes_to_a_disk() {
+        let mut rates = Rates::new(1);
+        rates.add(&span(Stage::Write, 1, 0), (0, 1), 1);
+        rates.add(&span(Stage::Read, NONE, 0), (0, 1), 1);
+        assert_eq!((rates.sent[0], rates.received[0], rates.disk[0]), (100, 0, 100));
     }
 }

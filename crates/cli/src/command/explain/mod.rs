@@ -32,7 +32,7 @@ pub fn told(traced: &Traced) -> Result<impl serde::Serialize + use<>, Failure> {
 /// Explains the run that `asked` names.
 pub fn run(args: &Args, asked: &Explain) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let traced = Traced::find(&Places::open()?, &asked.run, asked.node.as_deref())?;
+    let traced = Traced::find_copy(&Places::open()?, &asked.run, asked.node.as_deref())?;
     let kept = Kept::read(&traced)?;
     phases.end("read");
     let of = kept.run();

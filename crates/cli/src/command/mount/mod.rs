@@ -1,12 +1,14 @@
 //! `garland mount`: any node's files under one folder.
 
 mod background;
+mod kept;
 mod record;
 mod status;
 mod table;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use garland_core::cluster::Node;
 use garland_core::cluster::nodelist::fold;
@@ -14,6 +16,7 @@ use garland_mount::{Ended, MountJob, Reach};
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
 
+use self::kept::Kept;
 use self::record::Record;
 use super::status::standing_nodes;
 use crate::args::{Args, DEFAULT_LAB, Mount};
@@ -21,7 +24,11 @@ use crate::failure::{Exit, Failure, OrFailure};
 use crate::launch::lab;
 use crate::nodes::{Inventory, LAB_PREFIX};
 use crate::places::Places;
+use crate::result::Phases;
 use crate::standing::{Shelf, Standing};
+
+/// How long a mount's process may take to notice that it isn't needed any more.
+const BY_ITSELF: Duration = Duration::from_secs(1);
 
 /// Mounts, unmounts, or shows what is mounted.
 pub fn run(args: &Args, mount: &Mount) -> Result<Exit, Failure> {
@@ -41,7 +48,7 @@ pub fn run(args: &Args, mount: &Mount) -> Result<Exit, Failure> {
 fn unmount(dir: &Path) -> Result<Exit, Failure> {
     let path = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     match garland_mount::unmount(&path).map_err(Failure::nothing)? {
-        Ended::Unmounted => {}
+        Ended::Unmounted => end_server(&path)?,
         Ended::InUse => {
             eprintln!("{} is in use: it goes when it isn't any more", dir.display());
         }
@@ -49,7 +56,24 @@ fn unmount(dir: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// Has the process end that served what nobody uses any more. It does so by itself, unless another mount
+/// namespace, which was made meanwhile, has a copy of the mount: a container's, or a lab's.
+fn end_server(path: &Path) -> Result<(), Failure> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let records = Record::all(&Places::open()?)?;
+    for record in records.iter().filter(|record| record.dir == path) {
+        // What can't be looked at or asked is left alone.
+        if let Ok(Some(server)) = record.server().handle()
+            && matches!(server.wait(BY_ITSELF), Ok(false))
+        {
+            let _ = server.ask_to_end();
+        }
+    }
+    Ok(())
+}
+
 fn serve(args: &Args, mount: &Mount, dir: &Path) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
     let places = Places::open()?;
     let nodes = nodes(args, mount, &places)?;
     let lab = mount.lab.as_deref().unwrap_or(DEFAULT_LAB);
@@ -60,27 +84,35 @@ fn serve(args: &Args, mount: &Mount, dir: &Path) -> Result<Exit, Failure> {
         here: here(&nodes),
         reach: reach(&nodes, &places, lab_found.as_ref().map(garland_lab::Lab::name))?,
         sealed: !mount.clear,
+        emulated: lab_found.is_some(),
     };
+    let (listed, sealed) = (job.names.clone(), job.sealed);
     // In this order: where it is mounted is seen by everybody, and the lab's network by nobody else.
     let names = fold(&nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>());
     let mounted = garland_mount::mount(job).map_err(refused)?;
-    if let Err(failure) = lab::enter(&nodes, &places, lab) {
+    let begun = lab::enter(&nodes, &places, lab)
+        .and_then(|_| Kept::begin(&places, mounted.dir().to_owned(), listed, sealed));
+    let kept = begun.inspect_err(|_| {
         // The first error is the one worth telling.
         let _ = garland_mount::unmount(dir);
-        return Err(failure);
-    }
+    })?;
     let interrupts = Interrupts::catch().or_nothing("waiting for Ctrl-C")?;
-    let record = Record::keep(&places, mounted.dir(), names)?;
-    let ended = mounted.serve(&interrupts, || {
+    let record = Record::keep(&places, mounted.dir(), names, kept.name())?;
+    phases.end("set-up");
+    let ready = || {
         if mount.background {
             background::tell();
         }
-    });
+    };
+    let served = mounted.serve(&interrupts, ready, |trace| kept.keep(trace));
     record.forget();
-    match ended.map_err(Failure::nothing)? {
+    let served = served.map_err(Failure::nothing)?;
+    phases.end("mounted");
+    match served.ended {
         Ended::Unmounted => {}
         Ended::InUse => eprintln!("{} was in use: who uses it gets errors now", dir.display()),
     }
+    kept.end(&served, phases)?;
     Ok(Exit::Done)
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use garland_sys::clock;
+use garland_sys::identity::Identity;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, OrFailure};
@@ -16,12 +17,16 @@ pub struct Record {
     schema: String,
     /// The folder.
     pub dir: PathBuf,
-    /// The process that serves it.
+    /// The process that serves it, and when it started, in which boot.
     pub pid: u32,
+    start: u64,
+    boot: String,
     /// The nodes, folded.
     pub nodes: String,
     /// When it was mounted, in nanoseconds since the beginning of 1970.
     pub since_ns: u64,
+    /// Its run, which keeps its trace.
+    pub run: String,
     /// This record's own file.
     #[serde(skip)]
     file: PathBuf,
@@ -29,11 +34,13 @@ pub struct Record {
 
 impl Record {
     /// Keeps the record of this process's mount.
-    pub fn keep(places: &Places, dir: &Path, nodes: String) -> Result<Self, Failure> {
-        let pid = std::process::id();
+    pub fn keep(places: &Places, dir: &Path, nodes: String, run: &str) -> Result<Self, Failure> {
+        let Identity { pid, start, boot } =
+            Identity::own().or_nothing("looking at this process")?;
         let file = places.folder("mounts")?.join(format!("{pid}.json"));
         let (schema, since_ns) = (SCHEMA.to_owned(), clock::wall_ns());
-        let record = Self { schema, dir: dir.to_owned(), pid, nodes, since_ns, file };
+        let (dir, run) = (dir.to_owned(), run.to_owned());
+        let record = Self { schema, dir, pid, start, boot, nodes, since_ns, run, file };
         let text = serde_json::to_vec_pretty(&record).or_nothing("writing the mount's record")?;
         write_private(&record.file, &text)
             .or_nothing(format!("writing {}", record.file.display()))?;
@@ -63,6 +70,11 @@ impl Record {
 
     /// Whether the process still runs.
     pub fn is_served(&self) -> bool {
-        Path::new("/proc").join(self.pid.to_string()).exists()
+        self.server().is_alive()
+    }
+
+    /// The process that serves it.
+    pub fn server(&self) -> Identity {
+        Identity { pid: self.pid, start: self.start, boot: self.boot.clone() }
     }
 }

@@ -37,6 +37,8 @@ pub struct MountState {
     pub pid: u32,
     /// When it was mounted, in nanoseconds since the beginning of 1970.
     pub since_ns: u64,
+    /// Its run, which keeps its trace.
+    pub run: String,
     /// `up`, `silent` (its process is there and doesn't answer) or `dead` (it was killed: mount again,
     /// or unmount).
     pub state: &'static str,
@@ -88,6 +90,6 @@ fn ask(record: Record) -> Option<MountState> {
             return None;
         }
     };
-    let Record { dir, nodes, pid, since_ns, .. } = record;
-    Some(MountState { dir, nodes, pid, since_ns, state, account })
+    let Record { dir, nodes, pid, since_ns, run, .. } = record;
+    Some(MountState { dir, nodes, pid, since_ns, run, state, account })
 }

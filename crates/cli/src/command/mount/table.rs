@@ -17,8 +17,8 @@ impl fmt::Display for StatusResult {
 }
 
 fn show(f: &mut fmt::Formatter<'_>, mount: &MountState) -> fmt::Result {
-    let MountState { dir, nodes, pid, state, account, .. } = mount;
-    writeln!(f, "{}  {nodes}  {state}, process {pid}", dir.display())?;
+    let MountState { dir, nodes, pid, run, state, account, .. } = mount;
+    writeln!(f, "{}  {nodes}  {state}, process {pid}, run {run}", dir.display())?;
     let Some(account) = account else {
         return writeln!(f, "  take it away by: garland mount --unmount {}", dir.display());
     };

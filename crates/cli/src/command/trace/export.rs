@@ -83,8 +83,9 @@ pub fn run(args: &Args, export: &TraceExport) -> Result<Exit, Failure> {
 
 /// Reads all traces once.
 pub(super) fn look(traced: &Traced) -> Result<Survey, Failure> {
-    let Traced { run, planned, .. } = traced;
-    let mut names: BTreeMap<u16, String> = (0..).zip(planned.iter().cloned()).collect();
+    let Traced { run, planned, peers, .. } = traced;
+    let known_names = if planned.is_empty() { peers } else { planned };
+    let mut names: BTreeMap<u16, String> = (0..).zip(known_names.iter().cloned()).collect();
     let (mut known, mut missing) = (Vec::new(), Vec::new());
     let mut evidence = Evidence::default();
     let files = traced.files()?;

@@ -3,6 +3,7 @@
 
 mod commands;
 mod copied;
+mod mounted;
 
 use std::cell::Cell;
 use std::fs::File;

@@ -1,11 +1,15 @@
-//! One file from the head to one node, over several topologies: the copies of 2004.
+//! One file from the head to one node, over several topologies: the copies of 2004, which went through
+//! the cluster's file system.
 
 mod table;
+
+use std::path::Path;
 
 use garland_core::cluster::topology::{Topology, bounds};
 use garland_core::units::bytes;
 use serde::{Deserialize, Serialize};
 
+use super::bench::Bench;
 use super::experiment::{Kind, Stage};
 use super::sections::Sections;
 use crate::failure::Failure;
@@ -30,6 +34,23 @@ pub struct Job {
     pub scale: f64,
     /// To which node.
     pub to: String,
+    /// By what, one after the other.
+    #[serde(default = "by_cp")]
+    pub by: Vec<By>,
+}
+
+/// What copies the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// `garland cp`.
+    Cp,
+    /// The system's cp through `garland mount`, as through /mfs.
+    Mount,
+}
+
+fn by_cp() -> Vec<By> {
+    vec![By::Cp]
 }
 
 /// What counts as reproduced.
@@ -79,7 +100,7 @@ impl Copy {
         let mut rows = Vec::new();
         for topology in stage.topologies {
             eprintln!("{} ...", topology.name);
-            rows.push(self.copy(stage, topology, length, phases)?);
+            rows.extend(self.copy(stage, topology, length, phases)?);
         }
         Ok(Table::new(self, scale, length, rows))
     }
@@ -90,7 +111,7 @@ impl Copy {
         topology: &Topology,
         length: u64,
         phases: &mut Phases,
-    ) -> Result<Row, Failure> {
+    ) -> Result<Vec<Row>, Failure> {
         let to = &self.job.to;
         let place = topology.node(to).unwrap_or_default();
         stage.in_lab(topology, length.saturating_mul(2), phases, |bench, phases| {
@@ -100,16 +121,36 @@ impl Copy {
             bench.check(0, place)?;
             bench.go_on()?;
             phases.end("set-up");
-            let target = format!("{node}:/{NAME}");
-            let words =
-                ["cp", "--whole", &source.to_string_lossy(), &target, "--no-fsync", "--json"];
             let bound_s = bounds::seconds(topology, &[(0, place)], length);
             let enough_s = bound_s / self.tolerance.least_of_bound;
-            let whole_s = bench.fastest(&[words.map(str::to_owned).to_vec()], enough_s)?;
-            let equal = bench.verify(to, NAME, &source)?;
+            let mut rows = Vec::new();
+            for by in self.job.by.iter().copied() {
+                let whole_s = match by {
+                    By::Cp => self.by_cp(bench, &source, enough_s)?,
+                    By::Mount => self.by_mount(bench, &source, enough_s)?,
+                };
+                let equal = bench.verify(to, NAME, &source)?;
+                let topology = topology.name.clone();
+                rows.push(Row { topology, by, whole_s, bound_s, equal });
+            }
             phases.end("copies");
             bench.garland(&["down", &node])?;
-            Ok(Row { topology: topology.name.clone(), whole_s, bound_s, equal })
+            Ok(rows)
+        })
+    }
+
+    fn by_cp(&self, bench: &Bench<'_>, source: &Path, enough_s: f64) -> Result<f64, Failure> {
+        let target = format!("lab:{}:/{NAME}", self.job.to);
+        let words = ["cp", "--whole", &source.to_string_lossy(), &target, "--no-fsync", "--json"];
+        bench.fastest(&[words.map(str::to_owned).to_vec()], enough_s)
+    }
+
+    /// From before cp is started until it has closed the file, of which the node then has all.
+    fn by_mount(&self, bench: &Bench<'_>, source: &Path, enough_s: f64) -> Result<f64, Failure> {
+        let to = &self.job.to;
+        bench.mounted(&format!("lab:{to}"), |dir| {
+            let target = dir.join(to).join(NAME);
+            bench.fastest_of(enough_s, || bench.system("cp", &[source, &target]))
         })
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use garland_core::units::bytes;
 use serde::Serialize;
 
-use super::Copy;
+use super::{By, Copy};
 
 /// Bytes of a MiB: what the figures of 2004 count in.
 const MIB: f64 = 1048576.0;
@@ -26,6 +26,8 @@ pub struct Table {
 pub struct Row {
     /// Which one.
     pub topology: String,
+    /// By what.
+    pub by: By,
     /// Seconds of the whole command.
     pub whole_s: f64,
     /// Seconds that the wires alone take.
@@ -45,7 +47,7 @@ impl Table {
     pub fn miss(&self) -> Option<String> {
         let least = self.experiment.tolerance.least_of_bound;
         self.rows.iter().find_map(|row| {
-            let (topology, share) = (&row.topology, row.bound_s / row.whole_s);
+            let (topology, share) = (row.label(), row.bound_s / row.whole_s);
             if !row.equal {
                 return Some(format!("{topology}: the file differs from its source"));
             }
@@ -55,7 +57,7 @@ impl Table {
                     "{topology}: {share:.1} % of what the wires allow, below {least:.0} %"
                 ));
             }
-            let then = self.experiment.published(topology)?;
+            let then = self.experiment.published(&row.topology)?;
             let bound = self.rate(row.bound_s);
             (then.rate > bound).then(|| {
                 format!(
@@ -72,6 +74,16 @@ impl Table {
     }
 }
 
+impl Row {
+    /// Its topology, and by what the file went if that isn't `garland cp`.
+    fn label(&self) -> String {
+        match self.by {
+            By::Cp => self.topology.clone(),
+            By::Mount => format!("{}, through a mount", self.topology),
+        }
+    }
+}
+
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (size, share) = (bytes::format(self.bytes), self.scale * 100.0);
@@ -79,12 +91,12 @@ impl fmt::Display for Table {
         writeln!(f, "emulated: {size} ({share:.3} % of the published file) to {to}\n")?;
         writeln!(
             f,
-            "{:<22} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>10}",
+            "{:<26} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>10}",
             "", "published", "", "emulated", "", "wires", "", "emulated", "published"
         )?;
         writeln!(
             f,
-            "{:<22} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>10}",
+            "{:<26} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>10}",
             "topology", "s", "MiB/s", "s", "MiB/s", "s", "MiB/s", "of wires", "of wires"
         )?;
         for row in &self.rows {
@@ -96,8 +108,8 @@ impl fmt::Display for Table {
             let used = then.map_or_else(dash, |then| format!("{:.1} %", then.rate / bound * 100.0));
             writeln!(
                 f,
-                "{:<22} |{seconds:>9}{rate:>8} |{:>9.2}{:>8.2} |{:>9.2}{bound:>8.2} |{:>7.1} %{used:>10}{}",
-                row.topology,
+                "{:<26} |{seconds:>9}{rate:>8} |{:>9.2}{:>8.2} |{:>9.2}{bound:>8.2} |{:>7.1} %{used:>10}{}",
+                row.label(),
                 row.whole_s,
                 self.rate(row.whole_s),
                 row.bound_s,

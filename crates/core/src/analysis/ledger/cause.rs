@@ -67,7 +67,7 @@ impl Cause {
             Stage::Open => Self::Open,
             Stage::Fsync => Self::Fsync,
             Stage::Commit => Self::FinalAck,
-            Stage::Dial | Stage::Control => Self::Control,
+            Stage::Dial | Stage::Control | Stage::LookUp | Stage::Change => Self::Control,
             Stage::SetUp => Self::SetUp,
             Stage::Pause => Self::Pause,
             Stage::WaitUpstream | Stage::WaitDownstream | Stage::WaitBuffer => Self::Bubble,

@@ -19,7 +19,7 @@ fn origin() -> Origin {
 }
 
 fn any_stage() -> impl Strategy<Value = Stage> {
-    (0..16_u8).prop_map(|number| Stage::of_number(number).expect("there are 16"))
+    (0..18_u8).prop_map(|number| Stage::of_number(number).expect("there are 18"))
 }
 
 fn any_span() -> impl Strategy<Value = Record> {

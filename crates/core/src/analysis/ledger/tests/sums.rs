@@ -36,7 +36,7 @@ proptest! {
 
     #[test]
     fn no_file_however_wrong_makes_it_fail(
-        spans in proptest::collection::vec((0..16_u8, any::<u16>(), 0..4_u16, 0..3_u16, any::<u64>(), any::<u64>(), any::<u32>()), 0..40),
+        spans in proptest::collection::vec((0..18_u8, any::<u16>(), 0..4_u16, 0..3_u16, any::<u64>(), any::<u64>(), any::<u32>()), 0..40),
         phases in proptest::collection::vec(any::<u64>(), 0..6),
     ) {
         let record = |&(stage, lane, peer, thread, begin_ns, length, count): &(u8, u16, u16, u16, u64, u64, u32)| Record::Span(Span {

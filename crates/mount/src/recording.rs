@@ -1,0 +1,147 @@
+//! What a mount notes of itself while it lasts: a span for every question to a node, and for every wait
+//! of those who use it, in a room that never grows. The trace of it is like any copy's head's, but that
+//! its spans overlap: as many questions are under way as there are.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use garland_core::proto::Ask;
+use garland_core::trace::{NO_BLOCK, NONE, Origin, Record, Ring, Role, Span, Stage, Trace};
+use garland_sys::{clock, random};
+
+/// The most spans that are kept, of all nodes: 1 MiB of a trace's file. Beyond its share neighbors of a
+/// node's of one kind become one.
+const SPANS: usize = 16384;
+
+/// The least share of a node.
+const LEAST: usize = 256;
+
+/// A mount's notes.
+pub struct Recording {
+    origin: Origin,
+    /// A node's spans, by its place in the list.
+    rings: Vec<Mutex<Ring>>,
+    is_news: AtomicBool,
+}
+
+impl Recording {
+    /// Nothing yet, of so many nodes; it begins now.
+    pub fn begin(nodes: usize, emulated: bool) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let origin = Origin {
+            node: "head".to_owned(),
+            index: 0,
+            role: Role::Head,
+            processors: u16::try_from(processors).unwrap_or(u16::MAX),
+            started_ns: clock::now_ns(),
+            wall_ns: clock::wall_ns(),
+            copy: random::bytes(),
+            emulated,
+        };
+        let share = share(nodes);
+        let rings = (0..nodes).map(|_| Mutex::new(Ring::even(share))).collect();
+        Self { origin, rings, is_news: AtomicBool::new(false) }
+    }
+
+    /// Something concerned the node at `place` from `begin_ns` until now, and so many bytes.
+    pub fn note(&self, stage: Stage, place: usize, begin_ns: u64, bytes: u64) {
+        let end_ns = clock::now_ns().max(begin_ns);
+        let span = Span {
+            stage,
+            lane: NONE,
+            // The first is the mount itself.
+            peer: u16::try_from(place + 1).unwrap_or(NONE),
+            thread: 0,
+            begin_ns,
+            end_ns,
+            busy_ns: end_ns - begin_ns,
+            bytes,
+            block: NO_BLOCK,
+            count: 1,
+            operation: 0,
+        };
+        if let Some(ring) = self.rings.get(place) {
+            locked(ring).push(span);
+            self.is_news.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether anything was noted since this was asked last.
+    pub fn is_news(&self) -> bool {
+        self.is_news.swap(false, Ordering::AcqRel)
+    }
+
+    /// All of it so far.
+    pub fn trace(&self) -> Trace {
+        let mut records = Vec::new();
+        for ring in &self.rings {
+            let ring = locked(ring).clone();
+            let (spans, lost) = ring.into_parts(share(self.rings.len()));
+            records.extend(spans.into_iter().map(Record::Span));
+            records.extend(lost.into_iter().map(Record::Lost));
+        }
+        let mut trace = Trace { origin: self.origin.clone(), records };
+        trace.put_in_order();
+        trace
+    }
+}
+
+/// How many spans each of so many nodes may have.
+fn share(nodes: usize) -> usize {
+    (SPANS / nodes.max(1)).max(LEAST)
+}
+
+fn locked(ring: &Mutex<Ring>) -> MutexGuard<'_, Ring> {
+    ring.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the mount is at while a question is under way.
+pub fn stage(ask: &Ask) -> Stage {
+    match ask {
+        Ask::Read(..) => Stage::Read,
+        Ask::Write(..) => Stage::Write,
+        Ask::Sync(..) => Stage::Fsync,
+        Ask::Change(..)
+        | Ask::Make(..)
+        | Ask::Link(..)
+        | Ask::Remove(_)
+        | Ask::RemoveFolder(_)
+        | Ask::Rename(..)
+        | Ask::Allocate(..) => Stage::Change,
+        Ask::Stat(_)
+        | Ask::ReadLink(_)
+        | Ask::Access(..)
+        | Ask::Open(..)
+        | Ask::Seek(..)
+        | Ask::List(_)
+        | Ask::ListOn(_)
+        | Ask::Close(_)
+        | Ask::Space(_) => Stage::LookUp,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_and_sums_hold_however_much_is_noted() {
+        let recording = Recording::begin(3, false);
+        assert!(!recording.is_news());
+        let asks = [Ask::Sync(1, false), Ask::Read(1, 0, 7), Ask::ListOn(1), Ask::Close(1)];
+        for at in 0..100_000_usize {
+            let ask = &asks[at % 4];
+            recording.note(stage(ask), at % 3, clock::now_ns(), 7);
+        }
+        assert!(recording.is_news() && !recording.is_news());
+        let trace = recording.trace();
+        assert!(trace.records.len() <= SPANS && trace.records.len() > SPANS / 8);
+        let mut sums = (0, 0);
+        for record in &trace.records {
+            let Record::Span(span) = record else { panic!("{record:?}") };
+            assert!((1..=3).contains(&span.peer) && span.count < 128, "{span:?}");
+            sums = (sums.0 + u64::from(span.count), sums.1 + span.bytes);
+        }
+        assert_eq!(sums, (100_000, 700_000));
+    }
+}
