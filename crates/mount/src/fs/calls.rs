@@ -259,7 +259,10 @@ impl Filesystem for Files {
         reply: ReplyData,
     ) {
         match self.0.opens.find(fh.0) {
-            Some(Open::File(file)) => self.0.read(file, Read { offset, size, reply }),
+            Some(Open::File(file)) => {
+                let since_ns = garland_sys::clock::now_ns();
+                self.0.read(file, Read { offset, size, since_ns, reply });
+            }
             Some(Open::Text(text)) => {
                 let rest = text.as_bytes().get(offset as usize..).unwrap_or_default();
                 reply.data(&rest[..rest.len().min(size as usize)]);

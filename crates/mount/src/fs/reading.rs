@@ -37,11 +37,10 @@ impl Mount {
     }
 
     fn read_in_order(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool) {
-        let now_ns = clock::now_ns();
-        if file.ahead().is_doubtful(&read, now_ns) {
+        if file.ahead().is_doubtful(&read) {
             self.look_again(file, read, has_waited);
         } else {
-            self.serve(file, read, has_waited, now_ns);
+            self.serve(file, read, has_waited);
         }
     }
 
@@ -54,17 +53,16 @@ impl Mount {
                 Ok(_) | Err(_) => None,
             };
             file_then.ahead().look(seen, asked_ns);
-            // What was true when it was asked is good enough, however long the answer took.
-            mount.serve(&file_then, read, has_waited, asked_ns);
+            mount.serve(&file_then, read, has_waited);
         };
         let ask = Ask::Stat(Spot::Open(file.handle));
         self.peer(&file.inode).ask_in(file.epoch, ask, Vec::new(), Box::new(then));
     }
 
-    fn serve(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool, now_ns: u64) {
+    fn serve(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool) {
         let length = file.inode.flow().size;
         let most = (ALL / self.opens.count().max(1) as u64).clamp(1, MOST);
-        let (served, ask) = file.ahead().serve(read, length, most, now_ns);
+        let (served, ask) = file.ahead().serve(read, length, most);
         match served {
             Served::Bytes(parts, reply) => {
                 if !has_waited {
@@ -103,7 +101,7 @@ impl Mount {
     }
 
     fn read_alone(&self, file: &OpenFile, read: Read) {
-        let Read { offset, size, reply } = read;
+        let Read { offset, size, reply, .. } = read;
         let then = move |outcome: Result<Reply, Errno>| match outcome {
             Ok(came) => reply.data(came.payload()),
             Err(error) => reply.error(errno(error)),
