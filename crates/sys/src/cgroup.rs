@@ -131,10 +131,7 @@ pub fn memory() -> Option<Memory> {
     let own = find(&mounts, &own, "memory", controllers_at).into_iter().next()?;
     let groups = own.ancestors().filter_map(memory_at);
     // Each of those above it holds it, too.
-    groups.reduce(|one, two| Memory {
-        most: one.most.min(two.most),
-        left: one.left.min(two.left),
-    })
+    groups.reduce(|one, two| Memory { most: one.most.min(two.most), left: one.left.min(two.left) })
 }
 
 /// Memory that the group at `path` may have, if it has a limit.

@@ -71,8 +71,7 @@ pub fn run(
     }
     let (job, is_done) = (task.job, outcome.is_done());
     let last_words = if is_done { Vec::new() } else { talk.last_words() };
-    let end =
-        TaskEnd { job, started_ns, ended_ns, outcome, cpu_ns, memory, bytes_out, last_words };
+    let end = TaskEnd { job, started_ns, ended_ns, outcome, cpu_ns, memory, bytes_out, last_words };
     (end, talk.all.into_bytes())
 }
 

@@ -71,7 +71,8 @@ impl Course<'_> {
         }
         let seconds = told.iter().map(|told| told.summary.total).sum::<f64>() / told.len() as f64;
         let first = told.into_iter().next();
-        let Told { run, summary, .. } = first.ok_or_else(|| Failure::nothing("nothing was encoded"))?;
+        let Told { run, summary, .. } =
+            first.ok_or_else(|| Failure::nothing("nothing was encoded"))?;
         Ok(Row {
             topology: ONE.to_owned(),
             load: load.name.clone(),
@@ -153,8 +154,10 @@ impl Course<'_> {
             let source = bench.random_file("copied", length)?;
             let to = &self.experiment.job.copy.to;
             // Frames get lost, not the long segments that TCP hands down where nobody looks.
-            let script =
-                format!("sysctl -qw {}; ip link set dev eth0 gso_max_segs 1", riddle.settings.join(" "));
+            let script = format!(
+                "sysctl -qw {}; ip link set dev eth0 gso_max_segs 1",
+                riddle.settings.join(" ")
+            );
             for node in [&self.experiment.job.nodes[0], to] {
                 on_node(bench, node, &script)?;
             }
