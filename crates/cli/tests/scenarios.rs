@@ -355,7 +355,7 @@ scale = 1
 nodes = [\"srv\", \"n2\"]
 share = 0.2
 unit = \"300MHz\"
-program = \"cp\"
+program = \"uniq\"
 [[job.load]]
 name = \"light\"
 words = []
@@ -409,7 +409,7 @@ fn jobs_over_two_networks_stand_beside_one_machine() {
     for row in &rows[1..] {
         // The files of two jobs, read and made, and what they are wrapped in.
         let [wires, files] = [0, 1].map(|at| row["carried"][at].as_f64().unwrap());
-        assert!(files > 0.0 && files % 200_000.0 == 0.0, "{row}");
+        assert!(files > 200_000.0 && files <= 800_000.0, "{row}");
         assert!(wires > files && wires < 1.5 * files, "{row}");
         assert!(row["equivalent"].as_f64().is_some_and(|power| power > 0.0), "{row}");
     }

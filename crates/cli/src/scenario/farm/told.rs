@@ -30,13 +30,12 @@ struct RecordTold {
 }
 
 impl Told {
-    /// Bytes that crossed the wires, by the NICs of the node that has the files, and bytes of the files that
-    /// the others' jobs have read and made.
-    pub fn carried(&self) -> [u64; 2] {
-        let Some(first) = self.nodes.first() else { return [0, 0] };
-        let elsewhere =
-            self.records.iter().filter(|record| record.node.as_ref() != Some(&first.name));
-        let wires = first.nics.iter().map(|nic| nic.sent + nic.received).sum();
+    /// Bytes that crossed the wires, by the NICs of the node `server` that has the files, and bytes of the
+    /// files that the others' jobs have read and made.
+    pub fn carried(&self, server: &str) -> [u64; 2] {
+        let elsewhere = self.records.iter().filter(|record| record.node.as_deref() != Some(server));
+        let nics = self.nodes.iter().filter(|node| node.name == server).flat_map(|node| &node.nics);
+        let wires = nics.map(|nic| nic.sent + nic.received).sum();
         [wires, elsewhere.map(|record| record.bytes_in + record.bytes_out).sum()]
     }
 }
