@@ -161,7 +161,10 @@ impl Ahead {
         // it when that comes.
         let waiting = self.pieces.values().filter_map(Piece::least);
         let least = waiting.map(|offset| offset / PIECE_LEN).fold(first, u64::min);
-        self.pieces.retain(|index, piece| *index + 1 >= least && !piece.is_old(read.since_ns));
+        // What is too old for this read, behind its beginning, isn't for those that came before it.
+        self.pieces.retain(|index, piece| {
+            *index + 1 >= least && (*index < first || !piece.is_old(read.since_ns))
+        });
         let mut ask = Vec::new();
         self.window = self.window.clamp(1, most.max(1));
         for index in first..=last.max(first + self.window - 1) {
