@@ -53,7 +53,7 @@ pub struct Job {
 pub struct Tolerance {
     /// The least share of what whole jobs allow that the best placement comes to, as rooms get free.
     pub of_bound: f64,
-    /// The least factor by which the mean slowdown in turn is above that by cost.
+    /// The least factor by which the time in turn is above that by cost.
     pub turns: f64,
 }
 

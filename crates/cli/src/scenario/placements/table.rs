@@ -72,21 +72,19 @@ impl Table {
 
     fn no_better_than_turns(&self, at_once: bool) -> Option<String> {
         let least = self.experiment.tolerance.turns;
-        let [turns, cost] = [TURNS, COST].map(|placement| self.slowdown(placement, at_once));
-        let factor = turns? / cost?;
-        (factor < least).then(|| {
-            format!("{TURNS} has {factor:.2} times the slowdown of {COST}, below {least:.2}")
-        })
+        let [turns, cost] = [TURNS, COST].map(|placement| self.row(placement, at_once));
+        let factor = turns?.seconds / cost?.seconds;
+        (factor < least)
+            .then(|| format!("{TURNS} takes {factor:.2} times as long as {COST}, below {least:.2}"))
     }
 
-    fn slowdown(&self, placement: &str, at_once: bool) -> Option<f64> {
-        let is_it = |row: &&Row| row.placement == placement && row.at_once == at_once;
-        self.rows.iter().find(is_it)?.slowdown
+    fn row(&self, placement: &str, at_once: bool) -> Option<&Row> {
+        self.rows.iter().find(|row| row.placement == placement && row.at_once == at_once)
     }
 
     /// A row's slowdown by that of the cheapest node's.
     fn by_cost(&self, row: &Row) -> Option<f64> {
-        Some(row.slowdown? / self.slowdown(COST, row.at_once)?)
+        Some(row.slowdown? / self.row(COST, row.at_once)?.slowdown?)
     }
 
     /// The same as it was published.
