@@ -284,7 +284,7 @@ impl Muster<'_> {
             Some(_) => self.places.folder("agents").map_err(|failure| failure.to_string())?,
             None => self.logs.clone(),
         };
-        let log = folder.join(format!("{}.log", node.name.replace(['/', ':'], "_")));
+        let log = folder.join(log_name(&node.name));
         if nodes::is_local(&node.name) || self.is_own(node) {
             if let Some(folder) = &self.here {
                 return local::launch(&node.name, folder, orders, &log);
@@ -297,6 +297,11 @@ impl Muster<'_> {
         }
         ways.start(node, orders, &log)
     }
+}
+
+/// The name of the file that a node's agent complains to.
+pub fn log_name(node: &str) -> String {
+    format!("{}.log", node.replace(['/', ':'], "_"))
 }
 
 /// The folder of a local node.

@@ -13,6 +13,9 @@ use std::time::Duration;
 /// A folder that an administrator may make below the hierarchy's root and give to a user.
 pub const GIVEN: &str = "garland";
 
+/// Version 1 limits no memory beyond this many bytes.
+const NO_LIMIT: u64 = 1 << 62;
+
 /// How long processes that were killed may take to leave a group.
 const LEAVE: Duration = Duration::from_secs(2);
 
@@ -28,9 +31,7 @@ pub struct Group(PathBuf);
 pub fn places() -> io::Result<Vec<Group>> {
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
     let own = fs::read_to_string("/proc/self/cgroup")?;
-    let places = find(&mounts, &own, |path| {
-        fs::read_to_string(path.join("cgroup.controllers")).unwrap_or_default()
-    });
+    let places = find(&mounts, &own, "cpu", controllers_at);
     if places.is_empty() {
         let reason = "no control group of this system limits processors";
         return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
@@ -38,14 +39,25 @@ pub fn places() -> io::Result<Vec<Group>> {
     Ok(places.into_iter().map(Group).collect())
 }
 
-/// The same from the texts of the two files; `controllers` reads a group's of version 2.
-fn find(mounts: &str, own: &str, controllers: impl Fn(&Path) -> String) -> Vec<PathBuf> {
+/// The names of the controllers that a group of version 2 has.
+fn controllers_at(path: &Path) -> String {
+    fs::read_to_string(path.join("cgroup.controllers")).unwrap_or_default()
+}
+
+/// The same from the texts of the two files, for any controller; `controllers` reads a group's of
+/// version 2.
+fn find(
+    mounts: &str,
+    own: &str,
+    controller: &str,
+    controllers: impl Fn(&Path) -> String,
+) -> Vec<PathBuf> {
     let own = |v1: bool| {
         own.lines().find_map(|line| {
             let (_, rest) = line.split_once(':')?;
             let (names, path) = rest.split_once(':')?;
             let is_it =
-                if v1 { names.split(',').any(|name| name == "cpu") } else { names.is_empty() };
+                if v1 { names.split(',').any(|name| name == controller) } else { names.is_empty() };
             is_it.then_some(path)
         })
     };
@@ -56,8 +68,8 @@ fn find(mounts: &str, own: &str, controllers: impl Fn(&Path) -> String) -> Vec<P
         let mut back = back.split(' ');
         let (kind, options) = (back.next(), back.nth(1).unwrap_or_default());
         let v1 = match kind {
-            Some("cgroup") if options.split(',').any(|option| option == "cpu") => true,
-            Some("cgroup2") if has_cpu(&controllers(Path::new(at))) => false,
+            Some("cgroup") if options.split(',').any(|option| option == controller) => true,
+            Some("cgroup2") if has(&controllers(Path::new(at)), controller) => false,
             _ => continue,
         };
         let top = PathBuf::from(at);
@@ -97,8 +109,48 @@ fn limit_at(path: &Path) -> Option<u32> {
     u32::try_from(quota.saturating_mul(1000).checked_div(period)?).ok()
 }
 
-fn has_cpu(controllers: &str) -> bool {
-    controllers.split_whitespace().any(|name| name == "cpu")
+fn has(controllers: &str, controller: &str) -> bool {
+    controllers.split_whitespace().any(|name| name == controller)
+}
+
+/// Memory that a group may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Bytes of its processes, all together.
+    pub most: u64,
+    /// Bytes of these that nobody uses; what only holds files' bytes could be had back.
+    pub left: u64,
+}
+
+/// Memory that this process may have, with whatever is in its group; `None` where nothing holds it to less
+/// than the machine has, or the system doesn't tell.
+#[must_use]
+pub fn memory() -> Option<Memory> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = find(&mounts, &own, "memory", controllers_at).into_iter().next()?;
+    let groups = own.ancestors().filter_map(memory_at);
+    // Each of those above it holds it, too.
+    groups.reduce(|one, two| Memory { most: one.most.min(two.most), left: one.left.min(two.left) })
+}
+
+/// Memory that the group at `path` may have, if it has a limit.
+fn memory_at(path: &Path) -> Option<Memory> {
+    let read = |name: &str| fs::read_to_string(path.join(name)).ok();
+    let number = |text: String| text.trim().parse::<u64>().ok();
+    let (most, used, reclaimed) = match read("memory.max") {
+        Some(most) => (number(most)?, read("memory.current"), "inactive_file"),
+        None => (
+            number(read("memory.limit_in_bytes")?)?,
+            read("memory.usage_in_bytes"),
+            "total_inactive_file",
+        ),
+    };
+    let stat = read("memory.stat").unwrap_or_default();
+    let files = stat.lines().find_map(|line| line.strip_prefix(reclaimed)?.trim().parse().ok());
+    let used = used.and_then(number).unwrap_or(0).saturating_sub(files.unwrap_or(0));
+    // Version 1 has a number for no limit: what its counter can hold.
+    (most < NO_LIMIT).then(|| Memory { most, left: most.saturating_sub(used) })
 }
 
 impl Group {
@@ -120,7 +172,7 @@ impl Group {
     /// When this process may not, or, with version 2, when this group has processes of its own.
     pub fn make(&self, name: &str) -> io::Result<Self> {
         let control = self.0.join("cgroup.subtree_control");
-        if fs::read_to_string(&control).is_ok_and(|enabled| !has_cpu(&enabled)) {
+        if fs::read_to_string(&control).is_ok_and(|enabled| !has(&enabled, "cpu")) {
             fs::write(&control, "+cpu")?;
         }
         let below = self.0.join(name);
@@ -261,19 +313,43 @@ mod tests {
     }
 
     #[test]
+    fn a_groups_memory_is_read_as_either_version_writes_it() {
+        let folder = std::env::temp_dir().join(format!("garland-memory-{}", std::process::id()));
+        let of = |files: &[(&str, &str)]| {
+            fs::create_dir_all(&folder).unwrap();
+            files.iter().for_each(|(name, text)| fs::write(folder.join(name), text).unwrap());
+            let found = memory_at(&folder);
+            fs::remove_dir_all(&folder).unwrap();
+            found
+        };
+        let none = "9223372036854771712\n";
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[("memory.limit_in_bytes", none)]), None);
+        assert_eq!(of(&[("memory.max", "max\n"), ("memory.current", "7\n")]), None);
+        let v1 = [
+            ("memory.limit_in_bytes", "1000\n"),
+            ("memory.usage_in_bytes", "700\n"),
+            ("memory.stat", "inactive_file 50\ntotal_inactive_file 100\n"),
+        ];
+        assert_eq!(of(&v1), Some(Memory { most: 1000, left: 400 }));
+        let v2 = [("memory.max", "1000\n"), ("memory.current", "1200\n")];
+        assert_eq!(of(&v2), Some(Memory { most: 1000, left: 0 }));
+    }
+
+    #[test]
     fn both_versions_are_found() {
         let none = |_: &Path| String::new();
         let v1 = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
                   33 31 0:30 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n\
                   32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
                   41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw";
-        let found = find(v1, "2:cpuacct:/\n1:cpu:/job/7\n0::/", none);
+        let found = find(v1, "2:cpuacct:/\n1:cpu:/job/7\n0::/", "cpu", none);
         let paths = ["/sys/fs/cgroup/cpu/job/7", "/sys/fs/cgroup/cpu/garland"];
         assert_eq!(found, paths.map(PathBuf::from));
         let v2 = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate";
-        let found = find(v2, "0::/user.slice/run.scope", |_| "cpu io memory\n".to_owned());
+        let found = find(v2, "0::/user.slice/run.scope", "cpu", |_| "cpu io memory\n".to_owned());
         let paths = ["user.slice/run.scope", "user.slice", "garland"];
         assert_eq!(found, paths.map(|path| Path::new("/sys/fs/cgroup").join(path)));
-        assert!(find(v2, "0::/", none).is_empty());
+        assert!(find(v2, "0::/", "cpu", none).is_empty());
     }
 }

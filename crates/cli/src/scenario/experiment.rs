@@ -8,7 +8,7 @@ use garland_sys::signal::Interrupts;
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
-use super::{balance, broadcast, copy, farm, pairs, ping, stripes};
+use super::{balance, broadcast, copy, farm, pairs, ping, placements, stripes};
 use crate::failure::Failure;
 use crate::result::Phases;
 use crate::run::Run;
@@ -29,6 +29,8 @@ pub enum Experiment {
     Pairs(pairs::Pairs),
     /// Small gets between two nodes.
     Ping(ping::Ping),
+    /// The same jobs on nodes of unlike speed, dealt out in several ways.
+    Placements(placements::Placements),
     /// A file to one server in operations, with pauses whose makers are to be found.
     Stripes(stripes::Stripes),
 }
@@ -49,6 +51,8 @@ pub enum Kind {
     Pairs,
     /// [`Experiment::Ping`].
     Ping,
+    /// [`Experiment::Placements`].
+    Placements,
     /// [`Experiment::Stripes`].
     Stripes,
 }
@@ -113,6 +117,7 @@ impl Experiment {
             Kind::Farm => toml::from_str(text).map(Self::Farm),
             Kind::Pairs => toml::from_str(text).map(Self::Pairs),
             Kind::Ping => toml::from_str(text).map(Self::Ping),
+            Kind::Placements => toml::from_str(text).map(Self::Placements),
             Kind::Stripes => toml::from_str(text).map(Self::Stripes),
         }
         .map_err(wrong)
@@ -127,6 +132,7 @@ impl Experiment {
             Self::Farm(farm) => farm.check(topologies),
             Self::Pairs(pairs) => pairs.check(topologies),
             Self::Ping(ping) => ping.check(topologies),
+            Self::Placements(placements) => placements.check(topologies),
             Self::Stripes(stripes) => stripes.check(topologies),
         }
     }
@@ -146,6 +152,7 @@ impl Experiment {
             }
             Self::Pairs(pairs) => pairs.run(stage, phases).map(Table::Pairs),
             Self::Ping(ping) => ping.run(stage, phases).map(Table::Ping),
+            Self::Placements(placements) => placements.run(stage, phases).map(Table::Placements),
             Self::Stripes(stripes) => stripes.run(stage, phases).map(Table::Stripes),
         }
     }
@@ -167,6 +174,8 @@ pub enum Table {
     Pairs(pairs::Table),
     /// Of [`Experiment::Ping`].
     Ping(ping::Table),
+    /// Of [`Experiment::Placements`].
+    Placements(placements::Table),
     /// Of [`Experiment::Stripes`].
     Stripes(stripes::Table),
 }
@@ -181,6 +190,7 @@ impl Table {
             Self::Farm(table) => table.miss(),
             Self::Pairs(table) => table.miss(),
             Self::Ping(table) => table.miss(),
+            Self::Placements(table) => table.miss(),
             Self::Stripes(table) => table.miss(),
         }
     }
@@ -195,6 +205,7 @@ impl fmt::Display for Table {
             Self::Farm(table) => table.fmt(f),
             Self::Pairs(table) => table.fmt(f),
             Self::Ping(table) => table.fmt(f),
+            Self::Placements(table) => table.fmt(f),
             Self::Stripes(table) => table.fmt(f),
         }
     }

@@ -12,6 +12,7 @@ mod farm;
 mod file;
 mod pairs;
 mod ping;
+mod placements;
 mod result;
 mod sections;
 mod stripes;

@@ -50,6 +50,56 @@ fn people_are_told_which_jobs_failed_and_why() {
 }
 
 #[test]
+fn what_a_job_that_failed_said_last_is_told() {
+    let scratch = Scratch::new("farm-last-words");
+    list(
+        &scratch,
+        "jobs",
+        "echo result; echo one >&2; printf 'no \\377 room\\n' >&2; exit 3\necho fine >&2\n\
+         echo stuck >&2; sleep 1000\n",
+    );
+    let words = ["farm", "run", "jobs", "--tries", "1", "--timeout", "1500ms"];
+    for nodes in [&[][..], &["local[1-2]"]] {
+        let said = garland(&scratch).run(&[&words[..], nodes, &["--json"]].concat()).with_code(1);
+        let records = records(&said);
+        let last: Vec<_> = records.iter().map(|record| record["last_words"].clone()).collect();
+        assert_eq!(last, [json!(["one", "no \\xff room"]), json!([]), json!(["stuck"])]);
+        assert_eq!(said.json()["failures"][0]["last_words"], last[0]);
+    }
+    let said = garland(&scratch).run(&words).with_code(1);
+    assert!(said.out.contains("exit code 3: one\n"), "in the table: {}", said.out);
+    assert!(said.out.contains("(1 try)\n          one\n          no \\xff room\n"), "{}", said.out);
+}
+
+/// Bytes of memory that this machine has.
+fn all_memory() -> u64 {
+    let info = fs::read_to_string("/proc/meminfo").expect("it says");
+    let line = info.lines().find_map(|line| line.strip_prefix("MemTotal:")).expect("it does");
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    kib << 10
+}
+
+#[test]
+fn jobs_that_have_not_the_memory_together_run_one_after_another() {
+    let scratch = Scratch::new("farm-memory");
+    // Two of them are more than there is; one isn't.
+    let memory = all_memory() / 100 * 55 / 1024;
+    let job = format!("[[job]]\ncommand = 'sleep 0.3'\nmemory = '{memory}KiB'\n");
+    list(&scratch, "jobs.toml", &job.repeat(3));
+    for more in [&[][..], &["--all-at-once"], &["--placement", "turns"], &["--placement", "mosix"]]
+    {
+        let words = ["farm", "run", "jobs.toml", "--slots", "4", "--json"];
+        let said = garland(&scratch).run(&[&words[..], more].concat()).with_code(0);
+        let mut times: Vec<(f64, f64)> = records(&said)
+            .iter()
+            .map(|record| (record["started"].as_f64().unwrap(), record["ended"].as_f64().unwrap()))
+            .collect();
+        times.sort_by(|one, two| one.0.total_cmp(&two.0));
+        assert!(times.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{more:?}: {times:?}");
+    }
+}
+
+#[test]
 fn a_job_may_say_as_much_as_it_likes() {
     let scratch = Scratch::new("farm-loud");
     list(&scratch, "jobs", "echo first; head -c 300000000 /dev/zero; echo last\n");

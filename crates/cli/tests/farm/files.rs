@@ -136,6 +136,26 @@ fn a_result_that_finds_no_room_is_told_and_not_there() {
     scratch.assert_nothing_left();
 }
 
+/// A job that reads in order has the kernel read ahead, in pieces of its own; each byte crosses the wire
+/// once all the same.
+#[test]
+fn what_a_job_reads_under_a_mount_crosses_the_wire_once() {
+    let scratch = Scratch::new("farm-once");
+    random_file(&scratch.path("long"), 4_000_000, 1);
+    let garland = garland(&scratch);
+    let _ = garland.run(&["lab", "up", "--nodes", "1", "--rate", "30mbit"]).with_code(0);
+    let test = || {
+        let first = ["farm", "run", "lab:n1", "--data", "mount", "--json"];
+        let job = ["--", "sh", "-c", "cat \"$0\" >/dev/null", "{in}", ":::", "long"];
+        garland.run(&[&first[..], &job].concat()).with_code(0).json()
+    };
+    let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
+    let _ = garland.run(&["lab", "down"]).with_code(0);
+    let result = tested.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let received = result["nodes"][0]["nics"][0]["received"].as_u64().unwrap();
+    assert!((4_000_000..4_600_000).contains(&received), "{received} bytes for 4 000 000");
+}
+
 /// The paths of all files below.
 fn walk(folder: &std::path::Path) -> Vec<String> {
     let mut names = Vec::new();

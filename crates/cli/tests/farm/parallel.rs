@@ -21,7 +21,8 @@ fn run(field: &Sshd, words: &[&str]) -> Output {
 fn both_engines_over_ssh_give_the_same_records() {
     let folder = Path::new(GARLAND).parent().expect("a binary lies in a folder");
     let field = Sshd::start(2, folder).expect("an sshd on every node");
-    let jobs = "hostname\necho \"$GARLAND_JOB\" it\\'s; hostname >&2\ntrue \\;\nexit 5\n";
+    let jobs =
+        "hostname\necho \"$GARLAND_JOB\" it\\'s; hostname >&2\ntrue \\;\necho why >&2; exit 5\n";
     fs::write(field.machines.seen(0, "/mnt/head/jobs"), jobs).expect("room for a list");
     for engine in ["parallel", "agents"] {
         let words = ["/mnt/head/jobs", "n[1-2]", "--engine", engine, "--tries", "2", "--json"];
@@ -35,6 +36,7 @@ fn both_engines_over_ssh_give_the_same_records() {
         records[..3].iter().for_each(|record| assert_sound(record, engine));
         assert_eq!(records[3]["outcome"], serde_json::json!({ "exit": 5 }));
         assert_eq!(records[3]["tries"], 2);
+        assert_eq!(records[3]["last_words"], serde_json::json!(["why"]));
         let run = field.machines.seen(0, "/mnt/head/state/");
         let output = find(&run, &format!("{}/output/2", result["run"].as_str().expect("a name")));
         let node = records[1]["node"].as_str().expect("a node");

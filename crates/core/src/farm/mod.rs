@@ -6,6 +6,7 @@
 pub mod dispatch;
 pub mod job;
 pub mod journal;
+pub mod last_words;
 pub mod list;
 pub mod placement;
 pub mod record;

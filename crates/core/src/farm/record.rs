@@ -100,6 +100,10 @@ pub struct Record {
     pub bytes_in: u64,
     /// Bytes of its outputs.
     pub bytes_out: u64,
+    /// Where it isn't done, the last lines of its standard error, a few; of its node's agent where that
+    /// was lost and said something.
+    #[serde(default)]
+    pub last_words: Vec<Text>,
 }
 
 impl Record {

@@ -115,8 +115,10 @@ pub enum FarmEvent {
 pub struct NodeFacts {
     /// Processors that processes may have there.
     pub cores: u32,
-    /// Memory in bytes; 0 if it isn't known.
+    /// Memory in bytes that processes may have there; 0 if it isn't known.
     pub memory: u64,
+    /// How much of it nobody used when the run began.
+    pub memory_free: u64,
     /// Thousandths of one processor that all processes there may have together.
     pub share: u32,
     /// The processors' clock in MHz, where the kernel tells.
@@ -153,6 +155,8 @@ pub struct TaskEnd {
     pub memory: u64,
     /// Bytes of the outputs that got their names.
     pub bytes_out: u64,
+    /// The last lines of its standard error, a few, where it failed.
+    pub last_words: Vec<Text>,
 }
 
 #[cfg(test)]

@@ -30,7 +30,8 @@ pub struct Read {
     pub offset: u64,
     /// How many bytes it is for.
     pub size: u32,
-    /// Since when the kernel waits for it, in nanoseconds of the monotonic clock.
+    /// Since when the kernel waits for it, in nanoseconds of the monotonic clock: what is true of the
+    /// file then or later is good enough for it.
     pub since_ns: u64,
     /// Who waits.
     pub reply: ReplyData,
@@ -50,6 +51,21 @@ pub struct Asked(Mutex<Vec<Read>>);
 enum Piece {
     Asked(Arc<Asked>),
     Here(Arc<Reply>, u64),
+}
+
+impl Piece {
+    /// Whether it came too long before `since_ns`.
+    fn is_old(&self, since_ns: u64) -> bool {
+        matches!(self, Self::Here(_, at) if since_ns.saturating_sub(*at) > OLD_NS)
+    }
+
+    /// Where the first read begins that waits for it.
+    fn least(&self) -> Option<u64> {
+        match self {
+            Self::Asked(asked) => asked.least(),
+            Self::Here(..) => None,
+        }
+    }
 }
 
 /// One open file's.
@@ -86,6 +102,12 @@ impl Asked {
     fn wait(&self, read: Read) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(read);
     }
+
+    /// Where the first of those begins that wait for it.
+    fn least(&self) -> Option<u64> {
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.iter().map(|read| read.offset).min()
+    }
 }
 
 impl Ahead {
@@ -114,9 +136,9 @@ impl Ahead {
 
     /// Whether the read would be served with pieces that came too long ago, of which the node can say
     /// whether they still hold. On a slow wire, or for a slow reader, that saves them.
-    pub fn is_doubtful(&self, read: &Read, now_ns: u64) -> bool {
+    pub fn is_doubtful(&self, read: &Read) -> bool {
         let first = read.offset / PIECE_LEN;
-        let old = |piece: &Piece| matches!(piece, Piece::Here(_, at) if now_ns.saturating_sub(*at) > OLD_NS);
+        let old = |piece: &Piece| piece.is_old(read.since_ns);
         self.seen.is_some() && self.pieces.range(first..).any(|(_, piece)| old(piece))
     }
 
@@ -140,14 +162,17 @@ impl Ahead {
         read: Read,
         length: u64,
         most: u64,
-        now_ns: u64,
     ) -> (Served, Vec<(u64, Arc<Asked>)>) {
         let first = read.offset / PIECE_LEN;
         let end = read.offset + u64::from(read.size);
         let last = end.saturating_sub(1).max(read.offset) / PIECE_LEN;
+        // The kernel reads ahead by itself: earlier reads may still wait for a piece, and need those before
+        // it when that comes.
+        let waiting = self.pieces.values().filter_map(Piece::least);
+        let least = waiting.map(|offset| offset / PIECE_LEN).fold(first, u64::min);
+        // What is too old for this read, behind its beginning, isn't for those that came before it.
         self.pieces.retain(|index, piece| {
-            let old = matches!(piece, Piece::Here(_, at) if now_ns.saturating_sub(*at) > OLD_NS);
-            *index + 1 >= first && !old
+            *index + 1 >= least && (*index < first || !piece.is_old(read.since_ns))
         });
         let mut ask = Vec::new();
         self.window = self.window.clamp(1, most.max(1));

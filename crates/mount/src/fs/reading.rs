@@ -38,11 +38,10 @@ impl Mount {
     }
 
     fn read_in_order(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool) {
-        let now_ns = clock::now_ns();
-        if file.ahead().is_doubtful(&read, now_ns) {
+        if file.ahead().is_doubtful(&read) {
             self.look_again(file, read, has_waited);
         } else {
-            self.serve(file, read, has_waited, now_ns);
+            self.serve(file, read, has_waited);
         }
     }
 
@@ -55,18 +54,17 @@ impl Mount {
                 Ok(_) | Err(_) => None,
             };
             file_then.ahead().look(seen, asked_ns);
-            // What was true when it was asked is good enough, however long the answer took.
-            mount.serve(&file_then, read, has_waited, asked_ns);
+            mount.serve(&file_then, read, has_waited);
         };
         let ask = Ask::Stat(Spot::Open(file.handle));
         self.peer(&file.inode).ask_in(file.epoch, ask, Vec::new(), Box::new(then));
     }
 
-    fn serve(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool, now_ns: u64) {
+    fn serve(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool) {
         let length = file.inode.flow().size;
         let most = (ALL / self.opens.count().max(1) as u64).clamp(1, MOST);
         let (since_ns, size) = (read.since_ns, u64::from(read.size));
-        let (served, ask) = file.ahead().serve(read, length, most, now_ns);
+        let (served, ask) = file.ahead().serve(read, length, most);
         match served {
             Served::Bytes(parts, reply) => {
                 if has_waited {

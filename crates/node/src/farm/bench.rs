@@ -175,6 +175,7 @@ impl Shared {
             cpu_ns: 0,
             memory: 0,
             bytes_out: 0,
+            last_words: Vec::new(),
         };
         self.saying.tell(FarmEvent::Ended(waiting.into_iter().map(end).collect()));
     }

@@ -185,6 +185,7 @@ impl<'a, 'n> Hall<'a, 'n> {
     ) -> Self {
         let quickest = hands.all.iter().filter_map(|hand| hand.facts).map(|facts| facts.pace());
         let quickest = quickest.fold(0.0, f64::max);
+        let known = |bytes: &u64| *bytes > 0;
         let sight = |(hand, name): (&Hand, &String)| Sight {
             name: name.clone(),
             is_alive: hand.gone.is_none(),
@@ -193,8 +194,8 @@ impl<'a, 'n> Hall<'a, 'n> {
             busy: 0,
             waiting: 0,
             load: None,
-            memory: hand.facts.map(|facts| facts.memory).filter(|&memory| memory > 0),
-            memory_free: None,
+            memory: hand.facts.map(|facts| facts.memory).filter(known),
+            memory_free: hand.facts.map(|facts| facts.memory_free).filter(known),
         };
         let sights = hands.all.iter().zip(&work.names).map(sight).collect();
         for (node, hand) in hands.all.iter().enumerate() {

@@ -42,6 +42,7 @@ impl Live {
             memory: self.end.as_ref().map(|end| end.memory),
             bytes_in: self.bytes_in,
             bytes_out,
+            last_words: self.end.map(|end| end.last_words).unwrap_or_default(),
         }
     }
 }

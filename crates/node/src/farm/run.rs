@@ -16,7 +16,7 @@ use garland_sys::event::{self, Interest, Wake};
 use garland_sys::{child, clock, process};
 
 use super::guard::{Guard, MARK};
-use super::output::{self, Output};
+use super::output::{Pipes, Talk};
 use crate::store::reason;
 
 /// Where a job runs.
@@ -47,7 +47,7 @@ pub fn run(
 ) -> (TaskEnd, Vec<u8>) {
     let folder = place.of(task);
     let started_ns = clock::now_ns();
-    let mut output = Output::default();
+    let mut talk = Talk::default();
     let result = start(task, folder.as_deref(), guard)
         .map_err(|error| format!("starting it: {}", reason(&error)))
         .and_then(|started| {
@@ -56,7 +56,7 @@ pub fn run(
                 guard.begun(group);
             }
             let about_to_end = || guard.iter().for_each(|guard| guard.ended(group));
-            watch(started, task, stop, &mut output, &about_to_end)
+            watch(started, task, stop, &mut talk, &about_to_end)
                 .map_err(|error| format!("waiting for it: {}", reason(&error)))
         });
     let ended_ns = clock::now_ns();
@@ -69,17 +69,18 @@ pub fn run(
         Ok(bytes) => bytes_out = bytes,
         Err(why) => outcome = Outcome::Failed(why),
     }
-    let job = task.job;
-    let end = TaskEnd { job, started_ns, ended_ns, outcome, cpu_ns, memory, bytes_out };
-    (end, output.into_bytes())
+    let (job, is_done) = (task.job, outcome.is_done());
+    let last_words = if is_done { Vec::new() } else { talk.last_words() };
+    let end = TaskEnd { job, started_ns, ended_ns, outcome, cpu_ns, memory, bytes_out, last_words };
+    (end, talk.all.into_bytes())
 }
 
 fn start(
     task: &FarmTask,
     folder: Option<&Path>,
     guard: Option<&Guard>,
-) -> io::Result<(Child, io::PipeReader)> {
-    let (reader, writer) = output::pipe()?;
+) -> io::Result<(Child, Pipes)> {
+    let (pipes, [to_output, to_errors]) = Pipes::new()?;
     let mut command = match &task.command {
         farm::Command::Words(words) => {
             let mut words = words.iter().map(|word| OsStr::from_bytes(word.bytes()));
@@ -93,7 +94,7 @@ fn start(
             command
         }
     };
-    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    command.stdin(Stdio::null()).stdout(to_output).stderr(to_errors);
     // A group of its own, so that all it started can be ended with it.
     command.process_group(0).env("GARLAND_JOB", task.job.to_string());
     if let Some(guard) = guard {
@@ -102,32 +103,30 @@ fn start(
     if let Some(folder) = folder {
         command.current_dir(folder);
     }
-    Ok((command.spawn()?, reader))
+    Ok((command.spawn()?, pipes))
 }
 
 /// Reads what the job says until it has ended, is stopped, or has taken too long.
 fn watch(
-    (job, mut pipe): (Child, io::PipeReader),
+    (job, mut pipes): (Child, Pipes),
     task: &FarmTask,
     stop: &Wake,
-    output: &mut Output,
+    talk: &mut Talk,
     about_to_end: &dyn Fn(),
 ) -> io::Result<(Outcome, child::Ended)> {
     let deadline_ns = task.timeout_ns.map(|timeout| clock::now_ns().saturating_add(timeout));
-    let (mut talks, mut late, mut stopped) = (true, false, false);
+    let (mut late, mut stopped) = (false, false);
     let watched = child::watch(&job);
     while let Ok(pid) = &watched {
         let mut interests = vec![
             Interest { fd: pid.as_fd(), write: false },
             Interest { fd: stop.as_fd(), write: false },
         ];
-        if talks {
-            interests.push(Interest { fd: pipe.as_fd(), write: false });
-        }
+        interests.extend(pipes.open().map(|pipe| Interest { fd: pipe.as_fd(), write: false }));
         let left: Option<Duration> = deadline_ns.map(clock::until);
         let ready = event::wait(&interests, left)?;
-        if talks && ready[2].read {
-            talks = output.read(&mut pipe);
+        if ready[2..].iter().any(|pipe| pipe.read) {
+            pipes.read(talk);
         }
         if ready[0].read {
             break;
@@ -143,9 +142,7 @@ fn watch(
     process::kill_group(job.id());
     about_to_end();
     let ended = child::reap(&job)?;
-    if talks {
-        output.read(&mut pipe);
-    }
+    pipes.read(talk);
     watched?;
     let status = ended.status;
     let outcome = match (late, stopped) {

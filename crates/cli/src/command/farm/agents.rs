@@ -7,11 +7,12 @@ use std::sync::Arc;
 use garland_core::cluster::Node;
 use garland_core::farm::dispatch::Rules;
 use garland_core::farm::placement::{Mosix, Pull, Turns};
-use garland_core::farm::{Engine, Job, Placement, Record};
+use garland_core::farm::{Engine, Job, Outcome, Placement, Text};
 use garland_node::{Agent, Carrier, FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};
 use garland_sys::process;
 
 use super::access::Access;
+use super::agent_log::last_words_at;
 use super::driver::{Driver, Ending, NodeWas, Work};
 use super::ledger::Ledger;
 use super::settings::Settings;
@@ -72,13 +73,24 @@ impl Driver for Agents {
             began_ns: work.began_ns,
         };
         let mut wrong = None;
+        let said_at = |node: usize| last_words_at(work.run.folder(), &nodes[node].name);
         let ended = run_farm(farm, agents, Some(interrupts), &mut |news| match news {
-            FarmNews::Over(record) => match sizes.get(&record.job) {
-                Some(&bytes_in) => ledger.note(&Record { bytes_in, ..record.clone() }),
-                None => ledger.note(record),
-            },
+            FarmNews::Over(record) => {
+                let mut record = record.clone();
+                if let Some(&bytes_in) = sizes.get(&record.job) {
+                    record.bytes_in = bytes_in;
+                }
+                let lost = record.node.as_ref().filter(|_| record.outcome == Outcome::NodeLost);
+                if let Some(at) = lost.and_then(|lost| names.iter().position(|name| name == lost)) {
+                    record.last_words = said_at(at);
+                }
+                ledger.note(record);
+            }
             FarmNews::Said(job, said) => ledger.said(job, said),
-            FarmNews::Lost(node, reason) => eprintln!("lost    {}: {reason}", names[node]),
+            FarmNews::Lost(node, reason) => {
+                eprintln!("lost    {}: {reason}", names[node]);
+                said_at(node).iter().for_each(|line| eprintln!("        {line}"));
+            }
             FarmNews::Turn(open) => {
                 if let Err(failure) = ledger.commit(open) {
                     wrong.get_or_insert(failure);
@@ -91,7 +103,7 @@ impl Driver for Agents {
         access.end();
         match wrong {
             Some(failure) => Err(failure),
-            None => Ok(ending(settings, &names, &ended)),
+            None => Ok(ending(settings, &names, &ended, &said_at)),
         }
     }
 }
@@ -109,9 +121,22 @@ fn refuse_nobody(nodes: &[Node], agents: &[Result<Agent, String>]) -> Result<(),
     }
 }
 
-/// What the nodes were for the run.
-fn ending(settings: &Settings, names: &[String], ended: &FarmEnd) -> Ending {
-    let was = |(name, node): (&String, &FarmNode)| NodeWas {
+/// Why a node was lost, and the last that its agent said.
+fn lost_why(reason: &str, said: &[Text]) -> String {
+    match said.last() {
+        Some(last) => format!("{reason}; its agent said last: {last}"),
+        None => reason.to_owned(),
+    }
+}
+
+/// What the nodes were for the run; `said_at` knows what their agents said last.
+fn ending(
+    settings: &Settings,
+    names: &[String],
+    ended: &FarmEnd,
+    said_at: &dyn Fn(usize) -> Vec<Text>,
+) -> Ending {
+    let was = |(at, (name, node)): (usize, (&String, &FarmNode))| NodeWas {
         name: name.clone(),
         cores: settings.slots.or(node.facts.map(|facts| facts.cores)),
         memory: node.facts.map(|facts| facts.memory).filter(|&memory| memory > 0),
@@ -119,9 +144,9 @@ fn ending(settings: &Settings, names: &[String], ended: &FarmEnd) -> Ending {
         share: node
             .facts
             .map_or(1.0, |facts| facts.share_of(settings.slots.unwrap_or(facts.cores))),
-        gone: node.gone.clone(),
+        gone: node.gone.as_ref().map(|reason| lost_why(reason, &said_at(at))),
     };
-    let nodes = names.iter().zip(&ended.nodes).map(was).collect();
+    let nodes = names.iter().zip(&ended.nodes).enumerate().map(was).collect();
     Ending { nodes, interrupted: ended.interrupted }
 }
 

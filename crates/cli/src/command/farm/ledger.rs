@@ -94,13 +94,13 @@ impl Ledger {
     }
 
     /// A job is over.
-    pub fn note(&mut self, record: &Record) {
+    pub fn note(&mut self, record: Record) {
         // A record is always text: it has no unserialisable part.
-        if serde_json::to_writer(&mut self.lines, record).is_ok() {
+        if serde_json::to_writer(&mut self.lines, &record).is_ok() {
             self.lines.push(b'\n');
         }
         self.failed += usize::from(!record.outcome.is_done());
-        self.journal.note(record.clone());
+        self.journal.note(record);
     }
 
     /// A job has said something.

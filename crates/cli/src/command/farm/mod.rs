@@ -2,6 +2,7 @@
 
 mod access;
 mod account;
+mod agent_log;
 mod agents;
 mod driver;
 mod ledger;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use garland_core::farm::{Engine, Job, Outcome, Record};
+use garland_core::farm::{Engine, Job, Outcome, Record, Text};
 use garland_sys::clock;
 
 use super::driver::{Ending, NodeWas, Work};
@@ -31,6 +31,8 @@ pub struct Rounds<'a, 'l> {
     open: HashMap<u32, Job>,
     /// Those that have failed, and how.
     failed: BTreeMap<u32, (Job, Record)>,
+    /// What was said about those of which nothing is known.
+    words: HashMap<u32, Vec<Text>>,
     nodes: BTreeSet<String>,
     tries: u32,
     queued: f64,
@@ -41,8 +43,18 @@ pub struct Rounds<'a, 'l> {
 impl<'a, 'l> Rounds<'a, 'l> {
     /// Of a run by `engine`.
     pub fn new(work: &'a Work<'a>, engine: Engine, ledger: &'l mut Ledger) -> Self {
-        let (open, failed, nodes) = (HashMap::new(), BTreeMap::new(), BTreeSet::new());
-        Self { work, engine, ledger, open, failed, nodes, tries: 0, queued: 0.0, left: 0 }
+        Self {
+            work,
+            engine,
+            ledger,
+            open: HashMap::new(),
+            failed: BTreeMap::new(),
+            words: HashMap::new(),
+            nodes: BTreeSet::new(),
+            tries: 0,
+            queued: 0.0,
+            left: 0,
+        }
     }
 
     /// Goes round until every job is over; `round` runs one and says whether the user ended it.
@@ -109,6 +121,7 @@ impl<'a, 'l> Rounds<'a, 'l> {
             memory: Some(end.memory),
             bytes_out: end.bytes_out,
             tries: self.tries + again,
+            last_words: end.last_words,
             ..self.record(&job, end.outcome)
         };
         self.nodes.insert(node);
@@ -120,8 +133,14 @@ impl<'a, 'l> Rounds<'a, 'l> {
         self.ledger.commit(self.left)
     }
 
+    /// Nothing is known of this job; who was to run it on its node said this at last.
+    pub fn blame(&mut self, job: u32, last_words: Vec<Text>) {
+        self.words.insert(job, last_words);
+    }
+
     fn lost(&mut self, job: Job) {
-        let record = self.record(&job, Outcome::NodeLost);
+        let last_words = self.words.remove(&job.number).unwrap_or_default();
+        let record = Record { last_words, ..self.record(&job, Outcome::NodeLost) };
         self.settle(job, record);
     }
 
@@ -142,13 +161,14 @@ impl<'a, 'l> Rounds<'a, 'l> {
             memory: None,
             bytes_in: bytes_of_inputs(job, &self.work.settings.folder),
             bytes_out: 0,
+            last_words: Vec::new(),
         }
     }
 
     fn settle(&mut self, job: Job, record: Record) {
         if record.outcome.is_done() || self.tries >= self.work.settings.tries {
             self.left -= 1;
-            return self.ledger.note(&record);
+            return self.ledger.note(record);
         }
         self.failed.insert(job.number, (job, record));
     }

@@ -1,6 +1,7 @@
 //! Slurm: a job array, each of whose tasks runs a part of the jobs. Its nodes must see the run's folder,
 //! and the jobs' files, under the same names as this machine.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use garland_core::farm::last_words::last_words;
 use garland_core::farm::{Engine, Job};
 use garland_node::Image;
 use garland_sys::clock;
@@ -118,6 +120,13 @@ struct Array {
     id: String,
     folder: PathBuf,
     parts: usize,
+    /// The jobs' numbers; each part has every so many-th.
+    jobs: Vec<u32>,
+}
+
+/// The file of what a part's process says.
+fn said_file(folder: &Path, part: impl fmt::Display) -> PathBuf {
+    folder.join(format!("said-{part}"))
 }
 
 impl Array {
@@ -148,9 +157,11 @@ impl Array {
             "#!/bin/sh\nexec \"$1\" farm work --folder \"$2\" --part \"$SLURM_ARRAY_TASK_ID\"\n";
         fs::write(&script, text).or_nothing(format!("writing {}", script.display()))?;
         let mut command = Command::new("sbatch");
-        command.args(["--parsable", "--requeue", "--output=/dev/null", "--ntasks=1"]);
+        command.args(["--parsable", "--requeue", "--ntasks=1"]);
         command.arg("--job-name=garland").arg(format!("--array=0-{}", parts - 1));
         command.arg(format!("--cpus-per-task={most}"));
+        // What jobs say isn't in it: only why none of a part could be run.
+        command.arg(format!("--output={}", said_file(folder, "%a").display()));
         command.arg("--chdir").arg(&work.settings.folder);
         if let Some(memory) = round.jobs.iter().filter_map(|job| job.memory).max() {
             command.arg(format!("--mem={}K", memory.div_ceil(1024)));
@@ -169,7 +180,8 @@ impl Array {
         let id = id.trim().split(';').next().unwrap_or_default().to_owned();
         let known = File::options().create(true).append(true).open(work.run.folder().join(ARRAYS));
         known.and_then(|mut file| writeln!(file, "{id}")).or_nothing("noting the array")?;
-        Ok(Self { id, folder: folder.to_owned(), parts })
+        let jobs = round.jobs.iter().map(|job| job.number).collect();
+        Ok(Self { id, folder: folder.to_owned(), parts, jobs })
     }
 
     /// Takes in what ends, until all has or Slurm has nothing of it any more; whether the user ended it.
@@ -181,7 +193,11 @@ impl Array {
                 self.take_in(part, read, rounds);
             }
             rounds.commit()?;
-            if rounds.open() == 0 || gone {
+            if rounds.open() == 0 {
+                return Ok(false);
+            }
+            if gone {
+                self.blame(rounds);
                 return Ok(false);
             }
             if work.interrupts.have_come() {
@@ -208,6 +224,18 @@ impl Array {
         let lines = bytes[..whole].split(|&byte| byte == b'\n');
         let ends = lines.filter_map(|line| serde_json::from_slice::<WorkEnd>(line).ok());
         ends.for_each(|end| rounds.ended(end));
+    }
+
+    /// Tells what parts' processes have said: of jobs that never ended it is all that is known.
+    fn blame(&self, rounds: &mut Rounds<'_, '_>) {
+        for part in 0..self.parts {
+            let said = fs::read(said_file(&self.folder, part)).unwrap_or_default();
+            let words = last_words(&said);
+            if !words.is_empty() {
+                let jobs = self.jobs.iter().skip(part).step_by(self.parts);
+                jobs.for_each(|&job| rounds.blame(job, words.clone()));
+            }
+        }
     }
 
     /// Whether Slurm has nothing of it any more.

@@ -156,6 +156,7 @@ impl Farmed {
             node: record.node.clone(),
             reason: record.outcome.to_string(),
             tries: record.tries,
+            last_words: record.last_words.clone(),
         });
         let done = self.done().count();
         Jobs {

@@ -69,6 +69,9 @@ pub struct Failed {
     pub reason: String,
     /// How often it was tried.
     pub tries: u32,
+    /// The last lines of its standard error.
+    #[serde(default)]
+    pub last_words: Vec<Text>,
 }
 
 /// One machine, and what it takes.

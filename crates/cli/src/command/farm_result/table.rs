@@ -19,6 +19,9 @@ const SLOWEST: usize = 5;
 /// So many that failed are named.
 const FAILED: usize = 20;
 
+/// Letters of a failed job's last words in the table.
+const LINE: usize = 60;
+
 /// Columns of a job's name.
 const NAME: usize = 28;
 
@@ -171,6 +174,7 @@ impl FarmResult {
             let tries = if one.tries == 1 { "try" } else { "tries" };
             let Failed { job, name, reason, tries: count, .. } = one;
             writeln!(f, "failed  job {job} ({name}) on {node}: {reason} ({count} {tries})")?;
+            one.last_words.iter().try_for_each(|line| writeln!(f, "          {line}"))?;
         }
         if failed.len() > FAILED {
             writeln!(
@@ -196,7 +200,10 @@ fn show_job(f: &mut Formatter<'_>, record: &Record) -> fmt::Result {
     };
     let ended = match record.outcome.is_done() {
         true => "ok".to_owned(),
-        false => record.outcome.to_string(),
+        false => match record.last_words.first() {
+            Some(line) => format!("{}: {}", record.outcome, beginning(&line.to_string())),
+            None => record.outcome.to_string(),
+        },
     };
     writeln!(
         f,
@@ -208,6 +215,14 @@ fn show_job(f: &mut Formatter<'_>, record: &Record) -> fmt::Result {
         time(record.cpu),
         record.tries
     )
+}
+
+/// What of a line is shown in the table; all of it stands with those that failed.
+fn beginning(line: &str) -> String {
+    match line.char_indices().nth(LINE) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
 }
 
 /// Why it took longer than the theoretical best.

@@ -47,6 +47,19 @@ impl Bench<'_> {
         parse(&self.garland_of_any(&[&["--json"], words].concat())?)
     }
 
+    /// The same for several commands at once, which must all end well; what they said, in their order.
+    pub fn ask_at_once<T: DeserializeOwned>(
+        &self,
+        commands: &[Vec<String>],
+    ) -> Result<Vec<T>, Failure> {
+        let json = |words: &Vec<String>| {
+            std::iter::once("--json".to_owned()).chain(words.iter().cloned()).collect()
+        };
+        let commands: Vec<Vec<String>> = commands.iter().map(json).collect();
+        let (outputs, _) = self.garlands(&commands)?;
+        outputs.iter().map(|said| parse(said)).collect()
+    }
+
     /// Makes a copy: `words` are those behind `garland cp`.
     pub fn copy(&self, words: &[&str]) -> Result<Copied, Failure> {
         let before = clock::now_ns();

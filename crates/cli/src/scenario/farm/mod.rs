@@ -49,7 +49,8 @@ pub struct Job {
     pub share: f64,
     /// What a node had: `300MHz`.
     pub unit: String,
-    /// The encoder, and its words for each load, the heaviest first.
+    /// The encoder, which reads `-`, its standard input, and makes the file that is named behind it; and its
+    /// words for each load, the heaviest first.
     pub program: String,
     /// Its loads.
     pub load: Vec<Load>,
@@ -65,7 +66,7 @@ pub struct Job {
 pub struct Load {
     /// `heavy`.
     pub name: String,
-    /// Words before the two files.
+    /// Words before `-` and the file that is made.
     pub words: Vec<String>,
 }
 

@@ -50,6 +50,9 @@ pub struct Row {
     pub difference: Option<f64>,
     /// Where the time went.
     pub losses: Option<Losses>,
+    /// Bytes that crossed the wires, and bytes of the files that jobs on other nodes than the first have
+    /// read and made; 0 of one machine.
+    pub carried: [u64; 2],
     /// Whether all results were there, and equal.
     pub equal: bool,
     /// The run that it was.

@@ -197,7 +197,7 @@ impl Table {
         for (cause, _) in first.map(|losses| losses.causes.as_slice()).unwrap_or_default() {
             write!(f, "{:>15}", format!("{cause:?}").to_lowercase())?;
         }
-        writeln!(f)?;
+        writeln!(f, "{:>15}", "wires by files")?;
         for row in &self.rows {
             let Some(losses) = &row.losses else { continue };
             let percent = |seconds: f64| seconds / losses.whole.max(1e-9) * 100.0;
@@ -206,7 +206,10 @@ impl Table {
                 .causes
                 .iter()
                 .try_for_each(|(_, seconds)| write!(f, "{:>15.1}", percent(*seconds)))?;
-            writeln!(f)?;
+            match row.carried {
+                [_, 0] => writeln!(f)?,
+                [wires, files] => writeln!(f, "{:>15.2}", wires as f64 / files as f64)?,
+            }
         }
         Ok(())
     }

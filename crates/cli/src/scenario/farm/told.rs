@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::command::farm_result::Summary;
+use crate::command::farm_result::{NicTraffic, Summary};
 
 /// A farm's run.
 #[derive(Deserialize)]
@@ -12,4 +12,30 @@ pub struct Told {
     /// What it came to.
     #[serde(flatten)]
     pub summary: Summary,
+    nodes: Vec<NodeTold>,
+    records: Vec<RecordTold>,
+}
+
+#[derive(Deserialize)]
+struct NodeTold {
+    name: String,
+    nics: Vec<NicTraffic>,
+}
+
+#[derive(Deserialize)]
+struct RecordTold {
+    node: Option<String>,
+    bytes_in: u64,
+    bytes_out: u64,
+}
+
+impl Told {
+    /// Bytes that crossed the wires, by the NICs of the node `server` that has the files, and bytes of the
+    /// files that the others' jobs have read and made.
+    pub fn carried(&self, server: &str) -> [u64; 2] {
+        let elsewhere = self.records.iter().filter(|record| record.node.as_deref() != Some(server));
+        let nics = self.nodes.iter().filter(|node| node.name == server).flat_map(|node| &node.nics);
+        let wires = nics.map(|nic| nic.sent + nic.received).sum();
+        [wires, elsewhere.map(|record| record.bytes_in + record.bytes_out).sum()]
+    }
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use self::nodes::Node;
 use self::tally::Tally;
 use super::placement::{Asked, Placement, Sight};
-use super::{Engine, Job, Outcome, Record};
+use super::{Engine, Job, Outcome, Record, Text};
 
 /// How many jobs behind the first in the queue are looked at when it finds no node.
 const LOOK_PAST: usize = 64;
@@ -69,6 +69,8 @@ pub struct Try {
     pub bytes_in: u64,
     /// Bytes of its outputs.
     pub bytes_out: u64,
+    /// The last lines of its standard error, where it failed.
+    pub last_words: Vec<Text>,
 }
 
 impl Try {
@@ -84,6 +86,7 @@ impl Try {
             memory: None,
             bytes_in: 0,
             bytes_out: 0,
+            last_words: Vec::new(),
         }
     }
 }
@@ -144,8 +147,7 @@ impl Dispatcher {
 
     /// A job's command has ended, and its processors are free; how it ended is said later.
     pub fn freed(&mut self, node: usize, job: usize, took: f64) {
-        let cores = self.jobs[job].cores;
-        self.nodes[node].freed(job, cores, Some(took));
+        self.nodes[node].freed(job, Some(took));
     }
 
     /// A try is over.
@@ -154,7 +156,7 @@ impl Dispatcher {
             return;
         }
         let took = tried.ended.zip(tried.started).map(|(ended, started)| ended - started);
-        self.nodes[node].freed(job, self.jobs[job].cores, took);
+        self.nodes[node].freed(job, took);
         self.settle(node, job, tried, now);
     }
 
@@ -164,7 +166,7 @@ impl Dispatcher {
             if self.tallies[job].node != Some(node) {
                 continue;
             }
-            self.nodes[node].freed(job, self.jobs[job].cores, None);
+            self.nodes[node].freed(job, None);
             self.tallies[job].give_back();
             self.queue.push_front(job);
         }
@@ -211,7 +213,7 @@ impl Dispatcher {
             match self.choose(job, now) {
                 Ok(Some(node)) => {
                     self.queue.remove(at);
-                    self.nodes[node].assign(job, self.jobs[job].cores);
+                    self.nodes[node].assign(job, &self.jobs[job]);
                     self.tallies[job].begin(node);
                 }
                 Ok(None) => {
@@ -235,7 +237,7 @@ impl Dispatcher {
         let alive = self.nodes.iter().filter(|node| node.sight.is_alive).count();
         let ahead = left / (2 * alive.max(1));
         let moves = self.placement.may_move();
-        let sights: Vec<Sight> =
+        let mut sights: Vec<Sight> =
             self.nodes.iter().map(|node| node.seen(moves, ahead, self.rules.staged)).collect();
         let has = |at: usize| sights[at].is_alive && sights[at].can_hold(wanted);
         let able: Vec<usize> = (0..sights.len()).filter(|&at| has(at)).collect();
@@ -246,13 +248,31 @@ impl Dispatcher {
                 _ => Outcome::Failed(needs(wanted)),
             });
         }
+        let (wanted_at, others) = self.with_memory(wanted, able);
+        if others.is_empty() {
+            // What is used besides the run may be there for ever: then all that there is counts.
+            for (sight, node) in sights.iter_mut().zip(&self.nodes) {
+                if !node.has_memory(wanted) {
+                    sight.memory_free = sight.memory.map(|all| all.saturating_sub(node.asked()));
+                }
+            }
+        }
         let mut avoid = self.tallies[job].failed_at.clone();
-        if able.iter().all(|at| avoid.contains(at)) {
+        if wanted_at.iter().all(|at| avoid.contains(at)) {
             avoid.clear();
         }
+        avoid.extend(others);
         let at_once = self.rules.at_once;
         let asked = Asked { job: wanted, nodes: &sights, now, at_once, avoid: &avoid };
         Ok(self.placement.choose(&asked))
+    }
+
+    /// Of the nodes that are `able`: those that had the memory which the job wants before the run, if there
+    /// are any, and the others.
+    fn with_memory(&self, wanted: &Job, able: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
+        let (with, without): (Vec<usize>, Vec<usize>) =
+            able.into_iter().partition(|&at| self.nodes[at].has_memory(wanted));
+        if with.is_empty() { (without, with) } else { (with, without) }
     }
 
     /// Where nodes have nothing to do, and others have more than they can do at once.
@@ -302,6 +322,7 @@ impl Dispatcher {
             memory: tried.memory,
             bytes_in: tried.bytes_in,
             bytes_out: tried.bytes_out,
+            last_words: tried.last_words,
         });
         self.tallies[job].node = None;
         self.open -= 1;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::farm::Job;
 use crate::farm::placement::Sight;
 
 /// Work that a node is handed ahead, in seconds of all its processors: more than an order takes to get
@@ -14,15 +15,27 @@ const AHEAD_MAX: usize = 256;
 /// Jobs that wait for so many seconds are asked back if others have nothing to do.
 const STUCK: f64 = 0.2;
 
+/// A job that a node has, or will have, and what it takes there.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    job: usize,
+    cores: u32,
+    /// Bytes that it has asked for.
+    memory: u64,
+}
+
 /// A node and its jobs.
 pub struct Node {
+    /// What is known of it; its free memory is what nobody used before the run.
     pub sight: Sight,
-    /// Jobs that are to go there, with their cores.
-    assigned: VecDeque<(usize, u32)>,
+    /// Jobs that are to go there.
+    assigned: VecDeque<Held>,
     /// Jobs that are there, in the order in which they were given.
-    given: VecDeque<(usize, u32)>,
+    given: VecDeque<Held>,
     /// Cores of those.
     cores_given: u32,
+    /// Memory that those have asked for, in bytes.
+    memory_given: u64,
     /// How long jobs took here of late, in seconds.
     mean: Option<f64>,
     /// Since when jobs that it has can't be running.
@@ -34,7 +47,16 @@ pub struct Node {
 impl Node {
     pub fn new(sight: Sight, at_once: bool) -> Self {
         let (assigned, given) = (VecDeque::new(), VecDeque::new());
-        Self { sight, assigned, given, cores_given: 0, mean: None, waiting_since: None, at_once }
+        Self {
+            sight,
+            assigned,
+            given,
+            cores_given: 0,
+            memory_given: 0,
+            mean: None,
+            waiting_since: None,
+            at_once,
+        }
     }
 
     /// How many jobs it may have besides those that run.
@@ -48,7 +70,7 @@ impl Node {
     /// What a placement sees of it. Jobs that may `move` count as its own only beyond what it is handed
     /// ahead, which is at most `most`.
     pub fn seen(&self, moves: bool, most: usize, staged: bool) -> Sight {
-        let cores = self.cores_given + self.assigned.iter().map(|(_, cores)| cores).sum::<u32>();
+        let cores = self.cores_given + self.assigned.iter().map(|held| held.cores).sum::<u32>();
         let running = cores.min(self.sight.cores);
         let files = if staged { self.sight.cores as usize } else { 0 };
         let ahead = self.ahead(staged).min(most.max(files));
@@ -56,36 +78,54 @@ impl Node {
             true => cores.saturating_sub(u32::try_from(ahead).unwrap_or(u32::MAX)),
             false => running,
         };
-        Sight { busy, waiting: cores - running, ..self.sight.clone() }
+        let asked = self.asked();
+        let memory_free = self.sight.memory_free.map(|free| free.saturating_sub(asked));
+        Sight { busy, waiting: cores - running, memory_free, ..self.sight.clone() }
+    }
+
+    /// Whether it had the memory that a job wants before the run.
+    pub fn has_memory(&self, wanted: &Job) -> bool {
+        self.sight.memory_free.is_none_or(|free| wanted.fits_in(free))
+    }
+
+    /// Memory that its jobs have asked for, in bytes.
+    pub fn asked(&self) -> u64 {
+        let more = self.assigned.iter().map(|held| held.memory);
+        more.fold(self.memory_given, u64::saturating_add)
     }
 
     /// A job is to go there.
-    pub fn assign(&mut self, job: usize, cores: u32) {
-        self.assigned.push_back((job, cores));
+    pub fn assign(&mut self, job: usize, wanted: &Job) {
+        let (cores, memory) = (wanted.cores, wanted.memory.unwrap_or(0));
+        self.assigned.push_back(Held { job, cores, memory });
     }
 
     /// The next job to give it, if it should have one now.
     pub fn next(&mut self, staged: bool) -> Option<usize> {
-        let &(job, cores) = self.assigned.front()?;
+        let &held = self.assigned.front()?;
         let room = self.sight.cores.saturating_add(u32::try_from(self.ahead(staged)).ok()?);
-        if !self.at_once && self.cores_given + cores > room && !self.given.is_empty() {
+        let is_busy = !self.at_once && self.cores_given + held.cores > room;
+        // Memory is never handed out twice: what jobs take beyond it, the node pages or kills.
+        let left = self.sight.memory_free.map(|free| free.saturating_sub(self.memory_given));
+        let is_full = left.is_some_and(|left| held.memory > left);
+        if (is_busy || is_full) && !self.given.is_empty() {
             return None;
         }
         self.assigned.pop_front();
-        self.given.push_back((job, cores));
-        self.cores_given += cores;
-        Some(job)
+        self.given.push_back(held);
+        self.cores_given += held.cores;
+        self.memory_given = self.memory_given.saturating_add(held.memory);
+        Some(held.job)
     }
 
     /// It has this job no more; it took so many seconds if it ran.
-    pub fn freed(&mut self, job: usize, cores: u32, took: Option<f64>) {
-        let assigned = self.assigned.iter().position(|&(at, _)| at == job);
-        if let Some(at) = assigned {
-            self.assigned.remove(at);
-        }
-        if let Some(at) = self.given.iter().position(|&(at, _)| at == job) {
-            self.given.remove(at);
-            self.cores_given -= cores;
+    pub fn freed(&mut self, job: usize, took: Option<f64>) {
+        self.assigned.retain(|held| held.job != job);
+        if let Some(at) = self.given.iter().position(|held| held.job == job)
+            && let Some(held) = self.given.remove(at)
+        {
+            self.cores_given -= held.cores;
+            self.memory_given = self.memory_given.saturating_sub(held.memory);
             self.waiting_since = None;
         }
         if let Some(took) = took.filter(|took| took.is_finite()) {
@@ -97,11 +137,11 @@ impl Node {
     pub fn lose(&mut self) -> (Vec<usize>, Vec<usize>) {
         self.sight.is_alive = false;
         let begun = self.running();
-        let mut jobs = std::mem::take(&mut self.given).into_iter().map(|(job, _)| job);
-        self.cores_given = 0;
+        let mut jobs = std::mem::take(&mut self.given).into_iter().map(|held| held.job);
+        (self.cores_given, self.memory_given) = (0, 0);
         let begun: Vec<usize> = jobs.by_ref().take(begun).collect();
         let given: Vec<usize> = jobs.collect();
-        let assigned = std::mem::take(&mut self.assigned).into_iter().map(|(job, _)| job);
+        let assigned = std::mem::take(&mut self.assigned).into_iter().map(|held| held.job);
         (begun, given.into_iter().chain(assigned).collect())
     }
 
@@ -111,8 +151,8 @@ impl Node {
             return self.given.len();
         }
         let mut cores = 0;
-        let fits = |&&(_, job): &&(usize, u32)| {
-            cores += job;
+        let fits = |held: &&Held| {
+            cores += held.cores;
             cores <= self.sight.cores
         };
         self.given.iter().take_while(fits).count().max(1)
@@ -135,7 +175,7 @@ impl Node {
             return Vec::new();
         }
         self.waiting_since = None;
-        self.given.iter().skip(running).map(|&(job, _)| job).collect()
+        self.given.iter().skip(running).map(|held| held.job).collect()
     }
 }
 
@@ -143,6 +183,6 @@ impl Node {
 impl Node {
     /// The jobs that are there.
     pub fn given_jobs(&self) -> Vec<usize> {
-        self.given.iter().map(|&(job, _)| job).collect()
+        self.given.iter().map(|held| held.job).collect()
     }
 }

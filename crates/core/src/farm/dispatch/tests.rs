@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::farm::placement::{Pull, Turns};
-use crate::farm::{Command, Journal, Text};
+use crate::farm::{Command, Journal};
 
 fn jobs(count: u32) -> Vec<Job> {
     let job = |number| Job::new(number, Text::from("x"), Command::Line("x".into()));
@@ -126,6 +126,64 @@ fn what_no_node_can_hold_is_said_so() {
     assert!(
         matches!(&records[0].outcome, Outcome::Failed(why) if why.contains("no node has so much"))
     );
+}
+
+/// Jobs that want so much memory each, of nodes with 8 GiB.
+fn large(gib: &[u64]) -> Vec<Job> {
+    let mut list = jobs(gib.len() as u32);
+    for (job, gib) in list.iter_mut().zip(gib) {
+        job.memory = Some(gib << 30);
+    }
+    list
+}
+
+/// A node with 8 GiB, so many of them free.
+fn roomy(name: &str, free: u64) -> Sight {
+    Sight { memory: Some(8 << 30), memory_free: Some(free << 30), ..node(name, 4) }
+}
+
+#[test]
+fn memory_that_running_jobs_asked_for_is_not_given_twice() {
+    for at_once in [false, true] {
+        for turns in [false, true] {
+            let placement: Box<dyn Placement> =
+                if turns { Box::new(Turns::default()) } else { Box::new(Pull) };
+            let rules = Rules { at_once, ..rules() };
+            let nodes = vec![roomy("a", 6), roomy("b", 4)];
+            let mut farm = Dispatcher::new(large(&[3, 3, 3, 3]), nodes, placement, rules);
+            let first = given(&farm.steps(0.0));
+            let at = |node: usize| first.iter().filter(|(at, _)| *at == node).count();
+            assert_eq!((at(0), at(1)), (2, 1), "{first:?}");
+            let &(node, job) = first.iter().find(|(at, _)| *at == 1).unwrap();
+            farm.tried(node, job, done(0.0, 5.0, Outcome::Exit(0)), 5.0);
+            assert_eq!(given(&farm.steps(5.0)), [(1, 3)]);
+        }
+    }
+}
+
+#[test]
+fn a_job_that_wants_more_than_is_free_waits_for_a_node_of_its_own() {
+    let nodes = vec![roomy("a", 2), roomy("b", 2)];
+    let list = large(&[1, 1, 7, 1]);
+    let mut farm = Dispatcher::new(list, nodes, Box::new(Pull), rules());
+    let first = given(&farm.steps(0.0));
+    assert!(first.iter().all(|(_, job)| *job != 2), "{first:?}");
+    let mut now = 0.0;
+    for (node, job) in first {
+        now += 1.0;
+        farm.tried(node, job, done(now - 1.0, now, Outcome::Exit(0)), now);
+    }
+    assert_eq!(given(&farm.steps(now)).len(), 1, "nothing else is there any more");
+}
+
+#[test]
+fn who_has_the_memory_free_is_waited_for_though_others_are_idle() {
+    let nodes = vec![roomy("a", 2), roomy("b", 6)];
+    let mut farm = Dispatcher::new(large(&[5, 5]), nodes, Box::new(Pull), rules());
+    assert_eq!(given(&farm.steps(0.0)), [(1, 0)]);
+    farm.lost(1, 1.0);
+    // All that is left is a node that has it, though it isn't free.
+    assert_eq!(given(&farm.steps(1.0)).len(), 1);
 }
 
 #[test]

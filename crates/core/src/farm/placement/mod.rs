@@ -29,7 +29,8 @@ pub struct Sight {
     pub load: Option<f64>,
     /// Its memory in bytes; `None` unless it tells.
     pub memory: Option<u64>,
-    /// Memory that nobody uses, in bytes; `None` unless it tells.
+    /// Memory that nobody used before the run, less what its jobs there have asked for, in bytes; `None`
+    /// unless it tells.
     pub memory_free: Option<u64>,
 }
 
@@ -39,9 +40,15 @@ impl Sight {
         job.cores <= self.cores && self.memory.is_none_or(|memory| job.fits_in(memory))
     }
 
+    /// Whether the job's memory is free.
+    pub fn has_memory(&self, job: &Job) -> bool {
+        self.memory_free.is_none_or(|free| job.fits_in(free))
+    }
+
     /// Whether there is room for the job now.
     pub fn has_room(&self, job: &Job) -> bool {
-        self.is_alive && self.can_hold(job) && self.busy + job.cores <= self.cores
+        let is_free = self.busy + job.cores <= self.cores && self.has_memory(job);
+        self.is_alive && self.can_hold(job) && is_free
     }
 }
 
@@ -69,7 +76,7 @@ pub struct Asked<'a> {
     pub nodes: &'a [Sight],
     /// Seconds since the run began.
     pub now: f64,
-    /// Whether jobs start without waiting for room.
+    /// Whether jobs start without waiting for processors.
     pub at_once: bool,
     /// Places where it has failed before; none of them when nothing else is left.
     pub avoid: &'a [usize],

@@ -8,9 +8,13 @@ pub struct Pull;
 
 impl Placement for Pull {
     fn choose(&mut self, asked: &Asked<'_>) -> Option<usize> {
-        let job = asked.job;
-        (0..asked.nodes.len())
-            .filter(|&at| asked.may_have(at) && (asked.at_once || asked.nodes[at].has_room(job)))
+        let (job, nodes) = (asked.job, asked.nodes);
+        let has_room = |at: usize| match asked.at_once {
+            true => nodes[at].has_memory(job),
+            false => nodes[at].has_room(job),
+        };
+        (0..nodes.len())
+            .filter(|&at| asked.may_have(at) && has_room(at))
             .min_by(|&a, &b| load(asked, a).total_cmp(&load(asked, b)))
     }
 

@@ -1,5 +1,7 @@
 //! `bench farm`: jobs that do nothing, by `garland farm run` and by what people use for that: what an
-//! engine takes for a job is all that is left.
+//! engine takes for a job is all that is left. And jobs that work, beside what whole jobs allow.
+
+mod encodes;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use self::encodes::Encodes;
 use super::chain;
 use super::contest::{Bench, Contest, Figure, Gauge, Goal, Report, Words, equip, hold, tools};
 use super::peers::garland_program;
@@ -30,11 +33,14 @@ const ROUNDS: usize = 5;
 const TIME: Duration = Duration::from_secs(300);
 
 /// What the lab needs.
-const NEEDS: &[Need] = &[("iproute2", "ip")];
+const NEEDS: &[Need] = &[("iproute2", "ip"), ("fuse3", "fusermount3"), ("lame", "lame")];
 
 /// The nodes of both engines: agents of this machine, and of a lab that the bench has up.
 const HERE: &str = "local[1-2]";
 const LAB: &str = "lab:n[1-2]";
+
+/// The most that a farm of encodes may take, by what whole jobs take at best: an efficiency of 95 %.
+const ENCODES: f64 = 1.05;
 
 /// Where it is measured.
 struct Place {
@@ -50,6 +56,7 @@ impl Place {
         fs::create_dir_all(&place.folder).context("make the bench's folder")?;
         fs::write(place.list(), "true\n".repeat(jobs)).context("write the list of jobs")?;
         place.garland(&["lab", "up", "--nodes", "2", "--rate", "1gbit"])?;
+        encodes::prepare(&place)?;
         Ok(place)
     }
 
@@ -57,30 +64,30 @@ impl Place {
         self.folder.join("jobs")
     }
 
-    /// Runs Garland with these words, in the bench's own state.
-    fn garland(&self, words: &[&str]) -> Result<()> {
+    /// Runs Garland with these words, in the bench's own state; what it says.
+    fn garland(&self, words: &[&str]) -> Result<Vec<u8>> {
         let mut command = Command::new(garland_program()?);
         command.args(words).current_dir(&self.folder);
         done(command.env("GARLAND_STATE", self.folder.join("state")))
     }
 
     fn end(&self) -> Result<()> {
-        let down = self.garland(&["lab", "down"]);
+        let down = [self.garland(&["lab", "down"]).map(drop), encodes::end(self)];
         let removed = fs::remove_dir_all(&self.folder);
-        down?;
+        down.into_iter().collect::<Result<()>>()?;
         removed.with_context(|| format!("remove {}", self.folder.display()))
     }
 }
 
-/// Runs a command to its end, which must be good.
-fn done(command: &mut Command) -> Result<()> {
+/// Runs a command to its end, which must be good; what it says.
+fn done(command: &mut Command) -> Result<Vec<u8>> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).stdout(Stdio::null()).output();
+    let output = command.stdin(Stdio::null()).output();
     let output = output.with_context(|| format!("start {program}"))?;
     if !output.status.success() {
         bail!("{program}: {}", String::from_utf8_lossy(&output.stderr));
     }
-    Ok(())
+    Ok(output.stdout)
 }
 
 /// Runs it with these words.
@@ -104,6 +111,10 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
         format!("{jobs} jobs, each the program `true`; the whole command, divided by the jobs"),
         "Garland: two agents, one processor each, with records of all jobs in its journal; xargs and \
          GNU parallel: two jobs at a time, without records"
+            .to_owned(),
+        "encodes: half a minute of noise each, by `lame -q 0`, on nodes with half a processor each, files \
+         through the mount; the run from its beginning to its last job, divided by what its whole jobs take \
+         on all nodes at best"
             .to_owned(),
     ];
     Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
@@ -130,11 +141,17 @@ fn contests() -> Vec<Contest<Place>> {
             goal: Goal::Below(1.0),
             gauges: vec![garland(LAB)],
         },
+        Contest {
+            title: "24 encodes on three nodes of a lab, beside what whole jobs take",
+            unit: "times",
+            goal: Goal::Below(ENCODES),
+            gauges: vec![Box::new(Encodes)],
+        },
     ]
 }
 
 /// What `work` takes for each of the place's jobs.
-fn each(place: &Place, work: impl FnOnce() -> Result<()>) -> Result<Figure> {
+fn each(place: &Place, work: impl FnOnce() -> Result<Vec<u8>>) -> Result<Figure> {
     let watch = Watch::start();
     work()?;
     Ok(Figure::of(watch.read().as_secs_f64() * 1e3 / place.jobs as f64))

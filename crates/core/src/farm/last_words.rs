@@ -1,0 +1,63 @@
+//! What a job said last on its standard error: of one that failed, often the reason.
+
+use super::Text;
+
+/// Lines that are kept at most.
+pub const LINES: usize = 8;
+
+/// Bytes of these at most. A hundred thousand jobs may fail.
+pub const BYTES: usize = 512;
+
+/// The last lines of what was said, bounded, the last one at the end; empty ones are left out. Of a line
+/// that is too long the end is kept, and so it is of the first one where `said` begins in it.
+#[must_use]
+pub fn last_words(said: &[u8]) -> Vec<Text> {
+    let mut left = BYTES;
+    let mut lines: Vec<Text> = Vec::new();
+    // Programs that show how far they are begin their line anew.
+    for line in said.rsplit(|byte| matches!(byte, b'\n' | b'\r')) {
+        let line = line.trim_ascii_end();
+        if line.is_empty() {
+            continue;
+        }
+        let is_whole = line.len() <= left;
+        if lines.len() == LINES || left == 0 || !(is_whole || lines.is_empty()) {
+            break;
+        }
+        let kept = &line[line.len().saturating_sub(left)..];
+        left -= kept.len();
+        lines.push(kept.into());
+    }
+    lines.reverse();
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(said: &[u8]) -> Vec<String> {
+        last_words(said).iter().map(Text::to_string).collect()
+    }
+
+    #[test]
+    fn the_last_lines_are_kept_whole() {
+        assert_eq!(words(b""), [""; 0]);
+        assert_eq!(words(b"\n \n"), [""; 0]);
+        assert_eq!(words(b"one\ntwo\n\n"), ["one", "two"]);
+        assert_eq!(words(b"  10 %\r  20 %\rno room\xff"), ["  10 %", "  20 %", "no room\\xff"]);
+        let many: String = (0..100).map(|number| format!("line {number}\n")).collect();
+        let kept = words(many.as_bytes());
+        assert_eq!((kept.len(), kept[0].as_str(), kept[7].as_str()), (8, "line 92", "line 99"));
+    }
+
+    #[test]
+    fn of_what_is_too_long_the_end_is_kept() {
+        let long = [b"first ".as_slice(), &[b'x'; 600], b" end"].concat();
+        let kept = last_words(&long);
+        assert_eq!((kept.len(), kept[0].bytes().len()), (1, BYTES));
+        assert!(kept[0].bytes().ends_with(b"x end"));
+        let both = [long.as_slice(), b"\nshort"].concat();
+        assert_eq!(words(&both), ["short"], "no half of a line stands before a whole one");
+    }
+}
