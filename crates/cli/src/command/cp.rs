@@ -146,9 +146,7 @@ fn make(
     run: &Run,
 ) -> Result<(Outcome, Children, Option<Door>), Failure> {
     let plan = job.plan;
-    // Stripes are nothing without one of their servers, and of a stream what has gone by is gone.
-    let can_be_joined = !job.policy.together && !plan.layout.open;
-    let mut door = can_be_joined.then(|| Door::open(muster.places, run)).transpose()?;
+    let mut door = job.takes_latecomers().then(|| Door::open(muster.places, run)).transpose()?;
     let mut bars = Bars::wanted(plan, args, cp);
     let copied = muster.copy(job, fleet, door.as_mut(), &mut |now| bars.show(plan, now));
     bars.clear();

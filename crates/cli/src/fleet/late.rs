@@ -57,9 +57,7 @@ impl Muster<'_> {
         door: Option<&mut Door>,
         observe: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<(Outcome, Children), Failure> {
-        // Stripes are nothing without one of their servers, and of a stream what has gone by is gone.
-        let none_late = job.policy.together || job.plan.layout.open;
-        let missing = if none_late { Vec::new() } else { fleet.missing() };
+        let missing = if job.takes_latecomers() { fleet.missing() } else { Vec::new() };
         let Fleet { agents, mut children } = fleet;
         let (came, late) = channel();
         let job = CopyJob { late: Some(late), ..job };

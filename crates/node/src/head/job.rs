@@ -113,6 +113,13 @@ pub struct Progress<'a> {
 }
 
 impl CopyJob<'_> {
+    /// Whether nodes may come when it is under way: stripes are nothing without one of their servers, and
+    /// of a stream what has gone by is gone.
+    #[must_use]
+    pub fn takes_latecomers(&self) -> bool {
+        !self.policy.together && !self.plan.layout.open
+    }
+
     /// The faults that are to be made at a node.
     pub(super) fn injections_at(&self, id: NodeId) -> Vec<Injection> {
         let here = self.injections.iter().filter(|(at, _)| *at == id);

@@ -1,6 +1,7 @@
 //! Several tools measure the same thing in turns, round by round: whatever else the machine does
 //! meets all of them alike, and ratios hold where times don't.
 
+mod event;
 mod figure;
 mod goal;
 mod report;
@@ -12,6 +13,9 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 
+pub(crate) use event::Event;
+#[cfg(test)]
+pub(crate) use event::assert_sound;
 use figure::Statistic;
 pub(crate) use figure::{Entry, Figure};
 pub(crate) use goal::Goal;

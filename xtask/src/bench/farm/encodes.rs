@@ -9,8 +9,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::Place;
-use crate::bench::contest::{Figure, Gauge};
-use crate::ci::Need;
+use crate::bench::contest::Tool;
 
 /// How many encodes there are: eight on each node.
 const JOBS: usize = 24;
@@ -31,7 +30,12 @@ cpu = 0.5
 ";
 
 /// The time of all encodes by what they take at best in whole jobs.
-pub(super) struct Encodes;
+pub(super) const ENCODES: Tool<Place> = Tool {
+    name: "garland-encodes",
+    about: "`garland farm run NODES --data mount -- lame ... ::: FILES`",
+    need: None,
+    measure: encode,
+};
 
 /// Puts up the lab, and makes the sound.
 pub(super) fn prepare(place: &Place) -> Result<()> {
@@ -67,31 +71,17 @@ fn write_noise(path: &str) -> std::io::Result<()> {
     file.flush()
 }
 
-impl Gauge<Place> for Encodes {
-    fn tool(&self) -> &'static str {
-        "garland"
-    }
-
-    fn about(&self) -> &'static str {
-        "`garland farm run NODES --data mount -- lame ... ::: FILES`"
-    }
-
-    fn need(&self) -> Option<Need> {
-        None
-    }
-
-    fn measure(&self, place: &Place) -> Result<Figure> {
-        let sounds: Vec<String> = (0..JOBS).map(|at| sound(&place.folder, at)).collect();
-        let words = ["farm", "run", "lab:n[1-3]", "--lab", LAB, "--slots", "1", "--data", "mount"];
-        let more = ["--overwrite", "--out", "{.}.mp3", "--json", "--"];
-        let lame = ["lame", "-r", "--quiet", "-s", "44.1", "-q", "0", "-b", "320"];
-        let files = ["{in}", "{out}", ":::"];
-        let sounds = sounds.iter().map(String::as_str);
-        let words: Vec<&str> =
-            [&words[..], &more, &lame, &files].concat().into_iter().chain(sounds).collect();
-        let said = place.garland(&words)?;
-        let result: Value = serde_json::from_slice(&said).context("read what the farm says")?;
-        let seconds = |value: &Value| value.as_f64().context("a farm tells its seconds");
-        Ok(Figure::of(seconds(&result["total"])? / seconds(&result["losses"]["whole_jobs"])?))
-    }
+fn encode(place: &Place) -> Result<f64> {
+    let sounds: Vec<String> = (0..JOBS).map(|at| sound(&place.folder, at)).collect();
+    let words = ["farm", "run", "lab:n[1-3]", "--lab", LAB, "--slots", "1", "--data", "mount"];
+    let more = ["--overwrite", "--out", "{.}.mp3", "--json", "--"];
+    let lame = ["lame", "-r", "--quiet", "-s", "44.1", "-q", "0", "-b", "320"];
+    let files = ["{in}", "{out}", ":::"];
+    let sounds = sounds.iter().map(String::as_str);
+    let words: Vec<&str> =
+        [&words[..], &more, &lame, &files].concat().into_iter().chain(sounds).collect();
+    let said = place.garland(&words)?;
+    let result: Value = serde_json::from_slice(&said).context("read what the farm says")?;
+    let seconds = |value: &Value| value.as_f64().context("a farm tells its seconds");
+    Ok(seconds(&result["total"])? / seconds(&result["losses"]["whole_jobs"])?)
 }

@@ -10,9 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use self::encodes::Encodes;
 use super::chain;
-use super::contest::{Bench, Contest, Figure, Gauge, Goal, Report, Words, equip, hold, tools};
+use super::contest::{Bench, Contest, Event, Goal, Report, Tool, Words, equip, hold, tools};
 use super::peers::garland_program;
 use crate::ci::{Need, install};
 use crate::clock::Watch;
@@ -96,8 +95,8 @@ fn done(command: &mut Command) -> Result<Vec<u8>> {
 /// When the words make no sense, a tool is missing or failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     let words = Words::parse(args, ROUNDS, &["--jobs"], USAGE)?;
-    words.refuse_nothing(&contests())?;
-    let contests = words.choose(contests());
+    words.refuse_nothing(&all())?;
+    let contests = words.choose(all());
     let jobs = words.other("--jobs").unwrap_or("10000");
     let jobs: usize = jobs.parse().context("--jobs is a number")?;
     install(NEEDS)?;
@@ -120,120 +119,86 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
 }
 
-fn contests() -> Vec<Contest<Place>> {
-    let garland = |nodes| Box::new(Garland(nodes)) as Box<dyn Gauge<Place>>;
-    vec![
-        Contest {
-            title: "Jobs on this machine, beside xargs",
-            unit: "ms a job",
-            goal: Goal::AtMost(1.3),
-            gauges: vec![garland(HERE), Box::new(Xargs)],
-        },
-        Contest {
-            title: "Jobs on this machine, beside GNU parallel",
-            unit: "ms a job",
-            goal: Goal::AtMost(0.5),
-            gauges: vec![garland(HERE), Box::new(Parallel)],
-        },
-        Contest {
-            title: "Jobs on two nodes of a lab",
-            unit: "ms a job",
-            goal: Goal::Below(1.0),
-            gauges: vec![garland(LAB)],
-        },
-        Contest {
-            title: "24 encodes on three nodes of a lab, beside what whole jobs take",
-            unit: "times",
-            goal: Goal::Below(ENCODES),
-            gauges: vec![Box::new(Encodes)],
-        },
-    ]
+const EVENTS: [Event<Place>; 4] = [
+    Event {
+        title: "Jobs on this machine, beside xargs",
+        unit: "ms a job",
+        goal: Goal::AtMost(1.3),
+        tools: &[GARLAND, XARGS],
+    },
+    Event {
+        title: "Jobs on this machine, beside GNU parallel",
+        unit: "ms a job",
+        goal: Goal::AtMost(0.5),
+        tools: &[GARLAND, PARALLEL],
+    },
+    Event {
+        title: "Jobs on two nodes of a lab",
+        unit: "ms a job",
+        goal: Goal::Below(1.0),
+        tools: &[IN_LAB],
+    },
+    Event {
+        title: "24 encodes on three nodes of a lab, beside what whole jobs take",
+        unit: "times",
+        goal: Goal::Below(ENCODES),
+        tools: &[encodes::ENCODES],
+    },
+];
+
+const GARLAND: Tool<Place> = Tool {
+    name: "garland",
+    about: "`garland farm run jobs NODES --slots 1`",
+    need: None,
+    measure: |place| farm(place, HERE),
+};
+
+const IN_LAB: Tool<Place> = Tool { measure: |place| farm(place, LAB), ..GARLAND };
+
+const XARGS: Tool<Place> = Tool {
+    name: "xargs",
+    about: "`xargs --arg-file=jobs -P2 -n1 true`",
+    need: Some(("findutils", "xargs")),
+    measure: |place| by(place, &["xargs", "--arg-file=jobs", "-P2", "-n1", "true"]),
+};
+
+const PARALLEL: Tool<Place> = Tool {
+    name: "parallel",
+    about: "`parallel --jobs 2 --arg-file jobs`",
+    need: Some(("parallel", "parallel")),
+    measure: |place| {
+        by(place, &["parallel", "--plain", "--will-cite", "--jobs", "2", "--arg-file", "jobs"])
+    },
+};
+
+fn all() -> Vec<Contest<Place>> {
+    EVENTS.iter().map(Event::contest).collect()
 }
 
-/// What `work` takes for each of the place's jobs.
-fn each(place: &Place, work: impl FnOnce() -> Result<Vec<u8>>) -> Result<Figure> {
+fn farm(place: &Place, nodes: &str) -> Result<f64> {
+    each(place, || place.garland(&["farm", "run", "jobs", nodes, "--slots", "1", "--quiet"]))
+}
+
+fn by(place: &Place, words: &[&str]) -> Result<f64> {
+    each(place, || done(Command::new(words[0]).args(&words[1..]).current_dir(&place.folder)))
+}
+
+/// Milliseconds that `work` takes for each of the place's jobs.
+fn each(place: &Place, work: impl FnOnce() -> Result<Vec<u8>>) -> Result<f64> {
     let watch = Watch::start();
     work()?;
-    Ok(Figure::of(watch.read().as_secs_f64() * 1e3 / place.jobs as f64))
-}
-
-struct Garland(&'static str);
-
-impl Gauge<Place> for Garland {
-    fn tool(&self) -> &'static str {
-        "garland"
-    }
-
-    fn about(&self) -> &'static str {
-        "`garland farm run jobs NODES --slots 1`"
-    }
-
-    fn need(&self) -> Option<Need> {
-        None
-    }
-
-    fn measure(&self, place: &Place) -> Result<Figure> {
-        each(place, || place.garland(&["farm", "run", "jobs", self.0, "--slots", "1", "--quiet"]))
-    }
-}
-
-struct Xargs;
-
-impl Gauge<Place> for Xargs {
-    fn tool(&self) -> &'static str {
-        "xargs"
-    }
-
-    fn about(&self) -> &'static str {
-        "`xargs --arg-file=jobs -P2 -n1 true`"
-    }
-
-    fn need(&self) -> Option<Need> {
-        Some(("findutils", "xargs"))
-    }
-
-    fn measure(&self, place: &Place) -> Result<Figure> {
-        each(place, || {
-            let mut command = Command::new("xargs");
-            done(command.args(["--arg-file=jobs", "-P2", "-n1", "true"]).current_dir(&place.folder))
-        })
-    }
-}
-
-struct Parallel;
-
-impl Gauge<Place> for Parallel {
-    fn tool(&self) -> &'static str {
-        "parallel"
-    }
-
-    fn about(&self) -> &'static str {
-        "`parallel --jobs 2 --arg-file jobs`"
-    }
-
-    fn need(&self) -> Option<Need> {
-        Some(("parallel", "parallel"))
-    }
-
-    fn measure(&self, place: &Place) -> Result<Figure> {
-        each(place, || {
-            let mut command = Command::new("parallel");
-            command.args(["--plain", "--will-cite", "--jobs", "2", "--arg-file", "jobs"]);
-            done(command.current_dir(&place.folder))
-        })
-    }
+    Ok(watch.read().as_secs_f64() * 1e3 / place.jobs as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::contest::assert_sound;
 
     #[test]
-    fn every_contest_has_a_title_of_its_own_and_garland_first() {
-        let contests = contests();
-        for (at, contest) in contests.iter().enumerate() {
-            assert!(contests[..at].iter().all(|other| other.title != contest.title));
-            assert_eq!(contest.gauges[0].tool(), "garland");
-        }
+    fn every_contest_has_a_title_of_its_own_and_a_peer_or_a_bound() {
+        assert_sound(&all());
+        let first = |contest: &Contest<Place>| contest.gauges[0].tool().starts_with("garland");
+        assert!(all().iter().all(first));
     }
 }

@@ -9,10 +9,10 @@ use anyhow::{Context, Result};
 
 use self::tools::{
     COPY_BACK, COPY_OUT, LIST, LIST_SSHFS, RANDOM, RANDOM_SSHFS, READ, READ_SSHFS, ROUND_TRIPS,
-    Tool, WRITE, WRITE_SSHFS, prepare,
+    WRITE, WRITE_SSHFS, prepare,
 };
 use super::chain;
-use super::contest::{Bench, Contest, Gauge, Goal, Report, Words, equip, hold, tools};
+use super::contest::{Bench, Contest, Event, Goal, Report, Words, equip, hold, tools};
 use super::options::size;
 use super::sandbox;
 use super::star::Stage;
@@ -43,33 +43,22 @@ const NEEDS: &[Need] =
 /// A rate of the wire, and what is held there: Garland first, then its peers.
 struct Place {
     rate: Option<&'static str>,
-    events: &'static [Event],
-}
-
-struct Event {
-    title: &'static str,
-    unit: &'static str,
-    goal: Goal,
-    tools: &'static [Tool],
-}
-
-const fn rate(title: &'static str, goal: Goal, tools: &'static [Tool]) -> Event {
-    Event { title, unit: "MB/s", goal, tools }
+    events: &'static [Event<Stage>],
 }
 
 const PLACES: [Place; 2] = [
     Place {
         rate: Some("1gbit"),
         events: &[
-            rate("Reading at 1 Gbit/s, and a copy", Goal::AtLeast(0.9), &[READ, COPY_BACK]),
-            rate("Writing at 1 Gbit/s, and a copy", Goal::AtLeast(0.9), &[WRITE, COPY_OUT]),
+            Event::rate("Reading at 1 Gbit/s, and a copy", Goal::AtLeast(0.9), &[READ, COPY_BACK]),
+            Event::rate("Writing at 1 Gbit/s, and a copy", Goal::AtLeast(0.9), &[WRITE, COPY_OUT]),
         ],
     },
     Place {
         rate: None,
         events: &[
-            rate("Reading, unshaped", Goal::AtLeast(2.0), &[READ, READ_SSHFS]),
-            rate("Writing, unshaped", Goal::AtLeast(2.0), &[WRITE, WRITE_SSHFS]),
+            Event::rate("Reading, unshaped", Goal::AtLeast(2.0), &[READ, READ_SSHFS]),
+            Event::rate("Writing, unshaped", Goal::AtLeast(2.0), &[WRITE, WRITE_SSHFS]),
             Event {
                 title: "ls -lR of 10 000 files",
                 unit: "files/s",
@@ -157,25 +146,17 @@ fn contend(root: &Path, args: &[String]) -> Result<()> {
 
 impl Place {
     fn contests(&self) -> Vec<Contest<Stage>> {
-        let contest = |event: &Event| {
-            let Event { title, unit, goal, tools } = *event;
-            let gauges = tools.iter().map(|tool| -> Box<dyn Gauge<Stage>> { Box::new(*tool) });
-            Contest { title, unit, goal, gauges: gauges.collect() }
-        };
-        self.events.iter().map(contest).collect()
+        self.events.iter().map(Event::contest).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::contest::assert_sound;
 
     #[test]
-    fn every_contest_has_a_title_of_its_own_and_a_peer() {
-        let contests = all();
-        for (at, contest) in contests.iter().enumerate() {
-            assert!(contests[..at].iter().all(|other| other.title != contest.title));
-            assert!(contest.gauges.len() > 1, "{}", contest.title);
-        }
+    fn every_contest_has_a_title_of_its_own_and_a_peer_or_a_bound() {
+        assert_sound(&all());
     }
 }

@@ -11,7 +11,7 @@ use self::tools::{
     BACK, BARE, CLEAR, GAPS, IPERF3, OUT, RSYNC, SCP, SECONDS, TAR, Tool, UNTRACED_SECONDS,
 };
 use super::chain;
-use super::contest::{Bench, Contest, Gauge, Goal, Report, Words, equip, hold, tools};
+use super::contest::{Bench, Contest, Event, Goal, Report, Words, equip, hold, tools};
 use super::options::size;
 use super::sandbox;
 use super::star::Stage;
@@ -42,19 +42,7 @@ const NEEDS: &[Need] = &[("iproute2", "ip"), ("gcc", "cc")];
 struct Place {
     servers: usize,
     rate: Option<&'static str>,
-    events: &'static [Event],
-}
-
-/// A contest: Garland first, then its peers.
-struct Event {
-    title: &'static str,
-    unit: &'static str,
-    goal: Goal,
-    tools: &'static [Tool],
-}
-
-const fn rate(title: &'static str, goal: Goal, tools: &'static [Tool]) -> Event {
-    Event { title, unit: "MB/s", goal, tools }
+    events: &'static [Event<Stage>],
 }
 
 /// What the wires give is the limit: iperf3, over all of them at once.
@@ -64,7 +52,7 @@ const RETURN: &[Tool] = &[BACK, IPERF3];
 const SEALED: &[Tool] = &[OUT, RSYNC, SCP];
 const UNSEALED: &[Tool] = &[CLEAR, BARE, TAR];
 
-const fn gaps(title: &'static str) -> Event {
+const fn gaps(title: &'static str) -> Event<Stage> {
     Event { title, unit: "% of the stream", goal: Goal::Below(0.5), tools: &[GAPS] }
 }
 
@@ -73,8 +61,8 @@ const PLACES: [Place; 6] = [
         servers: 1,
         rate: Some("1gbit"),
         events: &[
-            rate("To 1 server at 1 Gbit/s", LIMIT, ALL),
-            rate("From 1 server at 1 Gbit/s", LIMIT, RETURN),
+            Event::rate("To 1 server at 1 Gbit/s", LIMIT, ALL),
+            Event::rate("From 1 server at 1 Gbit/s", LIMIT, RETURN),
             gaps("Gaps between operations, 1 server at 1 Gbit/s"),
         ],
     },
@@ -82,8 +70,8 @@ const PLACES: [Place; 6] = [
         servers: 2,
         rate: Some("1gbit"),
         events: &[
-            rate("To 2 servers at 1 Gbit/s each", LIMIT, ALL),
-            rate("From 2 servers at 1 Gbit/s each", LIMIT, RETURN),
+            Event::rate("To 2 servers at 1 Gbit/s each", LIMIT, ALL),
+            Event::rate("From 2 servers at 1 Gbit/s each", LIMIT, RETURN),
             gaps("Gaps between operations, 2 servers at 1 Gbit/s each"),
         ],
     },
@@ -91,8 +79,8 @@ const PLACES: [Place; 6] = [
         servers: 4,
         rate: Some("1gbit"),
         events: &[
-            rate("To 4 servers at 1 Gbit/s each", LIMIT, ALL),
-            rate("From 4 servers at 1 Gbit/s each", LIMIT, RETURN),
+            Event::rate("To 4 servers at 1 Gbit/s each", LIMIT, ALL),
+            Event::rate("From 4 servers at 1 Gbit/s each", LIMIT, RETURN),
             gaps("Gaps between operations, 4 servers at 1 Gbit/s each"),
         ],
     },
@@ -100,8 +88,8 @@ const PLACES: [Place; 6] = [
         servers: 1,
         rate: None,
         events: &[
-            rate("To 1 server, unshaped, sealed", Goal::AtLeast(2.0), SEALED),
-            rate("To 1 server, unshaped, clear", Goal::AtLeast(0.9), UNSEALED),
+            Event::rate("To 1 server, unshaped, sealed", Goal::AtLeast(2.0), SEALED),
+            Event::rate("To 1 server, unshaped, clear", Goal::AtLeast(0.9), UNSEALED),
             Event {
                 title: "With a trace and without, 1 server, unshaped",
                 unit: "s",
@@ -114,16 +102,16 @@ const PLACES: [Place; 6] = [
         servers: 2,
         rate: None,
         events: &[
-            rate("To 2 servers, unshaped, sealed", Goal::AtLeast(2.0), SEALED),
-            rate("To 2 servers, unshaped, clear", Goal::AtLeast(0.9), UNSEALED),
+            Event::rate("To 2 servers, unshaped, sealed", Goal::AtLeast(2.0), SEALED),
+            Event::rate("To 2 servers, unshaped, clear", Goal::AtLeast(0.9), UNSEALED),
         ],
     },
     Place {
         servers: 4,
         rate: None,
         events: &[
-            rate("To 4 servers, unshaped, sealed", Goal::AtLeast(2.0), SEALED),
-            rate("To 4 servers, unshaped, clear", Goal::AtLeast(0.9), UNSEALED),
+            Event::rate("To 4 servers, unshaped, sealed", Goal::AtLeast(2.0), SEALED),
+            Event::rate("To 4 servers, unshaped, clear", Goal::AtLeast(0.9), UNSEALED),
         ],
     },
 ];
@@ -192,28 +180,17 @@ fn contend(root: &Path, args: &[String]) -> Result<()> {
 
 impl Place {
     fn contests(&self) -> Vec<Contest<Stage>> {
-        let gauges = |tools: &'static [Tool]| {
-            tools.iter().map(|tool| -> Box<dyn Gauge<Stage>> { Box::new(*tool) }).collect()
-        };
-        let contest = |event: &Event| {
-            let Event { title, unit, goal, tools } = *event;
-            Contest { title, unit, goal, gauges: gauges(tools) }
-        };
-        self.events.iter().map(contest).collect()
+        self.events.iter().map(Event::contest).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::contest::assert_sound;
 
     #[test]
     fn every_contest_has_a_title_of_its_own_and_a_peer_or_a_bound() {
-        let contests: Vec<_> = PLACES.iter().flat_map(Place::contests).collect();
-        for (at, contest) in contests.iter().enumerate() {
-            assert!(contests[..at].iter().all(|other| other.title != contest.title));
-            let alone = contest.gauges.len() == 1;
-            assert_eq!(alone, matches!(contest.goal, Goal::Below(_)), "{}", contest.title);
-        }
+        assert_sound(&all());
     }
 }

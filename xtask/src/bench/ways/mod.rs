@@ -10,9 +10,7 @@ use anyhow::Result;
 
 use self::places::{Place, again, rails, slow, text};
 use super::chain;
-use super::contest::{
-    Bench, Contest, Gauge, Goal, Outcome, Report, Tool, Words, equip, hold, tools,
-};
+use super::contest::{Bench, Contest, Event, Goal, Outcome, Report, Words, equip, hold, tools};
 use super::sandbox;
 use crate::ci::{Need, install};
 
@@ -36,15 +34,7 @@ const NEEDS: &[Need] = &[("iproute2", "ip")];
 /// A place, how it is made, and what is held there.
 struct Field {
     make: fn(&Path) -> Result<Place>,
-    events: &'static [Event],
-}
-
-/// A contest: the tool that is looked at first.
-struct Event {
-    title: &'static str,
-    unit: &'static str,
-    goal: Goal,
-    tools: &'static [Tool<Place>],
+    events: &'static [Event<Place>],
 }
 
 const FIELDS: [Field; 4] = [
@@ -155,26 +145,17 @@ fn all() -> Vec<Contest<Place>> {
 
 impl Field {
     fn contests(&self) -> Vec<Contest<Place>> {
-        let contest = |event: &Event| {
-            let Event { title, unit, goal, tools } = *event;
-            let gauges = tools.iter().map(|tool| -> Box<dyn Gauge<Place>> { Box::new(*tool) });
-            Contest { title, unit, goal, gauges: gauges.collect() }
-        };
-        self.events.iter().map(contest).collect()
+        self.events.iter().map(Event::contest).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::contest::assert_sound;
 
     #[test]
-    fn every_contest_has_a_title_of_its_own_and_a_goal_that_can_be_judged() {
-        let contests = all();
-        for (at, contest) in contests.iter().enumerate() {
-            assert!(contests[..at].iter().all(|other| other.title != contest.title));
-            let alone = contest.gauges.len() == 1;
-            assert_eq!(alone, matches!(contest.goal, Goal::Below(_)), "{}", contest.title);
-        }
+    fn every_contest_has_a_title_of_its_own_and_a_peer_or_a_bound() {
+        assert_sound(&all());
     }
 }
