@@ -7,6 +7,7 @@ mod finding;
 mod lengths;
 mod names;
 mod order;
+mod pages;
 mod paths;
 mod reach;
 mod run;

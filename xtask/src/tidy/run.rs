@@ -6,12 +6,14 @@ use anyhow::{Result, bail};
 
 use super::finding::Finding;
 use super::tree::Tree;
-use super::{banned, clocks, direction, lengths, names, order, paths, reach, scenarios, unsafety};
+use super::{
+    banned, clocks, direction, lengths, names, order, pages, paths, reach, scenarios, unsafety,
+};
 
 /// A rule looks at the tree and names what breaks it.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     direction::check,
     order::check,
     lengths::check,
@@ -19,6 +21,7 @@ const RULES: [Rule; 10] = [
     unsafety::check,
     banned::check,
     names::check,
+    pages::check,
     paths::check,
     scenarios::check,
     reach::check,
