@@ -122,12 +122,14 @@ fn cp() {
     nodes[] {"already":0,"bytes":100000,"checksum":null,"cpu_ns":"CPU_NS","detached":false,"memory":"MEMORY","name":"local1","opening_ns":"OPENING_NS","rate":"RATE","reason":null,"removed":0,"verdict":"ok","verified":false}
     rate "RATE"
     sent_bytes 100032
+    shared false
     stages[] {"mean":"MEAN","most":"MOST","node":null,"stage":"read"}
     stages[] {"mean":"MEAN","most":"MOST","node":null,"stage":"ready"}
     stages[] {"mean":"MEAN","most":"MOST","node":"local1","stage":"write"}
     strange []
     stream_rate "STREAM_RATE"
     tree null
+    unseen []
     way "out"
     "#);
 }
