@@ -11,7 +11,7 @@ use crate::bench::{memory, source};
 
 const LABS: [&str; 2] = ["bench-slow", "bench-alike"];
 const NODES: u32 = 20;
-const BYTES: u64 = 768 << 20;
+const BYTES: u64 = 512 << 20;
 
 /// The node with the slow wire.
 const SLOW: &str = "lab:n10";
