@@ -206,6 +206,7 @@ impl Course<'_> {
             for (id, call) in calls {
                 self.hear(id.index() - 1, call);
             }
+            self.miss_parts();
             if self.needs_digests() {
                 self.coming = Some(self.digest(scope, wake, stop));
             }
@@ -252,14 +253,16 @@ impl Course<'_> {
         }
     }
 
+    /// Of whom no more is to be heard no part is awaited either.
+    fn miss_parts(&mut self) {
+        let over = self.stands.iter().enumerate().filter(|(_, stand)| **stand == Stand::Over);
+        over.for_each(|(place, _)| self.parts.fail(place, "it says nothing".to_owned()));
+    }
+
     /// Whether the source's digests are needed, and aren't on their way; what nodes read of it is awaited.
-    fn needs_digests(&mut self) -> bool {
-        if self.asking.shared.is_some() {
-            let over = self.stands.iter().enumerate().filter(|(_, stand)| **stand == Stand::Over);
-            over.for_each(|(place, _)| self.parts.fail(place, "it says nothing".to_owned()));
-            if !self.parts.are_settled() {
-                return false;
-            }
+    fn needs_digests(&self) -> bool {
+        if self.asking.shared.is_some() && !self.parts.are_settled() {
+            return false;
         }
         // Who has heard a catalogue reads what it has of the tree meanwhile.
         let told = self.catalogue.as_ref().is_some_and(Option::is_some);
