@@ -91,6 +91,16 @@ fn what_a_node_sees_otherwise_is_read_here_and_the_node_is_named() {
 }
 
 #[test]
+fn where_nobody_sees_the_source_that_is_told_too() {
+    let scratch = Scratch::new("shared-nobody");
+    let from = source(&scratch, 3_000_000);
+    let said = garland(&scratch).cp(&["--shared", "source.bin", "local[1-2]:/x"]).with_code(0).out;
+    assert_copied(&scratch, locals(2), "x", &from);
+    assert_eq!(said.matches("; this machine read its part\n").count(), 2, "{said}");
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn a_reader_that_dies_is_replaced_by_this_machine() {
     let scratch = Scratch::new("shared-dies");
     let from = source(&scratch, 32_000_000);

@@ -150,7 +150,7 @@ pub fn compare(agents: Vec<Result<Agent, String>>, asking: &Asking<'_>) -> io::R
         course
     })?;
     let Course { board, digests, strange, parts, .. } = course;
-    let unseen = digests.as_ref().map_or_else(Vec::new, |digests| parts.unseen(digests));
+    let unseen = parts.unseen(digests.as_deref());
     let gone = || "its agent is gone".to_owned();
     let agents = board.into_connections().zip(addresses).map(|(connection, addresses)| {
         Ok(Agent { addresses: addresses?, connection: connection.ok_or_else(gone)? })

@@ -74,13 +74,16 @@ impl Parts {
     }
 
     /// The nodes that haven't read their parts, by their places, and why: those that were wrong about
-    /// a block of `digests`, too.
-    pub fn unseen(self, digests: &[[u8; 32]]) -> Vec<(usize, String)> {
+    /// a block of `digests`, too, where these are known.
+    pub fn unseen(self, digests: Option<&[[u8; 32]]>) -> Vec<(usize, String)> {
         let reason = |part: &Part| match &part.end {
             Some(Err(reason)) => Some(reason.clone()),
             Some(Ok(())) => {
-                let wrong = |(index, digest): (u64, &[u8; 32])| digests[index as usize] != *digest;
-                let differs = part.blocks.indices().zip(&part.digests).any(wrong);
+                let wrong = |digests: &[[u8; 32]]| {
+                    let mut told = part.blocks.indices().zip(&part.digests);
+                    told.any(|(index, digest)| digests[index as usize] != *digest)
+                };
+                let differs = digests.is_some_and(wrong);
                 differs.then(|| "what it sees there is another file".to_owned())
             }
             None => Some("it didn't say what it reads".to_owned()),
@@ -116,7 +119,7 @@ mod tests {
         let digests = [1, 2, 3, 4, 5, 6].map(|digit| [digit; 32]);
         let another = "what it sees there is another file";
         let wanted = [(1, another.to_owned()), (2, "no such file".to_owned())];
-        assert_eq!(parts.unseen(&digests), wanted);
+        assert_eq!(parts.unseen(Some(&digests)), wanted);
     }
 
     #[test]
