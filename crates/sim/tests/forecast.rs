@@ -4,7 +4,7 @@
 use garland_core::analysis::forecast::{Demand, Point, Question, Work, forecast};
 use garland_core::cluster::topology::shapes::{Basis, hub};
 use garland_sim::Random;
-use garland_sim::flow::{Farm, Job, Machine, Network, farm};
+use garland_sim::flow::{Farm, Files, Job, Machine, Network, farm};
 
 const JOBS: u32 = 480;
 const BYTES_IN: f64 = 4.0e6;
@@ -42,6 +42,7 @@ fn on(nodes: u32, jobs: &[Job]) -> f64 {
         slots: 1,
         stage_in,
         stage_out,
+        files: Files::Staged,
         joins: 0.0,
         dies: None,
     };

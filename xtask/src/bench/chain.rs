@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::field::{DIR, Field};
+use super::kept::keep;
 use super::machine::{Machine, version};
 use super::memory;
 use super::options::{Options, rate_text, size_text};
@@ -140,14 +141,7 @@ fn finish(root: &Path, report: &Report) -> Result<()> {
     let text = table::markdown(report);
     println!("{text}");
     if report.options.write {
-        let dir = root.join("benches/results");
-        fs::create_dir_all(&dir).with_context(|| format!("make {}", dir.display()))?;
-        let json = serde_json::to_string_pretty(report).context("write the report as JSON")?;
-        for (suffix, text) in [("md", text), ("json", json + "\n")] {
-            let path = dir.join(format!("{}-chain.{suffix}", report.date));
-            fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
-            println!("written: {}", path.display());
-        }
+        keep(root, (&report.date, "chain"), report, text)?;
     }
     let failed: Vec<_> = report.rows.iter().filter(|row| row.failed.is_some()).collect();
     if !failed.is_empty() {

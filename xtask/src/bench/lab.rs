@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
+use super::kept::keep;
 use super::machine::Machine;
 use super::peers::garland_program;
 use super::{chain, result::Spread};
@@ -98,7 +99,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     let text = markdown(&report)?;
     println!("{text}");
     if write {
-        save(root, &report, text)?;
+        keep(root, (&report.date, "lab"), &report, text)?;
     }
     let missed: Vec<_> =
         report.rows.iter().filter(|row| !row.holds()).map(|row| row.name).collect();
@@ -180,13 +181,9 @@ impl Row {
 }
 
 fn markdown(report: &Report) -> Result<String> {
-    let Machine { processor, cores, memory_mib, kernel, system, .. } = &report.machine;
     let mut text = format!("# Labs, up and down: {}\n\n", report.date);
     writeln!(text, "- command: `{}`", report.command)?;
-    writeln!(
-        text,
-        "- machine: {cores} cores of {processor}, {memory_mib} MiB, {system}, kernel {kernel}"
-    )?;
+    writeln!(text, "- machine: {}", report.machine)?;
     writeln!(text, "- times are those of the whole commands: median (least - most)\n")?;
     writeln!(text, "| lab | command | up, s | goal | down, s | goal | runs | checks again |")?;
     writeln!(text, "|---|---|---|---|---|---|---|---|")?;
@@ -205,16 +202,4 @@ fn markdown(report: &Report) -> Result<String> {
         )?;
     }
     Ok(text)
-}
-
-fn save(root: &Path, report: &Report, text: String) -> Result<()> {
-    let dir = root.join("benches/results");
-    fs::create_dir_all(&dir).with_context(|| format!("make {}", dir.display()))?;
-    let json = serde_json::to_string_pretty(report).context("write the report as JSON")?;
-    for (suffix, text) in [("md", text), ("json", json + "\n")] {
-        let path = dir.join(format!("{}-lab.{suffix}", report.date));
-        fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
-        println!("written: {}", path.display());
-    }
-    Ok(())
 }

@@ -1,7 +1,7 @@
 //! What the measurement ran on.
 
-use std::fs;
 use std::process::{Command, Stdio};
+use std::{fmt, fs};
 
 use serde::Serialize;
 
@@ -20,6 +20,13 @@ pub(crate) struct Machine {
     pub(crate) system: String,
     /// Whether freed memory goes back to a host.
     pub(crate) page_reporting: bool,
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { processor, cores, memory_mib, kernel, system, .. } = self;
+        write!(f, "{cores} cores of {processor}, {memory_mib} MiB, {system}, kernel {kernel}")
+    }
 }
 
 impl Machine {

@@ -1,5 +1,5 @@
 //! Benchmarks against peers in the same run: of copies, stripes, and between two nodes on an emulated
-//! cluster, of a disk, of jobs; and of labs.
+//! cluster, of a disk, of jobs; of labs, and of predictions.
 
 mod chain;
 mod cluster;
@@ -8,7 +8,9 @@ mod cpu;
 mod disk;
 mod farm;
 mod field;
+mod forecast;
 mod gauges;
+mod kept;
 mod lab;
 mod link;
 mod machine;
@@ -37,7 +39,7 @@ use anyhow::{Result, bail};
 type Run = fn(&Path, &[String]) -> Result<()>;
 
 /// All benchmarks: name, what can be said, what runs it.
-const ALL: [(&str, &str, Run); 10] = [
+const ALL: [(&str, &str, Run); 11] = [
     ("chain", options::USAGE, chain::run),
     ("lab", lab::USAGE, lab::run),
     ("ping", ping::USAGE, ping::run),
@@ -48,6 +50,7 @@ const ALL: [(&str, &str, Run); 10] = [
     ("ways", ways::USAGE, ways::run),
     ("farm", farm::USAGE, farm::run),
     ("mount", mount::USAGE, mount::run),
+    ("forecast", forecast::USAGE, forecast::run),
 ];
 
 /// Runs the benchmark that `args` name.

@@ -26,11 +26,7 @@ fn head(text: &mut String, report: &Report) -> std::fmt::Result {
     let machine = &report.machine;
     writeln!(text, "# One file to N nodes: {}\n", report.date)?;
     writeln!(text, "- command: `{}`", report.command)?;
-    writeln!(
-        text,
-        "- machine: {} cores of {}, {} MiB, {}, kernel {}",
-        machine.cores, machine.processor, machine.memory_mib, machine.system, machine.kernel
-    )?;
+    writeln!(text, "- machine: {machine}")?;
     writeln!(
         text,
         "- nodes: network namespaces on one bridge, all on these cores; files in memory (tmpfs), no fsync; \

@@ -8,7 +8,8 @@ use garland_sys::signal::Interrupts;
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
-use super::{balance, broadcast, copy, farm, pairs, ping, placements, stripes};
+use super::predicted::Prediction;
+use super::{balance, broadcast, copy, farm, pairs, ping, placements, scaling, stripes};
 use crate::failure::Failure;
 use crate::result::Phases;
 use crate::run::Run;
@@ -31,6 +32,8 @@ pub enum Experiment {
     Ping(ping::Ping),
     /// The same jobs on nodes of unlike speed, dealt out in several ways.
     Placements(placements::Placements),
+    /// The same jobs on more and more nodes, forecast from few of them.
+    Scaling(scaling::Scaling),
     /// A file to one server in operations, with pauses whose makers are to be found.
     Stripes(stripes::Stripes),
 }
@@ -53,6 +56,8 @@ pub enum Kind {
     Ping,
     /// [`Experiment::Placements`].
     Placements,
+    /// [`Experiment::Scaling`].
+    Scaling,
     /// [`Experiment::Stripes`].
     Stripes,
 }
@@ -118,6 +123,7 @@ impl Experiment {
             Kind::Pairs => toml::from_str(text).map(Self::Pairs),
             Kind::Ping => toml::from_str(text).map(Self::Ping),
             Kind::Placements => toml::from_str(text).map(Self::Placements),
+            Kind::Scaling => toml::from_str(text).map(Self::Scaling),
             Kind::Stripes => toml::from_str(text).map(Self::Stripes),
         }
         .map_err(wrong)
@@ -133,6 +139,7 @@ impl Experiment {
             Self::Pairs(pairs) => pairs.check(topologies),
             Self::Ping(ping) => ping.check(topologies),
             Self::Placements(placements) => placements.check(topologies),
+            Self::Scaling(scaling) => scaling.check(topologies),
             Self::Stripes(stripes) => stripes.check(topologies),
         }
     }
@@ -153,6 +160,7 @@ impl Experiment {
             Self::Pairs(pairs) => pairs.run(stage, phases).map(Table::Pairs),
             Self::Ping(ping) => ping.run(stage, phases).map(Table::Ping),
             Self::Placements(placements) => placements.run(stage, phases).map(Table::Placements),
+            Self::Scaling(scaling) => scaling.run(stage, phases).map(Table::Scaling),
             Self::Stripes(stripes) => stripes.run(stage, phases).map(Table::Stripes),
         }
     }
@@ -176,11 +184,29 @@ pub enum Table {
     Ping(ping::Table),
     /// Of [`Experiment::Placements`].
     Placements(placements::Table),
+    /// Of [`Experiment::Scaling`].
+    Scaling(scaling::Table),
     /// Of [`Experiment::Stripes`].
     Stripes(stripes::Table),
 }
 
 impl Table {
+    /// What was predicted, and what came of it.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        match self {
+            Self::Balance(table) => table.predictions(),
+            Self::Broadcast(table) => table.predictions(),
+            Self::Copy(table) => table.predictions(),
+            Self::Farm(table) => table.predictions(),
+            Self::Pairs(table) => table.predictions(),
+            Self::Ping(table) => table.predictions(),
+            // How long a shell's loop takes nobody knows before.
+            Self::Placements(_) => Vec::new(),
+            Self::Scaling(table) => table.predictions(),
+            Self::Stripes(table) => table.predictions(),
+        }
+    }
+
     /// The first row that isn't as it should be, and why.
     pub fn miss(&self) -> Option<String> {
         match self {
@@ -191,6 +217,7 @@ impl Table {
             Self::Pairs(table) => table.miss(),
             Self::Ping(table) => table.miss(),
             Self::Placements(table) => table.miss(),
+            Self::Scaling(table) => table.miss(),
             Self::Stripes(table) => table.miss(),
         }
     }
@@ -206,6 +233,7 @@ impl fmt::Display for Table {
             Self::Pairs(table) => table.fmt(f),
             Self::Ping(table) => table.fmt(f),
             Self::Placements(table) => table.fmt(f),
+            Self::Scaling(table) => table.fmt(f),
             Self::Stripes(table) => table.fmt(f),
         }
     }

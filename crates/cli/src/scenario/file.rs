@@ -13,13 +13,14 @@ use crate::failure::Failure;
 use crate::topology;
 
 /// The scenarios that come with Garland, by name: the files in `scenarios/`.
-const OWN: [(&str, &str); 18] = [
+const OWN: [(&str, &str); 19] = [
     ("dolly-2005", include_str!("../../../../scenarios/dolly-2005.toml")),
     ("openmosix-2004", include_str!("../../../../scenarios/openmosix-2004.toml")),
     ("openmosix-copy-2004", include_str!("../../../../scenarios/openmosix-copy-2004.toml")),
     ("beowulf-1996", include_str!("../../../../scenarios/beowulf-1996.toml")),
     ("beowulf-pairs-1996", include_str!("../../../../scenarios/beowulf-pairs-1996.toml")),
     ("placements", include_str!("../../../../scenarios/placements.toml")),
+    ("fifteen-of-24", include_str!("../../../../scenarios/fifteen-of-24.toml")),
     ("elan4-2005", include_str!("../../../../scenarios/elan4-2005.toml")),
     ("pvfs2-cp-2007", include_str!("../../../../scenarios/pvfs2-cp-2007.toml")),
     ("hub10", include_str!("../../../../scenarios/hub10.toml")),

@@ -13,7 +13,9 @@ mod file;
 mod pairs;
 mod ping;
 mod placements;
+mod predicted;
 mod result;
+mod scaling;
 mod sections;
 mod stripes;
 

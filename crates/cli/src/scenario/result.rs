@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::predicted::{Agreement, Prediction};
 use super::{Scenario, Table};
 use crate::result::Head;
 
@@ -15,6 +16,10 @@ pub struct ScenarioResult {
     scenario: Scenario,
     #[serde(flatten)]
     table: Table,
+    /// What was predicted, and what came of it.
+    predictions: Vec<Prediction>,
+    /// How near predictions came, as shares; none where nothing was predicted.
+    agreement: Option<Agreement>,
     /// The first row outside of the scenario's tolerance, in words.
     miss: Option<String>,
     /// Whether every row is within the scenario's tolerance.
@@ -25,8 +30,9 @@ impl ScenarioResult {
     /// The result of a scenario that gave `table`.
     pub fn new(head: Head, scenario: &Scenario, table: Table) -> Self {
         let miss = table.miss();
-        let reproduced = miss.is_none();
-        Self { head, scenario: scenario.clone(), table, miss, reproduced }
+        let (predictions, reproduced) = (table.predictions(), miss.is_none());
+        let (scenario, agreement) = (scenario.clone(), Agreement::of(&predictions));
+        Self { head, scenario, table, predictions, agreement, miss, reproduced }
     }
 
     /// Whether every row is within the scenario's tolerance.
@@ -41,6 +47,13 @@ impl fmt::Display for ScenarioResult {
         writeln!(f, "{name}: {question}")?;
         writeln!(f, "published: {source}")?;
         write!(f, "{}", self.table)?;
+        if let Some(Agreement { count, median, worst }) = self.agreement {
+            let (median, worst) = (median * 100.0, worst * 100.0);
+            writeln!(
+                f,
+                "\npredictions: {count}, within {median:.1} % in the median and {worst:.1} % at worst"
+            )?;
+        }
         writeln!(f, "\n{}", answer.trim())?;
         let verdict = match &self.miss {
             None => "reproduced".to_owned(),

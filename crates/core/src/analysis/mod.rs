@@ -16,6 +16,7 @@ mod line;
 mod loggp;
 mod outlier;
 pub mod pairs;
+pub mod queue;
 pub mod tuning;
 
 pub use histogram::{Histogram, ROOM};

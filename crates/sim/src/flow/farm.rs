@@ -16,6 +16,16 @@ pub struct Job {
     pub bytes_out: f64,
 }
 
+/// When jobs get at their files.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Files {
+    /// All of it comes in before they compute, and goes back after that.
+    Staged,
+    /// They read and write while they compute, and share this processor, which does so many seconds'
+    /// work a second: what is slower of the two holds a job up.
+    Meanwhile(Use),
+}
+
 /// A machine that computes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
@@ -23,10 +33,12 @@ pub struct Machine {
     pub speed: f64,
     /// How many jobs it has at once.
     pub slots: u32,
-    /// What staging a byte in takes.
+    /// What a byte that comes in takes.
     pub stage_in: Vec<Use>,
-    /// What staging a byte out takes.
+    /// What a byte that goes back takes.
     pub stage_out: Vec<Use>,
+    /// When its jobs read and write.
+    pub files: Files,
     /// When it begins to pull, in seconds.
     pub joins: f64,
     /// When it dies with all that it has, in seconds.
@@ -61,6 +73,23 @@ pub struct Ran {
     pub staged_out: f64,
 }
 
+impl Machine {
+    /// What a whole job takes of everything while it reads, computes and writes.
+    fn at_once(&self, job: &Job, (processor, weight): Use) -> Vec<Use> {
+        let mut uses = vec![(processor, weight * job.seconds / self.speed)];
+        for (bytes, ways) in [(job.bytes_in, &self.stage_in), (job.bytes_out, &self.stage_out)] {
+            for &(place, weight) in ways {
+                match uses.iter_mut().find(|(known, _)| *known == place) {
+                    Some((_, sum)) => *sum += weight * bytes,
+                    None => uses.push((place, weight * bytes)),
+                }
+            }
+        }
+        uses.retain(|(_, weight)| *weight > 0.0);
+        uses
+    }
+}
+
 /// What became of a farm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FarmRun {
@@ -78,6 +107,8 @@ enum Stage {
     In,
     Computing,
     Out,
+    /// All three at once.
+    All,
     Gone,
 }
 
@@ -179,9 +210,19 @@ impl<'a> Play<'a> {
                 continue;
             }
             let Some(job) = self.waiting.pop_front() else { return };
-            slot.stage = Stage::In;
-            slot.ran = Ran { job, machine: slot.machine, pulled: self.fluid.now, ..slot.ran };
-            self.fluid.flow(place, self.farm.jobs[job].bytes_in, machine.stage_in.clone());
+            let now = self.fluid.now;
+            slot.ran = Ran { job, machine: slot.machine, pulled: now, started: now, ..slot.ran };
+            let job = &self.farm.jobs[job];
+            match machine.files {
+                Files::Staged => {
+                    slot.stage = Stage::In;
+                    self.fluid.flow(place, job.bytes_in, machine.stage_in.clone());
+                }
+                Files::Meanwhile(processor) => {
+                    slot.stage = Stage::All;
+                    self.fluid.flow(place, 1.0, machine.at_once(job, processor));
+                }
+            }
         }
     }
 
@@ -201,7 +242,10 @@ impl<'a> Play<'a> {
                 slot.ran.ended = now;
                 self.fluid.flow(place, job.bytes_out, machine.stage_out.clone());
             }
-            Stage::Out => {
+            Stage::All | Stage::Out => {
+                if slot.stage == Stage::All {
+                    slot.ran.ended = now;
+                }
                 slot.stage = Stage::Free;
                 slot.ran.staged_out = now;
                 self.ran.push(slot.ran);
@@ -220,7 +264,8 @@ mod tests {
     fn machine(wire: usize) -> Machine {
         let uses = vec![(wire, 1.0)];
         let (stage_in, stage_out) = (uses.clone(), uses);
-        Machine { speed: 1.0, slots: 1, stage_in, stage_out, joins: 0.0, dies: None }
+        let files = Files::Staged;
+        Machine { speed: 1.0, slots: 1, stage_in, stage_out, files, joins: 0.0, dies: None }
     }
 
     fn hub() -> Network {
@@ -269,6 +314,31 @@ mod tests {
         jobs.sort_unstable();
         assert!(jobs.iter().copied().eq(0..24));
         assert!(run.ran.iter().all(|ran| ran.machine != 3 || ran.pulled >= 20.0));
+    }
+
+    #[test]
+    fn jobs_that_read_while_they_compute_take_as_long_as_the_slower_of_both() {
+        let mut network = hub();
+        let processors = [network.add("cpu 0", 1.0), network.add("cpu 1", 1.0)];
+        let on = |processor: usize, wired: bool| Machine {
+            slots: 2,
+            files: Files::Meanwhile((processor, 1.0)),
+            stage_in: if wired { vec![(0, 1.0)] } else { Vec::new() },
+            stage_out: if wired { vec![(0, 1.0)] } else { Vec::new() },
+            ..machine(0)
+        };
+        let run = |jobs: &[Job], machines: &[Machine]| {
+            farm(&Farm { jobs, machines, network: &network }).seconds
+        };
+        // Two jobs on one processor, whose bytes cross the hub meanwhile, in 3 of their 10 seconds.
+        assert!((run(&[JOB; 2], &[on(processors[0], true)]) - 10.0).abs() < 1e-6);
+        // Now the hub is the slower one; who has the files at home is done long before.
+        let heavy = Job { bytes_in: 80.0, ..JOB };
+        let machines = [on(processors[0], false), on(processors[1], true)];
+        let run = farm(&Farm { jobs: &[heavy; 4], machines: &machines, network: &network });
+        assert!((run.seconds - 17.0).abs() < 1e-6, "{run:?}");
+        assert!((run.ran[0].staged_out - 10.0).abs() < 1e-6, "{run:?}");
+        assert!(run.ran.iter().all(|ran| ran.started == 0.0 && ran.ended == ran.staged_out));
     }
 
     #[test]

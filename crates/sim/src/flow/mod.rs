@@ -12,7 +12,9 @@ mod fair;
 mod farm;
 mod fluid;
 mod network;
+mod transfers;
 
 pub use copies::{CopyRun, CopyTry, Costs, copy};
-pub use farm::{Farm, FarmRun, Job, Machine, Ran, farm};
+pub use farm::{Farm, FarmRun, Files, Job, Machine, Ran, farm};
 pub use network::{Network, NoWay, Use};
+pub use transfers::{Transfer, transfers};

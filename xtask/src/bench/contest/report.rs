@@ -1,12 +1,12 @@
 //! A benchmark's outcomes as a table for people and as JSON.
 
 use std::fmt::{self, Write as _};
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde::Serialize;
 
+use super::super::kept::keep;
 use super::super::machine::Machine;
 use super::super::result::{Spread, Tool};
 use super::{Entry, Outcome};
@@ -73,14 +73,7 @@ impl Report {
         let text = self.to_string();
         println!("{text}");
         if write {
-            let dir = root.join("benches/results");
-            fs::create_dir_all(&dir).with_context(|| format!("make {}", dir.display()))?;
-            let json = serde_json::to_string_pretty(self).context("write the report as JSON")?;
-            for (suffix, text) in [("md", text), ("json", json + "\n")] {
-                let path = dir.join(format!("{}-{}.{suffix}", self.date, self.bench.name));
-                fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
-                println!("written: {}", path.display());
-            }
+            keep(root, (&self.date, self.bench.name), self, text)?;
         }
         let entries = self.outcomes.iter().flat_map(|outcome| &outcome.entries);
         let failed = entries.filter(|entry| entry.failed.is_some()).count();
@@ -96,13 +89,9 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Machine { processor, cores, memory_mib, kernel, system, .. } = &self.machine;
         writeln!(f, "# {}: {}\n", self.bench.title, self.date)?;
         writeln!(f, "- command: `{}`", self.command)?;
-        writeln!(
-            f,
-            "- machine: {cores} cores of {processor}, {memory_mib} MiB, {system}, kernel {kernel}"
-        )?;
+        writeln!(f, "- machine: {}", self.machine)?;
         self.notes.iter().try_for_each(|note| writeln!(f, "- {note}"))?;
         writeln!(
             f,

@@ -2,7 +2,7 @@
 
 use garland_core::analysis::forecast::Floor;
 use garland_core::cluster::topology::Topology;
-use garland_sim::flow::{Farm, Job, Machine, Network, NoWay, farm};
+use garland_sim::flow::{Farm, Files, Job, Machine, Network, NoWay, farm};
 
 use super::drawn::{Drawn, MOST};
 
@@ -66,7 +66,8 @@ impl Jobs {
         let machine = |(mut stage_in, mut stage_out): (Vec<_>, Vec<_>)| {
             stage_in.extend(disk);
             stage_out.extend(disk);
-            Machine { speed: 1.0, slots: self.slots, stage_in, stage_out, joins: 0.0, dies: None }
+            let (slots, files) = (self.slots, Files::Staged);
+            Machine { speed: 1.0, slots, stage_in, stage_out, files, joins: 0.0, dies: None }
         };
         let machines: Vec<Machine> = outward.into_iter().zip(inward).map(machine).collect();
         let run = farm(&Farm { jobs: &self.jobs, machines: &machines, network: &network });

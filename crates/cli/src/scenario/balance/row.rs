@@ -4,7 +4,9 @@ use garland_core::cluster::topology::bounds;
 use serde::{Deserialize, Serialize};
 
 use super::Balances;
+use crate::failure::Failure;
 use crate::scenario::pairs::Wire;
+use crate::scenario::predicted;
 
 /// What is read of a `garland.balance/1`.
 #[derive(Deserialize)]
@@ -37,6 +39,8 @@ pub struct Row {
     pub remote: usize,
     /// All copies' bytes by the time until all were done.
     pub rate: f64,
+    /// By the simulator.
+    pub predicted: f64,
     /// What wires and disks allow.
     pub bound: f64,
     /// What the wires alone allow; none without remote copies.
@@ -59,7 +63,7 @@ impl Row {
 impl Balances<'_> {
     /// A point beside its bound: a local copy is read and written on one disk, a remote one goes
     /// over the wires at what these give to all of them at once.
-    pub(super) fn row(&self, point: Point) -> Row {
+    pub(super) fn row(&self, point: Point) -> Result<Row, Failure> {
         let Point { size, remote, rate, resource, disk_twice, network_twice } = point;
         let copies = self.flows.len();
         let disk = self.topology.nodes.iter().filter_map(|node| node.disk).min();
@@ -69,17 +73,18 @@ impl Balances<'_> {
         let local_s = if remote < copies { 2.0 * disk_s } else { 0.0 };
         let longest = [local_s, disk_s, wires_s.unwrap_or(0.0)].into_iter().fold(0.0, f64::max);
         let all = size as f64 * copies as f64;
-        Row {
+        Ok(Row {
             topology: self.topology.name.clone(),
             wire: self.group.name,
             size,
             remote,
             rate,
+            predicted: all / predicted::balance(self.topology, &self.flows, remote, size)?,
             bound: all / longest,
             wires: wires_s.map(|seconds| all / seconds),
             resource,
             disk_twice,
             network_twice,
-        }
+        })
     }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::upgrade::Tried;
 use super::{Balance, Published, Row};
 use crate::scenario::pairs::Wire;
+use crate::scenario::predicted::Prediction;
 
 /// All rows, and what they are compared with.
 #[derive(Clone, Debug, Serialize)]
@@ -41,6 +42,17 @@ impl Table {
             .or_else(|| self.wires_in_disorder())
             .or_else(|| self.best_elsewhere())
             .or_else(|| self.forecast_missed())
+    }
+
+    /// What was predicted, and what was emulated.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        let of = |row: &Row| Prediction {
+            what: place(row),
+            unit: "MB/s",
+            predicted: row.predicted / 1e6,
+            emulated: row.rate / 1e6,
+        };
+        self.rows.iter().map(of).collect()
     }
 
     fn far_from_bound(&self) -> Option<String> {
@@ -157,7 +169,9 @@ impl fmt::Display for Table {
 
 impl Table {
     fn line(&self, f: &mut fmt::Formatter<'_>, line: &[&Row]) -> fmt::Result {
-        write!(f, "{:<26}{:<8}{:<11}", line[0].topology, line[0].wire.name(), "emulated")?;
+        write!(f, "{:<26}{:<8}{:<11}", line[0].topology, line[0].wire.name(), "predicted")?;
+        line.iter().try_for_each(|row| write!(f, "{:>7.2} ", row.predicted / 1e6))?;
+        write!(f, "\n{:<34}{:<11}", "", "emulated")?;
         for row in line {
             let letter = row.resource.as_deref().and_then(|name| name.chars().next());
             let letter = letter.map_or('-', |letter| letter.to_ascii_uppercase());
@@ -225,6 +239,7 @@ mod tests {
             size: 1 << 20,
             remote,
             rate,
+            predicted: 8e6,
             bound: 8e6,
             wires: Some(8e6),
             resource: Some("disk".to_owned()),

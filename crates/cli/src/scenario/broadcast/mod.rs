@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
 use super::experiment::{Kind, Stage};
+use super::predicted::{self, NEXT_TO_NOTHING};
 use super::sections::{Sections, only};
 use crate::failure::Failure;
 use crate::result::Phases;
@@ -107,6 +108,8 @@ impl Broadcast {
         let nodes: Vec<String> = topology.nodes.iter().map(|node| node.name.clone()).collect();
         let rows = stage.in_lab(topology, room, phases, |bench, phases| {
             let source = bench.random_file("source", length)?;
+            let nothing = bench.random_file("nothing", NEXT_TO_NOTHING)?;
+            let places: Vec<usize> = (0..nodes.len()).collect();
             phases.end("set-up");
             let mut rows = Vec::new();
             for &tool in &self.job.steps {
@@ -114,13 +117,17 @@ impl Broadcast {
                     bench.go_on()?;
                     eprintln!("{} to {receivers} ...", tool.name());
                     let used = &nodes[..=receivers as usize];
+                    let (start_ns, _) = copy(bench, tool, &nothing, used)?;
+                    let wires_s =
+                        predicted::chain(topology, &places[..=receivers as usize], length)?;
                     let (whole_ns, stream_ns) = copy(bench, tool, &source, used)?;
                     let mut equal = true;
                     for node in &used[1..] {
                         equal &= bench.verify(node, NAME, &source)?;
                     }
                     let (whole_s, stream_s) = (whole_ns as f64 / 1e9, stream_ns as f64 / 1e9);
-                    rows.push(Row { tool, receivers, whole_s, stream_s, equal });
+                    let predicted_s = start_ns as f64 / 1e9 + wires_s;
+                    rows.push(Row { tool, receivers, predicted_s, whole_s, stream_s, equal });
                 }
             }
             phases.end("copies");

@@ -6,6 +6,7 @@ use garland_core::cluster::topology::Topology;
 use serde::Serialize;
 
 use super::{Broadcast, Tool};
+use crate::scenario::predicted::Prediction;
 
 /// All rows, and what they are compared with.
 #[derive(Clone, Debug, Serialize)]
@@ -29,6 +30,8 @@ pub struct Row {
     pub tool: Tool,
     /// To how many nodes.
     pub receivers: u32,
+    /// Seconds that starting takes, and the bytes by the simulator.
+    pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
     /// Seconds from the first byte to the last node's last.
@@ -66,6 +69,17 @@ impl Table {
         })
     }
 
+    /// What was predicted, and what was emulated.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        let of = |row: &Row| Prediction {
+            what: format!("{} to {}", row.tool.name(), row.receivers),
+            unit: "s",
+            predicted: row.predicted_s,
+            emulated: row.whole_s,
+        };
+        self.rows.iter().map(of).collect()
+    }
+
     fn rate(&self, seconds: f64) -> f64 {
         self.bytes as f64 / 1e6 / seconds
     }
@@ -94,13 +108,13 @@ impl fmt::Display for Table {
         writeln!(f)?;
         writeln!(
             f,
-            "{:<15}{:>10}{:>10} |{:>9}{:>8} |{:>9}{:>8}{:>9}{:>8}",
-            "", "", "", "published", "", "emulated", "", "stream", ""
+            "{:<15}{:>10}{:>10} |{:>9}{:>8} |{:>10}{:>7} |{:>9}{:>8}{:>9}{:>8}",
+            "", "", "", "published", "", "predicted", "", "emulated", "", "stream", ""
         )?;
         writeln!(
             f,
-            "{:<15}{:>10}{:>10} |{:>9}{:>8} |{:>9}{:>8}{:>9}{:>8}",
-            "tool", "receivers", "repeaters", "s", "MB/s", "s", "MB/s", "s", "MB/s"
+            "{:<15}{:>10}{:>10} |{:>9}{:>8} |{:>10}{:>7} |{:>9}{:>8}{:>9}{:>8}",
+            "tool", "receivers", "repeaters", "s", "MB/s", "s", "MB/s", "s", "MB/s", "s", "MB/s"
         )?;
         for row in &self.rows {
             self.write_row(f, row)?;
@@ -123,10 +137,12 @@ impl Table {
         };
         writeln!(
             f,
-            "{:<15}{:>10}{:>10} |{seconds:>9}{rate:>8} |{:>9.2}{:>8.1}{:>9.2}{:>8.1}{}",
+            "{:<15}{:>10}{:>10} |{seconds:>9}{rate:>8} |{:>10.2}{:>7.1} |{:>9.2}{:>8.1}{:>9.2}{:>8.1}{}",
             row.tool.name(),
             row.receivers,
             row.receivers - 1,
+            row.predicted_s,
+            self.rate(row.predicted_s),
             row.whole_s,
             self.rate(row.whole_s),
             row.stream_s,

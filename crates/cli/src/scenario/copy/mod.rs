@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
 use super::experiment::{Kind, Stage};
+use super::predicted::{self, NEXT_TO_NOTHING};
 use super::sections::Sections;
 use crate::failure::Failure;
 use crate::result::Phases;
@@ -116,6 +117,8 @@ impl Copy {
         let place = topology.node(to).unwrap_or_default();
         stage.in_lab(topology, length.saturating_mul(2), phases, |bench, phases| {
             let source = bench.random_file("source", length)?;
+            let nothing = bench.random_file("nothing", NEXT_TO_NOTHING)?;
+            let wires_s = predicted::chain(topology, &[0, place], length)?;
             let node = format!("lab:{to}");
             bench.garland(&["up", &node])?;
             bench.check(0, place)?;
@@ -125,13 +128,15 @@ impl Copy {
             let enough_s = bound_s / self.tolerance.least_of_bound;
             let mut rows = Vec::new();
             for by in self.job.by.iter().copied() {
-                let whole_s = match by {
-                    By::Cp => self.by_cp(bench, &source, enough_s)?,
-                    By::Mount => self.by_mount(bench, &source, enough_s)?,
+                let copy = |source: &Path, enough_s: f64| match by {
+                    By::Cp => self.by_cp(bench, source, enough_s),
+                    By::Mount => self.by_mount(bench, source, enough_s),
                 };
+                let predicted_s = copy(&nothing, f64::INFINITY)? + wires_s;
+                let whole_s = copy(&source, enough_s)?;
                 let equal = bench.verify(to, NAME, &source)?;
                 let topology = topology.name.clone();
-                rows.push(Row { topology, by, whole_s, bound_s, equal });
+                rows.push(Row { topology, by, predicted_s, whole_s, bound_s, equal });
             }
             phases.end("copies");
             bench.garland(&["down", &node])?;

@@ -6,6 +6,7 @@ use garland_core::units::bytes;
 use serde::Serialize;
 
 use super::{By, Copy};
+use crate::scenario::predicted::Prediction;
 
 /// Bytes of a MiB: what the figures of 2004 count in.
 const MIB: f64 = 1048576.0;
@@ -28,6 +29,8 @@ pub struct Row {
     pub topology: String,
     /// By what.
     pub by: By,
+    /// Seconds that starting takes, and the bytes by the simulator.
+    pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
     /// Seconds that the wires alone take.
@@ -68,6 +71,17 @@ impl Table {
         })
     }
 
+    /// What was predicted, and what was emulated.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        let of = |row: &Row| Prediction {
+            what: row.label(),
+            unit: "s",
+            predicted: row.predicted_s,
+            emulated: row.whole_s,
+        };
+        self.rows.iter().map(of).collect()
+    }
+
     /// MiB/s of the file in so many seconds.
     fn rate(&self, seconds: f64) -> f64 {
         self.bytes as f64 / MIB / seconds
@@ -91,13 +105,33 @@ impl fmt::Display for Table {
         writeln!(f, "emulated: {size} ({share:.3} % of the published file) to {to}\n")?;
         writeln!(
             f,
-            "{:<26} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>10}",
-            "", "published", "", "emulated", "", "wires", "", "emulated", "published"
+            "{:<26} |{:>9}{:>8} |{:>10}{:>7} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>10}",
+            "",
+            "published",
+            "",
+            "predicted",
+            "",
+            "emulated",
+            "",
+            "wires",
+            "",
+            "emulated",
+            "published"
         )?;
         writeln!(
             f,
-            "{:<26} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>10}",
-            "topology", "s", "MiB/s", "s", "MiB/s", "s", "MiB/s", "of wires", "of wires"
+            "{:<26} |{:>9}{:>8} |{:>10}{:>7} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>10}",
+            "topology",
+            "s",
+            "MiB/s",
+            "s",
+            "MiB/s",
+            "s",
+            "MiB/s",
+            "s",
+            "MiB/s",
+            "of wires",
+            "of wires"
         )?;
         for row in &self.rows {
             let bound = self.rate(row.bound_s);
@@ -108,8 +142,10 @@ impl fmt::Display for Table {
             let used = then.map_or_else(dash, |then| format!("{:.1} %", then.rate / bound * 100.0));
             writeln!(
                 f,
-                "{:<26} |{seconds:>9}{rate:>8} |{:>9.2}{:>8.2} |{:>9.2}{bound:>8.2} |{:>7.1} %{used:>10}{}",
+                "{:<26} |{seconds:>9}{rate:>8} |{:>10.2}{:>7.2} |{:>9.2}{:>8.2} |{:>9.2}{bound:>8.2} |{:>7.1} %{used:>10}{}",
                 row.label(),
+                row.predicted_s,
+                self.rate(row.predicted_s),
                 row.whole_s,
                 self.rate(row.whole_s),
                 row.bound_s,

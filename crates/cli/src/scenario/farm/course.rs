@@ -7,7 +7,7 @@ use garland_core::analysis::farm::{Power, standing};
 use garland_core::cluster::nodelist::fold;
 use garland_core::cluster::topology::{NodeId, Topology, bounds};
 use garland_core::farm::Outcome;
-use garland_core::units::bytes;
+use garland_core::units::{Rate, bytes};
 
 use super::row::{CopyRow, Row, Scaling, SuspectRow};
 use super::told::Told;
@@ -16,9 +16,16 @@ use crate::failure::{Failure, OrFailure};
 use crate::result::Phases;
 use crate::scenario::Stage;
 use crate::scenario::bench::Bench;
+use crate::scenario::predicted;
 
 /// How often a copy is made with something wrong.
 const TRIES: usize = 5;
+
+/// Wires of so many bits per second hold no encoder up.
+const UNHINDERED: u64 = 1_000_000_000;
+
+/// One of so many jobs tells how long each takes through the mount.
+const PART: usize = 2;
 
 /// A copy that takes so many seconds is given up, and counts as one that took so long.
 const LONGEST_S: u64 = 15;
@@ -41,9 +48,11 @@ pub struct Course<'a> {
 impl Course<'_> {
     /// All loads on one machine, one job after the other; on each of the nodes at the same time, with files
     /// of their own: a processor that has nothing else to do is another one than one that is shared, so
-    /// what is compared with three nodes must be measured on three.
+    /// what is compared with three nodes must be measured on three. Wires hold nobody up here.
     pub fn alone(&self, topology: &Topology, phases: &mut Phases) -> Result<Vec<Row>, Failure> {
-        let topology = self.with_shares(topology);
+        let mut topology = self.with_shares(topology);
+        let fast = Some(Rate::from_bits_per_second(UNHINDERED));
+        topology.media.iter_mut().for_each(|medium| medium.rate = fast);
         self.stage.in_lab(&topology, self.room(), phases, |bench, phases| {
             let sounds = self.sounds(bench)?;
             phases.end("set-up");
@@ -75,17 +84,28 @@ impl Course<'_> {
         }
         let seconds = told.iter().map(|told| told.summary.total).sum::<f64>() / told.len() as f64;
         let first = told.into_iter().next();
-        let Told { run, summary, .. } =
-            first.ok_or_else(|| Failure::nothing("nothing was encoded"))?;
+        let first = first.ok_or_else(|| Failure::nothing("nothing was encoded"))?;
+        let made = first.made();
+        // As many jobs on each node, of which all but one node's files come through the mount.
+        let some = &sounds[..sounds.len().div_ceil(PART)];
+        let mounted = ask(bench, &self.mounted(load, some))?;
+        are_equal(some, MADE)?;
+        let rounds = some.len().div_ceil(job.nodes.len());
+        let start_s = self.starting(bench, sounds)?;
+        let each_s = (mounted.summary.total - start_s) / rounds as f64;
+        let Told { run, summary, .. } = first;
         Ok(Row {
             topology: ONE.to_owned(),
             load: load.name.clone(),
+            predicted_s: None,
+            mounted_s: Some([start_s, each_s]),
             seconds,
             spread: None,
             equivalent: None,
             difference: None,
             losses: summary.losses,
             carried: [0, 0],
+            made,
             equal,
             run,
         })
@@ -107,7 +127,9 @@ impl Course<'_> {
             phases.end("set-up");
             let mut rows = Vec::new();
             for (load, one) in self.experiment.job.load.iter().zip(ones) {
-                rows.push(self.encode(bench, &topology.name, load, one, &sounds)?);
+                let predicted_s = self.predicted(&topology, one)?;
+                let row = self.encode(bench, &topology.name, load, one, &sounds)?;
+                rows.push(Row { predicted_s: Some(predicted_s), ..row });
             }
             phases.end("encodes");
             let whole = bytes::parse(&self.experiment.job.copy.bytes).map_err(Failure::usage)?;
@@ -116,9 +138,10 @@ impl Course<'_> {
             eprintln!("{}, a copy through the mount ...", topology.name);
             let seconds = self.copy(bench, &source)?;
             let bound_s = bounds::seconds(&topology, &[(0, to)], length);
+            let predicted_s = predicted::chain(&topology, &[0, to], length)?;
             phases.end("copies");
             let topology = topology.name.clone();
-            Ok((rows, CopyRow { topology, seconds, bound_s, bytes: length }))
+            Ok((rows, CopyRow { topology, predicted_s, seconds, bound_s, bytes: length }))
         })
     }
 
@@ -205,11 +228,9 @@ impl Course<'_> {
         let job = &self.experiment.job;
         eprintln!("{topology}, {} {} ...", load.name, job.called);
         bench.go_on()?;
-        let how = ["--data", "mount", "--placement", "mosix", "--all-at-once"].map(str::to_owned);
-        let words = self.words(&lab_nodes(&job.nodes), load, &how, MADE, sounds);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let told = ask(bench, &words)?;
+        let told = ask(bench, &self.mounted(load, sounds))?;
         let carried = told.carried(&lab_nodes(&job.nodes[..1]));
+        let made = told.made();
         let Told { run, summary, .. } = told;
         let (power, _) = self.experiment.power();
         let power = Power { one: power, all: power * job.nodes.len() as f64 };
@@ -217,15 +238,36 @@ impl Course<'_> {
         Ok(Row {
             topology: topology.to_owned(),
             load: load.name.clone(),
+            predicted_s: None,
+            mounted_s: None,
             seconds: summary.total,
             spread: summary.spread,
             equivalent: worth.map(|worth| worth.equivalent),
             difference: worth.map(|worth| worth.difference),
             losses: summary.losses,
             carried,
+            made,
             equal: are_equal(sounds, MADE)?,
             run,
         })
+    }
+
+    /// Seconds of a farm with mounts on all nodes, and a job on each that does nothing.
+    fn starting(&self, bench: &Bench<'_>, sounds: &[PathBuf]) -> Result<f64, Failure> {
+        let nodes = &self.experiment.job.nodes;
+        let mut words = ["farm", "run", "--engine", "agents", "--data", "mount", "--all-at-once"]
+            .map(str::to_owned)
+            .to_vec();
+        words.extend([lab_nodes(nodes), "--".to_owned(), "true".to_owned(), ":::".to_owned()]);
+        let some = sounds.iter().take(nodes.len());
+        words.extend(some.map(|path| path.to_string_lossy().into_owned()));
+        Ok(ask(bench, &words)?.summary.total)
+    }
+
+    /// The words for jobs on all nodes at once, with the files of the first one mounted on the others.
+    fn mounted(&self, load: &Load, sounds: &[PathBuf]) -> Vec<String> {
+        let how = ["--data", "mount", "--placement", "mosix", "--all-at-once"].map(str::to_owned);
+        self.words(&lab_nodes(&self.experiment.job.nodes), load, &how, MADE, sounds)
     }
 
     /// The words for all jobs of a load on these nodes, whose results end in `made`.
@@ -313,8 +355,9 @@ fn lab_nodes(names: &[String]) -> String {
 }
 
 /// Runs a farm whose jobs must all be done.
-fn ask(bench: &Bench<'_>, words: &[&str]) -> Result<Told, Failure> {
-    let told: Told = bench.ask_of_any(words)?;
+fn ask(bench: &Bench<'_>, words: &[String]) -> Result<Told, Failure> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let told: Told = bench.ask_of_any(&words)?;
     match told.summary.jobs.failures.first() {
         None => Ok(told),
         Some(one) => {

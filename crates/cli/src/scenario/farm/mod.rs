@@ -2,6 +2,7 @@
 //! through the mount, and what may have made one of the networks slower than it should be.
 
 mod course;
+mod foretold;
 mod riddle;
 mod row;
 mod table;

@@ -40,6 +40,11 @@ pub struct Row {
     pub topology: String,
     /// Which load.
     pub load: String,
+    /// Seconds by the simulator, from what one machine takes alone; none of that one.
+    pub predicted_s: Option<f64>,
+    /// Of one machine, by some of the jobs and with wires that hold nobody up: seconds until jobs begin that
+    /// have their files through a mount, and that each of them takes.
+    pub mounted_s: Option<[f64; 2]>,
     /// Seconds until all were done.
     pub seconds: f64,
     /// The slowest and the fastest job.
@@ -53,6 +58,8 @@ pub struct Row {
     /// Bytes that crossed the wires, and bytes of the files that jobs on other nodes than the first have
     /// read and made; 0 of one machine.
     pub carried: [u64; 2],
+    /// Bytes that a job has made, on average.
+    pub made: f64,
     /// Whether all results were there, and equal.
     pub equal: bool,
     /// The run that it was.
@@ -64,6 +71,8 @@ pub struct Row {
 pub struct CopyRow {
     /// Over which topology.
     pub topology: String,
+    /// Seconds by the simulator.
+    pub predicted_s: f64,
     /// Seconds.
     pub seconds: f64,
     /// Seconds that its wires alone take.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::row::{CopyRow, Row, Scaling, SuspectRow};
 use super::{Farm, ONE, words};
 use crate::command::farm_result::took;
+use crate::scenario::predicted::Prediction;
 
 /// Bytes of a MiB: what the copies of 2004 are counted in.
 const MIB: f64 = 1048576.0;
@@ -36,6 +37,22 @@ impl Table {
         suspects: Vec<SuspectRow>,
     ) -> Self {
         Self { experiment: experiment.clone(), scaling, rows, copies, suspects }
+    }
+
+    /// What was predicted, and what was emulated.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        let jobs = &self.experiment.job;
+        let encodes = self.rows.iter().filter_map(|row| {
+            let what = format!("{} {}, {}, {}", jobs.jobs, jobs.called, row.load, row.topology);
+            Some(Prediction { what, unit: "s", predicted: row.predicted_s?, emulated: row.seconds })
+        });
+        let copies = self.copies.iter().map(|copy| Prediction {
+            what: format!("the copy, {}", copy.topology),
+            unit: "s",
+            predicted: copy.predicted_s,
+            emulated: copy.seconds,
+        });
+        encodes.chain(copies).collect()
     }
 
     /// A row's time as a share of one machine's.
@@ -139,11 +156,16 @@ impl Table {
             "time", "%", "fastest", "DIFF", "DIFF %", "of all"
         );
         let called = format!("{} {}, {load}", self.experiment.job.jobs, self.experiment.job.called);
-        writeln!(f, "\n{called:<22}| {:<65}| emulated, in the time of 2004", "published")?;
-        writeln!(f, "{:<22}|{columns} |{columns}", "")?;
+        writeln!(
+            f,
+            "\n{called:<22}| {:<65}| {:<17}| emulated, in the time of 2004",
+            "published", "predicted"
+        )?;
+        writeln!(f, "{:<22}|{columns} |{:>9}{:>8} |{columns}", "", "time", "%")?;
         for row in rows {
             let name = if row.topology == ONE { "one PC" } else { &row.topology };
-            writeln!(f, "{name:<22}|{} |{}", self.then(row), self.now(row))?;
+            let (then, told, now) = (self.then(row), self.told(row), self.now(row));
+            writeln!(f, "{name:<22}|{then} |{told} |{now}")?;
         }
         Ok(())
     }
@@ -159,6 +181,18 @@ impl Table {
         let all = power * self.experiment.job.nodes.len() as f64;
         let worth = (row.topology != ONE).then(|| (power / share, power / share / all - 1.0));
         figures(published.slowest, share, jobs, worth)
+    }
+
+    /// What was predicted, in the time of 2004.
+    fn told(&self, row: &Row) -> String {
+        let one = self.rows.iter().find(|one| one.topology == ONE && one.load == row.load);
+        match row.predicted_s.zip(one) {
+            Some((seconds, one)) => {
+                let share = seconds / one.seconds * 100.0;
+                format!("{:>9}{share:>8.2}", took(seconds * self.scaling.seconds))
+            }
+            None => format!("{:>17}", "-"),
+        }
     }
 
     /// What was measured, in the time of 2004.
@@ -219,14 +253,14 @@ impl Table {
         let to = &self.experiment.job.copy.to;
         writeln!(
             f,
-            "\n{:<22}| {:<18}| emulated, as of 2004",
+            "\n{:<22}| {:<18}| predicted | emulated, as of 2004",
             format!("the copy to {to}"),
             "published"
         )?;
         writeln!(
             f,
-            "{:<22}|{:>9}{:>9} |{:>9}{:>9}{:>10}",
-            "", "s", "MiB/s", "s", "MiB/s", "of wires"
+            "{:<22}|{:>9}{:>9} |{:>10} |{:>9}{:>9}{:>10}",
+            "", "s", "MiB/s", "s", "s", "MiB/s", "of wires"
         )?;
         for copy in &self.copies {
             let published = self.experiment.published(&copy.topology, None);
@@ -235,10 +269,11 @@ impl Table {
                 |then| format!("{:>9.1}{:>9.2}", then.slowest, size / MIB / then.slowest),
             );
             let rate = copy.bytes as f64 / copy.seconds / self.scaling.wires;
+            let told = size / (copy.bytes as f64 / copy.predicted_s / self.scaling.wires);
             let (seconds, of_wires) = (size / rate, copy.bound_s / copy.seconds * 100.0);
             writeln!(
                 f,
-                "{:<22}|{then} |{seconds:>9.1}{:>9.2}{of_wires:>8.1} %",
+                "{:<22}|{then} |{told:>10.1} |{seconds:>9.1}{:>9.2}{of_wires:>8.1} %",
                 copy.topology,
                 rate / MIB
             )?;

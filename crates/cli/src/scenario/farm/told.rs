@@ -30,6 +30,12 @@ struct RecordTold {
 }
 
 impl Told {
+    /// Bytes that a job has made, on average.
+    pub fn made(&self) -> f64 {
+        let all: u64 = self.records.iter().map(|record| record.bytes_out).sum();
+        all as f64 / self.records.len().max(1) as f64
+    }
+
     /// Bytes that crossed the wires, by the NICs of the node `server` that has the files, and bytes of the
     /// files that the others' jobs have read and made.
     pub fn carried(&self, server: &str) -> [u64; 2] {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
 use super::experiment::{Kind, Stage};
+use super::predicted::{self, NEXT_TO_NOTHING};
 use super::sections::place;
 use crate::failure::Failure;
 use crate::result::Phases;
@@ -98,8 +99,13 @@ impl Pairs {
         let mut rows = Vec::new();
         for topology in stage.topologies {
             stage.in_lab(topology, length, phases, |bench, phases| {
-                let source = bench.random_file("source", length)?.to_string_lossy().into_owned();
-                let copies = Copies { experiment: self, bench, topology, source, length };
+                let file = |name, length| {
+                    let made = bench.random_file(name, length)?;
+                    Ok::<_, Failure>(made.to_string_lossy().into_owned())
+                };
+                let (source, nothing) =
+                    (file("source", length)?, file("nothing", NEXT_TO_NOTHING)?);
+                let copies = Copies { experiment: self, bench, topology, source, nothing, length };
                 phases.end("set-up");
                 for group in &self.job.wire {
                     let flows = group.flows(topology).map_err(Failure::usage)?;
@@ -171,6 +177,8 @@ struct Copies<'a> {
     bench: &'a Bench<'a>,
     topology: &'a Topology,
     source: String,
+    /// A file that tells what starting takes.
+    nothing: String,
     length: u64,
 }
 
@@ -190,23 +198,27 @@ impl Copies<'_> {
         for &count in &self.experiment.job.counts {
             eprintln!("{topology}: {count} on {} wire ...", group.name.name());
             let bound_s = bounds::seconds(self.topology, &flows[..count], self.length);
-            let whole_s = self.fastest(&group.pairs[..count], bound_s)?;
-            let topology = topology.clone();
-            rows.push(Row { topology, wire: group.name, pairs: count, whole_s, bound_s });
+            let wires_s = predicted::pairs(self.topology, &flows[..count], self.length)?;
+            let pairs = &group.pairs[..count];
+            let predicted_s = wires_s + self.fastest(&self.nothing, pairs, f64::INFINITY)?;
+            let enough_s = bound_s / self.experiment.tolerance.least_of_bound;
+            let whole_s = self.fastest(&self.source, pairs, enough_s)?;
+            let (topology, wire) = (topology.clone(), group.name);
+            rows.push(Row { topology, wire, pairs: count, predicted_s, whole_s, bound_s });
         }
         self.bench.garland(&["down", &receivers]).map(drop)
     }
 
     /// Seconds from the first command's start to the last one's end.
-    fn fastest(&self, pairs: &[[String; 2]], bound_s: f64) -> Result<f64, Failure> {
+    fn fastest(&self, source: &str, pairs: &[[String; 2]], enough_s: f64) -> Result<f64, Failure> {
         let commands: Vec<Vec<String>> = pairs
             .iter()
             .map(|[from, to]| {
                 let target = format!("lab:{to}:/dev/null");
-                let words = ["cp", &self.source, &target, "--from", from, "--json"];
+                let words = ["cp", source, &target, "--from", from, "--json"];
                 words.map(str::to_owned).to_vec()
             })
             .collect();
-        self.bench.fastest(&commands, bound_s / self.experiment.tolerance.least_of_bound)
+        self.bench.fastest(&commands, enough_s)
     }
 }

@@ -7,6 +7,7 @@ use garland_core::units::bytes;
 use serde::Serialize;
 
 use super::{Pairs, Wire};
+use crate::scenario::predicted::Prediction;
 
 /// All rows, and what they are compared with.
 #[derive(Clone, Debug, Serialize)]
@@ -29,6 +30,8 @@ pub struct Row {
     pub wire: Wire,
     /// How many.
     pub pairs: usize,
+    /// Seconds that starting takes, and the bytes by the simulator.
+    pub predicted_s: f64,
     /// Seconds from the first command's start until all have ended.
     pub whole_s: f64,
     /// Seconds that the wires alone take.
@@ -62,6 +65,17 @@ impl Table {
         })
     }
 
+    /// What was predicted, and what was emulated.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        let of = |row: &Row| Prediction {
+            what: format!("{}, {} on {} wire", row.topology, row.pairs, row.wire.name()),
+            unit: "s",
+            predicted: row.predicted_s,
+            emulated: row.whole_s,
+        };
+        self.rows.iter().map(of).collect()
+    }
+
     /// MB/s of all files of a row in so many seconds.
     fn rate(&self, row: &Row, seconds: f64) -> f64 {
         self.bytes as f64 * row.pairs as f64 / 1e6 / seconds
@@ -79,7 +93,11 @@ impl fmt::Display for Table {
         writeln!(f)?;
         let same = |a: &Row, b: &Row| a.topology == b.topology && a.wire == b.wire;
         for line in self.rows.chunk_by(same) {
-            write!(f, "{:<26}{:<8}{:<11}", line[0].topology, line[0].wire.name(), "emulated")?;
+            write!(f, "{:<26}{:<8}{:<11}", line[0].topology, line[0].wire.name(), "predicted")?;
+            for row in line {
+                write!(f, "{:>7.2}", self.rate(row, row.predicted_s))?;
+            }
+            write!(f, "\n{:<34}{:<11}", "", "emulated")?;
             for row in line {
                 write!(f, "{:>7.2}", self.rate(row, row.whole_s))?;
             }

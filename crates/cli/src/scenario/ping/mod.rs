@@ -206,7 +206,12 @@ impl Ping {
         for (deep, words) in [(false, &sizes[..]), (true, &depths[..])] {
             bench.go_on()?;
             let points = self.ping(bench, transport, count, words)?;
-            rows.extend(points.into_iter().map(|point| Row { transport, deep, point }));
+            rows.extend(points.into_iter().map(|point| Row {
+                transport,
+                deep,
+                predicted_ns: None,
+                point,
+            }));
         }
         Ok(rows)
     }

@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde::Serialize;
 
+use garland_core::analysis::queue::cycles;
+
 use super::{Ping, Point, Transport};
+use crate::scenario::predicted::Prediction;
 
 /// All rows, and what they are compared with.
 #[derive(Clone, Debug, Serialize)]
@@ -22,6 +25,8 @@ pub struct Row {
     /// Whether it is one of those with more and more in flight.
     #[serde(skip)]
     pub deep: bool,
+    /// Nanoseconds a get, of those between one alone and the most in flight: by these two.
+    pub predicted_ns: Option<f64>,
     /// What was measured.
     #[serde(flatten)]
     pub point: Point,
@@ -29,8 +34,26 @@ pub struct Row {
 
 impl Table {
     /// The table of `rows`.
-    pub fn new(experiment: &Ping, rows: Vec<Row>) -> Self {
+    pub fn new(experiment: &Ping, mut rows: Vec<Row>) -> Self {
+        for &transport in &experiment.job.transports {
+            let mut depths: Vec<&mut Row> =
+                rows.iter_mut().filter(|row| row.transport == transport && row.deep).collect();
+            let [alone, between @ .., most] = depths.as_mut_slice() else { continue };
+            for row in between {
+                row.predicted_ns = pipelined(&alone.point, &most.point, row.point.in_flight);
+            }
+        }
         Self { experiment: experiment.clone(), rows }
+    }
+
+    /// What was predicted, and what was emulated.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        let of = |row: &Row| {
+            let what = format!("{}, {} in flight", row.transport.name(), row.point.in_flight);
+            let emulated = row.point.each_ns / 1000.0;
+            Some(Prediction { what, unit: "us", predicted: row.predicted_ns? / 1000.0, emulated })
+        };
+        self.rows.iter().filter_map(of).collect()
     }
 
     fn of(&self, transport: Transport, deep: bool) -> impl Iterator<Item = &Point> {
@@ -114,6 +137,14 @@ impl Table {
     }
 }
 
+/// Nanoseconds a get with so many in flight: they share the way as customers do a counter that needs for
+/// each what it needs at the highest rate, and are by themselves for the rest of a round trip.
+fn pipelined(alone: &Point, most: &Point, in_flight: u32) -> Option<f64> {
+    let gap = most.each_ns.min(alone.each_ns);
+    let cycle = cycles(alone.each_ns - gap, &[gap], in_flight).pop()?;
+    Some(cycle / f64::from(in_flight))
+}
+
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let super::Job { sizes, in_flight, deep_size, .. } = &self.experiment.job;
@@ -124,6 +155,7 @@ impl fmt::Display for Table {
         writeln!(f)?;
         for &transport in &self.experiment.job.transports {
             self.beside(f, transport)?;
+            self.between(f, transport)?;
         }
         for &transport in &self.experiment.job.transports {
             let Some(deep) = self.of(transport, true).last().filter(|deep| deep.writes > 0) else {
@@ -143,6 +175,22 @@ impl fmt::Display for Table {
 }
 
 impl Table {
+    /// What one get alone and the most in flight say of those between.
+    fn between(&self, f: &mut fmt::Formatter<'_>, transport: Transport) -> fmt::Result {
+        let is = |row: &&Row| row.transport == transport && row.predicted_ns.is_some();
+        let mut rows = self.rows.iter().filter(is).peekable();
+        if rows.peek().is_none() {
+            return Ok(());
+        }
+        write!(f, "{}: predicted by the first and the last of these:", transport.name())?;
+        for row in rows {
+            let (told, depth) =
+                (row.predicted_ns.unwrap_or_default() / 1000.0, row.point.in_flight);
+            write!(f, " b {depth} {told:.2} uSec ({:.2})", row.point.each_ns / 1000.0)?;
+        }
+        writeln!(f)
+    }
+
     /// What was measured as multiples of what was published, one get alone and with the most in
     /// flight.
     fn beside(&self, f: &mut fmt::Formatter<'_>, transport: Transport) -> fmt::Result {
@@ -157,5 +205,30 @@ impl Table {
             write!(f, ", and {deep:.2} times with {} in flight", point.in_flight)?;
         }
         writeln!(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Sojourn;
+    use super::*;
+
+    /// The table of 2005, from its first and last line.
+    #[test]
+    fn what_was_published_for_elan4_follows_from_its_ends() {
+        let point = |in_flight: u32, us: f64| Point {
+            size: 8,
+            in_flight,
+            count: 1000,
+            each_ns: us * 1000.0,
+            sojourn: Sojourn { p50: 0 },
+            writes: 0,
+        };
+        let (alone, most) = (point(1, 2.35), point(32, 0.79));
+        for (depth, published) in [(2, 1.32), (4, 1.04), (8, 0.84), (16, 0.82)] {
+            let told = pipelined(&alone, &most, depth).unwrap() / 1000.0;
+            assert!((told / published - 1.0).abs() < 0.17, "{depth}: {told} against {published}");
+        }
+        assert_eq!(pipelined(&alone, &most, 0), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use garland_core::analysis::ledger::Cause;
 use garland_core::proto::{Injection, Wanted, parse_injection};
+use garland_core::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use super::Sizes;
@@ -81,6 +82,12 @@ impl Pause {
             Maker::Pause => format!("pause:{pause}/{operation}@0"),
             Maker::Control => format!("control:{server}:{pause}"),
         }
+    }
+
+    /// Seconds of one of its pauses.
+    pub fn seconds(&self) -> Result<f64, Failure> {
+        let pause: Nanos = self.pause.parse().map_err(Failure::usage)?;
+        Ok(pause.as_secs_f64())
     }
 
     /// Nanoseconds of all its pauses in a copy. Of late answers only those count that the next

@@ -12,6 +12,7 @@ use garland_core::units::{Nanos, bytes};
 use serde::{Deserialize, Serialize};
 
 use super::experiment::{Kind, Stage};
+use super::predicted::{self, NEXT_TO_NOTHING};
 use super::sections::{Sections, only, place};
 use crate::failure::Failure;
 use crate::result::Phases;
@@ -126,7 +127,9 @@ impl Stripes {
         let wire_s = bounds::seconds(topology, &[(0, place)], length);
         stage.in_lab(topology, length.saturating_mul(3), phases, |bench, phases| {
             let source = bench.random_file("source", length)?;
-            let trial = Trial { experiment: self, bench, source, sizes, wire_s };
+            let nothing = bench.random_file("nothing", NEXT_TO_NOTHING)?;
+            let bytes_s = predicted::chain(topology, &[0, place], length)?;
+            let trial = Trial { experiment: self, bench, source, nothing, sizes, wire_s, bytes_s };
             let node = format!("lab:{}", self.job.to);
             bench.garland(&["up", &node])?;
             bench.check(0, place)?;

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::answer::{Answer, Finding};
 use super::{Sizes, Stripes};
+use crate::scenario::predicted::Prediction;
 
 /// All rows, and what they are compared with.
 #[derive(Clone, Debug, Serialize)]
@@ -33,6 +34,8 @@ pub struct Row {
     pub held: bool,
     /// Whether the suspects paused.
     pub paused: bool,
+    /// Seconds that starting takes, the bytes by the simulator, and the pauses that somebody waits for.
+    pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
     /// Seconds from the first byte to the last.
@@ -61,6 +64,17 @@ impl Table {
             .or_else(|| self.slow())
             .or_else(|| self.gain_lost())
             .or_else(|| self.wrong())
+    }
+
+    /// What was predicted, and what was emulated.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        let of = |row: &Row| Prediction {
+            what: row.words(),
+            unit: "s",
+            predicted: row.predicted_s,
+            emulated: row.whole_s,
+        };
+        self.rows.iter().map(of).collect()
     }
 
     fn differing(&self) -> Option<String> {
@@ -142,8 +156,13 @@ impl fmt::Display for Table {
         let held = format!("operations of {operation}");
         writeln!(
             f,
-            "{:<47} |{:>17} |{held:>25} |{:>16}",
+            "{:<47} |{:>17} |{held:>35} |{:>26}",
             "Gbit/s, ms an operation", "published", "as it is"
+        )?;
+        writeln!(
+            f,
+            "{:<47} |{:>17} |{:>10}{:>13}{:>12} |{:>10}{:>16}",
+            "", "", "predicted", "emulated", "", "predicted", "emulated"
         )?;
         for paused in [false, true] {
             let of = |held| self.row(held, paused);
@@ -158,8 +177,10 @@ impl fmt::Display for Table {
             let each_ms = held.stream_s * 1e3 / self.bytes as f64 * self.sizes.operation as f64;
             writeln!(
                 f,
-                "{title:<47} |{then} |{:>13.2}{each_ms:>12.1} |{:>16.2}",
+                "{title:<47} |{then} |{:>10.2}{:>13.2}{each_ms:>12.1} |{:>10.2}{:>16.2}",
+                self.gbit(held.predicted_s),
                 self.gbit(held.whole_s),
+                self.gbit(free.predicted_s),
                 self.gbit(free.whole_s)
             )?;
         }

@@ -1,7 +1,7 @@
 //! The copies in the lab, and what is asked about them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::answer::{Answer, Explained, Told};
 use super::maker::Pause;
@@ -22,9 +22,13 @@ pub struct Trial<'a> {
     pub experiment: &'a Stripes,
     pub bench: &'a Bench<'a>,
     pub source: PathBuf,
+    /// A file that tells what starting takes.
+    pub nothing: PathBuf,
     pub sizes: Sizes,
     /// Seconds that the wire alone takes.
     pub wire_s: f64,
+    /// Seconds of the file's bytes, by the simulator.
+    pub bytes_s: f64,
 }
 
 /// A row, and the name of its run.
@@ -37,6 +41,7 @@ impl Trial<'_> {
     /// Copies in operations and as they are, without pauses and with those of the suspects.
     pub fn copies(&self) -> Result<Vec<Copy>, Failure> {
         let mut copies = Vec::new();
+        let start_s = self.copied(&self.nothing, false, &[])?.whole_ns as f64 / 1e9;
         for paused in [false, true] {
             for held in [true, false] {
                 let suspects = self.experiment.job.suspects.iter().filter(|_| paused);
@@ -45,7 +50,12 @@ impl Trial<'_> {
                 let put_in_ns = put_in.sum::<Result<u64, Failure>>()?;
                 let waits_s = if held { put_in_ns as f64 / 1e9 } else { 0.0 };
                 let least = self.experiment.tolerance.least_of_wire;
-                copies.push(self.fastest(held, &pauses, (self.wire_s + waits_s) / least)?);
+                // Of pauses that nobody waits for the first one's first and the last one's last are left.
+                let ends_s = pauses.iter().map(|pause| pause.seconds()).sum::<Result<f64, _>>()?;
+                let pauses_s = if held { waits_s } else { ends_s };
+                let predicted_s = start_s + self.bytes_s + pauses_s;
+                let copy = self.fastest(held, &pauses, (self.wire_s + waits_s) / least)?;
+                copies.push(Copy { row: Row { predicted_s, ..copy.row }, ..copy });
             }
         }
         Ok(copies)
@@ -111,12 +121,17 @@ impl Trial<'_> {
         }
         let (copied, equal) = best.ok_or_else(|| Failure::nothing("nothing was copied"))?;
         let (whole_s, stream_s) = (copied.whole_ns as f64 / 1e9, copied.stream_ns as f64 / 1e9);
-        let row = Row { held, paused: !pauses.is_empty(), whole_s, stream_s, equal };
+        let paused = !pauses.is_empty();
+        let row = Row { held, paused, predicted_s: 0.0, whole_s, stream_s, equal };
         Ok(Copy { row, run: copied.run })
     }
 
     /// One copy, held to operations or as it is.
     fn copy(&self, held: bool, pauses: &[&Pause]) -> Result<Copied, Failure> {
+        self.copied(&self.source, held, pauses)
+    }
+
+    fn copied(&self, source: &Path, held: bool, pauses: &[&Pause]) -> Result<Copied, Failure> {
         self.bench.go_on()?;
         let Sizes { buffer, operation, .. } = self.sizes;
         let faults: Vec<String> =
@@ -127,7 +142,7 @@ impl Trial<'_> {
             faults.iter().map(|fault| format!(", {fault}")).collect::<String>()
         );
         let (stripe, buffer) = (format!("--stripe={buffer}"), buffer.to_string());
-        let (source, operation) = (self.source.to_string_lossy(), operation.to_string());
+        let (source, operation) = (source.to_string_lossy(), operation.to_string());
         let target = format!("{}:/{NAME}", self.server());
         let mut words = vec![&*stripe, "--buffer-size", &buffer, "--no-fsync"];
         if held {

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::queue::cycles;
 use super::{Demand, Work};
+use crate::analysis::queue::cycles;
 
 /// How jobs that want the same resource fall together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

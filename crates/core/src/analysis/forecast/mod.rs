@@ -20,7 +20,6 @@ mod knee;
 mod law;
 mod least_squares;
 mod points;
-mod queue;
 mod refusal;
 mod resample;
 #[cfg(test)]

@@ -1,0 +1,40 @@
+//! What the simulator says of the encodes: jobs that read and write while they compute, on processors that
+//! are as fast as with some of the jobs, where no wire held anybody up.
+
+use garland_core::cluster::topology::Topology;
+use garland_sim::flow::{Farm, Files, Job, Machine, Network, farm};
+
+use super::course::Course;
+use super::row::Row;
+use crate::failure::Failure;
+use crate::scenario::predicted::no_way;
+
+impl Course<'_> {
+    /// Seconds of all jobs of a load over a topology, by what `one` machine took for them alone.
+    pub(super) fn predicted(&self, topology: &Topology, one: &Row) -> Result<f64, Failure> {
+        let wanted = &self.experiment.job;
+        let places = wanted.nodes.iter().map(|node| topology.node(node).unwrap_or_default());
+        let places: Vec<usize> = places.collect();
+        let there: Vec<_> = places.iter().map(|place| (0, *place)).collect();
+        let back: Vec<_> = places.iter().map(|place| (*place, 0)).collect();
+        let mut network = Network::new();
+        let wrong = |way| no_way(topology, &way);
+        let outward = network.between(topology, &there).map_err(wrong)?;
+        let inward = network.between(topology, &back).map_err(wrong)?;
+        let slots = u32::try_from(wanted.jobs.div_ceil(places.len())).unwrap_or(u32::MAX);
+        let ways = outward.into_iter().zip(inward).zip(&wanted.nodes);
+        let machines: Vec<Machine> = ways
+            .map(|((stage_in, stage_out), node)| {
+                let processor = network.add(&format!("processor of {node}"), 1.0);
+                let files = Files::Meanwhile((processor, 1.0));
+                Machine { speed: 1.0, slots, stage_in, stage_out, files, joins: 0.0, dies: None }
+            })
+            .collect();
+        let alone = one.seconds / wanted.jobs as f64;
+        let [start, seconds] = one.mounted_s.unwrap_or([0.0, alone]);
+        let (bytes_in, bytes_out) = (self.length as f64, one.made);
+        let job = Job { bytes_in, seconds, bytes_out };
+        let jobs = vec![job; wanted.jobs];
+        Ok(start + farm(&Farm { jobs: &jobs, machines: &machines, network: &network }).seconds)
+    }
+}

@@ -1,0 +1,45 @@
+//! Experiments over several topologies: what they print, and when they fail.
+
+use garland_testkit::{Garland, Scratch};
+use serde_json::Value;
+
+mod copies;
+mod farms;
+mod measures;
+mod stripes;
+
+/// One topology of the experiment's own, beside it in a file.
+const STAR: &str = "\
+version = 1
+[topology]
+shape = \"star\"
+nodes = \"srv,n[1-3]\"
+rate = \"50mbit\"
+";
+
+/// Runs the experiment `text`; what it printed as JSON, after it has ended with `code`.
+fn run(scratch: &Scratch, text: &str, code: i32) -> Value {
+    std::fs::write(scratch.path("star.toml"), STAR).expect("it can be written");
+    std::fs::write(scratch.path("try.toml"), text).expect("it can be written");
+    let path = scratch.path("try.toml").display().to_string();
+    let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
+    let said = garland.run(&["scenario", "run", &path, "--json"]).with_code(code);
+    scratch.assert_nothing_left();
+    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out))
+}
+
+/// What was predicted of it, and what came of that, if both are told of this many things.
+fn predictions(result: &Value, count: usize) -> Vec<[f64; 2]> {
+    let all = result["predictions"].as_array().unwrap();
+    let number = |one: &Value, key: &str| {
+        one[key]
+            .as_f64()
+            .filter(|number| *number > 0.0)
+            .unwrap_or_else(|| panic!("no {key}: {one}"))
+    };
+    let both = |one: &Value| [number(one, "predicted"), number(one, "emulated")];
+    assert_eq!(all.len(), count, "{result}");
+    assert_eq!(result["agreement"]["count"], count, "{}", result["agreement"]);
+    assert!(number(&result["agreement"], "worst") >= number(&result["agreement"], "median"));
+    all.iter().map(both).collect()
+}

@@ -1,0 +1,28 @@
+//! Reports as files that are kept: `benches/results/DATE-NAME`, as a page and as JSON.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+/// Writes the report of the benchmark `name`, of which `page` is the text for people.
+///
+/// # Errors
+/// When a file can't be written.
+pub(crate) fn keep(
+    root: &Path,
+    (date, name): (&str, &str),
+    report: &impl Serialize,
+    page: String,
+) -> Result<()> {
+    let dir = root.join("benches/results");
+    fs::create_dir_all(&dir).with_context(|| format!("make {}", dir.display()))?;
+    let json = serde_json::to_string_pretty(report).context("write the report as JSON")?;
+    for (suffix, text) in [("md", page), ("json", json + "\n")] {
+        let path = dir.join(format!("{date}-{name}.{suffix}"));
+        fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
+        println!("written: {}", path.display());
+    }
+    Ok(())
+}
