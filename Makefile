@@ -1,5 +1,5 @@
 # Every target is one command; what it does is in xtask/ or in the binary itself.
-.PHONY: demo test tidy soak bench fabric install install-fabric
+.PHONY: demo test tidy reference soak bench fabric install install-fabric
 
 # Emulates a small cluster on this machine and copies a real file to all of it.
 demo:
@@ -11,6 +11,11 @@ test:
 
 tidy:
 	cargo xtask tidy
+
+# Writes what the commands' --help says into the book, after a change of it.
+reference:
+	cargo build --quiet --locked --package garland --bin garland
+	cargo run --quiet --locked --package garland --bin garland -- man --markdown > docs/reference.md
 
 # MINUTES=60 by default.
 soak:
