@@ -1,5 +1,5 @@
 # Every target is one command; what it does is in xtask/ or in the binary itself.
-.PHONY: demo test tidy reference soak bench fabric install install-fabric
+.PHONY: demo test tidy reference soak bench static deb fabric install install-fabric
 
 # Emulates a small cluster on this machine and copies a real file to all of it.
 demo:
@@ -33,6 +33,14 @@ bench:
 	cargo xtask bench ways
 	cargo xtask bench mount
 	cargo xtask bench farm
+
+# The optimised program, which runs on any Linux of the same processor; prints where it is.
+static:
+	cargo xtask static
+
+# A Debian package with the program, its manual, completions and systemd units, in target/debian.
+deb:
+	cargo xtask deb
 
 # The helper for `garland ping --transport fabric`, beside garland: the only dynamic program here.
 fabric:
