@@ -1,4 +1,5 @@
-//! The documents are one book: every page is in its contents, and links between pages lead somewhere.
+//! The documents are one book: every page is in its contents, and links between pages, to their chapters and
+//! to files of the repository lead somewhere.
 
 use super::finding::Finding;
 use super::tree::{SourceFile, Tree};
@@ -24,10 +25,40 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 fn broken(tree: &Tree, page: &SourceFile) -> Vec<Finding> {
     let gone = |(line, target): (usize, &str)| {
         let path = resolved(&page.path, target)?;
-        let why = format!("`{target}` leads to no page: there is no {path}");
-        tree.get(&path).is_none().then(|| Finding::new(&page.path, line, why))
+        let found = |why: String| {
+            Some(Finding::new(&page.path, line, format!("`{target}` leads nowhere: {why}")))
+        };
+        let Some(there) = tree.get(&path) else {
+            let below = format!("{path}/");
+            let is_folder = tree.files.iter().any(|file| file.path.starts_with(&below));
+            // Of what isn't read here nobody can say whether it is there.
+            let is_read = path.ends_with(".md") || !has_ending(&path) && !target.ends_with('/');
+            return if is_folder || !is_read { None } else { found(format!("there is no {path}")) };
+        };
+        let (_, chapter) = target.split_once('#')?;
+        let has = !path.ends_with(".md") || chapters(&there.text).any(|it| it == chapter);
+        if has { None } else { found(format!("{path} has no such chapter")) }
     };
     links(&page.text).filter_map(gone).collect()
+}
+
+/// Whether a path has an ending, as pictures have: such files aren't in the tree of texts.
+fn has_ending(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.contains('.'))
+}
+
+/// What the chapters of a page are called in links, as GitHub and mdBook make it of their titles.
+fn chapters(text: &str) -> impl Iterator<Item = String> {
+    let mut in_code = false;
+    let titles = text.lines().filter_map(move |line| {
+        in_code ^= line.starts_with("```");
+        let title = line.trim_start_matches('#');
+        (!in_code && title.len() < line.len()).then(|| title.trim().to_lowercase())
+    });
+    titles.map(|title| {
+        let kept = title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    })
 }
 
 /// What is linked to, with the number of its line.
@@ -38,17 +69,20 @@ fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The path in the repository of a link to a page of ours; none of one that leads elsewhere.
+/// The path in the repository of a link to something of ours; none of one that leads elsewhere.
 fn resolved(from: &str, target: &str) -> Option<String> {
-    let path = target.split('#').next().filter(|path| path.ends_with(".md"))?;
-    if path.contains("://") || path.starts_with('/') {
+    let path = target.split('#').next().unwrap_or_default();
+    if path.is_empty() {
+        return Some(from.to_owned());
+    }
+    if target.contains("://") || path.starts_with('/') {
         return None;
     }
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
     for part in path.split('/') {
         match part {
-            "." => {}
+            "." | "" => {}
             ".." => drop(parts.pop()),
             part => parts.push(part),
         }
@@ -69,10 +103,27 @@ mod tests {
     fn a_page_must_be_in_the_contents_and_links_must_lead_to_pages() {
         let contents = ("docs/SUMMARY.md", "- [A](a.md)\n- [Start](../README.md)\n");
         let start = ("README.md", "see [a](docs/a.md#part), [it](https://example.org/x.md)\n");
-        assert_eq!(found(&[contents, start, ("docs/a.md", "[up](../README.md)\n")]), [""; 0]);
-        let lost = found(&[contents, start, ("docs/a.md", ""), ("docs/b.md", "\n[c](c.md)")]);
+        assert_eq!(
+            found(&[contents, start, ("docs/a.md", "# Part\n[up](../README.md)\n")]),
+            [""; 0]
+        );
+        let lost =
+            found(&[contents, start, ("docs/a.md", "## Part"), ("docs/b.md", "\n[c](c.md)")]);
         assert_eq!(lost.len(), 2, "{lost:?}");
         assert!(lost[0].contains("docs/b.md:2") && lost[0].contains("there is no docs/c.md"));
         assert!(lost[1].contains("docs/b.md:1") && lost[1].contains("docs/SUMMARY.md"));
+    }
+
+    #[test]
+    fn links_lead_to_chapters_and_files_that_are_there() {
+        let contents = ("docs/SUMMARY.md", "- [A](a.md)\n");
+        let text = "# A\n```\n# no title\n```\n## What a `b.c/1` is\n\
+                    [1](#what-a-bc1-is) [2](../scenarios) [3](images/x.png) [4](a.md#a)\n";
+        let (page, toml) = (("docs/a.md", text), ("scenarios/x.toml", ""));
+        assert_eq!(found(&[contents, page, toml]), [""; 0]);
+        let page = ("docs/a.md", "[1](#no-title) [2](../scenario) [3](a.md#b)\n");
+        let lost = found(&[contents, page, toml]);
+        assert_eq!(lost.len(), 3, "{lost:?}");
+        assert!(lost.iter().all(|it| it.contains("docs/a.md:1") && it.contains("leads nowhere")));
     }
 }
