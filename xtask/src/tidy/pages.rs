@@ -1,5 +1,5 @@
-//! The documents are one book: every page is in its contents, and links between pages, to their chapters and
-//! to files of the repository lead somewhere.
+//! The documents are one book: every page is in its contents, links between pages, to their chapters and to
+//! files of the repository lead somewhere, and every command is spoken of somewhere.
 
 use super::finding::Finding;
 use super::tree::{SourceFile, Tree};
@@ -7,7 +7,11 @@ use super::tree::{SourceFile, Tree};
 /// The book's contents.
 const CONTENTS: &str = "docs/SUMMARY.md";
 
-/// Looks for pages that nobody finds, and for links to pages that aren't there.
+/// The help of all commands, a chapter each.
+const COMMANDS: &str = "docs/reference.md";
+
+/// Looks for pages that nobody finds, for links to pages that aren't there, and for commands that only
+/// their own help explains.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let pages = || tree.files.iter().filter(|file| file.path.ends_with(".md"));
     let mut findings: Vec<_> = pages().flat_map(|page| broken(tree, page)).collect();
@@ -18,6 +22,13 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let lost = docs.filter(|page| !listed.contains(&page.path));
     findings.extend(lost.map(|page| {
         Finding::new(&page.path, 1, format!("no line of {CONTENTS} leads to this page"))
+    }));
+    let reference = tree.get(COMMANDS).map_or("", |page| page.text.as_str());
+    let commands = reference.lines().filter_map(|line| line.strip_prefix("## "));
+    let told =
+        |command: &str| pages().any(|page| page.path != COMMANDS && page.text.contains(command));
+    findings.extend(commands.filter(|command| !told(command)).map(|command| {
+        Finding::new(COMMANDS, 1, format!("no other page says what `{command}` is for"))
     }));
     findings
 }
@@ -112,6 +123,18 @@ mod tests {
         assert_eq!(lost.len(), 2, "{lost:?}");
         assert!(lost[0].contains("docs/b.md:2") && lost[0].contains("there is no docs/c.md"));
         assert!(lost[1].contains("docs/b.md:1") && lost[1].contains("docs/SUMMARY.md"));
+    }
+
+    #[test]
+    fn commands_are_spoken_of_besides_their_help() {
+        let contents = ("docs/SUMMARY.md", "- [A](a.md)\n- [R](reference.md)\n");
+        let help =
+            ("docs/reference.md", "# Commands\n## garland\n## garland cp\n## garland lab up\n");
+        let all = ("docs/a.md", "`garland cp` copies; garland lab up");
+        assert_eq!(found(&[contents, help, all]), [""; 0]);
+        let lost = found(&[contents, help, ("docs/a.md", "garland lab\n")]);
+        assert_eq!(lost.len(), 2, "{lost:?}");
+        assert!(lost[0].contains("`garland cp`") && lost[1].contains("`garland lab up`"));
     }
 
     #[test]
