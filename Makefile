@@ -1,5 +1,5 @@
 # Every target is one command; what it does is in xtask/ or in the binary itself.
-.PHONY: demo test tidy soak bench fabric install install-fabric
+.PHONY: demo test tidy reference soak bench static deb fabric install install-fabric
 
 # Emulates a small cluster on this machine and copies a real file to all of it.
 demo:
@@ -11,6 +11,11 @@ test:
 
 tidy:
 	cargo xtask tidy
+
+# Writes what the commands' --help says into the book, after a change of it.
+reference:
+	cargo build --quiet --locked --package garland --bin garland
+	cargo run --quiet --locked --package garland --bin garland -- man --markdown > docs/reference.md
 
 # MINUTES=60 by default.
 soak:
@@ -29,6 +34,14 @@ bench:
 	cargo xtask bench mount
 	cargo xtask bench farm
 	cargo xtask bench forecast
+
+# The optimised program, which runs on any Linux of the same processor; prints where it is.
+static:
+	cargo xtask static
+
+# A Debian package with the program, its manual, completions and systemd units, in target/debian.
+deb:
+	cargo xtask deb
 
 # The helper for `garland ping --transport fabric`, beside garland: the only dynamic program here.
 fabric:

@@ -27,9 +27,7 @@ fn built(root: &Path, release: bool) -> Result<PathBuf> {
         command.arg("--release");
     }
     run(&mut command)?;
-    let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = named.unwrap_or_else(|| root.join("target"));
-    Ok(target.join(host).join(if release { "release" } else { "debug" }).join(NAME))
+    Ok(target(root).join(host).join(if release { "release" } else { "debug" }).join(NAME))
 }
 
 /// Checks its code as the rest of the workspace is checked, by a compiler with these variables, and
@@ -63,8 +61,14 @@ fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// The folder that cargo builds in.
+pub(crate) fn target(root: &Path) -> PathBuf {
+    let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    named.unwrap_or_else(|| root.join("target"))
+}
+
 /// This machine's name, as the compiler has it.
-fn host() -> Result<String> {
+pub(crate) fn host() -> Result<String> {
     let said = Command::new("rustc").arg("-vV").output().context("start rustc")?;
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     let host = said.lines().find_map(|line| line.strip_prefix("host: "));

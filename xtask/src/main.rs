@@ -11,6 +11,7 @@ mod bench;
 mod ci;
 mod clock;
 mod fabric;
+mod package;
 mod tidy;
 
 use std::path::Path;
@@ -23,6 +24,8 @@ usage: cargo xtask <chore>
 
   tidy                check the house rules (directions, lengths, clocks, unsafe, names)
   fabric [--release]  build garland-fabric, the helper for libfabric, beside garland
+  static              the program as it is given to others: an optimised, static build
+  deb [--binary FILE] a Debian package in target/debian, of that program or of a new one
   test | ci           all checks and all tests, after installing what they need
   soak [MINUTES]      the tests again and again with other random cases (60 minutes)
   soak mount          those of mounts for ten minutes and more, with agents killed meanwhile
@@ -49,6 +52,11 @@ fn main() -> ExitCode {
         "tidy" if rest.is_empty() => tidy::run(root),
         "fabric" if rest.is_empty() => fabric::build(root, false),
         "fabric" if rest == ["--release"] => fabric::build(root, true),
+        "static" if rest.is_empty() => package::release(root),
+        "deb" if rest.is_empty() => package::deb(root, None),
+        "deb" if rest.len() == 2 && rest[0] == "--binary" => {
+            package::deb(root, Some(rest[1].as_str().into()))
+        }
         "test" | "ci" if rest.is_empty() => ci::test(root),
         "soak" if rest == ["mount"] => ci::soak_mounts(root),
         "soak" if rest.len() <= 1 => minutes(rest).and_then(|minutes| ci::soak(root, minutes)),

@@ -99,5 +99,6 @@ pub fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport
         return None;
     }
     let all: f64 = rates.chunks(hops).map(slowest).sum();
-    all.is_finite().then_some(all)
+    // Nodes that have no way to the next are left out of a copy, and what it can give then is another question.
+    (all.is_finite() && all > 0.0).then_some(all)
 }

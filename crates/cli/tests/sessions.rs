@@ -308,3 +308,12 @@ fn a_command_without_a_result_object() {
     [exit 2]
     ");
 }
+
+#[test]
+fn the_book_has_the_help_of_all_commands() {
+    let scratch = Scratch::new("reference");
+    let said = garland(&scratch).run(&["man", "--markdown"]).with_code(0);
+    let written = include_str!("../../../docs/reference.md");
+    let first = said.out.lines().zip(written.lines()).find(|(says, written)| says != written);
+    assert!(said.out == written, "docs/reference.md is old, `make reference`: {first:?}");
+}

@@ -56,4 +56,7 @@ pub struct Man {
     /// Write the pages of all commands to this folder, a file each.
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub folder: Option<PathBuf>,
+    /// Print the help of all commands as one page of Markdown instead.
+    #[arg(long, conflicts_with_all = ["command", "folder"])]
+    pub markdown: bool,
 }

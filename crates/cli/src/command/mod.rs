@@ -33,6 +33,7 @@ mod mount;
 mod net;
 mod ping;
 mod plan;
+mod reference;
 mod report;
 mod scenario;
 mod shape;

@@ -2,6 +2,7 @@
 
 use clap::{Command, CommandFactory};
 
+use super::reference;
 use crate::args::{Args, Man};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::ui::output;
@@ -14,9 +15,13 @@ pub fn completions(shell: clap_complete::Shell) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Prints a manual page, or writes them all.
+/// Prints a manual page, or writes them all, or prints the page of the book that has them all.
 pub fn manual(man: &Man) -> Result<Exit, Failure> {
     let mut command = Args::command().disable_help_subcommand(true);
+    if man.markdown {
+        output::print(reference::page(command))?;
+        return Ok(Exit::Done);
+    }
     if let Some(folder) = &man.folder {
         let writing = || format!("writing manual pages to {}", folder.display());
         std::fs::create_dir_all(folder).or_nothing(writing())?;

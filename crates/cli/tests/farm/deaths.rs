@@ -79,6 +79,11 @@ fn a_run_goes_on_after_its_controllers_death() {
     let again = garland.run(&["farm", "run", "--resume", "last"]).with_code(0);
     assert!(again.out.contains("16 of 16 jobs done"), "{}", again.out);
     assert_eq!(notes(&scratch, 16), last);
+    // What another version began isn't gone on with.
+    let settings = fs::read_to_string(run.join("farm.json")).unwrap();
+    fs::write(run.join("farm.json"), settings.replace("\"version\": 1", "\"version\": 2")).unwrap();
+    let said = garland.run(&["farm", "run", "--resume", "last"]).with_code(2);
+    assert!(said.err.contains("of version 2, this garland reads 1"), "{}", said.err);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use thiserror::Error;
 
 use super::{HEAD, Lane, LaneBlocks, Layout, NodeId, Route, Stripes};
@@ -22,7 +22,8 @@ pub struct PlannedNode {
 /// What will happen: lanes over the blocks of one source. The first node is the head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The version of this value's form.
+    /// The version of this value's form; another one isn't read.
+    #[serde(deserialize_with = "known")]
     pub version: u32,
     /// How the source is cut.
     pub layout: Layout,
@@ -36,6 +37,15 @@ pub struct Plan {
     /// Why the lanes go as they do, in words, where that isn't the usual way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+fn known<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    let version = u32::deserialize(from)?;
+    let other = || {
+        let why = format!("it is a plan of version {version}, this garland reads {PLAN_VERSION}");
+        de::Error::custom(why)
+    };
+    if version == PLAN_VERSION { Ok(version) } else { Err(other()) }
 }
 
 /// Why a plan can't be.
@@ -369,6 +379,9 @@ mod tests {
         let plan = Plan::broadcast(Layout::fitting(5), &["n1".to_owned()], 1).unwrap();
         let text = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+        let other = text.replace("\"version\":1", "\"version\":2");
+        let error = serde_json::from_str::<Plan>(&other).unwrap_err().to_string();
+        assert!(error.contains("a plan of version 2, this garland reads 1"), "{error}");
     }
 
     #[test]

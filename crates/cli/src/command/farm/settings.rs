@@ -15,12 +15,17 @@ use crate::run::Run;
 /// The file with the settings.
 pub const SETTINGS: &str = "farm.json";
 
+/// The version of what a farm's run keeps: of its settings, jobs and journal.
+const VERSION: u32 = 1;
+
 /// The file with the jobs, one a line.
 const JOBS: &str = "jobs.jsonl";
 
 /// What a run is, besides its jobs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Settings {
+    /// The version of the run's files.
+    version: u32,
     /// What runs the jobs.
     pub engine: EngineName,
     /// The nodes, as they were named.
@@ -64,6 +69,7 @@ impl Settings {
         }
         let folder = std::env::current_dir().or_nothing("finding this folder")?;
         Ok(Self {
+            version: VERSION,
             engine,
             nodes,
             placement: asked.placement,
@@ -98,7 +104,14 @@ impl Settings {
         let path = run.folder().join(SETTINGS);
         let reading = || format!("reading {}", path.display());
         let text = std::fs::read_to_string(&path).or_nothing(reading())?;
-        let settings = serde_json::from_str(&text).or_nothing(reading())?;
+        let settings: Self = serde_json::from_str(&text).or_nothing(reading())?;
+        if settings.version != VERSION {
+            let (name, version) = (run.name(), settings.version);
+            return Err(Failure::usage(format!(
+                "{name} is a farm's run of version {version}, this garland reads {VERSION}"
+            ))
+            .hint("go on with the garland that began it"));
+        }
         let path = run.folder().join(JOBS);
         let reading = || format!("reading {}", path.display());
         let file = BufReader::new(File::open(&path).or_nothing(reading())?);

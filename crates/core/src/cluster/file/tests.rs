@@ -259,6 +259,16 @@ fn nodes_may_share_an_address_on_different_ports() {
     assert_eq!(Cluster::parse(text, "c.toml").expect("two agents on one host").nodes.len(), 2);
 }
 
+#[test]
+fn what_the_book_shows_can_be_read() {
+    let book = include_str!("../../../../../docs/formats.md");
+    let example = book.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let cluster = Cluster::parse(example.expect("it has one"), "cluster.toml").expect("it is one");
+    assert_eq!(cluster.nodes[19].addresses, ["10.1.0.20", "10.2.0.20"]);
+    assert_eq!(cluster.groups["fast"].len(), 9);
+    assert_eq!(cluster.ssh.fanout, 128);
+}
+
 proptest! {
     #[test]
     fn any_text_gives_a_cluster_or_an_error(text in ".*", tail in r#"([\[\]"'=\n ,.{}#a-z0-9@^!-]|nodes|names|groups|rails|\[\[nodes\]\]\n){0,60}"#) {

@@ -1,0 +1,129 @@
+//! The Debian package: the program, its manual and completions, the units of `docs/deploy.md`. It
+//! depends on nothing, since the program is static.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::staging::{Staging, said};
+use super::{image, release};
+
+/// The package's version: the program's, packed for the first time.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-1");
+
+const CONTROL: &str = include_str!("../../../packaging/control");
+const COPYRIGHT: &str = include_str!("../../../packaging/copyright");
+const OVERRIDES: &str = include_str!("../../../packaging/lintian-overrides");
+const SERVICE: &str = include_str!("../../../packaging/garland-up.service");
+const TIMER: &str = include_str!("../../../packaging/garland-up.timer");
+
+/// Makes the package in `target/debian`, of the program `binary` or a new one, and prints its path.
+///
+/// # Errors
+/// When the program can't be built, isn't static or of another version, or a tool is missing.
+pub(crate) fn build(root: &Path, binary: Option<PathBuf>) -> Result<()> {
+    let binary = binary.map_or_else(|| release::built(root), Ok)?;
+    let binary = fs::canonicalize(&binary).with_context(|| format!("find {}", binary.display()))?;
+    let architecture = image::architecture(&binary)?;
+    let version = text(Command::new(&binary).arg("--version"))?;
+    let ours = concat!("garland ", env!("CARGO_PKG_VERSION"));
+    ensure!(version.trim() == ours, "{} is {}, not {ours}", binary.display(), version.trim());
+    let folder = root.join("target/debian");
+    let staging = Staging::new(folder.join("garland"))?;
+    let epoch = epoch(root)?;
+    put_program(&staging, &binary)?;
+    put_documents(&staging, root, &epoch)?;
+    let files = staging.settle()?;
+    put_control(&staging, architecture, &files)?;
+    let package = folder.join(format!("garland_{VERSION}_{architecture}.deb"));
+    let mut dpkg = Command::new("dpkg-deb");
+    dpkg.args(["--root-owner-group", "--build"]).arg(&staging.0).arg(&package);
+    said(dpkg.env("SOURCE_DATE_EPOCH", &epoch))?;
+    println!("{}", package.display());
+    Ok(())
+}
+
+fn put_program(staging: &Staging, binary: &Path) -> Result<()> {
+    let place = staging.folder("usr/bin/garland")?;
+    fs::copy(binary, &place).with_context(|| format!("copy {}", binary.display()))?;
+    let completions = [
+        ("bash", "usr/share/bash-completion/completions/garland"),
+        ("zsh", "usr/share/zsh/vendor-completions/_garland"),
+        ("fish", "usr/share/fish/vendor_completions.d/garland.fish"),
+    ];
+    for (shell, place) in completions {
+        staging.put(place, said(Command::new(binary).args(["completions", shell]))?)?;
+    }
+    let manual = staging.0.join("usr/share/man/man1");
+    said(Command::new(binary).args(["man", "--folder"]).arg(&manual))?;
+    let mut gzip = Command::new("gzip");
+    gzip.arg("-9n").current_dir(&manual);
+    for page in fs::read_dir(&manual).context("list the manual")? {
+        gzip.arg(page.context("list the manual")?.file_name());
+    }
+    said(&mut gzip)?;
+    staging.put("usr/lib/systemd/user/garland-up.service", SERVICE)?;
+    staging.put("usr/lib/systemd/user/garland-up.timer", TIMER)?;
+    Ok(())
+}
+
+fn put_documents(staging: &Staging, root: &Path, epoch: &str) -> Result<()> {
+    staging.put("usr/share/doc/garland/copyright", COPYRIGHT)?;
+    let changes = fs::read(root.join("CHANGELOG.md")).context("read CHANGELOG.md")?;
+    staging.put_packed("usr/share/doc/garland/changelog", changes)?;
+    let date = text(Command::new("date").args(["-u", "-R", "-d", &format!("@{epoch}")]))?;
+    let maintainer = CONTROL.lines().find_map(|line| line.strip_prefix("Maintainer: "));
+    let entry = format!(
+        "garland ({VERSION}) unstable; urgency=medium\n\n  * What has changed is in changelog.gz.\n\n \
+         -- {}  {}\n",
+        maintainer.context("packaging/control names nobody")?,
+        date.trim(),
+    );
+    staging.put_packed("usr/share/doc/garland/changelog.Debian", entry)?;
+    staging.put("usr/share/lintian/overrides/garland", OVERRIDES)?;
+    Ok(())
+}
+
+fn put_control(staging: &Staging, architecture: &str, files: &[String]) -> Result<()> {
+    let mut bytes = 0;
+    for file in files {
+        bytes += fs::metadata(staging.0.join(file)).context("look at what is packed")?.len();
+    }
+    let sums = said(Command::new("md5sum").args(files).current_dir(&staging.0))?;
+    let control = CONTROL
+        .replace("@VERSION@", VERSION)
+        .replace("@ARCHITECTURE@", architecture)
+        .replace("@KIB@", &bytes.div_ceil(1024).to_string());
+    staging.put("DEBIAN/control", control)?;
+    staging.put("DEBIAN/md5sums", sums)?;
+    Ok(())
+}
+
+/// The moment of the last change in seconds since 1970: the same sources make the same package.
+fn epoch(root: &Path) -> Result<String> {
+    if let Ok(said) = std::env::var("SOURCE_DATE_EPOCH") {
+        return Ok(said);
+    }
+    let last = text(Command::new("git").current_dir(root).args(["log", "-1", "--format=%ct"]))
+        .context("outside of a git repository, say when by SOURCE_DATE_EPOCH")?;
+    Ok(last.trim().to_owned())
+}
+
+fn text(command: &mut Command) -> Result<String> {
+    Ok(String::from_utf8_lossy(&said(command)?).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_units_are_those_of_the_book() {
+        let book = include_str!("../../../docs/deploy.md");
+        for unit in [SERVICE, TIMER] {
+            assert!(book.contains(unit), "docs/deploy.md has another one than:\n{unit}");
+        }
+    }
+}
