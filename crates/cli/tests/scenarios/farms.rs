@@ -183,7 +183,8 @@ fn few_nodes_tell_of_more_which_are_then_tried() {
     let seconds: Vec<f64> = rows.iter().map(|row| row["seconds"].as_f64().unwrap()).collect();
     assert!(seconds[0] > 12.0 * 0.2 && seconds[3] < seconds[0], "{seconds:?}");
     assert_eq!(predictions(&result, 1)[0][1], seconds[3]);
-    assert_eq!(result["foretold"]["knee"]["resource"], "hub hub", "{}", result["foretold"]);
+    let knee = &result["foretold"]["forecast"]["knee"];
+    assert_eq!(knee["resource"], "hub hub", "{}", result["foretold"]);
     for (from, to, why) in [
         ("forecast = [5]", "forecast = [6]", "6 nodes, but there are 5 beside the head"),
         ("shape = \"hub\"", "shape = \"star\"", "no hub or switch with a rate"),

@@ -21,12 +21,15 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Those that were measured, of a work that takes a node `alone` seconds.
+    /// Those that were measured, of a work that takes a node `alone` seconds without what is shared: where
+    /// files were read through a mount, the jobs' own times have both.
     pub fn measured(jobs: &[Job], alone: f64) -> Option<Self> {
         let all: f64 = jobs.iter().map(|job| job.seconds).sum();
         let sound = !jobs.is_empty() && jobs.len() <= JOBS && all > 0.0 && alone > 0.0;
         let slots = (all / alone).round().clamp(1.0, 1024.0);
-        sound.then(|| Self { jobs: jobs.to_vec(), slots: slots as u32 })
+        let factor = alone * slots / all;
+        let own = |job: &Job| Job { seconds: job.seconds * factor, ..*job };
+        sound.then(|| Self { jobs: jobs.iter().map(own).collect(), slots: slots as u32 })
     }
 
     /// So many that compute for `seconds` in all, and move so many bytes.

@@ -57,16 +57,19 @@ fn of_farm(
 ) -> Result<ForecastResult, Failure> {
     let demands = demands(asked, drawn.as_mut(), measured.moved)?;
     let work = Work::Fixed { jobs: asked.jobs.or(measured.jobs), demands: &demands };
-    let told = answer(asked, &measured.points, work, ahead)?;
+    let mut told = answer(asked, &measured.points, work, ahead)?;
     let (simulated, miss) = match &mut drawn {
         Some(drawn) => simulated(asked, measured, drawn, (&told, &demands), ahead),
-        None => (Vec::new(), None),
+        None => (Vec::new(), 0.0),
     };
+    for one in &simulated {
+        told.hold(one.nodes, one.seconds, miss);
+    }
     phases.end("forecast");
     let mut result = ForecastResult::new(phases, "fixed", measured, &demands);
     result.forecast = Some(told);
     result.simulated = simulated;
-    if let Some(miss) = miss {
+    if miss > OFF {
         result.notes.push(format!(
             "jobs over these wires are {:.0} % off in the simulator where the answer is known, so what it \
              says of other node counts isn't shown: jobs differ in another way than it takes them to",
@@ -85,22 +88,22 @@ fn of_farm(
 /// A simulation that is farther off than this on average is of no use.
 const OFF: f64 = 0.1;
 
-/// The same farm, job by job, over the topology's wires; or how far it is off at what was measured, if
-/// that is too far.
+/// The same farm, job by job, over the topology's wires, and how far it is off at what was measured, as a
+/// share; nothing of it if that is too far.
 fn simulated(
     asked: &Forecast,
     measured: &Measured,
     drawn: &mut Drawn,
     (told, demands): (&Told, &[Demand]),
     ahead: &[u32],
-) -> (Vec<Simulated>, Option<f64>) {
+) -> (Vec<Simulated>, f64) {
     let moved = limits::moved(asked, measured.moved).unwrap_or_default();
     let shared: f64 = demands.iter().map(|demand| demand.seconds).sum();
     let own = told.work_seconds - shared;
     let jobs = asked.jobs.or(measured.jobs);
     let alike = || Jobs::alike(jobs?, own, moved);
     let Some(jobs) = Jobs::measured(&measured.each, own).or_else(alike) else {
-        return (Vec::new(), None);
+        return (Vec::new(), 0.0);
     };
     let mut on = |nodes: u32| {
         let mut floor = jobs.on(drawn, nodes)?;
@@ -114,9 +117,9 @@ fn simulated(
         .collect();
     let miss = errors.iter().sum::<f64>() / errors.len().max(1) as f64;
     if miss > OFF {
-        return (Vec::new(), Some(miss));
+        return (Vec::new(), miss);
     }
-    (ahead.iter().filter_map(|nodes| on(*nodes)).collect(), None)
+    (ahead.iter().filter_map(|nodes| on(*nodes)).collect(), miss)
 }
 
 fn of_copies(

@@ -70,8 +70,17 @@ struct Told {
 /// What is read of a `garland.forecast/1`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Foretold {
-    /// The answer.
+    /// The curve, by a law.
     forecast: Answer,
+    /// The same jobs one by one, where the simulator is right about what was measured.
+    simulated: Vec<Simulated>,
+}
+
+/// Jobs one by one, on so many nodes.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Simulated {
+    nodes: u32,
+    seconds: f64,
 }
 
 /// What is read of its answer.
@@ -87,7 +96,6 @@ pub struct At {
     nodes: u32,
     seconds: f64,
     interval: Option<(f64, f64)>,
-    power: f64,
 }
 
 /// Where more nodes stop to bring anything.
@@ -202,7 +210,7 @@ impl Scaling {
         bench: &Bench<'_>,
         topology: &Topology,
         rows: &[Row],
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Foretold, Failure> {
         let none = || Failure::usage(format!("{} is no hub or switch", topology.name));
         let (shape, rate) = shape(topology).ok_or_else(none)?;
         let counts = self.job.measured.iter().chain(&self.job.forecast);
@@ -210,8 +218,7 @@ impl Scaling {
         let counts = counts.join(",");
         let mut words = vec!["forecast", "--topology", shape, "--rate", &rate, "--nodes", &counts];
         words.extend(rows.iter().map(|row| row.run.as_str()));
-        let told: Foretold = bench.ask(&words)?;
-        Ok(told.forecast)
+        bench.ask(&words)
     }
 
     /// The published figure of a node count.

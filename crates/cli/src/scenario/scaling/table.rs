@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{Answer, At, Scaling};
+use super::{At, Foretold, Scaling};
 use crate::command::farm_result::took;
 use crate::scenario::predicted::Prediction;
 
@@ -17,7 +17,7 @@ pub struct Table {
     scale: f64,
     rows: Vec<Row>,
     /// What was forecast from the measured ones.
-    foretold: Answer,
+    foretold: Foretold,
 }
 
 /// All jobs on so many nodes.
@@ -33,7 +33,7 @@ pub struct Row {
 
 impl Table {
     /// The table of `rows` and of what was `foretold` by the first of them.
-    pub fn new(experiment: &Scaling, scale: f64, rows: Vec<Row>, foretold: Answer) -> Self {
+    pub fn new(experiment: &Scaling, scale: f64, rows: Vec<Row>, foretold: Foretold) -> Self {
         Self { experiment: experiment.clone(), scale, rows, foretold }
     }
 
@@ -42,7 +42,7 @@ impl Table {
         let of = |(row, at): (&Row, &At)| Prediction {
             what: format!("{} jobs on {} nodes", self.experiment.job.jobs, row.nodes),
             unit: "s",
-            predicted: at.seconds,
+            predicted: self.predicted(at),
             emulated: row.seconds,
         };
         self.tried().map(of).collect()
@@ -66,7 +66,7 @@ impl Table {
             blank.map(|(row, _)| format!("{} nodes were forecast without an interval", row.nodes))
         };
         let nameless = || {
-            let none = self.foretold.knee.is_none();
+            let none = self.foretold.forecast.knee.is_none();
             none.then(|| "no knee was found, so nothing was named that nodes share".to_owned())
         };
         outside.or_else(blank).or_else(nameless).or_else(|| self.other_power())
@@ -86,6 +86,18 @@ impl Table {
         })
     }
 
+    /// Seconds of jobs one by one.
+    fn simulated(&self, nodes: u32) -> Option<f64> {
+        let simulated = self.foretold.simulated.iter().find(|one| one.nodes == nodes);
+        simulated.map(|one| one.seconds)
+    }
+
+    /// The middle of what the law says and what jobs one by one come to: nodes that meet at the wire by
+    /// chance wait less than real ones do, and those that share it evenly from a common start wait more.
+    fn predicted(&self, at: &At) -> f64 {
+        self.simulated(at.nodes).map_or(at.seconds, |seconds| at.seconds.midpoint(seconds))
+    }
+
     /// How many nodes without any loss would be as fast.
     fn power(&self, row: &Row) -> Option<f64> {
         let one = self.rows.iter().find(|one| one.nodes == 1)?;
@@ -97,7 +109,7 @@ impl Table {
         let counts = &self.experiment.job.forecast;
         let tried = self.rows.iter().filter(|row| counts.contains(&row.nodes));
         tried.filter_map(|row| {
-            let at = self.foretold.curve.iter().find(|at| at.nodes == row.nodes)?;
+            let at = self.foretold.forecast.curve.iter().find(|at| at.nodes == row.nodes)?;
             Some((row, at))
         })
     }
@@ -113,28 +125,37 @@ impl fmt::Display for Table {
         )?;
         writeln!(
             f,
-            "{:>5} |{:>10} |{:>10}{:>25}{:>8} |{:>10}{:>8}",
-            "nodes", "published", "predicted", "nine times of ten", "power", "emulated", "power"
+            "{:>5} |{:>10} |{:>10}{:>12}{:>11}{:>24} |{:>10}{:>7}",
+            "nodes",
+            "published",
+            "by a law",
+            "one by one",
+            "predicted",
+            "nine times of ten",
+            "emulated",
+            "power"
         )?;
         for row in &self.rows {
             let then = self.experiment.published(row.nodes);
             let then = then.map_or_else(|| "-".to_owned(), |one| format!("{:.0}", one.power));
             let told = self.tried().find(|(one, _)| one.nodes == row.nodes);
             let told = told.map_or_else(
-                || format!("{:>10}{:>25}{:>8}", "-", "", ""),
-                |(_, At { seconds, interval, power, .. })| {
-                    let interval = interval.map_or_else(
+                || format!("{:>10}{:>12}{:>11}{:>24}", "", "", "-", ""),
+                |(_, at)| {
+                    let interval = at.interval.map_or_else(
                         || "-".to_owned(),
                         |(low, high)| format!("{} .. {}", took(low), took(high)),
                     );
-                    format!("{:>10}{interval:>25}{power:>8.1}", took(*seconds))
+                    let simulated = self.simulated(row.nodes).map_or_else(String::new, took);
+                    let (law, both) = (took(at.seconds), took(self.predicted(at)));
+                    format!("{law:>10}{simulated:>12}{both:>11}{interval:>24}")
                 },
             );
             let power = self.power(row).unwrap_or(0.0);
             let (nodes, now) = (row.nodes, took(row.seconds));
-            writeln!(f, "{nodes:>5} |{then:>10} |{told} |{now:>10}{power:>8.1}")?;
+            writeln!(f, "{nodes:>5} |{then:>10} |{told} |{now:>10}{power:>7.1}")?;
         }
-        if let Some(knee) = &self.foretold.knee {
+        if let Some(knee) = &self.foretold.forecast.knee {
             writeln!(
                 f,
                 "\nknee, as the first {} tell: {:.1} nodes: {}",

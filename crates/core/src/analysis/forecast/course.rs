@@ -216,6 +216,16 @@ fn enough(curve: &[At]) -> Option<u32> {
 }
 
 impl Forecast {
+    /// Widens the interval of a node count so that it holds what another method says of it, which is off
+    /// by the share `miss` where the answer is known. Both are sound, and differ in what they leave out.
+    pub fn hold(&mut self, nodes: u32, seconds: f64, miss: f64) {
+        let Some(at) = self.curve.iter_mut().find(|at| at.nodes == nodes) else { return };
+        let margin = miss.abs().max(NARROWEST);
+        at.interval = at.interval.map(|(low, high)| {
+            (low.min(seconds * (1.0 - margin).max(0.0)), high.max(seconds * (1.0 + margin)))
+        });
+    }
+
     fn note(&mut self, work: &Work<'_>, points: &Points, has_interval: bool) {
         if !has_interval {
             self.notes.push(format!(
