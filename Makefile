@@ -19,6 +19,7 @@ reference:
 
 # MINUTES=60 by default.
 soak:
+	cargo xtask soak scenarios
 	cargo xtask soak $(MINUTES)
 
 # The copy, ping, wires, disk, stripes, trees, mounts and jobs against their peers, labs up and down, and predictions; writes benches/results/.

@@ -28,6 +28,7 @@ usage: cargo xtask <chore>
   deb [--binary FILE] a Debian package in target/debian, of that program or of a new one
   test | ci           all checks and all tests, after installing what they need
   soak [MINUTES]      the tests again and again with other random cases (60 minutes)
+  soak scenarios      all scenarios, in one report
   soak mount          those of mounts for ten minutes and more, with agents killed meanwhile
   bench chain         one file to N nodes, against peers (its own --help)
   bench lab           how long labs take to come up and to go (its own --help)
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         }
         "test" | "ci" if rest.is_empty() => ci::test(root),
         "soak" if rest == ["mount"] => ci::soak_mounts(root),
+        "soak" if rest == ["scenarios"] => ci::scenarios(root),
         "soak" if rest.len() <= 1 => minutes(rest).and_then(|minutes| ci::soak(root, minutes)),
         "bench" => bench(root, rest),
         "help" | "--help" | "-h" => {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -29,10 +29,12 @@ pub(crate) const USAGE: &str = "\
 cargo xtask bench forecast [options]
 
   --of NAME,...               these scenarios only
+  --kept DIR                  run nothing: take the last runs of garland scenario run --all,
+                              which are in the folders in DIR
   --no-write                  print only, leave benches/results/ alone";
 
 /// The scenarios, and what each is about.
-const ALL: [(&str, &str); 6] = [
+const ALL: [Scenario; 6] = [
     ("dolly-2005", "a chain to 1, 2, 5, 10 and 20 nodes"),
     ("openmosix-copy-2004", "a copy over a hub, a switch and a star"),
     ("beowulf-pairs-1996", "pairs over bonded, routed and switched hubs"),
@@ -68,10 +70,16 @@ struct Part {
 /// What is read of a `garland.scenario/1`.
 #[derive(Deserialize)]
 struct Told {
+    scenario: Named,
     predictions: Vec<Prediction>,
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+#[derive(Clone, Deserialize, Serialize)]
 struct Prediction {
     what: String,
     unit: String,
@@ -91,23 +99,21 @@ impl Prediction {
 /// # Errors
 /// When the words make no sense, a scenario can't be run, or predictions miss their goals.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    let (wanted, write) = options(args)?;
-    install(NEEDS)?;
-    chain::build(root)?;
-    let state = std::env::temp_dir().join(format!("garland-bench-forecast-{}", std::process::id()));
-    let told = |&(name, about): &(&'static str, &'static str)| {
-        eprintln!("{name} ...");
-        Ok(Part { name, about, predictions: predictions(name, &state)? })
+    let Options { wanted, kept, write } = options(args)?;
+    let scenarios = match &kept {
+        Some(folder) => all_kept(folder, &wanted)?,
+        None => all_run(root, &wanted)?,
     };
-    let scenarios = wanted.iter().map(told).collect::<Result<Vec<_>>>();
-    let removed = fs::remove_dir_all(&state);
-    let scenarios = scenarios?;
-    removed.with_context(|| format!("remove {}", state.display()))?;
     let (median, worst) = errors(&scenarios)?;
     let report = Report {
         schema: "garland.bench-forecast/1",
         date: today(),
-        command: format!("cargo xtask bench forecast {}", args.join(" ")).trim().to_owned(),
+        command: match kept {
+            Some(_) => {
+                "garland scenario run --all; cargo xtask bench forecast --kept DIR".to_owned()
+            }
+            None => format!("cargo xtask bench forecast {}", args.join(" ")).trim().to_owned(),
+        },
         machine: Machine::here(),
         goals: GOALS,
         median,
@@ -125,12 +131,26 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn options(args: &[String]) -> Result<(Vec<(&'static str, &'static str)>, bool)> {
-    let (mut wanted, mut write) = (ALL.to_vec(), true);
+/// What is asked for.
+struct Options {
+    wanted: Vec<Scenario>,
+    kept: Option<PathBuf>,
+    write: bool,
+}
+
+/// A scenario's name, and what it is about.
+type Scenario = (&'static str, &'static str);
+
+fn options(args: &[String]) -> Result<Options> {
+    let (mut wanted, mut kept, mut write) = (ALL.to_vec(), None, true);
     let mut words = args.iter().map(String::as_str);
     while let Some(word) = words.next() {
         match word {
             "--no-write" => write = false,
+            "--kept" => {
+                let folder = words.next().with_context(|| format!("`--kept` DIR\n\n{USAGE}"))?;
+                kept = Some(PathBuf::from(folder));
+            }
             "--of" => {
                 let names = words.next().with_context(|| format!("`--of` NAME\n\n{USAGE}"))?;
                 let find = |name: &str| ALL.into_iter().find(|(known, _)| *known == name);
@@ -141,7 +161,39 @@ fn options(args: &[String]) -> Result<(Vec<(&'static str, &'static str)>, bool)>
             _ => bail!("`{word}`: unknown\n\n{USAGE}"),
         }
     }
-    Ok((wanted, write))
+    Ok(Options { wanted, kept, write })
+}
+
+/// The predictions of these scenarios by their last runs in a folder, whose names sort by time.
+fn all_kept(folder: &Path, wanted: &[Scenario]) -> Result<Vec<Part>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
+    let mut runs: Vec<PathBuf> =
+        entries.map(|entry| Ok(entry?.path().join("result.json"))).collect::<Result<_>>()?;
+    runs.sort();
+    let told = |path: &PathBuf| serde_json::from_slice::<Told>(&fs::read(path).ok()?).ok();
+    let all: Vec<Told> = runs.iter().rev().filter_map(told).collect();
+    let part = |&(name, about): &Scenario| {
+        let found = all.iter().find(|told| told.scenario.name == name);
+        let found = found.with_context(|| format!("{} has no run of {name}", folder.display()))?;
+        Ok(Part { name, about, predictions: found.predictions.clone() })
+    };
+    wanted.iter().map(part).collect()
+}
+
+/// The predictions of these scenarios, run one after the other.
+fn all_run(root: &Path, wanted: &[Scenario]) -> Result<Vec<Part>> {
+    install(NEEDS)?;
+    chain::build(root)?;
+    let state = std::env::temp_dir().join(format!("garland-bench-forecast-{}", std::process::id()));
+    let told = |&(name, about): &Scenario| {
+        eprintln!("{name} ...");
+        Ok(Part { name, about, predictions: predictions(name, &state)? })
+    };
+    let scenarios = wanted.iter().map(told).collect::<Result<Vec<_>>>();
+    let removed = fs::remove_dir_all(&state);
+    let scenarios = scenarios?;
+    removed.with_context(|| format!("remove {}", state.display()))?;
+    Ok(scenarios)
 }
 
 fn predictions(name: &str, state: &Path) -> Result<Vec<Prediction>> {

@@ -4,11 +4,13 @@ mod client;
 mod leftovers;
 mod packages;
 mod python;
+mod scenarios;
 mod soak;
 mod steps;
 mod suites;
 
 #[cfg(feature = "bench")]
 pub(crate) use packages::{Need, install};
+pub(crate) use scenarios::scenarios;
 pub(crate) use soak::{soak, soak_mounts};
 pub(crate) use steps::test;

@@ -10,12 +10,13 @@ use std::path::Path;
 use anyhow::Result;
 
 pub(crate) use deb::build as deb;
+pub(crate) use release::built;
 
 /// Builds the static program, and prints where it is.
 ///
 /// # Errors
 /// When it can't be built, or isn't static.
 pub(crate) fn release(root: &Path) -> Result<()> {
-    println!("{}", release::built(root)?.display());
+    println!("{}", built(root)?.display());
     Ok(())
 }

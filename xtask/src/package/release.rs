@@ -12,7 +12,7 @@ use crate::fabric;
 ///
 /// # Errors
 /// When it can't be built, or isn't static.
-pub(super) fn built(root: &Path) -> Result<PathBuf> {
+pub(crate) fn built(root: &Path) -> Result<PathBuf> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root).stdin(Stdio::null());
     cargo.args(["build", "--release", "--locked", "--package", "garland", "--bin", "garland"]);
