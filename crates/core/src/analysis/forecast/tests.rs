@@ -46,6 +46,23 @@ fn twenty_four_nodes_behave_like_fifteen() {
 }
 
 #[test]
+fn an_interval_is_widened_for_what_another_method_says_and_the_rest_stays() {
+    let demands = wire(10.0);
+    let measured = farm(Law::Queue, 150.0, &demands, &[1, 2, 4, 8]);
+    let before = forecast(&asked(&measured, &demands, &[16, 24])).unwrap();
+    let mut told = before.clone();
+    let (low, high) = before.curve[0].interval.unwrap();
+    told.hold(16, high * 1.1, 0.05);
+    told.hold(99, 1.0, 0.0);
+    assert_eq!(told.curve[0].interval, Some((low, high * 1.1 * 1.05)));
+    assert_eq!(told.curve[0].seconds, before.curve[0].seconds);
+    assert_eq!(told.curve[1], before.curve[1]);
+    // What is in it already changes nothing.
+    told.hold(24, before.curve[1].seconds, 0.0);
+    assert_eq!(told.curve[1], before.curve[1]);
+}
+
+#[test]
 fn what_is_exact_is_found_exactly() {
     let demands = wire(10.0);
     let measured = farm(Law::Turns, 150.0, &demands, &[1, 2, 4, 8, 12, 20]);
