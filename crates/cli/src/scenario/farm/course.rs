@@ -88,7 +88,7 @@ impl Course<'_> {
         let made = first.made();
         // As many jobs on each node, of which all but one node's files come through the mount.
         let some = &sounds[..sounds.len().div_ceil(PART)];
-        let mounted = ask(bench, &self.mounted(load, some))?;
+        let mounted = ask(bench, &self.mounted(load, "turns", some))?;
         are_equal(some, MADE)?;
         let rounds = some.len().div_ceil(job.nodes.len());
         let start_s = self.starting(bench, sounds)?;
@@ -228,7 +228,7 @@ impl Course<'_> {
         let job = &self.experiment.job;
         eprintln!("{topology}, {} {} ...", load.name, job.called);
         bench.go_on()?;
-        let told = ask(bench, &self.mounted(load, sounds))?;
+        let told = ask(bench, &self.mounted(load, "mosix", sounds))?;
         let carried = told.carried(&lab_nodes(&job.nodes[..1]));
         let made = told.made();
         let Told { run, summary, .. } = told;
@@ -265,8 +265,8 @@ impl Course<'_> {
     }
 
     /// The words for jobs on all nodes at once, with the files of the first one mounted on the others.
-    fn mounted(&self, load: &Load, sounds: &[PathBuf]) -> Vec<String> {
-        let how = ["--data", "mount", "--placement", "mosix", "--all-at-once"].map(str::to_owned);
+    fn mounted(&self, load: &Load, placement: &str, sounds: &[PathBuf]) -> Vec<String> {
+        let how = ["--data", "mount", "--all-at-once", "--placement", placement].map(str::to_owned);
         self.words(&lab_nodes(&self.experiment.job.nodes), load, &how, MADE, sounds)
     }
 
