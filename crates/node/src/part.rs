@@ -118,6 +118,8 @@ impl Part {
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
         threads.extend(bringing.map(|bringing| bring(&member, bringing)));
         agent.expect(copy, Expected::Member(Arc::clone(&member)));
+        let name = source.as_ref().map_or_else(|| member.store.name(), |source| source.name());
+        agent.doings().add_copy(&member, name);
         begin.routes.into_iter().for_each(|route| member.route(route));
         trace.took(Stage::SetUp, At::HERE, began);
         member.sample_now();
@@ -156,6 +158,7 @@ impl Part {
         let (source, wanted) = (self.source.clone(), self.read_back);
         let records = self.records.clone();
         let thread = std::thread::spawn(move || {
+            member.finish();
             let began = member.trace.now();
             let same = {
                 let sink = member.sink();

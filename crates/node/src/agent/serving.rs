@@ -26,6 +26,7 @@ use crate::probe;
 use crate::seat::Seat;
 use crate::session::Session;
 use crate::survey::Surveyor;
+use crate::view;
 
 /// The parts in copies that it has here.
 pub type Parts = Arc<Mutex<Vec<Part>>>;
@@ -71,6 +72,7 @@ impl Agent {
                 Ok(ToAgent::Disk(order)) => disk_tests.push(disk::start(self, session, order)),
                 Ok(ToAgent::Balance(order)) => depot.obey(order),
                 Ok(ToAgent::Farm(order)) => desk.obey(order),
+                Ok(ToAgent::View) => view::start(self, session),
                 Ok(ToAgent::Files(order)) => mounts.let_in(session, order),
                 Ok(ToAgent::ServeBinary(tickets, seconds)) => {
                     self.tickets.add(session, tickets, seconds);
