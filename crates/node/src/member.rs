@@ -279,6 +279,7 @@ impl Member {
             is_source: self.is_source,
             held: if self.is_source { given() } else { held },
             blocks,
+            length: blocks.map(|blocks| self.layout.offset(blocks).min(self.layout.length)),
             block_size: self.layout.block_size,
             finishing: self.finishing.load(Ordering::Relaxed),
             lanes: lanes

@@ -98,6 +98,8 @@ pub struct CopyView {
     pub held: u64,
     /// Blocks that belong here, once that is known.
     pub blocks: Option<u64>,
+    /// Bytes that belong here, once that is known.
+    pub length: Option<u64>,
     /// Bytes of a block.
     pub block_size: u32,
     /// All is here, and is being made stable or read back.
@@ -229,6 +231,7 @@ mod tests {
             is_source: true,
             held: all,
             blocks: Some(all),
+            length: Some(all),
             block_size: u32::MAX,
             finishing: true,
             lanes: vec![lane; 64],
