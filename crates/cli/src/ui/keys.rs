@@ -47,8 +47,7 @@ pub fn take(bytes: &mut Vec<u8>) -> Vec<Key> {
                 keys.extend(of_sequence(&sequence[..=end]));
                 rest = &sequence[end + 1..];
             }
-            // A key with Alt is that key.
-            Some((byte, _)) if *byte != 0x1b => rest = behind,
+            // A key with Alt looks the same as Escape and that key.
             _ => {
                 keys.push(Key::Escape);
                 rest = behind;
@@ -88,7 +87,7 @@ mod tests {
         assert_eq!((&all[..], &rest[..]), (&wanted[..], &b"\x1b[6"[..]));
         assert_eq!(keys(b"\x1b[6~"), (vec![Key::PageDown], vec![]));
         assert_eq!(keys(b"\x1b"), (vec![Key::Escape], vec![]));
-        assert_eq!(keys(b"\x1b\x1bq"), (vec![Key::Escape, Key::Char('q')], vec![]));
+        assert_eq!(keys(b"\x1b\x1bq"), (vec![Key::Escape, Key::Escape, Key::Char('q')], vec![]));
         assert_eq!(keys(&[b"\x1b[", &[b'1'; 100][..]].concat()), (vec![], vec![]));
     }
 }

@@ -120,7 +120,15 @@ fn draw_pane<'a>(
     block = block.border_style(if is_chosen { Style::new().bold() } else { Style::new().dim() });
     let mut text = vec![Line::from(heading).bold()];
     text.extend(shown.map(row));
+    let inside = block.inner(area);
+    let cut: Vec<bool> = text.iter().map(|line| line.width() > usize::from(inside.width)).collect();
     frame.render_widget(Paragraph::new(text).block(block), area);
+    // What the terminal is too narrow for isn't hidden silently.
+    for (y, _) in inside.rows().zip(cut).filter(|(_, cut)| *cut) {
+        if let Some(last) = frame.buffer_mut().cell_mut((y.right().saturating_sub(1), y.y)) {
+            last.set_symbol("…");
+        }
+    }
 }
 
 fn draw_nodes(frame: &mut Frame<'_>, area: Rect, board: &Board, panes: &mut Panes) {
@@ -191,15 +199,16 @@ fn draw_lanes(
         title += &format!("; agents that don't answer: {silent}");
     }
     let width = name_width(rows.iter().map(|(node, _)| node.name.as_str()));
+    let bars = if area.width >= ROOMY { BAR + 1 } else { 0 };
     let heading = format!(
-        "{:<10} {:<width$} {:>BAR$} {:>5} {:>9} {:>9}  {:<20} to or from",
+        "{:<10} {:<width$} {:>bars$}{:>5} {:>9} {:>9}  {:<20} to or from",
         "copy.lane", "node", "", "has", "in MB/s", "out MB/s", "waits for"
     );
-    let row = |at: usize| lane_row(rows[at].0, rows[at].1, width);
+    let row = |at: usize| lane_row(rows[at].0, rows[at].1, width, bars > 0);
     draw_pane(frame, area, (Pane::Lanes, panes), (title, heading), (rows.len(), &row));
 }
 
-fn lane_row(node: &Node, lane: &Lane, width: usize) -> Line<'static> {
+fn lane_row(node: &Node, lane: &Lane, width: usize, bars: bool) -> Line<'static> {
     let name = fit(&node.name, width);
     let share = lane.length.map(|length| lane.held as f64 / length.max(1) as f64);
     let has = match lane.length {
@@ -207,12 +216,13 @@ fn lane_row(node: &Node, lane: &Lane, width: usize) -> Line<'static> {
         None => "?".to_owned(),
     };
     let id = format!("{}.{}", lane.copy, lane.number);
-    let rates = format!(" {has:>5} {:>9.1} {:>9.1}  ", lane.received / 1e6, lane.sent / 1e6);
+    let bar = if bars { bar(share.unwrap_or(0.0)) + " " } else { String::new() };
+    let rates = format!("{has:>5} {:>9.1} {:>9.1}  ", lane.received / 1e6, lane.sent / 1e6);
     let part = lane.share.map_or_else(String::new, |share| format!(" {:.0} %", share * 100.0));
     let waits = format!("{:<20} ", format!("{}{part}", lane.limiter.word()));
     Line::from(vec![
         Span::raw(format!("{id:<10} {name} ")),
-        Span::styled(bar(share.unwrap_or(0.0)), Color::Green),
+        Span::styled(bar, Color::Green),
         Span::raw(rates),
         Span::styled(waits, colour(lane.limiter)),
         Span::raw(lane.name.clone()),
