@@ -80,7 +80,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     let parking = config.stay.map(Parking::new).transpose().map_err(AgentError::Parking)?;
     let disk = config.disk.map(|rate| Arc::new(Pace::new(rate)));
     let agent = Arc::new(Agent {
-        doings: Arc::new(Doings::new(config.root.clone())),
+        doings: Arc::new(Doings::new(config.root.as_deref())),
         config,
         disk,
         usage: Arc::default(),

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use garland_core::plan::{Layout, NodeId};
 use garland_core::proto::{
-    Copy, CopyView, Keys, LaneReport, RelayEvent, Report, Route, Secret, Sink, Summed,
+    Copy, CopyView, Keys, LaneReport, LaneView, RelayEvent, Report, Route, Secret, Sink, Summed,
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
@@ -285,7 +285,10 @@ impl Member {
             lanes: lanes
                 .clone()
                 .filter(|(_, lane)| lane.is_used())
-                .map(|(number, lane)| lane.flow.view(number))
+                .map(|(number, lane)| {
+                    let view = lane.flow.view(number);
+                    LaneView { went: view.went + self.went_beside(number), ..view }
+                })
                 .collect(),
         }
     }

@@ -1,7 +1,7 @@
 //! What one agent is at, and its door for the node's other agents.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// Copies and benches that an agent has, while they last.
 #[derive(Default)]
 pub struct Doings {
-    /// The folder that no path of the agent leads out of.
-    root: Option<PathBuf>,
+    /// What the names of all doors of the node begin with, if that is known.
+    doors: Option<String>,
     busy: Mutex<Busy>,
     /// The name of its door, once it has had something to do.
     door: OnceLock<Option<String>>,
@@ -36,13 +36,15 @@ struct Busy {
 
 impl Doings {
     /// Nothing yet, of an agent that has this root.
-    pub fn new(root: Option<PathBuf>) -> Self {
-        Self { root, ..Self::default() }
+    pub fn new(root: Option<&Path>) -> Self {
+        let doors = siblings::prefix(root.unwrap_or(Path::new("/")));
+        let said = |error| log(&format!("no other agents are seen: {}", reason(&error)));
+        Self { doors: doors.map_err(said).ok(), ..Self::default() }
     }
 
-    /// Where the agent's paths begin.
-    pub fn root(&self) -> &Path {
-        self.root.as_deref().unwrap_or(Path::new("/"))
+    /// What the names of all doors of the node begin with, if that is known.
+    pub fn doors(&self) -> Option<&str> {
+        self.doors.as_deref()
     }
 
     /// The name of its own door, if it has one.
@@ -88,10 +90,9 @@ impl Doings {
     /// Lets the node's other agents ask, from the first time on that there is something to tell.
     fn open_door(self: &Arc<Self>) {
         self.door.get_or_init(|| {
-            let opened = siblings::own_name(self.root())
-                .and_then(|name| Door::open(&name).map(|door| (name, door)));
-            match opened {
-                Ok((name, door)) => {
+            let name = siblings::new_name(self.doors()?);
+            match Door::open(&name) {
+                Ok(door) => {
                     let doings = Arc::clone(self);
                     std::thread::spawn(move || doings.answer(&door));
                     Some(name)

@@ -14,12 +14,11 @@ use garland_sys::clock;
 
 pub use self::doings::Doings;
 pub use self::watch::{Watched, watch};
-use crate::agent::Agent;
 use crate::session::Session;
 
 /// Looks, from a thread of its own, and tells the head.
-pub fn start(agent: &Arc<Agent>, session: &Arc<Session>) {
-    let (doings, session) = (Arc::clone(agent.doings()), Arc::clone(session));
+pub fn start(doings: &Arc<Doings>, session: &Arc<Session>) {
+    let (doings, session) = (Arc::clone(doings), Arc::clone(session));
     std::thread::spawn(move || {
         let (at_ns, kernel) = (clock::now_ns(), kernel::counts());
         let mut account = doings.account();

@@ -17,23 +17,23 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// So many are asked at most; the others count as silent.
 const ASKED: usize = 256;
 
-/// What the names of all doors of a node begin with.
-fn prefix(root: &Path) -> io::Result<String> {
+/// What the names of all doors of a node begin with. Asked once: a disk may hang later.
+pub fn prefix(root: &Path) -> io::Result<String> {
     let folder = std::fs::metadata(root)?;
     let user = process::user_id();
     Ok(format!("garland-{PROTOCOL}-{user}-{:x}-{:x}-", folder.dev(), folder.ino()))
 }
 
 /// A new name for a door.
-pub fn own_name(root: &Path) -> io::Result<String> {
-    let number = u64::from_ne_bytes(random::bytes());
-    Ok(format!("{}{number:016x}", prefix(root)?))
+pub fn new_name(prefix: &str) -> String {
+    format!("{prefix}{:016x}", u64::from_ne_bytes(random::bytes()))
 }
 
 /// Adds what the others are at to this agent's own account; how many of them were silent.
 pub fn add_all(doings: &Doings, account: &mut Account) -> u32 {
-    let names = prefix(doings.root()).and_then(|prefix| local_socket::names(&prefix));
-    let mut names = names.unwrap_or_default();
+    let names = doings.doors().map(local_socket::names);
+    // Where the kernel tells nothing, nobody is seen.
+    let mut names = names.and_then(Result::ok).unwrap_or_default();
     names.retain(|name| Some(name.as_str()) != doings.door());
     let unasked = names.len().saturating_sub(ASKED);
     names.truncate(ASKED);
