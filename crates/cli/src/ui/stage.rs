@@ -4,6 +4,7 @@
 use std::io::{self, Stdout, Write};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_sys::terminal;
 use ratatui::{Frame, Terminal};
@@ -24,14 +25,21 @@ pub struct Stage {
 }
 
 /// What has to be given back.
-struct Taken(Option<terminal::Keys>);
+struct Taken {
+    keys: Option<terminal::Keys>,
+    given_back: AtomicBool,
+}
 
 impl Taken {
     fn give_back(&self) {
+        // Twice would take the cursor back to where it was before what has been said since.
+        if self.given_back.swap(true, Ordering::AcqRel) {
+            return;
+        }
         let mut output = io::stdout();
         // One that is gone needs nothing.
         let _ = output.write_all(LEAVE.as_bytes()).and_then(|()| output.flush());
-        self.0.iter().for_each(terminal::Keys::give_back);
+        self.keys.iter().for_each(terminal::Keys::give_back);
     }
 }
 
@@ -52,7 +60,8 @@ impl Stage {
         if is_dumb || terminal::output_size().is_none() {
             return Ok(None);
         }
-        let taken = Arc::new(Taken(terminal::Keys::take()?));
+        let taken =
+            Arc::new(Taken { keys: terminal::Keys::take()?, given_back: AtomicBool::new(false) });
         let weak = Arc::downgrade(&taken);
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
@@ -78,7 +87,7 @@ impl Stage {
     /// # Errors
     /// When the terminal is gone.
     pub fn keys(&mut self) -> io::Result<Vec<Key>> {
-        let Some(input) = &self.taken.0 else { return Ok(Vec::new()) };
+        let Some(input) = &self.taken.keys else { return Ok(Vec::new()) };
         let mut room = [0; 256];
         let read = input.read(&mut room)?;
         self.unread.extend(&room[..read]);

@@ -99,7 +99,10 @@ impl Figures {
         let mut figures = Self::of_kernel(&earlier.kernel, &later.kernel, passed_ns as f64 / 1e9);
         let account = &later.account;
         for copy in &account.copies {
-            let before = earlier.account.copies.iter().find(|other| other.copy == copy.copy);
+            // A node may feed itself.
+            let is_same =
+                |other: &&CopyView| (other.copy, other.is_source) == (copy.copy, copy.is_source);
+            let before = earlier.account.copies.iter().find(is_same);
             let lane_before = |number| before?.lanes.iter().find(|lane| lane.lane == number);
             let lanes = copy.lanes.iter();
             figures
