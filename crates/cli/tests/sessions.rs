@@ -69,7 +69,7 @@ fn help() {
       up           Start agents that stay, so that copies need no set-up
       down         End the agents that stay
       status       Show the agents that stay
-      top          What nodes are doing just now: NICs, disks, processors: garland top 'n[01-20]'
+      top          What nodes are doing just now: NICs, disks, copies, jobs: garland top 'n[01-20]'
       mount        Any node's files under one folder: garland mount DIR 'n[01-20]'
       farm         Many jobs on many nodes: garland farm run JOBS 'n[01-20]'
       explain      Where a copy's time went, and what would help: garland explain

@@ -33,6 +33,7 @@ use crate::log::log;
 use crate::pace::Pace;
 use crate::parking::Parking;
 use crate::usage::Usage;
+use crate::view::Doings;
 
 /// How long an agent waits for its first controller.
 const LONELY: Duration = Duration::from_secs(60);
@@ -49,6 +50,8 @@ pub struct Agent {
     /// When there was something to do last.
     active_ns: AtomicU64,
     sessions: AtomicUsize,
+    /// What it is at, for those who look.
+    doings: Arc<Doings>,
     expected: Mutex<HashMap<Copy, Expected>>,
     joined: Condvar,
     strangers: AtomicUsize,
@@ -77,6 +80,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     let parking = config.stay.map(Parking::new).transpose().map_err(AgentError::Parking)?;
     let disk = config.disk.map(|rate| Arc::new(Pace::new(rate)));
     let agent = Arc::new(Agent {
+        doings: Arc::new(Doings::new(config.root.as_deref())),
         config,
         disk,
         usage: Arc::default(),
@@ -166,6 +170,11 @@ impl Agent {
     /// How long tests of balance have been at its disk.
     pub fn usage(&self) -> &Arc<Usage> {
         &self.usage
+    }
+
+    /// What it is at, for those who look.
+    pub fn doings(&self) -> &Arc<Doings> {
+        &self.doings
     }
 
     /// What it knows of files that it has written.

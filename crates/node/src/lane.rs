@@ -113,7 +113,7 @@ impl Lane {
             false => self.member.trace.recorder(what),
             true => Recorder::default(),
         };
-        self.passage = Passage::new(recorder, self.number);
+        self.passage = Passage::new(recorder, self.number, Arc::clone(&self.handle.flow));
         let _watch = self.member.awake.watch();
         self.work(letters);
         if let Some(parking) = self.member.parking.clone() {

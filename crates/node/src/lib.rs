@@ -53,6 +53,7 @@ mod survey;
 mod switchboard;
 mod tree;
 mod usage;
+mod view;
 mod writer;
 mod writing;
 
@@ -81,3 +82,4 @@ pub use source::{Content, Source, SourceError, StreamSource};
 pub use store::reason;
 pub use survey::Survey;
 pub use tree::{LeftOut, ScanError, ScanOptions, Tally, TreeSource};
+pub use view::{Watched, watch};

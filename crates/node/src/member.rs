@@ -1,6 +1,7 @@
 //! One node's part in one copy: what its threads share.
 
 mod beside;
+mod flow;
 mod lane_handle;
 mod memory;
 mod notice;
@@ -10,13 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use garland_core::plan::{Layout, NodeId};
 use garland_core::proto::{
-    Copy, Keys, LaneReport, RelayEvent, Report, Route, Secret, Sink, Summed,
+    Copy, CopyView, Keys, LaneReport, LaneView, RelayEvent, Report, Route, Secret, Sink, Summed,
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
 use self::beside::Beside;
 pub use self::beside::Starter;
+pub use self::flow::{Awaited, Flow};
 pub use self::lane_handle::{LaneHandle, Mail};
 pub use self::notice::Notice;
 use crate::awake::Awake;
@@ -97,6 +99,7 @@ pub struct Member {
     beside: Mutex<Vec<Beside>>,
     start_beside: OnceLock<Box<Starter>>,
     closing: AtomicBool,
+    finishing: AtomicBool,
     first: AtomicBool,
     completed: AtomicBool,
 }
@@ -186,6 +189,7 @@ impl Member {
             beside: Mutex::default(),
             start_beside: OnceLock::new(),
             closing: AtomicBool::new(false),
+            finishing: AtomicBool::new(false),
             first: AtomicBool::new(false),
             completed: AtomicBool::new(false),
         }
@@ -253,6 +257,40 @@ impl Member {
     #[must_use]
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
+    }
+
+    /// All is here: it is made stable, read back, or given its name from now on.
+    pub fn finish(&self) {
+        self.finishing.store(true, Ordering::Relaxed);
+    }
+
+    /// What there is to be seen of the copy here, under this name.
+    #[must_use]
+    pub fn view(&self, name: &str) -> CopyView {
+        let lanes = (0..).zip(self.lanes.get().into_iter().flatten());
+        let (held, blocks) = {
+            let sink = self.sink();
+            (sink.held(), sink.wanted())
+        };
+        let given = || lanes.clone().map(|(_, lane)| lane.received.load(Ordering::Relaxed)).sum();
+        CopyView {
+            copy: self.copy,
+            name: name.to_owned(),
+            is_source: self.is_source,
+            held: if self.is_source { given() } else { held },
+            blocks,
+            length: blocks.map(|blocks| self.layout.offset(blocks).min(self.layout.length)),
+            block_size: self.layout.block_size,
+            finishing: self.finishing.load(Ordering::Relaxed),
+            lanes: lanes
+                .clone()
+                .filter(|(_, lane)| lane.is_used())
+                .map(|(number, lane)| {
+                    let view = lane.flow.view(number);
+                    LaneView { went: view.went + self.went_beside(number), ..view }
+                })
+                .collect(),
+        }
     }
 
     /// Ends the copy here: no thread waits for anything any more.

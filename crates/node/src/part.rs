@@ -117,7 +117,7 @@ impl Part {
         let mut threads = lanes::start(&member, &begin.lanes, on, source.as_ref(), agent.path())
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
         threads.extend(bringing.map(|bringing| bring(&member, bringing)));
-        agent.expect(copy, Expected::Member(Arc::clone(&member)));
+        announce(agent, &member, source.as_ref());
         begin.routes.into_iter().for_each(|route| member.route(route));
         trace.took(Stage::SetUp, At::HERE, began);
         member.sample_now();
@@ -134,7 +134,7 @@ impl Part {
 
     /// Where its bytes go, for messages.
     pub fn name(&self) -> String {
-        self.source.as_ref().map_or_else(|| self.member.store.name(), |source| source.name())
+        name(&self.member, self.source.as_ref())
     }
 
     /// Takes what is to stand beside the file.
@@ -156,6 +156,7 @@ impl Part {
         let (source, wanted) = (self.source.clone(), self.read_back);
         let records = self.records.clone();
         let thread = std::thread::spawn(move || {
+            member.finish();
             let began = member.trace.now();
             let same = {
                 let sink = member.sink();
@@ -225,6 +226,17 @@ impl Part {
         let trace = self.member.trace.finish();
         parcels(&trace.origin, &trace.records, PARCEL_MAX)
     }
+}
+
+/// Lets neighbours come for a copy's part, and others of the node see it.
+fn announce(agent: &Agent, member: &Arc<Member>, source: Option<&Arc<dyn Content>>) {
+    agent.expect(member.copy, Expected::Member(Arc::clone(member)));
+    agent.doings().add_copy(member, name(member, source));
+}
+
+/// Where a part's bytes go to or come from.
+fn name(member: &Member, source: Option<&Arc<dyn Content>>) -> String {
+    source.map_or_else(|| member.store.name(), |source| source.name())
 }
 
 /// What is here of a copy, and the memory for it, `lasting` bytes where it is of a tree; where there is

@@ -17,6 +17,7 @@ pub mod fuse;
 pub mod identity;
 pub mod init;
 pub mod link_settings;
+pub mod local_socket;
 pub mod mptcp;
 pub mod namespace;
 pub mod nic;

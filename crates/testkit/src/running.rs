@@ -67,6 +67,15 @@ impl Running {
         });
     }
 
+    /// Waits until what it has said on its standard output is `wanted`; all that it has said by then.
+    pub fn await_out(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        await_some(&format!("{what} from {}", self.command), || {
+            let [out, _] = self.readers.as_ref().expect("taken only at the end");
+            let said = String::from_utf8_lossy(&lock(&out.bytes)).into_owned();
+            wanted(&said).then_some(said)
+        })
+    }
+
     /// Waits for its end; what it said.
     ///
     /// # Panics

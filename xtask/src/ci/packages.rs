@@ -34,6 +34,8 @@ pub(crate) const TESTS: &[Need] = &[
     ("lame", "lame"),
     // A test suite for file systems is linked with it.
     ("libacl1-dev", "/usr/include/sys/acl.h"),
+    // A terminal to draw on.
+    ("tmux", "tmux"),
     ("iperf3", "iperf3"),
     ("ifupdown", "ifup"),
     ("netplan.io", "netplan"),

@@ -104,7 +104,7 @@ pub enum Command {
     Down(Nodes),
     /// Show the agents that stay
     Status(Status),
-    /// What nodes are doing just now: NICs, disks, processors: garland top 'n[01-20]'
+    /// What nodes are doing just now: NICs, disks, copies, jobs: garland top 'n[01-20]'
     Top(Top),
     /// Any node's files under one folder: garland mount DIR 'n[01-20]'
     Mount(Mount),

@@ -66,6 +66,10 @@ fn copies_use_the_links_that_up_opened_and_leave_them_as_they_were() {
     await_links(&garland, [1, 1, 1, 0]);
     // What `status` and `up` left behind on the agents is closed first.
     until("one link at each end of the chain", || sockets(&agents[3]).len() == 2);
+    // From the first copy on an agent has a door for who looks what it does (`garland top`).
+    copy(&garland, &scratch, "local[1-4]");
+    // A port, a door, and a link to each neighbour.
+    until("no other socket", || agents.iter().map(|agent| sockets(agent).len()).eq([3, 4, 4, 3]));
     let before: Vec<_> = agents.iter().map(sockets).collect();
     for _ in 0..3 {
         copy(&garland, &scratch, "local[1-4]");

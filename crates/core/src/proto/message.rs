@@ -16,6 +16,7 @@ use super::route::{LinkSide, NodeAddress, Route};
 use super::seal::Secret;
 use super::sight::{Absence, Look, Sight};
 use super::survey::{SurveyAnswer, SurveyOrder};
+use super::view::NodeView;
 
 /// From the head to an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -70,6 +71,8 @@ pub enum ToAgent {
     Compare(CompareOrder),
     /// About jobs.
     Farm(FarmOrder),
+    /// Say what the node is doing.
+    View,
 }
 
 /// From an agent to the head.
@@ -164,6 +167,8 @@ pub enum FromAgent {
     Compared(Compared),
     /// About jobs.
     Farm(Box<FarmEvent>),
+    /// The answer to `View`.
+    Viewed(Box<NodeView>),
 }
 
 impl FromAgent {
@@ -215,7 +220,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..29_u8) {
+        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..34_u8) {
             for bytes in [bytes.clone(), [&[kind], &bytes[..]].concat()] {
                 if let Some(message) = ToAgent::parse(&bytes) {
                     let again = message.to_bytes();

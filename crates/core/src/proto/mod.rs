@@ -27,6 +27,7 @@ mod sink;
 mod stream;
 mod survey;
 mod version;
+mod view;
 
 pub use balance::{BALANCE_SIZES, BalanceEvent, BalanceOrder, FeedEvent, NodeUse};
 pub use begin::{BUFFERS_MAX, Begin, Destination, End, Origin, TRACE_MAX};
@@ -76,3 +77,7 @@ pub use sink::{Landing, Sink, SinkError};
 pub use stream::{PACKETS, StreamCame, StreamTask, StreamWent, WRITE_MAX};
 pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};
 pub use version::{PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, VersionError};
+pub use view::{
+    ACCOUNT_MAX, Account, CopyView, DiskCounts, JobView, KernelCounts, LaneView, NAME_MAX,
+    NicCounts, NodeView, Waits,
+};

@@ -374,10 +374,13 @@ impl Sink {
     /// Whether every block that belongs here is held.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        match self.part {
-            Some(part) => self.held.count() >= part.len(),
-            None => self.end.is_some_and(|end| self.held.count() >= end),
-        }
+        self.wanted().is_some_and(|wanted| self.held.count() >= wanted)
+    }
+
+    /// How many blocks belong here, once that is known.
+    #[must_use]
+    pub fn wanted(&self) -> Option<u64> {
+        self.part.map_or(self.end, |part| Some(part.len()))
     }
 
     /// The digest of the blocks that belong here, once each of theirs is known.

@@ -51,14 +51,14 @@ impl Agent {
         let (mut commands, mut stands, mut disk_tests) = (Vec::new(), Vec::new(), Vec::new());
         let (mut surveyor, mut mounts) = (Surveyor::new(session), files::Mounts::new(self));
         let (mut meetings, mut brought) = (Vec::new(), probe::Brought::default());
-        let (mut seat, given) = (None, orders::read(session));
+        let (mut seat, given) = (None, orders::read(self, session));
         let mut depot = Depot::new(self, session);
         let mut comparing = Comparing::new(self, session);
         let mut desk = farm::Desk::new(self, session);
         let shutdown = loop {
             match given.recv() {
-                // The time has been told already.
-                Ok(ToAgent::Ping | ToAgent::Clock(_)) => {}
+                // What was asked has been answered already.
+                Ok(ToAgent::Ping | ToAgent::Clock(_) | ToAgent::View) => {}
                 Ok(ToAgent::Exec(command)) => {
                     commands.push(exec::start(self, Arc::clone(session), command));
                 }

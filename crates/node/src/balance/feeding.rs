@@ -81,6 +81,7 @@ impl Feeding {
         }));
         let threads = lanes::start(&member, &begin.lanes, |_| true, Some(&source), Path::Copy)
             .map_err(|error| format!("starting the copy's lanes: {}", store::reason(&error)))?;
+        agent.doings().add_copy(&member, source.name());
         begin.routes.into_iter().for_each(|route| member.route(route));
         Ok(Self { member, threads, _share: share })
     }

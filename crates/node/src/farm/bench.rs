@@ -9,6 +9,7 @@ use garland_core::proto::{FarmEvent, FarmTask, TaskEnd};
 use garland_sys::clock;
 use garland_sys::event::Wake;
 
+use super::glance::Glance;
 use super::guard::Guard;
 use super::run::{self, Place};
 use super::saying::{Saying, Tell};
@@ -25,7 +26,8 @@ pub struct Bench {
     threads: Vec<JoinHandle<()>>,
 }
 
-struct Shared {
+/// What its threads share.
+pub(super) struct Shared {
     place: Place,
     saying: Arc<Saying>,
     guard: Option<Guard>,
@@ -35,8 +37,12 @@ struct Shared {
     changed: Condvar,
 }
 
-struct State {
-    waiting: VecDeque<FarmTask>,
+/// Which jobs it has.
+pub(super) struct State {
+    /// Those that haven't been started.
+    pub(super) waiting: VecDeque<FarmTask>,
+    /// Those that run, and since when, in monotonic nanoseconds.
+    pub(super) running: Vec<(Arc<FarmTask>, u64)>,
     /// Processors that no job has.
     free: u32,
     /// Threads without a job.
@@ -51,7 +57,13 @@ impl Bench {
     /// # Errors
     /// When the system has no descriptor left.
     pub fn new(slots: u32, place: Place, guarded: bool, tell: Tell) -> std::io::Result<Self> {
-        let state = State { waiting: VecDeque::new(), free: slots, idle: 0, over: false };
+        let state = State {
+            waiting: VecDeque::new(),
+            running: Vec::new(),
+            free: slots,
+            idle: 0,
+            over: false,
+        };
         let shared = Shared {
             place,
             saying: Saying::begin(tell),
@@ -61,6 +73,11 @@ impl Bench {
             changed: Condvar::new(),
         };
         Ok(Self { shared: Arc::new(shared), threads: Vec::new() })
+    }
+
+    /// Shows its jobs to whoever looks.
+    pub fn glance(&self) -> Glance {
+        Glance::new(&self.shared)
     }
 
     /// Runs these in their order, as processors get free.
@@ -124,14 +141,16 @@ impl State {
     }
 
     /// The next job, if there are processors for it.
-    fn next(&mut self) -> Option<FarmTask> {
+    fn next(&mut self) -> Option<Arc<FarmTask>> {
         self.free = self.free.checked_sub(self.waiting.front()?.cores)?;
-        self.waiting.pop_front()
+        let task = Arc::new(self.waiting.pop_front()?);
+        self.running.push((Arc::clone(&task), clock::now_ns()));
+        Some(task)
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -154,6 +173,7 @@ impl Shared {
             }
             state = self.lock();
             state.free += task.cores;
+            state.running.retain(|(running, _)| !Arc::ptr_eq(running, &task));
             let is_last = state.waiting.is_empty();
             drop(state);
             self.saying.ended(end, is_last);

@@ -82,7 +82,10 @@ impl Desk {
         let session = Arc::clone(&self.session);
         let tell = Arc::new(move |event| session.send(&FromAgent::Farm(Box::new(event))));
         match Bench::new(slots.unwrap_or(facts.cores), place, true, tell) {
-            Ok(bench) => self.bench = Some(bench),
+            Ok(bench) => {
+                self.agent.doings().add_bench(bench.glance());
+                self.bench = Some(bench);
+            }
             Err(error) => log(&format!("no jobs can run here: {}", reason(&error))),
         }
         self.own = Some(own);

@@ -12,15 +12,20 @@ use super::{Fed, Lane};
 use crate::conduit::{Onward, SLICE_MAX};
 use crate::feed::FeedError;
 use crate::link::break_reason;
-use crate::member::Notice;
+use crate::member::{Awaited, Notice};
 use crate::recorder::Passage;
 use crate::writer::Arrived;
 
 impl Lane {
     pub(super) fn feed(&mut self, index: u64, incarnation: u32, to: &[u32]) {
         self.member.faults.before_sending(self.member.layout.block_length(index) as usize);
-        match self.feeder.prepare(index, incarnation, self.passage.recorder()) {
+        self.passage.awaits(Awaited::Disk);
+        let asked = self.passage.begin();
+        let prepared = self.feeder.prepare(index, incarnation, self.passage.recorder());
+        self.passage.prepared(asked);
+        match prepared {
             Ok(prepared) => {
+                self.passage.awaits(Awaited::Down);
                 let (began, since) = (self.passage.begin(), clock::now_ns());
                 let block = &prepared.buffer[..prepared.length];
                 let mut onward = onward(&self.downs, &self.fed, to);
@@ -57,7 +62,7 @@ impl Lane {
     pub(super) fn receive(&mut self, store: Store, forward: &[u32]) {
         let Some((frame, header)) = self.header.take() else { return };
         let length = frame.packed as usize + if frame.sealed { TAG_LEN } else { 0 };
-        let waits = self.passage.now();
+        let waits = self.passage.awaits(Awaited::Disk);
         let mut buffer = match store {
             Store::No => None,
             Store::IfRoom => self.member.pool.try_take(),
@@ -65,6 +70,7 @@ impl Lane {
         };
         self.passage.waited(Stage::WaitBuffer, waits);
         let Some((_, up)) = &self.up else { return };
+        self.passage.awaits(Awaited::Up);
         let began = self.passage.begin();
         let mut onward = onward(&self.downs, &self.fed, forward);
         onward.iter_mut().for_each(|down| down.give(&header));

@@ -11,6 +11,7 @@ use garland_sys::event;
 
 use super::Lane;
 use crate::link;
+use crate::member::Awaited;
 
 impl Lane {
     /// Waits for a letter, a frame from upstream if one may be read, or what the downstream asks;
@@ -31,13 +32,15 @@ impl Lane {
         let fds: Vec<_> =
             std::iter::once(self.handle.wake.as_fd()).chain(up).chain(downs).collect();
         let has_up = up.is_some();
-        let began = self.passage.now();
+        let stage = awaited.filter(|_| !more && !at_rest);
+        let began = self.passage.awaits(stage.map_or(Awaited::Rest, Awaited::of));
         // Waiting for the node's own stream is waiting for its writer, as waiting for a buffer is.
         let since = held.then(|| self.member.pool.begin_waiting());
         let ready = event::wait_readable(&fds, more.then_some(Duration::ZERO));
         since.into_iter().for_each(|since| self.member.pool.end_waiting(since));
-        if let (Some(stage), false) = (awaited, more || at_rest) {
-            self.passage.waited(stage, began);
+        match stage {
+            Some(stage) => self.passage.waited(stage, began),
+            None => self.passage.rested(began),
         }
         self.handle.at_rest.store(false, Ordering::SeqCst);
         let ready = ready?;

@@ -55,6 +55,13 @@ impl Member {
         }
     }
 
+    /// Bytes of blocks that have gone to those beside this lane.
+    pub(super) fn went_beside(&self, lane: u16) -> u64 {
+        let beside = self.beside();
+        let of_lane = beside.iter().filter(|other| other.route.lane == lane);
+        of_lane.map(|other| other.handle.flow.view(lane).went).sum()
+    }
+
     /// Lets them look again whether they may go on: a block has been written.
     pub fn wake_beside(&self) {
         self.beside().iter().for_each(|beside| beside.handle.wake.raise());

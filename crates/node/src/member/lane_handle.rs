@@ -12,6 +12,8 @@ use garland_core::trace::NONE;
 use garland_sys::event::Wake;
 use garland_sys::tcp_info::TcpInfo;
 
+use super::Flow;
+
 /// A link is silent when nothing has come back over it for so long, ..
 const UNHEARD: Duration = Duration::from_millis(1500);
 
@@ -42,6 +44,8 @@ pub struct LaneHandle {
     /// Raised with every letter.
     pub wake: Wake,
     links: Mutex<Vec<Link>>,
+    /// What it has moved and waited for.
+    pub flow: Arc<Flow>,
     /// Blocks received.
     pub received: AtomicU64,
     /// The upstream has said once that it has sent the lane's end.
@@ -62,6 +66,7 @@ impl LaneHandle {
             mail,
             wake,
             links: Mutex::default(),
+            flow: Arc::default(),
             received: AtomicU64::new(0),
             ended: AtomicBool::new(false),
             at_rest: AtomicBool::new(false),
@@ -101,6 +106,12 @@ impl LaneHandle {
                 Link { side, epoch, peer, stream: same.and_then(|link| link.stream.take()) }
             })
             .collect();
+    }
+
+    /// Whether its route leads anywhere: the node is on this lane.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        !self.links().is_empty()
     }
 
     /// Asks something about every link in use on one side: whom it leads to, and the answer.

@@ -1,12 +1,14 @@
 //! What a lane's thread notes: a handful of spans a block, however many slices it came in.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use garland_core::proto::Route;
 use garland_core::trace::{Exchange, NONE, Span, Stage};
 
 use super::meter::Meter;
 use super::thread::{At, Recorder};
+use crate::member::{Awaited, Flow};
 
 /// A lane's recorder.
 #[derive(Debug, Default)]
@@ -20,6 +22,8 @@ pub struct Passage {
     meter: Meter,
     /// Waiting since the last block: for the upstream, the downstream, a buffer, leave to go on.
     waits: [Wait; 4],
+    /// The same for those who look meanwhile.
+    flow: Arc<Flow>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,9 +42,9 @@ pub struct Began {
 
 impl Passage {
     /// The recorder of the calling thread, which moves the blocks of `lane`.
-    pub fn new(recorder: Recorder, lane: u16) -> Self {
+    pub fn new(recorder: Recorder, lane: u16, flow: Arc<Flow>) -> Self {
         let (meter, waits) = (Meter::default(), [Wait::default(); 4]);
-        Self { recorder, lane, up: NONE, downs: Vec::new(), meter, waits }
+        Self { recorder, lane, up: NONE, downs: Vec::new(), meter, waits, flow }
     }
 
     /// The lane's hops are these from now on.
@@ -76,12 +80,45 @@ impl Passage {
         Began { now_ns: self.recorder.now(), cpu_ns: self.recorder.cpu_ns() }
     }
 
+    /// The lane waits for this from now on, or begins a call that may have to; gives the time.
+    pub fn awaits(&self, what: Awaited) -> u64 {
+        let now = self.recorder.now();
+        if self.recorder.is_on() {
+            self.flow.awaits(what, now);
+        }
+        now
+    }
+
+    /// What it awaited since then has come.
+    fn got(&self, what: Awaited, since_ns: u64, now_ns: u64) {
+        self.flow.waited(what, now_ns.saturating_sub(since_ns));
+        self.flow.works(now_ns);
+    }
+
+    /// There was nothing to do since then.
+    pub fn rested(&self, since_ns: u64) {
+        if self.recorder.is_on() {
+            self.got(Awaited::Rest, since_ns, self.recorder.now());
+        }
+    }
+
+    /// A block of this node's own was asked for then, and is there: what the thread didn't work
+    /// meanwhile it has waited for whoever reads.
+    pub fn prepared(&self, began: Began) {
+        if self.recorder.is_on() {
+            let end = self.begin();
+            let worked_ns = end.cpu_ns.saturating_sub(began.cpu_ns);
+            self.got(Awaited::Disk, began.now_ns + worked_ns, end.now_ns);
+        }
+    }
+
     /// The lane has waited since `since_ns`, in which it had nothing else to do.
     pub fn waited(&mut self, stage: Stage, since_ns: u64) {
         if !self.recorder.is_on() {
             return;
         }
         let now = self.recorder.now();
+        self.got(Awaited::of(stage), since_ns, now);
         let Some(wait) = slot(&mut self.waits, stage) else { return };
         if wait.busy_ns == 0 {
             wait.begin_ns = since_ns;
@@ -93,7 +130,13 @@ impl Passage {
     /// A call took so many bytes from the upstream, since then; gives the time.
     pub fn received(&mut self, since_ns: u64, bytes: usize) -> u64 {
         let now = self.recorder.now();
-        self.meter.received(now.saturating_sub(since_ns), bytes);
+        let spent_ns = now.saturating_sub(since_ns);
+        self.meter.received(spent_ns, bytes);
+        self.flow.came(bytes);
+        if self.recorder.is_on() {
+            self.flow.called(Awaited::Up, spent_ns);
+            self.flow.awaits(if self.downs.is_empty() { Awaited::Up } else { Awaited::Down }, now);
+        }
         now
     }
 
@@ -104,6 +147,13 @@ impl Passage {
         self.meter.sent(spent_ns, bytes);
         let down = self.downs.iter_mut().find(|(down, _)| *down == peer);
         down.into_iter().for_each(|(_, ns)| *ns += spent_ns);
+        self.flow.went(bytes);
+        if self.recorder.is_on() {
+            self.flow.called(Awaited::Down, spent_ns);
+            // Bytes go to one after the other, and then come again.
+            let is_last = self.downs.last().is_none_or(|(last, _)| *last == peer);
+            self.flow.awaits(if is_last { Awaited::Up } else { Awaited::Down }, now);
+        }
         now
     }
 
@@ -114,6 +164,8 @@ impl Passage {
         }
         let end = self.begin();
         let parts = self.meter.part(end.cpu_ns.saturating_sub(began.cpu_ns));
+        self.flow.passed(parts.wait_up_ns, parts.wait_down_ns);
+        self.flow.works(end.now_ns);
         let at = At::block(self.lane, index);
         let up = at.with(self.up);
         let bytes = bytes as u64;
@@ -131,6 +183,10 @@ impl Passage {
 
     /// A block of this node's own has gone to these since then.
     pub fn fed(&mut self, began: Began, index: u64, bytes: usize, to: &[u16]) {
+        if to.len() == 1 {
+            // What goes to several is counted as it goes.
+            self.flow.went(bytes);
+        }
         if !self.recorder.is_on() {
             return;
         }
@@ -138,6 +194,8 @@ impl Passage {
         let spent_ns = end.now_ns.saturating_sub(began.now_ns);
         let busy_ns = end.cpu_ns.saturating_sub(began.cpu_ns).min(spent_ns);
         let at = At::block(self.lane, index);
+        self.flow.passed(0, spent_ns - busy_ns);
+        self.flow.works(end.now_ns);
         self.note_waits(at, (began.now_ns, end.now_ns), (0, spent_ns - busy_ns));
         for &peer in to {
             let span = at.with(peer).span(Stage::Send, began.now_ns, end.now_ns);

@@ -1,17 +1,25 @@
-//! `garland top`: what nodes are doing just now. Their agents run a few lines of shell that tell what the
-//! kernel counts; nothing is left there when it ends.
+//! `garland top`: what nodes are doing just now. Their agents look at their kernels' counts and at what all
+//! agents there are at; nothing is left there when it ends.
 
-mod reading;
+mod board;
+mod draw;
+mod figures;
+mod lines;
+mod panes;
+mod rows;
 
-use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::Duration;
 
-use garland_core::cluster::nodelist;
-use garland_node::{CommandEnd, run_command};
+use garland_node::{Watched, watch};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use self::reading::{END, Rates, Reading};
+use self::board::Board;
+use self::panes::Panes;
 use crate::args::{Args, Top};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
@@ -19,12 +27,11 @@ use crate::launch::{FAREWELL, HURRY};
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::run::Run;
-use crate::ui::output;
-use crate::ui::screen::Screen;
+use crate::ui::stage::Stage;
 use crate::ui::verdicts::folded;
 
-/// A line of a node that is longer than this is no count of a kernel.
-const LONGEST: usize = 64 << 10;
+/// How often the terminal is drawn at most, in nanoseconds.
+const EVERY_NS: u64 = 100_000_000;
 
 /// Shows nodes until the user ends it.
 pub fn run(args: &Args, top: &Top) -> Result<Exit, Failure> {
@@ -39,176 +46,113 @@ pub fn run(args: &Args, top: &Top) -> Result<Exit, Failure> {
         ..Muster::new(&nodes, &inventory, &places, &top.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
-    let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
-    let mut board = Board::new(&names);
-    let command = [b"sh".to_vec(), b"-c".to_vec(), script(top).into_bytes()];
-    let ends =
-        run_command(fleet.agents, &command, Some(&interrupts), &mut |at, is_error, bytes| {
-            if !is_error {
-                board.take(at, bytes);
-            }
-        })
-        .or_nothing("looking at the nodes")?;
-    let interrupted = ends.contains(&CommandEnd::Interrupted);
+    let stage = Stage::enter().or_nothing("taking the terminal")?;
+    let mut show = Show {
+        board: Board::new(nodes.iter().map(|node| node.name.clone())),
+        panes: Panes::default(),
+        stage,
+        count: top.count,
+        drawn_ns: 0,
+        interrupted: false,
+        unsaid: None,
+    };
+    let others: Vec<_> = std::iter::once(interrupts.as_fd()).chain(Stage::input()).collect();
+    let every = Duration::from_secs(top.interval.into());
+    watch(fleet.agents, every, &others, &mut |news| show.take(news, &interrupts))
+        .or_nothing("watching the nodes")?;
+    let Show { board, stage, interrupted, unsaid, .. } = show;
+    // What follows belongs on the screen that the user has.
+    drop(stage);
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
-    drop(board);
-    let reasons: Vec<Option<String>> = ends.iter().map(reason).collect();
-    let failures = names.iter().zip(&reasons).filter(|(_, reason)| reason.is_some());
-    eprint!("{}", folded(failures.map(|(name, why)| ("failed", why.as_deref(), name.as_str()))));
-    let failed = reasons.iter().flatten().count();
-    Ok(match failed {
+    // A reader that is gone has read what it wanted.
+    if let Some(error) = unsaid.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+        return Err(error).or_nothing("writing to standard output");
+    }
+    let lost: Vec<_> = board.nodes.iter().filter(|node| node.lost.is_some()).collect();
+    let verdicts = lost.iter().map(|node| ("failed", node.lost.as_deref(), node.name.as_str()));
+    eprint!("{}", folded(verdicts));
+    Ok(match lost.len() {
         0 => Exit::Done,
-        some if some == names.len() => Exit::Nothing,
+        some if some == board.nodes.len() => Exit::Nothing,
         _ => Exit::SomeFailed,
     })
 }
 
-fn reason(end: &CommandEnd) -> Option<String> {
-    match end {
-        // To be ended by the user is how it ends.
-        CommandEnd::Exited(0) | CommandEnd::Interrupted => None,
-        CommandEnd::Exited(code) => Some(format!("its shell ended with {code}")),
-        CommandEnd::Failed(reason) => Some(reason.clone()),
-    }
+/// What is shown, and how.
+struct Show {
+    board: Board,
+    panes: Panes,
+    /// The terminal; without one there are lines.
+    stage: Option<Stage>,
+    count: Option<u32>,
+    /// When it was drawn last.
+    drawn_ns: u64,
+    /// The user has ended it.
+    interrupted: bool,
+    /// Why a line couldn't be said.
+    unsaid: Option<io::Error>,
 }
 
-/// What a node's shell does: a look, an end, a rest, again and again.
-fn script(top: &Top) -> String {
-    // The first look has nothing to be compared with.
-    let turns = top
-        .count
-        .map_or(String::new(), |count| format!("n=$((n + 1)); [ $n -gt {count} ] && exit 0; "));
-    format!(
-        "n=0; while :; do echo \"@ $(cat /proc/uptime)\"; cat /proc/net/dev; \
-         grep '^cpu ' /proc/stat; cat /proc/diskstats; grep '^Tcp:' /proc/net/snmp; echo '{END}'; \
-         {turns}sleep {}; done",
-        top.interval
-    )
-}
-
-/// What is known of all nodes.
-struct Board<'a> {
-    names: &'a [String],
-    lines: Vec<Node>,
-    screen: Screen,
-}
-
-/// What has come from a node.
-#[derive(Default)]
-struct Node {
-    rest: Vec<u8>,
-    look: Vec<String>,
-    last: Option<Reading>,
-    rates: Option<Rates>,
-}
-
-impl<'a> Board<'a> {
-    fn new(names: &'a [String]) -> Self {
-        let lines = names.iter().map(|_| Node::default()).collect();
-        Self { names, lines, screen: Screen::new(false) }
+impl Show {
+    /// Takes in what has come, and shows it; says whether to go on.
+    fn take(&mut self, news: Watched, interrupts: &Interrupts) -> ControlFlow<()> {
+        match news {
+            Watched::Node(at, view) => {
+                if self.board.take(at, view) {
+                    self.print(at)?;
+                }
+            }
+            Watched::Lost(at, reason) => self.board.lose(at, reason),
+            Watched::Turn => {
+                self.interrupted |= interrupts.pending() || self.obey_keys();
+                self.interrupted |= self.draw().is_err();
+            }
+        }
+        let has_looked = self.count.is_some_and(|count| self.board.has_looked(count));
+        let all_lost = self.board.nodes.iter().all(|node| node.lost.is_some());
+        if self.interrupted || has_looked || all_lost {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     }
 
-    /// Takes what a node's shell has said.
-    fn take(&mut self, at: usize, bytes: &[u8]) {
-        let node = &mut self.lines[at];
-        node.rest.extend(bytes);
-        let mut is_new = false;
-        while let Some(end) = node.rest.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = node.rest.drain(..=end).collect();
-            let line = String::from_utf8_lossy(&line).trim_end().to_owned();
-            if line != END {
-                node.look.push(line);
-                continue;
-            }
-            let reading = Reading::of(&std::mem::take(&mut node.look));
-            let rates = node.last.as_ref().and_then(|last| reading.since(last));
-            node.last = Some(reading);
-            is_new |= rates.is_some();
-            node.rates = rates.or(node.rates.take());
+    /// Where there is no terminal, a node's new figures are lines.
+    fn print(&mut self, at: usize) -> ControlFlow<()> {
+        let node = &self.board.nodes[at];
+        let is_wanted = self.count.is_none_or(|count| node.looks <= count);
+        let (Some(figures), None, true) = (&node.figures, &self.stage, is_wanted) else {
+            return ControlFlow::Continue(());
+        };
+        let mut output = io::stdout().lock();
+        let said = output.write_all(lines::all(&node.name, figures).as_bytes());
+        if let Err(error) = said.and_then(|()| output.flush()) {
+            self.unsaid = Some(error);
+            return ControlFlow::Break(());
         }
-        if node.rest.len() > LONGEST {
-            node.rest.clear();
+        ControlFlow::Continue(())
+    }
+
+    /// Does what keys say; whether that is to end.
+    fn obey_keys(&mut self) -> bool {
+        let Some(stage) = &mut self.stage else { return false };
+        // A terminal that is gone ends it, too.
+        let Ok(keys) = stage.keys() else { return true };
+        let mut ends = false;
+        for key in keys {
+            ends |= self.panes.obey(key);
+            self.drawn_ns = 0;
         }
-        if self.screen.is_hidden() {
-            if is_new && let Some(rates) = &self.lines[at].rates {
-                // A reader that is gone ends the command as a signal does; there is nobody to tell.
-                let _ = output::print(format!("{}\n", line(&self.names[at], rates)));
-            }
-            return;
-        }
+        ends
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
         let now = clock::now_ns();
-        if self.screen.is_due(now) {
-            let lines = self.drawn();
-            self.screen.draw(now, &lines);
+        let Some(stage) = &mut self.stage else { return Ok(()) };
+        if now.saturating_sub(self.drawn_ns) < EVERY_NS {
+            return Ok(());
         }
+        self.drawn_ns = now;
+        let (board, panes) = (&self.board, &mut self.panes);
+        stage.draw(|frame| draw::draw(frame, board, panes))
     }
-
-    /// The lines of a screen: the busiest nodes, as many as there is room for.
-    fn drawn(&self) -> Vec<String> {
-        let known = self.names.iter().zip(&self.lines);
-        let mut rows: Vec<(&String, &Rates)> =
-            known.filter_map(|(name, node)| Some((name, node.rates.as_ref()?))).collect();
-        let room = self.screen.room().saturating_sub(3).max(1);
-        let hidden = rows.len().saturating_sub(room);
-        if hidden > 0 {
-            rows.sort_by(|a, b| moved(b.1).total_cmp(&moved(a.1)));
-            rows.truncate(room);
-        }
-        let silent: Vec<&str> = self
-            .names
-            .iter()
-            .zip(&self.lines)
-            .filter(|(_, node)| node.rates.is_none())
-            .map(|(name, _)| name.as_str())
-            .collect();
-        let mut lines = vec![heading()];
-        lines.extend(rows.into_iter().map(|(name, rates)| line(name, rates)));
-        if hidden > 0 {
-            lines.push(format!("and {hidden} that move less"));
-        }
-        if !silent.is_empty() {
-            lines.push(format!("nothing yet from {}", nodelist::fold(&silent)));
-        }
-        lines
-    }
-}
-
-/// Bytes per second over all NICs.
-fn moved(rates: &Rates) -> f64 {
-    rates.nics.iter().map(|(_, received, sent)| received + sent).sum()
-}
-
-fn heading() -> String {
-    format!(
-        "{:<16} {:>9} {:>9} {:>8} {:>9} {:>9} {:>6} {:>5}  MB/s of each NIC, in/out",
-        "node", "in MB/s", "out MB/s", "resent/s", "read", "written", "disk %", "cpu %"
-    )
-}
-
-fn line(name: &str, rates: &Rates) -> String {
-    let mega = |rate: f64| rate / 1e6;
-    let sum = |of: fn(&(String, f64, f64)) -> f64| rates.nics.iter().map(of).sum::<f64>();
-    // One NIC is what the sums say already.
-    let each: BTreeMap<&str, String> = rates
-        .nics
-        .iter()
-        .filter(|_| rates.nics.len() > 1)
-        .map(|(name, received, sent)| {
-            (name.as_str(), format!("{:.1}/{:.1}", mega(*received), mega(*sent)))
-        })
-        .collect();
-    let each: Vec<String> = each.into_iter().map(|(name, rate)| format!("{name} {rate}")).collect();
-    format!(
-        "{name:<16} {:>9.1} {:>9.1} {:>8.0} {:>9.1} {:>9.1} {:>6.0} {:>5.0}  {}",
-        mega(sum(|nic| nic.1)),
-        mega(sum(|nic| nic.2)),
-        rates.resent,
-        mega(rates.read),
-        mega(rates.written),
-        rates.disk * 100.0,
-        rates.cpu * 100.0,
-        each.join(", ")
-    )
-    .trim_end()
-    .to_owned()
 }

@@ -1,0 +1,304 @@
+//! The screen: a line about all nodes, a pane each for nodes, lanes and jobs, and one about keys.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Style, Stylize};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Clear, Paragraph};
+
+use super::board::{Board, Node};
+use super::figures::{Job, Lane, Limiter};
+use super::lines;
+use super::panes::{Order, Pane, Panes};
+use super::rows;
+
+/// Columns of a name at most: of a node, and of a copy's destination.
+const NAME: usize = 24;
+
+/// Columns of a bar.
+const BAR: usize = 8;
+
+/// Columns that a terminal must have for bars.
+const ROOMY: u16 = 118;
+
+/// Lines around a pane's rows: its border, and what stands above its columns.
+const AROUND: u16 = 3;
+
+const HELP: [&str; 12] = [
+    "q           end",
+    "Tab, 1 2 3  choose a pane",
+    "z, Esc      the chosen pane alone, and back",
+    "arrows, PgUp, PgDn, Home, End",
+    "            scroll it",
+    "s           order by name or by what is busiest",
+    "h, ?        this, and back",
+    "",
+    "A lane waits for what keeps it most of the time: the",
+    "upstream (the wire from there, or whoever sends), the",
+    "downstream, the node's own disk, a processor; or it has",
+    "all, and waits until it is stable, or for other nodes.",
+];
+
+/// Draws all of it.
+pub fn draw(frame: &mut Frame<'_>, board: &Board, panes: &mut Panes) {
+    let whole = frame.area();
+    let [top, middle, bottom] =
+        Layout::vertical([Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)])
+            .areas(whole);
+    frame.render_widget(summary(board, panes.order), top);
+    let lanes = rows::lanes(board, panes.order);
+    let jobs = rows::jobs(board, panes.order);
+    let counts = [board.nodes.len(), lanes.len(), jobs.len()];
+    for (pane, area) in Pane::ALL.into_iter().zip(areas(middle, counts, panes)) {
+        match pane {
+            Pane::Nodes => draw_nodes(frame, area, board, panes),
+            Pane::Lanes => draw_lanes(frame, area, board, &lanes, panes),
+            Pane::Jobs => draw_jobs(frame, area, board, &jobs, panes),
+        }
+    }
+    frame.render_widget(keys(), bottom);
+    if panes.help {
+        draw_help(frame, whole);
+    }
+}
+
+/// What each pane has of the room: lanes and jobs as much as they need, up to a third each; the chosen one
+/// all of it, if it is to be alone.
+fn areas(room: Rect, counts: [usize; 3], panes: &Panes) -> [Rect; 3] {
+    if panes.alone {
+        let nothing = Rect { height: 0, ..room };
+        return Pane::ALL.map(|pane| if pane == panes.chosen() { room } else { nothing });
+    }
+    let wanted = |count: usize| {
+        let rows = u16::try_from(count.max(1)).unwrap_or(u16::MAX);
+        Constraint::Length(rows.saturating_add(AROUND).min(room.height / 3))
+    };
+    let [_, lanes, jobs] = counts;
+    Layout::vertical([Constraint::Min(0), wanted(lanes), wanted(jobs)]).areas(room)
+}
+
+fn summary(board: &Board, order: Order) -> Line<'static> {
+    let mega = |rate: f64| rate / 1e6;
+    let sum = |of: fn(&super::figures::Figures) -> f64| rows::sum(board, of);
+    let order = match order {
+        Order::Name => "by name",
+        Order::Busiest => "the busiest first",
+    };
+    let text = format!(
+        "{} nodes, in {:.1} MB/s, out {:.1} MB/s; {order}",
+        board.nodes.len(),
+        mega(sum(|figures| figures.received())),
+        mega(sum(|figures| figures.sent())),
+    );
+    Line::from(vec![" garland top ".reversed(), Span::raw(" "), Span::raw(text)])
+}
+
+fn keys() -> Line<'static> {
+    Line::from(" q end  Tab pane  arrows scroll  s order  z zoom  h help").dim()
+}
+
+/// A pane's border, its heading, and those of its rows that there is room for.
+fn draw_pane<'a>(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    (pane, panes): (Pane, &mut Panes),
+    (title, heading): (String, String),
+    (count, row): (usize, &dyn Fn(usize) -> Line<'a>),
+) {
+    if area.height == 0 {
+        return;
+    }
+    let is_chosen = panes.chosen() == pane;
+    let room = usize::from(area.height.saturating_sub(AROUND));
+    let shown = panes.shown(pane, count, room);
+    let mut block = Block::bordered().title(format!(" {} {title} ", pane as usize + 1));
+    if shown.len() < count {
+        let hidden = count - shown.len();
+        let (first, last) = ((shown.start + 1).min(shown.end), shown.end);
+        block = block.title_bottom(format!(" {first} to {last}, and {hidden} more "));
+    }
+    block = block.border_style(if is_chosen { Style::new().bold() } else { Style::new().dim() });
+    let mut text = vec![Line::from(heading).bold()];
+    text.extend(shown.map(row));
+    let inside = block.inner(area);
+    let cut: Vec<bool> = text.iter().map(|line| line.width() > usize::from(inside.width)).collect();
+    frame.render_widget(Paragraph::new(text).block(block), area);
+    // What the terminal is too narrow for isn't hidden silently.
+    for (y, _) in inside.rows().zip(cut).filter(|(_, cut)| *cut) {
+        if let Some(last) = frame.buffer_mut().cell_mut((y.right().saturating_sub(1), y.y)) {
+            last.set_symbol("…");
+        }
+    }
+}
+
+fn draw_nodes(frame: &mut Frame<'_>, area: Rect, board: &Board, panes: &mut Panes) {
+    let rows = rows::nodes(board, panes.order);
+    let names = rows.iter().map(|node| node.name.chars().count());
+    let width = names.max().unwrap_or(0).clamp(4, NAME);
+    let unknown = rows.iter().filter(|node| node.figures.is_none()).count();
+    let mut title = format!("nodes: {}", rows.len());
+    if unknown > 0 {
+        title += &format!(", nothing is known of {unknown}");
+    }
+    let figures = || rows.iter().filter_map(|node| node.figures.as_ref());
+    let most = figures().map(|it| it.received().max(it.sent())).fold(1e6, f64::max);
+    let bars = area.width >= ROOMY;
+    let heading = if bars {
+        let heading = lines::node_heading(width);
+        let (one, other) = heading.split_at(width + 10);
+        let (two, rest) = other.split_at(10);
+        format!("{one} {:BAR$}{two} {:BAR$}{rest}", "", "")
+    } else {
+        lines::node_heading(width)
+    };
+    let row = |at: usize| node_row(rows[at], width, bars.then_some(most));
+    draw_pane(frame, area, (Pane::Nodes, panes), (title, heading), (rows.len(), &row));
+}
+
+fn node_row(node: &Node, width: usize, most: Option<f64>) -> Line<'static> {
+    let name = fit(&node.name, width);
+    let Some(figures) = &node.figures else {
+        let why = node.lost.as_deref().unwrap_or("nothing yet");
+        let line = Line::from(format!("{name} {why}"));
+        return if node.lost.is_some() { line.red() } else { line.dim() };
+    };
+    let text = lines::node(&name, width, figures);
+    let Some(most) = most else { return Line::from(text) };
+    let at = |column: usize| text.char_indices().nth(column).map_or(text.len(), |(at, _)| at);
+    let (one, two) = (at(width + 10), at(width + 20));
+    Line::from(vec![
+        Span::raw(text[..one].to_owned()),
+        Span::styled(format!(" {}", bar(figures.received() / most)), Color::Cyan),
+        Span::raw(text[one..two].to_owned()),
+        Span::styled(format!(" {}", bar(figures.sent() / most)), Color::Magenta),
+        Span::raw(text[two..].to_owned()),
+    ])
+}
+
+fn draw_lanes(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    board: &Board,
+    rows: &[(&Node, &Lane)],
+    panes: &mut Panes,
+) {
+    let mut copies: Vec<&str> = rows.iter().map(|(_, lane)| lane.copy.as_str()).collect();
+    copies.sort_unstable();
+    copies.dedup();
+    let mut title = match copies.len() {
+        0 => "lanes: no copy is under way".to_owned(),
+        1 => format!("lanes over nodes: {}, of 1 copy", rows.len()),
+        several => format!("lanes over nodes: {}, of {several} copies", rows.len()),
+    };
+    let untold = rows::sum(board, |figures| figures.more_lanes.into());
+    let silent = rows::sum(board, |figures| figures.silent.into());
+    if untold > 0.0 {
+        title += &format!(", and {untold} more that nodes had no room to tell of");
+    }
+    if silent > 0.0 {
+        title += &format!("; agents that don't answer: {silent}");
+    }
+    let width = name_width(rows.iter().map(|(node, _)| node.name.as_str()));
+    let bars = if area.width >= ROOMY { BAR + 1 } else { 0 };
+    let heading = format!(
+        "{:<10} {:<width$} {:>bars$}{:>5} {:>9} {:>9}  {:<20} to or from",
+        "copy.lane", "node", "", "has", "in MB/s", "out MB/s", "waits for"
+    );
+    let row = |at: usize| lane_row(rows[at].0, rows[at].1, width, bars > 0);
+    draw_pane(frame, area, (Pane::Lanes, panes), (title, heading), (rows.len(), &row));
+}
+
+fn lane_row(node: &Node, lane: &Lane, width: usize, bars: bool) -> Line<'static> {
+    let name = fit(&node.name, width);
+    let share = lane.length.map(|length| lane.held as f64 / length.max(1) as f64);
+    let has = match lane.length {
+        Some(length) => format!("{} %", lines::percent(lane.held, length)),
+        None => "?".to_owned(),
+    };
+    let id = format!("{}.{}", lane.copy, lane.number);
+    let bar = if bars { bar(share.unwrap_or(0.0)) + " " } else { String::new() };
+    let rates = format!("{has:>5} {:>9.1} {:>9.1}  ", lane.received / 1e6, lane.sent / 1e6);
+    let part = lane.share.map_or_else(String::new, |share| format!(" {:.0} %", share * 100.0));
+    let waits = format!("{:<20} ", format!("{}{part}", lane.limiter.word()));
+    Line::from(vec![
+        Span::raw(format!("{id:<10} {name} ")),
+        Span::styled(bar, Color::Green),
+        Span::raw(rates),
+        Span::styled(waits, colour(lane.limiter)),
+        Span::raw(lane.name.clone()),
+    ])
+}
+
+fn colour(limiter: Limiter) -> Color {
+    match limiter {
+        Limiter::Upstream => Color::Cyan,
+        Limiter::Downstream => Color::Magenta,
+        Limiter::Disk | Limiter::Stable => Color::Yellow,
+        Limiter::Processor => Color::Red,
+        _ => Color::Reset,
+    }
+}
+
+fn draw_jobs(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    board: &Board,
+    rows: &[(&Node, &Job)],
+    panes: &mut Panes,
+) {
+    let untold = rows::sum(board, |figures| figures.more_jobs.into());
+    let waiting = rows::sum(board, |figures| figures.waiting.into());
+    let mut title = match rows.len() {
+        0 => "jobs: none runs".to_owned(),
+        some => format!("jobs that run: {some}"),
+    };
+    if untold > 0.0 {
+        title += &format!(", and {untold} more that nodes had no room to tell of");
+    }
+    if waiting > 0.0 {
+        title += &format!("; that wait for a processor: {waiting}");
+    }
+    let width = name_width(rows.iter().map(|(node, _)| node.name.as_str()));
+    let heading =
+        format!("{:>10} {:<width$} {:>9} {:>5}  command", "job", "node", "seconds", "cores");
+    let row = |at: usize| {
+        let (node, job) = rows[at];
+        let name = fit(&node.name, width);
+        let Job { number, command, cores, seconds } = job;
+        Line::from(format!("{number:>10} {name} {seconds:>9.0} {cores:>5}  {command}"))
+    };
+    draw_pane(frame, area, (Pane::Jobs, panes), (title, heading), (rows.len(), &row));
+}
+
+fn draw_help(frame: &mut Frame<'_>, whole: Rect) {
+    let width = HELP.iter().map(|line| line.len()).max().unwrap_or(0) + 4;
+    let width = u16::try_from(width).unwrap_or(u16::MAX).min(whole.width);
+    let height = u16::try_from(HELP.len() + 2).unwrap_or(u16::MAX).min(whole.height);
+    let (x, y) = ((whole.width - width) / 2, (whole.height - height) / 2);
+    let area = Rect { x, y, width, height };
+    let text: Vec<Line<'_>> = HELP.iter().map(|line| Line::from(format!(" {line}"))).collect();
+    frame.render_widget(Clear, area);
+    frame.render_widget(Paragraph::new(text).block(Block::bordered().title(" keys ")), area);
+}
+
+fn name_width<'a>(names: impl Iterator<Item = &'a str>) -> usize {
+    names.map(|name| name.chars().count()).max().unwrap_or(0).clamp(4, NAME)
+}
+
+/// A name in so many columns; what is cut off shows.
+fn fit(name: &str, width: usize) -> String {
+    if name.chars().count() <= width {
+        return format!("{name:<width$}");
+    }
+    name.chars().take(width - 1).chain(['…']).collect()
+}
+
+/// A bar for a share of the longest one, in eighths of a column.
+fn bar(share: f64) -> String {
+    const EIGHTHS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+    let eighths = (share.clamp(0.0, 1.0) * (8 * BAR) as f64).round() as usize;
+    (0..BAR).map(|at| EIGHTHS[eighths.saturating_sub(8 * at).min(8)]).collect()
+}
+
+#[cfg(test)]
+mod tests;

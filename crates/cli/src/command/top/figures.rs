@@ -1,0 +1,338 @@
+//! What two looks at a node come to.
+
+use garland_core::proto::{CopyView, KernelCounts, LaneView, NodeView, Waits};
+
+/// What happened on a node between two looks; rates are per second.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// NICs but the loopback.
+    pub nics: Vec<Nic>,
+    /// The share of the processors at work.
+    pub cpu: f64,
+    /// Bytes read from all disks.
+    pub read: f64,
+    /// Bytes written to them.
+    pub written: f64,
+    /// The share of the time in which the busiest one was in use.
+    pub disk: f64,
+    /// Segments sent again.
+    pub resent: f64,
+    /// Lanes of copies.
+    pub lanes: Vec<Lane>,
+    /// Jobs that run.
+    pub jobs: Vec<Job>,
+    /// Jobs that wait for a processor.
+    pub waiting: u32,
+    /// Lanes that the node had no room to tell of.
+    pub more_lanes: u32,
+    /// Jobs that the node had no room to tell of.
+    pub more_jobs: u32,
+    /// Agents on the node that didn't answer.
+    pub silent: u32,
+}
+
+/// A NIC.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nic {
+    pub name: String,
+    /// Bytes received.
+    pub received: f64,
+    /// Bytes sent.
+    pub sent: f64,
+}
+
+/// A lane of a copy over the node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lane {
+    /// The copy: the beginning of its identity, and where its bytes go to or come from on the node.
+    pub copy: String,
+    pub name: String,
+    /// Its number in the copy.
+    pub number: u16,
+    /// Bytes of the copy that the node has, or has given, and of how many; none of a stream.
+    pub held: u64,
+    pub length: Option<u64>,
+    /// Bytes that have come in and gone out.
+    pub received: f64,
+    pub sent: f64,
+    /// What it waits for, and for which share of the time.
+    pub limiter: Limiter,
+    pub share: Option<f64>,
+}
+
+/// What a lane waits for on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limiter {
+    /// What is before it: the wire from there, or whoever sends.
+    Upstream,
+    /// What is behind it: the wire to there, or whoever receives.
+    Downstream,
+    /// The node's own disk, or the command that reads what comes.
+    Disk,
+    /// A processor: it works all the time, or would.
+    Processor,
+    /// All is here, and is made stable or read back.
+    Stable,
+    /// All is here; the copy ends when the other nodes have it, too.
+    Others,
+    /// Nothing has come yet.
+    Beginning,
+    /// Nothing is left to do in this lane.
+    Nothing,
+    /// Nothing is noted of this copy.
+    Unknown,
+}
+
+/// A job that runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    pub number: u32,
+    pub command: String,
+    pub cores: u32,
+    pub seconds: f64,
+}
+
+impl Figures {
+    /// What happened since an earlier look; none where no time went by.
+    pub fn between(earlier: &NodeView, later: &NodeView) -> Option<Self> {
+        let passed_ns = later.at_ns.checked_sub(earlier.at_ns).filter(|&ns| ns > 0)?;
+        let mut figures = Self::of_kernel(&earlier.kernel, &later.kernel, passed_ns as f64 / 1e9);
+        let account = &later.account;
+        for copy in &account.copies {
+            // A node may feed itself.
+            let is_same =
+                |other: &&CopyView| (other.copy, other.is_source) == (copy.copy, copy.is_source);
+            let before = earlier.account.copies.iter().find(is_same);
+            let lane_before = |number| before?.lanes.iter().find(|lane| lane.lane == number);
+            let lanes = copy.lanes.iter();
+            figures
+                .lanes
+                .extend(lanes.map(|lane| Lane::of(copy, lane, lane_before(lane.lane), passed_ns)));
+        }
+        figures.jobs.extend(account.jobs.iter().map(|job| Job {
+            number: job.job,
+            command: shown(&job.command),
+            cores: job.cores,
+            seconds: job.running_ns as f64 / 1e9,
+        }));
+        figures.waiting = account.waiting;
+        (figures.more_lanes, figures.more_jobs) = (account.more_lanes, account.more_jobs);
+        figures.silent = later.silent;
+        Some(figures)
+    }
+
+    fn of_kernel(earlier: &KernelCounts, later: &KernelCounts, seconds: f64) -> Self {
+        let per = |now: u64, then: u64| now.saturating_sub(then) as f64 / seconds;
+        let mut figures = Self { resent: per(later.resent, earlier.resent), ..Self::default() };
+        for now in &later.nics {
+            let then = earlier.nics.iter().find(|nic| nic.name == now.name).unwrap_or(now);
+            let (received, sent) = (per(now.received, then.received), per(now.sent, then.sent));
+            figures.nics.push(Nic { name: shown(&now.name), received, sent });
+        }
+        figures.nics.sort_by(|one, other| one.name.cmp(&other.name));
+        for now in &later.disks {
+            let then = earlier.disks.iter().find(|disk| disk.name == now.name).unwrap_or(now);
+            figures.read += per(now.read, then.read);
+            figures.written += per(now.written, then.written);
+            let busy = per(now.busy_ms, then.busy_ms) / 1000.0;
+            figures.disk = figures.disk.max(busy.min(1.0));
+        }
+        let ticks = later.ticks.saturating_sub(earlier.ticks);
+        if ticks > 0 {
+            let busy = later.busy_ticks.saturating_sub(earlier.busy_ticks);
+            figures.cpu = (busy as f64 / ticks as f64).min(1.0);
+        }
+        figures
+    }
+
+    /// Bytes received over all NICs.
+    pub fn received(&self) -> f64 {
+        self.nics.iter().map(|nic| nic.received).sum()
+    }
+
+    /// Bytes sent over all NICs.
+    pub fn sent(&self) -> f64 {
+        self.nics.iter().map(|nic| nic.sent).sum()
+    }
+}
+
+impl Lane {
+    fn of(copy: &CopyView, now: &LaneView, then: Option<&LaneView>, passed_ns: u64) -> Self {
+        let per = |of: fn(&LaneView) -> u64| {
+            of(now).saturating_sub(then.map_or(0, of)) as f64 / (passed_ns as f64 / 1e9)
+        };
+        let (limiter, share) = limiter(copy, now, then, passed_ns);
+        // A file's last block is shorter than the others.
+        let held = copy.held.saturating_mul(copy.block_size.into());
+        Self {
+            copy: copy.copy.0[..3].iter().map(|byte| format!("{byte:02x}")).collect(),
+            name: shown(&copy.name),
+            number: now.lane,
+            held: copy.length.map_or(held, |length| length.min(held)),
+            length: copy.length,
+            received: per(|lane| lane.came),
+            sent: per(|lane| lane.went),
+            limiter,
+            share,
+        }
+    }
+}
+
+impl Limiter {
+    /// A word or two for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Upstream => "upstream",
+            Self::Downstream => "downstream",
+            Self::Disk => "own disk",
+            Self::Processor => "processor",
+            Self::Stable => "making stable",
+            Self::Others => "the others",
+            Self::Beginning => "beginning",
+            Self::Nothing => "nothing",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a lane waited for most, and its share of the time that is known of.
+fn limiter(
+    copy: &CopyView,
+    now: &LaneView,
+    then: Option<&LaneView>,
+    passed_ns: u64,
+) -> (Limiter, Option<f64>) {
+    let has_all = copy.blocks.is_some_and(|blocks| copy.held >= blocks);
+    if copy.finishing {
+        return (Limiter::Stable, None);
+    } else if has_all {
+        return (Limiter::Others, None);
+    }
+    let Some(waits) = now.waits else { return (Limiter::Unknown, None) };
+    let before = then.and_then(|then| then.waits);
+    let since = |of: fn(&Waits) -> u64| {
+        of(&waits).saturating_sub(before.as_ref().map_or(0, of)).min(passed_ns)
+    };
+    let waited = [
+        (Limiter::Upstream, since(|waits| waits.up)),
+        (Limiter::Downstream, since(|waits| waits.down)),
+        (Limiter::Disk, since(|waits| waits.disk)),
+        (Limiter::Nothing, since(|waits| waits.rest)),
+    ];
+    let sum: u64 = waited.iter().map(|(_, ns)| ns).sum();
+    // When a copy began since the last look isn't known, nor what of the time it worked.
+    let (whole, worked) = match before {
+        Some(_) => (passed_ns.max(sum), passed_ns.saturating_sub(sum)),
+        None => (sum, 0),
+    };
+    let all = waited.into_iter().chain([(Limiter::Processor, worked)]);
+    let (limiter, ns) = all.max_by_key(|(_, ns)| *ns).unwrap_or((Limiter::Unknown, 0));
+    let limiter = match limiter {
+        _ if ns == 0 => return (Limiter::Unknown, None),
+        Limiter::Nothing if now.came + now.went == 0 => Limiter::Beginning,
+        // What has come isn't written yet.
+        Limiter::Nothing if copy.lanes.len() == 1 && !copy.is_source => Limiter::Disk,
+        limiter => limiter,
+    };
+    (limiter, Some(ns as f64 / whole as f64))
+}
+
+/// A name may hold anything, and this goes to a terminal.
+fn shown(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_core::proto::{Account, Copy, DiskCounts, JobView, NicCounts};
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn view(at: u64, waits: Waits, came: u64, held: u64) -> NodeView {
+        let lane = LaneView { lane: 0, came, went: came / 2, waits: Some(waits) };
+        let copy = CopyView {
+            copy: Copy([0x3f; 16]),
+            name: "/x\n".to_owned(),
+            is_source: false,
+            held,
+            blocks: Some(100),
+            length: Some(100 << 20),
+            block_size: 1 << 20,
+            finishing: false,
+            lanes: vec![lane],
+        };
+        let job = JobView { job: 7, command: "sleep 9".to_owned(), cores: 2, running_ns: SECOND };
+        let account =
+            Account { copies: vec![copy], jobs: vec![job], waiting: 3, ..Account::default() };
+        let nic = NicCounts { name: "eth0".to_owned(), received: at * 1000, sent: 0 };
+        let disk =
+            DiskCounts { name: "sda".to_owned(), read: 0, written: at * 10, busy_ms: at * 500 };
+        let kernel = KernelCounts {
+            nics: vec![nic],
+            disks: vec![disk],
+            busy_ticks: at * 25,
+            ticks: at * 100,
+            resent: at * 5,
+        };
+        NodeView { at_ns: at * SECOND, kernel, account, silent: 0 }
+    }
+
+    fn lane(of: &Figures) -> &Lane {
+        &of.lanes[0]
+    }
+
+    #[test]
+    fn two_looks_come_to_rates() {
+        let first = view(10, Waits::default(), 0, 0);
+        let later = view(12, Waits { up: 2 * SECOND, ..Waits::default() }, 3 << 20, 25);
+        let figures = Figures::between(&first, &later).unwrap();
+        assert_eq!((figures.received(), figures.sent(), figures.written), (1000.0, 0.0, 10.0));
+        assert_eq!((figures.cpu, figures.disk, figures.resent), (0.25, 0.5, 5.0));
+        let lane = lane(&figures);
+        assert_eq!((lane.copy.as_str(), lane.name.as_str(), lane.number), ("3f3f3f", "/x?", 0));
+        assert_eq!((lane.held, lane.length), (25 << 20, Some(100 << 20)));
+        assert_eq!((lane.received, lane.sent), (1.5 * 1048576.0, 0.75 * 1048576.0));
+        assert_eq!((figures.jobs[0].seconds, figures.waiting), (1.0, 3));
+        assert_eq!(Figures::between(&first, &first), None);
+        // An agent that was started anew counts from 0, and so does its node.
+        assert_eq!(Figures::between(&later, &first), None);
+    }
+
+    #[test]
+    fn the_limiter_is_what_was_waited_for_longest() {
+        let first = view(10, Waits { up: 5 * SECOND, ..Waits::default() }, 1, 0);
+        let at = |waits, held| {
+            let later = view(11, waits, 1 << 20, held);
+            let figures = Figures::between(&first, &later).unwrap();
+            (lane(&figures).limiter, lane(&figures).share)
+        };
+        let up = 5 * SECOND;
+        let part = |part: u64| part * SECOND / 10;
+        let base = Waits { up, ..Waits::default() };
+        assert_eq!(at(base, 0), (Limiter::Processor, Some(1.0)));
+        assert_eq!(at(Waits { up: up + part(9), ..base }, 0), (Limiter::Upstream, Some(0.9)));
+        let down = Waits { down: part(6), disk: part(3), ..base };
+        assert_eq!(at(down, 0), (Limiter::Downstream, Some(0.6)));
+        assert_eq!(at(Waits { disk: part(8), ..base }, 0), (Limiter::Disk, Some(0.8)));
+        assert_eq!(at(Waits { rest: part(10), ..base }, 99), (Limiter::Disk, Some(1.0)));
+        assert_eq!(at(base, 100), (Limiter::Others, None));
+    }
+
+    #[test]
+    fn a_copy_that_has_just_begun_has_a_limiter_and_one_without_a_trace_has_none() {
+        let mut first = view(10, Waits::default(), 0, 0);
+        first.account = Account::default();
+        let waits = Waits { up: SECOND / 10, disk: SECOND / 50, ..Waits::default() };
+        let mut later = view(11, waits, 1 << 20, 1);
+        let figures = Figures::between(&first, &later).unwrap();
+        assert_eq!(lane(&figures).limiter, Limiter::Upstream);
+        later.account.copies[0].lanes[0].waits = None;
+        let figures = Figures::between(&first, &later).unwrap();
+        assert_eq!(lane(&figures).limiter, Limiter::Unknown);
+        later.account.copies[0].finishing = true;
+        let figures = Figures::between(&first, &later).unwrap();
+        assert_eq!(lane(&figures).limiter, Limiter::Stable);
+    }
+}

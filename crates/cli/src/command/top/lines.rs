@@ -1,0 +1,108 @@
+//! Nodes, lanes and jobs as lines of text, the same on a terminal and elsewhere.
+
+use garland_core::units::bytes;
+
+use super::figures::{Figures, Job, Lane};
+
+/// Columns of a node's name, at least.
+pub const NAME: usize = 16;
+
+/// All that there is to say of a node: a line of its own, one for each lane, one for each job.
+pub fn all(name: &str, figures: &Figures) -> String {
+    let mut text = format!("{}\n", node(name, NAME, figures));
+    for of in &figures.lanes {
+        text += &format!("{name:<NAME$} lane {}\n", lane(of, 0));
+    }
+    for of in &figures.jobs {
+        text += &format!("{name:<NAME$} job {}\n", job(of));
+    }
+    for more in left_out(figures) {
+        text += &format!("{name:<NAME$} {more}\n");
+    }
+    text
+}
+
+/// What a node did, without its NICs.
+pub fn node(name: &str, width: usize, figures: &Figures) -> String {
+    let mega = |rate: f64| rate / 1e6;
+    format!(
+        "{name:<width$} {:>9.1} {:>9.1} {:>8.0} {:>9.1} {:>9.1} {:>6.0} {:>5.0}  {}",
+        mega(figures.received()),
+        mega(figures.sent()),
+        figures.resent,
+        mega(figures.read),
+        mega(figures.written),
+        figures.disk * 100.0,
+        figures.cpu * 100.0,
+        nics(figures)
+    )
+    .trim_end()
+    .to_owned()
+}
+
+/// What stands above the lines of nodes.
+pub fn node_heading(width: usize) -> String {
+    format!(
+        "{:<width$} {:>9} {:>9} {:>8} {:>9} {:>9} {:>6} {:>5}  MB/s of each NIC, in/out",
+        "node", "in MB/s", "out MB/s", "resent/s", "read", "written", "disk %", "cpu %"
+    )
+}
+
+/// What each NIC did, where there are several; of one the sums have told.
+pub fn nics(figures: &Figures) -> String {
+    let mega = |rate: f64| rate / 1e6;
+    let one = |nic: &super::figures::Nic| {
+        format!("{} {:.1}/{:.1}", nic.name, mega(nic.received), mega(nic.sent))
+    };
+    let several = figures.nics.iter().filter(|_| figures.nics.len() > 1);
+    several.map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// A lane: `3fa2c1.0 45 % of 12.0 MiB, in 2.4 MB/s, out 2.4 MB/s, waits for upstream 97 %, /x`.
+pub fn lane(lane: &Lane, width: usize) -> String {
+    let mega = |rate: f64| rate / 1e6;
+    let share = lane.share.map_or_else(String::new, |share| format!(" {:.0} %", share * 100.0));
+    format!(
+        "{:<width$} {}, in {:.1} MB/s, out {:.1} MB/s, waits for {}{share}: {}",
+        format!("{}.{}", lane.copy, lane.number),
+        progress(lane),
+        mega(lane.received),
+        mega(lane.sent),
+        lane.limiter.word(),
+        lane.name
+    )
+}
+
+/// How much of the copy the node has.
+pub fn progress(lane: &Lane) -> String {
+    match lane.length {
+        Some(length) => format!("{} % of {}", percent(lane.held, length), bytes::format(length)),
+        None => format!("{} so far", bytes::format(lane.held)),
+    }
+}
+
+/// So many of a hundred parts, rounded down: all of it is 100 % only when it is all.
+pub fn percent(part: u64, whole: u64) -> u64 {
+    let percent = u128::from(part) * 100 / u128::from(whole.max(1));
+    u64::try_from(percent.min(100)).unwrap_or(100)
+}
+
+/// A job: `17 12 s, 1 core: sleep 60`.
+pub fn job(job: &Job) -> String {
+    let cores = if job.cores == 1 { "core" } else { "cores" };
+    format!("{} {:.0} s, {} {cores}: {}", job.number, job.seconds, job.cores, job.command)
+}
+
+/// What isn't among a node's lines, and should be told.
+pub fn left_out(figures: &Figures) -> Vec<String> {
+    let told = [
+        (figures.waiting, "jobs that wait for a processor"),
+        (figures.more_jobs, "jobs that run, too, and aren't shown"),
+        (figures.more_lanes, "lanes that aren't shown"),
+        (figures.silent, "agents that don't answer, so that what they do isn't shown"),
+    ];
+    told.into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{what}: {count}"))
+        .collect()
+}

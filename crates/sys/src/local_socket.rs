@@ -1,0 +1,172 @@
+//! Sockets with abstract names (unix(7)): processes of one user in one network namespace find each other,
+//! and no file is left behind, however they end.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+use rustix::process::geteuid;
+
+use crate::{clock, event};
+
+/// A socket with a name, for callers of the same user.
+#[derive(Debug)]
+pub struct Door(UnixListener);
+
+impl Door {
+    /// Gives a new socket the abstract name `name`; it has it as long as it is open.
+    ///
+    /// # Errors
+    /// When the name is taken, or the system has no descriptor left.
+    pub fn open(name: &str) -> io::Result<Self> {
+        let address = SocketAddr::from_abstract_name(name)?;
+        UnixListener::bind_addr(&address).map(Self)
+    }
+
+    /// Waits for the next caller; one of another user, who isn't root, is sent away. Whoever leaves
+    /// what is said to him unread for longer than `patience` breaks it off.
+    ///
+    /// # Errors
+    /// When the system can't wait, or has no descriptor left.
+    pub fn next(&self, patience: Duration) -> io::Result<UnixStream> {
+        loop {
+            let (caller, _) = self.0.accept()?;
+            if is_ours(&caller) {
+                caller.set_write_timeout(Some(patience))?;
+                return Ok(caller);
+            }
+        }
+    }
+}
+
+/// The abstract names in this network namespace that begin with `prefix`, each once, as far as they are
+/// text. (Other users may have taken such names, too.)
+///
+/// # Errors
+/// When the kernel's list can't be read.
+pub fn names(prefix: &str) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for line in BufReader::new(File::open("/proc/net/unix")?).split(b'\n') {
+        let line = line?;
+        let Ok(line) = std::str::from_utf8(&line) else { continue };
+        // Seven fields, and a name, whose first byte is shown as an @.
+        let name = line.split_ascii_whitespace().nth(7).and_then(|name| name.strip_prefix('@'));
+        names.extend(name.filter(|name| name.starts_with(prefix)).map(str::to_owned));
+    }
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
+}
+
+/// What those who have these names say to a caller: at most `most` bytes each, and all of them within
+/// `patience`. In the names' order; `None` of one who says nothing, not all of it, or too much, or is
+/// another user's. One that ended meanwhile says nothing.
+#[must_use]
+pub fn hear(names: &[String], most: usize, patience: Duration) -> Vec<Option<Vec<u8>>> {
+    let deadline_ns = clock::now_ns().saturating_add(patience.as_nanos() as u64);
+    let mut heard: Vec<Option<Vec<u8>>> = vec![None; names.len()];
+    let mut callers: Vec<(usize, OwnedFd, Vec<u8>)> = Vec::new();
+    for (at, name) in names.iter().enumerate() {
+        callers.extend(call(name).ok().map(|socket| (at, socket, Vec::new())));
+    }
+    while !callers.is_empty() && clock::now_ns() < deadline_ns {
+        let sockets: Vec<_> = callers.iter().map(|(_, socket, _)| socket.as_fd()).collect();
+        let Ok(ready) = event::wait_readable(&sockets, Some(clock::until(deadline_ns))) else {
+            break;
+        };
+        let mut ready = ready.into_iter();
+        callers.retain_mut(|(at, socket, bytes)| {
+            if !ready.next().unwrap_or(false) {
+                return true;
+            }
+            match read_some(socket, bytes, most) {
+                Ok(true) => true,
+                Ok(false) => {
+                    heard[*at] = Some(std::mem::take(bytes));
+                    false
+                }
+                Err(_) => false,
+            }
+        });
+    }
+    heard
+}
+
+/// Connects without waiting: one whose queue of callers is full hangs.
+fn call(name: &str) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
+    if is_ours(&socket) { Ok(socket) } else { Err(ErrorKind::PermissionDenied.into()) }
+}
+
+/// Takes what has come; says whether there may be more.
+fn read_some(socket: &OwnedFd, bytes: &mut Vec<u8>, most: usize) -> io::Result<bool> {
+    let mut room = [0; 8 << 10];
+    match rustix::io::read(socket, &mut room) {
+        Ok(0) => Ok(false),
+        Ok(read) if bytes.len() + read > most => Err(ErrorKind::FileTooLarge.into()),
+        Ok(read) => {
+            bytes.extend(&room[..read]);
+            Ok(true)
+        }
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether the other end belongs to this process's user, or to root.
+fn is_ours(socket: impl AsFd) -> bool {
+    let peer = sockopt::socket_peercred(socket);
+    peer.is_ok_and(|peer| peer.uid.is_root() || peer.uid == geteuid())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(300);
+
+    fn name(of: &str) -> String {
+        format!("garland-test-{}-{of}", std::process::id())
+    }
+
+    #[test]
+    fn what_is_said_is_heard_and_who_hangs_or_says_too_much_is_not() {
+        let [says, hangs, shouts, absent] = ["says", "hangs", "shouts", "absent"].map(name);
+        let speak = |name: &str, bytes: Vec<u8>| {
+            let door = Door::open(name).unwrap();
+            std::thread::spawn(move || {
+                // Whoever shouts is hung up on.
+                let _ = door.next(SOON).unwrap().write_all(&bytes);
+            })
+        };
+        let speakers = [speak(&says, b"hello".to_vec()), speak(&shouts, vec![7; 100_000])];
+        let hanging = Door::open(&hangs).unwrap();
+        let mut listed = names(&name("")).unwrap();
+        listed.sort();
+        assert_eq!(listed, [hangs.clone(), says.clone(), shouts.clone()]);
+        let began = clock::now_ns();
+        let heard = hear(&[says, hangs, shouts, absent], 1000, SOON);
+        assert_eq!(heard, [Some(b"hello".to_vec()), None, None, None]);
+        assert!(clock::now_ns() - began < 20 * SOON.as_nanos() as u64);
+        for speaker in speakers {
+            speaker.join().unwrap();
+        }
+        drop(hanging);
+        assert_eq!(names(&name("")).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn a_name_is_one_process_own() {
+        let name = name("taken");
+        let _door = Door::open(&name).unwrap();
+        assert_eq!(Door::open(&name).unwrap_err().kind(), ErrorKind::AddrInUse);
+    }
+}
