@@ -74,6 +74,11 @@ fn still(value: &mut Value, folder: &str) {
         "rootless",
         "root",
         "whole_s",
+        "predicted_s",
+        "predicted",
+        "emulated",
+        "median",
+        "worst",
         "carried",
         "stream_s",
         "mean",
@@ -318,11 +323,13 @@ fn a_scenario() {
     phases[] {"name":"copies","ns":"NS"}
     phases[] {"name":"teardown","ns":"NS"}
     limit null
+    agreement {"count":1,"median":"MEDIAN","worst":"WORST"}
     bytes 1000000
     limit_s 0.008497237569060774
     miss null
+    predictions[] {"emulated":"EMULATED","predicted":"PREDICTED","unit":"s","what":"garland, cold to 1"}
     reproduced true
-    rows[] {"equal":true,"receivers":1,"stream_s":"STREAM_S","tool":"cold","whole_s":"WHOLE_S"}
+    rows[] {"equal":true,"predicted_s":"PREDICTED_S","receivers":1,"stream_s":"STREAM_S","tool":"cold","whole_s":"WHOLE_S"}
     scale 1.0
     scenario {"answer":"It does.","job":{"bytes":"1MB","kind":"broadcast","receivers":[1],"steps":["cold"]},"name":"small","published":[{"rate":"RATE","receivers":1,"seconds":[1.0,2.0]}],"question":"Does it run?","source":"a test","tolerance":{"up_over_limit":1.2},"topologies":"TOPOLOGIES"}
     "#);
