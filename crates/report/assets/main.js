@@ -28,6 +28,7 @@ function sheet(parent, run) {
   const result = run.result ?? {};
   const section = part(parent, run.name, 2);
   phases(section, result);
+  farm(section, result);
   if (run.timeline) timeline(section, run.timeline);
   ledger(section, run.explained);
   if (run.timeline) rates(section, run.timeline);
@@ -38,12 +39,14 @@ function sheet(parent, run) {
   disks(section, result);
   scenario(section, result);
   nodes(section, result);
+  pictures(section, run.pictures);
   environment(section, run);
 }
 
 const main = document.getElementById("runs");
 document.body.append(tip);
 differences(main, data.runs);
+farms(main, data.runs);
 forecast(main, data.forecast);
 for (const run of data.runs) sheet(main, run);
 const titles = [...main.querySelectorAll(data.runs.length > 1 ? "h2" : "h2, h3")];
