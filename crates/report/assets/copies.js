@@ -1,6 +1,6 @@
 // What is shown of any run that has it: phases, the ledger, nodes, rates.
 function phases(parent, result) {
-  const told = list(result.phases).filter((phase) => phase.ns > 0);
+  const told = list(result.phases).filter((phase) => phase.name && phase.ns > 0);
   if (told.length === 0) return;
   const bar = el("div", { class: "phases", "aria-hidden": "true" });
   told.forEach((phase, place) => bar.append(el("span", { style: `flex: ${phase.ns} 0 0; background: var(${series(place)})`, title: `${phase.name} ${time(phase.ns)}` })));
@@ -89,7 +89,7 @@ function rates(parent, told) {
   choice.addEventListener("change", redraw);
   const mean = (values) => (told.length_ns > 0 ? (values.reduce((sum, size) => sum + size, 0) * 1e9) / told.length_ns : null);
   const peak = (values) => (Math.max(0, ...values) * 1e9) / told.width_ns;
-  section.append(el("details", {}, el("summary", {}, "The same in numbers"), table("Rates of each node and NIC, over the whole run and at most", [
+  section.append(folded("The same in numbers", table("Rates of each node and NIC, over the whole run and at most", [
     ["whose", (one) => one.name],
     ["received", (one) => rate(mean(one.rates.received))],
     ["at most", (one) => rate(peak(one.rates.received))],

@@ -32,9 +32,12 @@ function loads(parent, result) {
 
 function ping(parent, result) {
   list(result.pairs).forEach((pair) => {
-    const points = list(pair.points);
+    const points = list(pair?.points);
     if (points.length === 0) return;
-    const section = part(parent, `${pair.from} and ${pair.to}`, 3, table("Every point", [
+    const section = part(parent, `${pair.from} and ${pair.to}`, 3);
+    curve(section, points.filter((point) => point.in_flight === points[0].in_flight), "size", "bytes", "Latency against size");
+    curve(section, points.filter((point) => point.size === points[0].size), "in_flight", "in flight", "Time of each against depth", pair.sweep?.knee);
+    section.append(folded(`All ${points.length} points in numbers`, table("Every point", [
       ["function", (point) => point.function],
       ["bytes", (point) => point.size],
       ["in flight", (point) => point.in_flight],
@@ -42,9 +45,7 @@ function ping(parent, result) {
       ["p50", (point) => time(point.sojourn?.p50)],
       ["p99", (point) => time(point.sojourn?.p99)],
       ["max", (point) => time(point.sojourn?.max)],
-    ], points));
-    curve(section, points.filter((point) => point.in_flight === points[0].in_flight), "size", "bytes", "Latency against size");
-    curve(section, points.filter((point) => point.size === points[0].size), "in_flight", "in flight", "Time of each against depth", pair.sweep?.knee);
+    ], points)));
   });
 }
 
@@ -72,7 +73,7 @@ function balance(parent, result) {
   const counts = [...new Set(points.map((point) => point.remote))].sort((a, b) => a - b);
   const at = (size, remote) => points.find((point) => point.size === size && point.remote === remote);
   const section = part(parent, "Balance of disks and network", 3);
-  for (const verdict of list(result.verdicts)) section.append(el("p", {}, `${bytes(verdict.size)}: ${verdict.text}`));
+  for (const verdict of list(result.verdicts).filter((one) => one.text)) section.append(el("p", {}, `${bytes(verdict.size)}: ${verdict.text}`));
   if (counts.length > 1) {
     chart(section, "Rate of all copies by how many of them are between nodes", () => ({
       options: {
@@ -83,14 +84,14 @@ function balance(parent, result) {
       values: [counts, ...sizes.map((size) => counts.map((remote) => { const point = at(size, remote); return point ? point.rate / 1e6 : null; }))],
     }));
   }
-  section.append(table("Every point", [
+  section.append(folded(`All ${points.length} points in numbers`, table("Every point", [
     ["size", (point) => bytes(point.size)],
     ["remote", (point) => point.remote],
     ["rate", (point) => rate(point.rate)],
     ["held up by", (point) => point.resource ?? "-", "text"],
     ["with disks twice as fast", (point) => rate(point.disk_twice)],
     ["with wires twice as fast", (point) => rate(point.network_twice)],
-  ], points));
+  ], points)));
 }
 
 function disks(parent, result) {

@@ -19,7 +19,7 @@ function pictures(parent, told) {
       section.append(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Picture of ${one.name}` }, document.importNode(drawn, true)));
     } else section.append(el("p", { class: "note" }, "So many nodes aren't drawn."));
     const few = one.joints.slice(0, 200);
-    section.append(el("details", {}, el("summary", {}, "What is plugged in where"), table(`The media of ${one.name}`, [
+    section.append(folded("What is plugged in where", table(`The media of ${one.name}`, [
       ["medium", (joint) => joint.name],
       ["kind", (joint) => joint.kind, "text"],
       ["rate", (joint) => bits(joint.bits_per_second)],

@@ -19,6 +19,7 @@ mod peer;
 mod peers;
 mod ping;
 mod processes;
+mod report;
 mod result;
 mod sandbox;
 mod source;
@@ -37,7 +38,7 @@ use anyhow::{Result, bail};
 type Run = fn(&Path, &[String]) -> Result<()>;
 
 /// All benchmarks: name, what can be said, what runs it.
-const ALL: [(&str, &str, Run); 10] = [
+const ALL: [(&str, &str, Run); 11] = [
     ("chain", options::USAGE, chain::run),
     ("lab", lab::USAGE, lab::run),
     ("ping", ping::USAGE, ping::run),
@@ -48,6 +49,7 @@ const ALL: [(&str, &str, Run); 10] = [
     ("ways", ways::USAGE, ways::run),
     ("farm", farm::USAGE, farm::run),
     ("mount", mount::USAGE, mount::run),
+    ("report", report::USAGE, report::run),
 ];
 
 /// Runs the benchmark that `args` name.

@@ -1,6 +1,5 @@
 //! `garland report`: the page of real runs in a real browser, and of whatever a run can leave behind.
 
-mod browser;
 mod left;
 mod opened;
 
