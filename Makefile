@@ -16,7 +16,7 @@ tidy:
 soak:
 	cargo xtask soak $(MINUTES)
 
-# The copy, ping, wires, disk, stripes, trees, mounts and jobs against their peers, and labs up and down; writes benches/results/.
+# The copy, ping, wires, disk, stripes, trees, mounts and jobs against their peers, labs up and down, and reports; writes benches/results/.
 bench:
 	cargo xtask bench chain
 	cargo xtask bench lab
@@ -28,6 +28,7 @@ bench:
 	cargo xtask bench ways
 	cargo xtask bench mount
 	cargo xtask bench farm
+	cargo xtask bench report
 
 # The helper for `garland ping --transport fabric`, beside garland: the only dynamic program here.
 fabric:

@@ -15,6 +15,8 @@ const STEPS: &[(&str, &str)] = &[
     ("copy", "cp --quiet file lab:n[1-8]:/file"),
     ("ping", "ping --sweep lab:n[1-2]"),
     ("balance", "balance lab:n[1-8] --sizes 2MB,16MB"),
+    ("", "lab down"),
+    ("", "lab up farm.toml"),
     ("farm1", "farm run jobs lab:n[1-1] --slots 1 --quiet"),
     ("farm2", "farm run jobs lab:n[1-2] --slots 1 --quiet"),
     ("farm4", "farm run jobs lab:n[1-4] --slots 1 --quiet"),
@@ -33,8 +35,12 @@ const STEPS: &[(&str, &str)] = &[
 const RAILS: &str = "version = 1\nname = \"two-rails\"\n[topology]\nshape = \"rail\"\nnodes = 5\n\
      rails = 2\nrate = \"100mbit\"\n";
 
-/// A second's work on half a processor, or so.
-const JOB: &str = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done\n";
+/// Nodes with a share of a processor each, so that eight of them fit on two.
+const FARM: &str = "version = 1\nname = \"switch100\"\n[topology]\nshape = \"switch\"\nnodes = \"n[0-8]\"\n\
+     rate = \"100mbit\"\n[[topology.node]]\nnames = \"n[1-8]\"\ncpu = 0.2\n";
+
+/// Half a second's work on a fifth of a processor, or so.
+const JOB: &str = "i=0; while [ $i -lt 80000 ]; do i=$((i+1)); done\n";
 
 /// A part of a report: the picture's name, the runs, how the part's title begins.
 type Shot = (&'static str, &'static [&'static str], &'static str);
@@ -76,6 +82,7 @@ pub(crate) fn make(program: &Path, folder: &Path, all: bool) -> Result<()> {
     random_file(&scratch.path("file"), 64 << 20, 1);
     fs::write(scratch.path("jobs"), JOB.repeat(40))?;
     fs::write(scratch.path("rails.toml"), RAILS)?;
+    fs::write(scratch.path("farm.toml"), FARM)?;
     let garland = |words: &[&str]| -> Result<Value> {
         let mut command = Command::new(program);
         command.args(words).arg("--json").current_dir(scratch.folder());
@@ -99,18 +106,31 @@ pub(crate) fn make(program: &Path, folder: &Path, all: bool) -> Result<()> {
         runs.insert(name, run);
     }
     let mut browser = Browser::start(&scratch, (1000, 900));
+    browser.call("Emulation.setScrollbarsHidden", json!({ "hidden": true }));
+    let taken = photograph(&mut browser, &scratch, &runs, (folder, all), &garland);
+    browser.end(&scratch);
+    taken
+}
+
+/// All pictures of the runs' reports.
+fn photograph(
+    browser: &mut Browser,
+    scratch: &Scratch,
+    runs: &HashMap<&str, String>,
+    (folder, all): (&Path, bool),
+    garland: &dyn Fn(&[&str]) -> Result<Value>,
+) -> Result<()> {
     for (name, of, title) in SHOTS {
         let of: Vec<&str> = of.iter().map(|run| runs[run].as_str()).collect();
         garland(&[&["report", "-o", "report.html"], &of[..]].concat())?;
         for (look, dark, width, stays) in LOOKS {
             if stays || all {
                 browser.in_the_dark(dark);
-                let png = shot(&mut browser, &scratch.path("report.html"), title, width)?;
+                let png = shot(browser, &scratch.path("report.html"), title, width)?;
                 fs::write(folder.join(format!("report-{name}-{look}.png")), png)?;
             }
         }
     }
-    browser.end(&scratch);
     Ok(())
 }
 

@@ -105,7 +105,7 @@ function chart(parent, words, make) {
     const height = Math.max(200, Math.min(380, width * 0.5));
     const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
     const axes = options.axes.map((own) => ({ ...axis, ...own }));
-    plot = new uPlot({ width, height, ...options, axes }, values, box);
+    plot = new uPlot({ width, height, padding: [null, 28, null, null], ...options, axes }, values, box);
     box.plot = plot;
     switchable(box);
   };

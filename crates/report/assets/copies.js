@@ -25,7 +25,7 @@ function ledger(parent, explained) {
     ["cause", causeText],
     ["time", (row) => time(row.ns)],
     ["share", (row) => percent(row.share)],
-    ["known for", (row) => percent(row.covered)],
+    ["known for", (row) => percent(row.covered), "spare"],
     ["", bar, "of-bar"],
   ], rows));
   const path = list(explained.path);

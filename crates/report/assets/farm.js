@@ -47,7 +47,7 @@ function farms(parent, runs) {
   const one = done[0].result;
   const alike = done.filter((run) => run.result.jobs === one.jobs);
   if (alike.length < 2) return;
-  const name = (run) => `${list(run.result.nodes).length} nodes over ${run.result.network ?? "this network"} (${run.name})`;
+  const name = (run) => `${list(run.result.nodes).length === 1 ? "1 node" : `${list(run.result.nodes).length} nodes`} over ${run.result.network ?? "this network"} (${run.name})`;
   part(parent, "Farms beside one PC", 2, el("p", { class: "note" }, `${one.jobs} jobs each. Every cluster against its own measure of one PC; the bar of one PC is the first one's.`),
     beside(alike.map((run) => [name(run), run.result])));
 }

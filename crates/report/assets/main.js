@@ -1,4 +1,12 @@
 // All parts in their order; a second run beside the first.
+// A change in words and signs, since not everybody sees its colour.
+function changed(change, worse, isNew) {
+  if (isNew) return " (not in the first)";
+  if (change === null) return "";
+  const size = change > 9 ? `×${number(change + 1)}` : `${change >= 0 ? "+" : ""}${(change * 100).toFixed(1)} %`;
+  return ` (${size}${worse === "more" ? ", worse" : worse === "less" ? ", better" : ""})`;
+}
+
 function differences(parent, runs) {
   if (runs.length < 2) return;
   const figures = [["elapsed_ns", "elapsed", time], ["rate", "rate", rate], ["stream_rate", "rate of the stream", rate], ["bytes", "bytes", bytes]];
@@ -14,13 +22,13 @@ function differences(parent, runs) {
   const alike = runs.map((run) => run.result?.schema === runs[0].result?.schema && run.result?.bytes === runs[0].result?.bytes);
   const body = told.map((row) => el("tr", {}, el("td", {}, row.label), ...row.values.map((value, place) => {
     const base = row.values[0];
-    const change = place > 0 && alike[place] && known(value) && known(base) && base > 0 ? value / base - 1 : null;
+    const compared = place > 0 && alike[place] && known(value) && known(base);
+    const change = compared && base > 0 ? value / base - 1 : null;
     const worse = change === null || Math.abs(change) < 0.05 ? null : change * row.slower > 0 ? "more" : "less";
-    const sign = change === null ? "" : ` (${change >= 0 ? "+" : ""}${(change * 100).toFixed(1)} %)`;
-    return el("td", { class: worse }, row.show(value) + sign);
+    return el("td", { class: worse }, row.show(value) + changed(change, worse, compared && base === 0 && value > 0));
   })));
   const head = el("tr", {}, el("th", {}, "figure"), ...runs.map((run) => el("th", { scope: "col" }, run.name)));
-  part(parent, "Side by side", 2, el("p", { class: "note" }, "Changes are against the first run, where that did the same; those of 5 % and more are coloured: red is slower."),
+  part(parent, "Side by side", 2, el("p", { class: "note" }, "Changes are against the first run, where that did the same; those of 5 % and more are marked: worse is slower, or more of the time."),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs side by side" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...body))));
 }
 

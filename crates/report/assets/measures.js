@@ -112,7 +112,10 @@ function disks(parent, result) {
 function scenario(parent, result) {
   const rows = list(result.rows).filter((row) => row && typeof row === "object");
   if (rows.length === 0) return;
-  const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const all = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  // What a row is of comes before its figures.
+  const names = all.filter((key) => rows.some((row) => typeof row[key] === "string"));
+  const keys = [...names, ...all.filter((key) => !names.includes(key))];
   const show = (key, value) => {
     if (value === null || value === undefined) return "-";
     if (typeof value === "object") {
@@ -123,7 +126,8 @@ function scenario(parent, result) {
     if (/rate|bound$|wires$|twice$/.test(key) && known(value) && value > 1e4) return rate(value);
     return typeof value === "number" ? number(value) : String(value);
   };
-  part(parent, result.scenario ?? "Scenario", 3,
+  const about = typeof result.scenario === "string" ? { name: result.scenario } : result.scenario ?? {};
+  part(parent, about.name ?? "Scenario", 3, ...[about.question, about.answer, about.source && `From: ${about.source}.`].filter(Boolean).map((text) => el("p", {}, text)),
     result.miss ? el("p", {}, `Missed: ${result.miss}`) : el("p", { class: "note" }, "All rows that have a tolerance are within it."),
-    table("Every row", keys.map((key) => [key.replaceAll("_", " "), (row) => show(key, row[key])]), rows));
+    table("Every row", keys.map((key) => [key.replaceAll("_", " "), (row) => show(key, row[key]), names.includes(key) ? "text" : null]), rows));
 }

@@ -2,6 +2,7 @@
 
 mod left;
 mod opened;
+mod wired;
 
 use std::path::PathBuf;
 

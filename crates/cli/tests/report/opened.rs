@@ -43,17 +43,7 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     // A tooltip says what a bar is.
     let place = browser.asked(PLACE);
     let of = |at: usize| place[at].as_f64().unwrap();
-    let mut told = String::new();
-    'found: for row in 3..30 {
-        for part in 4..18 {
-            browser.point(of(0) + of(2) * f64::from(part) / 20.0, of(1) + 12.0 * f64::from(row));
-            let tip = browser.asked("document.querySelector('.tip').hidden ? '' : document.querySelector('.tip').innerText");
-            told = tip.as_str().unwrap_or_default().to_owned();
-            if told.contains(" for ") && told.contains(" at ") {
-                break 'found;
-            }
-        }
-    }
+    let told = tooltip(&mut browser, [of(0), of(1), of(2)]);
     assert!(told.contains("ms") || told.contains("µs"), "{told:?}");
 
     // Plus zooms, and 0 shows all again.
@@ -85,6 +75,22 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     switches_a_series(&mut browser);
     assert_eq!(browser.complaints(), [""; 0]);
     browser.end(&scratch);
+}
+
+/// What a tooltip says of some bar of the timeline, which begins there and is so wide.
+fn tooltip(browser: &mut Browser, [left, top, width]: [f64; 3]) -> String {
+    let mut told = String::new();
+    'found: for row in 3..30 {
+        for part in 4..18 {
+            browser.point(left + width * f64::from(part) / 20.0, top + 12.0 * f64::from(row));
+            let tip = browser.asked("document.querySelector('.tip').hidden ? '' : document.querySelector('.tip').innerText");
+            told = tip.as_str().unwrap_or_default().to_owned();
+            if told.contains(" for ") && told.contains(" at ") {
+                break 'found;
+            }
+        }
+    }
+    told
 }
 
 /// A chart's line goes and comes by its name in the legend, which keys reach, too.
@@ -125,7 +131,11 @@ fn what_contradicts_itself_is_drawn_as_far_as_it_goes() {
     }
     assert!(!text.contains("makes no sense here"), "every part copes: {text}");
     assert!(text.contains("what joined its nodes can't be read"), "{text}");
-    assert_eq!(browser.asked("document.querySelectorAll('.chart').length"), 0, "no curve of nothing");
+    assert_eq!(
+        browser.asked("document.querySelectorAll('.chart').length"),
+        0,
+        "no curve of nothing"
+    );
     browser.end(&scratch);
 }
 

@@ -32,7 +32,7 @@ pub fn pictures(topology: Option<&Topology>, result: &Value) -> Vec<Picture> {
     if let Some(topology) = topology {
         return vec![picture(topology)];
     }
-    let Some(name) = result["scenario"].as_str() else { return Vec::new() };
+    let Some(name) = result["scenario"]["name"].as_str() else { return Vec::new() };
     let known = scenario::all().unwrap_or_default();
     let of_name = known.iter().find(|scenario| scenario.name == name);
     of_name.map_or_else(Vec::new, |one| one.topologies.iter().map(picture).collect())
