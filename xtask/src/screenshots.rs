@@ -71,7 +71,7 @@ const LOOKS: [(&str, bool, u32, bool); 4] = [
 ];
 
 /// The tallest picture.
-const TALL: f64 = 1000.0;
+const TALL: f64 = 800.0;
 
 /// Makes the pictures with the built program; all looks of each, if `all` are wanted, into `folder`.
 ///
@@ -146,6 +146,8 @@ fn shot(browser: &mut Browser, report: &Path, title: &str, width: u32) -> Result
          const box = head?.parentElement.getBoundingClientRect(); \
          return box ? [box.left + scrollX, box.top + scrollY, box.width, box.height] : null; }})()"
     );
+    // Whoever was chosen is drawn at the first asking, and measured at the second.
+    browser.asked(&words);
     let place = browser.asked(&words);
     let of = |at: usize| place[at].as_f64().with_context(|| format!("the report lacks {title}"));
     let (left, top, wide, tall) = (of(0)?, of(1)?, of(2)?, of(3)?);

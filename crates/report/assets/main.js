@@ -29,7 +29,7 @@ function differences(parent, runs) {
   })));
   const head = el("tr", {}, el("th", {}, "figure"), ...runs.map((run) => el("th", { scope: "col" }, run.name)));
   part(parent, "Side by side", 2, el("p", { class: "note" }, "Changes are against the first run, where that did the same; those of 5 % and more are marked: worse is slower, or more of the time."),
-    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs side by side" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...body))));
+    el("div", { class: "scroll beside", tabindex: "0", role: "region", "aria-label": "Runs side by side" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...body))));
 }
 
 // What contradicts itself may keep one part from being shown, and not the others.
