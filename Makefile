@@ -22,7 +22,7 @@ soak:
 	cargo xtask soak scenarios
 	cargo xtask soak $(MINUTES)
 
-# The copy, ping, wires, disk, stripes, trees, mounts and jobs against their peers, labs up and down, and predictions; writes benches/results/.
+# The copy, ping, wires, disk, stripes, trees, mounts and jobs against their peers, labs up and down, predictions, and reports; writes benches/results/.
 bench:
 	cargo xtask bench chain
 	cargo xtask bench lab
@@ -35,6 +35,7 @@ bench:
 	cargo xtask bench mount
 	cargo xtask bench farm
 	cargo xtask bench forecast
+	cargo xtask bench report
 
 # The optimised program, which runs on any Linux of the same processor; prints where it is.
 static:

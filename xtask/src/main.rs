@@ -12,6 +12,8 @@ mod ci;
 mod clock;
 mod fabric;
 mod package;
+#[cfg(feature = "bench")]
+mod screenshots;
 mod tidy;
 
 use std::path::Path;
@@ -35,7 +37,10 @@ usage: cargo xtask <chore>
   bench ping          small messages between two nodes, against peers (its own --help)
   bench wires         rates between two nodes, beside iperf3's (its own --help)
   bench disk          a disk's figures, beside fio's (its own --help)
-  bench stripe        one file over several servers, against peers (its own --help)";
+  bench stripe        one file over several servers, against peers (its own --help)
+  bench report        how long a report takes to make and to open (its own --help)
+  screenshots PROGRAM [FOLDER]  the pictures of reports in docs/images, with this garland; into
+                      FOLDER all looks of each";
 
 fn main() -> ExitCode {
     // The benchmark's lab starts this program again, as its keeper.
@@ -63,6 +68,7 @@ fn main() -> ExitCode {
         "soak" if rest == ["scenarios"] => ci::scenarios(root),
         "soak" if rest.len() <= 1 => minutes(rest).and_then(|minutes| ci::soak(root, minutes)),
         "bench" => bench(root, rest),
+        "screenshots" if !rest.is_empty() && rest.len() <= 2 => screenshots(root, rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -86,14 +92,32 @@ fn bench(root: &Path, args: &[String]) -> anyhow::Result<()> {
     bench::run(root, args)
 }
 
-/// Goes on as this program with what benchmarks need.
+#[cfg(feature = "bench")]
+fn screenshots(root: &Path, args: &[String]) -> anyhow::Result<()> {
+    let docs = root.join("docs/images");
+    let folder = args.get(1).map_or(docs.as_path(), Path::new);
+    let program = Path::new(&args[0]).canonicalize().context("find the program")?;
+    screenshots::make(&program, folder, args.len() > 1)
+}
+
 #[cfg(not(feature = "bench"))]
 fn bench(root: &Path, args: &[String]) -> anyhow::Result<()> {
+    with_benches(root, "bench", args)
+}
+
+#[cfg(not(feature = "bench"))]
+fn screenshots(root: &Path, args: &[String]) -> anyhow::Result<()> {
+    with_benches(root, "screenshots", args)
+}
+
+/// Goes on as this program with what benchmarks need.
+#[cfg(not(feature = "bench"))]
+fn with_benches(root: &Path, chore: &str, args: &[String]) -> anyhow::Result<()> {
     use std::os::unix::process::CommandExt;
 
     let mut command = std::process::Command::new(env!("CARGO"));
     command.args(["run", "--quiet", "--package", "xtask", "--manifest-path"]);
-    command.arg(root.join("Cargo.toml")).args(["--", "bench"]).args(args);
+    command.arg(root.join("Cargo.toml")).args(["--", chore]).args(args);
     Err(command.exec()).context("start cargo")
 }
 

@@ -131,6 +131,9 @@ impl<'a> Muster<'a> {
 impl Muster<'_> {
     /// Starts an agent on every node that hasn't one, and connects to all.
     pub fn assemble(&self) -> Result<Fleet, Failure> {
+        if let Some(lab) = self.lab.filter(|_| self.stay.is_none()) {
+            lab::keep_topology(lab, &self.logs)?;
+        }
         let will = Will::until(self.interrupts.clone());
         let shelf = Shelf::open(self.places, self.lab.map(Lab::name))?;
         let (results, child) = starting::watch(self.quiet, self.nodes.len(), |ready| {

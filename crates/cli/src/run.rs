@@ -22,6 +22,9 @@ const SECOND: usize = 15;
 /// The folder of a run's traces, in its own.
 pub const TRACES: &str = "trace";
 
+/// The file of what joins the nodes of a run in a lab.
+pub const TOPOLOGY: &str = "topology.json";
+
 /// The run that is meant where none is named.
 pub const LAST: &str = "last";
 

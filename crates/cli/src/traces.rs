@@ -27,6 +27,8 @@ pub struct Traced {
     pub run: Run,
     /// The names of the plan's nodes, in their places; none where the plan can't be read.
     pub planned: Vec<String>,
+    /// Which of its nodes' addresses each lane uses; none where the plan can't be read.
+    pub rails: Vec<u16>,
     /// The names of those that a mount's trace is about, in their places; they have none themselves.
     pub peers: Vec<String>,
     /// The node whose copy of several this is.
@@ -52,7 +54,10 @@ impl Traced {
     fn of(run: Run, node: Option<&str>) -> Result<Self, Failure> {
         let folder = run.folder().join(TRACES);
         let text = fs::read(run.folder().join(PLAN)).unwrap_or_default();
-        let names = |plan: Plan| plan.nodes.into_iter().map(|node| node.name).collect();
+        let known = |plan: Plan| {
+            let rails: Vec<u16> = plan.lanes.iter().map(|lane| lane.rail).collect();
+            (plan.nodes.into_iter().map(|node| node.name).collect::<Vec<String>>(), rails)
+        };
         let Ok(plans) = serde_json::from_slice::<Vec<Plan>>(&text) else {
             if let Some(node) = node {
                 return Err(Failure::usage(format!(
@@ -61,26 +66,27 @@ impl Traced {
                 ))
                 .hint("--node is for runs that gathered files of several nodes"));
             }
-            let planned = serde_json::from_slice::<Plan>(&text).map_or_else(|_| Vec::new(), names);
+            let plan = serde_json::from_slice::<Plan>(&text);
+            let (planned, rails) = plan.map_or_else(|_| Default::default(), known);
             let peers = fs::read(run.folder().join(PEERS)).unwrap_or_default();
             let peers = serde_json::from_slice(&peers).unwrap_or_default();
-            return Ok(Self { run, planned, peers, of_node: None, folder });
+            return Ok(Self { run, planned, rails, peers, of_node: None, folder });
         };
-        let mut copies: Vec<(Vec<String>, PathBuf)> = Vec::new();
-        for planned in plans.into_iter().map(names) {
+        let mut copies = Vec::new();
+        for (planned, rails) in plans.into_iter().map(known) {
             let of_copy = planned.get(1).map(|node| folder.join(file_stem(node)));
-            copies.extend(of_copy.filter(|folder| folder.is_dir()).map(|at| (planned, at)));
+            copies.extend(of_copy.filter(|folder| folder.is_dir()).map(|at| (planned, rails, at)));
         }
         let chosen = match node {
-            Some(node) => copies.into_iter().find(|(planned, _)| planned[1] == node),
-            None => copies.into_iter().max_by_key(|(_, folder)| last_of_head(folder)),
+            Some(node) => copies.into_iter().find(|(planned, ..)| planned[1] == node),
+            None => copies.into_iter().max_by_key(|(.., folder)| last_of_head(folder)),
         };
-        let Some((planned, folder)) = chosen else {
+        let Some((planned, rails, folder)) = chosen else {
             let whose = node.map_or_else(String::new, |node| format!(" of {node}"));
             return Err(Failure::usage(format!("{} has no trace{whose}", run.name())));
         };
         let (of_node, peers) = (planned.get(1).cloned(), Vec::new());
-        Ok(Self { run, of_node, planned, peers, folder })
+        Ok(Self { run, of_node, planned, rails, peers, folder })
     }
 
     /// The files of the traces, by name.

@@ -13,8 +13,9 @@ function el(tag, attributes = {}, ...children) {
   return element;
 }
 
-const known = (value) => value !== null && value !== undefined && Number.isFinite(Number(value));
-const list = (value) => (Array.isArray(value) ? value : []);
+const known = (value) => typeof value === "number" && Number.isFinite(value);
+// A list's entries, those that are nothing left out.
+const list = (value) => (Array.isArray(value) ? value.filter((one) => one !== null && one !== undefined) : []);
 
 function number(value) {
   if (!known(value)) return "-";
@@ -74,10 +75,27 @@ function table(caption, columns, rows, classOf = () => null) {
     el("table", {}, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, ...body)));
 }
 
+// Many rows, which are unfolded when they are wanted, and on paper.
+const folded = (words, ...inside) => el("details", {}, el("summary", {}, words), ...inside);
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
+
+// uPlot's legend switches series by the pointer; so do the keys then.
+function switchable(box) {
+  for (const label of [...box.querySelectorAll(".u-legend .u-series th")].slice(1)) {
+    label.tabIndex = 0;
+    label.setAttribute("role", "button");
+    label.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      label.click();
+    });
+  }
+}
+
 // A chart that is drawn again when the page's width or colours change. `make` gives uPlot's options
 // and data; `words` say what it shows to those who don't see it.
 function chart(parent, words, make) {
-  const box = el("div", { class: "chart", role: "img", "aria-label": words });
+  const box = el("div", { class: "chart", role: "group", "aria-label": words });
   parent.append(box);
   let plot = null;
   const draw = () => {
@@ -87,8 +105,9 @@ function chart(parent, words, make) {
     const height = Math.max(200, Math.min(380, width * 0.5));
     const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
     const axes = options.axes.map((own) => ({ ...axis, ...own }));
-    plot = new uPlot({ width, height, ...options, axes }, values, box);
+    plot = new uPlot({ width, height, padding: [null, 28, null, null], ...options, axes }, values, box);
     box.plot = plot;
+    switchable(box);
   };
   draw();
   redraws.push(draw);

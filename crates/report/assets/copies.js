@@ -1,6 +1,6 @@
 // What is shown of any run that has it: phases, the ledger, nodes, rates.
 function phases(parent, result) {
-  const told = list(result.phases).filter((phase) => phase.ns > 0);
+  const told = list(result.phases).filter((phase) => phase.name && phase.ns > 0);
   if (told.length === 0) return;
   const bar = el("div", { class: "phases", "aria-hidden": "true" });
   told.forEach((phase, place) => bar.append(el("span", { style: `flex: ${phase.ns} 0 0; background: var(${series(place)})`, title: `${phase.name} ${time(phase.ns)}` })));
@@ -25,7 +25,7 @@ function ledger(parent, explained) {
     ["cause", causeText],
     ["time", (row) => time(row.ns)],
     ["share", (row) => percent(row.share)],
-    ["known for", (row) => percent(row.covered)],
+    ["known for", (row) => percent(row.covered), "spare"],
     ["", bar, "of-bar"],
   ], rows));
   const path = list(explained.path);
@@ -64,23 +64,38 @@ function rates(parent, told) {
   const x = Array.from({ length: bins }, (_, bin) => ((bin + 0.5) * told.width_ns) / 1e9);
   const scaled = (values) => values.map((size) => (size * 1e3) / told.width_ns);
   const whole = (key) => x.map((_, bin) => having.reduce((sum, node) => sum + node.rates[key][bin], 0));
+  // Each node, and each NIC of those that used several.
+  const whose = having.flatMap((node) => [
+    { name: node.nic ? `${node.name}, ${node.nic}` : node.name, rates: node.rates },
+    ...list(node.nics).map((nic) => ({ name: `${node.name}, ${nic.name}`, rates: nic })),
+  ]);
   const choice = el("select", { "aria-label": "Whose rates" }, el("option", { value: "" }, `all ${having.length} nodes, summed`),
-    ...having.map((node, place) => el("option", { value: String(place) }, node.name)));
+    ...whose.map((one, place) => el("option", { value: String(place) }, one.name)));
   const section = part(parent, "Rates over time", 3, el("div", { class: "tools" }, choice));
   const make = () => {
-    const of = choice.value === "" ? (key) => whole(key) : (key) => having[Number(choice.value)].rates[key];
+    const of = choice.value === "" ? (key) => whole(key) : (key) => whose[Number(choice.value)].rates[key] ?? null;
+    const lines = ["received", "sent", "disk"].filter((key) => of(key));
     return {
       options: {
         scales: { x: { time: false } },
         axes: [{ label: "seconds", labelSize: 20 }, { label: "MB/s", labelSize: 20, size: 60 }],
-        series: [{ label: "seconds" }, line("received", 0, { points: { show: false } }), line("sent", 1, { points: { show: false } }), line("disk", 2, { points: { show: false } })],
+        series: [{ label: "seconds" }, ...lines.map((key, place) => line(key, place, { points: { show: false } }))],
       },
-      values: [x, scaled(of("received")), scaled(of("sent")), scaled(of("disk"))],
+      values: [x, ...lines.map((key) => scaled(of(key)))],
     };
   };
   chart(section, "Rates of receiving, sending and the disk over the run's time", make);
   const redraw = redraws[redraws.length - 1];
   choice.addEventListener("change", redraw);
+  const mean = (values) => (told.length_ns > 0 ? (values.reduce((sum, size) => sum + size, 0) * 1e9) / told.length_ns : null);
+  const peak = (values) => (Math.max(0, ...values) * 1e9) / told.width_ns;
+  section.append(folded("The same in numbers", table("Rates of each node and NIC, over the whole run and at most", [
+    ["whose", (one) => one.name],
+    ["received", (one) => rate(mean(one.rates.received))],
+    ["at most", (one) => rate(peak(one.rates.received))],
+    ["sent", (one) => rate(mean(one.rates.sent))],
+    ["at most", (one) => rate(peak(one.rates.sent))],
+  ], whose)));
 }
 
 function environment(parent, run) {

@@ -60,7 +60,7 @@ function forecast(parent, told) {
   if (curve.some((p) => p.cost)) {
     columns.push(["price", (p) => number(p.cost?.price)], ["price of power", (p) => number(p.cost?.of_power)], ["of more", (p) => number(p.cost?.of_more)]);
   }
-  section.append(table("The curve", columns, curve));
+  section.append(folded("The curve in numbers", table("The curve", columns, curve)));
   if (curve.some((p) => p.cost)) {
     chart(section, "What a unit of power costs", () => ({
       options: {

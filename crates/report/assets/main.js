@@ -1,8 +1,16 @@
 // All parts in their order; a second run beside the first.
+// A change in words and signs, since not everybody sees its colour.
+function changed(change, worse, isNew) {
+  if (isNew) return " (not in the first)";
+  if (change === null) return "";
+  const size = change > 9 ? `×${number(change + 1)}` : `${change >= 0 ? "+" : ""}${(change * 100).toFixed(1)} %`;
+  return ` (${size}${worse === "more" ? ", worse" : worse === "less" ? ", better" : ""})`;
+}
+
 function differences(parent, runs) {
   if (runs.length < 2) return;
   const figures = [["elapsed_ns", "elapsed", time], ["rate", "rate", rate], ["stream_rate", "rate of the stream", rate], ["bytes", "bytes", bytes]];
-  const names = [...new Set(runs.flatMap((run) => list(run.result?.phases).map((phase) => phase.name)))];
+  const names = [...new Set(runs.flatMap((run) => list(run.result?.phases).map((phase) => phase.name).filter(Boolean)))];
   const rows = figures.map(([key, label, show]) => ({ label, show, slower: key.includes("rate") ? -1 : 1, values: runs.map((run) => run.result?.[key]) }));
   for (const name of names) rows.push({ label: `phase ${name}`, show: time, slower: 1, values: runs.map((run) => list(run.result?.phases).find((phase) => phase.name === name)?.ns) });
   // Causes without their places: nodes of other runs have other names.
@@ -14,37 +22,51 @@ function differences(parent, runs) {
   const alike = runs.map((run) => run.result?.schema === runs[0].result?.schema && run.result?.bytes === runs[0].result?.bytes);
   const body = told.map((row) => el("tr", {}, el("td", {}, row.label), ...row.values.map((value, place) => {
     const base = row.values[0];
-    const change = place > 0 && alike[place] && known(value) && known(base) && base > 0 ? value / base - 1 : null;
+    const compared = place > 0 && alike[place] && known(value) && known(base);
+    const change = compared && base > 0 ? value / base - 1 : null;
     const worse = change === null || Math.abs(change) < 0.05 ? null : change * row.slower > 0 ? "more" : "less";
-    const sign = change === null ? "" : ` (${change >= 0 ? "+" : ""}${(change * 100).toFixed(1)} %)`;
-    return el("td", { class: worse }, row.show(value) + sign);
+    return el("td", { class: worse }, row.show(value) + changed(change, worse, compared && base === 0 && value > 0));
   })));
   const head = el("tr", {}, el("th", {}, "figure"), ...runs.map((run) => el("th", { scope: "col" }, run.name)));
-  part(parent, "Side by side", 2, el("p", { class: "note" }, "Changes are against the first run, where that did the same; those of 5 % and more are coloured: red is slower."),
-    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs side by side" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...body))));
+  part(parent, "Side by side", 2, el("p", { class: "note" }, "Changes are against the first run, where that did the same; those of 5 % and more are marked: worse is slower, or more of the time."),
+    el("div", { class: "scroll beside", tabindex: "0", role: "region", "aria-label": "Runs side by side" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...body))));
+}
+
+// What contradicts itself may keep one part from being shown, and not the others.
+function attempt(parent, show) {
+  try {
+    show();
+  } catch (error) {
+    parent.append(el("p", { class: "note" }, `A part of the page can't be shown, since what was kept makes no sense here (${error.message}).`));
+  }
 }
 
 function sheet(parent, run) {
   const result = run.result ?? {};
   const section = part(parent, run.name, 2);
-  phases(section, result);
-  if (run.timeline) timeline(section, run.timeline);
-  ledger(section, run.explained);
-  if (run.timeline) rates(section, run.timeline);
-  heat(section, result.heat);
-  loads(section, result);
-  ping(section, result);
-  balance(section, result);
-  disks(section, result);
-  scenario(section, result);
-  nodes(section, result);
-  environment(section, run);
+  for (const show of [
+    () => phases(section, result),
+    () => farm(section, result),
+    () => run.timeline && timeline(section, run.timeline),
+    () => ledger(section, run.explained),
+    () => run.timeline && rates(section, run.timeline),
+    () => heat(section, result.heat),
+    () => loads(section, result),
+    () => ping(section, result),
+    () => balance(section, result),
+    () => disks(section, result),
+    () => scenario(section, result),
+    () => nodes(section, result),
+    () => pictures(section, run.pictures),
+    () => environment(section, run),
+  ]) attempt(section, show);
 }
 
 const main = document.getElementById("runs");
 document.body.append(tip);
-differences(main, data.runs);
-forecast(main, data.forecast);
+attempt(main, () => differences(main, data.runs));
+attempt(main, () => farms(main, data.runs));
+attempt(main, () => forecast(main, data.forecast));
 for (const run of data.runs) sheet(main, run);
 const titles = [...main.querySelectorAll(data.runs.length > 1 ? "h2" : "h2, h3")];
 document.getElementById("contents").append(el("ul", {}, ...titles.map((title) => el("li", {}, el("a", { href: `#${title.id}` }, title.textContent)))));

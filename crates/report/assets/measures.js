@@ -32,9 +32,12 @@ function loads(parent, result) {
 
 function ping(parent, result) {
   list(result.pairs).forEach((pair) => {
-    const points = list(pair.points);
+    const points = list(pair?.points);
     if (points.length === 0) return;
-    const section = part(parent, `${pair.from} and ${pair.to}`, 3, table("Every point", [
+    const section = part(parent, `${pair.from} and ${pair.to}`, 3);
+    curve(section, points.filter((point) => point.in_flight === points[0].in_flight), "size", "bytes", "Latency against size");
+    curve(section, points.filter((point) => point.size === points[0].size), "in_flight", "in flight", "Time of each against depth", pair.sweep?.knee);
+    section.append(folded(`All ${points.length} points in numbers`, table("Every point", [
       ["function", (point) => point.function],
       ["bytes", (point) => point.size],
       ["in flight", (point) => point.in_flight],
@@ -42,9 +45,7 @@ function ping(parent, result) {
       ["p50", (point) => time(point.sojourn?.p50)],
       ["p99", (point) => time(point.sojourn?.p99)],
       ["max", (point) => time(point.sojourn?.max)],
-    ], points));
-    curve(section, points.filter((point) => point.in_flight === points[0].in_flight), "size", "bytes", "Latency against size");
-    curve(section, points.filter((point) => point.size === points[0].size), "in_flight", "in flight", "Time of each against depth", pair.sweep?.knee);
+    ], points)));
   });
 }
 
@@ -72,7 +73,7 @@ function balance(parent, result) {
   const counts = [...new Set(points.map((point) => point.remote))].sort((a, b) => a - b);
   const at = (size, remote) => points.find((point) => point.size === size && point.remote === remote);
   const section = part(parent, "Balance of disks and network", 3);
-  for (const verdict of list(result.verdicts)) section.append(el("p", {}, `${bytes(verdict.size)}: ${verdict.text}`));
+  for (const verdict of list(result.verdicts).filter((one) => one.text)) section.append(el("p", {}, `${bytes(verdict.size)}: ${verdict.text}`));
   if (counts.length > 1) {
     chart(section, "Rate of all copies by how many of them are between nodes", () => ({
       options: {
@@ -83,14 +84,14 @@ function balance(parent, result) {
       values: [counts, ...sizes.map((size) => counts.map((remote) => { const point = at(size, remote); return point ? point.rate / 1e6 : null; }))],
     }));
   }
-  section.append(table("Every point", [
+  section.append(folded(`All ${points.length} points in numbers`, table("Every point", [
     ["size", (point) => bytes(point.size)],
     ["remote", (point) => point.remote],
     ["rate", (point) => rate(point.rate)],
     ["held up by", (point) => point.resource ?? "-", "text"],
     ["with disks twice as fast", (point) => rate(point.disk_twice)],
     ["with wires twice as fast", (point) => rate(point.network_twice)],
-  ], points));
+  ], points)));
 }
 
 function disks(parent, result) {
@@ -107,11 +108,32 @@ function disks(parent, result) {
   ], rows));
 }
 
+// What the simulator said of a scenario, beside what a lab gave. Older results have none of it.
+function predictions(result) {
+  const all = list(result.predictions).filter((one) => known(one?.predicted) && known(one?.emulated) && one.emulated > 0);
+  if (all.length === 0) return "";
+  const off = (one) => one.predicted / one.emulated - 1;
+  const percent = (share) => `${share < 0 ? "−" : "+"}${(Math.abs(share) * 100).toFixed(1)} %`;
+  const errors = all.map((one) => Math.abs(off(one))).sort((a, b) => a - b);
+  const median = (errors[(errors.length - 1) >> 1] + errors[errors.length >> 1]) / 2;
+  const words = `Predicted and emulated: ${all.length}, within ${(median * 100).toFixed(1)} % in the median and ${(errors.at(-1) * 100).toFixed(1)} % at worst`;
+  return table(words, [
+    ["what", (one) => one.what, "text"],
+    ["unit", (one) => one.unit, "text"],
+    ["predicted", (one) => number(one.predicted)],
+    ["emulated", (one) => number(one.emulated)],
+    ["off by", (one) => percent(off(one))],
+  ], all);
+}
+
 // Rows of a scenario: published, emulated and what bounds them, side by side.
 function scenario(parent, result) {
   const rows = list(result.rows).filter((row) => row && typeof row === "object");
   if (rows.length === 0) return;
-  const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const all = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  // What a row is of comes before its figures.
+  const names = all.filter((key) => rows.some((row) => typeof row[key] === "string"));
+  const keys = [...names, ...all.filter((key) => !names.includes(key))];
   const show = (key, value) => {
     if (value === null || value === undefined) return "-";
     if (typeof value === "object") {
@@ -122,7 +144,9 @@ function scenario(parent, result) {
     if (/rate|bound$|wires$|twice$/.test(key) && known(value) && value > 1e4) return rate(value);
     return typeof value === "number" ? number(value) : String(value);
   };
-  part(parent, result.scenario ?? "Scenario", 3,
+  const about = typeof result.scenario === "string" ? { name: result.scenario } : result.scenario ?? {};
+  part(parent, about.name ?? "Scenario", 3, ...[about.question, about.answer, about.source && `From: ${about.source}.`].filter(Boolean).map((text) => el("p", {}, text)),
     result.miss ? el("p", {}, `Missed: ${result.miss}`) : el("p", { class: "note" }, "All rows that have a tolerance are within it."),
-    table("Every row", keys.map((key) => [key.replaceAll("_", " "), (row) => show(key, row[key])]), rows));
+    predictions(result),
+    table("Every row", keys.map((key) => [key.replaceAll("_", " "), (row) => show(key, row[key]), names.includes(key) ? "text" : null]), rows));
 }

@@ -4,6 +4,7 @@
 //! Everything here panics with a reason when the system doesn't do what a test needs: a test never
 //! skips.
 
+mod browser;
 mod bytes;
 mod copies;
 mod fabric;
@@ -21,6 +22,7 @@ mod sshd;
 mod waiting;
 mod wire;
 
+pub use browser::Browser;
 pub use bytes::{random_bytes, random_file};
 pub use copies::{assert_copied, locals, source};
 pub use fabric::fabric_helper;

@@ -1,5 +1,5 @@
 //! Benchmarks against peers in the same run: of copies, stripes, and between two nodes on an emulated
-//! cluster, of a disk, of jobs; of labs, and of predictions.
+//! cluster, of a disk, of jobs; of labs, of predictions, and of reports.
 
 mod chain;
 mod cluster;
@@ -21,6 +21,7 @@ mod peer;
 mod peers;
 mod ping;
 mod processes;
+mod report;
 mod result;
 mod sandbox;
 mod source;
@@ -39,7 +40,7 @@ use anyhow::{Result, bail};
 type Run = fn(&Path, &[String]) -> Result<()>;
 
 /// All benchmarks: name, what can be said, what runs it.
-const ALL: [(&str, &str, Run); 11] = [
+const ALL: [(&str, &str, Run); 12] = [
     ("chain", options::USAGE, chain::run),
     ("lab", lab::USAGE, lab::run),
     ("ping", ping::USAGE, ping::run),
@@ -51,6 +52,7 @@ const ALL: [(&str, &str, Run); 11] = [
     ("farm", farm::USAGE, farm::run),
     ("mount", mount::USAGE, mount::run),
     ("forecast", forecast::USAGE, forecast::run),
+    ("report", report::USAGE, report::run),
 ];
 
 /// Runs the benchmark that `args` name.

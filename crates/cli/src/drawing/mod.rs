@@ -9,7 +9,7 @@ mod text;
 
 use garland_core::cluster::topology::{Medium, MediumId, MediumKind, NicId, NodeId, Topology};
 
-pub use svg::svg;
+pub use svg::{inline, svg};
 pub use text::text;
 
 /// A place, in the units of SVG; x to the right, y down.

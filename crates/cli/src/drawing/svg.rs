@@ -27,18 +27,7 @@ circle { fill: #555 }
 /// The topology as an SVG document.
 pub fn svg(topology: &Topology) -> String {
     let layout = Layout::of(topology);
-    let bars = layout.bars.iter().flat_map(|bar| [bar.from, bar.to]);
-    let lines = layout.lines.iter().flat_map(|line| [line.from, line.to]);
-    let all = layout.nodes.iter().copied().chain(bars).chain(lines);
-    let (mut low, mut high) = ((0.0_f64, 0.0_f64), (0.0_f64, 0.0_f64));
-    for (x, y) in all {
-        low = (low.0.min(x), low.1.min(y));
-        high = (high.0.max(x), high.1.max(y));
-    }
-    // The captions of bars begin at their right ends.
-    let width = high.0 - low.0 + 2.0 * MARGIN + if layout.bars.is_empty() { 0.0 } else { 90.0 };
-    let height = high.1 - low.1 + 2.0 * MARGIN;
-    let (left, top) = (low.0 - MARGIN, low.1 - MARGIN);
+    let Frame { left, top, width, height } = Frame::around(&layout);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
          viewBox=\"{left:.0} {top:.0} {width:.0} {height:.0}\">\n<title>{}</title>\n\
@@ -47,12 +36,59 @@ pub fn svg(topology: &Topology) -> String {
          style=\"fill: #fff; stroke: none\"/>\n",
         escape(&topology.name)
     );
-    // Lines first, so that bars and nodes lie on top of them. Writing to a string can't fail.
-    let _ = draw_lines(&mut svg, topology, &layout)
-        .and_then(|()| draw_bars(&mut svg, topology, &layout))
-        .and_then(|()| draw_nodes(&mut svg, topology, &layout));
+    shapes(&mut svg, topology, &layout);
     svg.push_str("</svg>\n");
     svg
+}
+
+/// The same as a part of a page, whose style gives it its colours and its ground.
+pub fn inline(topology: &Topology) -> String {
+    let layout = Layout::of(topology);
+    let Frame { left, top, width, height } = Frame::around(&layout);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"topology\" width=\"{width:.0}\" \
+         height=\"{height:.0}\" viewBox=\"{left:.0} {top:.0} {width:.0} {height:.0}\">\n"
+    );
+    shapes(&mut svg, topology, &layout);
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// What is seen of the plane.
+struct Frame {
+    left: f64,
+    top: f64,
+    width: f64,
+    height: f64,
+}
+
+impl Frame {
+    fn around(layout: &Layout) -> Self {
+        let bars = layout.bars.iter().flat_map(|bar| [bar.from, bar.to]);
+        let lines = layout.lines.iter().flat_map(|line| [line.from, line.to]);
+        let all = layout.nodes.iter().copied().chain(bars).chain(lines);
+        let (mut low, mut high) = ((0.0_f64, 0.0_f64), (0.0_f64, 0.0_f64));
+        for (x, y) in all {
+            low = (low.0.min(x), low.1.min(y));
+            high = (high.0.max(x), high.1.max(y));
+        }
+        // The captions of bars begin at their right ends.
+        let captions = if layout.bars.is_empty() { 0.0 } else { 90.0 };
+        Self {
+            left: low.0 - MARGIN,
+            top: low.1 - MARGIN,
+            width: high.0 - low.0 + 2.0 * MARGIN + captions,
+            height: high.1 - low.1 + 2.0 * MARGIN,
+        }
+    }
+}
+
+/// Lines first, so that bars and nodes lie on top of them.
+fn shapes(svg: &mut String, topology: &Topology, layout: &Layout) {
+    // Writing to a string can't fail.
+    let _ = draw_lines(svg, topology, layout)
+        .and_then(|()| draw_bars(svg, topology, layout))
+        .and_then(|()| draw_nodes(svg, topology, layout));
 }
 
 fn draw_lines(svg: &mut String, topology: &Topology, layout: &Layout) -> std::fmt::Result {

@@ -11,10 +11,11 @@ use garland_node::Agent;
 use super::local::own_binary;
 use super::{Launched, Orders, start_confined};
 use crate::args::Launch;
-use crate::failure::Failure;
+use crate::failure::{Failure, OrFailure};
 use crate::nodes::LAB_PREFIX;
-use crate::places::Places;
+use crate::places::{Places, write_private};
 use crate::reach::Unreached;
+use crate::run::TOPOLOGY;
 use crate::standing::Standing;
 
 /// Where labs are recorded.
@@ -25,6 +26,13 @@ pub fn state(places: &Places) -> Result<StateDir, Failure> {
 /// Whether a lab is up.
 pub fn runs(places: &Places, name: &str) -> bool {
     state(places).is_ok_and(|state| Lab::open(&state, name).is_ok())
+}
+
+/// Keeps what joins the lab's nodes, as planned, in a run's folder: the lab is gone when the run is read.
+pub fn keep_topology(lab: &Lab, folder: &Path) -> Result<(), Failure> {
+    let path = folder.join(TOPOLOGY);
+    let text = serde_json::to_vec(&lab.spec().topology).or_nothing("writing a topology")?;
+    write_private(&path, &text).or_nothing(format!("writing {}", path.display()))
 }
 
 /// The lab that `nodes` belong to, if they are a lab's.

@@ -1,8 +1,8 @@
 //! `garland report`: the page of real runs in a real browser, and of whatever a run can leave behind.
 
-mod browser;
 mod left;
 mod opened;
+mod wired;
 
 use std::path::PathBuf;
 

@@ -3,10 +3,9 @@
 
 use std::fs;
 
-use garland_testkit::Scratch;
+use garland_testkit::{Browser, Scratch};
 use serde_json::Value;
 
-use crate::browser::Browser;
 use crate::{copied, garland, reported};
 
 /// Where the timeline stands: left, top, width, height.
@@ -44,17 +43,7 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     // A tooltip says what a bar is.
     let place = browser.asked(PLACE);
     let of = |at: usize| place[at].as_f64().unwrap();
-    let mut told = String::new();
-    'found: for row in 3..30 {
-        for part in 4..18 {
-            browser.point(of(0) + of(2) * f64::from(part) / 20.0, of(1) + 12.0 * f64::from(row));
-            let tip = browser.asked("document.querySelector('.tip').hidden ? '' : document.querySelector('.tip').innerText");
-            told = tip.as_str().unwrap_or_default().to_owned();
-            if told.contains(" for ") && told.contains(" at ") {
-                break 'found;
-            }
-        }
-    }
+    let told = tooltip(&mut browser, [of(0), of(1), of(2)]);
     assert!(told.contains("ms") || told.contains("µs"), "{told:?}");
 
     // Plus zooms, and 0 shows all again.
@@ -66,6 +55,13 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     browser.asked("document.querySelector('.timeline').focus()");
     browser.press("+");
     assert!((span(&mut browser) / whole - 0.5).abs() < 0.01);
+    // The page moves with the pointer.
+    let from = |browser: &mut Browser| browser.asked(&format!("{view}.from")).as_f64().unwrap();
+    let before = from(&mut browser);
+    let middle = of(1) + of(3) / 2.0;
+    browser.drag((of(0) + of(2) * 0.5, middle), (of(0) + of(2) * 0.7, middle));
+    assert!(from(&mut browser) < before * 0.9, "{before}");
+    assert!((span(&mut browser) / whole - 0.5).abs() < 0.01);
     browser.press("0");
     assert!((span(&mut browser) / whole - 1.0).abs() < 1e-9);
 
@@ -76,9 +72,83 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     assert_eq!(browser.asked(&format!("{toggle}.getAttribute('aria-pressed')")), "false");
     let left = browser.asked(&format!("{view}.rows")).as_u64().unwrap();
     assert_eq!(rows - left, 3, "three nodes wrote");
+    switches_a_series(&mut browser);
     assert_eq!(browser.complaints(), [""; 0]);
     browser.end(&scratch);
 }
+
+/// What a tooltip says of some bar of the timeline, which begins there and is so wide.
+fn tooltip(browser: &mut Browser, [left, top, width]: [f64; 3]) -> String {
+    let mut told = String::new();
+    'found: for row in 3..30 {
+        for part in 4..18 {
+            browser.point(left + width * f64::from(part) / 20.0, top + 12.0 * f64::from(row));
+            let tip = browser.asked("document.querySelector('.tip').hidden ? '' : document.querySelector('.tip').innerText");
+            told = tip.as_str().unwrap_or_default().to_owned();
+            if told.contains(" for ") && told.contains(" at ") {
+                break 'found;
+            }
+        }
+    }
+    told
+}
+
+/// A chart's line goes and comes by its name in the legend, which keys reach, too.
+fn switches_a_series(browser: &mut Browser) {
+    let shown = "document.querySelector('.chart').plot.series.map((one) => one.show !== false)";
+    let all = browser.asked(shown);
+    assert!(all.as_array().unwrap().iter().all(|one| one == true), "{all}");
+    let name = "document.querySelectorAll('.chart .u-legend .u-series th')[1]";
+    browser.asked(&format!("{name}.click()"));
+    assert_eq!(browser.asked(shown)[1], false);
+    let enter = "new KeyboardEvent('keydown', { key: 'Enter', cancelable: true })";
+    browser.asked(&format!("{name}.dispatchEvent({enter})"));
+    assert_eq!(browser.asked(shown), all);
+}
+
+#[test]
+fn what_contradicts_itself_is_drawn_as_far_as_it_goes() {
+    let scratch = Scratch::new("report-strange");
+    let garland = garland(&scratch);
+    let mut runs = Vec::new();
+    for (at, text) in STRANGE.iter().enumerate() {
+        let folder = scratch.path(format!("strange{at}"));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("result.json"), text).unwrap();
+        fs::write(folder.join("topology.json"), "{\"name\": 7}").unwrap();
+        runs.push(format!("./strange{at}"));
+    }
+    let names: Vec<&str> = runs.iter().map(String::as_str).collect();
+    let file = reported(&scratch, &garland, &names);
+    let mut browser = Browser::start(&scratch, (1200, 900));
+    browser.open(&file);
+    assert_eq!(browser.complaints(), [""; 0]);
+    let text = browser.asked("document.body.innerText");
+    let text = text.as_str().expect("a page has text");
+    for nonsense in ["NaN", "undefined", "Infinity", "[object", "null"] {
+        let line = text.lines().find(|line| line.contains(nonsense));
+        assert_eq!(line, None, "{nonsense}");
+    }
+    assert!(!text.contains("makes no sense here"), "every part copes: {text}");
+    assert!(text.contains("what joined its nodes can't be read"), "{text}");
+    assert_eq!(
+        browser.asked("document.querySelectorAll('.chart').length"),
+        0,
+        "no curve of nothing"
+    );
+    browser.end(&scratch);
+}
+
+/// Results with missing parts, of other versions, and that contradict themselves.
+const STRANGE: [&str; 6] = [
+    r#"{"schema":"garland.cp/9","elapsed_ns":0,"bytes":-5,"rate":"quick","phases":[{"name":"stream","ns":-3},{"ns":7}],"nodes":[{"verdict":"ok"},null,{"name":"n1","rate":{}}]}"#,
+    r#"{"schema":"garland.wires/1","nodes":"all","ways":[{"from":"n1"},{"from":"n1","to":"n2","rate":null}],"loads":[{"pairs":"x"}]}"#,
+    r#"{"schema":"garland.ping/1","pairs":[{"from":"n1","to":"n2","points":[{"size":4,"in_flight":1,"each_ns":null}]},{"points":"none"}]}"#,
+    r#"{"schema":"garland.balance/1","points":[{"size":1,"remote":0,"rate":null}],"verdicts":[{}]}"#,
+    r#"{"schema":"garland.farm/1","total":0,"jobs":3,"nodes":[{"name":"n1","cores":0}],"one":{"seconds":0},"standing":{"of_one":0},"losses":{"whole":0,"causes":7},
+        "records":[{"node":"n1","started":5,"ended":1},{"node":7}]}"#,
+    r#"{"schema":"garland.farm/1","total":4,"jobs":3,"nodes":[{"name":"n1"}],"one":null,"standing":null,"losses":null,"records":null}"#,
+];
 
 #[test]
 fn all_kinds_of_results_are_drawn_on_a_telephone_in_the_dark() {
@@ -99,9 +169,7 @@ fn all_kinds_of_results_are_drawn_on_a_telephone_in_the_dark() {
     let file =
         reported(&scratch, &garland, &[&["--forecast", "forecast.json"], &names[..]].concat());
     let mut browser = Browser::start(&scratch, (390, 844));
-    let dark =
-        serde_json::json!({ "features": [{ "name": "prefers-color-scheme", "value": "dark" }] });
-    browser.call("Emulation.setEmulatedMedia", dark);
+    browser.in_the_dark(true);
     browser.open(&file);
     assert_eq!(browser.complaints(), [""; 0]);
     let ground = browser.asked("getComputedStyle(document.body).backgroundColor");
@@ -114,6 +182,7 @@ fn all_kinds_of_results_are_drawn_on_a_telephone_in_the_dark() {
         "Side by side",
         "Forecast",
         "Timeline",
+        "The farm beside one PC",
         "Pairs",
         "n1 and n2",
         "Balance of disks and network",
@@ -153,7 +222,8 @@ const KINDS: [(&str, &str); 4] = [
     ),
     (
         "farm",
-        r#"{"schema":"garland.farm/1","elapsed_ns":9000000000,"total":9.0,"jobs":3,"done":3,"nodes":[{"name":"n1","verdict":"ok"}],
+        r#"{"schema":"garland.farm/1","elapsed_ns":9000000000,"total":9.0,"jobs":3,"done":3,"nodes":[{"name":"n1","verdict":"ok"}],"one":{"seconds":14.0,"run":null},
+        "standing":{"of_one":0.643},"losses":{"whole":9.0,"work":6.9,"causes":[["engine",0.1]],"counted":true},
         "records":[{"job":1,"node":"n1","started":0.1,"ended":3.0,"staged_out":3.2},{"job":2,"node":"n1","started":3.2,"ended":6.0,"staged_out":6.1},
         {"job":3,"node":"n2","started":0.2,"ended":8.9,"staged_out":9.0}]}"#,
     ),

@@ -12,11 +12,14 @@ const CHARTS_LICENCE: &str = include_str!("../../assets/uPlot-LICENSE");
 const STYLE: &str = include_str!("../../assets/report.css");
 
 /// The page's own scripts, in the order in which they need each other.
-const SCRIPTS: [&str; 6] = [
+const SCRIPTS: [&str; 9] = [
     include_str!("../../assets/base.js"),
+    include_str!("../../assets/bars.js"),
+    include_str!("../../assets/picture.js"),
     include_str!("../../assets/timeline.js"),
     include_str!("../../assets/copies.js"),
     include_str!("../../assets/measures.js"),
+    include_str!("../../assets/farm.js"),
     include_str!("../../assets/forecast.js"),
     include_str!("../../assets/main.js"),
 ];
@@ -84,6 +87,7 @@ fn data(sheet: &Sheet) -> Value {
         "result": figures::of(&sheet.result),
         "explained": sheet.explained,
         "timeline": sheet.timeline,
+        "pictures": sheet.pictures,
         "notes": sheet.notes,
     })
 }

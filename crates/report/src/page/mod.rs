@@ -6,6 +6,7 @@
 
 mod figures;
 mod html;
+mod picture;
 mod rates;
 mod slices;
 mod summary;
@@ -16,6 +17,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
+pub use picture::{Joint, Picture};
+pub use rates::Nics;
 pub use timeline::{Bar, Timeline};
 
 /// A run for the page.
@@ -29,6 +32,8 @@ pub struct Sheet {
     pub explained: Option<Value>,
     /// When which node did what.
     pub timeline: Option<Timeline>,
+    /// What joined its nodes, or those of each of its parts.
+    pub pictures: Vec<Picture>,
     /// What is wrong with what was kept, in words.
     pub notes: Vec<String>,
 }

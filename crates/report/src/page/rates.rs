@@ -1,4 +1,4 @@
-//! What a node sent, received and wrote, over time.
+//! What a node sent, received and wrote, over time; and by which NIC.
 
 use garland_core::trace::{NONE, Span, Stage};
 use serde::Serialize;
@@ -12,6 +12,56 @@ pub(super) struct Rates {
     pub(super) received: Vec<u64>,
     /// Read from or written to disks.
     pub(super) disk: Vec<u64>,
+}
+
+/// The NICs of a node that lanes use, and which lane uses which.
+#[derive(Clone, Debug, Default)]
+pub struct Nics {
+    /// Their names; empty where nobody knows.
+    pub names: Vec<String>,
+    /// The place of each lane's in `names`.
+    pub of_lanes: Vec<usize>,
+}
+
+/// Bytes over one NIC of several.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct OverNic {
+    pub(super) name: String,
+    pub(super) sent: Vec<u64>,
+    pub(super) received: Vec<u64>,
+}
+
+/// Bytes in equal stretches of time, of a node and of each of its NICs.
+pub(super) struct Counted {
+    pub(super) all: Rates,
+    nics: Vec<Rates>,
+}
+
+impl Counted {
+    /// So many stretches. One NIC alone has what its node has.
+    pub(super) fn new(bins: usize, nics: &Nics) -> Self {
+        let several = if nics.names.len() > 1 { nics.names.len() } else { 0 };
+        Self { all: Rates::new(bins), nics: (0..several).map(|_| Rates::new(bins)).collect() }
+    }
+
+    /// Adds a span's bytes to the node's and to those of its lane's NIC.
+    pub(super) fn add(&mut self, span: &Span, times: (u64, u64), width_ns: u64, nics: &Nics) {
+        self.all.add(span, times, width_ns);
+        let lane = nics.of_lanes.get(usize::from(span.lane)).copied();
+        if let Some(rates) = lane.and_then(|nic| self.nics.get_mut(nic)) {
+            rates.add(span, times, width_ns);
+        }
+    }
+
+    /// The node's, and each NIC's by name.
+    pub(super) fn end(self, names: &[String]) -> (Rates, Vec<OverNic>) {
+        let over = |(Rates { sent, received, .. }, name): (Rates, &String)| OverNic {
+            name: name.clone(),
+            sent,
+            received,
+        };
+        (self.all, self.nics.into_iter().zip(names).map(over).collect())
+    }
 }
 
 impl Rates {
@@ -66,6 +116,21 @@ mod tests {
         rates.add(&whole, (5000, 9000), 100);
         assert_eq!(rates.received[9], 1003);
         assert_eq!(rates.sent.iter().sum::<u64>(), 0);
+    }
+
+    #[test]
+    fn each_nic_has_its_lanes() {
+        let names = vec!["eth0".to_owned(), "eth1".to_owned()];
+        let nics = Nics { names, of_lanes: vec![0, 1, 0] };
+        let mut counted = Counted::new(1, &nics);
+        for lane in [0, 1, 1, 2, NONE] {
+            counted.add(&Span { lane, ..span(Stage::Send, 1, 0) }, (0, 1), 1, &nics);
+        }
+        let (all, over) = counted.end(&nics.names);
+        assert_eq!(all.sent[0], 500);
+        assert_eq!((over[0].sent[0], over[1].sent[0]), (200, 200));
+        let one = Nics { names: vec!["eth0".to_owned()], of_lanes: vec![0] };
+        assert!(Counted::new(1, &one).end(&one.names).1.is_empty());
     }
 
     #[test]

@@ -74,7 +74,7 @@ fn other(kind: &str, result: &Value) -> String {
         format!(", {ok} of {} nodes ok", nodes.len())
     });
     let miss = result["miss"].as_str().map_or_else(String::new, |miss| format!(". Missed: {miss}"));
-    let name = result["scenario"].as_str().unwrap_or(kind);
+    let name = result["scenario"]["name"].as_str().unwrap_or(kind);
     format!("garland {name}{took}{nodes}{miss}.")
 }
 

@@ -11,6 +11,7 @@ fn sheet(result: Value) -> Sheet {
         result,
         explained: None,
         timeline: None,
+        pictures: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -39,8 +40,9 @@ fn copy() -> Value {
 fn timeline() -> Timeline {
     let traces = traces();
     let mut timeline = Timeline::new(0, 10_000, traces.len());
+    let on_head = |at_ns| Moment { at_ns, error_ns: None };
     for trace in &traces {
-        timeline.node(trace, Some(5), &|at_ns| Moment { at_ns, error_ns: None });
+        timeline.node(trace, Some(5), &on_head, &Nics::default());
     }
     timeline
 }
@@ -127,8 +129,10 @@ fn a_thousand_nodes_stay_small() {
         }
     }
     let mut told = Timeline::new(0, 40_000_000, 1000);
+    let on_head = |at_ns| Moment { at_ns, error_ns: None };
+    let nics = Nics { names: vec!["eth0".to_owned(), "eth1".to_owned()], of_lanes: vec![0] };
     for _ in 0..1000 {
-        told.node(&many, Some(1000), &|at_ns| Moment { at_ns, error_ns: None });
+        told.node(&many, Some(1000), &on_head, &nics);
     }
     let node = json!({ "name": "n0001", "verdict": "ok", "bytes": 1 << 30, "rate": 117_000_000, "memory": 1 << 25, "cpu_ns": 12_345_678 });
     let mut result = copy();

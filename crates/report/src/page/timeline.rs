@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use garland_core::trace::{NONE, Record, Trace};
 use serde::Serialize;
 
-use super::rates::Rates;
+use super::rates::{Counted, Nics, OverNic, Rates};
 use super::slices::{Slice, thinned};
 use crate::Moment;
 use crate::format::Step;
@@ -49,6 +49,12 @@ struct Line {
     rows: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rates: Option<Rates>,
+    /// The only NIC, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nic: Option<String>,
+    /// Each of several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nics: Vec<OverNic>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -86,15 +92,21 @@ impl Timeline {
     }
 
     /// Adds a node's trace; `on_head` is what the head's clock said when the node's said so much.
-    pub fn node(&mut self, trace: &Trace, error_ns: Option<u64>, on_head: &dyn Fn(u64) -> Moment) {
-        let mut rates = Rates::new(self.bins);
+    pub fn node(
+        &mut self,
+        trace: &Trace,
+        error_ns: Option<u64>,
+        on_head: &dyn Fn(u64) -> Moment,
+        nics: &Nics,
+    ) {
+        let mut rates = Counted::new(self.bins, nics);
         let mut rows: BTreeMap<u8, Vec<Slice>> = BTreeMap::new();
         let since = |at_ns: u64| on_head(at_ns).at_ns.saturating_sub(self.begin_ns);
         for record in &trace.records {
             let Record::Span(span) = record else { continue };
             let begin_ns = since(span.begin_ns);
             let end_ns = since(span.end_ns).max(begin_ns);
-            rates.add(span, (begin_ns, end_ns), self.width_ns);
+            rates.add(span, (begin_ns, end_ns), self.width_ns, nics);
             self.length_ns = self.length_ns.max(end_ns);
             let peer = if span.peer == NONE { 0 } else { u32::from(span.peer) + 1 };
             let (busy_ns, bytes, count) = (span.busy_ns, span.bytes, u64::from(span.count));
@@ -107,7 +119,9 @@ impl Timeline {
         };
         let rows = rows.into_iter().filter_map(row).collect();
         let name = trace.origin.node.clone();
-        self.nodes.push(Line { name, error_ns, rows, rates: Some(rates) });
+        let (rates, over) = rates.end(&nics.names);
+        let nic = nics.names.first().filter(|_| nics.names.len() == 1).cloned();
+        self.nodes.push(Line { name, error_ns, rows, rates: Some(rates), nic, nics: over });
     }
 
     /// Adds a node whose rows are known by name: what it did in a farm.
@@ -127,7 +141,8 @@ impl Timeline {
         let ends = rows.iter().flat_map(|(_, bars)| bars).map(|bar| bar.end_ns);
         self.length_ns = self.length_ns.max(ends.max().unwrap_or(0));
         let rows = rows.iter().map(row).collect();
-        self.nodes.push(Line { name: name.to_owned(), error_ns: None, rows, rates: None });
+        let (name, nics) = (name.to_owned(), Vec::new());
+        self.nodes.push(Line { name, error_ns: None, rows, rates: None, nic: None, nics });
     }
 
     /// Says who was waited for, by steps in their order: neighbours with one cause and place are one.

@@ -2,10 +2,12 @@
 
 use std::fs;
 
+use garland_core::cluster::topology::Topology;
 use garland_report::page::{Sheet, Timeline};
 use serde_json::Value;
 
 use super::super::{explain, trace};
+use super::wiring;
 use crate::failure::Failure;
 use crate::places::Places;
 use crate::run::{LAST, Run, TRACES};
@@ -18,15 +20,17 @@ pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
     let run = Run::find(places, asked, needed, "a result")?;
     let mut notes = Vec::new();
     let result = result(&run, &mut notes);
+    let topology = wiring::topology(&run, &mut notes);
+    let pictures = wiring::pictures(topology.as_ref(), &result);
     let (mut explained, mut timeline) = (None, Timeline::of_jobs(&result));
     if run.folder().join(TRACES).is_dir() {
-        match told(places, asked, &result, &mut notes) {
+        match told(places, asked, (&result, topology.as_ref()), &mut notes) {
             Ok((ledger, line)) => (explained, timeline) = (ledger, Some(line)),
             Err(failure) => notes.push(failure.message().to_owned()),
         }
     }
     let timeline = timeline.filter(|timeline| !timeline.is_empty());
-    Ok(Sheet { name: run.name().to_owned(), result, explained, timeline, notes })
+    Ok(Sheet { name: run.name().to_owned(), result, explained, timeline, pictures, notes })
 }
 
 fn result(run: &Run, notes: &mut Vec<String>) -> Value {
@@ -45,12 +49,15 @@ fn result(run: &Run, notes: &mut Vec<String>) -> Value {
 fn told(
     places: &Places,
     asked: &str,
-    result: &Value,
+    (result, topology): (&Value, Option<&Topology>),
     notes: &mut Vec<String>,
 ) -> Result<(Option<Value>, Timeline), Failure> {
     let traced = Traced::find(places, asked, None)?;
     let elapsed = result["elapsed_ns"].as_u64().unwrap_or(0);
-    let (timeline, small) = trace::timeline(&traced, elapsed, notes)?;
+    let words = result["command"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let is_moved = words.into_iter().any(|word| word.starts_with("--from"));
+    let nics = |origin: &_| wiring::nics(topology, &traced.rails, origin, is_moved);
+    let (timeline, small) = trace::timeline(&traced, elapsed, &nics, notes)?;
     let explained = if !small {
         notes.push("the traces are too large for a ledger of all of them".to_owned());
         None

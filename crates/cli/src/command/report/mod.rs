@@ -2,6 +2,7 @@
 
 mod collect;
 mod foretold;
+mod wiring;
 
 use std::fmt;
 use std::io::Write as _;

@@ -1,16 +1,18 @@
 //! The timeline of a report, from the same reading as an export.
 
-use garland_report::page::Timeline;
+use garland_core::trace::Origin;
+use garland_report::page::{Nics, Timeline};
 
 use super::export::look;
 use crate::failure::Failure;
 use crate::traces::{self, Traced};
 
 /// The timeline of a copy whose command took so long, one trace after another; and whether all traces
-/// together are small.
+/// together are small. `nics` are those of a node.
 pub fn timeline(
     traced: &Traced,
     elapsed_ns: u64,
+    nics: &dyn Fn(&Origin) -> Nics,
     notes: &mut Vec<String>,
 ) -> Result<(Timeline, bool), Failure> {
     let survey = look(traced)?;
@@ -22,7 +24,8 @@ pub fn timeline(
         match traces::read(&known.path) {
             Ok((trace, _)) => {
                 let on_head = |at_ns| survey.clocks.on_head(place, at_ns);
-                timeline.node(&trace, survey.clocks.error_ns(place), &on_head);
+                let (error_ns, nics) = (survey.clocks.error_ns(place), nics(&trace.origin));
+                timeline.node(&trace, error_ns, &on_head, &nics);
             }
             Err(reason) => notes.push(format!("{}: {reason}", known.path.display())),
         }

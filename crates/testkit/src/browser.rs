@@ -5,10 +5,13 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use garland_testkit::{Scratch, until};
 use serde_json::{Value, json};
 
+use crate::scratch::Scratch;
+use crate::waiting::until;
+
 /// A browser with one page. It is killed when it is dropped.
+#[derive(Debug)]
 pub struct Browser {
     child: Child,
     to: ChildStdin,
@@ -21,6 +24,10 @@ pub struct Browser {
 
 impl Browser {
     /// Starts one whose page has this size in pixels.
+    ///
+    /// # Panics
+    /// When there is no chromium, or it doesn't answer.
+    #[must_use]
     pub fn start(scratch: &Scratch, (width, height): (u32, u32)) -> Self {
         let profile = scratch.path("profile");
         let words = format!(
@@ -51,15 +58,22 @@ impl Browser {
         browser
     }
 
-    /// Opens a file, and waits until its scripts have drawn it.
+    /// Opens a report, and waits until its scripts have drawn it.
+    ///
+    /// # Panics
+    /// When the browser doesn't answer.
     pub fn open(&mut self, file: &Path) {
         self.call("Page.navigate", json!({ "url": format!("file://{}", file.display()) }));
-        let drawn = "new Promise((done) => { const look = () => \
-             document.documentElement?.dataset.drawn ? done(true) : setTimeout(look, 20); look(); })";
-        assert_eq!(self.asked(drawn), true);
+        let drawn = "new Promise((done) => { const end = Date.now() + 30000; const look = () => { \
+             const drawn = Boolean(document.documentElement?.dataset.drawn); \
+             if (drawn || Date.now() > end) done(drawn); else setTimeout(look, 20); }; look(); })";
+        assert_eq!(self.asked(drawn), true, "it is drawn: {:?}", self.complaints());
     }
 
     /// What an expression in the page comes to; a promise is waited for.
+    ///
+    /// # Panics
+    /// When it throws, or the browser doesn't answer.
     pub fn asked(&mut self, expression: &str) -> Value {
         let words =
             json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
@@ -70,7 +84,40 @@ impl Browser {
 
     /// Moves the mouse.
     pub fn point(&mut self, x: f64, y: f64) {
-        self.call("Input.dispatchMouseEvent", json!({ "type": "mouseMoved", "x": x, "y": y }));
+        self.mouse("mouseMoved", (x, y), 0);
+    }
+
+    /// Drags the mouse from one place to another.
+    pub fn drag(&mut self, from: (f64, f64), to: (f64, f64)) {
+        self.mouse("mouseMoved", from, 0);
+        self.mouse("mousePressed", from, 1);
+        self.mouse("mouseMoved", to, 1);
+        self.mouse("mouseReleased", to, 0);
+    }
+
+    fn mouse(&mut self, kind: &str, (x, y): (f64, f64), buttons: u32) {
+        let button = if kind == "mouseMoved" && buttons == 0 { "none" } else { "left" };
+        let event = json!({ "type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1 });
+        self.call("Input.dispatchMouseEvent", event);
+    }
+
+    /// Shows the page as in the dark, or in the light.
+    pub fn in_the_dark(&mut self, dark: bool) {
+        let value = if dark { "dark" } else { "light" };
+        let feature = json!({ "name": "prefers-color-scheme", "value": value });
+        self.call("Emulation.setEmulatedMedia", json!({ "features": [feature] }));
+    }
+
+    /// A PNG of a part of the page: left, top, width and height.
+    ///
+    /// # Panics
+    /// When the browser gives none.
+    #[must_use]
+    pub fn picture(&mut self, [x, y, width, height]: [f64; 4]) -> Vec<u8> {
+        let clip = json!({ "x": x, "y": y, "width": width, "height": height, "scale": 1 });
+        let words = json!({ "format": "png", "clip": clip, "captureBeyondViewport": true });
+        let told = self.call("Page.captureScreenshot", words);
+        of_base64(told["data"].as_str().expect("a picture"))
     }
 
     /// Presses and releases a key that has a text.
@@ -81,6 +128,9 @@ impl Browser {
     }
 
     /// Calls a method; its result.
+    ///
+    /// # Panics
+    /// When it is refused, or the browser doesn't answer.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.last += 1;
         let mut message = json!({ "id": self.last, "method": method, "params": parameters });
@@ -105,6 +155,7 @@ impl Browser {
     }
 
     /// What has gone wrong in the page, and what it has asked the network for.
+    #[must_use]
     pub fn complaints(&self) -> Vec<String> {
         let complaint = |event: &Value| {
             let told = &event["params"];
@@ -137,10 +188,44 @@ impl Browser {
     }
 }
 
+/// The bytes that a text in base 64 stands for.
+fn of_base64(text: &str) -> Vec<u8> {
+    let value = |letter: u8| match letter {
+        b'A'..=b'Z' => Some(letter - b'A'),
+        b'a'..=b'z' => Some(letter - b'a' + 26),
+        b'0'..=b'9' => Some(letter - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let (mut bits, mut known) = (0_u32, 0);
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    for six in text.bytes().filter_map(value) {
+        bits = bits << 6 | u32::from(six);
+        known += 6;
+        if known >= 8 {
+            known -= 8;
+            bytes.push((bits >> known & 0xff) as u8);
+        }
+    }
+    bytes
+}
+
 impl Drop for Browser {
     fn drop(&mut self) {
         // One that was ended is gone already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_base64;
+
+    #[test]
+    fn pictures_come_as_text() {
+        assert_eq!(of_base64("R2FybGFuZA=="), b"Garland");
+        assert_eq!(of_base64("/+8="), [0xff, 0xef]);
     }
 }

@@ -1,0 +1,13 @@
+// Bars of one measure below each other, as a table: what is seen is also what is read aloud.
+// Rows are [label, value, text]; a bar is as long as its value by `whole`.
+function bars(caption, rows, whole, title = "") {
+  const most = whole > 0 ? whole : 1;
+  const bar = (value) => (known(value) && value > 0 ? el("span", { class: "bar", style: `width: ${Math.max(0, Math.min(1, value / most)) * 100}%` }) : "");
+  const box = table(caption, [
+    ["", (row) => row[0]],
+    [title, (row) => row[2]],
+    ["", (row) => bar(row[1]), "of-bar"],
+  ], rows);
+  box.classList.add("bars");
+  return box;
+}

@@ -1,0 +1,156 @@
+//! `screenshots`: the pictures of reports in `docs/images`, of runs that are made for them.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use garland_testkit::{Browser, Scratch, random_file};
+use serde_json::{Value, json};
+
+/// What is run, in its order, and what its run is called here.
+const STEPS: &[(&str, &str)] = &[
+    ("", "lab up --nodes 8 --rate 100mbit"),
+    ("copy", "cp --quiet file lab:n[1-8]:/file"),
+    ("ping", "ping --sweep lab:n[1-2]"),
+    ("balance", "balance lab:n[1-8] --sizes 2MB,16MB"),
+    ("", "lab down"),
+    ("", "lab up farm.toml"),
+    ("farm1", "farm run jobs lab:n[1-1] --slots 1 --quiet"),
+    ("farm2", "farm run jobs lab:n[1-2] --slots 1 --quiet"),
+    ("farm4", "farm run jobs lab:n[1-4] --slots 1 --quiet"),
+    ("farm8", "farm run jobs lab:n[1-8] --slots 1 --quiet"),
+    ("", "lab down"),
+    ("", "lab up --nodes 8 --rate 100mbit --fault slow:n5/eth0=40mbit"),
+    ("slow", "cp --quiet file lab:n[1-8]:/file"),
+    ("wires", "wires lab:n[1-8]"),
+    ("", "lab down"),
+    ("", "lab up rails.toml"),
+    ("rails", "cp --quiet file lab:n[1-4]:/file"),
+    ("", "lab down"),
+    ("scenario", "scenario run beowulf-pairs-1996 --scale 0.05"),
+];
+
+const RAILS: &str = "version = 1\nname = \"two-rails\"\n[topology]\nshape = \"rail\"\nnodes = 5\n\
+     rails = 2\nrate = \"100mbit\"\n";
+
+/// Nodes with a share of a processor each, so that eight of them fit on two.
+const FARM: &str = "version = 1\nname = \"switch100\"\n[topology]\nshape = \"switch\"\nnodes = \"n[0-8]\"\n\
+     rate = \"100mbit\"\n[[topology.node]]\nnames = \"n[1-8]\"\ncpu = 0.2\n";
+
+/// Half a second's work on a fifth of a processor, or so.
+const JOB: &str = "i=0; while [ $i -lt 80000 ]; do i=$((i+1)); done\n";
+
+/// A part of a report: the picture's name, the runs, how the part's title begins.
+type Shot = (&'static str, &'static [&'static str], &'static str);
+
+const SHOTS: &[Shot] = &[
+    ("timeline", &["copy"], "Timeline"),
+    ("ledger", &["copy"], "Where the time went"),
+    ("rates", &["copy"], "Rates over time"),
+    ("topology", &["copy"], "Topology"),
+    ("nics", &["rails"], "Rates over time"),
+    ("pairs", &["wires"], "Pairs"),
+    ("latency", &["ping"], "lab:n1 and lab:n2"),
+    ("balance", &["balance"], "Balance of disks"),
+    ("farm", &["farm8"], "The farm beside"),
+    ("gantt", &["farm8"], "Timeline"),
+    ("farms", &["farm1", "farm2", "farm4", "farm8"], "Farms beside"),
+    ("forecast", &["farm1", "farm2", "farm4", "farm8"], "Forecast"),
+    ("two", &["copy", "slow"], "Side by side"),
+    ("scenario", &["scenario"], "beowulf-pairs-1996"),
+];
+
+/// How it is looked at: what is added to the name, dark, how wide, and whether it stays in the docs.
+const LOOKS: [(&str, bool, u32, bool); 4] = [
+    ("light", false, 1000, true),
+    ("dark-narrow", true, 390, true),
+    ("dark", true, 1000, false),
+    ("light-narrow", false, 390, false),
+];
+
+/// The tallest picture.
+const TALL: f64 = 800.0;
+
+/// Makes the pictures with the built program; all looks of each, if `all` are wanted, into `folder`.
+///
+/// # Errors
+/// When a run fails, or a report lacks a part.
+pub(crate) fn make(program: &Path, folder: &Path, all: bool) -> Result<()> {
+    let scratch = Scratch::new("screenshots");
+    random_file(&scratch.path("file"), 64 << 20, 1);
+    fs::write(scratch.path("jobs"), JOB.repeat(40))?;
+    fs::write(scratch.path("rails.toml"), RAILS)?;
+    fs::write(scratch.path("farm.toml"), FARM)?;
+    let garland = |words: &[&str]| -> Result<Value> {
+        let mut command = Command::new(program);
+        command.args(words).arg("--json").current_dir(scratch.folder());
+        let output = command.env("GARLAND_STATE", scratch.state()).output()?;
+        // A check that finds the fault that was made is what is wanted.
+        if !matches!(output.status.code(), Some(0 | 4)) {
+            bail!("garland {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr));
+        }
+        serde_json::from_slice(&output.stdout).context("a result is JSON")
+    };
+    let mut runs: HashMap<&str, String> = HashMap::new();
+    for (name, words) in STEPS {
+        eprintln!("garland {words}");
+        let told = garland(&words.split(' ').collect::<Vec<_>>());
+        if told.is_err() {
+            // What it hung on goes, too, if it was up.
+            let _ = garland(&["lab", "down"]);
+        }
+        let told = told?;
+        let run = told["run"].as_str().unwrap_or_default().to_owned();
+        runs.insert(name, run);
+    }
+    let mut browser = Browser::start(&scratch, (1000, 900));
+    browser.call("Emulation.setScrollbarsHidden", json!({ "hidden": true }));
+    let taken = photograph(&mut browser, &scratch, &runs, (folder, all), &garland);
+    browser.end(&scratch);
+    taken
+}
+
+/// All pictures of the runs' reports.
+fn photograph(
+    browser: &mut Browser,
+    scratch: &Scratch,
+    runs: &HashMap<&str, String>,
+    (folder, all): (&Path, bool),
+    garland: &dyn Fn(&[&str]) -> Result<Value>,
+) -> Result<()> {
+    for (name, of, title) in SHOTS {
+        let of: Vec<&str> = of.iter().map(|run| runs[run].as_str()).collect();
+        garland(&[&["report", "-o", "report.html"], &of[..]].concat())?;
+        for (look, dark, width, stays) in LOOKS {
+            if stays || all {
+                browser.in_the_dark(dark);
+                let png = shot(browser, &scratch.path("report.html"), title, width)?;
+                fs::write(folder.join(format!("report-{name}-{look}.png")), png)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The part of a report whose title begins so, in a window of this width.
+fn shot(browser: &mut Browser, report: &Path, title: &str, width: u32) -> Result<Vec<u8>> {
+    let metrics = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
+    browser.call("Emulation.setDeviceMetricsOverride", metrics);
+    browser.open(report);
+    let words = format!(
+        "(() => {{ const head = [...document.querySelectorAll('h2, h3')].find((head) => head.innerText.startsWith('{title}')); \
+         const whose = document.querySelector('.chart select, select'); \
+         if ('{title}' === 'Rates over time' && whose) {{ whose.selectedIndex = Math.min(2, whose.length - 1); whose.dispatchEvent(new Event('change')); }} \
+         const box = head?.parentElement.getBoundingClientRect(); \
+         return box ? [box.left + scrollX, box.top + scrollY, box.width, box.height] : null; }})()"
+    );
+    // Whoever was chosen is drawn at the first asking, and measured at the second.
+    browser.asked(&words);
+    let place = browser.asked(&words);
+    let of = |at: usize| place[at].as_f64().with_context(|| format!("the report lacks {title}"));
+    let (left, top, wide, tall) = (of(0)?, of(1)?, of(2)?, of(3)?);
+    let (left, edge) = ((left - 8.0).max(0.0), 16.0);
+    Ok(browser.picture([left, (top - 4.0).max(0.0), wide + edge, tall.min(TALL) + edge]))
+}
