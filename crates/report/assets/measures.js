@@ -113,10 +113,9 @@ function predictions(result) {
   const all = list(result.predictions).filter((one) => known(one?.predicted) && known(one?.emulated) && one.emulated > 0);
   if (all.length === 0) return "";
   const off = (one) => one.predicted / one.emulated - 1;
-  const percent = (share) => `${share < 0 ? "−" : "+"}${(Math.abs(share) * 100).toFixed(1)} %`;
   const errors = all.map((one) => Math.abs(off(one))).sort((a, b) => a - b);
   const median = (errors[(errors.length - 1) >> 1] + errors[errors.length >> 1]) / 2;
-  const words = `Predicted and emulated: ${all.length}, within ${(median * 100).toFixed(1)} % in the median and ${(errors.at(-1) * 100).toFixed(1)} % at worst`;
+  const words = `Predicted and emulated: ${all.length}, within ${percent(median)} in the median and ${percent(errors.at(-1))} at worst`;
   return table(words, [
     ["what", (one) => one.what, "text"],
     ["unit", (one) => one.unit, "text"],
