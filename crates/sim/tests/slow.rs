@@ -93,3 +93,10 @@ fn nobody_is_slow_where_all_are_alike() {
     // All machines lack processors.
     assert_eq!(slow(&copy(|_, node| node.cpu_rate = GIGABIT / 8)), [0; 0]);
 }
+
+#[test]
+fn a_head_that_is_slower_than_its_nodes_tries_none_of_them() {
+    let run = copy(|_, node| node.wire_rate = 4 * GIGABIT);
+    assert_eq!(slow(&run), [0; 0]);
+    assert_eq!(run.wasted, 0, "blocks that were sent twice");
+}

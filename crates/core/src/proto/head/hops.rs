@@ -30,6 +30,9 @@ const TRIALS_MAX: u32 = 2;
 /// A sender that has something on its way for this share of the time always has.
 const BUSY: f64 = 0.8;
 
+/// A far end that took nothing for this share of the time holds its sender up.
+const BLOCKED: f64 = 0.2;
+
 /// A share of the time that is too short to reckon by.
 const SHORTEST: f64 = 0.01;
 
@@ -214,6 +217,11 @@ impl Head {
         let usual = *others.select_nth_unstable_by(middle, f64::total_cmp).1;
         let least = usual * f64::from(self.policy.slow_below) / 1000.0;
         if hop.taken() >= least || hop.is_disk || !is_known {
+            return None;
+        }
+        // The head always has something to send. If its first node takes all that comes, their wire gives the
+        // pace as it does where all are alike, whatever those behind seem to be able to do in bursts.
+        if hop.near == HEAD && hop.blocked < BLOCKED {
             return None;
         }
         // A node whose own wire is slow shows on both its hops.
