@@ -32,11 +32,7 @@ fn jobs(seed: u64) -> Vec<Job> {
 fn on(nodes: u32, jobs: &[Job]) -> f64 {
     let topology = hub(&Basis::numbered("hub", nodes).at("100mbit".parse().unwrap()));
     let mut network = Network::new();
-    let all = 1..=nodes as usize;
-    let there: Vec<_> = all.clone().map(|node| (0, node)).collect();
-    let back: Vec<_> = all.map(|node| (node, 0)).collect();
-    let outward = network.between(&topology, &there).unwrap();
-    let inward = network.between(&topology, &back).unwrap();
+    let ways = network.there_and_back(&topology, 0, 1..=nodes as usize).unwrap();
     let machine = |(stage_in, stage_out)| Machine {
         speed: 1.0,
         slots: 1,
@@ -46,7 +42,7 @@ fn on(nodes: u32, jobs: &[Job]) -> f64 {
         joins: 0.0,
         dies: None,
     };
-    let machines: Vec<Machine> = outward.into_iter().zip(inward).map(machine).collect();
+    let machines: Vec<Machine> = ways.into_iter().map(machine).collect();
     let run = farm(&Farm { jobs, machines: &machines, network: &network });
     assert_eq!(run.ran.len(), jobs.len());
     run.seconds

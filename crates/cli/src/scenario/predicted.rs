@@ -56,8 +56,7 @@ pub fn balance(
 
 /// No packet gets there in this topology.
 pub fn no_way(topology: &Topology, way: &NoWay) -> Failure {
-    let (name, NoWay { from, to }) = (&topology.name, way);
-    Failure::usage(format!("in {name} no packet gets from {from} to {to}"))
+    Failure::usage(format!("in {} {way}", topology.name))
 }
 
 /// Something that was predicted, and what came of it.

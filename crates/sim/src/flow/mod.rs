@@ -16,5 +16,5 @@ mod transfers;
 
 pub use copies::{CopyRun, CopyTry, Costs, copy};
 pub use farm::{Farm, FarmRun, Files, Job, Machine, Ran, farm};
-pub use network::{Network, NoWay, Use};
+pub use network::{Network, NoWay, ThereAndBack, Use};
 pub use transfers::{Transfer, transfers};

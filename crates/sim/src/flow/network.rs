@@ -1,6 +1,7 @@
 //! What flows compete for: the resources of a topology's wires, and the disks of its nodes.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use garland_core::cluster::topology::bounds::uses;
 use garland_core::cluster::topology::paths::{Path, Stream, Ways};
@@ -8,6 +9,9 @@ use garland_core::cluster::topology::{NodeId, Resource, Topology};
 
 /// A resource's place in the network, and how much of it a byte of payload takes.
 pub type Use = (usize, f64);
+
+/// What a byte takes from the head to a node, and what one takes back.
+pub type ThereAndBack = (Vec<Use>, Vec<Use>);
 
 /// Packets that take several ways in turn overtake each other, and each is acknowledged then, not every
 /// second one: by so much more of a hub (1538 bytes of a frame and 102 of its acknowledgement with what
@@ -41,6 +45,12 @@ pub struct NoWay {
     pub from: String,
     /// The receiver's name.
     pub to: String,
+}
+
+impl fmt::Display for NoWay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no packet gets from {} to {}", self.from, self.to)
+    }
 }
 
 impl Network {
@@ -103,7 +113,25 @@ impl Network {
         self.of_streams(topology, hops, &streams)
     }
 
-    /// The same over a rail: each receiver's NIC of this number, modulo how many it has.
+    /// What a byte takes from the head to each of these nodes, and back: all that staging needs. The head's
+    /// own bytes take nothing.
+    ///
+    /// # Errors
+    /// When one isn't reached.
+    pub fn there_and_back(
+        &mut self,
+        topology: &Topology,
+        head: NodeId,
+        nodes: impl IntoIterator<Item = NodeId>,
+    ) -> Result<Vec<ThereAndBack>, NoWay> {
+        let there: Vec<_> = nodes.into_iter().map(|node| (head, node)).collect();
+        let back: Vec<_> = there.iter().map(|&(head, node)| (node, head)).collect();
+        let outward = self.between(topology, &there)?;
+        let inward = self.between(topology, &back)?;
+        Ok(outward.into_iter().zip(inward).collect())
+    }
+
+    /// [`Network::between`] over a rail: each receiver's NIC of this number, modulo how many it has.
     ///
     /// # Errors
     /// When a receiver isn't reached.

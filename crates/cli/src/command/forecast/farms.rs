@@ -61,10 +61,7 @@ impl Jobs {
 
     fn over(&self, topology: &Topology, nodes: usize) -> Result<Floor, NoWay> {
         let mut network = Network::new();
-        let there: Vec<_> = (1..=nodes).map(|node| (0, node)).collect();
-        let back: Vec<_> = there.iter().map(|(head, node)| (*node, *head)).collect();
-        let outward = network.between(topology, &there)?;
-        let inward = network.between(topology, &back)?;
+        let ways = network.there_and_back(topology, 0, 1..=nodes)?;
         let disk = network.disk(topology, 0);
         let machine = |(mut stage_in, mut stage_out): (Vec<_>, Vec<_>)| {
             stage_in.extend(disk);
@@ -72,7 +69,7 @@ impl Jobs {
             let (slots, files) = (self.slots, Files::Staged);
             Machine { speed: 1.0, slots, stage_in, stage_out, files, joins: 0.0, dies: None }
         };
-        let machines: Vec<Machine> = outward.into_iter().zip(inward).map(machine).collect();
+        let machines: Vec<Machine> = ways.into_iter().map(machine).collect();
         let run = farm(&Farm { jobs: &self.jobs, machines: &machines, network: &network });
         let busiest = run.busy.into_iter().next();
         let name = busiest.map(|(name, share)| format!("{name}, {:.0} %", share * 100.0));

@@ -58,14 +58,13 @@ fn limit(text: &str) -> Result<Demand, Failure> {
 /// of them share.
 fn of_wires(topology: &Topology, bytes_in: f64, bytes_out: f64) -> Result<Vec<Demand>, NoWay> {
     let others = topology.nodes.len().saturating_sub(1).max(1);
-    let there: Vec<_> = (1..topology.nodes.len()).map(|node| (0, node)).collect();
-    let back: Vec<_> = there.iter().map(|(head, node)| (*node, *head)).collect();
     let mut network = Network::new();
-    let outward = network.between(topology, &there)?;
-    let inward = network.between(topology, &back)?;
+    let ways = network.there_and_back(topology, 0, 1..topology.nodes.len())?;
     let mut busy: HashMap<usize, (f64, usize)> = HashMap::new();
-    for (uses, bytes) in [(outward, bytes_in), (inward, bytes_out)] {
-        for (place, weight) in uses.into_iter().flatten() {
+    for (uses, bytes) in
+        ways.into_iter().flat_map(|(there, back)| [(there, bytes_in), (back, bytes_out)])
+    {
+        for (place, weight) in uses {
             let (sum, count) = busy.entry(place).or_default();
             *sum += weight * bytes / others as f64;
             *count += 1;
@@ -86,7 +85,7 @@ fn of_wires(topology: &Topology, bytes_in: f64, bytes_out: f64) -> Result<Vec<De
 }
 
 fn no_way(way: &NoWay) -> Failure {
-    Failure::usage(format!("no packet gets from {} to {} in this topology", way.from, way.to))
+    Failure::usage(format!("{way} in this topology"))
 }
 
 /// The least time of copies of a file to any number of nodes, by the simulator.

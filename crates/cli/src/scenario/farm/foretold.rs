@@ -14,16 +14,13 @@ impl Course<'_> {
     pub(super) fn predicted(&self, topology: &Topology, one: &Row) -> Result<f64, Failure> {
         let wanted = &self.experiment.job;
         let places = wanted.nodes.iter().map(|node| topology.node(node).unwrap_or_default());
-        let places: Vec<usize> = places.collect();
-        let there: Vec<_> = places.iter().map(|place| (0, *place)).collect();
-        let back: Vec<_> = places.iter().map(|place| (*place, 0)).collect();
         let mut network = Network::new();
-        let wrong = |way| no_way(topology, &way);
-        let outward = network.between(topology, &there).map_err(wrong)?;
-        let inward = network.between(topology, &back).map_err(wrong)?;
-        let slots = u32::try_from(wanted.jobs.div_ceil(places.len())).unwrap_or(u32::MAX);
-        let ways = outward.into_iter().zip(inward).zip(&wanted.nodes);
+        let ways = network.there_and_back(topology, 0, places);
+        let ways = ways.map_err(|way| no_way(topology, &way))?;
+        let slots = u32::try_from(wanted.jobs.div_ceil(wanted.nodes.len())).unwrap_or(u32::MAX);
         let machines: Vec<Machine> = ways
+            .into_iter()
+            .zip(&wanted.nodes)
             .map(|((stage_in, stage_out), node)| {
                 let processor = network.add(&format!("processor of {node}"), 1.0);
                 let files = Files::Meanwhile((processor, 1.0));
