@@ -87,6 +87,11 @@ impl Middle {
     }
 }
 
+/// The order to feed a block of the lane's run on one link.
+fn feed(index: u64, incarnation: u64, link: u32) -> Order {
+    Order::Feed { index, incarnation, again: false, to: vec![link] }
+}
+
 #[test]
 fn blocks_are_passed_on_while_they_arrive() {
     let mut middle = Middle::open();
@@ -103,7 +108,7 @@ fn the_head_feeds_and_a_lost_downstream_ends_a_feed() {
     let mut head = Middle::new(true);
     head.after(route(None, Some(1)));
     head.after(Event::DownOpened(1));
-    let feed = |index, incarnation| Order::Feed { index, incarnation, to: vec![incarnation] };
+    let feed = |index, link: u32| feed(index, link.into(), link);
     assert_eq!(head.after(Event::Asked(1, Kind::Resume, 0)), [feed(0, 1)]);
     assert_eq!(head.after(Event::Fed), [feed(1, 1)]);
     let lost = Order::ReportLost(LinkSide::Down, 1, "gone".to_owned());
@@ -122,8 +127,57 @@ fn what_is_asked_for_again_is_sealed_anew() {
     head.after(Event::DownOpened(1));
     head.after(Event::Asked(1, Kind::Resume, 8));
     let orders = head.after(Event::Asked(1, Kind::Again, 3));
-    assert_eq!(orders, [Order::Feed { index: 3, incarnation: 2, to: vec![1] }]);
+    assert_eq!(orders, [Order::Feed { index: 3, incarnation: 2, again: true, to: vec![1] }]);
     assert_eq!(head.after(Event::Fed), [Order::SendDown(1, Kind::End, 8)], "a frame follows");
+}
+
+#[test]
+fn what_is_sent_again_leaves_the_lanes_key_as_it_is() {
+    let mut head = Middle::new(true);
+    head.after(route(None, Some(1)));
+    head.after(Event::DownOpened(1));
+    assert_eq!(head.after(Event::Asked(1, Kind::Resume, 2)), [feed(2, 1, 1)]);
+    head.after(Event::Asked(1, Kind::Again, 0));
+    let again = Order::Feed { index: 0, incarnation: 2, again: true, to: vec![1] };
+    assert_eq!(head.after(Event::Fed), [again]);
+    assert_eq!(head.after(Event::Fed), [feed(3, 1, 1)], "what was made ready ahead still counts");
+    head.after(Event::Asked(1, Kind::Again, 0));
+    let again = Order::Feed { index: 0, incarnation: 3, again: true, to: vec![1] };
+    assert_eq!(head.after(Event::Fed), [again], "each repair has a key of its own");
+}
+
+#[test]
+fn a_repeated_resume_costs_the_link_and_feeds_nothing_twice() {
+    let mut head = Middle::new(true);
+    head.after(route(None, Some(1)));
+    head.after(Event::DownOpened(1));
+    assert_eq!(head.after(Event::Asked(1, Kind::Resume, 0)), [feed(0, 1, 1)]);
+    head.after(Event::Fed);
+    let orders = head.after(Event::Asked(1, Kind::Resume, 0));
+    let reason = "its downstream asked twice where to begin".to_owned();
+    assert_eq!(orders, [Order::CloseDown(1), Order::ReportLost(LinkSide::Down, 1, reason)]);
+    assert_eq!(head.after(Event::Asked(1, Kind::Again, 0)), [], "the link is over");
+}
+
+#[test]
+fn links_beside_a_lane_never_share_a_key_however_often_they_repair() {
+    let newest = |epoch: u32, repairs: u64| {
+        let mut middle = Middle::new(true);
+        middle.relay = Relay::beside(LaneBlocks { first: 0, run: 1, step: 1, end: 8 }, epoch);
+        middle.after(route(None, Some(epoch)));
+        middle.after(Event::DownOpened(epoch));
+        middle.after(Event::Asked(epoch, Kind::Resume, 8));
+        let mut last = 0;
+        for _ in 0..repairs {
+            let orders = middle.after(Event::Asked(epoch, Kind::Again, 3));
+            let [Order::Feed { incarnation, .. }] = orders[..] else { panic!("{orders:?}") };
+            assert!(incarnation > last);
+            last = incarnation;
+            middle.after(Event::Fed);
+        }
+        last
+    };
+    assert!(newest(5, 5000) < newest(6, 1), "the next link's keys begin behind all of these");
 }
 
 #[test]
@@ -195,7 +249,7 @@ fn a_new_downstream_gets_what_it_lacks_from_this_nodes_sink() {
     middle.after(stored());
     middle.after(route(Some(1), Some(9)));
     middle.after(Event::DownOpened(9));
-    let feed = |index| Order::Feed { index, incarnation: 2, to: vec![9] };
+    let feed = |index| feed(index, 2, 9);
     assert_eq!(middle.after(Event::Asked(9, Kind::Resume, 2)), [feed(2)]);
     assert_eq!(middle.after(Event::Fed), []);
     assert!(!middle.may_read(), "block 3 has to land and be fed before block 4 may come");
@@ -282,7 +336,7 @@ fn who_comes_later_is_fed_alone_until_it_is_as_far_as_the_other() {
     let orders = middle.after(Event::Route(next));
     assert_eq!(orders, [Order::CloseDown(3), Order::OpenDown(NodeId(5), 7)]);
     middle.after(Event::DownOpened(7));
-    let feed = |index| Order::Feed { index, incarnation: 3, to: vec![7] };
+    let feed = |index| feed(index, 3, 7);
     assert_eq!(middle.after(Event::Asked(7, Kind::Resume, 0)), [feed(0)]);
     assert_eq!(middle.after(Event::Fed), [feed(1)]);
     assert_eq!(middle.after(Event::Fed), []);
@@ -303,10 +357,11 @@ fn what_is_fed_beside_a_lane_waits_for_what_is_not_held_yet() {
     assert_eq!(middle.after(Event::Asked(5, Kind::Resume, 0)), [], "nothing is held");
     middle.sink.take(0, CONTENT).unwrap();
     middle.sink.landed(0, Landing::Written);
-    let Some(Order::Feed { index: 0, incarnation, to }) = middle.relay.poll(&middle.sink) else {
-        panic!("what has landed is fed");
+    let order = middle.relay.poll(&middle.sink);
+    let Some(Order::Feed { index: 0, incarnation, again: false, to }) = order else {
+        panic!("what has landed is fed: {order:?}");
     };
-    assert!(incarnation > 1 << 31, "the lane's own keys are others: {incarnation}");
+    assert!(incarnation > 1 << 63, "the lane's own keys are others: {incarnation}");
     assert_eq!(to, [5]);
     assert_eq!(middle.after(Event::Fed), [], "1 is waited for, not left out");
 }

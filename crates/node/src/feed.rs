@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use garland_core::plan::NodeId;
 use garland_core::proto::{
-    FRAME_LEN, Form, Frame, Keys, Kind, Sealer, TAG_LEN, content_check, content_digest,
+    FRAME_LEN, Form, Frame, Keys, Kind, Sealer, TAG_LEN, content_digest,
 };
 use garland_core::trace::Stage;
 use thiserror::Error;
@@ -49,11 +48,13 @@ pub enum FeedError {
 
 /// Gives a lane the blocks that it feeds.
 pub trait Feeder: Send {
-    /// The block `index`, sealed under `incarnation`; notes what it took.
+    /// The block `index`, sealed under `incarnation`; notes what it took. One that is wanted `again` is
+    /// no part of the lane's run.
     fn prepare(
         &mut self,
         index: u64,
-        incarnation: u32,
+        incarnation: u64,
+        again: bool,
         recorder: &mut Recorder,
     ) -> Result<Prepared, FeedError>;
     /// Takes back the buffer of a block that has gone out.
@@ -63,7 +64,7 @@ pub trait Feeder: Send {
 /// Seals blocks for one lane of a copy under this node's keys.
 pub struct Wrapper {
     frame: Frame,
-    sealer: Option<(u32, Sealer)>,
+    sealer: Option<Sealer>,
 }
 
 impl Wrapper {
@@ -76,14 +77,12 @@ impl Wrapper {
         Self { frame, sealer: None }
     }
 
-    /// Seals the first `packed` bytes of `buffer`, which are a block of `length` bytes in this form,
-    /// whose digest is `content`.
+    /// Seals the first `packed` bytes of `buffer`, which are a block of `length` bytes in this form.
     pub fn wrap(
         &mut self,
         keys: &Keys,
         index: u64,
-        incarnation: u32,
-        content: [u8; 32],
+        incarnation: u64,
         mut buffer: Vec<u8>,
         (form, length, packed): (Form, usize, usize),
     ) -> Prepared {
@@ -93,19 +92,14 @@ impl Wrapper {
         frame.length = u32::try_from(length).expect("a block is short");
         frame.form = form;
         frame.packed = u32::try_from(packed).expect("a block is short");
-        frame.content = content;
         if !frame.sealed {
-            frame.check = content_check(&buffer[..packed]);
             let header = frame.to_bytes(keys);
             return Prepared { header, buffer, length: packed };
         }
         let header = frame.to_bytes(keys);
-        let node: NodeId = frame.sealer;
-        let fresh = self.sealer.take().filter(|(of, _)| *of == incarnation);
-        let (_, sealer) = self
-            .sealer
-            .insert(fresh.unwrap_or_else(|| (incarnation, keys.sealer(node, incarnation))));
-        let tag = sealer.seal(index, &header, &mut buffer[..packed]);
+        let same = self.sealer.take().filter(|sealer| sealer.seals(incarnation, index));
+        let sealer = same.unwrap_or_else(|| keys.sealer(frame.sealer, incarnation, index));
+        let tag = self.sealer.insert(sealer).seal(frame, &header, &mut buffer[..packed]);
         buffer[packed..packed + TAG_LEN].copy_from_slice(&tag);
         Prepared { header, buffer, length: packed + TAG_LEN }
     }
@@ -131,7 +125,8 @@ impl Feeder for StoreFeeder {
     fn prepare(
         &mut self,
         index: u64,
-        incarnation: u32,
+        incarnation: u64,
+        _again: bool,
         recorder: &mut Recorder,
     ) -> Result<Prepared, FeedError> {
         let member = &self.member;
@@ -157,7 +152,7 @@ impl Feeder for StoreFeeder {
         }
         let keys = &member.keys;
         let plain = (Form::Plain, length, length);
-        let prepared = self.wrapper.wrap(keys, index, incarnation, content, buffer, plain);
+        let prepared = self.wrapper.wrap(keys, index, incarnation, buffer, plain);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
     }

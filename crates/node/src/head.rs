@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{
-    Absence, Copy, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Operations, Secret, ToAgent,
+    Absence, Copy, DigestKey, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Operations, Secret, ToAgent,
 };
 use garland_core::trace::{Exchange, Stage};
 use garland_sys::event::Wake;
@@ -83,6 +83,8 @@ type Stored = Result<(), String>;
 struct Driver<'a> {
     job: &'a CopyJob<'a>,
     secret: Secret,
+    /// For whoever reads the source.
+    digest_key: DigestKey,
     copy: Copy,
     head: Head,
     board: Switchboard,
@@ -133,11 +135,12 @@ struct Driver<'a> {
 impl<'a> Driver<'a> {
     fn new(job: &'a CopyJob<'a>, agents: Vec<Seated>) -> std::io::Result<Self> {
         let (copy, secret) = (Copy(random::bytes()), Secret(random::bytes()));
+        let digest_key = DigestKey::Sign(Secret(random::bytes()));
         let wake = Arc::new(Wake::new()?);
         let (tell, notices) = channel();
         let operations = job.pipeline.cut.map(|cut| Operations::new(cut, job.plan.layout));
         let waker = Arc::clone(&wake);
-        let member = near_end(job, copy, &secret, move |notice| {
+        let member = near_end(job, copy, &secret, &digest_key, move |notice| {
             // The loop may have ended before a late thread.
             let _ = tell.send(notice);
             waker.raise();
@@ -164,6 +167,7 @@ impl<'a> Driver<'a> {
         Ok(Self {
             job,
             secret,
+            digest_key,
             copy,
             head,
             addresses,

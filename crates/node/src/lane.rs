@@ -1,19 +1,21 @@
 //! A lane's thread: obeys its relay machine with real sockets.
 
 mod blocks;
+mod digests;
 mod links;
 mod waiting;
 
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::mpsc::{Receiver, Sender};
 
 use garland_core::plan::{LaneBlocks, NodeId};
 use garland_core::proto::{
-    FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
+    DigestWindows, FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
 };
 use garland_core::trace::{NONE, Stage};
 
+use self::digests::Told;
 use crate::conduit::{Conduit, Path};
 use crate::feed::Feeder;
 use crate::member::{LaneHandle, Mail, Member, Notice};
@@ -35,6 +37,10 @@ pub struct Lane {
     conduit: Conduit,
     up: Option<(u32, TcpStream)>,
     downs: Vec<(u32, TcpStream)>,
+    /// What the source signed about the lane's blocks; those that feed beside it have it, too.
+    windows: Arc<Mutex<DigestWindows>>,
+    /// What each downstream has of it.
+    told: Vec<Told>,
     /// Who feeds this node by the present route, and the link's epoch.
     fed_by: Option<(u16, u32)>,
     /// Whom this node feeds by the present route.
@@ -85,6 +91,7 @@ impl Lane {
     pub fn new(parts: LaneParts) -> Self {
         let LaneParts { number, blocks, relay, member, handle, feeder, writer, path } = parts;
         let slice = member.layout.block_size as usize / SLICES;
+        let windows = member.windows(number);
         Self {
             number,
             blocks,
@@ -96,6 +103,8 @@ impl Lane {
             conduit: Conduit::new(path, slice),
             up: None,
             downs: Vec::new(),
+            windows,
+            told: Vec::new(),
             fed_by: None,
             fed: Vec::new(),
             is_over: false,
@@ -170,6 +179,10 @@ impl Lane {
         if front_moved {
             self.member.wake_others(self.number);
         }
+    }
+
+    fn windows(&self) -> MutexGuard<'_, DigestWindows> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read_mail(&mut self, mail: Mail) {
@@ -252,19 +265,24 @@ impl Lane {
             }
             RelayOrder::TellUp(first, bits) => {
                 if let Some((_, stream)) = &self.up {
-                    let have = Frame { content: bits, ..self.frame(Kind::Have, first) };
+                    let have = Frame { bits, ..self.frame(Kind::Have, first) };
                     let sent = self.send(stream, &have);
                     self.after_up(sent);
                 }
             }
             RelayOrder::SendDown(epoch, kind, index) => {
+                if kind == Kind::End {
+                    self.tell_all_digests(epoch, index);
+                }
                 if let Some((_, stream)) = self.downs.iter().find(|(of, _)| *of == epoch) {
                     let sent = self.send(stream, &self.frame(kind, index));
                     self.after_down(epoch, sent);
                 }
             }
             RelayOrder::Receive { store, forward, .. } => self.receive(store, &forward),
-            RelayOrder::Feed { index, incarnation, to } => self.feed(index, incarnation, &to),
+            RelayOrder::Feed { index, incarnation, again, to } => {
+                self.feed(index, incarnation, again, &to);
+            }
             RelayOrder::ReportBad(index) => self.member.tell(Notice::Bad(index)),
             RelayOrder::ReportLost(side, epoch, reason) => {
                 self.member.tell(Notice::LinkLost(self.number, epoch, side, reason));

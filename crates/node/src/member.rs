@@ -6,12 +6,13 @@ mod lane_handle;
 mod memory;
 mod notice;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use garland_core::plan::{Layout, NodeId};
 use garland_core::proto::{
-    Copy, CopyView, Keys, LaneReport, LaneView, RelayEvent, Report, Route, Secret, Sink, Summed,
+    Copy, CopyView, DigestKey, DigestWindows, Keys, LaneReport, LaneView, RelayEvent, Report, Route, Secret, Sink, Summed,
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
@@ -39,6 +40,10 @@ pub struct Member {
     pub me: NodeId,
     /// What the keys are derived from.
     pub secret: Secret,
+    /// By which the source signs what its blocks contain, or others check it.
+    digest_key: DigestKey,
+    /// What was signed, by lane.
+    windows: Mutex<BTreeMap<u16, Arc<Mutex<DigestWindows>>>>,
     /// The keys, to mark frames and to seal.
     pub keys: Arc<Keys>,
     /// Whether blocks are sealed.
@@ -112,6 +117,8 @@ pub struct Membership {
     pub me: NodeId,
     /// What the keys are derived from.
     pub secret: Secret,
+    /// By which the source signs what its blocks contain, or others check it.
+    pub digest_key: DigestKey,
     /// Whether blocks are sealed.
     pub sealed: bool,
     /// Whether the copy's bytes come from here.
@@ -158,6 +165,8 @@ impl Member {
             me,
             keys: Arc::new(Keys::new(&secret, copy)),
             secret,
+            digest_key: parts.digest_key,
+            windows: Mutex::default(),
             sealed,
             is_source: parts.is_source,
             buffers: parts.buffers,
@@ -184,7 +193,7 @@ impl Member {
             awake: parts.awake,
             cpu_before_ns: clock::cpu_ns(),
             had: if parts.is_source { 0 } else { sink.here() },
-            sink: Mutex::new(sink),
+            sink: Mutex::new(if parts.is_source { sink } else { sink.awaiting_signatures() }),
             notices: parts.notices,
             beside: Mutex::default(),
             start_beside: OnceLock::new(),
@@ -198,6 +207,14 @@ impl Member {
     /// What this node holds.
     pub fn sink(&self) -> MutexGuard<'_, Sink> {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the source signed about the blocks of a lane.
+    #[must_use]
+    pub fn windows(&self, lane: u16) -> Arc<Mutex<DigestWindows>> {
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Mutex::new(DigestWindows::new(self.copy, lane, &self.digest_key)));
+        Arc::clone(windows.entry(lane).or_insert_with(new))
     }
 
     /// The bytes of a block that is here.

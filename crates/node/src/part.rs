@@ -89,6 +89,7 @@ impl Part {
                 copy,
                 me: begin.me,
                 secret: begin.secret.clone(),
+                digest_key: begin.digest_key.clone(),
                 sealed: begin.sealed,
                 is_source: source.is_some(),
                 buffers,

@@ -14,6 +14,8 @@ pub struct Faults {
     fsync: Duration,
     control: Duration,
     rot: Option<u64>,
+    /// The place of a byte that is still to flip.
+    flip: Mutex<Option<u64>>,
 }
 
 /// Something that stands still now and then.
@@ -36,6 +38,7 @@ impl Faults {
                 Injection::Pause(stall) => faults.sender = stalling(stall),
                 Injection::Fsync(ns) => faults.fsync = Duration::from_nanos(ns),
                 Injection::Rot(place) => faults.rot = Some(place),
+                Injection::Flip(place) => faults.flip = Mutex::new(Some(place)),
                 Injection::Control(ns) => faults.control = Duration::from_nanos(ns),
             }
         }
@@ -65,6 +68,16 @@ impl Faults {
     /// The place of a byte of the file that isn't on the medium what was written.
     pub fn rot(&self) -> Option<u64> {
         self.rot
+    }
+
+    /// The byte that flips in the memory of the source, once, among the `length` ones from `offset` on:
+    /// counted from there.
+    pub fn flip(&self, offset: u64, length: usize) -> Option<usize> {
+        let mut flip = self.flip.lock().unwrap_or_else(PoisonError::into_inner);
+        let byte = flip.and_then(|place| usize::try_from(place.checked_sub(offset)?).ok());
+        let byte = byte.filter(|byte| *byte < length)?;
+        *flip = None;
+        Some(byte)
     }
 
     /// How late answers to the head's orders come.

@@ -10,7 +10,7 @@ use garland_core::trace::Stage;
 use garland_sys::clock;
 
 use crate::member::{Mail, Member, Notice};
-use crate::packing::Unpacker;
+use crate::packing::{Unpacker, Zeros};
 use crate::recorder::{At, Recorder};
 use crate::store::reason;
 
@@ -45,9 +45,9 @@ pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
         let Ok(mut arrived) = arrivals.recv() else { return };
         let now = recorder.now();
         recorder.note(At::HERE.of(arrived.frame.index).span(Stage::WaitUpstream, began, now));
-        let opened = open(member, &mut keys, &mut arrived);
+        let sound = verify(member, &mut keys, &mut unwrapping, &mut arrived);
         began = recorder.took(Stage::Open, at(&arrived.frame), now, arrived.frame.length as usize);
-        if !opened {
+        if !sound {
             member.pool.give(arrived.buffer);
             member.stages.write.leave();
             land(member, &arrived.frame, Landing::Changed);
@@ -175,14 +175,23 @@ fn bring_bytes(
     store.write_at(offset + done as u64, &bytes[done..]).map(|()| length)
 }
 
-/// Opens a block in its buffer; says whether it is what was sealed.
-fn open(member: &Member, keys: &mut Keys, arrived: &mut Arrived) -> bool {
-    let Arrived { frame, header, buffer, length } = arrived;
+/// Opens a block in its buffer and compares what it contains with the digest that the source signed:
+/// whoever sealed other bytes, or a fault between hashing and sealing, is found here. Says whether it
+/// is what the source has.
+fn verify(
+    member: &Member,
+    keys: &mut Keys,
+    unwrapping: &mut Unwrapping,
+    arrived: &mut Arrived,
+) -> bool {
     let before = clock::thread_cpu_ns();
-    let opened = keys.open(frame, header, &mut buffer[..*length]);
+    let Arrived { frame, header, buffer, length } = arrived;
+    let opened = keys.open(frame, header, &mut buffer[..*length]).is_ok();
+    let content = opened.then(|| unwrapping.digest(&member.zeros, frame, buffer)).flatten();
+    let sound = content.is_some() && content == member.sink().content(frame.index);
     let spent = clock::thread_cpu_ns().saturating_sub(before);
     member.opening_ns.fetch_add(spent, Ordering::Relaxed);
-    opened.is_ok()
+    sound
 }
 
 /// What unpacks blocks, and where to.
@@ -190,17 +199,31 @@ fn open(member: &Member, keys: &mut Keys, arrived: &mut Arrived) -> bool {
 struct Unwrapping {
     unpacker: Unpacker,
     room: Vec<u8>,
+    /// The block that is in `room`.
+    holds: Option<u64>,
 }
 
 impl Unwrapping {
+    /// The digest of what an opened block contains; `None` if it isn't what its header says.
+    fn digest(&mut self, zeros: &Zeros, frame: &Frame, buffer: &[u8]) -> Option<[u8; 32]> {
+        // Blocks that are asked for again may come in another form.
+        self.holds = None;
+        match frame.form {
+            Form::Zeros | Form::Hole => Some(zeros.digest(frame.length as usize)),
+            Form::Plain | Form::Lz4 | Form::Zstd => self.bytes(frame, buffer).map(content_digest),
+        }
+    }
+
     /// The bytes of an opened block; `None` if it holds others than its header says.
     fn bytes<'a>(&'a mut self, frame: &Frame, buffer: &'a [u8]) -> Option<&'a [u8]> {
         let (length, packed) = (frame.length as usize, &buffer[..frame.packed as usize]);
         match frame.form {
             Form::Plain => Some(packed),
+            Form::Lz4 | Form::Zstd if self.holds == Some(frame.index) => Some(&self.room),
             Form::Lz4 | Form::Zstd => {
                 self.room.resize(length, 0);
                 let whole = self.unpacker.unpack(frame.form, packed, &mut self.room);
+                self.holds = whole.then_some(frame.index);
                 whole.then_some(&self.room[..])
             }
             // The store writes these by itself.
@@ -220,7 +243,8 @@ fn write(
     let length = frame.length as usize;
     let (from, rest) = (member.layout.offset(frame.index) + done as u64, length - done);
     let Some(bytes) = unwrapping.bytes(&frame, &buffer) else {
-        let reason = format!("block {} was packed into something else", frame.index);
+        // It was unpacked before, to be compared with its digest.
+        let reason = format!("unpacking block {} again failed", frame.index);
         member.tell(Notice::Failed(reason));
         return false;
     };

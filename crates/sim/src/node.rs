@@ -37,7 +37,7 @@ pub(crate) struct Work {
     /// The links that the block is sent on, slice by slice in turn.
     pub(crate) to: Vec<LinkId>,
     /// The key that a fed block is sealed under.
-    pub(crate) incarnation: u32,
+    pub(crate) incarnation: u64,
     pub(crate) store: Store,
     /// There is a place for it with the writer.
     pub(crate) placed: bool,

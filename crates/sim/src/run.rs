@@ -17,7 +17,7 @@ pub struct Run {
     pub wasted: u64,
     /// Blocks that were sealed twice under one key and number for two plaintexts or headers
     /// (checked runs only): always empty, or the protocol is broken.
-    pub reused: Vec<(u32, u32, u64)>,
+    pub reused: Vec<(u32, u64, u64)>,
     /// How many events the run took.
     pub events: u64,
 }

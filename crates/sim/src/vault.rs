@@ -37,8 +37,8 @@ pub(crate) struct Vault {
     keys: Keys,
     /// By node; the head's is the source.
     disks: Vec<Vec<u8>>,
-    uses: HashMap<(u32, u32, u64), Use>,
-    reused: Vec<(u32, u32, u64)>,
+    uses: HashMap<(u32, u64, u64), Use>,
+    reused: Vec<(u32, u64, u64)>,
 }
 
 impl Vault {
@@ -63,7 +63,7 @@ impl Vault {
     }
 
     /// Seals what `node` has for block `index`.
-    pub(crate) fn seal(&mut self, node: usize, lane: u16, index: u64, incarnation: u32) -> Sealed {
+    pub(crate) fn seal(&mut self, node: usize, lane: u16, index: u64, incarnation: u64) -> Sealed {
         let sealer = u32::try_from(node).expect("a plan has fewer nodes");
         let mut bytes = self.disks[node][self.range(index)].to_vec();
         let mut frame = Frame::bare(Kind::Block, self.copy, lane, index);
@@ -72,19 +72,19 @@ impl Vault {
         frame.packed = frame.length;
         frame.sealer = NodeId(sealer);
         frame.incarnation = incarnation;
-        frame.content = content_digest(&bytes);
+        let content = content_digest(&bytes);
         let header = frame.to_bytes(&self.keys);
         let key = (sealer, incarnation, index);
-        let this = (frame.content, header);
+        let this = (content, header);
         if self.uses.insert(key, this).is_some_and(|before| before != this) {
             self.reused.push(key);
         }
-        let tag = self.keys.sealer(NodeId(sealer), incarnation).seal(index, &header, &mut bytes);
+        let tag = self.keys.sealer(NodeId(sealer), incarnation, index).seal(&frame, &header, &mut bytes);
         bytes.extend(tag);
         Sealed { header, bytes }
     }
 
-    /// Opens a block and writes it to the disk of `node`; says whether it is what was sealed.
+    /// Opens a block and writes it to the disk of `node`; says whether it is what the source has.
     pub(crate) fn open(&mut self, node: usize, sealed: &mut Sealed) -> bool {
         let Ok(frame) = Frame::parse(&sealed.header, &self.keys) else { return false };
         if self.keys.open(&frame, &sealed.header, &mut sealed.bytes).is_err() {
@@ -92,6 +92,9 @@ impl Vault {
         }
         let range = self.range(frame.index);
         let length = range.len();
+        if content_digest(&sealed.bytes[..length]) != self.content(frame.index) {
+            return false;
+        }
         self.disks[node][range].copy_from_slice(&sealed.bytes[..length]);
         true
     }
@@ -109,7 +112,7 @@ impl Vault {
     }
 
     /// The seals that covered two plaintexts or headers.
-    pub(crate) fn reused(&self) -> &[(u32, u32, u64)] {
+    pub(crate) fn reused(&self) -> &[(u32, u64, u64)] {
         &self.reused
     }
 }

@@ -173,7 +173,8 @@ pub struct Cp {
     /// source-disk:17ms/10MiB stalls reading for 17 ms after every 10 MiB (../10MiB@0: the first time
     /// before the first byte), sink-disk:n2:17ms/10MiB n2's writing; fsync:n2:200ms makes its fsync
     /// slow, control:n2:11ms its answers late; pause:17ms/10MiB has the sender do nothing now and
-    /// then; rot:n2:5MiB has a byte of n2's file be another on its disk; clock:n2:49s,100ppm sets n2's clock wrong (local and lab nodes without agents that stay).
+    /// then; rot:n2:5MiB has a byte of n2's file be another on its disk; flip:5MiB changes a byte in the head's memory
+    /// after it was hashed; clock:n2:49s,100ppm sets n2's clock wrong (local and lab nodes without agents that stay).
     #[arg(long, value_name = "FAULT", hide_short_help = true)]
     pub inject: Vec<String>,
     /// Keep no trace, to measure what one costs.

@@ -100,6 +100,29 @@ fn what_the_medium_lost_fails_its_node_and_does_not_appear() {
 }
 
 #[test]
+fn a_byte_that_changes_between_hashing_and_sealing_is_found_by_every_node() {
+    let scratch = Scratch::new("flip-memory");
+    let from = source(&scratch, 3_000_000);
+    let garland = garland(&scratch);
+    let ways: [&[&str]; 4] = [&[], &["--clear"], &["--compress", "zstd"], &["--rails", "3"]];
+    for way in ways {
+        let flip = ["--json", "--whole", "--block-size", "1MiB", "--inject", "flip:1500000"];
+        let words = [&flip[..], way, &["source.bin", "local[1-3]:x"]].concat();
+        let result = garland.cp(&words).with_code(0).json();
+        assert_copied(&scratch, locals(3), "x", &from);
+        let faults = result["faults"].as_array().expect("a result has faults");
+        let [fault] = &faults[..] else { panic!("{way:?}: one byte changed: {faults:?}") };
+        assert_eq!(fault["block"], 1, "{fault}");
+        assert_eq!(fault["from"], "head", "{fault}");
+    }
+    // No byte of the block has reached the command before it was found.
+    let flip = ["--block-size", "1MiB", "--inject", "flip:1500000", "source.bin"];
+    let _ = garland.cp(&[&flip[..], &["local[1-2]:|cat > piped"]].concat()).with_code(0);
+    assert_copied(&scratch, locals(2), "piped", &from);
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn stripes_are_read_back_too_and_none_appears_without_all() {
     let scratch = Scratch::new("verify-stripes");
     let from = source(&scratch, 3_000_000);

@@ -124,7 +124,7 @@ impl BalanceOrder {
 mod tests {
     use super::*;
     use crate::plan::{Layout, NodeId};
-    use crate::proto::{Destination, End, Secret};
+    use crate::proto::{Destination, DigestKey, End, Secret};
 
     #[test]
     fn orders_out_of_bounds_are_refused() {
@@ -134,6 +134,7 @@ mod tests {
         assert!(stock(u64::MAX).check().is_err());
         let feed = |me, length, lanes| {
             let begin = Begin {
+                digest_key: DigestKey::Check([0; 32]),
                 copy: Copy([0; 16]),
                 secret: Secret([0; 32]),
                 sealed: true,

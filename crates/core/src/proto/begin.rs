@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::digests::DigestKey;
 use super::frame::Copy;
 use super::injection::Injection;
 use super::read_back::ReadBack;
@@ -85,7 +86,9 @@ pub struct Begin {
     pub copy: Copy,
     /// What its keys are derived from, and what its members greet each other with on links.
     pub secret: Secret,
-    /// Whether blocks are sealed; otherwise they only have a checksum.
+    /// The key by which the source signs what its blocks contain, or by which that is checked.
+    pub digest_key: DigestKey,
+    /// Whether blocks are sealed; otherwise anybody on the network can read them.
     pub sealed: bool,
     /// How the source is cut.
     pub layout: Layout,

@@ -46,8 +46,11 @@ pub enum Kind {
     /// Upstream: send the block `index` again.
     Again,
     /// Upstream, before `Resume`: of the 256 blocks from `index` on, those whose bits are set in
-    /// `content` are here and needn't be sent.
+    /// `bits` are here and needn't be sent.
     Have,
+    /// Downstream, before the blocks it is about: the digests of the lane's blocks from the place
+    /// `index` on, signed by the copy's source, follow in `length` bytes ([`super::DigestWindows`]).
+    Digests,
 }
 
 /// How a block's bytes are written on the wire.
@@ -70,7 +73,7 @@ pub enum Form {
 pub struct Frame {
     /// What it says.
     pub kind: Kind,
-    /// Whether the block that follows is sealed; a clear one has its checksum in `check`.
+    /// Whether the block that follows is sealed.
     pub sealed: bool,
     /// The lane's number.
     pub lane: u16,
@@ -87,13 +90,11 @@ pub struct Frame {
     /// Who sealed the block.
     pub sealer: NodeId,
     /// Which incarnation of that sealer's key.
-    pub incarnation: u32,
+    pub incarnation: u64,
     /// The route's epoch (`Open`).
     pub epoch: u32,
-    /// CRC-64 of a clear block.
-    pub check: u64,
-    /// The digest of the block's bytes, fixed by the head when it first read them.
-    pub content: [u8; 32],
+    /// Which of 256 blocks are here (`Have`).
+    pub bits: [u8; 32],
 }
 
 /// Why bytes are no frame of this copy.
@@ -120,10 +121,9 @@ struct Wire {
     length: U32,
     packed: U32,
     sealer: U32,
-    incarnation: U32,
     epoch: U32,
-    check: U64,
-    content: [u8; 32],
+    incarnation: U64,
+    bits: [u8; 32],
     mac: [u8; MAC_LEN],
 }
 
@@ -143,8 +143,7 @@ impl Frame {
             sealer: NodeId(0),
             incarnation: 0,
             epoch: 0,
-            check: 0,
-            content: [0; 32],
+            bits: [0; 32],
         }
     }
 
@@ -161,10 +160,9 @@ impl Frame {
             length: self.length.into(),
             packed: self.packed.into(),
             sealer: self.sealer.0.into(),
-            incarnation: self.incarnation.into(),
             epoch: self.epoch.into(),
-            check: self.check.into(),
-            content: self.content,
+            incarnation: self.incarnation.into(),
+            bits: self.bits,
             mac: [0; MAC_LEN],
         };
         wire.mac = keys.mark(body(wire.as_bytes()));
@@ -197,8 +195,7 @@ impl Frame {
             sealer: NodeId(wire.sealer.get()),
             incarnation: wire.incarnation.get(),
             epoch: wire.epoch.get(),
-            check: wire.check.get(),
-            content: wire.content,
+            bits: wire.bits,
         })
     }
 
@@ -225,7 +222,8 @@ impl Form {
         }
     }
 
-    fn to_wire(self) -> u8 {
+    /// The form as one byte, on the wire and in a seal's nonce.
+    pub(super) fn to_wire(self) -> u8 {
         match self {
             Self::Plain => 0,
             Self::Lz4 => 1,
@@ -257,6 +255,7 @@ impl Kind {
             Self::Resume => 5,
             Self::Again => 6,
             Self::Have => 7,
+            Self::Digests => 8,
         }
     }
 
@@ -269,6 +268,7 @@ impl Kind {
             5 => Self::Resume,
             6 => Self::Again,
             7 => Self::Have,
+            8 => Self::Digests,
             _ => return None,
         })
     }
@@ -290,7 +290,8 @@ mod tests {
         let mut frame = Frame::bare(Kind::Block, Copy([1; 16]), 3, 1 << 40);
         (frame.length, frame.packed) = (1 << 20, 1 << 20);
         frame.sealer = NodeId(4);
-        frame.content = [9; 32];
+        frame.bits = [9; 32];
+        frame.incarnation = 1 << 63 | 5;
         assert_eq!(Frame::parse(&frame.to_bytes(&keys()), &keys()), Ok(frame));
     }
 

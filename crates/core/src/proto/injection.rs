@@ -40,6 +40,9 @@ pub enum Injection {
     Control(u64),
     /// A byte of its file, so many behind the first, isn't on the medium what was written.
     Rot(u64),
+    /// A byte of the source, so many behind the first, changes in memory once, when its block has been
+    /// hashed and isn't sealed yet.
+    Flip(u64),
 }
 
 /// A fault of a clock.
@@ -66,7 +69,8 @@ pub enum Wanted {
 
 /// What can be injected.
 pub const FORM: &str = "source-disk:TIME/SIZE[@FIRST], sink-disk:NODE:TIME/SIZE[@FIRST], \
-     pause:TIME/SIZE[@FIRST], fsync:NODE:TIME, control:NODE:TIME, rot:NODE:PLACE or \
+     pause:TIME/SIZE[@FIRST], fsync:NODE:TIME, control:NODE:TIME, rot:NODE:PLACE, \
+     flip:PLACE or \
      clock:NODE:TIME[,PPMppm][,TIME@TIME]";
 
 /// The longest pause: what waits for a node gives it up not much later.
@@ -83,6 +87,7 @@ pub fn parse_injection(text: &str) -> Result<Wanted, String> {
     match kind {
         "source-disk" => return head(Injection::SourceDisk(stall(rest).map_err(|e| error(&e))?)),
         "pause" => return head(Injection::Pause(stall(rest).map_err(|e| error(&e))?)),
+        "flip" => return head(Injection::Flip(bytes::parse(rest).map_err(|e| error(&e))?)),
         _ => {}
     }
     // A lab's nodes have a `:` in their names.
@@ -182,6 +187,7 @@ mod tests {
         assert_eq!([10 << 20, (10 << 20) + 1].map(|bytes| stall.count(bytes)), [0, 1]);
         let sink = Wanted::At("lab:n2".to_owned(), Injection::SinkDisk(stall));
         assert_eq!(read("sink-disk:lab:n2:17ms/10MiB"), sink);
+        assert_eq!(read("flip:5MiB"), Wanted::AtHead(Injection::Flip(5 << 20)));
         let late = Wanted::At("n2".to_owned(), Injection::Control(11_000_000));
         assert_eq!(read("control:n2:11ms"), late);
         let rotten = Wanted::At("n2".to_owned(), Injection::Rot(5 << 20));

@@ -6,6 +6,7 @@ mod balance;
 mod begin;
 mod channel;
 mod compare;
+mod digests;
 mod disk;
 mod fabric;
 mod farm;
@@ -36,6 +37,9 @@ pub use channel::{
 };
 pub use compare::{
     CATALOGUE_MAX, Compare, CompareOrder, Compared, DIGESTS_MAX, SharedPart, TreeOutline,
+};
+pub use digests::{
+    DigestError, DigestKey, DigestWindows, SignedDigests, WINDOW_BYTES_MAX, WINDOW_MAX,
 };
 pub use disk::{
     DISK_DEPTH_MAX, DISK_SIZES, DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob,

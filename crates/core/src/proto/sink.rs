@@ -10,11 +10,11 @@ use crate::plan::{BlockSet, LaneBlocks, Layout};
 /// How a block that was handed to the writer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landing {
-    /// Opened and written.
+    /// Opened, checked against its digest, and written.
     Written,
-    /// Opened; it is written when its turn comes, and lands again then.
+    /// Opened and checked; it is written when its turn comes, and lands again then.
     Opened,
-    /// Not what was sealed: a byte changed on the way.
+    /// Not what the source has: a byte changed, or somebody sealed other bytes.
     Changed,
 }
 
@@ -52,6 +52,9 @@ pub struct Sink {
     part: Option<LaneBlocks>,
     /// Blocks from this one on are held, but not served yet.
     serving: u64,
+    /// Blocks whose digests this node has signed, without which nobody takes them from it; all where
+    /// it signs them itself.
+    signed: Option<BlockSet>,
     /// Blocks that are held and turned out not to be readable.
     unreadable: BTreeSet<u64>,
     /// Blocks that are brought from elsewhere on this node.
@@ -81,6 +84,7 @@ impl Sink {
             window: None,
             part: None,
             serving: u64::MAX,
+            signed: None,
             unreadable: BTreeSet::new(),
             brought: BlockSet::new(blocks),
             reach: 0,
@@ -100,6 +104,19 @@ impl Sink {
     #[must_use]
     pub fn held_readable(self) -> Self {
         Self { holder: true, ..self }
+    }
+
+    /// The same where blocks are served only once [`Sink::sign`] has told that their signed digest is here.
+    #[must_use]
+    pub fn awaiting_signatures(self) -> Self {
+        Self { signed: Some(BlockSet::new(self.layout.blocks())), ..self }
+    }
+
+    /// The signed digest of block `index` is here.
+    pub fn sign(&mut self, index: u64) {
+        self.signed.iter_mut().for_each(|signed| {
+            signed.insert(index);
+        });
     }
 
     /// Block `index` is held, but can't be read back: others get it from elsewhere.
@@ -186,10 +203,10 @@ impl Sink {
         !self.is_far(index) && !self.held.contains(index) && !self.flying.contains(&index)
     }
 
-    /// Takes block `index` for the writer. `content` is the digest in its header.
+    /// Takes block `index` for the writer. `content` is the digest that the source signed for it.
     ///
     /// # Errors
-    /// When the head had fixed another digest for this block.
+    /// When another digest was fixed for this block.
     pub fn take(&mut self, index: u64, content: [u8; 32]) -> Result<(), SinkError> {
         self.learn(index, content)?;
         self.flying.insert(index);
@@ -317,7 +334,8 @@ impl Sink {
     #[must_use]
     pub fn can_serve(&self, index: u64) -> bool {
         let held = self.held.contains(index) && !self.unreadable.contains(&index);
-        self.holder && held && self.serves(index)
+        let signed = self.signed.as_ref().is_none_or(|signed| signed.contains(index));
+        self.holder && held && signed && self.serves(index)
     }
 
     /// Whether block `index` can be fed to others later: it is with the writer, or held back.
@@ -489,6 +507,15 @@ mod tests {
         empty.end_at(0).unwrap();
         assert_eq!((empty.is_complete(), empty.root()), (true, Some(root_digest(&[]))));
         assert!(Sink::new(layout(), true).end_at(2).is_err(), "its end was known");
+    }
+
+    #[test]
+    fn what_no_source_has_signed_is_not_served() {
+        let mut sink = Sink::new(layout(), true).knowing(vec![[0; 32]; 3]).awaiting_signatures();
+        sink.hold(0);
+        assert!(sink.has(0) && !sink.can_serve(0));
+        sink.sign(0);
+        assert!(sink.can_serve(0) && !sink.can_serve(1));
     }
 
     #[test]

@@ -67,6 +67,11 @@ impl<'a> Bout<'a> {
         Begin {
             copy: running.copy,
             secret: running.secret.clone(),
+            digest_key: if me == HEAD {
+                running.digest_key.clone()
+            } else {
+                running.digest_key.to_public()
+            },
             sealed: job.sealed,
             layout: running.plan.layout,
             lanes: running.plan.lanes.iter().map(|lane| lane.blocks).collect(),

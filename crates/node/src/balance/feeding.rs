@@ -61,6 +61,7 @@ impl Feeding {
             copy,
             me: HEAD,
             secret: begin.secret,
+            digest_key: begin.digest_key,
             sealed: begin.sealed,
             packing: Packing::None,
             is_source: true,

@@ -2,6 +2,7 @@
 
 use garland_core::plan::{Layout, NodeId, Plan};
 use garland_core::proto::{
+    DigestKey,
     BalanceEvent, BalanceOrder, Copy, DiskCached, FeedEvent, FromAgent, Head, HeadEvent, HeadOrder,
     NodeAddress, Policy, Report, Secret, SlowNodes, StreamWent, ToAgent, Verdict,
 };
@@ -35,6 +36,8 @@ pub struct Running {
     pub copy: Copy,
     /// What its members prove to each other.
     pub secret: Secret,
+    /// By which the feeder signs what its blocks contain.
+    pub digest_key: DigestKey,
     /// Its lanes.
     pub plan: Plan,
     /// What decides on it.
@@ -76,6 +79,7 @@ impl Running {
             errand,
             copy,
             secret: Secret(random::bytes()),
+            digest_key: DigestKey::Sign(Secret(random::bytes())),
             plan,
             head,
             finished: false,

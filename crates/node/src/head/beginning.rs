@@ -62,6 +62,10 @@ impl Driver<'_> {
         Begin {
             copy: self.copy,
             secret: self.secret.clone(),
+            digest_key: match &end {
+                End::Sink(_) => self.digest_key.to_public(),
+                End::Source(_) => self.digest_key.clone(),
+            },
             sealed: job.sealed,
             layout: job.plan.layout,
             lanes: job.plan.lanes.iter().map(|lane| lane.blocks).collect(),

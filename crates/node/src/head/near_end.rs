@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use garland_core::plan::HEAD;
-use garland_core::proto::{Copy, Secret, Sink};
+use garland_core::proto::{Copy, DigestKey, Secret, Sink};
 use garland_sys::confine::Root;
 
 use super::{CopyJob, Ends};
@@ -17,6 +17,7 @@ pub(super) fn near_end(
     job: &CopyJob<'_>,
     copy: Copy,
     secret: &Secret,
+    digest_key: &DigestKey,
     tell: impl Fn(Notice) + Send + Sync + 'static,
 ) -> std::io::Result<Arc<Member>> {
     let layout = job.plan.layout;
@@ -53,6 +54,10 @@ pub(super) fn near_end(
         copy,
         me: HEAD,
         secret: secret.clone(),
+        digest_key: match &job.ends {
+            Ends::Out { .. } => digest_key.clone(),
+            Ends::In { .. } => digest_key.to_public(),
+        },
         sealed: job.sealed,
         is_source: matches!(job.ends, Ends::Out { .. }),
         buffers: job.pipeline.buffers,

@@ -17,16 +17,18 @@ use crate::recorder::Passage;
 use crate::writer::Arrived;
 
 impl Lane {
-    pub(super) fn feed(&mut self, index: u64, incarnation: u32, to: &[u32]) {
+    pub(super) fn feed(&mut self, index: u64, incarnation: u64, again: bool, to: &[u32]) {
         self.member.faults.before_sending(self.member.layout.block_length(index) as usize);
         self.passage.awaits(Awaited::Disk);
         let asked = self.passage.begin();
-        let prepared = self.feeder.prepare(index, incarnation, self.passage.recorder());
+        let recorder = self.passage.recorder();
+        let prepared = self.feeder.prepare(index, incarnation, again, recorder);
         self.passage.prepared(asked);
         match prepared {
             Ok(prepared) => {
                 self.passage.awaits(Awaited::Down);
                 let (began, since) = (self.passage.begin(), clock::now_ns());
+                self.tell_digests(index, to);
                 let block = &prepared.buffer[..prepared.length];
                 let mut onward = onward(&self.downs, &self.fed, to);
                 send_block(&mut onward, &prepared.header, block, &mut self.passage);
@@ -69,6 +71,7 @@ impl Lane {
             Store::Yes => self.member.pool.take(),
         };
         self.passage.waited(Stage::WaitBuffer, waits);
+        self.tell_digests(frame.index, forward);
         let Some((_, up)) = &self.up else { return };
         self.passage.awaits(Awaited::Up);
         let began = self.passage.begin();
@@ -105,12 +108,16 @@ impl Lane {
 
     pub(super) fn take_frame(&mut self, frame: Frame, header: [u8; FRAME_LEN]) {
         let ours = frame.copy == self.member.copy && frame.lane == self.number;
-        let (index, content) = (frame.index, frame.content);
+        let index = frame.index;
         match frame.kind {
             Kind::Block if ours && self.fits(&frame) => {
+                let Some(content) = self.member.sink().content(index) else {
+                    return self.lose_up(format!("block {index} came before its digest"));
+                };
                 self.header = Some((frame, header));
                 self.handle(RelayEvent::Block(index, content));
             }
+            Kind::Digests if ours => self.take_digests(&frame),
             Kind::Void if ours => self.handle(RelayEvent::Void(index)),
             Kind::End if ours => {
                 self.handle(RelayEvent::End(index));

@@ -74,6 +74,16 @@ impl Lane {
         stream.write_all(&frame.to_bytes(&self.member.keys))
     }
 
+    /// Sends a frame and what it announces.
+    pub(super) fn send_with(
+        &self,
+        mut stream: &TcpStream,
+        frame: &Frame,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        stream.write_all(&[&frame.to_bytes(&self.member.keys)[..], bytes].concat())
+    }
+
     pub(super) fn after_up(&mut self, result: io::Result<()>) {
         if let Err(error) = result {
             self.lose_up(break_reason(&error));

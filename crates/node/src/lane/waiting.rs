@@ -81,10 +81,15 @@ impl Lane {
     fn read_down(&mut self, epoch: u32) {
         let Some((_, stream)) = self.downs.iter().find(|(of, _)| *of == epoch) else { return };
         match link::read_frame(stream, &self.member.keys) {
-            Ok((frame, _)) => self.handle(match frame.kind {
-                Kind::Have => RelayEvent::Told(epoch, frame.index, frame.content),
-                kind => RelayEvent::Asked(epoch, kind, frame.index),
-            }),
+            Ok((frame, _)) => {
+                if frame.kind == Kind::Resume {
+                    self.begin_telling(epoch, frame.index);
+                }
+                self.handle(match frame.kind {
+                    Kind::Have => RelayEvent::Told(epoch, frame.index, frame.bits),
+                    kind => RelayEvent::Asked(epoch, kind, frame.index),
+                });
+            }
             Err(error) => {
                 self.tell_if_changed(LinkSide::Down, epoch, &error);
                 self.lose_down(epoch, error.to_string());

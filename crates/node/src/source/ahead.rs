@@ -39,7 +39,11 @@ const MOMENT: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Feeds one lane from the source.
-pub struct SourceFeeder(Arc<Shared>);
+pub struct SourceFeeder {
+    shared: Arc<Shared>,
+    /// For blocks that are sent again, which leave what is made ready as it is.
+    repairs: Bench,
+}
 
 /// What one thread makes blocks ready with.
 struct Bench {
@@ -66,7 +70,7 @@ struct Shared {
 
 /// What is being made ready: the places from `wanted` on, under one incarnation.
 struct Ahead {
-    incarnation: u32,
+    incarnation: u64,
     /// The place in the lane that the sender takes next.
     wanted: u64,
     /// The place that no worker has begun.
@@ -111,7 +115,8 @@ impl SourceFeeder {
         let shared = Arc::new(Shared { member, source, lane, blocks, state, changed });
         let workers = if lanes == 1 { WORKERS } else { 1 };
         (0..workers).for_each(|_| shared.add_worker(&mut shared.lock()));
-        Self(shared)
+        let repairs = Bench::new(&shared.member, lane);
+        Self { shared, repairs }
     }
 }
 
@@ -119,24 +124,42 @@ impl Feeder for SourceFeeder {
     fn prepare(
         &mut self,
         index: u64,
-        incarnation: u32,
+        incarnation: u64,
+        again: bool,
         recorder: &mut Recorder,
     ) -> Result<Prepared, FeedError> {
-        let (at, began) = (At::block(self.0.lane, index), recorder.now());
+        if again {
+            return self.repair(index, incarnation, recorder);
+        }
+        let (at, began) = (At::block(self.shared.lane, index), recorder.now());
         let prepared = self.take(index, incarnation);
         recorder.took(Stage::WaitUpstream, at, began, 0);
         prepared
     }
 
     fn recycle(&mut self, buffer: Vec<u8>) {
-        self.0.lock().spare.push(buffer);
+        self.shared.lock().spare.push(buffer);
     }
 }
 
 impl SourceFeeder {
+    /// Makes the block `index` ready on the sender's own thread, beside what is made ready ahead.
+    fn repair(
+        &mut self,
+        index: u64,
+        incarnation: u64,
+        recorder: &mut Recorder,
+    ) -> Result<Prepared, FeedError> {
+        let Self { shared, repairs } = self;
+        let buffer = shared.lock().spare.pop();
+        let buffer = buffer.unwrap_or_else(|| shared.new_buffer());
+        let is_over = || shared.member.is_closing();
+        shared.make(repairs, recorder, (index, incarnation), buffer, &is_over)
+    }
+
     /// The block `index`; waits until a worker has made it ready.
-    fn take(&self, index: u64, incarnation: u32) -> Result<Prepared, FeedError> {
-        let shared = &self.0;
+    fn take(&self, index: u64, incarnation: u64) -> Result<Prepared, FeedError> {
+        let shared = &self.shared;
         let place = shared.blocks.ordinal(index).unwrap_or(0);
         let mut state = shared.lock();
         // It may have been held back until now.
@@ -183,11 +206,11 @@ impl SourceFeeder {
 
 impl Drop for SourceFeeder {
     fn drop(&mut self) {
-        self.0.lock().over = true;
-        self.0.changed.notify_all();
+        self.shared.lock().over = true;
+        self.shared.changed.notify_all();
         loop {
             // One that ends may have added another just before.
-            let Some(worker) = self.0.lock().workers.pop() else { return };
+            let Some(worker) = self.shared.lock().workers.pop() else { return };
             // A worker's panic has been printed; there is nothing more to say about it here.
             let _ = worker.join();
         }
@@ -211,7 +234,9 @@ impl Shared {
             recorder.took(Stage::WaitBuffer, At::block(self.lane, index), idle, 0);
             stages.read.enter();
             let (began, worked) = (clock::now_ns(), clock::thread_cpu_ns());
-            let prepared = self.make(&mut bench, &mut recorder, index, incarnation, buffer);
+            let stale = || self.is_stale(index, incarnation);
+            let block = (index, incarnation);
+            let prepared = self.make(&mut bench, &mut recorder, block, buffer, &stale);
             let took = clock::now_ns().saturating_sub(began);
             let worked = clock::thread_cpu_ns().saturating_sub(worked);
             stages.read.leave();
@@ -235,7 +260,7 @@ impl Shared {
         }
     }
 
-    fn claim(&self) -> Option<(u64, u32, Vec<u8>)> {
+    fn claim(&self) -> Option<(u64, u64, Vec<u8>)> {
         let mut state = self.lock();
         loop {
             if state.over {
@@ -247,26 +272,30 @@ impl Shared {
             if state.unclaimed < end && serves(state.unclaimed) {
                 let place = state.unclaimed;
                 state.unclaimed += 1;
-                let room = self.member.layout.block_size as usize + TAG_LEN;
-                let buffer = state.spare.pop().unwrap_or_else(|| vec![0; room]);
+                let buffer = state.spare.pop().unwrap_or_else(|| self.new_buffer());
                 return Some((place, state.incarnation, buffer));
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
+    fn new_buffer(&self) -> Vec<u8> {
+        vec![0; self.member.layout.block_size as usize + TAG_LEN]
+    }
+
+    /// Reads a block, fixes its digest, and seals it under its incarnation; gives up waiting for it when
+    /// it is `stale`.
     fn make(
         &self,
         bench: &mut Bench,
         recorder: &mut Recorder,
-        index: u64,
-        incarnation: u32,
+        (index, incarnation): (u64, u64),
         mut buffer: Vec<u8>,
+        stale: &dyn Fn() -> bool,
     ) -> Result<Prepared, FeedError> {
         let layout = self.member.layout;
-        let stale = || self.is_stale(index, incarnation);
         let (at, began) = (At::block(self.lane, index), recorder.now());
-        let length = self.source.await_block(layout, index, &stale)? as usize;
+        let length = self.source.await_block(layout, index, stale)? as usize;
         self.member.faults.before_reading(length);
         let hole = self.source.is_hole(layout, index);
         if hole {
@@ -277,7 +306,7 @@ impl Shared {
         let began = recorder.took(Stage::Read, at, began, length);
         let zeros = hole || are_zeros(&buffer[..length]);
         let content = if zeros {
-            self.member.zeros.digest(&buffer[..length])
+            self.member.zeros.digest(length)
         } else {
             content_digest(&buffer[..length])
         };
@@ -285,13 +314,16 @@ impl Shared {
             .sink()
             .learn(index, content)
             .map_err(|_| FeedError::Changed(self.source.changed(layout, index)))?;
+        if let Some(byte) = self.member.faults.flip(layout.offset(index), length) {
+            buffer[byte] ^= 1;
+        }
         let (form, packed) = match (hole, zeros) {
             (true, _) => (Form::Hole, 0),
             (false, true) => (Form::Zeros, 0),
             (false, false) => self.squeeze(bench, &mut buffer, length),
         };
         let (keys, written) = (&self.member.keys, (form, length, packed));
-        let prepared = bench.wrapper.wrap(keys, index, incarnation, content, buffer, written);
+        let prepared = bench.wrapper.wrap(keys, index, incarnation, buffer, written);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
     }
@@ -320,7 +352,7 @@ impl Shared {
     }
 
     /// Whether nobody waits for a block any more that is still to be made ready.
-    fn is_stale(&self, index: u64, incarnation: u32) -> bool {
+    fn is_stale(&self, index: u64, incarnation: u64) -> bool {
         let place = self.blocks.ordinal(index).unwrap_or(0);
         let state = self.lock();
         let near = (state.wanted..state.wanted + state.ahead).contains(&place);

@@ -129,7 +129,7 @@ impl Engine<'_> {
             RelayOrder::Receive { index, store, forward } => {
                 self.receive(place, lane, index, store, &forward);
             }
-            RelayOrder::Feed { index, incarnation, to } => {
+            RelayOrder::Feed { index, incarnation, to, .. } => {
                 self.feed(place, lane, index, incarnation, &to);
             }
             RelayOrder::ReportBad(index) => self.send_head(place, FromAgent::Bad(COPY, index)),

@@ -35,7 +35,7 @@ impl Engine<'_> {
         place: usize,
         lane: usize,
         index: u64,
-        incarnation: u32,
+        incarnation: u64,
         to: &[u32],
     ) {
         let blocks = self.plan.layout.blocks();

@@ -105,7 +105,7 @@ impl Pause {
                 ns * sizes.operations().saturating_sub(1)
             }
             // It takes no time.
-            Injection::Rot(_) => 0,
+            Injection::Rot(_) | Injection::Flip(_) => 0,
         })
     }
 }

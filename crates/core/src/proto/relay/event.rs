@@ -23,7 +23,7 @@ pub enum RelayEvent {
     UpOpened(u32),
     /// The link from the upstream of this epoch broke.
     UpLost(u32, String),
-    /// A block's header came from upstream.
+    /// A block's header came from upstream; its digest is the one that the source signed.
     Block(u64, [u8; 32]),
     /// The upstream says that the block it sent was cut off.
     Void(u64),
@@ -91,7 +91,9 @@ pub enum RelayOrder {
         /// Its index.
         index: u64,
         /// The incarnation of this node's key.
-        incarnation: u32,
+        incarnation: u64,
+        /// A downstream asked for it by name: the lane goes on elsewhere.
+        again: bool,
         /// To whom.
         to: Vec<u32>,
     },

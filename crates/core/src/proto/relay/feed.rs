@@ -9,13 +9,15 @@ impl Relay {
     /// Feeds those downstream what they lack and this node holds: first what they asked for again,
     /// then whoever is farthest behind, and all that are as far with it.
     pub(super) fn feed(&mut self, sink: &Sink) -> Option<RelayOrder> {
-        for down in self.downs.iter().filter(|down| down.resumed) {
-            if let Some(&index) = down.again.iter().find(|&&index| sink.can_serve(index)) {
-                // The same block may have gone out under the last key already.
-                self.incarnation += 1;
-                let to = vec![down.epoch];
-                return Some(self.start_feeding(index, to));
-            }
+        let again = self.downs.iter().filter(|down| down.resumed).find_map(|down| {
+            let index = down.again.iter().find(|&&index| sink.can_serve(index));
+            index.map(|&index| (index, vec![down.epoch]))
+        });
+        if let Some((index, to)) = again {
+            // The same block may have gone out under the lane's incarnation already, in another form.
+            let incarnation = self.next_incarnation();
+            self.busy = Busy::Feeding { index, to: to.clone() };
+            return Some(RelayOrder::Feed { index, incarnation, again: true, to });
         }
         // None gets ahead while another is being linked: a stream among those behind it may need what
         // that one lacks, in another lane.
@@ -54,7 +56,7 @@ impl Relay {
 
     fn start_feeding(&mut self, index: u64, to: Vec<u32>) -> RelayOrder {
         self.busy = Busy::Feeding { index, to: to.clone() };
-        RelayOrder::Feed { index, incarnation: self.incarnation, to }
+        RelayOrder::Feed { index, incarnation: self.incarnation, again: false, to }
     }
 
     pub(super) fn unfed(&mut self) {

@@ -88,6 +88,11 @@ impl Relay {
     pub(super) fn asked_by_down(&mut self, epoch: u32, kind: Kind, index: u64) {
         let Some(down) = self.downs.iter_mut().find(|down| down.epoch == epoch) else { return };
         match kind {
+            // It would be fed again what it was fed, under the same keys: a frame that was repeated.
+            Kind::Resume if down.resumed => {
+                self.orders.push_back(RelayOrder::CloseDown(epoch));
+                self.down_lost(epoch, "its downstream asked twice where to begin".to_owned());
+            }
             Kind::Resume => {
                 down.resumed = true;
                 down.ended = false;

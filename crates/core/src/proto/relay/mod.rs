@@ -55,7 +55,10 @@ pub struct Relay {
     /// It feeds beside the lane: what isn't held yet is waited for.
     is_beside: bool,
     busy: Busy,
-    incarnation: u32,
+    /// What the lane's blocks are sealed under, as long as its links stay.
+    incarnation: u64,
+    /// The newest incarnation; blocks that are sent again take one of their own.
+    newest: u64,
     /// Blocks asked for again, not yet received.
     asked: BTreeSet<u64>,
     /// Blocks that may yet be declared void: those received since the stream last went on. (Blocks
@@ -85,6 +88,7 @@ impl Relay {
             is_beside: false,
             busy: Busy::No,
             incarnation: 0,
+            newest: 0,
             asked: BTreeSet::new(),
             unsettled: Vec::new(),
             doubts: Vec::new(),
@@ -98,9 +102,15 @@ impl Relay {
     /// keys' incarnations begin behind `epoch`, the link's.
     #[must_use]
     pub fn beside(blocks: LaneBlocks, epoch: u32) -> Self {
-        // The lane's own count from 1; in one copy no link is tried so often.
-        let incarnation = 1 << 31 | epoch << 12;
-        Self { is_beside: true, incarnation, ..Self::new(blocks, true) }
+        // The lane's own count from 1; each link's have 32 bits for themselves.
+        let newest = 1 << 63 | u64::from(epoch) << 32;
+        Self { is_beside: true, newest, ..Self::new(blocks, true) }
+    }
+
+    /// An incarnation under which nothing was sealed yet.
+    fn next_incarnation(&mut self) -> u64 {
+        self.newest += 1;
+        self.newest
     }
 
     /// Whether it feeds beside the lane.
@@ -164,7 +174,7 @@ impl Relay {
     pub fn handle(&mut self, event: RelayEvent, sink: &mut Sink) {
         match event {
             RelayEvent::Route(route) => self.route(&route),
-            RelayEvent::DownOpened(_) => self.incarnation += 1,
+            RelayEvent::DownOpened(_) => self.incarnation = self.next_incarnation(),
             RelayEvent::DownLost(epoch, reason) => self.down_lost(epoch, reason),
             RelayEvent::Asked(epoch, kind, index) => self.asked_by_down(epoch, kind, index),
             RelayEvent::Told(epoch, first, bits) => self.told(epoch, first, &bits),
