@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use garland_core::proto::{
-    FRAME_LEN, Form, Frame, Keys, Kind, Sealer, TAG_LEN, content_digest,
-};
+use garland_core::proto::{FRAME_LEN, Form, Frame, Keys, Kind, Sealer, TAG_LEN, content_digest};
 use garland_core::trace::Stage;
 use thiserror::Error;
 

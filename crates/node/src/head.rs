@@ -17,7 +17,8 @@ use std::time::Duration;
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{
-    Absence, Copy, DigestKey, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Operations, Secret, ToAgent,
+    Absence, Copy, DigestKey, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Operations,
+    Secret, ToAgent,
 };
 use garland_core::trace::{Exchange, Stage};
 use garland_sys::event::Wake;

@@ -6,8 +6,8 @@ mod links;
 mod waiting;
 
 use std::net::{SocketAddr, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use garland_core::plan::{LaneBlocks, NodeId};
 use garland_core::proto::{

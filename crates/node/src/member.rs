@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use garland_core::plan::{Layout, NodeId};
 use garland_core::proto::{
-    Copy, CopyView, DigestKey, DigestWindows, Keys, LaneReport, LaneView, RelayEvent, Report, Route, Secret, Sink, Summed,
+    Copy, CopyView, DigestKey, DigestWindows, Keys, LaneReport, LaneView, RelayEvent, Report,
+    Route, Secret, Sink, Summed,
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};

@@ -123,8 +123,7 @@ impl Part {
         trace.took(Stage::SetUp, At::HERE, began);
         member.sample_now();
         let (read_back, finishing) = (begin.read_back, Mutex::new(None));
-        let records = agent.records().clone();
-        let shares = (share, found);
+        let (records, shares) = (agent.records().clone(), (share, found));
         Ok(Self { member, source, read_back, threads, finishing, records, _shares: shares })
     }
 

@@ -79,7 +79,8 @@ impl Vault {
         if self.uses.insert(key, this).is_some_and(|before| before != this) {
             self.reused.push(key);
         }
-        let tag = self.keys.sealer(NodeId(sealer), incarnation, index).seal(&frame, &header, &mut bytes);
+        let tag =
+            self.keys.sealer(NodeId(sealer), incarnation, index).seal(&frame, &header, &mut bytes);
         bytes.extend(tag);
         Sealed { header, bytes }
     }

@@ -247,7 +247,8 @@ mod tests {
         assert_eq!((window.first, window.end), (0, 3));
         assert_eq!(windows.next(&blocks(), 3, 2, &sink), None, "2 is told");
         assert_eq!(windows.next(&blocks(), 3, 3, &sink), None, "3 isn't read");
-        let (mut theirs, mut node) = (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        let (mut theirs, mut node) =
+            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
         theirs.accept(&blocks(), 0, &window.bytes, &mut node).unwrap();
         assert_eq!(node.content(2), Some([2; 32]));
         assert_eq!(node.content(3), None);
@@ -289,7 +290,8 @@ mod tests {
     fn impossible_windows_are_refused_before_they_are_used() {
         let (mut windows, sink, public) = source(&[0, 1], 1);
         let window = windows.next(&blocks(), 0, 0, &sink).unwrap();
-        let (mut theirs, mut node) = (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        let (mut theirs, mut node) =
+            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
         let long = vec![0; WINDOW_BYTES_MAX + DIGEST_LEN];
         let malformed = [
             (0, &[][..]),
@@ -309,7 +311,8 @@ mod tests {
     fn a_source_that_signs_two_contents_is_caught() {
         let (mut windows, sink, public) = source(&[0, 1], 1);
         let window = windows.next(&blocks(), 0, 0, &sink).unwrap();
-        let (mut theirs, mut node) = (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        let (mut theirs, mut node) =
+            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
         theirs.accept(&blocks(), 0, &window.bytes, &mut node).unwrap();
         let key = DigestKey::Sign(Secret([1; 32]));
         let mut other = Sink::source(layout());
@@ -326,7 +329,8 @@ mod tests {
         let (mut second, sink, _) = source(&[1, 2, 3, 4, 5], 1);
         let late = second.next(&blocks(), 0, 1, &sink).unwrap();
         assert_eq!((late.first, late.end), (1, 6));
-        let (mut theirs, mut node) = (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        let (mut theirs, mut node) =
+            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
         theirs.accept(&blocks(), 0, &early.bytes, &mut node).unwrap();
         theirs.accept(&blocks(), 1, &late.bytes, &mut node).unwrap();
         assert!((0..6).all(|index| node.content(index).is_some()));

@@ -148,12 +148,7 @@ impl Sealer {
     /// # Panics
     /// Never for blocks of a layout: the cipher's limit is 64 GiB.
     #[must_use]
-    pub fn seal(
-        &self,
-        frame: &Frame,
-        header: &[u8; FRAME_LEN],
-        block: &mut [u8],
-    ) -> [u8; TAG_LEN] {
+    pub fn seal(&self, frame: &Frame, header: &[u8; FRAME_LEN], block: &mut [u8]) -> [u8; TAG_LEN] {
         let nonce = nonce(frame.index, frame.form);
         let tag = self
             .key

@@ -2,9 +2,8 @@
 
 use garland_core::plan::{Layout, NodeId, Plan};
 use garland_core::proto::{
-    DigestKey,
-    BalanceEvent, BalanceOrder, Copy, DiskCached, FeedEvent, FromAgent, Head, HeadEvent, HeadOrder,
-    NodeAddress, Policy, Report, Secret, SlowNodes, StreamWent, ToAgent, Verdict,
+    BalanceEvent, BalanceOrder, Copy, DigestKey, DiskCached, FeedEvent, FromAgent, Head, HeadEvent,
+    HeadOrder, NodeAddress, Policy, Report, Secret, SlowNodes, StreamWent, ToAgent, Verdict,
 };
 use garland_sys::random;
 

@@ -3,9 +3,7 @@
 use std::io;
 
 use garland_core::plan::LaneBlocks;
-use garland_core::proto::{
-    DigestError, Frame, Kind, LinkSide, SignedDigests, WINDOW_BYTES_MAX,
-};
+use garland_core::proto::{DigestError, Frame, Kind, LinkSide, SignedDigests, WINDOW_BYTES_MAX};
 
 use super::Lane;
 use crate::link::break_reason;
@@ -24,7 +22,9 @@ pub(super) struct Told {
 impl Lane {
     /// The downstream of this link begins at a place in the lane: it knows the digests before it.
     pub(super) fn begin_telling(&mut self, epoch: u32, place: u64) {
-        self.told.retain(|told| told.epoch != epoch && self.downs.iter().any(|down| down.0 == told.epoch));
+        self.told.retain(|told| {
+            told.epoch != epoch && self.downs.iter().any(|down| down.0 == told.epoch)
+        });
         self.told.push(Told { epoch, since: place, until: place });
     }
 
