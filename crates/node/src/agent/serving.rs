@@ -94,7 +94,9 @@ impl Agent {
                 }
                 Ok(ToAgent::Route(copy, way)) => of(&parts, copy, |part| part.member().route(way)),
                 Ok(ToAgent::Detach(copy)) => of(&parts, copy, Part::detach),
+                Ok(ToAgent::Prepare(copy, all)) => of(&parts, copy, |p| p.prepare(session, all)),
                 Ok(ToAgent::Commit(copy, all)) => of(&parts, copy, |p| p.commit(session, all)),
+                Ok(ToAgent::Settle(copy)) => of(&parts, copy, Part::settle),
                 Err(_) => break false,
             }
         };
@@ -175,7 +177,7 @@ impl Agent {
             let at = parts.iter().position(|part| part.member().copy == copy);
             at.map(|at| parts.swap_remove(at))
         };
-        let parcels = part.map_or_else(Vec::new, |part| part.end(self));
+        let parcels = part.map_or_else(Vec::new, |part| part.close(self));
         session.send(&FromAgent::Closed(copy));
         // Nothing is said, too: the head waits for it.
         let parcels = if parcels.is_empty() { vec![Vec::new()] } else { parcels };

@@ -248,6 +248,11 @@ fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<
         let failure = Failure::nothing(format!("{shown}: {error}"));
         unseen.iter().fold(failure, |failure, node| failure.hint(node))
     })?;
+    if set.has_aside(&found) && !cp.quiet {
+        eprintln!(
+            "{shown}: a later copy of it was not finished on all nodes; these are the stripes from before it"
+        );
+    }
     let Manifest { stripes, layout, mode, modified, servers, .. } = set.manifest;
     let (mut names, mut origins, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
     for place in set.stripes {
@@ -263,7 +268,7 @@ fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<
         names.push(nodes[*node].name.clone());
         let length = sight.length.unwrap_or(0);
         origins.push(Origin {
-            path: here.source.to_vec(),
+            path: [here.source, found[place].aside().as_bytes()].concat(),
             length,
             modified: sight.modified,
             tree: None,
