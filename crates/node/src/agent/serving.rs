@@ -107,6 +107,11 @@ impl Agent {
         commands.into_iter().for_each(exec::Running::end);
         meetings.into_iter().for_each(probe::Running::end);
         self.end_all(&parts);
+        self.count_out(shutdown);
+    }
+
+    /// A controller is gone; the agent ends if it was the last one, or wants that.
+    fn count_out(&self, shutdown: bool) {
         self.active_ns.store(clock::now_ns(), Ordering::Release);
         // A head may have several channels: one for what goes on, others for files on their way.
         let is_last = self.sessions.fetch_sub(1, Ordering::AcqRel) == 1;
