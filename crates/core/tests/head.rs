@@ -179,7 +179,9 @@ fn striped(reversed: bool) -> Head {
     let addresses = [vec![], vec![7001], vec![7002]];
     let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
     let addresses = addresses.map(|ports| ports.into_iter().map(address).collect()).to_vec();
-    Head::new(COPY, &plan, addresses, Policy::for_nodes(2).together(), 0)
+    let policy = Policy::for_nodes(2);
+    let policy = if reversed { policy.together() } else { policy.striped() };
+    Head::new(COPY, &plan, addresses, policy, 0)
 }
 
 fn complete(head: &mut Head, node: u32, root: [u8; 32]) {
@@ -187,14 +189,39 @@ fn complete(head: &mut Head, node: u32, root: [u8; 32]) {
     head.handle(1, Event::From(NodeId(node), complete));
 }
 
-/// The nodes that were told to commit since the last call.
-fn committing(head: &mut Head) -> Vec<(u32, [u8; 32])> {
+/// What servers were ordered to do about their stripes since the last call, with the first byte of the
+/// digest.
+fn ordered(head: &mut Head) -> Vec<(u32, &'static str, u8)> {
     let orders = std::iter::from_fn(|| head.poll());
-    let commits = orders.filter_map(|order| match order {
-        HeadOrder::Send(node, ToAgent::Commit(_, root)) => Some((node.0, root)),
+    let about_stripes = orders.filter_map(|order| match order {
+        HeadOrder::Send(node, ToAgent::Prepare(_, root)) => Some((node.0, "prepare", root[0])),
+        HeadOrder::Send(node, ToAgent::Commit(_, root)) => Some((node.0, "commit", root[0])),
+        HeadOrder::Send(node, ToAgent::Settle(_)) => Some((node.0, "settle", 0)),
+        HeadOrder::Send(node, ToAgent::Close(_)) => Some((node.0, "close", 0)),
         _ => None,
     });
-    commits.collect()
+    about_stripes.collect()
+}
+
+fn says(head: &mut Head, node: u32, message: FromAgent) {
+    head.handle(1, Event::From(NodeId(node), message));
+}
+
+fn committed() -> FromAgent {
+    FromAgent::Committed(COPY, Box::default())
+}
+
+/// A head whose servers have all prepared, and were ordered to commit.
+fn prepared() -> Head {
+    let mut head = striped(false);
+    complete(&mut head, 1, [1; 32]);
+    complete(&mut head, 2, [2; 32]);
+    head.handle(1, Event::PartsKnown(vec![[1; 32], [2; 32]]));
+    for node in [1, 2] {
+        says(&mut head, node, FromAgent::Prepared(COPY));
+    }
+    ordered(&mut head);
+    head
 }
 
 #[test]
@@ -202,9 +229,63 @@ fn no_stripe_commits_before_all_can() {
     let mut head = striped(false);
     complete(&mut head, 2, [2; 32]);
     head.handle(1, Event::PartsKnown(vec![[1; 32], [2; 32]]));
-    assert_eq!(committing(&mut head), []);
+    assert_eq!(ordered(&mut head), []);
     complete(&mut head, 1, [1; 32]);
-    assert_eq!(committing(&mut head), [(1, [1; 32]), (2, [2; 32])]);
+    assert_eq!(ordered(&mut head), [(1, "prepare", 1), (2, "prepare", 2)]);
+    says(&mut head, 2, FromAgent::Prepared(COPY));
+    says(&mut head, 2, committed());
+    assert_eq!(ordered(&mut head), [], "the first one hasn't prepared");
+    says(&mut head, 1, FromAgent::Prepared(COPY));
+    assert_eq!(ordered(&mut head), [(1, "commit", 1), (2, "commit", 2)]);
+}
+
+#[test]
+fn the_old_stripes_go_when_every_server_has_the_new_ones() {
+    let mut head = prepared();
+    says(&mut head, 1, committed());
+    assert_eq!((ordered(&mut head), head.verdict(NodeId(1))), (vec![], None));
+    // What it has committed stays.
+    head.handle(1, Event::Lost(NodeId(1), "its agent is gone".to_owned()));
+    assert_eq!((ordered(&mut head), head.verdict(NodeId(1))), (vec![], None));
+    says(&mut head, 2, committed());
+    assert_eq!(ordered(&mut head), [(2, "settle", 0)]);
+    assert_eq!(
+        [1, 2].map(|node| head.verdict(NodeId(node))),
+        [Some(Verdict::Ok), Some(Verdict::Ok)]
+    );
+}
+
+#[test]
+fn a_server_that_dies_before_it_has_committed_takes_the_new_stripes_with_it() {
+    for is_prepared in [false, true] {
+        let mut head = prepared();
+        says(&mut head, 1, committed());
+        let end = match is_prepared {
+            true => Event::Lost(NodeId(2), "its agent is gone".to_owned()),
+            false => Event::From(NodeId(2), FromAgent::Failed(COPY, "no space left".to_owned())),
+        };
+        head.handle(1, end);
+        assert!(ordered(&mut head).contains(&(1, "close", 0)));
+        let Some(Verdict::Failed(reason)) = head.verdict(NodeId(1)) else { panic!("it hasn't it") };
+        assert!(reason.starts_with("a striped file can't do without io2: "), "{reason}");
+        assert!(reason.ends_with("; the new stripes are withdrawn"), "{reason}");
+        assert_ne!(head.verdict(NodeId(2)), Some(Verdict::Ok));
+        // Whatever they say afterwards.
+        says(&mut head, 1, committed());
+        says(&mut head, 2, committed());
+        assert_eq!(ordered(&mut head), []);
+        assert!(matches!(head.verdict(NodeId(1)), Some(Verdict::Failed(_))));
+    }
+}
+
+#[test]
+fn no_stripe_stays_committed_when_the_user_gives_up() {
+    let mut head = prepared();
+    says(&mut head, 1, committed());
+    head.handle(2, Event::Interrupted);
+    assert_eq!(ordered(&mut head), [(1, "close", 0), (2, "close", 0)]);
+    let interrupted = Some(Verdict::Failed("interrupted".to_owned()));
+    assert_eq!([1, 2].map(|node| head.verdict(NodeId(node))), [interrupted.clone(), interrupted]);
 }
 
 #[test]
@@ -213,7 +294,7 @@ fn one_stripe_that_is_not_the_sources_fails_all() {
     complete(&mut head, 1, [1; 32]);
     complete(&mut head, 2, [9; 32]);
     head.handle(1, Event::PartsKnown(vec![[1; 32], [2; 32]]));
-    assert_eq!(committing(&mut head), []);
+    assert_eq!(ordered(&mut head), [(2, "close", 0), (1, "close", 0)]);
     assert_eq!(
         failures(&head, 2),
         [

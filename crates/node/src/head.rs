@@ -341,7 +341,7 @@ impl<'a> Driver<'a> {
         while let Some(order) = self.head.poll() {
             match order {
                 HeadOrder::Send(id, message) => {
-                    if matches!(message, ToAgent::Commit(..)) {
+                    if matches!(message, ToAgent::Prepare(..) | ToAgent::Commit(..)) {
                         self.exchanges.asked(id, Exchange::Commit, &self.member.trace);
                     }
                     self.board.send(id, &message);

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use garland_core::plan::ASIDE;
 use garland_core::proto::{
     FromAgent, Look, MANIFEST_MAX, MAX_MESSAGE, SIGHTS_MAX, Sight, ToAgent, TreeLook, TreeSight,
 };
@@ -88,7 +89,7 @@ fn stripes(root: &Root, path: &[u8]) -> Result<Vec<Sight>, String> {
     let folder = root
         .open_dir(above, false)
         .map_err(|error| format!("opening the folder {}: {}", above.display(), reason(&error)))?;
-    let start = [name.as_bytes(), b".stripe-"].concat();
+    let start = name.as_bytes().to_vec();
     let (mut sights, mut room) = (Vec::new(), ANSWER_MAX);
     for suffix in suffixes(&folder, &start, name.len())? {
         let at = |end: &str| {
@@ -97,7 +98,12 @@ fn stripes(root: &Root, path: &[u8]) -> Result<Vec<Sight>, String> {
             name.push(end);
             above.join(name)
         };
-        let manifest = manifest(root, &at(MANIFEST))?;
+        let manifest = match manifest(root, &at(MANIFEST)) {
+            Ok(manifest) => manifest,
+            // A copy that is finished removes these at any moment.
+            Err(_) if suffix.starts_with(ASIDE.as_bytes()) => continue,
+            Err(reason) => return Err(reason),
+        };
         let here = file(root, &at("")).ok();
         let length = here.as_ref().and_then(|here| here.length);
         let (modified, mode) = here.map_or(((0, 0), 0), |here| (here.modified, here.mode));
@@ -110,12 +116,20 @@ fn stripes(root: &Root, path: &[u8]) -> Result<Vec<Sight>, String> {
     Ok(sights)
 }
 
-/// What the names of stripes in `folder` have behind the file's; they begin with `start`.
+/// What the names of stripes in `folder` have behind the file's, `start`. Stripes that a newer copy was
+/// replacing have a word between.
 fn suffixes(folder: &OwnedFd, start: &[u8], name: usize) -> Result<Vec<Vec<u8>>, String> {
     let entries = Dir::read_from(folder)
         .map_err(|error| format!("reading the folder: {}", reason(&error.into())))?;
     let names = entries.flatten().map(|entry| entry.file_name().to_bytes().to_vec());
-    let ours = names.filter(|entry| entry.starts_with(start));
+    let is_stripe = |rest: &[u8]| {
+        let rest = rest.strip_prefix(ASIDE.as_bytes()).map_or(rest, |rest| {
+            let tag = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+            &rest[tag..]
+        });
+        rest.starts_with(b".stripe-")
+    };
+    let ours = names.filter(|entry| entry.strip_prefix(start).is_some_and(is_stripe));
     let stripes = ours.filter_map(|entry| entry.strip_suffix(MANIFEST.as_bytes()).map(Vec::from));
     let mut suffixes: Vec<_> = stripes.map(|entry| entry[name..].to_vec()).collect();
     suffixes.sort();

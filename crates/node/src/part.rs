@@ -2,7 +2,8 @@
 
 mod ends;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -47,10 +48,25 @@ pub struct Part {
     /// What is found out about its file before that gets its name.
     read_back: ReadBack,
     threads: Vec<JoinHandle<()>>,
-    finishing: Mutex<Option<JoinHandle<()>>>,
+    finishing: Finishing,
     records: Records,
     /// Given back when the part is over: the copy's, and what was found of a tree takes.
     _shares: (Share, Option<Share>),
+}
+
+/// How far the end of a part is.
+#[derive(Default)]
+struct Finishing {
+    /// The threads that prepare, commit and settle, one after the other.
+    steps: Mutex<Vec<JoinHandle<()>>>,
+    /// It was prepared before it is committed.
+    is_prepared: AtomicBool,
+}
+
+impl Finishing {
+    fn steps(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Part {
@@ -122,7 +138,7 @@ impl Part {
         begin.routes.into_iter().for_each(|route| member.route(route));
         trace.took(Stage::SetUp, At::HERE, began);
         member.sample_now();
-        let (read_back, finishing) = (begin.read_back, Mutex::new(None));
+        let (read_back, finishing) = (begin.read_back, Finishing::default());
         let (records, shares) = (agent.records().clone(), (share, found));
         Ok(Self { member, source, read_back, threads, finishing, records, _shares: shares })
     }
@@ -149,33 +165,52 @@ impl Part {
         }
     }
 
+    /// Makes everything ready that must be there before the file gets its name, from a thread of its own:
+    /// a slow disk must not keep the head's orders waiting.
+    pub fn prepare(&self, session: &Arc<Session>, root: [u8; 32]) {
+        let (member, session, wanted) =
+            (Arc::clone(&self.member), Arc::clone(session), self.read_back);
+        self.finishing.is_prepared.store(true, Ordering::Release);
+        self.finish(move || {
+            let began = member.trace.now();
+            let result = is_same(&member, root)
+                .and_then(|()| make_stable(&member, wanted))
+                .and_then(|()| member.store.prepare(&member.trace).map_err(|it| it.to_string()));
+            let at = At { block: Exchange::Commit.number(), ..At::HERE };
+            member.trace.took(Stage::Control, at, began);
+            let answer = match result {
+                Ok(()) => FromAgent::Prepared(member.copy),
+                Err(_) if member.is_closing() => return,
+                Err(reason) => {
+                    member.store.abandon();
+                    FromAgent::Failed(member.copy, reason)
+                }
+            };
+            session.send_after(member.faults.control(), answer);
+        });
+    }
+
     /// Puts the file under its final name, or looks whether the source is what it was, from a thread of its own: the node goes on feeding
     /// others meanwhile, and a slow disk must not keep the head's orders waiting.
     pub fn commit(&self, session: &Arc<Session>, root: [u8; 32]) {
         let (member, session) = (Arc::clone(&self.member), Arc::clone(session));
         let (source, wanted) = (self.source.clone(), self.read_back);
+        let prepared = self.finishing.is_prepared.load(Ordering::Acquire);
         let records = self.records.clone();
-        let thread = std::thread::spawn(move || {
-            member.finish();
+        self.finish(move || {
             let began = member.trace.now();
-            let same = {
-                let sink = member.sink();
-                sink.is_complete() && sink.root() == Some(root)
-            };
+            let same = is_same(&member, root);
             let absence = source.as_ref().and_then(|source| source.absence());
             let changed = source.filter(|source| !source.is_unchanged());
             let result = match (same, changed) {
-                (false, _) => Err("the head's digest is not that of the blocks held".to_owned()),
-                (true, Some(source)) => {
+                (Err(reason), _) => Err(reason),
+                (Ok(()), Some(source)) => {
                     Err(format!("{} changed while it was copied", source.name()))
                 }
-                (true, None) => {
-                    if let Some(longer) = member.faults.fsync() {
-                        member.trace.time(Stage::Fsync, || std::thread::sleep(longer));
-                    }
-                    read_back(&member, wanted).and_then(|()| {
-                        member.store.commit(&member.trace).map_err(|error| error.to_string())
-                    })
+                (Ok(()), None) => {
+                    let stable = if prepared { Ok(()) } else { make_stable(&member, wanted) };
+                    let commit = || member.store.commit(&member.trace);
+                    stable.and_then(|()| commit().map_err(|error| error.to_string()))
                 }
             };
             let at = At { block: Exchange::Commit.number(), ..At::HERE };
@@ -196,22 +231,53 @@ impl Part {
                 Err(_) => member.store.abandon(),
             }
         });
-        *self.finishing.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+    }
+
+    /// Removes what the commit replaced: every node has committed.
+    pub fn settle(&self) {
+        let member = Arc::clone(&self.member);
+        self.finish(move || member.store.settle());
+    }
+
+    /// Does a step of the end, after those that were begun before.
+    fn finish(&self, step: impl FnOnce() + Send + 'static) {
+        let mut steps = self.finishing.steps();
+        let before = std::mem::take(&mut *steps);
+        let member = Arc::clone(&self.member);
+        steps.push(std::thread::spawn(move || {
+            // Its panic has been printed; there is nothing more to say about it here.
+            before.into_iter().for_each(|step| drop(step.join()));
+            member.finish();
+            step();
+        }));
+    }
+
+    /// The head has given the copy up, or is done with it: what was prepared and isn't settled is taken
+    /// back.
+    pub fn close(self, agent: &Agent) -> Vec<Vec<u8>> {
+        let member = Arc::clone(&self.member);
+        self.end_with(agent, || member.store.withdraw())
     }
 
     /// Ends the part: threads joined; what isn't committed is left to the next copy, or removed. Gives what was noted of it, in
     /// parcels; none if nothing was.
     pub fn end(self, agent: &Agent) -> Vec<Vec<u8>> {
+        self.end_with(agent, || {})
+    }
+
+    /// The same, with something done when its threads have ended.
+    fn end_with(self, agent: &Agent, then: impl FnOnce()) -> Vec<Vec<u8>> {
         let began = self.member.trace.now();
         agent.leave(self.member.copy);
         self.member.sample_now();
         self.member.close();
-        let finishing = self.finishing.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let finishing = std::mem::take(&mut *self.finishing.steps());
         for thread in self.threads.into_iter().chain(finishing) {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = thread.join();
         }
         self.member.join_beside();
+        then();
         let Layout { block_size, open, .. } = self.member.layout;
         let worth = self.member.sink().held() * u64::from(block_size) >= LEFT && !open;
         if worth && self.member.store.leave() {
@@ -250,6 +316,22 @@ fn found(
     let share = Some(lasting).filter(|&it| it > 0).and_then(|it| agent.budget().take(it).ok());
     let compared = compared.filter(|_| lasting == 0 || share.is_some());
     (compared.and_then(|compared| compared.reuse(begin)), share)
+}
+
+/// Whether all blocks are here, and are those that the head has read.
+fn is_same(member: &Member, root: [u8; 32]) -> Result<(), String> {
+    let sink = member.sink();
+    let same = sink.is_complete() && sink.root() == Some(root);
+    let other = || "the head's digest is not that of the blocks held".to_owned();
+    if same { Ok(()) } else { Err(other()) }
+}
+
+/// What comes before a file is made stable: a known fault, and reading it back.
+fn make_stable(member: &Member, wanted: ReadBack) -> Result<(), String> {
+    if let Some(longer) = member.faults.fsync() {
+        member.trace.time(Stage::Fsync, || std::thread::sleep(longer));
+    }
+    read_back(member, wanted)
 }
 
 /// So many bytes are worth leaving to the next copy.

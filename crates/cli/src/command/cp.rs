@@ -180,7 +180,7 @@ fn policy(cp: &Cp, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
         SlowName::Fail => SlowNodes::Fail,
     };
     match Policy::for_nodes(nodes).with_slow(slow, cp.slow_below) {
-        policy if is_striped => policy.together(),
+        policy if is_striped => policy.striped(),
         policy if is_stream => policy.with_slow(SlowNodes::Wait, cp.slow_below),
         policy => policy,
     }

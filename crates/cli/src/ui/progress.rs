@@ -72,7 +72,8 @@ impl NodeNow {
             let id = NodeId(u32::try_from(at).unwrap_or(u32::MAX));
             let bytes = plan.bytes_of(id);
             let blocks = progress.head.report(id).held;
-            let whole = matches!(state, NodeState::Complete | NodeState::Committed);
+            use NodeState::{Committed, Complete, Prepared};
+            let whole = matches!(state, Complete | Prepared | Committed);
             let whole = whole && !plan.layout.open;
             let held = (blocks * u64::from(plan.layout.block_size)).min(bytes);
             Self { word: word(state), held: if whole { bytes } else { held } }
@@ -290,7 +291,7 @@ fn word(state: &NodeState) -> &'static str {
     match state {
         NodeState::Joining => starting,
         NodeState::Ready => receiving,
-        NodeState::Complete => finishing,
+        NodeState::Complete | NodeState::Prepared => finishing,
         NodeState::Committed => done,
         NodeState::Failed(_) => failed,
         NodeState::Dead(_) => dead,

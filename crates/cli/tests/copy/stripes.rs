@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use garland_testkit::{Said, Scratch, Wire, until};
+use garland_testkit::{Garland, Said, Scratch, Wire, random_file, until};
 use serde_json::Value;
 
 use crate::full_disk::small_disk;
@@ -165,6 +166,99 @@ fn a_server_that_is_killed_on_the_way_back_leaves_nothing_here() {
     assert_eq!(verdict(&result, "local2").0, "dead", "{result}");
     assert!(verdict(&result, "local1").1.contains("can't do without local2"), "{result}");
     assert!(!scratch.path("back").exists());
+    scratch.assert_nothing_left();
+}
+
+/// Three servers have the stripes of an older file, and `local2` is killed at a `moment` of the copy that
+/// replaces them, which goes on with a known fault: the older file can still be read. What that says.
+fn killed_while_replacing(
+    scratch: &Scratch,
+    fault: &str,
+    moment: impl FnOnce(&Garland<'_>),
+) -> Said {
+    let old = scratch.path("old");
+    random_file(&old, 200_000, 7);
+    let _ = source(scratch, 300_000);
+    let garland = garland(scratch);
+    let _ = garland.cp(&["--stripe=4KiB", "old", "local[1-3]:/x"]).with_code(0);
+    let copy = ["--json", "--stripe=4KiB", "--inject", fault, "source.bin", "local[1-3]:/x"];
+    let copy = garland.start_cp(&copy);
+    moment(&garland);
+    garland.agent("local2").kill();
+    let result = copy.end().with_code(3).json();
+    assert_eq!(verdict(&result, "local2").0, "dead", "{result}");
+    for (node, number) in [("local1", 1), ("local3", 3)] {
+        let (verdict, reason) = verdict(&result, node);
+        assert_eq!(verdict, "failed", "{result}");
+        assert!(reason.starts_with("a striped file can't do without local2: "), "{reason}");
+        let stripe = format!("x.stripe-{number}of3");
+        assert_eq!(names_in(scratch, node, ""), [stripe.clone(), format!("{stripe}.toml")]);
+    }
+    let said = garland.cp(&["--stripe", "local[1-3]:/x", "back"]).with_code(0);
+    assert_same(&scratch.path("back"), &old);
+    said
+}
+
+#[test]
+fn a_server_that_is_killed_while_it_syncs_leaves_the_older_set() {
+    let scratch = Scratch::new("stripe-kill-fsync");
+    let said = killed_while_replacing(&scratch, "fsync:local2:2500ms", |_| {
+        until("the stripes to come", || !scratch.partial_files().is_empty());
+        // The others have had the time to do all they are allowed to.
+        std::thread::sleep(Duration::from_secs(1));
+    });
+    assert_eq!(said.err, "");
+}
+
+/// It has renamed its stripe, and the head hasn't heard of it.
+#[test]
+fn a_server_that_is_killed_when_it_has_committed_leaves_the_older_set() {
+    let scratch = Scratch::new("stripe-kill-commit");
+    let old = |node: &str| {
+        let mut names = names_in(&scratch, node, "");
+        names.retain(|name| name.starts_with("x.old-"));
+        names.len()
+    };
+    let said = killed_while_replacing(&scratch, "control:local2:800ms", |_| {
+        until("its new manifest has its name", || {
+            let manifest = scratch.root("local2").join("x.stripe-2of3.toml");
+            let text = fs::read_to_string(manifest).unwrap_or_default();
+            text.contains("size = 300000")
+        });
+    });
+    assert!(
+        said.err.contains("/x: a later copy of it was not finished on all nodes"),
+        "{}",
+        said.err
+    );
+    assert_eq!(["local1", "local2", "local3"].map(old), [0, 2, 0]);
+    // The next copy is whole, and leaves nothing of the older ones.
+    let garland = garland(&scratch);
+    let _ = garland.cp(&["--stripe=4KiB", "source.bin", "local[1-3]:/x"]).with_code(0);
+    assert_eq!(["local1", "local2", "local3"].map(old), [0; 3]);
+    let said = garland.cp(&["--stripe", "local[1-3]:/x", "new"]).with_code(0);
+    assert_same(&scratch.path("new"), &scratch.path("source.bin"));
+    assert_eq!(said.err, "");
+}
+
+#[test]
+fn a_server_without_room_for_its_manifest_ends_the_copy_before_any_commits() {
+    let scratch = Scratch::new("stripe-manifest-room");
+    let _ = source(&scratch, 3 << 20);
+    let plain = garland(&scratch);
+    let _ = plain.cp(&["--stripe", "source.bin", "local[1-3]:/x"]).with_code(0);
+    let manifest =
+        || fs::read(scratch.root("local1").join("x.stripe-1of3.toml")).expect("it is there");
+    let before = manifest();
+    // The stripe fills the disk of local2 to its last byte.
+    let garland = garland(&scratch).over(small_disk(&scratch, Wire::quick(), 1));
+    let copy = ["--json", "--stripe", "source.bin", "local[1-3]:/x"];
+    let result = garland.cp(&copy).with_code(3).json();
+    let (said, reason) = verdict(&result, "local2");
+    assert_eq!(said, "failed", "{result}");
+    assert!(reason.starts_with("no space left on /: ") && reason.ends_with(" 0 free"), "{reason}");
+    assert_eq!(verdict(&result, "local1").0, "failed", "{result}");
+    assert!(manifest() == before, "the older set is still there");
     scratch.assert_nothing_left();
 }
 

@@ -20,5 +20,5 @@ pub use manifest::{Manifest, ManifestError, StripeServer};
 pub use order::{Order, OrderError, Rates, chain_order};
 pub use route::{Route, RouteError};
 pub use shape::{Pace, Shape};
-pub use stripe_set::{FoundStripe, StripeSet, StripeSetError};
+pub use stripe_set::{ASIDE, FoundStripe, StripeSet, StripeSetError};
 pub use stripes::{STRIPE_SERVERS_MAX, Stripe, Stripes, StripesError};

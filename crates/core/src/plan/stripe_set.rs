@@ -12,7 +12,8 @@ use super::Manifest;
 pub struct FoundStripe {
     /// The node's name.
     pub node: String,
-    /// What the stripe's name has behind the file's.
+    /// What the stripe's name has behind the file's: `.stripe-1of3`, or while a newer copy replaces it
+    /// `.old-0123456789ab.stripe-1of3`.
     pub suffix: String,
     /// The stripe's length in bytes; none where only its manifest is there.
     pub length: Option<u64>,
@@ -46,8 +47,34 @@ pub enum StripeSetError {
     Incomplete(String),
 }
 
+/// What stands between a file's name and `.stripe-1of3` while a newer copy replaces its stripe; a tag of
+/// that copy is behind it.
+pub const ASIDE: &str = ".old-";
+
+impl FoundStripe {
+    /// What is between the file's name and the stripe's own suffix, and that suffix.
+    fn parts(&self) -> (&str, &str) {
+        let at = if self.suffix.starts_with(ASIDE) { self.suffix.find(".stripe-") } else { None };
+        self.suffix.split_at(at.unwrap_or(0))
+    }
+
+    /// What the name has between the file's and `.stripe-1of3`: nothing, unless a newer copy was
+    /// replacing this stripe.
+    #[must_use]
+    pub fn aside(&self) -> &str {
+        self.parts().0
+    }
+}
+
+/// The manifests of one copy, and the places of these in the list of those found.
+struct Candidate<'a> {
+    found: &'a [FoundStripe],
+    read: Vec<(usize, Manifest)>,
+}
+
 impl StripeSet {
-    /// The set that was written last, of all that was found.
+    /// The set that was written last, of all that was found; while a copy replaces a set, and after one
+    /// that couldn't finish that, the older set, which is kept until all servers have the newer one.
     ///
     /// # Errors
     /// When there is none, or anything of it lacks.
@@ -62,29 +89,73 @@ impl StripeSet {
                 }
             }
         }
-        let newer = |(_, manifest): &&(usize, Manifest)| Reverse(manifest.written);
-        let Some((_, newest)) = read.iter().min_by_key(newer) else {
+        let mut candidates = Candidate::all(found, read).into_iter();
+        let Some(newest) = candidates.next() else {
             return Err(match unreadable.is_empty() {
                 true => StripeSetError::Nothing,
                 false => StripeSetError::Unreadable(unreadable.join("; ")),
             });
         };
-        let newest = newest.clone();
-        read.retain(|(_, manifest)| manifest.set == newest.set);
-        if let Some((place, _)) = read.iter().find(|(_, manifest)| !manifest.agrees(&newest)) {
-            let first = read.iter().find(|(_, manifest)| manifest.agrees(&newest));
+        let error = match newest.assemble() {
+            Ok(set) => return Ok(set),
+            Err(error) => error,
+        };
+        // An older set counts only where it is known that the newer one wasn't finished.
+        let sets = candidates.filter_map(|older| older.assemble().ok());
+        let mut unfinished = sets.filter(|set| set.has_aside(found));
+        match (unfinished.next(), error) {
+            (Some(set), _) => Ok(set),
+            (None, StripeSetError::Incomplete(mut lacking)) => {
+                unreadable.iter().for_each(|text| lacking += &format!("; {text}"));
+                Err(StripeSetError::Incomplete(lacking))
+            }
+            (None, error) => Err(error),
+        }
+    }
+
+    /// Whether a newer copy was replacing it.
+    #[must_use]
+    pub fn has_aside(&self, found: &[FoundStripe]) -> bool {
+        self.stripes.iter().any(|place| !found[*place].aside().is_empty())
+    }
+}
+
+impl<'a> Candidate<'a> {
+    /// One for each copy: the last one first, behind these what lies aside only.
+    fn all(found: &'a [FoundStripe], read: Vec<(usize, Manifest)>) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for (place, manifest) in read {
+            match all.iter_mut().find(|it| it.read[0].1.set == manifest.set) {
+                Some(candidate) => candidate.read.push((place, manifest)),
+                None => all.push(Self { found, read: vec![(place, manifest)] }),
+            }
+        }
+        all.sort_by_key(|it| {
+            let is_aside = it.read.iter().all(|(place, _)| !found[*place].aside().is_empty());
+            (is_aside, Reverse(it.read[0].1.written))
+        });
+        all
+    }
+
+    fn assemble(&self) -> Result<StripeSet, StripeSetError> {
+        let (found, read) = (self.found, &self.read);
+        let (first, newest) = &read[0];
+        if let Some((place, _)) = read.iter().find(|(_, manifest)| !manifest.agrees(newest)) {
             let node = |place: usize| found[place].node.clone();
-            let first = first.map_or_else(String::new, |(place, _)| node(*place));
-            return Err(StripeSetError::Differ(first, node(*place)));
+            return Err(StripeSetError::Differ(node(*first), node(*place)));
         }
         let (mut stripes, mut lacking) = (Vec::new(), String::new());
         for number in 0..newest.stripes.servers {
             // Several nodes that share a file system all see all stripes.
             let written_to = &newest.servers[usize::from(number)].name;
-            let here = || read.iter().filter(|(_, manifest)| manifest.number == number);
-            let named = here().find(|(place, _)| found[*place].node == *written_to);
-            let here = named.or_else(|| here().next());
-            let fault = match here {
+            let mut here: Vec<_> =
+                read.iter().filter(|(_, manifest)| manifest.number == number).collect();
+            here.sort_by_key(|(place, manifest)| {
+                let stripe = &found[*place];
+                let is_elsewhere = stripe.node != *written_to;
+                (is_elsewhere, fault(stripe, manifest).is_some(), !stripe.aside().is_empty())
+            });
+            let fault = match here.first() {
                 Some((place, manifest)) => {
                     stripes.push(*place);
                     fault(&found[*place], manifest)
@@ -97,11 +168,10 @@ impl StripeSet {
                 let _ = write!(lacking, " stripe {} of {of}: {fault};", number + 1);
             }
         }
-        if lacking.is_empty() {
-            return Ok(Self { manifest: newest, stripes });
+        match lacking.is_empty() {
+            true => Ok(StripeSet { manifest: newest.clone(), stripes }),
+            false => Err(StripeSetError::Incomplete(lacking.trim_end_matches(';').to_owned())),
         }
-        unreadable.iter().for_each(|text| lacking += &format!(" {text};"));
-        Err(StripeSetError::Incomplete(lacking.trim_end_matches(';').to_owned()))
     }
 }
 
@@ -110,7 +180,7 @@ fn fault(found: &FoundStripe, manifest: &Manifest) -> Option<String> {
     let FoundStripe { node, suffix, length, .. } = found;
     let stripe = manifest.stripe();
     let wanted = stripe.length(manifest.stripes.length);
-    if stripe.suffix() != *suffix {
+    if stripe.suffix() != found.parts().1 {
         return Some(format!("{node} has its manifest under the name of {suffix}"));
     }
     match length {
@@ -158,6 +228,38 @@ mod tests {
     fn stripes_are_put_in_order_and_old_sets_left_alone() {
         let set = StripeSet::assemble(&[found(2, 1, 9), found(1, 0, 3), found(1, 0, 9)]).unwrap();
         assert_eq!((set.stripes, set.manifest.set), (vec![2, 0], [9; 16]));
+    }
+
+    /// The same, set aside by a newer copy.
+    fn aside(node: u8, number: u16, set: u8) -> FoundStripe {
+        let there = found(node, number, set);
+        FoundStripe { suffix: format!("{ASIDE}0123456789ab{}", there.suffix), ..there }
+    }
+
+    #[test]
+    fn the_older_set_counts_until_the_newer_one_is_whole() {
+        let set = |found: &[FoundStripe]| {
+            let set = StripeSet::assemble(found).unwrap();
+            (set.manifest.set[0], set.stripes.clone(), set.has_aside(found))
+        };
+        // The first server has committed, the second one hasn't.
+        assert_eq!(set(&[aside(1, 0, 3), found(1, 0, 9), found(2, 1, 3)]), (3, vec![0, 2], true));
+        // The first one is about to.
+        assert_eq!(set(&[aside(1, 0, 3), found(1, 0, 3), found(2, 1, 3)]), (3, vec![1, 2], false));
+        let gone = FoundStripe { length: None, ..found(1, 0, 3) };
+        assert_eq!(set(&[aside(1, 0, 3), gone, found(2, 1, 3)]), (3, vec![0, 2], true));
+        // Both have, and the older set is still there, whole or not, by whichever clock.
+        let old = [aside(1, 0, 3), aside(2, 1, 3), found(1, 0, 9), found(2, 1, 9)];
+        assert_eq!(set(&old), (9, vec![2, 3], false));
+        assert_eq!(set(&old[1..]), (9, vec![1, 2], false));
+        let later = [aside(1, 0, 9), aside(2, 1, 9), found(1, 0, 3), found(2, 1, 3)];
+        assert_eq!(set(&later), (3, vec![2, 3], false));
+        // Both are in the middle of it.
+        assert_eq!(set(&[aside(1, 0, 3), aside(2, 1, 3)]), (3, vec![0, 1], true));
+        // A stripe that was lost otherwise doesn't bring an older set back.
+        assert!(
+            refused(&[found(1, 0, 9), aside(1, 0, 3)]).starts_with("the stripe set is incomplete")
+        );
     }
 
     #[test]

@@ -34,7 +34,8 @@ pub enum ToAgent {
     Detach(Copy),
     /// All blocks have been read and this is their digest: put the file under its final name.
     Commit(Copy, [u8; 32]),
-    /// The copy is over. Whatever isn't committed is removed.
+    /// The copy is over. Whatever isn't committed is removed; what was prepared and isn't settled is
+    /// replaced by what was there before.
     Close(Copy),
     /// Connect to the agents that listen at these addresses and keep the connections for the copies
     /// to come; expect the same of a neighbour that holds this secret, made for this order alone.
@@ -73,6 +74,11 @@ pub enum ToAgent {
     Farm(FarmOrder),
     /// Say what the node is doing.
     View,
+    /// All blocks have been read and this is their digest: make everything ready that must be there
+    /// before `Commit` gives the file its final name. Only sent if no node may commit before all can.
+    Prepare(Copy, [u8; 32]),
+    /// Every node has committed: remove what the file replaced.
+    Settle(Copy),
 }
 
 /// From an agent to the head.
@@ -169,6 +175,9 @@ pub enum FromAgent {
     Farm(Box<FarmEvent>),
     /// The answer to `View`.
     Viewed(Box<NodeView>),
+    /// The answer to `Prepare`: everything is on stable storage, if that was asked for, under temporary
+    /// names.
+    Prepared(Copy),
 }
 
 impl FromAgent {

@@ -94,7 +94,9 @@ impl Agent {
                 }
                 Ok(ToAgent::Route(copy, way)) => of(&parts, copy, |part| part.member().route(way)),
                 Ok(ToAgent::Detach(copy)) => of(&parts, copy, Part::detach),
+                Ok(ToAgent::Prepare(copy, all)) => of(&parts, copy, |p| p.prepare(session, all)),
                 Ok(ToAgent::Commit(copy, all)) => of(&parts, copy, |p| p.commit(session, all)),
+                Ok(ToAgent::Settle(copy)) => of(&parts, copy, Part::settle),
                 Err(_) => break false,
             }
         };
@@ -105,6 +107,11 @@ impl Agent {
         commands.into_iter().for_each(exec::Running::end);
         meetings.into_iter().for_each(probe::Running::end);
         self.end_all(&parts);
+        self.count_out(shutdown);
+    }
+
+    /// A controller is gone; the agent ends if it was the last one, or wants that.
+    fn count_out(&self, shutdown: bool) {
         self.active_ns.store(clock::now_ns(), Ordering::Release);
         // A head may have several channels: one for what goes on, others for files on their way.
         let is_last = self.sessions.fetch_sub(1, Ordering::AcqRel) == 1;
@@ -175,7 +182,7 @@ impl Agent {
             let at = parts.iter().position(|part| part.member().copy == copy);
             at.map(|at| parts.swap_remove(at))
         };
-        let parcels = part.map_or_else(Vec::new, |part| part.end(self));
+        let parcels = part.map_or_else(Vec::new, |part| part.close(self));
         session.send(&FromAgent::Closed(copy));
         // Nothing is said, too: the head waits for it.
         let parcels = if parcels.is_empty() { vec![Vec::new()] } else { parcels };

@@ -20,7 +20,9 @@ impl Driver<'_> {
     pub(super) fn note_answer(&mut self, id: NodeId, message: &FromAgent) {
         let exchange = match message {
             FromAgent::Ready(copy) if *copy == self.copy => Exchange::Begin,
-            FromAgent::Committed(copy, _) if *copy == self.copy => Exchange::Commit,
+            FromAgent::Prepared(copy) | FromAgent::Committed(copy, _) if *copy == self.copy => {
+                Exchange::Commit
+            }
             FromAgent::Closed(copy) if *copy == self.copy => Exchange::Close,
             FromAgent::Admitted(copy) if *copy == self.copy => Exchange::Queue,
             _ => return,

@@ -19,6 +19,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::beside::Beside;
 use super::forget::{forget, is_in_memory};
 use super::left::{Left, partial_name, remove_stale};
 use super::{Store, StoreError};
@@ -35,7 +36,7 @@ pub struct Size {
 
 impl Size {
     /// A file without holes.
-    fn whole(length: u64) -> Self {
+    pub fn whole(length: u64) -> Self {
         Self { length, room: length }
     }
 
@@ -58,6 +59,8 @@ pub struct FileStore {
     settled: AtomicBool,
     /// It couldn't be written.
     failed: AtomicBool,
+    /// It has its attributes, and is stable if that was asked for.
+    prepared: AtomicBool,
 }
 
 /// What a file is to have besides its bytes.
@@ -136,7 +139,7 @@ impl FileStore {
     }
 
     /// Creates the hidden file for `name` in a folder that is open, or goes on with what is left.
-    fn create_in(
+    pub(super) fn create_in(
         folder: OwnedFd,
         folder_path: &Path,
         name: OsString,
@@ -159,9 +162,10 @@ impl FileStore {
         let error = |error| StoreError::path("creating", &path, &error);
         let file = file.map_err(error)?;
         let dress = Dress { mode: 0o666, times: None, fsync: true };
-        let (settled, failed) = (AtomicBool::new(false), AtomicBool::new(false));
+        let [settled, failed, prepared] = std::array::from_fn(|_| AtomicBool::new(false));
+        let path_here = path.clone();
         let store =
-            Self { folder, file, partial, name, path: path.clone(), dress, settled, failed };
+            Self { folder, file, partial, name, path: path_here, dress, settled, failed, prepared };
         // From here on it is removed if it can't be.
         size.give(&store.file).map_err(error)?;
         Ok(store)
@@ -173,13 +177,11 @@ impl FileStore {
         self
     }
 
-    /// Where a small file can be put beside this one, under its name and `suffix`.
+    /// What lies beside this stripe, whose name has `suffix` behind the file's.
     pub fn beside(&self, suffix: &str, tag: &str) -> io::Result<Beside> {
-        let mut name = self.name.clone();
-        name.push(suffix);
         let folder_path = self.path.parent().unwrap_or(Path::new("")).to_owned();
-        let (folder, tag) = (self.folder.try_clone()?, tag.to_owned());
-        Ok(Beside { folder, folder_path, name, tag, dress: Dress { times: None, ..self.dress } })
+        let folder = (self.folder.try_clone()?, folder_path);
+        Ok(Beside::new(folder, &self.name, suffix, tag, self.dress))
     }
 
     /// Only a file may be replaced by a file.
@@ -212,11 +214,25 @@ impl FileStore {
         Ok(File::from(fd))
     }
 
-    fn finish(&self, trace: &Collector) -> io::Result<()> {
+    fn unfinished(&self, error: &io::Error) -> StoreError {
+        self.failed.store(true, Ordering::Release);
+        StoreError::path("finishing", &self.path, error)
+    }
+
+    fn make_ready(&self, trace: &Collector) -> io::Result<()> {
+        if self.prepared.load(Ordering::Acquire) {
+            return Ok(());
+        }
         trace.time(Stage::Commit, || self.dress.put_on(&self.file))?;
         if self.dress.fsync {
             trace.time(Stage::Fsync, || self.file.sync_all())?;
         }
+        self.prepared.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    fn finish(&self, trace: &Collector) -> io::Result<()> {
+        self.make_ready(trace)?;
         trace.time(Stage::Commit, || {
             renameat(&self.folder, &self.partial, &self.folder, &self.name)
         })?;
@@ -248,11 +264,12 @@ impl Store for FileStore {
         self.file.read_exact_at(bytes, offset)
     }
 
+    fn prepare(&self, trace: &Collector) -> Result<(), StoreError> {
+        self.make_ready(trace).map_err(|error| self.unfinished(&error))
+    }
+
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
-        self.finish(trace).map_err(|error| {
-            self.failed.store(true, Ordering::Release);
-            StoreError::path("finishing", &self.path, &error)
-        })
+        self.finish(trace).map_err(|error| self.unfinished(&error))
     }
 
     fn prove(&self, trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
@@ -313,41 +330,6 @@ pub fn target(root: &Root, given: &Path, name: &OsStr) -> (PathBuf, OsString) {
     }
     let folder = given.parent().unwrap_or(Path::new("")).to_owned();
     (folder, given.file_name().unwrap_or(name).to_owned())
-}
-
-/// The place of a small file beside another one.
-pub struct Beside {
-    folder: OwnedFd,
-    folder_path: PathBuf,
-    name: OsString,
-    tag: String,
-    dress: Dress,
-}
-
-impl Beside {
-    /// Removes what lies there.
-    pub fn remove(&self) -> Result<(), StoreError> {
-        match unlinkat(&self.folder, &self.name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(StoreError::path("removing the old", &self.path(), &error.into())),
-        }
-    }
-
-    /// Puts `bytes` there, whole or not at all.
-    pub fn put(&self, bytes: &[u8], trace: &Collector) -> Result<(), StoreError> {
-        let error = |error: io::Error| StoreError::path("writing", &self.path(), &error);
-        let folder = self.folder.try_clone().map_err(error)?;
-        let (name, length) = (self.name.clone(), bytes.len() as u64);
-        let size = Size::whole(length);
-        let file = FileStore::create_in(folder, &self.folder_path, name, size, &self.tag, None)?;
-        let file = file.with(self.dress);
-        file.write_at(0, bytes).map_err(error)?;
-        file.commit(trace)
-    }
-
-    fn path(&self) -> PathBuf {
-        self.folder_path.join(&self.name)
-    }
 }
 
 impl Drop for FileStore {

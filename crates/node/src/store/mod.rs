@@ -1,5 +1,6 @@
 //! Where a node's bytes end up.
 
+mod beside;
 mod command;
 mod device;
 mod fifo;
@@ -59,6 +60,10 @@ pub trait Store: Send + Sync {
     fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
         self.write_zeros(offset, length)
     }
+    /// Makes everything ready that must be there before [`Store::commit`], and notes what that took.
+    fn prepare(&self, _trace: &Collector) -> Result<(), StoreError> {
+        Ok(())
+    }
     /// Makes what was written appear, whole, and notes what that took. Called once, after the last
     /// block.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError>;
@@ -98,6 +103,10 @@ pub trait Store: Send + Sync {
     fn removed(&self) -> u64 {
         0
     }
+    /// All nodes have committed: removes what the commit replaced, if that was kept.
+    fn settle(&self) {}
+    /// The copy was given up: puts back what the commit replaced, unless it is settled.
+    fn withdraw(&self) {}
     /// What is to stand beside it once it is committed.
     fn attach(&self, _text: Vec<u8>) {}
     /// Has `watcher` told when this fails by itself, while nobody asks anything of it.
@@ -192,7 +201,7 @@ pub fn open(
             let size = Size { length, room: length.min(*room) };
             let file = FileStore::create(root, path, name, &suffix, size, tag)?;
             let file = file.with(Dress { mode: *mode, times: *times, fsync: *fsync });
-            let beside = stripe.map(|stripe| (stripe, file.beside(MANIFEST, tag)));
+            let beside = stripe.map(|stripe| (stripe, file.beside(&suffix, tag)));
             let file = on_disk(disk, file);
             Ok(match beside {
                 Some((stripe, beside)) => {

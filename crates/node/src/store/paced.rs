@@ -40,6 +40,10 @@ impl Store for PacedStore {
         self.disk.pass(bytes.len(), || self.store.read_at(offset, bytes))
     }
 
+    fn prepare(&self, trace: &Collector) -> Result<(), StoreError> {
+        self.store.prepare(trace)
+    }
+
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         self.store.commit(trace)
     }

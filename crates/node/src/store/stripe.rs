@@ -1,11 +1,17 @@
 //! One stripe of a file, without gaps between its units, and the manifest beside it.
+//!
+//! A stripe and its manifest replace older ones in three steps. `prepare` writes both under hidden names
+//! and makes them stable. `commit` gives the older pair further names (`x.old-TAG.stripe-1of3`), then
+//! renames the new pair. `settle`, which comes after every server has committed, removes the older pair.
+//! At every moment one of the two pairs is whole, and `withdraw` goes back to the older one.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use garland_core::plan::Stripe;
 
-use super::file::Beside;
+use super::beside::{Aside, Beside};
+use super::file::FileStore;
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
@@ -15,12 +21,30 @@ pub struct StripeStore {
     file: Box<dyn Store>,
     beside: Beside,
     manifest: Mutex<Vec<u8>>,
+    phase: Mutex<Phase>,
+}
+
+/// How far a stripe is.
+enum Phase {
+    /// Blocks are being written.
+    Writing,
+    /// Both files are stable; this is the manifest's.
+    Prepared(Box<FileStore>),
+    /// Both have their final names, or are getting them; what they replaced is aside.
+    Committed(Aside),
+    /// There is nothing more to do or to take back.
+    Settled,
 }
 
 impl StripeStore {
     /// Puts a stripe into `file` and its manifest `beside` it.
     pub fn new(stripe: Stripe, beside: Beside, file: Box<dyn Store>) -> Self {
-        Self { stripe, file, beside, manifest: Mutex::default() }
+        let (manifest, phase) = (Mutex::default(), Mutex::new(Phase::Writing));
+        Self { stripe, file, beside, manifest, phase }
+    }
+
+    fn phase(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -37,13 +61,45 @@ impl Store for StripeStore {
         self.file.read_at(self.stripe.offset(offset), bytes)
     }
 
-    /// The manifest is what makes a stripe one: an old one goes first, the new one comes last, so
+    fn prepare(&self, trace: &Collector) -> Result<(), StoreError> {
+        let mut phase = self.phase();
+        if !matches!(*phase, Phase::Writing) {
+            return Ok(());
+        }
+        self.file.prepare(trace)?;
+        let manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
+        *phase = Phase::Prepared(Box::new(self.beside.prepare(&manifest, trace)?));
+        Ok(())
+    }
+
+    /// The old manifest goes before the stripe is replaced and the new one comes after that, so that
     /// none ever lies beside a stripe that isn't its own.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
-        let manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
+        self.prepare(trace)?;
+        let mut phase = self.phase();
+        let Phase::Prepared(manifest) = std::mem::replace(&mut *phase, Phase::Settled) else {
+            return Ok(());
+        };
+        // What fails from here on can be taken back.
+        *phase = Phase::Committed(self.beside.set_aside()?);
         self.beside.remove()?;
         self.file.commit(trace)?;
-        self.beside.put(&manifest, trace)
+        manifest.commit(trace)
+    }
+
+    fn settle(&self) {
+        let mut phase = self.phase();
+        if matches!(*phase, Phase::Committed(_)) {
+            *phase = Phase::Settled;
+            self.beside.remove_asides();
+        }
+    }
+
+    fn withdraw(&self) {
+        let mut phase = self.phase();
+        if let Phase::Committed(aside) = std::mem::replace(&mut *phase, Phase::Settled) {
+            self.beside.bring_back(aside);
+        }
     }
 
     fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {
@@ -56,6 +112,11 @@ impl Store for StripeStore {
 
     fn abandon(&self) {
         self.file.abandon();
+        let mut phase = self.phase();
+        if let Phase::Prepared(manifest) = &*phase {
+            manifest.abandon();
+            *phase = Phase::Settled;
+        }
     }
 
     fn is_holder(&self) -> bool {
@@ -78,3 +139,6 @@ impl Store for StripeStore {
         *self.manifest.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -216,6 +216,15 @@ fn files(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Ve
     nodes.iter().zip(seen).map(take).collect()
 }
 
+/// Says of stripes whether they are those from before a copy that failed.
+fn tell_of_unfinished(shown: &str, is_unfinished: bool) {
+    if is_unfinished {
+        eprintln!(
+            "{shown}: a later copy of it was not finished on all nodes; this is the one before"
+        );
+    }
+}
+
 /// The stripes of one file: one copy from all nodes that have any.
 fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Take, Failure> {
     if cp.block_size.is_some() {
@@ -248,6 +257,7 @@ fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<
         let failure = Failure::nothing(format!("{shown}: {error}"));
         unseen.iter().fold(failure, |failure, node| failure.hint(node))
     })?;
+    tell_of_unfinished(&shown, !cp.quiet && set.has_aside(&found));
     let Manifest { stripes, layout, mode, modified, servers, .. } = set.manifest;
     let (mut names, mut origins, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
     for place in set.stripes {
@@ -263,7 +273,7 @@ fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<
         names.push(nodes[*node].name.clone());
         let length = sight.length.unwrap_or(0);
         origins.push(Origin {
-            path: here.source.to_vec(),
+            path: [here.source, found[place].aside().as_bytes()].concat(),
             length,
             modified: sight.modified,
             tree: None,

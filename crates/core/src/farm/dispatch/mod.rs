@@ -145,9 +145,12 @@ impl Dispatcher {
         (sight.load, sight.memory_free) = (load, memory_free);
     }
 
-    /// A job's command has ended, and its processors are free; how it ended is said later.
+    /// A job's command has ended, and its processors are free; how it ended is said later. If the node is
+    /// lost before that, the job has had a try.
     pub fn freed(&mut self, node: usize, job: usize, took: f64) {
-        self.nodes[node].freed(job, Some(took));
+        if self.tallies[job].node == Some(node) {
+            self.nodes[node].ended(job, took);
+        }
     }
 
     /// A try is over.

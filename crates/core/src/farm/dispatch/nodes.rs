@@ -36,6 +36,8 @@ pub struct Node {
     cores_given: u32,
     /// Memory that those have asked for, in bytes.
     memory_given: u64,
+    /// Jobs whose commands have ended there and whose results are being fetched.
+    ended: Vec<usize>,
     /// How long jobs took here of late, in seconds.
     mean: Option<f64>,
     /// Since when jobs that it has can't be running.
@@ -53,6 +55,7 @@ impl Node {
             given,
             cores_given: 0,
             memory_given: 0,
+            ended: Vec::new(),
             mean: None,
             waiting_since: None,
             at_once,
@@ -118,8 +121,16 @@ impl Node {
         Some(held.job)
     }
 
+    /// The job's command has ended after so many seconds: its processors are free. The node keeps the job
+    /// until its results are fetched.
+    pub fn ended(&mut self, job: usize, took: f64) {
+        self.freed(job, Some(took));
+        self.ended.push(job);
+    }
+
     /// It has this job no more; it took so many seconds if it ran.
     pub fn freed(&mut self, job: usize, took: Option<f64>) {
+        self.ended.retain(|&ended| ended != job);
         self.assigned.retain(|held| held.job != job);
         if let Some(at) = self.given.iter().position(|held| held.job == job)
             && let Some(held) = self.given.remove(at)
@@ -139,7 +150,8 @@ impl Node {
         let begun = self.running();
         let mut jobs = std::mem::take(&mut self.given).into_iter().map(|held| held.job);
         (self.cores_given, self.memory_given) = (0, 0);
-        let begun: Vec<usize> = jobs.by_ref().take(begun).collect();
+        let ended = std::mem::take(&mut self.ended).into_iter();
+        let begun: Vec<usize> = ended.chain(jobs.by_ref().take(begun)).collect();
         let given: Vec<usize> = jobs.collect();
         let assigned = std::mem::take(&mut self.assigned).into_iter().map(|held| held.job);
         (begun, given.into_iter().chain(assigned).collect())

@@ -115,6 +115,26 @@ fn a_dead_nodes_jobs_go_to_the_others() {
     assert_eq!((records.len(), lost), (4, 1), "{records:?}");
 }
 
+/// A job whose command has ended still belongs to its node while its results are fetched.
+#[test]
+fn a_job_whose_results_are_being_fetched_is_tried_again_when_its_node_is_lost() {
+    let rules = Rules { staged: true, ..rules() };
+    let nodes = vec![node("a", 1), node("b", 1)];
+    let mut farm = Dispatcher::new(jobs(1), nodes, Box::new(Pull), rules);
+    assert_eq!(given(&farm.steps(0.0)), [(0, 0)]);
+    farm.freed(0, 0, 1.0);
+    farm.lost(0, 2.0);
+    assert_eq!(given(&farm.steps(2.0)), [(1, 0)]);
+    farm.freed(1, 0, 1.0);
+    farm.tried(1, 0, done(2.0, 3.0, Outcome::Exit(0)), 3.0);
+    let records = over(farm.steps(3.0));
+    assert_eq!((records.len(), farm.open()), (1, 0));
+    assert_eq!((records[0].node.as_deref(), records[0].tries), (Some("b"), 2));
+    // Nothing is left of it at the node that ran it.
+    farm.lost(1, 4.0);
+    assert_eq!(over(farm.steps(4.0)), []);
+}
+
 #[test]
 fn what_no_node_can_hold_is_said_so() {
     let mut list = jobs(2);
@@ -200,7 +220,7 @@ proptest! {
     /// Whatever fails, dies or is given back: every job ends once, and none has more tries than it may.
     #[test]
     fn each_job_ends_once(
-        events in proptest::collection::vec((0..6_u8, 0..3_usize, 0..8_usize), 0..300),
+        events in proptest::collection::vec((0..7_u8, 0..3_usize, 0..8_usize), 0..300),
         count in 1..60_u32,
         turns: bool,
         staged: bool,
@@ -237,6 +257,9 @@ proptest! {
             if kind == 5 && node > 0 {
                 held.retain(|&(at, _)| at != node);
                 farm.lost(node, now);
+            } else if kind == 6 && !held.is_empty() {
+                let (node, job) = held[pick % held.len()];
+                farm.freed(node, job, 0.01);
             } else if !held.is_empty() {
                 let (node, job) = held.remove(pick % held.len());
                 let outcome = if kind == 4 { Outcome::Exit(1) } else { Outcome::Exit(0) };

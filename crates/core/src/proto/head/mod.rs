@@ -49,6 +49,10 @@ pub struct Head {
     roots: Vec<[u8; 32]>,
     faults: BTreeMap<u64, Vec<NodeId>>,
     bad_frames: Vec<BadFrame>,
+    /// All nodes have prepared, and were ordered to commit.
+    committing: bool,
+    /// All nodes have committed: what their parts replaced goes.
+    settled: bool,
     finished: bool,
     orders: VecDeque<HeadOrder>,
 }
@@ -77,6 +81,8 @@ impl Head {
             roots: Vec::new(),
             faults: BTreeMap::new(),
             bad_frames: Vec::new(),
+            committing: false,
+            settled: false,
             finished: false,
             orders: VecDeque::new(),
         }
@@ -197,9 +203,16 @@ impl Head {
                     self.commit();
                 }
             }
-            FromAgent::Committed(of, report) if of == copy && self.is_alive(at) => {
+            FromAgent::Prepared(of)
+                if of == copy && self.nodes[at].state == NodeState::Complete =>
+            {
+                self.nodes[at].state = NodeState::Prepared;
+                self.commit_prepared();
+            }
+            FromAgent::Committed(of, report) if of == copy && self.may_commit(at) => {
                 self.nodes[at].report = *report;
                 self.nodes[at].state = NodeState::Committed;
+                self.settle();
             }
             FromAgent::Failed(of, reason) if of == copy => {
                 self.gone(id, NodeState::Failed(reason));

@@ -27,6 +27,9 @@ pub struct Policy {
     /// Every node has a part that no other has: none commits before all can, and with one of them all
     /// are lost.
     pub together: bool,
+    /// All nodes prepare before any commits, and what their parts replace is kept until all have
+    /// committed. Only where `together`.
+    pub prepare: bool,
 }
 
 impl Policy {
@@ -41,6 +44,7 @@ impl Policy {
             slow_below: 500,
             slow_max: (receivers / 4).clamp(1, 32),
             together: false,
+            prepare: false,
         }
     }
 
@@ -56,5 +60,11 @@ impl Policy {
     #[must_use]
     pub fn together(self) -> Self {
         Self { detached_max: 0, together: true, ..self }
+    }
+
+    /// The same for servers that get a stripe each: prepare, commit, settle.
+    #[must_use]
+    pub fn striped(self) -> Self {
+        Self { prepare: true, ..self.together() }
     }
 }

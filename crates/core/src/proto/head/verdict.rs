@@ -14,6 +14,8 @@ pub enum NodeState {
     Ready,
     /// It holds every block.
     Complete,
+    /// Its part is ready under temporary names.
+    Prepared,
     /// Its file has its final name.
     Committed,
     /// It can't go on.
@@ -38,10 +40,57 @@ impl Head {
     #[must_use]
     pub fn verdict(&self, node: NodeId) -> Option<Verdict> {
         match &self.nodes[node.index()].state {
-            NodeState::Committed => Some(Verdict::Ok),
+            NodeState::Committed if self.is_final() => Some(Verdict::Ok),
             NodeState::Failed(reason) => Some(Verdict::Failed(reason.clone())),
             NodeState::Dead(reason) => Some(Verdict::Dead(reason.clone())),
-            NodeState::Joining | NodeState::Ready | NodeState::Complete => None,
+            NodeState::Joining
+            | NodeState::Ready
+            | NodeState::Complete
+            | NodeState::Prepared
+            | NodeState::Committed => None,
+        }
+    }
+
+    /// Whether a node that has committed is done: where all nodes prepare first, not before all of them
+    /// have committed.
+    fn is_final(&self) -> bool {
+        self.settled || !self.policy.prepare
+    }
+
+    /// Whether a node may say that it has committed. One that was given up stays so: it takes back what
+    /// it had prepared.
+    pub(super) fn may_commit(&self, at: usize) -> bool {
+        let node = &self.nodes[at];
+        let was_ordered = self.committing && node.state == NodeState::Prepared;
+        !node.left && (was_ordered || !self.policy.prepare)
+    }
+
+    /// Orders all nodes to commit once all have prepared.
+    pub(super) fn commit_prepared(&mut self) {
+        let prepared = |node: &Node| node.state == NodeState::Prepared;
+        if self.committing || !self.nodes.iter().skip(1).all(prepared) {
+            return;
+        }
+        self.committing = true;
+        for (id, node) in (1..).map(NodeId).zip(self.nodes.iter().skip(1)) {
+            if let Some(root) = node.root {
+                self.orders.push_back(HeadOrder::Send(id, ToAgent::Commit(self.copy, root)));
+            }
+        }
+    }
+
+    /// Lets what was replaced go once all nodes have committed. One that has died since then keeps it:
+    /// nothing is lost by that.
+    pub(super) fn settle(&mut self) {
+        let committed = |node: &Node| node.state == NodeState::Committed;
+        if !self.policy.prepare || self.settled || !self.nodes.iter().skip(1).all(committed) {
+            return;
+        }
+        self.settled = true;
+        for (id, node) in (1..).map(NodeId).zip(self.nodes.iter().skip(1)) {
+            if !node.left {
+                self.orders.push_back(HeadOrder::Send(id, ToAgent::Settle(self.copy)));
+            }
         }
     }
 
@@ -55,7 +104,7 @@ impl Head {
     }
 
     /// Lets nodes complete whose part is known and proved unchanged: each by itself, or none before
-    /// all can.
+    /// all can; these prepare first, if the policy says so.
     pub(super) fn commit(&mut self) {
         let known = |node: &Node| node.state == NodeState::Complete && node.wanted.is_some();
         if self.policy.together && !self.nodes.iter().skip(1).all(known) {
@@ -72,7 +121,11 @@ impl Head {
         for (id, node) in ids().zip(self.nodes.iter_mut().skip(1)) {
             // Once: what was wanted is settled.
             if let Some(root) = node.wanted.take_if(|_| node.state == NodeState::Complete) {
-                self.orders.push_back(HeadOrder::Send(id, ToAgent::Commit(self.copy, root)));
+                let order = match self.policy.prepare {
+                    true => ToAgent::Prepare(self.copy, root),
+                    false => ToAgent::Commit(self.copy, root),
+                };
+                self.orders.push_back(HeadOrder::Send(id, order));
             }
         }
     }
@@ -100,7 +153,8 @@ impl Head {
         }
         if self.policy.together && !committed {
             let name = &self.names[id.index()];
-            let reason = format!("a striped file can't do without {name}: {lost}");
+            let new = if self.committing { "; the new stripes are withdrawn" } else { "" };
+            let reason = format!("a striped file can't do without {name}: {lost}{new}");
             self.give_up(&reason);
         }
     }
