@@ -9,13 +9,13 @@ use std::time::Duration;
 use garland_core::plan::Layout;
 use garland_core::proto::{Begin, Copy, FromAgent, ReadBack, RelayEvent};
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
-use garland_sys::clock;
 use garland_sys::mptcp::Transport;
+use garland_sys::{clock, threads};
 
 use self::ends::Ends;
 use crate::agent::{Agent, Expected};
 use crate::budget::{Busy, Share};
-use crate::known::{Comparison, Records, Reuse, bring};
+use crate::known::{Bringing, Comparison, Records, Reuse, bring};
 use crate::lanes;
 use crate::member::{Mail, Member, Membership, Notice};
 use crate::packing::Packing;
@@ -24,6 +24,7 @@ use crate::recorder::{At, Budget, Collector};
 use crate::session::Session;
 use crate::source::Content;
 use crate::stall::Faults;
+use crate::store::reason;
 
 /// Why a copy can't begin here.
 pub enum Refusal {
@@ -114,9 +115,9 @@ impl Part {
         });
         member.watch_store();
         let on = |number| begin.own_lanes().any(|own| own == number);
-        let mut threads = lanes::start(&member, &begin.lanes, on, source.as_ref(), agent.path())
+        let mut threads = lanes::start(&member, &begin.lanes, on, source.as_ref())
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
-        threads.extend(bringing.map(|bringing| bring(&member, bringing)));
+        threads.extend(bringing.and_then(|bringing| begin_to_bring(&member, bringing)));
         announce(agent, &member, source.as_ref());
         begin.routes.into_iter().for_each(|route| member.route(route));
         trace.took(Stage::SetUp, At::HERE, began);
@@ -155,7 +156,8 @@ impl Part {
         let (member, session) = (Arc::clone(&self.member), Arc::clone(session));
         let (source, wanted) = (self.source.clone(), self.read_back);
         let records = self.records.clone();
-        let thread = std::thread::spawn(move || {
+        let (copy, teller) = (member.copy, Arc::clone(&session));
+        let thread = threads::spawn("commit", move || {
             member.finish();
             let began = member.trace.now();
             let same = {
@@ -196,7 +198,13 @@ impl Part {
                 Err(_) => member.store.abandon(),
             }
         });
-        *self.finishing.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        match thread {
+            Ok(thread) => {
+                let mut finishing = self.finishing.lock().unwrap_or_else(PoisonError::into_inner);
+                *finishing = Some(thread);
+            }
+            Err(error) => teller.send(&FromAgent::Failed(copy, reason(&error))),
+        }
     }
 
     /// Ends the part: threads joined; what isn't committed is left to the next copy, or removed. Gives what was noted of it, in
@@ -226,6 +234,12 @@ impl Part {
         let trace = self.member.trace.finish();
         parcels(&trace.origin, &trace.records, PARCEL_MAX)
     }
+}
+
+/// Brings what is here already; where that can't be, the copy fails here.
+fn begin_to_bring(member: &Arc<Member>, bringing: Bringing) -> Option<JoinHandle<()>> {
+    let told = |error| member.tell(Notice::Failed(reason(&error)));
+    bring(member, bringing).map_err(told).ok()
 }
 
 /// Lets neighbours come for a copy's part, and others of the node see it.
