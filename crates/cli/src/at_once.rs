@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use garland_sys::threads;
+
 /// How many agents are asked at once where nothing else says.
 pub const ASKED: usize = 64;
 
@@ -21,10 +23,14 @@ pub fn at_once<T: Sync, R: Send>(
         }
     };
     let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
-        let workers = (0..most.clamp(1, items.len().max(1))).map(|_| scope.spawn(worker));
+        // This thread is one of them. Where the system makes no more, fewer do it.
+        let others = 1..most.clamp(1, items.len().max(1));
+        let workers = others.map_while(|_| threads::spawn_in(scope, "node", worker).ok());
         let workers: Vec<_> = workers.collect();
+        let own = worker();
         let joined = workers.into_iter().map(|worker| worker.join());
-        joined.flat_map(|r| r.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        let joined = joined.map(|r| r.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        std::iter::once(own).chain(joined).flatten().collect()
     });
     done.sort_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, result)| result).collect()

@@ -6,7 +6,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use garland_sys::random;
+use garland_sys::{lock, random};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, OrFailure};
@@ -53,7 +53,7 @@ impl Door {
         let folder = places.folder(&format!("runs/{}/{DOOR}", run.name()))?;
         let path = folder.join(LOCK);
         let lock = File::create(&path).or_nothing(format!("making {}", path.display()))?;
-        lock.lock().or_nothing(format!("locking {}", path.display()))?;
+        lock::lock(&lock).or_nothing(format!("locking {}", path.display()))?;
         Ok(Self { folder, _lock: lock, seen: BTreeSet::new() })
     }
 
@@ -74,7 +74,7 @@ impl Knock {
     pub fn answer(&self, answer: &Answer) {
         let text = serde_json::to_string(answer).unwrap_or_default();
         if let Err(error) = write_private(&self.path.with_extension(ANSWERED), text.as_bytes()) {
-            eprintln!("answering {}: {error}", self.path.display());
+            errln!("answering {}: {error}", self.path.display());
         }
     }
 }

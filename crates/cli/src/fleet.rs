@@ -13,7 +13,7 @@ use garland_core::proto::{ClockFault, KeyPair, ToAgent};
 use garland_lab::Lab;
 use garland_node::Agent;
 use garland_sys::signal::Interrupts;
-use garland_sys::{clock, process};
+use garland_sys::{clock, limits, process};
 
 use crate::args::Launch;
 use crate::at_once::at_once;
@@ -131,6 +131,8 @@ impl<'a> Muster<'a> {
 impl Muster<'_> {
     /// Starts an agent on every node that hasn't one, and connects to all.
     pub fn assemble(&self) -> Result<Fleet, Failure> {
+        // With fewer descriptors many nodes do, and what fails for their want says so.
+        let _ = limits::raise_open_files();
         if let Some(lab) = self.lab.filter(|_| self.stay.is_none()) {
             lab::keep_topology(lab, &self.logs)?;
         }
@@ -171,7 +173,6 @@ impl Muster<'_> {
         let keys = self.places.controller_keys()?;
         let orders = Orders {
             controller: keys.public,
-            relay: self.launch.relay,
             mptcp: self.launch.takes_mptcp(self.lab),
             disk: None,
             clock: None,

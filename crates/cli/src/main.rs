@@ -1,5 +1,8 @@
 //! `garland`: one file on every node at the speed of one wire.
 
+#[macro_use]
+mod ui;
+
 mod args;
 mod at_once;
 mod command;
@@ -18,7 +21,6 @@ mod scenario;
 mod standing;
 mod topology;
 mod traces;
-mod ui;
 
 use std::process::ExitCode;
 
@@ -33,7 +35,7 @@ fn main() -> ExitCode {
     match command::run(&args) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            eprint!("{failure}");
+            ui::output::warn(&failure);
             failure.exit().into()
         }
     }

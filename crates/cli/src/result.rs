@@ -127,5 +127,5 @@ pub fn tell(run: &Run, json: bool, result: &(impl Serialize + Display)) -> Resul
 /// Prints a result object.
 pub fn print_json(result: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(result).or_nothing("writing the result")?;
-    output::print(format_args!("{text}\n"))
+    output::print_json(&text)
 }

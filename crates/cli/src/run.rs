@@ -116,7 +116,7 @@ impl Run {
     /// says if it can't: the run is as good without.
     pub fn keep_traces(&self, places: &Places, node: Option<&str>, traces: &[Trace]) {
         if let Err(failure) = self.write_traces(places, node, traces) {
-            eprintln!("this run has no whole trace: {failure}");
+            errln!("this run has no whole trace: {failure}");
         }
     }
 

@@ -9,6 +9,7 @@ pub mod analysis;
 pub mod cluster;
 pub mod farm;
 pub mod plan;
+pub mod printable;
 pub mod proto;
 pub mod trace;
 pub mod tree;

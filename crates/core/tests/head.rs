@@ -169,6 +169,32 @@ fn a_file_that_got_its_name_before_the_user_gave_up_is_told_of() {
     assert_eq!(head.verdict(NodeId(2)), Some(Verdict::Failed("interrupted".to_owned())));
 }
 
+#[test]
+fn a_late_node_for_which_no_feeder_has_room_is_failed_and_named() {
+    const LATE: u32 = 70;
+    let mut head = head(1);
+    // The one node that was planned for can't feed others: it holds nothing that can be read back.
+    let address = vec![SocketAddr::from(([127, 0, 0, 1], 1))];
+    for late in 2..2 + LATE {
+        head.handle(1, Event::Added(format!("late{late}")));
+        head.handle(1, Event::Joined(NodeId(late), address.clone()));
+    }
+    let fed: Vec<NodeId> = head.routes(HEAD)[0].downstreams.iter().map(|down| down.node).collect();
+    assert_eq!(fed.len(), 64, "a node feeds 64 at most");
+    for late in (2..2 + LATE).map(NodeId) {
+        match head.verdict(late) {
+            None => assert!(fed.contains(&late), "{late:?} waits for nobody"),
+            Some(Verdict::Failed(reason)) => {
+                let wanted = "no node has room to feed it: the head feeds 64 nodes";
+                assert!(reason.starts_with(wanted), "{reason}");
+                assert!(!fed.contains(&late), "{late:?} is fed and has failed");
+            }
+            Some(other) => panic!("{late:?} is {other:?}"),
+        }
+    }
+    assert_eq!(failures(&head, 1 + LATE).len(), 7, "the lane's own node is one of the 64");
+}
+
 /// A head of a striped copy to two servers.
 fn striped(reversed: bool) -> Head {
     let names = ["io1".to_owned(), "io2".to_owned()];

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use garland_sys::clock;
+use garland_sys::{clock, threads};
 
 use super::engine::{Engine, Until};
 use super::library::Library;
@@ -31,7 +31,10 @@ pub fn run() -> ExitCode {
     // One order at a time is under way; more than one waiting is against the rules.
     let (sender, orders) = sync_channel(1);
     let told = Arc::clone(&over);
-    std::thread::spawn(move || listen(sender, &told));
+    if let Err(error) = threads::spawn("listen", move || listen(sender, &told)) {
+        eprintln!("{error}");
+        return ExitCode::FAILURE;
+    }
     match obey(output, &orders, &over) {
         Ok(()) => ExitCode::SUCCESS,
         // The agent is gone: there is nobody to tell.

@@ -10,6 +10,7 @@ use garland_core::cluster::nodelist::fold;
 use garland_core::cluster::topology::{NodeId, bounds};
 use garland_sys::cgroup::Group;
 use garland_sys::namespace::{Entry, Kind, Namespace};
+use garland_sys::threads;
 
 use crate::record::Keeper;
 use crate::state::{self, StateDir};
@@ -251,8 +252,10 @@ impl Lab {
         let path = self.inside(&apply::path(Kind::Net, node));
         let net = self.open_namespace(Kind::Net, node, &path)?;
         let there = || net.join().map(|()| work());
-        let done = std::thread::scope(|scope| scope.spawn(there).join());
-        let done = done.unwrap_or_else(|_| Err(std::io::Error::other("a thread failed")));
+        let failed = |_| Err(std::io::Error::other("a thread failed"));
+        let done = std::thread::scope(|scope| {
+            threads::spawn_in(scope, "within", there)?.join().unwrap_or_else(failed)
+        });
         done.map_err(|source| self.enter_failed(node, source))
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use garland_sys::arrival::Arrival;
 use garland_sys::mptcp::Transport;
 use garland_sys::namespace::{Kind, Namespace};
-use garland_sys::{arrival, clock, tcp};
+use garland_sys::{arrival, clock, tcp, threads};
 
 use crate::check::{Answer, FlowTask, Task};
 
@@ -37,12 +37,13 @@ fn measure() -> io::Result<Vec<f64>> {
     if let Some(user) = &task.user {
         Namespace::open(Kind::User, user)?.join()?;
     }
+    let task = &task;
     thread::scope(|scope| {
-        let flows: Vec<_> =
-            task.flows.iter().map(|flow| scope.spawn(|| run(flow, &task))).collect();
+        let start = |flow| threads::spawn_in(scope, "flow", move || run(flow, task));
+        let flows: Vec<_> = task.flows.iter().map(start).collect();
         flows
             .into_iter()
-            .map(|flow| flow.join().map_err(|_| io::Error::other("a thread failed"))?)
+            .map(|flow| flow?.join().map_err(|_| io::Error::other("a thread failed"))?)
             .collect()
     })
 }
@@ -54,13 +55,13 @@ fn run(flow: &FlowTask, task: &Task) -> io::Result<f64> {
     let listener = tcp::listen(0, transport)?;
     let address = (flow.address, listener.local_addr()?.port());
     thread::scope(|scope| {
-        let sender = scope.spawn(|| {
+        let sender = threads::spawn_in(scope, "send", || {
             enter(&flow.from)?;
             let stream = tcp::connect(address.into(), PATIENCE, transport)?;
             // Reno, which every kernel allows: the wire is measured, not bbr's guess of it.
             tcp::choose_congestion(&stream, &["reno"])?;
             send(stream, task.warm_up + task.window + AFTER)
-        });
+        })?;
         let received = accept(&listener).and_then(|stream| receive(stream, task));
         let sent = sender.join().map_err(|_| io::Error::other("a thread failed"))?;
         sent.and(received)

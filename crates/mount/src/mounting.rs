@@ -14,6 +14,7 @@ use garland_core::trace::Trace;
 use garland_sys::event::{self, Wake};
 use garland_sys::fuse::{self, FuseError};
 use garland_sys::signal::Interrupts;
+use garland_sys::threads;
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -173,14 +174,16 @@ impl Mounted {
         let Self { dir, session, distrusted, mount, recording } = self;
         let failed = |error| MountError::Serving(dir.display().to_string(), error);
         let notifier = session.notifier();
-        std::thread::spawn(move || forget_pages(&notifier, &distrusted));
+        let forget = move || forget_pages(&notifier, &distrusted);
+        threads::spawn("pages", forget).map_err(failed)?;
         let over = Arc::new(Wake::new().map_err(failed)?);
         let raise = Arc::clone(&over);
-        let served = std::thread::spawn(move || {
+        let served = threads::spawn("serve", move || {
             let result = session.run();
             raise.raise();
             result
         });
+        let served = served.map_err(failed)?;
         let own = device(&dir);
         read_in_large_steps(own);
         ready();

@@ -9,7 +9,7 @@ mod serving;
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -17,14 +17,13 @@ use std::time::Duration;
 use garland_core::proto::{Copy, KeyPair, PublicKey};
 use garland_sys::confine::Root;
 use garland_sys::mptcp::Transport;
-use garland_sys::{clock, tcp};
+use garland_sys::{clock, limits, tcp, threads};
 
 pub use self::config::{AgentConfig, AgentError};
 pub use self::expected::Expected;
 pub use self::ready::ReadyLine;
 use crate::awake::Awake;
 use crate::budget::Budget;
-use crate::conduit::Path as RelayPath;
 use crate::disk;
 use crate::giving::Tickets;
 use crate::known::Records;
@@ -32,6 +31,7 @@ use crate::listener;
 use crate::log::log;
 use crate::pace::Pace;
 use crate::parking::Parking;
+use crate::store::reason;
 use crate::usage::Usage;
 use crate::view::Doings;
 
@@ -67,6 +67,9 @@ pub struct Agent {
 /// # Errors
 /// When its root, its port or its output can't be had.
 pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
+    if let Err(error) = limits::raise_open_files() {
+        log(&format!("raising the limit of open files: {}", reason(&error)));
+    }
     let root = match &config.root {
         None => Root::Free,
         Some(path) => Root::confined(path)
@@ -104,24 +107,30 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
         release: env!("CARGO_PKG_VERSION").to_owned(),
         log: None,
     };
+    agent.start_threads(listener).map_err(AgentError::Thread)?;
     let mut output = io::stdout().lock();
     writeln!(output, "{line}").and_then(|()| output.flush()).map_err(AgentError::Ready)?;
     drop(output);
-    if agent.config.stay.is_none() {
-        let agent = Arc::clone(&agent);
-        std::thread::spawn(move || agent.end_with_launcher());
-    }
-    let idle = Arc::clone(&agent);
-    if agent.parking.is_some() {
-        let agent = Arc::clone(&agent);
-        std::thread::spawn(move || listener::attend_parked(&agent));
-    }
-    std::thread::spawn(move || listener::listen(&agent, &listener));
-    idle.watch_idleness();
+    agent.watch_idleness();
     Ok(())
 }
 
 impl Agent {
+    /// Starts what goes on as long as the agent is there.
+    fn start_threads(self: &Arc<Self>, listener: TcpListener) -> io::Result<()> {
+        if self.config.stay.is_none() {
+            let agent = Arc::clone(self);
+            threads::spawn("launcher", move || agent.end_with_launcher())?;
+        }
+        if self.parking.is_some() {
+            let agent = Arc::clone(self);
+            threads::spawn("parking", move || listener::attend_parked(&agent))?;
+        }
+        let agent = Arc::clone(self);
+        threads::spawn("listener", move || listener::listen(&agent, &listener))?;
+        Ok(())
+    }
+
     /// The key pair that this agent is known by.
     pub fn keys(&self) -> &KeyPair {
         &self.keys
@@ -155,11 +164,6 @@ impl Agent {
     /// One disk test at a time.
     pub fn disk_gate(&self) -> &disk::Gate {
         &self.disk_gate
-    }
-
-    /// How bytes go through this node.
-    pub fn path(&self) -> RelayPath {
-        self.config.path
     }
 
     /// The node's disk, where an emulated one is slower than the machine's.

@@ -52,11 +52,14 @@ pub fn run_command(
     while ends.iter().any(Option::is_none) {
         let others: Vec<_> = interrupts.iter().map(|fd| fd.as_fd()).collect();
         for (id, call) in board.wait(&others, Duration::from_millis(200))? {
-            let at = id.index() - 1;
-            heard[at] = clock::now_ns();
+            let (at, now) = (id.index() - 1, clock::now_ns());
+            heard[at] = now;
             let end = match call {
                 Call::Message(FromAgent::Output(is_error, bytes)) => {
                     output(at, is_error, &bytes);
+                    // While its reader takes its time this loop hears nobody.
+                    let paused = clock::now_ns().saturating_sub(now);
+                    heard.iter_mut().for_each(|heard| *heard += paused);
                     None
                 }
                 Call::Message(FromAgent::Exited(code)) => Some(CommandEnd::Exited(code)),

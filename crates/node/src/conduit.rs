@@ -1,16 +1,10 @@
 //! How a block's bytes get from the upstream's socket to those of the downstreams and to a buffer,
-//! slice by slice while they still arrive.
-//!
-//! Two ways, the same result. `Splice` moves the bytes inside the kernel and reads only the node's
-//! own double; `Copy` reads them once and writes them on. A node that keeps the file must read every
-//! byte anyway, and then the fresh bytes are cheaper to send from its cache than to send from pages
-//! and read from them later: measured over unshaped wires to 5 nodes, `Copy` took 0.70-0.83 CPU
-//! seconds a GiB and node, `Splice` 0.86-0.94; over shaped ones to 20 nodes they were equal.
+//! slice by slice while they still arrive: they are read once into this process's memory and written
+//! on from there.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
 
-use garland_sys::pipe::{self, Pipe};
 use garland_sys::tcp;
 
 use crate::recorder::Passage;
@@ -21,17 +15,6 @@ const SLICE: usize = 256 << 10;
 /// The most bytes that a relay waits for before it passes them on. Larger slices cost more than
 /// the wake-ups they save: the bytes have left the processor's cache when they are taken.
 pub const SLICE_MAX: usize = 64 << 10;
-
-/// Which way bytes take through a relay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Path {
-    /// Inside the kernel; falls back to `Copy` where a socket can't be spliced, or there are several
-    /// downstreams.
-    Splice,
-    /// Through this process's memory.
-    #[default]
-    Copy,
-}
 
 /// A downstream that a block goes on to.
 #[derive(Debug)]
@@ -58,22 +41,16 @@ impl Onward<'_> {
 /// A lane's way through one node.
 #[derive(Debug)]
 pub struct Conduit {
-    pipes: Option<(Pipe, Pipe)>,
     scratch: Vec<u8>,
     slice: usize,
 }
 
 impl Conduit {
-    /// A way of the wanted kind, or the other one where the system hasn't it. Bytes are passed on
-    /// when `slice` of them have come in: less would wake the CPU for drops, more would make a long
-    /// chain slow to fill.
+    /// A way through the node. Bytes are passed on when `slice` of them have come in: less would
+    /// wake the CPU for drops, more would make a long chain slow to fill.
     #[must_use]
-    pub fn new(path: Path, slice: usize) -> Self {
-        let pipes = match path {
-            Path::Splice => Pipe::new().ok().zip(Pipe::new().ok()),
-            Path::Copy => None,
-        };
-        Self { pipes, scratch: Vec::new(), slice: slice.clamp(1, SLICE_MAX) }
+    pub fn new(slice: usize) -> Self {
+        Self { scratch: Vec::new(), slice: slice.clamp(1, SLICE_MAX) }
     }
 
     /// Moves `length` bytes from `up` to all of `downs` and into `keep`, whichever are given. If `up`
@@ -134,79 +111,22 @@ impl Conduit {
                 water = least;
             }
             let kept = keep.as_deref_mut().map(|keep| &mut keep[done..length]);
-            let slice = match (&self.pipes, &mut *downs) {
-                (Some(pipes), [down]) => {
-                    splice_slice(pipes, up, down, kept, length - done, passage)
-                }
-                (_, downs) => {
-                    copy_slice(&mut self.scratch, up, downs, kept, length - done, passage)
-                }
-            };
-            match slice {
+            let rest = length - done;
+            match copy_slice(&mut self.scratch, up, downs, kept, rest, passage) {
                 Ok(bytes) => done += bytes,
-                Err(error) if done == 0 && self.pipes.is_some() && pipe::is_unsupported(&error) => {
-                    self.pipes = None;
-                }
                 Err(error) => {
-                    downs.iter_mut().for_each(|down| pad(down, length - done));
-                    self.empty_pipes(downs);
+                    downs.iter_mut().for_each(|down| pad(down, rest));
                     return Err(error);
                 }
             }
         }
-        self.empty_pipes(downs);
         Ok(())
-    }
-
-    fn empty_pipes(&mut self, downs: &[Onward<'_>]) {
-        if self.pipes.is_some() && downs.iter().any(|down| down.error.is_some()) {
-            // What a broken downstream didn't take is still in the pipe.
-            self.pipes = Pipe::new().ok().zip(Pipe::new().ok());
-        }
     }
 }
 
 /// Asks to be woken when `bytes` have come in. Without it the relay is woken more often, no more.
 fn set_low_water(up: &TcpStream, bytes: usize) {
     let _ = tcp::set_low_water(up, u32::try_from(bytes).unwrap_or(u32::MAX));
-}
-
-/// Moves what has come in, at most `length` bytes, inside the kernel; how many.
-fn splice_slice(
-    (first, second): &(Pipe, Pipe),
-    up: &TcpStream,
-    down: &mut Onward<'_>,
-    keep: Option<&mut [u8]>,
-    length: usize,
-    passage: &mut Passage,
-) -> io::Result<usize> {
-    let began = passage.now();
-    let came = first.fill(up, length)?;
-    if came == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    let more = came < length;
-    let mut now = passage.received(began, came);
-    let Some(keep) = keep else {
-        if down.error.is_none() {
-            down.error = first.drain(down.stream, came, more).err();
-        }
-        passage.sent(now, down.peer, came);
-        return Ok(came);
-    };
-    let mut done = 0;
-    while done < came {
-        let mut part = came - done;
-        if down.error.is_none() {
-            part = first.tee(second, part)?;
-            down.error = second.drain(down.stream, part, more).err();
-        }
-        now = passage.sent(now, down.peer, part);
-        first.read_exact(&mut keep[done..done + part])?;
-        now = passage.received(now, 0);
-        done += part;
-    }
-    Ok(came)
 }
 
 /// Moves what has come in, at most `length` bytes, through this process's memory; how many.
@@ -281,8 +201,8 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_pass_on_and_keep_the_same_bytes() {
-        for (path, branches) in [(Path::Splice, 1), (Path::Copy, 1), (Path::Splice, 3)] {
+    fn bytes_are_passed_on_and_kept() {
+        for branches in [1, 3] {
             let (mut source, up) = pair();
             let pairs: Vec<(TcpStream, TcpStream)> = (0..branches).map(|_| pair()).collect();
             let bytes = pattern(3 << 20);
@@ -298,37 +218,35 @@ mod tests {
                 });
                 let sinks: Vec<_> = sinks.collect();
                 let mut downs: Vec<Onward<'_>> = pairs.iter().map(|(down, _)| to(down)).collect();
-                let (mut conduit, keep) = (Conduit::new(path, 64 << 10), Some(&mut kept[..]));
+                let (mut conduit, keep) = (Conduit::new(64 << 10), Some(&mut kept[..]));
                 let passage = &mut Passage::default();
                 conduit.transfer(&up, &mut downs, keep, bytes.len(), passage).unwrap();
                 assert!(downs.iter().all(|down| down.error.is_none()), "{downs:?}");
                 for sink in sinks {
-                    assert!(sink.join().unwrap() == bytes, "{path:?}");
+                    assert!(sink.join().unwrap() == bytes, "{branches} branches");
                 }
             });
-            assert!(kept == bytes, "{path:?}");
+            assert!(kept == bytes, "{branches} branches");
         }
     }
 
     #[test]
     fn a_broken_upstream_is_made_up_by_zeros() {
-        for path in [Path::Splice, Path::Copy] {
-            let (mut source, up) = pair();
-            let (down, mut sink) = pair();
-            source.write_all(b"only this").unwrap();
-            drop(source);
-            let (mut downs, passage) = ([to(&down)], &mut Passage::default());
-            let moved = Conduit::new(path, 64 << 10).transfer(&up, &mut downs, None, 20, passage);
-            assert!(moved.is_err() && downs[0].error.is_none(), "{path:?}: {moved:?}");
-            let mut passed = [1; 20];
-            sink.read_exact(&mut passed).unwrap();
-            assert_eq!(&passed, b"only this\0\0\0\0\0\0\0\0\0\0\0");
-        }
+        let (mut source, up) = pair();
+        let (down, mut sink) = pair();
+        source.write_all(b"only this").unwrap();
+        drop(source);
+        let (mut downs, passage) = ([to(&down)], &mut Passage::default());
+        let moved = Conduit::new(64 << 10).transfer(&up, &mut downs, None, 20, passage);
+        assert!(moved.is_err() && downs[0].error.is_none(), "{moved:?}");
+        let mut passed = [1; 20];
+        sink.read_exact(&mut passed).unwrap();
+        assert_eq!(&passed, b"only this\0\0\0\0\0\0\0\0\0\0\0");
     }
 
     #[test]
     fn a_broken_downstream_costs_the_node_and_the_others_nothing() {
-        for (path, branches) in [(Path::Splice, 0), (Path::Copy, 0), (Path::Copy, 1)] {
+        for branches in [0, 1] {
             let (mut source, up) = pair();
             let (down, sink) = pair();
             drop(sink);
@@ -347,13 +265,31 @@ mod tests {
                 }
                 let mut downs = vec![to(&down)];
                 downs.extend(others.iter().map(|(down, _)| to(down)));
-                let (mut conduit, keep) = (Conduit::new(path, 64 << 10), Some(&mut kept[..]));
+                let (mut conduit, keep) = (Conduit::new(64 << 10), Some(&mut kept[..]));
                 let passage = &mut Passage::default();
                 conduit.transfer(&up, &mut downs, keep, bytes.len(), passage).unwrap();
-                assert!(downs[0].error.is_some(), "{path:?}");
+                assert!(downs[0].error.is_some(), "{branches} branches");
                 assert!(downs[1..].iter().all(|down| down.error.is_none()), "{downs:?}");
             });
-            assert!(kept == bytes, "{path:?}");
+            assert!(kept == bytes, "{branches} branches");
         }
+    }
+
+    #[test]
+    fn a_broken_downstream_costs_a_node_that_keeps_nothing_nothing() {
+        let (mut source, up) = pair();
+        let (down, sink) = pair();
+        drop(sink);
+        up.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut downs = vec![to(&down)];
+            let (mut conduit, passage) = (Conduit::new(64 << 10), &mut Passage::default());
+            let moved = conduit.transfer(&up, &mut downs, None, 8 << 20, passage);
+            done.send((moved.is_ok(), downs[0].error.is_some())).unwrap();
+        });
+        std::thread::spawn(move || source.write_all(&pattern(8 << 20)));
+        let moved = is_done.recv_timeout(std::time::Duration::from_secs(20));
+        assert_eq!(moved, Ok((true, true)), "the block must go on without the downstream");
     }
 }

@@ -1,15 +1,16 @@
 //! Commands on a node: started as they are given, their output passed on, killed with their head.
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use garland_core::proto::FromAgent;
-use garland_sys::process;
+use garland_sys::{limits, process, threads};
 
 use crate::agent::Agent;
 use crate::session::Session;
@@ -29,13 +30,25 @@ pub fn start(agent: &Agent, session: Arc<Session>, command: Vec<Vec<u8>>) -> Run
     command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A group of its own, so that all it started can be ended with it.
     command.process_group(0);
+    limits::restore_open_files_in(&mut command);
     if let Some(folder) = agent.folder() {
         command.current_dir(folder);
     }
-    match command.spawn() {
-        Ok(child) => {
+    // The thread first: a command that nobody waits for isn't started.
+    let (give, given) = channel();
+    let its = Arc::clone(&session);
+    let waiting = threads::spawn("exec", move || {
+        if let Ok(child) = given.recv() {
+            wait(child, &its);
+        }
+    });
+    let started = waiting.and_then(|waiting| Ok((command.spawn()?, waiting)));
+    match started {
+        Ok((child, waiting)) => {
             let group = Some(child.id());
-            Running { group, waiting: Some(std::thread::spawn(move || wait(child, &session))) }
+            // The thread takes it: it has nothing else to wait for.
+            let _ = give.send(child);
+            Running { group, waiting: Some(waiting) }
         }
         Err(error) => {
             let program = program.to_string_lossy();
@@ -62,7 +75,18 @@ impl Running {
 fn wait(mut child: Child, session: &Arc<Session>) {
     let output = child.stdout.take().map(|pipe| pass_on(pipe, Arc::clone(session), false));
     let errors = child.stderr.take().map(|pipe| pass_on(pipe, Arc::clone(session), true));
-    for thread in output.into_iter().chain(errors) {
+    let passing: io::Result<Vec<JoinHandle<()>>> = output.into_iter().chain(errors).collect();
+    let passing = match passing {
+        Ok(passing) => passing,
+        Err(error) => {
+            process::kill_group(child.id());
+            // It is dead: this takes no time.
+            let _ = child.wait();
+            let why = format!("passing its output on: {}", reason(&error));
+            return session.send(&FromAgent::ExecFailed(why));
+        }
+    };
+    for thread in passing {
         // Its panic has been printed; the exit code is still worth telling.
         let _ = thread.join();
     }
@@ -79,8 +103,8 @@ fn pass_on(
     mut pipe: impl Read + Send + 'static,
     session: Arc<Session>,
     is_error: bool,
-) -> JoinHandle<()> {
-    std::thread::spawn(move || {
+) -> io::Result<JoinHandle<()>> {
+    threads::spawn("output", move || {
         let mut buffer = [0; 16 << 10];
         loop {
             match pipe.read(&mut buffer) {
@@ -88,7 +112,7 @@ fn pass_on(
                 Ok(read) => {
                     session.send(&FromAgent::Output(is_error, buffer[..read].to_vec()));
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return,
             }
         }

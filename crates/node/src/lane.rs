@@ -16,7 +16,7 @@ use garland_core::proto::{
 use garland_core::trace::{NONE, Stage};
 
 use self::digests::Told;
-use crate::conduit::{Conduit, Path};
+use crate::conduit::Conduit;
 use crate::feed::Feeder;
 use crate::member::{LaneHandle, Mail, Member, Notice};
 use crate::recorder::{Passage, Recorder};
@@ -81,15 +81,13 @@ pub struct LaneParts {
     pub feeder: Box<dyn Feeder>,
     /// Who writes what it receives; nobody at the head.
     pub writer: Option<Sender<Arrived>>,
-    /// How bytes go through this node.
-    pub path: Path,
 }
 
 impl Lane {
     /// A lane with no hops yet.
     #[must_use]
     pub fn new(parts: LaneParts) -> Self {
-        let LaneParts { number, blocks, relay, member, handle, feeder, writer, path } = parts;
+        let LaneParts { number, blocks, relay, member, handle, feeder, writer } = parts;
         let slice = member.layout.block_size as usize / SLICES;
         let windows = member.windows(number);
         Self {
@@ -100,7 +98,7 @@ impl Lane {
             handle,
             feeder,
             writer,
-            conduit: Conduit::new(path, slice),
+            conduit: Conduit::new(slice),
             up: None,
             downs: Vec::new(),
             windows,

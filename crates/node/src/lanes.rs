@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 
 use garland_core::plan::LaneBlocks;
 use garland_core::proto::{Relay, Route};
+use garland_sys::threads;
 
-use crate::conduit::Path;
 use crate::feed::{Feeder, StoreFeeder};
 use crate::lane::{Lane, LaneParts};
 use crate::member::{LaneHandle, Member, Starter};
@@ -19,13 +19,12 @@ use crate::writer;
 /// from it; any other feeds from what it holds, and has a writer.
 ///
 /// # Errors
-/// When the system has no descriptors left.
+/// When the system has no descriptors or threads left.
 pub fn start(
     member: &Arc<Member>,
     all: &[LaneBlocks],
     on: impl Fn(u16) -> bool,
     source: Option<&Arc<dyn Content>>,
-    path: Path,
 ) -> io::Result<Vec<JoinHandle<()>>> {
     let (arrived, arrivals) = channel();
     let (mut handles, mut lanes) = (Vec::new(), Vec::new());
@@ -38,23 +37,37 @@ pub fn start(
     }
     // Set before any thread runs, and only here.
     let _ = member.lanes.set(handles);
-    member.feed_beside_by(beside(member, all, source, path));
-    let mut threads = Vec::new();
-    for (number, blocks, handle, letters) in lanes {
-        let (member, source) = (Arc::clone(member), source.cloned());
-        let writer = source.is_none().then(|| arrived.clone());
-        threads.push(std::thread::spawn(move || {
-            let relay = Relay::new(blocks, source.is_some());
-            let feeder = feeder(&member, source, number, blocks);
-            let parts = LaneParts { number, blocks, relay, member, handle, feeder, writer, path };
-            Lane::new(parts).run(&letters);
-        }));
+    member.feed_beside_by(beside(member, all, source));
+    let mut begun = Vec::new();
+    let begin = || -> io::Result<()> {
+        for (number, blocks, handle, letters) in lanes {
+            let (member, source) = (Arc::clone(member), source.cloned());
+            let writer = source.is_none().then(|| arrived.clone());
+            let feeder = feeder(&member, source.clone(), number, blocks)?;
+            begun.push(threads::spawn("lane", move || {
+                let relay = Relay::new(blocks, source.is_some());
+                let parts = LaneParts { number, blocks, relay, member, handle, feeder, writer };
+                Lane::new(parts).run(&letters);
+            })?);
+        }
+        if source.is_none() {
+            let member = Arc::clone(member);
+            let write = move || writer::write_blocks(&member, &arrivals);
+            begun.push(threads::spawn("writer", write)?);
+        }
+        Ok(())
+    };
+    if let Err(error) = begin() {
+        // Those that were started end, and nothing of the copy stays.
+        member.close();
+        drop(arrived);
+        for thread in begun {
+            // Its panic has been printed; there is nothing more to say about it here.
+            let _ = thread.join();
+        }
+        return Err(error);
     }
-    if source.is_none() {
-        let member = Arc::clone(member);
-        threads.push(std::thread::spawn(move || writer::write_blocks(&member, &arrivals)));
-    }
-    Ok(threads)
+    Ok(begun)
 }
 
 /// How a thread is started that feeds a node beside a lane.
@@ -62,7 +75,6 @@ fn beside(
     member: &Arc<Member>,
     all: &[LaneBlocks],
     source: Option<&Arc<dyn Content>>,
-    path: Path,
 ) -> Box<Starter> {
     // A member that knew itself would never go.
     let member = Arc::downgrade(member);
@@ -74,14 +86,13 @@ fn beside(
         let blocks = all.get(usize::from(number)).copied().ok_or_else(gone)?;
         let epoch = route.epochs_down().next().ok_or_else(gone)?;
         let (handle, letters) = LaneHandle::new()?;
-        let (outside, source) = (Arc::clone(&handle), source.clone());
-        let thread = std::thread::spawn(move || {
+        let outside = Arc::clone(&handle);
+        let feeder = feeder(&member, source.clone(), number, blocks)?;
+        let thread = threads::spawn("beside", move || {
             let relay = Relay::beside(blocks, epoch);
-            let feeder = feeder(&member, source, number, blocks);
-            let parts =
-                LaneParts { number, blocks, relay, member, handle, feeder, writer: None, path };
+            let parts = LaneParts { number, blocks, relay, member, handle, feeder, writer: None };
             Lane::new(parts).run(&letters);
-        });
+        })?;
         Ok((outside, thread))
     })
 }
@@ -91,9 +102,9 @@ fn feeder(
     source: Option<Arc<dyn Content>>,
     lane: u16,
     blocks: LaneBlocks,
-) -> Box<dyn Feeder> {
-    match source {
-        Some(source) => Box::new(SourceFeeder::start(Arc::clone(member), source, lane, blocks)),
+) -> io::Result<Box<dyn Feeder>> {
+    Ok(match source {
+        Some(source) => Box::new(SourceFeeder::start(Arc::clone(member), source, lane, blocks)?),
         None => Box::new(StoreFeeder::new(Arc::clone(member), lane)),
-    }
+    })
 }

@@ -61,7 +61,6 @@ pub use agent::{AgentConfig, AgentError, ReadyLine, run_agent};
 pub use balance::{Errand, ErrandCourse, Exchange, RoundCourse, RoundEnd, RoundJob, Stocked};
 pub use chain::{Links, count_links, stand_chain};
 pub use command::{CommandEnd, run_command, shut_down};
-pub use conduit::Path as RelayPath;
 pub use connection::{Connection, ConnectionError, connect_agent};
 pub use disk::{DiskCourse, DiskEnd, DiskNode, test_disks};
 pub use farm::{

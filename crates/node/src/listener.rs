@@ -10,7 +10,7 @@ use std::time::Duration;
 use garland_core::proto::{
     ChannelError, Copy, Keys, LinkSide, Preamble, Purpose, Secret, VersionError,
 };
-use garland_sys::tcp;
+use garland_sys::{tcp, threads};
 
 use crate::agent::{Agent, Expected};
 use crate::files::{self, Door};
@@ -46,12 +46,16 @@ pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
             continue;
         }
         greeting.fetch_add(1, Ordering::AcqRel);
-        let (agent, greeting) = (Arc::clone(agent), Arc::clone(&greeting));
-        std::thread::spawn(move || {
-            let greeted = meet(&agent, &stream);
-            greeting.fetch_sub(1, Ordering::AcqRel);
-            let_in(&agent, greeted, stream, peer);
+        let (its, count) = (Arc::clone(agent), Arc::clone(&greeting));
+        let begun = threads::spawn("peer", move || {
+            let greeted = meet(&its, &stream);
+            count.fetch_sub(1, Ordering::AcqRel);
+            let_in(&its, greeted, stream, peer);
         });
+        if let Err(error) = begun {
+            greeting.fetch_sub(1, Ordering::AcqRel);
+            agent.log_stranger(peer, &reason(&error));
+        }
     }
 }
 
@@ -60,13 +64,16 @@ pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
 pub fn attend_parked(agent: &Arc<Agent>) {
     let Some(parking) = agent.parking() else { return };
     parking.attend(|stream| {
-        let agent = Arc::clone(agent);
-        std::thread::spawn(move || {
+        let its = Arc::clone(agent);
+        let begun = threads::spawn("peer", move || {
             // One whose peer isn't known any more is broken.
             let Ok(peer) = stream.peer_addr() else { return };
-            let greeted = meet(&agent, &stream);
-            let_in(&agent, greeted, stream, peer);
+            let greeted = meet(&its, &stream);
+            let_in(&its, greeted, stream, peer);
         });
+        if let Err(error) = begun {
+            log(&format!("a parked link was closed: {}", reason(&error)));
+        }
     });
 }
 

@@ -7,6 +7,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 
+use garland_core::printable;
+
 /// A log longer than this, in bytes, is cut.
 const MAX: u64 = 256 << 10;
 
@@ -17,7 +19,8 @@ const KEPT: usize = 64 << 10;
 pub fn log(line: &str) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let _ = writeln!(io::stderr(), "{line}");
+    // Some of it comes from strangers, and whoever reads it does so on a terminal.
+    let _ = writeln!(io::stderr(), "{}", printable::text(line));
     if let Ok(fd) = io::stderr().as_fd().try_clone_to_owned() {
         // A log that can't be cut, such as a pipe, is somebody else's to bound.
         let _ = cut(&File::from(fd));

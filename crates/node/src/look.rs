@@ -13,9 +13,9 @@ use garland_core::proto::{
     FromAgent, Look, MANIFEST_MAX, MAX_MESSAGE, SIGHTS_MAX, Sight, ToAgent, TreeLook, TreeSight,
 };
 use garland_core::tree::Pattern;
-use garland_sys::clock;
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
+use garland_sys::{clock, threads};
 use rustix::fs::Dir;
 
 use crate::agent::Agent;
@@ -38,8 +38,9 @@ const ANSWER_MAX: usize = MAX_MESSAGE - 4096;
 
 /// Looks, from a thread of its own, and tells the head.
 pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, look: Look) {
-    let (agent, session) = (Arc::clone(agent), Arc::clone(session));
-    std::thread::spawn(move || {
+    let (agent, its) = (Arc::clone(agent), Arc::clone(session));
+    let begun = threads::spawn("look", move || {
+        let session = its;
         let seen = if let Some(what) = &look.tree {
             tree(&agent, &session, &look.path, what).map(|sight| vec![sight])
         } else if look.stripes {
@@ -49,6 +50,9 @@ pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, look: Look) {
         };
         session.send(&FromAgent::Looked(seen));
     });
+    if let Err(error) = begun {
+        session.send(&FromAgent::Looked(Err(reason(&error))));
+    }
 }
 
 fn file(root: &Root, path: &Path) -> Result<Sight, String> {

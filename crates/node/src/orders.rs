@@ -1,11 +1,12 @@
 //! A controller's orders, read by a thread that obeys none of them: whoever asks for the time, or what
 //! the node is doing, gets it at once, whatever the agent is busy with.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use garland_core::proto::{FromAgent, ToAgent};
-use garland_sys::clock;
+use garland_sys::{clock, threads};
 
 use crate::agent::Agent;
 use crate::session::Session;
@@ -15,10 +16,13 @@ use crate::view;
 const WAITING: usize = 64;
 
 /// Reads the session's orders until the controller is gone; they end then.
-pub fn read(agent: &Agent, session: &Arc<Session>) -> Receiver<ToAgent> {
+///
+/// # Errors
+/// When the system makes no thread for it.
+pub fn read(agent: &Agent, session: &Arc<Session>) -> io::Result<Receiver<ToAgent>> {
     let (pass_on, orders) = sync_channel(WAITING);
     let (doings, session) = (Arc::clone(agent.doings()), Arc::clone(session));
-    std::thread::spawn(move || {
+    threads::spawn("orders", move || {
         while let Ok(order) = session.receive() {
             let received_ns = clock::now_ns();
             if let ToAgent::Clock(asked_ns) = order {
@@ -29,6 +33,6 @@ pub fn read(agent: &Agent, session: &Arc<Session>) -> Receiver<ToAgent> {
                 return;
             }
         }
-    });
-    orders
+    })?;
+    Ok(orders)
 }

@@ -10,13 +10,13 @@ use std::time::Duration;
 use garland_core::plan::Layout;
 use garland_core::proto::{Begin, Copy, FromAgent, ReadBack, RelayEvent};
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
-use garland_sys::clock;
 use garland_sys::mptcp::Transport;
+use garland_sys::{clock, threads};
 
 use self::ends::Ends;
 use crate::agent::{Agent, Expected};
 use crate::budget::{Busy, Share};
-use crate::known::{Comparison, Records, Reuse, bring};
+use crate::known::{Bringing, Comparison, Records, Reuse, bring};
 use crate::lanes;
 use crate::member::{Mail, Member, Membership, Notice};
 use crate::packing::Packing;
@@ -25,6 +25,7 @@ use crate::recorder::{At, Budget, Collector};
 use crate::session::Session;
 use crate::source::Content;
 use crate::stall::Faults;
+use crate::store::reason;
 
 /// Why a copy can't begin here.
 pub enum Refusal {
@@ -131,9 +132,9 @@ impl Part {
         });
         member.watch_store();
         let on = |number| begin.own_lanes().any(|own| own == number);
-        let mut threads = lanes::start(&member, &begin.lanes, on, source.as_ref(), agent.path())
+        let mut threads = lanes::start(&member, &begin.lanes, on, source.as_ref())
             .map_err(|error| format!("starting the copy's lanes: {error}"))?;
-        threads.extend(bringing.map(|bringing| bring(&member, bringing)));
+        threads.extend(bringing.and_then(|bringing| begin_to_bring(&member, bringing)));
         announce(agent, &member, source.as_ref());
         begin.routes.into_iter().for_each(|route| member.route(route));
         trace.took(Stage::SetUp, At::HERE, began);
@@ -244,12 +245,17 @@ impl Part {
         let mut steps = self.finishing.steps();
         let before = std::mem::take(&mut *steps);
         let member = Arc::clone(&self.member);
-        steps.push(std::thread::spawn(move || {
+        let teller = Arc::clone(&member);
+        let thread = threads::spawn("commit", move || {
             // Its panic has been printed; there is nothing more to say about it here.
             before.into_iter().for_each(|step| drop(step.join()));
             member.finish();
             step();
-        }));
+        });
+        match thread {
+            Ok(thread) => steps.push(thread),
+            Err(error) => teller.tell(Notice::Failed(reason(&error))),
+        }
     }
 
     /// The head has given the copy up, or is done with it: what was prepared and isn't settled is taken
@@ -292,6 +298,12 @@ impl Part {
         let trace = self.member.trace.finish();
         parcels(&trace.origin, &trace.records, PARCEL_MAX)
     }
+}
+
+/// Brings what is here already; where that can't be, the copy fails here.
+fn begin_to_bring(member: &Arc<Member>, bringing: Bringing) -> Option<JoinHandle<()>> {
+    let told = |error| member.tell(Notice::Failed(reason(&error)));
+    bring(member, bringing).map_err(told).ok()
 }
 
 /// Lets neighbours come for a copy's part, and others of the node see it.

@@ -1,7 +1,10 @@
 //! A head's place in an agent's queue, from its asking until its copy begins or it is gone.
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+
+use garland_sys::threads;
 
 use crate::budget::{Budget, Share, Turn};
 
@@ -14,18 +17,25 @@ pub struct Seat {
 
 impl Seat {
     /// Queues for `bytes` of `budget`; `tell` is called when they are there.
-    pub fn take(budget: &Arc<Budget>, bytes: usize, tell: impl FnOnce() + Send + 'static) -> Self {
+    ///
+    /// # Errors
+    /// When the system makes no thread for it.
+    pub fn take(
+        budget: &Arc<Budget>,
+        bytes: usize,
+        tell: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Self> {
         let turn = Arc::new(budget.queue(bytes));
         let share = Arc::default();
         let (waiter, slot): (_, Arc<Mutex<Option<Share>>>) =
             (Arc::clone(&turn), Arc::clone(&share));
-        let waiting = std::thread::spawn(move || {
+        let waiting = threads::spawn("seat", move || {
             if let Some(share) = waiter.wait() {
                 *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(share);
                 tell();
             }
-        });
-        Self { turn, share, waiting: Some(waiting) }
+        })?;
+        Ok(Self { turn, share, waiting: Some(waiting) })
     }
 
     /// The share, if it is there.

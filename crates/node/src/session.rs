@@ -10,14 +10,16 @@ use garland_core::proto::{
     Channel, ChannelError, FromAgent, Handshake, KeyPair, PREAMBLE_LEN, Preamble, PublicKey,
     Purpose, Role, ToAgent,
 };
-use garland_sys::tcp;
+use garland_sys::{tcp, threads};
 
 use crate::conditions;
 use crate::link::{self, LinkError};
 use crate::tree::TreeSource;
 
-/// How long a head may leave the agent's words unread before it counts as gone.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a write to the head waits at a time before it is looked whether the session is over. A head
+/// that reads nothing for longer isn't gone: whoever reads its output (`garland exec .. | less`) may
+/// take any time. One that is gone is the kernel's to notice: its host no longer acknowledges.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Trees that a head may have an agent look at: each stays in memory as long as the head.
 const TREES_MAX: usize = 16;
@@ -116,7 +118,7 @@ impl Session {
             let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
             channel.seal(&message.to_bytes(), &mut bytes)
         };
-        if sealed.is_err() || stream.write_all(&bytes).is_err() {
+        if sealed.is_err() || write_whole(&mut *stream, &bytes, || self.is_over()).is_err() {
             // Half a message can't be mended: end the channel.
             let _ = stream.shutdown(Shutdown::Both);
         }
@@ -128,10 +130,15 @@ impl Session {
             return self.send(&message);
         }
         let session = Arc::clone(self);
-        std::thread::spawn(move || {
+        let (message, its) = (Arc::new(message), Arc::clone(&session));
+        let later = Arc::clone(&message);
+        let begun = threads::spawn("late", move || {
             std::thread::sleep(late);
-            session.send(&message);
+            its.send(&later);
         });
+        if begun.is_err() {
+            session.send(&message);
+        }
     }
 
     /// Waits for the next message.
@@ -157,5 +164,56 @@ impl Session {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+/// Writes all of `bytes`, however long the reader pauses, unless it `is_over` meanwhile.
+fn write_whole(
+    mut stream: impl Write,
+    mut bytes: &[u8],
+    is_over: impl Fn() -> bool,
+) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match stream.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && !is_over() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_that_pauses_gets_all_and_one_whose_session_is_over_holds_nobody() {
+        const BYTES: usize = 16 << 20;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        near.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
+        let over = Arc::new(AtomicBool::new(false));
+        let its = Arc::clone(&over);
+        let writing = std::thread::spawn(move || {
+            let is_over = || its.load(Ordering::Relaxed);
+            let first = write_whole(&near, &vec![7; BYTES], is_over);
+            (first, write_whole(&near, &vec![8; BYTES], is_over))
+        });
+        // Longer than many timeouts.
+        std::thread::sleep(Duration::from_millis(400));
+        let mut read = vec![0; BYTES];
+        far.read_exact(&mut read).unwrap();
+        assert!(read.iter().all(|&byte| byte == 7));
+        std::thread::sleep(Duration::from_millis(100));
+        over.store(true, Ordering::Relaxed);
+        let (first, second) = writing.join().unwrap();
+        assert!(first.is_ok(), "{first:?}");
+        assert_eq!(second.unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 }

@@ -1,6 +1,7 @@
 //! Parts of an object, read ahead by threads of their own: several requests are under way, so that
 //! none waits for another's way there and back, and their bytes take bounded memory.
 
+use garland_sys::threads;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -51,7 +52,7 @@ struct Bytes {
 
 impl Ahead {
     /// Begins to read `origin`, whose first part comes as `first`.
-    pub(crate) fn start(origin: Arc<Origin>, first: Stream) -> Self {
+    pub(crate) fn start(origin: Arc<Origin>, first: Stream) -> Result<Self, Trouble> {
         let parts = origin.pinned.size.div_ceil(PART);
         let window = Window {
             parts: BTreeMap::new(),
@@ -62,11 +63,17 @@ impl Ahead {
         };
         let shared = Shared { origin, window: Mutex::new(window), moved: Condvar::new() };
         let shared = Arc::new(shared);
-        for _ in 0..parts.min(WIDTH as u64) {
-            let shared = Arc::clone(&shared);
-            std::thread::spawn(move || shared.work());
+        let ahead = Self(shared);
+        for place in 0..parts.min(WIDTH as u64) {
+            let shared = Arc::clone(&ahead.0);
+            match threads::spawn("part", move || shared.work()) {
+                Ok(_) => {}
+                // Those that are there do it.
+                Err(_) if place > 0 => break,
+                Err(error) => return Err(Trouble::new(error.to_string())),
+            }
         }
-        Self(shared)
+        Ok(ahead)
     }
 
     /// Waits until what lies in `range` is here, or would have to be fetched by itself.

@@ -1,5 +1,6 @@
 //! A file that is elsewhere, open: what it was then, and its bytes.
 
+use garland_sys::threads;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -40,7 +41,7 @@ impl Object {
         let Opened { origin, stream, in_ranges } = begin(address, names, &waiting)?;
         let origin = Arc::new(origin);
         let body = if in_ranges {
-            Body::Ahead(Ahead::start(Arc::clone(&origin), stream))
+            Body::Ahead(Ahead::start(Arc::clone(&origin), stream)?)
         } else {
             Body::Spool(Spool::start(Arc::clone(&origin), stream)?)
         };
@@ -100,12 +101,13 @@ fn begin(address: &Address, names: Names, waiting: &Waiting<'_>) -> Result<Opene
     let store = store::of(address, names)?;
     let (tell, told) = channel();
     let address = address.clone();
-    std::thread::spawn(move || {
+    let begun = threads::spawn("open", move || {
         let opened =
             runtime().and_then(|runtime| runtime.block_on(Origin::open(&address, store, PART)));
         // Nobody listens who was told to stop.
         let _ = tell.send(opened);
     });
+    begun.map_err(|error| Trouble::new(error.to_string()))?;
     loop {
         match told.recv_timeout(TICK) {
             Ok(opened) => return opened,

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use garland_sys::random;
+use garland_sys::{random, threads};
 
 use crate::origin::{Origin, Stream, runtime};
 use crate::trouble::Trouble;
@@ -36,12 +36,13 @@ impl Spool {
         let shared = Shared { file, filling: Mutex::default(), came: Condvar::new() };
         let shared = Arc::new(shared);
         let filler = Arc::clone(&shared);
-        std::thread::spawn(move || {
+        let begun = threads::spawn("spool", move || {
             if let Err(trouble) = filler.fill(&origin, stream) {
                 filler.filling().trouble = Some(trouble);
                 filler.came.notify_all();
             }
         });
+        begun.map_err(|error| Trouble::new(error.to_string()))?;
         Ok(Self(shared))
     }
 

@@ -35,10 +35,21 @@ impl Root {
     /// # Errors
     /// When it isn't there, isn't a folder, or leads out of the root.
     pub fn open_dir(&self, path: &Path, make: bool) -> io::Result<OwnedFd> {
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        if make {
+            return self.open_or_make_dir(path).map(|(folder, _)| folder);
+        }
+        self.open_existing(path)
+    }
+
+    /// Opens the folder `path`; makes it and the ones above it if they aren't there. What it gives
+    /// beside it are the folders in which others were made: these are stable when those are synced.
+    ///
+    /// # Errors
+    /// When it can't be made, isn't a folder, or leads out of the root.
+    pub fn open_or_make_dir(&self, path: &Path) -> io::Result<(OwnedFd, Vec<OwnedFd>)> {
         match self.open_existing(path) {
-            Err(error) if make && error.kind() == io::ErrorKind::NotFound => self.make_dirs(path),
-            result => result,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_dirs(path),
+            result => Ok((result?, Vec::new())),
         }
     }
 
@@ -88,6 +99,7 @@ impl Root {
     }
 
     fn open_existing(&self, path: &Path) -> io::Result<OwnedFd> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         self.open(path, DIRECTORY)
     }
 
@@ -102,20 +114,20 @@ impl Root {
         }
     }
 
-    fn make_dirs(&self, path: &Path) -> io::Result<OwnedFd> {
-        let mut so_far = PathBuf::new();
+    fn make_dirs(&self, path: &Path) -> io::Result<(OwnedFd, Vec<OwnedFd>)> {
+        let (mut so_far, mut parents) = (PathBuf::new(), Vec::new());
         for component in path.components() {
             so_far.push(component);
             let Component::Normal(name) = component else { continue };
             let above = so_far.parent().unwrap_or(Path::new("."));
-            let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
             let parent = self.open_existing(above)?;
             match mkdirat(&parent, name, Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(Errno::EXIST) => {}
+                Ok(()) => parents.push(parent),
+                Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        self.open_existing(path)
+        Ok((self.open_existing(path)?, parents))
     }
 }
 

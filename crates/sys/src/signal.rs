@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::limits;
+
 /// SIGINT, SIGTERM and SIGHUP, held back from this process and readable here.
 #[derive(Debug)]
 pub struct Interrupts {
@@ -60,8 +62,10 @@ impl AsFd for Interrupts {
 }
 
 /// Lets all signals through in the process that `command` starts, which would otherwise inherit
-/// what this one holds back, and could neither be interrupted nor ended politely.
+/// what this one holds back, and could neither be interrupted nor ended politely. It gets the limit of
+/// open files that this one was started with, too.
 pub fn release_in(command: &mut Command) {
+    limits::restore_open_files_in(command);
     // SAFETY: between fork and exec only the signal mask is set, by a call that may be made there.
     unsafe {
         command.pre_exec(|| {

@@ -13,6 +13,8 @@ mod reach;
 mod run;
 mod scan;
 mod scenarios;
+mod speech;
+mod threads;
 mod tree;
 mod unsafety;
 

@@ -7,13 +7,14 @@ use anyhow::{Result, bail};
 use super::finding::Finding;
 use super::tree::Tree;
 use super::{
-    banned, clocks, direction, lengths, names, order, pages, paths, reach, scenarios, unsafety,
+    banned, clocks, direction, lengths, names, order, pages, paths, reach, scenarios, speech,
+    threads, unsafety,
 };
 
 /// A rule looks at the tree and names what breaks it.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 13] = [
     direction::check,
     order::check,
     lengths::check,
@@ -25,6 +26,8 @@ const RULES: [Rule; 11] = [
     paths::check,
     scenarios::check,
     reach::check,
+    threads::check,
+    speech::check,
 ];
 
 /// Checks the repository at `root` and prints every finding.

@@ -48,6 +48,11 @@ pub(crate) fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = us
     })
 }
 
+/// What stands before a file's own tests.
+pub(crate) fn before_tests(code: &str) -> &str {
+    code.find("#[cfg(test)]\nmod tests {").map_or(code, |at| &code[..at])
+}
+
 /// Whether `byte` may stand inside an identifier.
 pub(crate) fn in_identifier(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'

@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn unsafe_without_a_reason_is_found() {
-        let path = "crates/sys/src/splice.rs";
+        let path = "crates/sys/src/uring.rs";
         let good = "// SAFETY: fds are open.\n#[allow(x)]\nlet n =\n    unsafe { g() };\n";
         assert_eq!(lines(path, good), [0_usize; 0]);
         let good = "struct S {\n    f: unsafe extern \"C\" fn(u32),\n}\n";

@@ -205,9 +205,6 @@ pub struct Launch {
     /// How to start agents on nodes [default: the cluster file's, else ssh].
     #[arg(long, value_enum)]
     pub launcher: Option<LauncherName>,
-    /// How relays pass bytes on.
-    #[arg(long, value_enum, default_value = "copy", hide = true)]
-    pub relay: RelayName,
     /// Data links over MPTCP, on all paths that nodes announce (`ip mptcp endpoint`); plain TCP where
     /// a kernel lacks it [default: for copies of one lane in labs that are bonded by subflows].
     #[arg(long)]
@@ -246,15 +243,6 @@ pub enum LauncherName {
     Slurm,
     /// Processes of this machine.
     Local,
-}
-
-/// The ways through a relay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RelayName {
-    /// Inside the kernel.
-    Splice,
-    /// Through the agent's memory.
-    Copy,
 }
 
 /// The ways of the bytes.

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub use balance::Balance;
-pub use copy::{CompressName, Cp, Exec, Launch, LauncherName, RelayName, ShapeName, SlowName};
+pub use copy::{CompressName, Cp, Exec, Launch, LauncherName, ShapeName, SlowName};
 pub use explain::Explain;
 pub use farm::{DataName, EngineName, Farm, FarmCommand, FarmRun, FarmWork, PlacementName};
 pub use farm_account::FarmAccount;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use garland_core::proto::ClockFault;
 
-use super::{DEFAULT_LAB, Launch, RelayName};
+use super::{DEFAULT_LAB, Launch};
 
 /// `garland up`.
 #[derive(Debug, ClapArgs)]
@@ -55,9 +55,6 @@ pub struct Agent {
     /// Stay for so many seconds without anything to do.
     #[arg(long)]
     pub stay: Option<u64>,
-    /// How bytes are passed on.
-    #[arg(long, value_enum, default_value = "copy")]
-    pub relay: RelayName,
     /// Links speak MPTCP where the kernel has it.
     #[arg(long)]
     pub mptcp: bool,

@@ -8,12 +8,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use garland_core::proto::ClockFault;
-use garland_node::{AgentConfig, ReadyLine, Records, RelayPath, run_agent};
+use garland_node::{AgentConfig, ReadyLine, Records, run_agent};
 use garland_sys::clock::{self, Skew};
 use garland_sys::mptcp::Transport;
 use garland_sys::random;
 
-use crate::args::{Agent, RelayName};
+use crate::args::Agent;
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::launch::local::own_binary;
 use crate::places::Places;
@@ -40,10 +40,6 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
         port: agent.port,
         keys: None,
         stay: agent.stay.map(Duration::from_secs),
-        path: match agent.relay {
-            RelayName::Splice => RelayPath::Splice,
-            RelayName::Copy => RelayPath::Copy,
-        },
         disk: agent.disk,
         records: Places::open().map_or_else(|_| Records::default(), |places| places.records()),
         transport: Transport::mptcp_if(agent.mptcp),
@@ -78,7 +74,7 @@ fn detach(agent: &Agent) -> Result<Exit, Failure> {
         return Err(Failure::nothing(format!("the agent ended before it was ready, see {log}")));
     };
     ready.log = Some(path);
-    println!("{ready}");
+    outln!("{ready}");
     Ok(Exit::Done)
 }
 

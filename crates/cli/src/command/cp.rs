@@ -238,15 +238,15 @@ pub fn tell(args: &Args, cp: &Cp, path: &[u8], result: &CopyResult) -> Result<()
     if args.json && is_output {
         // Standard output has the bytes themselves.
         let text = serde_json::to_string_pretty(result).or_nothing("writing the result")?;
-        eprintln!("{text}");
+        output::warn_json(&text);
         Ok(())
     } else if args.json {
         print_json(result)
     } else if cp.checks.checksum.is_some() {
-        eprint!("{result}");
+        output::warn(result);
         output::print_bytes(&result.sums())
     } else if is_output {
-        eprint!("{result}");
+        output::warn(result);
         Ok(())
     } else {
         output::print(result)

@@ -10,6 +10,7 @@ use crate::failure::{Exit, Failure, OrFailure};
 use crate::places::Places;
 use crate::run::Run;
 use crate::scenario::Bench;
+use crate::ui::output;
 
 /// The name of the file on the nodes.
 const NAME: &str = "file";
@@ -29,29 +30,29 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     let interrupts = Interrupts::catch().or_nothing("catching interrupts")?;
     let bench = Bench::build(&run, &interrupts, spec, length * (u64::from(nodes) + 2))?;
     let took = Nanos(clock::now_ns() - started);
-    println!("1. a cluster: {nodes} nodes and a head on one switch at {rate}, built in {took}");
+    outln!("1. a cluster: {nodes} nodes and a head on one switch at {rate}, built in {took}");
     let source = bench.random_file("source", length)?;
     let list = format!("lab:n[1-{nodes}]");
     bench.garland(&["up", &list])?;
-    println!("2. agents:    garland up '{list}'");
+    outln!("2. agents:    garland up '{list}'");
     let target = format!("{list}:/{NAME}");
-    println!("3. the copy:  garland cp source '{target}'");
+    outln!("3. the copy:  garland cp source '{target}'");
     let file = source.to_string_lossy();
     let table = bench.garland(&["cp", &file, &target])?;
-    print!("{}", String::from_utf8_lossy(&table));
+    output::say(format_args!("{}", String::from_utf8_lossy(&table)));
     for at in 1..=nodes {
         let node = format!("n{at}");
         if !bench.verify(&node, NAME, &source)? {
             return Err(Failure::nothing(format!("{node}:/{NAME} differs from the source")));
         }
     }
-    println!("4. the proof: cmp finds every node's file equal to the source");
+    outln!("4. the proof: cmp finds every node's file equal to the source");
     let first = name_of(&table)?;
     let report = reported(&run, &bench, (nodes, &list), first, length)?;
-    print!("5. a report:  {report}");
+    output::say(format_args!("5. a report:  {report}"));
     bench.garland(&["down", &list])?;
     bench.end()?;
-    println!("6. the end:   agents and cluster are gone, and nothing of them is left");
+    outln!("6. the end:   agents and cluster are gone, and nothing of them is left");
     Ok(Exit::Done)
 }
 

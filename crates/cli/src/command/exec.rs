@@ -1,7 +1,6 @@
 //! `garland exec`: a command on every node, its output prefixed by node, equal output folded.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
@@ -18,6 +17,7 @@ use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::result::{Head, Phases, print_json};
 use crate::run::Run;
+use crate::ui::output;
 use crate::ui::verdicts::folded;
 
 /// What stands for a node's own name in output that is equal but for it.
@@ -68,7 +68,11 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
             let kept = &mut outputs[at][usize::from(is_error)];
             kept.extend(bytes);
             if kept.len() > FOLDED_MAX && !args.json {
-                print_lines(&names[at], is_error, &std::mem::take(kept));
+                // A line that hasn't come whole waits for its rest.
+                let whole = kept.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+                let whole = if whole == 0 { kept.len() } else { whole };
+                let lines: Vec<u8> = kept.drain(..whole).collect();
+                print_lines(&names[at], is_error, &lines);
             }
         })
         .or_nothing("running the command")?;
@@ -88,7 +92,7 @@ pub fn run(args: &Args, exec: &Exec) -> Result<Exit, Failure> {
         let reasons: Vec<Option<String>> = ends.iter().map(reason).collect();
         let failures = names.iter().zip(&reasons).filter(|(_, reason)| reason.is_some());
         let verdicts = failures.map(|(name, reason)| ("failed", reason.as_deref(), name.as_str()));
-        eprint!("{}", folded(verdicts));
+        output::warn(folded(verdicts));
     }
     Ok(if interrupted { Exit::Interrupted } else { exit(&ends) })
 }
@@ -186,11 +190,7 @@ fn print_lines(who: &str, is_error: bool, output: &[u8]) {
     if !text.ends_with(b"\n") {
         text.push(b'\n');
     }
-    // A reader that has gone away wants no more output.
-    let _ = match is_error {
-        true => std::io::stderr().write_all(&text),
-        false => std::io::stdout().write_all(&text),
-    };
+    output::pass_on(&text, is_error);
 }
 
 #[cfg(test)]

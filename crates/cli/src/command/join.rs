@@ -44,7 +44,7 @@ pub fn run(args: &Args, cp: &Cp, run: &str) -> Result<Exit, Failure> {
         None => return Err(over(&copy)),
     };
     if !cp.quiet && !args.json {
-        eprintln!("{list} joins {}, which goes on", copy.name());
+        errln!("{list} joins {}, which goes on", copy.name());
     }
     phases.end("answer");
     door::await_end(&copy, &is_over);

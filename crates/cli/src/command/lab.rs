@@ -58,7 +58,7 @@ fn spec(what: &What) -> Result<Spec, Failure> {
     };
     spec.validate().map_err(Failure::usage)?;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    spec.cautions(cpus).iter().for_each(|caution| eprintln!("caution: {caution}"));
+    spec.cautions(cpus).iter().for_each(|caution| errln!("caution: {caution}"));
     Ok(spec)
 }
 

@@ -47,7 +47,7 @@ pub fn run(args: &Args, spec: Spec, check: bool, command: &[OsString]) -> Result
     let took = phases.end("build");
     if !args.json {
         let (head, others, took) = (lab.head(), lab.others(), Nanos(took));
-        eprintln!("{name} is up in {took}: the head {head} and lab:{others}");
+        errln!("{name} is up in {took}: the head {head} and lab:{others}");
     }
     let outcome = use_it(args, &lab, check, command, &interrupts, &mut phases);
     // Whatever happened, the lab goes; what happened is told if both failed.

@@ -87,7 +87,7 @@ impl StandingResult {
             output::print(format_args!("links   {links} between neighbours\n"))?;
         }
         for node in &self.nodes {
-            node.unlinked.iter().for_each(|why| eprintln!("no link from {}: {why}", node.name));
+            node.unlinked.iter().for_each(|why| errln!("no link from {}: {why}", node.name));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use garland_core::cluster::Node;
 use garland_core::plan::NodeId;
 use garland_node::{CopyJob, Newcomer, Outcome, Progress, run_copy};
-use garland_sys::clock;
+use garland_sys::{clock, threads};
 
 use super::{Children, Enlisted, Fleet, Muster};
 use crate::door::{Answer, Door, LOOK};
@@ -70,11 +70,13 @@ impl Muster<'_> {
             children: Vec::new(),
         };
         let (copied, late) = std::thread::scope(|scope| {
-            let ushering = scope.spawn(|| usher.usher(missing, door));
+            let ushering = threads::spawn_in(scope, "usher", || usher.usher(missing, door));
+            let ushering = ushering.or_nothing("waiting for nodes that come late")?;
             let copied = run_copy(&job, agents, self.interrupts.as_deref(), observe);
             over.store(true, Ordering::Relaxed);
-            (copied, ushering.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        });
+            let late = ushering.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok::<_, Failure>((copied, late))
+        })?;
         children.take_in(late?);
         Ok((copied.or_nothing("copying")?, children))
     }

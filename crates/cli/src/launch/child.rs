@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_node::ReadyLine;
-use garland_sys::{clock, signal};
+use garland_sys::{clock, signal, threads};
 
 use super::bootstrap::Said;
 use super::input::Input;
@@ -64,7 +64,7 @@ impl Starting {
         let input = child.stdin.take().map(|pipe| Input::new(pipe, will.clone())).transpose()?;
         let (tell, lines) = channel();
         let reader = child.stdout.take().map(|output| {
-            std::thread::spawn(move || {
+            threads::spawn("child", move || {
                 let mut output = BufReader::new(output);
                 let mut line = String::new();
                 let mut marked = false;
@@ -84,7 +84,7 @@ impl Starting {
                             // A reader that is gone ends the copy by itself: the agent fails to
                             // write.
                             if passed.is_err_and(|error| error.kind() == ErrorKind::UnexpectedEof) {
-                                eprintln!(
+                                errln!(
                                     "error: copying to standard output: srun lost the last bytes; \
                                      copy to a file of the node instead"
                                 );
@@ -95,6 +95,11 @@ impl Starting {
                 }
             })
         });
+        let reader = reader.transpose().inspect_err(|_| {
+            // Nobody would hear it.
+            let _ = child.kill();
+            let _ = child.wait();
+        })?;
         Ok(Self { child, input, will: will.clone(), lines, complaints, reader })
     }
 

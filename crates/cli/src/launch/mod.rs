@@ -25,8 +25,6 @@ pub use child::{FAREWELL, HURRY, LaunchedChild, Starting};
 pub use ways::Ways;
 pub use will::Will;
 
-use crate::args::RelayName;
-
 /// An agent that was started and can be connected to.
 pub struct Launched {
     /// What it said when it was ready.
@@ -42,8 +40,6 @@ pub struct Launched {
 pub struct Orders {
     /// The controller's public key.
     pub controller: [u8; 32],
-    /// How relays pass bytes on.
-    pub relay: RelayName,
     /// Data links speak MPTCP.
     pub mptcp: bool,
     /// Bytes per second of the node's disk, where a lab says so.
@@ -60,12 +56,7 @@ impl Orders {
     /// The agent's arguments, all of them public.
     pub fn arguments(&self) -> Vec<String> {
         let key: String = self.controller.iter().map(|byte| format!("{byte:02x}")).collect();
-        let relay = match self.relay {
-            RelayName::Splice => "splice",
-            RelayName::Copy => "copy",
-        };
-        let mut arguments: Vec<String> =
-            ["agent", "--controller", &key, "--relay", relay].map(str::to_owned).to_vec();
+        let mut arguments = vec!["agent".to_owned(), "--controller".to_owned(), key];
         if self.mptcp {
             arguments.push("--mptcp".to_owned());
         }

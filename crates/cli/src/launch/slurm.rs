@@ -206,7 +206,6 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::RelayName;
     use crate::launch::Will;
 
     fn binary() -> Binary {
@@ -241,7 +240,6 @@ mod tests {
         let arguments = |nodes: &[Node]| {
             let orders = Orders {
                 controller: [0; 32],
-                relay: RelayName::Copy,
                 mptcp: false,
                 disk: None,
                 clock: None,

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use garland_core::printable;
 use garland_sys::terminal;
 use ratatui::backend::{Backend, ClearType, WindowSize};
 use ratatui::buffer::Cell;
@@ -79,7 +80,11 @@ impl<W: Write> Backend for Canvas<W> {
                 self.text.push_str(&look);
                 present = look;
             }
-            self.text.push_str(cell.symbol());
+            match cell.symbol() {
+                // It takes a cell's place, and is never obeyed.
+                symbol if symbol.contains(printable::is_obeyed) => self.text.push('\u{fffd}'),
+                symbol => self.text.push_str(symbol),
+            }
             // What is wider than a cell is followed by one that isn't drawn.
             next = Some((x + 1, y)).filter(|_| cell.symbol().is_ascii());
         }
@@ -156,6 +161,17 @@ mod tests {
         canvas.draw(cells.into_iter()).unwrap();
         canvas.flush().unwrap();
         String::from_utf8(said).unwrap()
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_not_drawn() {
+        let mut said = Vec::new();
+        let mut canvas = Canvas::new(&mut said, false);
+        let (escape, turn) = (Cell::new("\x1b"), Cell::new("\u{202e}"));
+        canvas.draw([(0, 0, &escape), (1, 0, &turn)].into_iter()).unwrap();
+        canvas.flush().unwrap();
+        let said = String::from_utf8(said).unwrap();
+        assert_eq!(said, "\x1b[1;1H\x1b[0m\u{fffd}\x1b[1;2H\u{fffd}\x1b[0m");
     }
 
     #[test]

@@ -199,7 +199,7 @@ impl Bars {
         let verb = if names.len() == 1 { "is" } else { "are" };
         let text = format!("{} {verb} busy with other copies", nodelist::fold(&names));
         if self.waiting_since.is_none() && self.screen.is_hidden() && !self.silent {
-            eprintln!("waiting: {text}");
+            errln!("waiting: {text}");
         }
         let since = *self.waiting_since.get_or_insert(now);
         let waited = countdown(u128::from(now - since));

@@ -1,10 +1,10 @@
 //! How far a copy is, for programs: a line of JSON on standard error now and then
 //! (`garland.progress/1`, docs/results.md).
 
-use std::io::{self, Write as _};
-
 use garland_sys::process;
 use serde::Serialize;
+
+use super::output;
 
 /// How often a line is written, in nanoseconds.
 const EVERY_NS: u64 = 200_000_000;
@@ -68,9 +68,7 @@ impl ProgressLines {
     /// Writes what hasn't been written.
     pub fn write(&mut self) {
         let Some(line) = self.last.take() else { return };
-        let Ok(mut text) = serde_json::to_vec(&line) else { return };
-        text.push(b'\n');
-        // A reader that is gone needs no lines.
-        let _ = io::stderr().write_all(&text);
+        let Ok(text) = serde_json::to_string(&line) else { return };
+        output::warn_json(&text);
     }
 }

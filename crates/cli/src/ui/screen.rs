@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
+use garland_core::printable;
 use garland_sys::{process, terminal};
 
 /// How often lines are drawn, in nanoseconds.
@@ -53,7 +54,8 @@ impl Screen {
         let mut text = self.erasure(columns.into());
         for line in lines {
             // The last column stays free: some terminals go to the next line after it.
-            let line: String = line.chars().take(usize::from(columns) - 1).collect();
+            let line: String =
+                printable::line(line).chars().take(usize::from(columns) - 1).collect();
             self.drawn.push(line.chars().count());
             text.push_str(line.trim_end());
             text.push('\n');

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use garland_sys::clock;
+use garland_sys::{clock, threads};
 
 use super::screen::Screen;
 
@@ -22,7 +22,8 @@ pub fn watch<R>(quiet: bool, total: usize, work: impl FnOnce(&AtomicUsize) -> R)
     std::thread::scope(|scope| {
         // Dropped here, also when `work` panics: the other thread ends by it.
         let _end = end;
-        scope.spawn(move || {
+        // Without it the agents are started all the same.
+        let _ = threads::spawn_in(scope, "starting", move || {
             while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 let ready = ready.load(Ordering::Relaxed);
                 let line = format!("starting agents: {ready} of {total} nodes");

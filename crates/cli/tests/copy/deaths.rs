@@ -72,8 +72,8 @@ fn three_nodes_killed_at_once() {
 }
 
 #[test]
-fn three_nodes_killed_over_two_clear_lanes_through_memory() {
-    let more = ["--rails", "2", "--clear", "--relay", "copy"];
+fn three_nodes_killed_over_two_clear_lanes() {
+    let more = ["--rails", "2", "--clear"];
     survives("kill-lanes", Blow::Kill, &["local2", "local7", "local8"], &more);
 }
 

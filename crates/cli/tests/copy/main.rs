@@ -13,6 +13,7 @@ mod readers;
 mod refusals;
 mod result;
 mod routes;
+mod scarcity;
 mod sizes;
 mod sources;
 mod stripes;

@@ -82,3 +82,24 @@ fn quiet_shows_nothing() {
     assert!(said.out.starts_with("20.00 MiB to 1 of 1 nodes in "), "{:?}", said.out);
     scratch.assert_nothing_left();
 }
+
+#[test]
+fn what_a_terminal_would_obey_is_shown_and_stays_exact_in_json() {
+    let scratch = Scratch::new("obeyed");
+    let _ = source(&scratch, 10);
+    let garland = garland(&scratch);
+    // A folder that isn't there: the node's reason has its name.
+    let name = "no\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}1m\u{202e}ne";
+    let to = format!("local1:/{name}/x");
+    let said = garland.cp(&["source.bin", &to]).with_code(3);
+    let whole = format!("{}{}", said.out, said.err);
+    let shown = "no\\x1b[2J\\x1b]0;title\\x07\\x9b1m\\u{202e}ne";
+    assert!(whole.contains(shown), "{whole:?}");
+    let obeyed = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+    assert!(!whole.contains(obeyed), "{whole:?}");
+    let said = garland.cp(&["--json", "source.bin", &to]).with_code(3);
+    assert!(!said.out.contains(obeyed), "{:?}", said.out);
+    let result = said.json();
+    let reason = result["nodes"][0]["reason"].as_str().expect("there is a reason");
+    assert!(reason.contains(name), "{reason:?}");
+}

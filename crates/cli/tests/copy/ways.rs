@@ -24,13 +24,8 @@ fn clear() {
 }
 
 #[test]
-fn sealed_through_memory() {
-    copies_by("copy", &["--relay", "copy"]);
-}
-
-#[test]
-fn clear_through_memory() {
-    copies_by("clear-copy", &["--relay", "copy", "--clear"]);
+fn sealed() {
+    copies_by("sealed", &[]);
 }
 
 #[test]
@@ -44,8 +39,8 @@ fn over_five_lanes_sealed() {
 }
 
 #[test]
-fn over_two_lanes_clear_through_memory() {
-    copies_by("lanes-clear", &["--rails", "2", "--clear", "--relay", "copy"]);
+fn over_two_lanes_clear() {
+    copies_by("lanes-clear", &["--rails", "2", "--clear"]);
 }
 
 #[test]

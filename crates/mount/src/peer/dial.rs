@@ -34,8 +34,8 @@ pub fn dial(peer: &Arc<Peer>, epoch: u64) -> Result<Arc<Wire>, String> {
     let ends = (0..FILES_LINKS).map(|number| connect(address, &order, number));
     let ends = ends.collect::<Result<Vec<_>, _>>();
     let ends = ends.map_err(|error| format!("connecting to {address}: {error}"))?;
-    let wire = Wire::start(peer, epoch, ends);
-    watch::start(connection, &wire);
+    let wire = Wire::start(peer, epoch, ends).map_err(|error| error.to_string())?;
+    watch::start(connection, &wire).map_err(|error| error.to_string())?;
     Ok(wire)
 }
 

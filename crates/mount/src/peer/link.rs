@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use garland_core::proto::{Answered, Asked, FRAME_HEAD, Line};
-use garland_sys::tcp;
+use garland_sys::{tcp, threads};
 
 use super::wire::Wire;
 
@@ -43,8 +43,8 @@ struct Sending {
 }
 
 impl Link {
-    /// Starts the thread that sends.
-    pub fn start(ends: Ends, wire: &Weak<Wire>) -> Self {
+    /// What two connections are, without their threads.
+    pub fn new(ends: Ends) -> Self {
         let Ends { stream, asks, answers } = ends;
         let stream = Arc::new(stream);
         let sending = Arc::new(Sending {
@@ -52,30 +52,35 @@ impl Link {
             queue: Mutex::default(),
             changed: Condvar::new(),
         });
-        let (out, from, wire) = (Arc::clone(&stream), Arc::clone(&sending), wire.clone());
-        std::thread::spawn(move || {
-            if let Err(error) = from.send_all(&out)
-                && let Some(wire) = wire.upgrade()
-            {
-                wire.fail(&format!("sending: {error}"));
-            }
-        });
         Self { stream, sending, answers: Mutex::new(Some(answers)) }
     }
 
-    /// Starts the thread that brings in answers.
-    pub fn listen(&self, wire: &Arc<Wire>) {
+    /// Starts the thread that sends, and the one that brings in answers.
+    ///
+    /// # Errors
+    /// When the system makes no thread for it.
+    pub fn start(&self, wire: &Arc<Wire>) -> io::Result<()> {
         let line = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut line) = line else { return };
+        let Some(mut line) = line else { return Ok(()) };
+        let (out, from) = (Arc::clone(&self.stream), Arc::clone(&self.sending));
+        let its = Arc::downgrade(wire);
+        threads::spawn("send", move || {
+            if let Err(error) = from.send_all(&out)
+                && let Some(wire) = its.upgrade()
+            {
+                wire.fail(&format!("sending: {error}"));
+            }
+        })?;
         let (stream, wire) = (Arc::clone(&self.stream), Arc::clone(wire));
-        std::thread::spawn(move || {
+        threads::spawn("receive", move || {
             loop {
                 match receive(&stream, &mut line) {
                     Ok((answered, body, payload)) => wire.answered(answered, body, payload),
                     Err(error) => return wire.fail(&format!("receiving: {error}")),
                 }
             }
-        });
+        })?;
+        Ok(())
     }
 
     /// Sends a question with what `frame` holds.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use garland_core::proto::{Answer, Ask};
 use garland_core::trace::Stage;
 use garland_node::Agent;
-use garland_sys::clock;
+use garland_sys::{clock, threads};
 use rustix::io::Errno;
 
 use self::wire::Wire;
@@ -131,7 +131,9 @@ impl Peer {
                 *state = State::Dialling(vec![Waiting { ask, payload, then }]);
                 drop(state);
                 let peer = Arc::clone(self);
-                std::thread::spawn(move || peer.dial());
+                if let Err(error) = threads::spawn("dial", move || peer.dial()) {
+                    self.dialled(Err(error.to_string()));
+                }
                 return;
             }
         };
@@ -178,6 +180,11 @@ impl Peer {
         let began_ns = clock::now_ns();
         let dialled = dial::dial(&self, epoch);
         self.recording.note(Stage::Dial, self.place, began_ns, 0);
+        self.dialled(dialled);
+    }
+
+    /// A connection was made, or why it couldn't be.
+    fn dialled(&self, dialled: Result<Arc<Wire>, String>) {
         let mut state = self.lock();
         let waiting = match std::mem::replace(&mut *state, State::Down(None, 0)) {
             State::Dialling(waiting) => waiting,

@@ -1,12 +1,13 @@
 //! Whether a node's agent is there: it says so ten times a second on the control channel, from a
 //! thread that no disk can block.
 
+use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use garland_node::Connection;
-use garland_sys::event;
+use garland_sys::{event, threads};
 
 use super::wire::Wire;
 
@@ -19,9 +20,12 @@ const SILENT: u32 = 12;
 
 /// Keeps the control channel, and gives the wire up when the agent is gone. The channel ends with the
 /// wire.
-pub fn start(mut connection: Connection, wire: &Arc<Wire>) {
-    let wire = Arc::clone(wire);
-    std::thread::spawn(move || {
+///
+/// # Errors
+/// When the system makes no thread for it.
+pub fn start(mut connection: Connection, wire: &Arc<Wire>) -> io::Result<()> {
+    let (failed, wire) = (Arc::clone(wire), Arc::clone(wire));
+    let begun = threads::spawn("watch", move || {
         let mut silent = 0;
         while !wire.is_over() {
             match event::wait_readable(&[connection.as_fd()], Some(WAIT)) {
@@ -39,4 +43,5 @@ pub fn start(mut connection: Connection, wire: &Arc<Wire>) {
             }
         }
     });
+    begun.map(drop).inspect_err(|error| failed.fail(&error.to_string()))
 }

@@ -2,6 +2,7 @@
 //! aren't answered yet.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -36,19 +37,25 @@ struct Pending {
 
 impl Wire {
     /// Takes over connections that have been greeted.
-    pub fn start(peer: &Arc<Peer>, epoch: u64, ends: Vec<Ends>) -> Arc<Self> {
-        let wire = Arc::new_cyclic(|weak: &Weak<Self>| Self {
+    ///
+    /// # Errors
+    /// When the system makes no threads for them.
+    pub fn start(peer: &Arc<Peer>, epoch: u64, ends: Vec<Ends>) -> io::Result<Arc<Self>> {
+        let wire = Arc::new(Self {
             epoch,
-            links: ends.into_iter().map(|ends| Link::start(ends, weak)).collect(),
+            links: ends.into_iter().map(Link::new).collect(),
             unanswered: Mutex::new(Some(HashMap::new())),
             last: AtomicU64::new(0),
             peer: Arc::downgrade(peer),
         });
         for (number, link) in wire.links.iter().enumerate() {
             debug_assert!(number < usize::from(FILES_LINKS));
-            link.listen(&wire);
+            if let Err(error) = link.start(&wire) {
+                wire.fail(&error.to_string());
+                return Err(error);
+            }
         }
-        wire
+        Ok(wire)
     }
 
     /// Asks; `payload` has the room of a frame's head before it, or nothing at all.

@@ -8,7 +8,6 @@ use garland_core::proto::{KeyPair, PublicKey};
 use garland_sys::mptcp::Transport;
 use thiserror::Error;
 
-use crate::conduit::Path as RelayPath;
 use crate::known::Records;
 
 /// How an agent is started.
@@ -25,8 +24,6 @@ pub struct AgentConfig {
     /// How long to stay without anything to do. Without it the agent ends with its first
     /// controller, or when its standard input ends.
     pub stay: Option<Duration>,
-    /// How bytes go through this node.
-    pub path: RelayPath,
     /// Bytes per second of the node's disk, where an emulated one is slower than the machine's.
     pub disk: Option<u64>,
     /// What it remembers of files that it has written.
@@ -47,6 +44,9 @@ pub enum AgentError {
     /// It can't watch the links that it is to keep.
     #[error("watching standing links: {0}")]
     Parking(io::Error),
+    /// It can't start the threads that it needs.
+    #[error("{0}")]
+    Thread(io::Error),
     /// Its ready line can't be said.
     #[error("telling the launcher that the agent is ready: {0}")]
     Ready(io::Error),

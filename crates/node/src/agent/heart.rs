@@ -1,11 +1,13 @@
 //! What says that a node is alive, and what it has come to, from a thread that no disk can block.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_core::proto::FromAgent;
+use garland_sys::threads;
 
 use super::serving::{Parts, lock};
 use crate::recorder::Pulse;
@@ -21,9 +23,9 @@ pub struct Heart {
 }
 
 impl Heart {
-    pub fn start(session: Arc<Session>, parts: Parts) -> Self {
+    pub fn start(session: Arc<Session>, parts: Parts) -> io::Result<Self> {
         let (stop, stopped) = channel();
-        let beat = std::thread::spawn(move || {
+        let beat = threads::spawn("heart", move || {
             let mut pulse = Pulse::begin(HEARTBEAT);
             while stopped.recv_timeout(HEARTBEAT) == Err(RecvTimeoutError::Timeout) {
                 // Only the members are kept: a part's end must not wait for a heartbeat.
@@ -39,8 +41,8 @@ impl Heart {
                 }
                 pulse.rest();
             }
-        });
-        Self { stop, beat }
+        })?;
+        Ok(Self { stop, beat })
     }
 
     pub fn stop(self) {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ use crate::part::{Part, Refusal};
 use crate::probe;
 use crate::seat::Seat;
 use crate::session::Session;
+use crate::store::reason;
 use crate::survey::Surveyor;
 
 /// The parts in copies that it has here.
@@ -43,16 +45,15 @@ fn of(parts: &Parts, copy: Copy, act: impl FnOnce(&Part)) {
 impl Agent {
     /// Serves one controller until it is gone, and cleans up after it.
     pub fn serve(self: &Arc<Self>, session: &Arc<Session>) {
+        let parts: Parts = Arc::default();
+        let Some((heart, given)) = self.attend(session, &parts) else { return };
         self.sessions.fetch_add(1, Ordering::AcqRel);
         let age_ns = clock::now_ns() - self.started_ns;
         session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: self.links() });
-        let parts: Parts = Arc::default();
-        let heart = Heart::start(Arc::clone(session), Arc::clone(&parts));
         let (mut commands, mut stands, mut disk_tests) = (Vec::new(), Vec::new(), Vec::new());
         let (mut surveyor, mut mounts) = (Surveyor::new(session), files::Mounts::new(self));
         let (mut meetings, mut brought) = (Vec::new(), probe::Brought::default());
-        let (mut seat, given) = (None, orders::read(self, session));
-        let mut depot = Depot::new(self, session);
+        let (mut seat, mut depot) = (None, Depot::new(self, session));
         let mut comparing = Comparing::new(self, session);
         let mut desk = farm::Desk::new(self, session);
         let shutdown = loop {
@@ -83,7 +84,7 @@ impl Agent {
                 Ok(ToAgent::Helper(parcel, more)) => brought.take(&parcel, more),
                 Ok(ToAgent::EndProbe(id)) => probe::Running::end_one(&mut meetings, id),
                 Ok(ToAgent::Shutdown) => break true,
-                Ok(ToAgent::Queue(copy, bytes)) => seat = Some(self.queue(session, copy, bytes)),
+                Ok(ToAgent::Queue(copy, bytes)) => seat = self.queue(session, copy, bytes),
                 Ok(ToAgent::Begin(begin)) => {
                     let share = seat.take().and_then(Seat::share);
                     self.begin(session, &parts, *begin, share, comparing.last());
@@ -120,6 +121,14 @@ impl Agent {
         }
     }
 
+    /// Starts the threads of a session. Where that can't be, it is closed, which the controller sees.
+    fn attend(&self, session: &Arc<Session>, parts: &Parts) -> Option<(Heart, Receiver<ToAgent>)> {
+        let heart = Heart::start(Arc::clone(session), Arc::clone(parts));
+        let begun = heart.and_then(|heart| Ok((heart, orders::read(self, session)?)));
+        let told = |error| log(&format!("a controller was let go: {}", reason(&error)));
+        begun.map_err(told).ok()
+    }
+
     /// Opens the links of a standing chain, and says which ones failed; gives back the order's identity.
     fn stand(
         self: &Arc<Self>,
@@ -147,10 +156,14 @@ impl Agent {
         u32::try_from(links).unwrap_or(u32::MAX)
     }
 
-    fn queue(&self, session: &Arc<Session>, copy: Copy, bytes: u64) -> Seat {
+    fn queue(&self, session: &Arc<Session>, copy: Copy, bytes: u64) -> Option<Seat> {
         let session = Arc::clone(session);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        Seat::take(&self.budget, bytes, move || session.send(&FromAgent::Admitted(copy)))
+        let teller = Arc::clone(&session);
+        let admitted = move || teller.send(&FromAgent::Admitted(copy));
+        let seat = Seat::take(&self.budget, bytes, admitted);
+        let told = |error| session.send(&FromAgent::Failed(copy, reason(&error)));
+        seat.map_err(told).ok()
     }
 
     fn begin(

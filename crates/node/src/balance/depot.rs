@@ -6,12 +6,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use garland_core::proto::{BalanceEvent, BalanceOrder, FeedEvent, FromAgent, NodeUse};
 use garland_sys::processors::Processors;
-use garland_sys::{clock, pinning};
+use garland_sys::{clock, pinning, threads};
 
 use super::feeding::Feeding;
 use super::stock::Stock;
 use crate::agent::Agent;
 use crate::session::Session;
+use crate::store::reason;
 
 /// What one head has ordered. Dropping it ends all of it, but doesn't wait: a disk that hangs must
 /// not keep the agent from its next head.
@@ -32,7 +33,7 @@ impl Depot {
 
     /// Has an order done.
     pub fn obey(&mut self, order: BalanceOrder) {
-        let orders = self.orders.get_or_insert_with(|| {
+        if self.orders.is_none() {
             let (orders, receiver) = channel();
             let keeper = Keeper {
                 agent: Arc::clone(&self.agent),
@@ -42,11 +43,16 @@ impl Depot {
                 feedings: Vec::new(),
                 since: None,
             };
-            std::thread::spawn(move || keeper.work(&receiver));
-            orders
-        });
+            match threads::spawn("balance", move || keeper.work(&receiver)) {
+                Ok(_) => self.orders = Some(orders),
+                Err(error) => {
+                    let failed = BalanceEvent::Failed(reason(&error));
+                    return self.session.send(&FromAgent::Balance(failed));
+                }
+            }
+        }
         // The thread ends with this value only.
-        let _ = orders.send(order);
+        self.orders.iter().for_each(|orders| drop(orders.send(order.clone())));
     }
 }
 

@@ -11,7 +11,6 @@ use garland_sys::mptcp::Transport;
 
 use crate::agent::Agent;
 use crate::budget::Share;
-use crate::conduit::Path;
 use crate::lanes;
 use crate::member::{Member, Membership, Notice};
 use crate::packing::Packing;
@@ -80,7 +79,7 @@ impl Feeding {
             faults: Faults::default(),
             notices: Box::new(tell),
         }));
-        let threads = lanes::start(&member, &begin.lanes, |_| true, Some(&source), Path::Copy)
+        let threads = lanes::start(&member, &begin.lanes, |_| true, Some(&source))
             .map_err(|error| format!("starting the copy's lanes: {}", store::reason(&error)))?;
         agent.doings().add_copy(&member, source.name());
         begin.routes.into_iter().for_each(|route| member.route(route));

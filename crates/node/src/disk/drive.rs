@@ -10,7 +10,7 @@ use garland_core::analysis::Histogram;
 use garland_core::proto::{DiskDirection, DiskJob, DiskWay};
 use garland_sys::pages::Pages;
 use garland_sys::uring::{Direction, Ring};
-use garland_sys::{clock, random};
+use garland_sys::{clock, random, threads};
 
 use super::walk::Walk;
 
@@ -85,9 +85,7 @@ impl Drive<'_> {
         let begin = clock::now_ns();
         let results: Vec<io::Result<Histogram>> = std::thread::scope(|scope| {
             let start = || {
-                let name = "disk".to_owned();
-                let builder = std::thread::Builder::new().name(name).stack_size(128 << 10);
-                builder.spawn_scoped(scope, || self.one_by_one(&next, begin))
+                threads::spawn_small_in(scope, "disk", 128 << 10, || self.one_by_one(&next, begin))
             };
             let threads: Vec<_> = (0..self.job.depth).map(|_| start()).collect();
             let join = |thread: io::Result<std::thread::ScopedJoinHandle<'_, _>>| {

@@ -10,10 +10,10 @@ use std::path::Path;
 
 use garland_core::units::bytes;
 use garland_sys::confine::Root;
-use garland_sys::random;
+use garland_sys::{lock, random};
 use rustix::fs::{
-    AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, fallocate, fcntl_getfl, fcntl_setfl,
-    flock, fstatvfs, openat, unlinkat,
+    AtFlags, FallocateFlags, Mode, OFlags, fallocate, fcntl_getfl, fcntl_setfl, fstatvfs, openat,
+    unlinkat,
 };
 use rustix::io::Errno;
 
@@ -128,7 +128,7 @@ fn named_and_forgotten(folder: &OwnedFd, flags: OFlags) -> io::Result<File> {
     let name = partial_name(OsStr::new(NAME), &tag);
     let fd = openat(folder, &name, flags, Mode::from_raw_mode(0o600))?;
     // Locked, so that another test doesn't take it for a stale one.
-    let locked = flock(&fd, FlockOperation::NonBlockingLockExclusive);
+    let locked = lock::try_lock(&fd);
     unlinkat(folder, &name, AtFlags::empty())?;
     locked?;
     Ok(File::from(fd))

@@ -12,12 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::proto::{DiskEvent, DiskOrder, FromAgent};
+use garland_sys::threads;
 
 pub use course::{DiskCourse, DiskEnd, DiskNode, test_disks};
 pub use file::TestFile;
 
 use crate::agent::Agent;
 use crate::session::Session;
+use crate::store::reason;
 
 /// Lets one test in at a time: two would measure each other.
 #[derive(Default)]
@@ -53,8 +55,9 @@ impl Drop for Testing {
 pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, order: DiskOrder) -> Testing {
     let stop = Arc::new(AtomicBool::new(false));
     let testing = Testing(Arc::clone(&stop));
-    let (agent, session) = (Arc::clone(agent), Arc::clone(session));
-    std::thread::spawn(move || {
+    let (agent, its) = (Arc::clone(agent), Arc::clone(session));
+    let begun = threads::spawn("disk", move || {
+        let session = its;
         let tell = |event| session.send(&FromAgent::Disk(event));
         let result = match agent.disk_gate().enter() {
             Some(_turn) => jobs::run(agent.root(), &order, &stop, &tell),
@@ -67,5 +70,8 @@ pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, order: DiskOrder) -> Te
             Err(reason) => DiskEvent::Failed(reason),
         });
     });
+    if let Err(error) = begun {
+        session.send(&FromAgent::Disk(DiskEvent::Failed(reason(&error))));
+    }
     testing
 }

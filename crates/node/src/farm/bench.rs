@@ -6,8 +6,8 @@ use std::thread::JoinHandle;
 
 use garland_core::farm::Outcome;
 use garland_core::proto::{FarmEvent, FarmTask, TaskEnd};
-use garland_sys::clock;
 use garland_sys::event::Wake;
+use garland_sys::{clock, threads};
 
 use super::glance::Glance;
 use super::guard::Guard;
@@ -66,7 +66,7 @@ impl Bench {
         };
         let shared = Shared {
             place,
-            saying: Saying::begin(tell),
+            saying: Saying::begin(tell)?,
             guard: guarded.then(Guard::start).transpose()?,
             stop: Wake::new()?,
             state: Mutex::new(state),
@@ -88,8 +88,7 @@ impl Bench {
         drop(state);
         for _ in 0..wanted {
             let shared = Arc::clone(&self.shared);
-            let thread = std::thread::Builder::new().stack_size(STACK);
-            match thread.spawn(move || shared.work()) {
+            match threads::spawn_small("job", STACK, move || shared.work()) {
                 Ok(thread) => self.threads.push(thread),
                 // Those that are there take the jobs, one after another.
                 Err(_) if !self.threads.is_empty() => break,

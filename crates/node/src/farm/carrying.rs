@@ -1,12 +1,14 @@
 //! Files of jobs on their way, beside the jobs that run: for each node a thread that brings inputs, and
 //! one that takes results back.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 
 use garland_core::farm::Job;
 use garland_sys::event::Wake;
+use garland_sys::threads;
 
 /// Moves the files of jobs.
 pub trait Carrier: Sync {
@@ -55,21 +57,25 @@ pub struct Carrying {
 
 impl Carrying {
     /// Threads for so many nodes, which raise `wake` when something is done.
+    ///
+    /// # Errors
+    /// When the system makes no more threads.
     pub fn begin<'scope, 'env>(
         scope: &'scope Scope<'scope, 'env>,
         nodes: usize,
         carrier: &'env dyn Carrier,
         wake: &Arc<Wake>,
-    ) -> Self {
+    ) -> io::Result<Self> {
         let (tell, done) = channel();
         let start = |way: Way| {
             let (order, orders) = channel();
             let (tell, wake) = (tell.clone(), Arc::clone(wake));
-            scope.spawn(move || carry(carrier, way, &orders, &tell, &wake));
-            order
+            threads::spawn_in(scope, "carry", move || carry(carrier, way, &orders, &tell, &wake))?;
+            io::Result::Ok(order)
         };
-        let orders = (0..nodes).map(|_| [start(Way::There), start(Way::Back)]).collect();
-        Self { orders, done }
+        let both = |_| Ok([start(Way::There)?, start(Way::Back)?]);
+        let orders = (0..nodes).map(both).collect::<io::Result<_>>()?;
+        Ok(Self { orders, done })
     }
 
     /// Has a job's files moved.

@@ -98,6 +98,7 @@ pub fn run_farm(
     let nodes = agents.len();
     std::thread::scope(|scope| {
         let carrying = work.carrier.map(|carrier| Carrying::begin(scope, nodes, carrier, &wake));
+        let carrying = carrying.transpose()?;
         let mut hands = Hands::new(agents);
         let opened = open(&mut hands, &work, interrupts)?;
         let mut hall = Hall::new(work, hands, carrying, news);

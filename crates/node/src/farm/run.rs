@@ -13,7 +13,7 @@ use std::time::Duration;
 use garland_core::farm::{self, Outcome, Text};
 use garland_core::proto::{FarmTask, TaskEnd};
 use garland_sys::event::{self, Interest, Wake};
-use garland_sys::{child, clock, process};
+use garland_sys::{child, clock, limits, process};
 
 use super::guard::{Guard, MARK};
 use super::output::{Pipes, Talk};
@@ -103,6 +103,7 @@ fn start(
     if let Some(folder) = folder {
         command.current_dir(folder);
     }
+    limits::restore_open_files_in(&mut command);
     Ok((command.spawn()?, pipes))
 }
 

@@ -1,9 +1,11 @@
 //! What is said of jobs that have ended: many at a time where more are about to end.
 
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use garland_core::proto::{FarmEvent, TaskEnd};
+use garland_sys::threads;
 
 /// How long an end may wait for others.
 const PATIENCE: Duration = Duration::from_millis(5);
@@ -23,12 +25,15 @@ pub struct Saying {
 
 impl Saying {
     /// Tells by `tell`, from a thread of its own where nobody else does.
-    pub fn begin(tell: Tell) -> Arc<Self> {
+    ///
+    /// # Errors
+    /// When the system makes no thread for it.
+    pub fn begin(tell: Tell) -> io::Result<Arc<Self>> {
         let saying = Self { tell, ends: Mutex::default(), changed: Condvar::new() };
         let saying = Arc::new(saying);
         let late = Arc::clone(&saying);
-        std::thread::spawn(move || late.tell_late());
-        saying
+        threads::spawn("saying", move || late.tell_late())?;
+        Ok(saying)
     }
 
     /// Says something at once.

@@ -15,6 +15,7 @@ use super::obey::Shop;
 use crate::agent::{Agent, Expected};
 use crate::greeting::{Welcomed, welcome};
 use crate::link::LinkError;
+use crate::log::log;
 use crate::session::Session;
 use crate::store::reason;
 
@@ -102,7 +103,10 @@ impl Door {
         let link = Link::new(stream, asks, sending, answers, Arc::clone(&self.shop));
         let door = Arc::clone(self);
         // One broken connection ends them all: a mount that lives comes back with a new order.
-        link.serve(number, move || door.shut());
+        if let Err(error) = link.serve(number, move || door.shut()) {
+            log(&format!("a mount was let go: {}", reason(&error)));
+            self.shut();
+        }
     }
 
     fn admit(&self, stream: &TcpStream, number: u16) -> io::Result<TcpStream> {

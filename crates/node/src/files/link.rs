@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use garland_core::proto::{Answered, Asked, BULK_LINK, FRAME_HEAD, Line, Opener};
+use garland_sys::threads;
 
 use super::obey::Shop;
 
@@ -37,11 +38,18 @@ impl Link {
     }
 
     /// Starts the threads; `ended` is called by each of them when the connection is no good any more.
-    pub fn serve(self: &Arc<Self>, number: u16, ended: impl Fn() + Clone + Send + 'static) {
-        let threads = if number == BULK_LINK { BULK_THREADS } else { SMALL_THREADS };
-        for _ in 0..threads {
+    ///
+    /// # Errors
+    /// When the system makes no thread at all; fewer than wanted do as well.
+    pub fn serve(
+        self: &Arc<Self>,
+        number: u16,
+        ended: impl Fn() + Clone + Send + 'static,
+    ) -> io::Result<()> {
+        let wanted = if number == BULK_LINK { BULK_THREADS } else { SMALL_THREADS };
+        for place in 0..wanted {
             let (link, ended) = (Arc::clone(self), ended.clone());
-            std::thread::spawn(move || {
+            let begun = threads::spawn("files", move || {
                 let (mut body, mut frame) = (Vec::new(), Vec::new());
                 while link.turn(&mut body, &mut frame).is_ok() {
                     for buffer in [&mut body, &mut frame] {
@@ -52,7 +60,13 @@ impl Link {
                 }
                 ended();
             });
+            match begun {
+                Ok(_) => {}
+                Err(_) if place > 0 => break,
+                Err(error) => return Err(error),
+            }
         }
+        Ok(())
     }
 
     /// Reads a question, obeys it and answers.

@@ -8,7 +8,6 @@ use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
 use super::{Agent, Driver, Ends, QUIET_NS};
-use crate::conduit::Path;
 use crate::lanes;
 use crate::member::Member;
 use crate::outcome::NodeOutcome;
@@ -22,7 +21,7 @@ impl Driver<'_> {
             Ends::Out { source, .. } => Some(source),
             Ends::In { .. } => None,
         };
-        self.threads = lanes::start(&self.member, &blocks, |_| true, source, Path::Copy)?;
+        self.threads = lanes::start(&self.member, &blocks, |_| true, source)?;
         Ok(())
     }
 

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use garland_core::plan::NodeId;
 use garland_core::proto::{FromAgent, HeadEvent, ReadBack, ToAgent};
-use garland_sys::clock;
+use garland_sys::{clock, threads};
 
 use super::{Driver, Ends};
 use crate::read_back::read_back;
+use crate::store::reason;
 
 impl Driver<'_> {
     /// The whole source has been read, and this is its digest: what every node must hold, or of
@@ -84,14 +85,22 @@ impl Driver<'_> {
         }
         let (member, wake) = (Arc::clone(&self.member), Arc::clone(&self.wake));
         let (tell, wanted) = (self.stored.0.clone(), self.job.read_back);
-        self.threads.push(std::thread::spawn(move || {
+        let thread = threads::spawn("commit", move || {
             let stored = read_back(&member, wanted).and_then(|()| {
                 member.store.commit(&member.trace).map_err(|error| error.to_string())
             });
             // The copy may be over: then it is told to nobody.
             let _ = tell.send(stored);
             wake.raise();
-        }));
+        });
+        match thread {
+            Ok(thread) => self.threads.push(thread),
+            Err(error) => {
+                // This is who is told.
+                let _ = self.stored.0.send(Err(reason(&error)));
+                self.wake.raise();
+            }
+        }
     }
 
     /// Keeps nodes that have given all from counting as silent, until the file here has its name.

@@ -12,9 +12,9 @@ use garland_core::proto::{
     Compare, CompareOrder, Compared, DIGESTS_MAX, FromAgent, NodeAddress, SharedPart, ToAgent,
     content_digest, root_digest,
 };
-use garland_sys::clock;
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
+use garland_sys::{clock, threads};
 
 use super::Records;
 use super::holding::digest_all;
@@ -284,7 +284,8 @@ impl Course<'_> {
         let Asking { asked, compare, .. } = self.asking;
         let layout = compare.layout;
         let parts = self.parts.told(layout);
-        scope.spawn(move || {
+        let failed = tell.clone();
+        let begun = threads::spawn_in(scope, "digest", move || {
             let (known, content): (_, &dyn Content) = match asked {
                 Asked::File(source, records) => (records.recall(source.file(), layout), *source),
                 Asked::Tree(tree) => (None, *tree),
@@ -295,6 +296,11 @@ impl Course<'_> {
             let _ = tell.send(digests);
             wake.raise();
         });
+        if let Err(error) = begun {
+            // This is who is told.
+            let _ = failed.send(Err(error));
+            wake.raise();
+        }
         told
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use garland_core::proto::{
     Begin, Compare, CompareOrder, Compared, Destination, End, FromAgent, TreeOutline, root_digest,
 };
-use garland_sys::{clock, process};
+use garland_sys::{clock, process, threads};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 
 use super::Reuse;
@@ -88,11 +88,15 @@ impl Comparison {
         session: &Arc<Session>,
         find: fn(&Self, &Agent, &Arc<Session>) -> Compared,
     ) {
-        let (agent, session, own) = (Arc::clone(agent), Arc::clone(session), Arc::clone(self));
-        std::thread::spawn(move || {
-            let answer = find(&own, &agent, &session);
-            session.send(&FromAgent::Compared(answer));
+        let (agent, its, own) = (Arc::clone(agent), Arc::clone(session), Arc::clone(self));
+        let begun = threads::spawn("compare", move || {
+            let answer = find(&own, &agent, &its);
+            its.send(&FromAgent::Compared(answer));
         });
+        if begun.is_err() {
+            // The copy is made as if nothing were there.
+            session.send(&FromAgent::Compared(Compared::Nothing));
+        }
     }
 
     /// Nobody needs it any more.

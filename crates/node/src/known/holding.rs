@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use garland_core::plan::{LaneBlocks, Layout};
 use garland_core::proto::{FileStamp, content_digest, root_digest};
+use garland_sys::threads;
 
 use super::records::Records;
 use super::stamp::stamp;
@@ -107,7 +108,7 @@ impl Holding {
 pub fn digest_all(
     layout: Layout,
     blocks: LaneBlocks,
-    threads: usize,
+    at_once: usize,
     read: impl Fn(u64, &mut [u8]) -> io::Result<()> + Sync,
     progress: impl Fn(),
     stop: &AtomicBool,
@@ -133,7 +134,10 @@ pub fn digest_all(
         }
     };
     let parts = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| work(&|| ()))).collect();
+        let others: Vec<_> = (1..at_once)
+            // Where the system makes no more threads, those that are there do it.
+            .map_while(|_| threads::spawn_in(scope, "digest", || work(&|| ())).ok())
+            .collect();
         let own = work(&progress);
         let panicked = || Err(io::Error::other("a thread that digests has panicked"));
         let others = others.into_iter().map(|other| other.join().unwrap_or_else(|_| panicked()));

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::thread::JoinHandle;
 
 use garland_core::plan::{BlockSet, Layout};
 use garland_core::proto::{FileStamp, Landing, Sink};
+use garland_sys::threads;
 
 use super::holding::Holding;
 use super::trees::FoundTree;
@@ -106,9 +108,12 @@ pub fn sink_of_tree(
 
 /// Brings blocks from other files, each checked again, from a thread of its own; one that isn't what
 /// it was has to be sent.
-pub fn bring(member: &Arc<Member>, bringing: Bringing) -> JoinHandle<()> {
+///
+/// # Errors
+/// When the system makes no thread for it.
+pub fn bring(member: &Arc<Member>, bringing: Bringing) -> io::Result<JoinHandle<()>> {
     let member = Arc::clone(member);
-    std::thread::spawn(move || {
+    threads::spawn("bring", move || {
         let mut buffer = vec![0; member.layout.block_size as usize];
         for block in &bringing.blocks {
             let bytes = &mut buffer[..member.layout.block_length(block.0) as usize];

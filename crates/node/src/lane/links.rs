@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use garland_core::proto::{Frame, Kind, LinkSide, RelayEvent};
 use garland_core::trace::{NONE, Stage};
-use garland_sys::tcp;
+use garland_sys::{tcp, threads};
 
 use super::Lane;
 use crate::link::{self, Hop, LinkError, break_reason};
@@ -45,7 +45,14 @@ impl Lane {
         let at = self.passage.neighbor(peer.unwrap_or(NONE));
         let began = self.passage.now();
         let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
-        std::thread::spawn(move || {
+        let lost = move |reason| {
+            Mail::Event(match side {
+                LinkSide::Up => RelayEvent::UpLost(epoch, reason),
+                LinkSide::Down => RelayEvent::DownLost(epoch, reason),
+            })
+        };
+        let outside = Arc::clone(&handle);
+        let begun = threads::spawn("dial", move || {
             let Member { secret, keys, congestion, transport, .. } = &*member;
             let transport = *transport;
             let to = link::Dial { address, hop, secret, keys, congestion, transport };
@@ -53,16 +60,13 @@ impl Lane {
             member.trace.took(Stage::Dial, at, began);
             let mail = match dialed {
                 Ok(stream) => Mail::Link(side, epoch, stream),
-                Err(error) => {
-                    let reason = format!("linking to {address}: {error}");
-                    Mail::Event(match side {
-                        LinkSide::Up => RelayEvent::UpLost(epoch, reason),
-                        LinkSide::Down => RelayEvent::DownLost(epoch, reason),
-                    })
-                }
+                Err(error) => lost(format!("linking to {address}: {error}")),
             };
             handle.post(mail);
         });
+        if let Err(error) = begun {
+            outside.post(lost(format!("linking to {address}: {}", reason(&error))));
+        }
     }
 
     /// A frame of this lane without a block.

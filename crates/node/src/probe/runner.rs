@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use garland_core::proto::{Complaint, Copy, Finding, FromAgent, Meeting, Task};
 use garland_sys::program::Program;
-use garland_sys::{clock, pinning};
+use garland_sys::{clock, pinning, threads};
 
 use super::guest::Invitation;
 use super::{SILENCE, greeting, ping, stream};
@@ -70,8 +70,10 @@ impl Running {
             agent.expect(meeting.id, Expected::Guest(Arc::clone(&invitation)));
             invitation
         });
-        let (agent, inside) = (Arc::clone(agent), Arc::clone(&place));
-        let thread = std::thread::spawn(move || {
+        let id = meeting.id;
+        let (its, inside) = (Arc::clone(agent), Arc::clone(&place));
+        let thread = threads::spawn("meeting", move || {
+            let agent = its;
             let ended = inside.hold(&agent, &meeting, invitation.as_deref());
             agent.leave(meeting.id);
             let left_alone = inside.is_alone();
@@ -80,7 +82,14 @@ impl Running {
             inside.session.send(&FromAgent::ProbeEnded(meeting.id, complaint));
             inside.close();
         });
-        running.push(Self { place, thread });
+        match thread {
+            Ok(thread) => running.push(Self { place, thread }),
+            Err(error) => {
+                agent.leave(id);
+                let complaint = Complaint { reason: reason(&error), left_alone: false };
+                session.send(&FromAgent::ProbeEnded(id, Some(complaint)));
+            }
+        }
     }
 
     /// Ends the meeting `id`, if it is still among those that are `running`.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use garland_core::proto::{Finding, StreamCame, StreamTask, StreamWent};
 use garland_sys::event::{self, Interest};
 use garland_sys::tcp_info::TcpInfo;
-use garland_sys::{arrival, clock, random, tcp};
+use garland_sys::{arrival, clock, random, tcp, threads};
 
 use super::SILENCE;
 use super::runner::Place;
@@ -49,9 +49,15 @@ pub fn take_part(
     };
     let results: Vec<io::Result<Finding>> = std::thread::scope(|scope| {
         let numbered = (0..).zip(streams);
-        let threads: Vec<_> = numbered.map(|stream| scope.spawn(move || one(stream))).collect();
-        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
-        joined.map(|end| end.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))).collect()
+        let start = |stream| threads::spawn_in(scope, "stream", move || one(stream));
+        let begun: Vec<_> = numbered.map(start).collect();
+        if begun.iter().any(Result::is_err) {
+            together.break_off();
+        }
+        let join = |thread: io::Result<std::thread::ScopedJoinHandle<'_, _>>| {
+            thread?.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+        };
+        begun.into_iter().map(join).collect()
     });
     for result in results {
         place.found(result.map_err(|error| format!("its stream broke: {}", reason(&error)))?);

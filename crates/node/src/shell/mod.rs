@@ -14,10 +14,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use garland_sys::process;
+use garland_sys::{limits, process, threads};
 
 use self::words::LastWords;
 use crate::store::Watcher;
@@ -99,15 +100,27 @@ impl Shell {
         let mut command = Command::new("sh");
         command.arg("-c").arg(OsStr::from_bytes(line));
         command.stdin(input).stdout(output).stderr(Stdio::piped()).process_group(0);
+        limits::restore_open_files_in(&mut command);
         if let Some(folder) = folder {
             command.current_dir(folder);
         }
+        // The thread first: a command that nobody waits for isn't started.
+        let (line, ending) = (shown(line), Arc::<Ending>::default());
+        let (its, name) = (Arc::clone(&ending), line.clone());
+        let (give, given) = channel::<(Child, Option<LastWords>)>();
+        threads::spawn("shell", move || {
+            if let Ok((child, words)) = given.recv() {
+                its.await_end(child, words, &name);
+            }
+        })?;
         let mut child = command.spawn()?;
         // What the command's ends of the pipe were must be closed here, or no end would be seen.
         drop(command);
         let group = child.id();
-        let guard = match Guard::start(group, held) {
-            Ok(guard) => guard,
+        let words = child.stderr.take().map(LastWords::of).transpose();
+        let begun = words.and_then(|words| Ok((words, Guard::start(group, held)?)));
+        let (words, guard) = match begun {
+            Ok(begun) => begun,
             Err(error) => {
                 process::kill_group(group);
                 // It is dead: this takes no time.
@@ -115,11 +128,8 @@ impl Shell {
                 return Err(error);
             }
         };
-        let line = shown(line);
-        let words = child.stderr.take().map(LastWords::of);
-        let ending = Arc::<Ending>::default();
-        let (its, name) = (Arc::clone(&ending), line.clone());
-        std::thread::spawn(move || its.await_end(child, words, &name));
+        // The thread takes it: it has nothing else to wait for.
+        let _ = give.send((child, words));
         Ok(Self { line, group, guard: Mutex::new(guard), ending })
     }
 

@@ -1,9 +1,11 @@
 //! The last lines that a command says on its standard error.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::process::ChildStderr;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
+
+use garland_sys::threads;
 
 /// So many bytes are kept, and so many lines of them shown.
 const KEPT: usize = 2048;
@@ -26,10 +28,13 @@ struct Heard {
 
 impl LastWords {
     /// Listens to `pipe`.
-    pub fn of(mut pipe: ChildStderr) -> Self {
+    ///
+    /// # Errors
+    /// When the system makes no thread for it.
+    pub fn of(mut pipe: ChildStderr) -> io::Result<Self> {
         let heard = Arc::<Heard>::default();
         let its = Arc::clone(&heard);
-        std::thread::spawn(move || {
+        threads::spawn("words", move || {
             let mut buffer = [0; KEPT];
             loop {
                 let read = pipe.read(&mut buffer);
@@ -40,7 +45,7 @@ impl LastWords {
                         let surplus = said.0.len().saturating_sub(KEPT);
                         said.0.drain(..surplus);
                     }
-                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Ok(0) | Err(_) => {
                         said.1 = true;
                         its.over.notify_all();
@@ -48,8 +53,8 @@ impl LastWords {
                     }
                 }
             }
-        });
-        Self(heard)
+        })?;
+        Ok(Self(heard))
     }
 
     /// The last lines, as one.

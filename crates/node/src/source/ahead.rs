@@ -2,13 +2,14 @@
 //! it. How far ahead, and by how many threads, grows as long as the sender has to wait.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_core::plan::LaneBlocks;
 use garland_core::proto::{Form, TAG_LEN, content_digest};
 use garland_core::trace::Stage;
-use garland_sys::clock;
+use garland_sys::{clock, threads};
 
 use super::Content;
 use crate::feed::{FeedError, Feeder, Prepared, Wrapper};
@@ -88,13 +89,15 @@ struct Ahead {
 
 impl SourceFeeder {
     /// Begins to make the blocks of `lane` ready.
-    #[must_use]
+    ///
+    /// # Errors
+    /// When the system makes no thread for it.
     pub fn start(
         member: Arc<Member>,
         source: Arc<dyn Content>,
         lane: u16,
         blocks: LaneBlocks,
-    ) -> Self {
+    ) -> io::Result<Self> {
         let lanes = member.lane_count.max(1);
         let room = AHEAD.min(AHEAD_OF_ALL / lanes as u64);
         let fitting = (room / u64::from(member.layout.block_size)).max(3);
@@ -114,9 +117,10 @@ impl SourceFeeder {
         let (state, changed) = (Mutex::new(state), Condvar::new());
         let shared = Arc::new(Shared { member, source, lane, blocks, state, changed });
         let workers = if lanes == 1 { WORKERS } else { 1 };
-        (0..workers).for_each(|_| shared.add_worker(&mut shared.lock()));
         let repairs = Bench::new(&shared.member, lane);
-        Self { shared, repairs }
+        let feeder = Self { shared, repairs };
+        (0..workers).try_for_each(|_| feeder.shared.add_worker(&mut feeder.shared.lock()))?;
+        Ok(feeder)
     }
 }
 
@@ -218,9 +222,10 @@ impl Drop for SourceFeeder {
 }
 
 impl Shared {
-    fn add_worker(self: &Arc<Self>, state: &mut Ahead) {
+    fn add_worker(self: &Arc<Self>, state: &mut Ahead) -> io::Result<()> {
         let shared = Arc::clone(self);
-        state.workers.push(std::thread::spawn(move || shared.work()));
+        state.workers.push(threads::spawn("read", move || shared.work())?);
+        Ok(())
     }
 
     fn work(self: &Arc<Self>) {
@@ -247,7 +252,8 @@ impl Shared {
             let waits = disk && worked < took / 2 && state.starved && !state.over;
             if waits && state.workers.len() < WORKERS_MAX {
                 state.starved = false;
-                self.add_worker(&mut state);
+                // Where the system makes no more threads, those that are there do it.
+                let _ = self.add_worker(&mut state);
             }
             let given_up = matches!(prepared, Err(FeedError::NotYet));
             if state.incarnation == incarnation && place >= state.wanted && !given_up {

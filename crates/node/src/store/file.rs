@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::trace::Stage;
 use garland_sys::confine::Root;
-use garland_sys::process;
+use garland_sys::{lock, process};
 use rustix::fs::{
-    AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps,
-    fallocate, fchmod, flock, fstat, fstatvfs, futimens, openat, renameat, statat, unlinkat,
+    AtFlags, FallocateFlags, FileType, Mode, OFlags, Timespec, Timestamps, fallocate, fchmod,
+    fstat, fstatvfs, futimens, openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -61,6 +61,8 @@ pub struct FileStore {
     failed: AtomicBool,
     /// It has its attributes, and is stable if that was asked for.
     prepared: AtomicBool,
+    /// Folders in which folders were made for it.
+    parents: Vec<OwnedFd>,
 }
 
 /// What a file is to have besides its bytes.
@@ -115,10 +117,15 @@ impl FileStore {
         }
         name.push(suffix);
         let make = given.as_os_str().as_bytes().ends_with(b"/");
-        let folder = root
-            .open_dir(&folder_path, make)
-            .map_err(|error| StoreError::path("opening the folder", &folder_path, &error))?;
-        Self::create_in(folder, &folder_path, name, size, tag, None)
+        let opened = match make {
+            true => root.open_or_make_dir(&folder_path),
+            false => root.open_dir(&folder_path, false).map(|folder| (folder, Vec::new())),
+        };
+        let (folder, parents) =
+            opened.map_err(|error| StoreError::path("opening the folder", &folder_path, &error))?;
+        let mut store = Self::create_in(folder, &folder_path, name, size, tag, None)?;
+        store.parents = parents;
+        Ok(store)
     }
 
     /// The same for what an interrupted copy left, whose bytes stay where they are.
@@ -163,9 +170,9 @@ impl FileStore {
         let file = file.map_err(error)?;
         let dress = Dress { mode: 0o666, times: None, fsync: true };
         let [settled, failed, prepared] = std::array::from_fn(|_| AtomicBool::new(false));
-        let path_here = path.clone();
+        let (path, parents) = (path.clone(), Vec::new());
         let store =
-            Self { folder, file, partial, name, path: path_here, dress, settled, failed, prepared };
+            Self { folder, file, partial, name, path, parents, dress, settled, failed, prepared };
         // From here on it is removed if it can't be.
         size.give(&store.file).map_err(error)?;
         Ok(store)
@@ -210,7 +217,7 @@ impl FileStore {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let fd = openat(folder, partial, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600))?;
         // A lock says that the copy is alive: what nobody holds is what a killed agent left.
-        flock(&fd, FlockOperation::NonBlockingLockExclusive)?;
+        lock::try_lock(&fd)?;
         Ok(File::from(fd))
     }
 
@@ -239,6 +246,9 @@ impl FileStore {
         self.settled.store(true, Ordering::Release);
         if self.dress.fsync {
             trace.time(Stage::Fsync, || rustix::fs::fsync(&self.folder))?;
+            for parent in &self.parents {
+                trace.time(Stage::Fsync, || rustix::fs::fsync(parent))?;
+            }
         }
         Ok(())
     }
@@ -369,6 +379,7 @@ pub fn unreplaceable(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<&'stat
 #[cfg(test)]
 mod tests {
     use garland_core::proto::Copy;
+    use garland_core::trace::Record;
 
     use super::*;
     use crate::recorder::Budget;
@@ -403,6 +414,28 @@ mod tests {
         drop(file);
         assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"new");
         assert_eq!(names(&dir), ["x"]);
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn folders_that_were_made_for_a_file_are_synced_with_it() {
+        let dir = folder("parents");
+        let root = Root::confined(&dir).unwrap();
+        std::fs::create_dir(dir.join("there")).unwrap();
+        let synced = |path: &[u8], fsync: bool| {
+            let budget = Budget { records: 1000, threads: 1 };
+            let trace = Collector::new(budget, Copy([0; 16]), 1, 0, None);
+            let file = FileStore::create(&root, path, b"x", "", Size::whole(3), "t1").unwrap();
+            let file = file.with(Dress { mode: 0o666, times: None, fsync });
+            file.commit(&trace).unwrap();
+            let is_sync =
+                |record: &&Record| matches!(record, Record::Span(it) if it.stage == Stage::Fsync);
+            trace.finish().records.iter().filter(is_sync).count()
+        };
+        assert_eq!(synced(b"/there/", true), 2, "the file and its folder");
+        // `there` got an entry, and so did `a` and `b`.
+        assert_eq!(synced(b"/there/a/b/c/", true), 2 + 3, "and each folder with a new one in it");
+        assert_eq!(synced(b"/there/d/e/", false), 0);
         std::fs::remove_dir_all(dir).unwrap();
     }
 

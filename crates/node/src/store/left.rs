@@ -1,7 +1,9 @@
 //! What interrupted copies leave: partial files under hidden names, for the next copy to go on with.
 //!
 //! Of a destination there is one at most; it is locked by the copy that has it. What nobody goes on
-//! with is removed by the next copy to the same name, and, once it is old, by any to its folder.
+//! with is removed by the next copy to the same name, and, once it is old, by any to its folder. Where
+//! the file system has no locks, nobody knows whose copy is alive: no copy goes on with what is left,
+//! and only what is old is removed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -10,10 +12,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
+use garland_sys::lock::{self, Lock};
 use garland_sys::{clock, process};
-use rustix::fs::{
-    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat, unlinkat,
-};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, unlinkat};
 
 /// The end of a partial file's name; its beginning is a dot and the final name.
 const PARTIAL: &str = ".garland-part";
@@ -34,9 +35,9 @@ impl Left {
         let start = [b".", name.as_bytes(), b"."].concat();
         let names = hidden(folder).into_iter().filter(|hidden| hidden.starts_with(&start));
         names.map(OsString::from_vec).find_map(|name| {
-            let file = lock(folder, &name)?;
+            let (file, lock) = free(folder, &name)?;
             let own = file.metadata().ok()?.uid() == process::user_id();
-            own.then_some(Self { file, name })
+            (own && lock == Lock::Held).then_some(Self { file, name })
         })
     }
 
@@ -60,11 +61,7 @@ impl Left {
 /// Removes partial files of the same final name that no living copy holds, and old ones of any.
 pub fn remove_stale(folder: &OwnedFd, name: &OsStr) {
     let start = [b".", name.as_bytes(), b"."].concat();
-    let now = i128::from(clock::wall_ns() / 1_000_000_000);
-    remove_if(folder, |hidden, file| {
-        let modified = file.metadata().map_or(i64::MAX, |stat| stat.mtime());
-        hidden.starts_with(&start) || now - i128::from(modified) > i128::from(WAITS.as_secs())
-    });
+    remove_if(folder, |hidden, file| hidden.starts_with(&start) || is_old(file));
 }
 
 /// Removes partial files that no living copy holds.
@@ -75,7 +72,12 @@ pub fn remove_all_stale(folder: &OwnedFd) {
 fn remove_if(folder: &OwnedFd, goes: impl Fn(&[u8], &File) -> bool) {
     for name in hidden(folder) {
         let name = OsString::from_vec(name);
-        if lock(folder, &name).is_some_and(|file| goes(name.as_bytes(), &file)) {
+        let left = free(folder, &name);
+        let goes = |(file, lock): (File, Lock)| match lock {
+            Lock::Held => goes(name.as_bytes(), &file),
+            Lock::Unsupported => is_old(&file),
+        };
+        if left.is_some_and(goes) {
             let _ = unlinkat(folder, &name, AtFlags::empty());
         }
     }
@@ -94,14 +96,21 @@ pub fn is_partial_name(name: &OsStr) -> bool {
     name.starts_with(b".") && name.ends_with(PARTIAL.as_bytes())
 }
 
-/// Opens and locks a partial file that no living copy holds.
-fn lock(folder: &OwnedFd, name: &OsStr) -> Option<File> {
+/// Whether a partial file has waited long enough.
+fn is_old(file: &File) -> bool {
+    let now = i128::from(clock::wall_ns() / 1_000_000_000);
+    let modified = file.metadata().map_or(i64::MAX, |stat| stat.mtime());
+    now - i128::from(modified) > i128::from(WAITS.as_secs())
+}
+
+/// Opens and locks a partial file that no living copy holds, as far as the file system tells.
+fn free(folder: &OwnedFd, name: &OsStr) -> Option<(File, Lock)> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let fd = openat(folder, name, flags, Mode::empty()).ok()?;
     let plain =
         fstat(&fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
-    let free = plain && flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok();
-    free.then(|| File::from(fd))
+    let lock = lock::try_lock(&fd).ok().filter(|_| plain)?;
+    Some((File::from(fd), lock))
 }
 
 /// The hidden name, cut so that it fits the file system's 255 bytes.

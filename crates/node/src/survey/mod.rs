@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use garland_core::proto::{FromAgent, SurveyAnswer, SurveyOrder};
+use garland_sys::threads;
 
 use crate::session::Session;
 use crate::store::reason;
@@ -39,11 +40,18 @@ impl Surveyor {
     pub fn obey(&mut self, order: SurveyOrder) {
         self.wait();
         let (session, responder) = (Arc::clone(&self.session), Arc::clone(&self.responder));
-        self.working = Some(std::thread::spawn(move || {
+        let working = threads::spawn("survey", move || {
             let answer = answer(order, &responder);
             let answer = answer.unwrap_or_else(|error| SurveyAnswer::Failed(reason(&error)));
             session.send(&FromAgent::Surveyed(answer));
-        }));
+        });
+        match working {
+            Ok(working) => self.working = Some(working),
+            Err(error) => {
+                let failed = SurveyAnswer::Failed(reason(&error));
+                self.session.send(&FromAgent::Surveyed(failed));
+            }
+        }
     }
 
     fn wait(&mut self) {

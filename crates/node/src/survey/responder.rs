@@ -13,7 +13,7 @@ use std::time::Duration;
 use garland_sys::datagram::DatagramSocket;
 use garland_sys::event::{self, Wake};
 use garland_sys::mptcp::Transport;
-use garland_sys::tcp;
+use garland_sys::{tcp, threads};
 
 use super::rate;
 
@@ -47,11 +47,13 @@ impl Responder {
         listener.set_nonblocking(true)?;
         let ports = (datagrams.port()?, listener.local_addr()?.port());
         let (counts, end): (Arc<Mutex<_>>, _) = (Arc::default(), Arc::new(Wake::new()?));
-        let own = (Arc::clone(&counts), Arc::clone(&end));
-        let echo = std::thread::spawn(move || answer(&datagrams, &own.0, &own.1));
-        let own = Arc::clone(&end);
-        let sink = std::thread::spawn(move || accept(&listener, &own));
-        Ok(Self { ports, counts, end, threads: vec![echo, sink] })
+        let mut responder = Self { ports, counts, end, threads: Vec::new() };
+        let own = (Arc::clone(&responder.counts), Arc::clone(&responder.end));
+        let echo = threads::spawn("echo", move || answer(&datagrams, &own.0, &own.1))?;
+        responder.threads.push(echo);
+        let own = Arc::clone(&responder.end);
+        responder.threads.push(threads::spawn("sink", move || accept(&listener, &own))?);
+        Ok(responder)
     }
 
     /// Where datagrams and connections are answered.
@@ -134,13 +136,16 @@ fn accept(listener: &TcpListener, end: &Wake) {
             open.fetch_sub(1, Ordering::AcqRel);
             continue;
         }
-        let open = Arc::clone(&open);
+        let its = Arc::clone(&open);
         // It ends by itself in a bounded time.
-        std::thread::spawn(move || {
+        let begun = threads::spawn("rate", move || {
             // A sender that went away has nobody to tell.
             let _ = rate::receive(stream);
-            open.fetch_sub(1, Ordering::AcqRel);
+            its.fetch_sub(1, Ordering::AcqRel);
         });
+        if begun.is_err() {
+            open.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 }
 

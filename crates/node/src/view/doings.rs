@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use garland_core::proto::Account;
 use garland_sys::local_socket::Door;
+use garland_sys::threads;
 
 use super::siblings;
 use crate::farm::Glance;
@@ -91,12 +92,12 @@ impl Doings {
     fn open_door(self: &Arc<Self>) {
         self.door.get_or_init(|| {
             let name = siblings::new_name(self.doors()?);
-            match Door::open(&name) {
-                Ok(door) => {
-                    let doings = Arc::clone(self);
-                    std::thread::spawn(move || doings.answer(&door));
-                    Some(name)
-                }
+            let opened = Door::open(&name).and_then(|door| {
+                let doings = Arc::clone(self);
+                threads::spawn("door", move || doings.answer(&door))
+            });
+            match opened {
+                Ok(_) => Some(name),
                 Err(error) => {
                     log(&format!("others can't see what this agent does: {}", reason(&error)));
                     None

@@ -10,16 +10,18 @@ mod watch;
 use std::sync::Arc;
 
 use garland_core::proto::{FromAgent, NodeView};
-use garland_sys::clock;
+use garland_sys::{clock, threads};
 
 pub use self::doings::Doings;
 pub use self::watch::{Watched, watch};
+use crate::log::log;
 use crate::session::Session;
+use crate::store::reason;
 
 /// Looks, from a thread of its own, and tells the head.
 pub fn start(doings: &Arc<Doings>, session: &Arc<Session>) {
     let (doings, session) = (Arc::clone(doings), Arc::clone(session));
-    std::thread::spawn(move || {
+    let begun = threads::spawn("view", move || {
         let (at_ns, kernel) = (clock::now_ns(), kernel::counts());
         let mut account = doings.account();
         let silent = siblings::add_all(&doings, &mut account);
@@ -27,4 +29,7 @@ pub fn start(doings: &Arc<Doings>, session: &Arc<Session>) {
         view.bound();
         session.send(&FromAgent::Viewed(Box::new(view)));
     });
+    if let Err(error) = begun {
+        log(&format!("a look at this node wasn't answered: {}", reason(&error)));
+    }
 }

@@ -88,8 +88,8 @@ impl Driver for Agents {
             }
             FarmNews::Said(job, said) => ledger.said(job, said),
             FarmNews::Lost(node, reason) => {
-                eprintln!("lost    {}: {reason}", names[node]);
-                said_at(node).iter().for_each(|line| eprintln!("        {line}"));
+                errln!("lost    {}: {reason}", names[node]);
+                said_at(node).iter().for_each(|line| errln!("        {line}"));
             }
             FarmNews::Turn(open) => {
                 if let Err(failure) = ledger.commit(open) {

@@ -1,15 +1,16 @@
 //! What becomes of jobs, written as it happens: the journal, what jobs say, and a line for the user.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{BufRead, BufReader, BufWriter, IsTerminal, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use garland_core::farm::{Journal, Record};
-use garland_sys::clock;
+use garland_sys::lock::{self, Lock};
+use garland_sys::{clock, threads};
 
 use crate::failure::{Failure, OrFailure};
 use crate::run::Run;
@@ -26,6 +27,58 @@ const OUTPUT: &str = "output";
 /// How often the user is told how far it is.
 const SHOW_NS: u64 = 200_000_000;
 
+/// What fails when the journal can't be made stable.
+const SYNCING: &str = "making the journal stable (the run can be resumed with what it has)";
+
+/// The thread that makes what was written stable, while jobs go on.
+struct Syncing {
+    want: Sender<()>,
+    thread: JoinHandle<()>,
+    /// Why it couldn't. Once is enough: what was written before may be lost.
+    failed: Arc<Mutex<Option<io::Error>>>,
+}
+
+impl Syncing {
+    fn start(file: Arc<File>) -> io::Result<Self> {
+        let failed = Arc::<Mutex<Option<io::Error>>>::default();
+        let (told, (want, wanted)) = (Arc::clone(&failed), channel());
+        let thread = threads::spawn("journal", move || {
+            while wanted.recv().is_ok() {
+                while wanted.try_recv().is_ok() {}
+                if let Err(error) = file.sync_data() {
+                    *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { want, thread, failed })
+    }
+
+    /// Has what was written made stable.
+    fn want(&self) {
+        // A thread that has ended has said why.
+        let _ = self.want.send(());
+    }
+
+    /// Whether all could be made stable that was wanted and tried so far.
+    fn result(&self) -> io::Result<()> {
+        taken(&self.failed)
+    }
+
+    /// Waits until all is stable.
+    fn end(self) -> io::Result<()> {
+        let Self { want, thread, failed } = self;
+        drop(want);
+        // Its panic has been printed; there is nothing more to say about it here.
+        let _ = thread.join();
+        taken(&failed)
+    }
+}
+
+fn taken(failed: &Mutex<Option<io::Error>>) -> io::Result<()> {
+    failed.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+}
+
 /// The journal of a run, open for more.
 pub struct Ledger {
     journal: Journal,
@@ -33,7 +86,7 @@ pub struct Ledger {
     lines: Vec<u8>,
     folder: PathBuf,
     has_output: bool,
-    syncing: Option<(Sender<()>, JoinHandle<()>)>,
+    syncing: Option<Syncing>,
     /// Jobs in all, and those of them that are done or have failed for good.
     jobs: usize,
     failed: usize,
@@ -48,36 +101,29 @@ impl Ledger {
         let opening = || format!("opening {}", path.display());
         let file = OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(&path);
         let file = file.or_nothing(opening())?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
+        match lock::try_lock(&file) {
+            // Without locks the user has to know that no other controller goes on with it.
+            Ok(Lock::Held | Lock::Unsupported) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 return Err(Failure::usage(format!("the run {} goes on already", run.name())));
             }
-            Err(TryLockError::Error(error)) => return Err(error).or_nothing(opening()),
+            Err(error) => return Err(error).or_nothing(opening()),
         }
         let (journal, whole) = read(&file).or_nothing(opening())?;
         // What a controller was writing when it died is no record.
         file.set_len(whole).or_nothing(opening())?;
         let file = Arc::new(file);
-        let (sync, wanted) = channel();
-        let synced = Arc::clone(&file);
-        let thread = std::thread::spawn(move || {
-            while wanted.recv().is_ok() {
-                while wanted.try_recv().is_ok() {}
-                // A disk that fails now fails the next write, too, which is told.
-                let _ = synced.sync_data();
-            }
-        });
+        let syncing = Syncing::start(Arc::clone(&file)).or_nothing(opening())?;
         Ok(Self {
             journal,
             file,
             lines: Vec::new(),
             folder: run.folder().to_owned(),
             has_output: false,
-            syncing: Some((sync, thread)),
+            syncing: Some(syncing),
             jobs,
             failed: 0,
-            shows: !quiet && std::io::stderr().is_terminal(),
+            shows: !quiet && io::stderr().is_terminal(),
             shown_ns: 0,
         })
     }
@@ -112,7 +158,7 @@ impl Ledger {
             self.has_output = true;
         }
         if let Err(error) = fs::write(folder.join(job.to_string()), said) {
-            eprintln!("what job {job} said is lost: {}", garland_node::reason(&error));
+            errln!("what job {job} said is lost: {}", garland_node::reason(&error));
         }
     }
 
@@ -121,11 +167,9 @@ impl Ledger {
         if !self.lines.is_empty() {
             (&*self.file).write_all(&self.lines).or_nothing("writing the journal")?;
             self.lines.clear();
-            if let Some((sync, _)) = &self.syncing {
-                // The thread ends with this, and not before.
-                let _ = sync.send(());
-            }
+            self.syncing.iter().for_each(Syncing::want);
         }
+        self.syncing.as_ref().map_or(Ok(()), Syncing::result).or_nothing(SYNCING)?;
         let now = clock::now_ns();
         if self.shows && now.saturating_sub(self.shown_ns) > SHOW_NS {
             self.shown_ns = now;
@@ -133,7 +177,7 @@ impl Ledger {
                 0 => String::new(),
                 failed => format!(", {failed} failed"),
             };
-            eprint!("\r{} of {} jobs{failed}\x1b[K", self.jobs - open.min(self.jobs), self.jobs);
+            progress(&format!("{} of {} jobs{failed}", self.jobs - open.min(self.jobs), self.jobs));
         }
         Ok(())
     }
@@ -141,17 +185,13 @@ impl Ledger {
     /// Writes all records in the list's order, and gives them.
     pub fn close(mut self) -> Result<Vec<Record>, Failure> {
         if self.shows {
-            eprint!("\r\x1b[K");
+            progress("");
         }
         self.commit(0)?;
-        if let Some((sync, thread)) = self.syncing.take() {
-            drop(sync);
-            // Its panic has been printed; there is nothing more to say about it here.
-            let _ = thread.join();
-        }
+        self.syncing.take().map_or(Ok(()), Syncing::end).or_nothing(SYNCING)?;
         let path = self.folder.join(RECORDS);
         let records = std::mem::take(&mut self.journal).into_records();
-        let write = || -> std::io::Result<()> {
+        let write = || -> io::Result<()> {
             let part = path.with_extension("part");
             let mut file = BufWriter::new(File::create(&part)?);
             for record in &records {
@@ -166,8 +206,14 @@ impl Ledger {
     }
 }
 
+/// Draws the line that says how far it is.
+fn progress(line: &str) {
+    // A terminal that is gone needs none.
+    let _ = io::stderr().write_all(format!("\r{line}\x1b[K").as_bytes());
+}
+
 /// What a journal says, and how many bytes of it are whole lines.
-fn read(file: &File) -> std::io::Result<(Journal, u64)> {
+fn read(file: &File) -> io::Result<(Journal, u64)> {
     let mut reader = BufReader::new(file);
     let (mut journal, mut whole, mut line) = (Journal::default(), 0, Vec::new());
     while reader.read_until(b'\n', &mut line)? > 0 {
@@ -181,4 +227,20 @@ fn read(file: &File) -> std::io::Result<(Journal, u64)> {
         line.clear();
     }
     Ok((journal, whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_that_cannot_be_made_stable_is_an_error() {
+        // Written without an error, and never stable.
+        let open = || Arc::new(OpenOptions::new().write(true).open("/dev/null").unwrap());
+        let syncing = Syncing::start(open()).unwrap();
+        assert!(syncing.result().is_ok(), "nothing was wanted");
+        syncing.want();
+        assert!(syncing.end().is_err());
+        assert!(Syncing::start(open()).unwrap().end().is_ok());
+    }
 }

@@ -12,7 +12,7 @@ use garland_core::cluster::Node;
 use garland_core::farm::job::quoted;
 use garland_core::farm::{Engine, Job};
 use garland_node::{CommandEnd, run_command};
-use garland_sys::{process, signal};
+use garland_sys::{process, signal, threads};
 
 use super::driver::{Driver, Ending, Work};
 use super::ledger::Ledger;
@@ -90,8 +90,8 @@ fn give_program(work: &Work<'_>, nodes: &[Node]) -> Result<Vec<Login>, Failure> 
                 let (name, program) = (node.name.clone(), program.to_owned());
                 logins.push(Login { name, program, cores });
             }
-            (CommandEnd::Failed(why), ..) => eprintln!("lost    {}: {why}", node.name),
-            _ => eprintln!("lost    {}: {}", node.name, text.trim()),
+            (CommandEnd::Failed(why), ..) => errln!("lost    {}: {why}", node.name),
+            _ => errln!("lost    {}: {}", node.name, text.trim()),
         }
     }
     if logins.is_empty() {
@@ -154,7 +154,7 @@ fn one_round(
 ) -> Result<bool, Failure> {
     let (mut child, output) = start(work, logins, round)?;
     let (tell, told) = channel();
-    std::thread::spawn(move || {
+    let begun = threads::spawn("parallel", move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             // What isn't ours is a login's greeting.
             let end = serde_json::from_str::<WorkEnd>(&line).ok();
@@ -163,6 +163,12 @@ fn one_round(
             }
         }
     });
+    if let Err(error) = begun {
+        process::kill_group(child.id());
+        // It is dead: this takes no time.
+        let _ = child.wait();
+        return Err(error).or_nothing("reading what GNU parallel says");
+    }
     let interrupted = loop {
         match told.recv_timeout(LOOK) {
             Ok(end) => {

@@ -11,6 +11,7 @@ use garland_core::proto::{KeyPair, Opening, PublicKey};
 use garland_mount::MountJob;
 use garland_node::{Agent, Connection, connect_agent};
 use garland_sys::signal::Interrupts;
+use garland_sys::threads;
 
 use super::driver::Work;
 use crate::failure::{Exit, Failure, OrFailure};
@@ -39,7 +40,6 @@ impl Server {
         let keys = KeyPair::generate();
         let orders = Orders {
             controller: keys.public,
-            relay: work.asked.launch.relay,
             mptcp: false,
             disk: None,
             clock: None,
@@ -106,13 +106,14 @@ pub fn serve(dir: &Path) -> Result<Exit, Failure> {
     };
     let mounted = garland_mount::mount(job).map_err(Failure::nothing)?;
     let at: PathBuf = mounted.dir().to_owned();
-    std::thread::spawn(move || {
+    let begun = threads::spawn("controller", move || {
         let mut nothing = [0; 64];
         while !matches!(std::io::stdin().read(&mut nothing), Ok(0) | Err(_)) {}
         // Serving ends with it, and says what is wrong if anything is.
         let _ = garland_mount::unmount(&at);
     });
-    let ready = || println!("mounted");
+    begun.or_nothing("watching the farm's controller")?;
+    let ready = || outln!("mounted");
     // What jobs did is told by the farm's own records.
     mounted.serve(&interrupts, ready, |_| {}).map_err(Failure::nothing)?;
     Ok(Exit::Done)

@@ -10,6 +10,7 @@ use garland_sys::{process, random};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::launch::local::own_binary;
 use crate::places::Places;
+use crate::ui::output;
 
 /// What it says on its standard output.
 const MOUNTED: &str = "mounted";
@@ -33,7 +34,7 @@ pub fn start() -> Result<Exit, Failure> {
     let output = child.stdout.take().ok_or_else(|| Failure::nothing("the mount is mute"))?;
     BufReader::new(output).read_line(&mut line).or_nothing("waiting for the mount")?;
     let said = std::fs::read_to_string(&log).unwrap_or_default();
-    eprint!("{said}");
+    output::warn(said);
     if line.trim_end() == MOUNTED {
         return Ok(Exit::Done);
     }

@@ -50,7 +50,7 @@ fn unmount(dir: &Path) -> Result<Exit, Failure> {
     match garland_mount::unmount(&path).map_err(Failure::nothing)? {
         Ended::Unmounted => end_server(&path)?,
         Ended::InUse => {
-            eprintln!("{} is in use: it goes when it isn't any more", dir.display());
+            errln!("{} is in use: it goes when it isn't any more", dir.display());
         }
     }
     Ok(Exit::Done)
@@ -110,7 +110,7 @@ fn serve(args: &Args, mount: &Mount, dir: &Path) -> Result<Exit, Failure> {
     phases.end("mounted");
     match served.ended {
         Ended::Unmounted => {}
-        Ended::InUse => eprintln!("{} was in use: who uses it gets errors now", dir.display()),
+        Ended::InUse => errln!("{} was in use: who uses it gets errors now", dir.display()),
     }
     kept.end(&served, phases)?;
     Ok(Exit::Done)

@@ -1,5 +1,6 @@
 //! `garland mount --status`: what is mounted, and what crossed the wires for it.
 
+use garland_sys::threads;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use serde::Serialize;
 
 use super::record::Record;
 use crate::args::Args;
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, OrFailure};
 use crate::places::Places;
 use crate::result::{Head, Phases, print_json};
 use crate::ui::output;
@@ -56,7 +57,10 @@ pub fn run(args: &Args, dir: Option<&Path>) -> Result<Exit, Failure> {
         .filter(|record| wanted.as_ref().is_none_or(|wanted| *wanted == record.dir))
         .collect();
     phases.end("set-up");
-    let mounts: Vec<MountState> = records.into_iter().filter_map(ask).collect();
+    let mounts: Vec<MountState> = records
+        .into_iter()
+        .filter_map(|record| ask(record).transpose())
+        .collect::<Result<_, _>>()?;
     phases.end("ask");
     if let Some(wanted) = wanted.filter(|_| mounts.is_empty()) {
         return Err(Failure::nothing(format!("nothing is mounted on {}", wanted.display())));
@@ -72,24 +76,28 @@ pub fn run(args: &Args, dir: Option<&Path>) -> Result<Exit, Failure> {
 }
 
 /// Asks a mount; one that is no more is forgotten.
-fn ask(record: Record) -> Option<MountState> {
+fn ask(record: Record) -> Result<Option<MountState>, Failure> {
     let (tell, told) = channel();
     let path = record.dir.join(STATUS_NAME);
     // From a thread of its own: a mount whose process is stopped answers nobody.
-    std::thread::spawn(move || {
+    let begun = threads::spawn("status", move || {
         // Nobody may listen any more.
         let _ = tell.send(std::fs::read(path));
     });
+    begun.or_nothing("asking a mount for its status")?;
     let (state, account) = match told.recv_timeout(PATIENCE) {
         Err(_) => ("silent", None),
-        Ok(Ok(text)) => ("up", Some(serde_json::from_slice::<Account>(&text).ok()?)),
+        Ok(Ok(text)) => match serde_json::from_slice::<Account>(&text) {
+            Ok(account) => ("up", Some(account)),
+            Err(_) => return Ok(None),
+        },
         Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotConnected => ("dead", None),
         Ok(Err(_)) if record.is_served() => ("silent", None),
         Ok(Err(_)) => {
             record.forget();
-            return None;
+            return Ok(None);
         }
     };
     let Record { dir, nodes, pid, since_ns, run, .. } = record;
-    Some(MountState { dir, nodes, pid, since_ns, run, state, account })
+    Ok(Some(MountState { dir, nodes, pid, since_ns, run, state, account }))
 }

@@ -13,6 +13,7 @@ use super::{diff, guard};
 use crate::args::{FormatName, NetConfig};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::topology;
+use crate::ui::output;
 
 /// Writes the configuration of one node or of all.
 pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
@@ -55,7 +56,7 @@ fn all(options: &NetConfig, topology: &Topology, format: Format) -> Result<Exit,
         match &options.output {
             Some(folder) => write_below(&folder.join(&node.name), &files, options.dry_run)?,
             None => {
-                println!("##### {}", node.name);
+                outln!("##### {}", node.name);
                 print(&files);
             }
         }
@@ -65,7 +66,7 @@ fn all(options: &NetConfig, topology: &Topology, format: Format) -> Result<Exit,
 
 fn print(files: &[ConfigFile]) {
     for file in files {
-        print!("### {}\n{}", file.path, file.text);
+        output::say(format_args!("### {}\n{}", file.path, file.text));
     }
 }
 
@@ -79,7 +80,7 @@ fn write_below(folder: &Path, files: &[ConfigFile], dry_run: bool) -> Result<(),
             super::change::write(&path, text.as_bytes(), file.mode)
                 .or_nothing(format!("writing {}", path.display()))?;
         }
-        println!("{}", path.display());
+        outln!("{}", path.display());
     }
     Ok(())
 }
@@ -87,16 +88,16 @@ fn write_below(folder: &Path, files: &[ConfigFile], dry_run: bool) -> Result<(),
 /// What `--install` would do.
 fn preview(options: &NetConfig, format: Format, config: &NodeConfig, changes: &[Change]) -> Exit {
     for change in changes {
-        println!("{change}");
+        outln!("{change}");
     }
     if changes.is_empty() {
-        println!("all files are as planned");
+        outln!("all files are as planned");
     }
     if options.root == Path::new("/") {
         for command in tool::apply(format, config, &Live::planned(config)) {
-            println!("run {command}");
+            outln!("run {command}");
         }
-        println!("undo all of it unless confirmed within {}", options.confirm_within);
+        outln!("undo all of it unless confirmed within {}", options.confirm_within);
     }
     Exit::Done
 }

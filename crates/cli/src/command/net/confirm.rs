@@ -10,7 +10,7 @@ pub fn run() -> Result<Exit, Failure> {
             .hint("it was confirmed, or undone in time, or its machine was started anew"));
     };
     if installation.go(Stage::Pending, Stage::Confirmed)? {
-        println!("confirmed: the new configuration stays");
+        outln!("confirmed: the new configuration stays");
         return Ok(Exit::Done);
     }
     Err(match installation.stage() {

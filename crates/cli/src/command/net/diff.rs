@@ -7,6 +7,7 @@ use similar::TextDiff;
 
 use super::change::Change;
 use crate::failure::{Exit, Failure};
+use crate::ui::output;
 
 /// Prints a unified difference for each file that isn't as planned. Any is a fault.
 pub fn run(root: &Path, format: Format, files: &[ConfigFile]) -> Result<Exit, Failure> {
@@ -19,9 +20,9 @@ pub fn run(root: &Path, format: Format, files: &[ConfigFile]) -> Result<Exit, Fa
         let mut shown = difference.unified_diff();
         shown.header(name(change.old.is_some()), name(change.new.is_some()));
         if old == new {
-            println!("{change}");
+            outln!("{change}");
         } else {
-            print!("{shown}");
+            output::say(format_args!("{shown}"));
         }
     }
     Ok(if changes.is_empty() { Exit::Done } else { Exit::Fault })

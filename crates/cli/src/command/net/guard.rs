@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use garland_core::cluster::topology::config::{Format, NodeConfig};
 use garland_sys::signal::Interrupts;
-use garland_sys::{clock, process};
+use garland_sys::{clock, process, threads};
 
 use super::change::Change;
 use super::installation::{Installation, Record, Stage};
@@ -40,7 +40,7 @@ pub fn install(
     if options.root != Path::new("/") {
         for change in &changes {
             change.make()?;
-            println!("{change}");
+            outln!("{change}");
         }
         return Ok(Exit::Done);
     }
@@ -59,7 +59,7 @@ pub fn install(
         patience_ns: u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX),
     };
     for change in &record.changes {
-        println!("{change}");
+        outln!("{change}");
     }
     let (installation, lock) = Installation::begin(&record)?;
     let log = OpenOptions::new().create(true).append(true).mode(0o600).open(installation.log());
@@ -115,17 +115,17 @@ fn follow(installation: &Installation, patience: Duration) -> Result<Exit, Failu
                 told = true;
                 let seconds = patience.as_secs();
                 if std::io::stdin().is_terminal() {
-                    println!("installed; press Enter within {seconds} s to keep it");
-                    read_enter(Arc::clone(&entered));
+                    outln!("installed; press Enter within {seconds} s to keep it");
+                    read_enter(Arc::clone(&entered))?;
                 } else {
-                    println!("installed; keep it with `garland net confirm` within {seconds} s");
+                    outln!("installed; keep it with `garland net confirm` within {seconds} s");
                 }
             }
             Some(Stage::Pending) if entered.load(Ordering::Relaxed) => {
                 installation.go(Stage::Pending, Stage::Confirmed)?;
             }
             Some(Stage::Confirmed) => {
-                println!("confirmed");
+                outln!("confirmed");
                 return Ok(Exit::Done);
             }
             Some(Stage::Undone) => {
@@ -146,12 +146,13 @@ fn follow(installation: &Installation, patience: Duration) -> Result<Exit, Failu
     Err(Failure::nothing("the installation came to no end"))
 }
 
-fn read_enter(entered: Arc<AtomicBool>) {
-    std::thread::spawn(move || {
+fn read_enter(entered: Arc<AtomicBool>) -> Result<(), Failure> {
+    let begun = threads::spawn("enter", move || {
         let mut line = String::new();
         let read = std::io::stdin().lock().read_line(&mut line);
         entered.store(read.is_ok_and(|read| read > 0), Ordering::Relaxed);
     });
+    begun.map(drop).or_nothing("waiting for Enter (`garland net confirm` keeps it as well)")
 }
 
 /// The process that guards: installs, waits, and undoes unless it is confirmed.
@@ -218,7 +219,7 @@ fn undo(installation: &Installation, record: &Record, reason: &str) -> Result<Ex
     if !complaints.is_empty() {
         whole = format!("{whole}; and putting back: {}", complaints.join("; "));
     }
-    eprintln!("undone: {whole}");
+    errln!("undone: {whole}");
     installation.keep_reason(&whole);
     installation.go(Stage::Undoing, Stage::Undone)?;
     Ok(Exit::Nothing)

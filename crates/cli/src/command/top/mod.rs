@@ -14,6 +14,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use garland_core::printable;
 use garland_node::{Watched, watch};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
@@ -27,6 +28,7 @@ use crate::launch::{FAREWELL, HURRY};
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::run::Run;
+use crate::ui::output;
 use crate::ui::stage::Stage;
 use crate::ui::verdicts::folded;
 
@@ -70,7 +72,7 @@ pub fn run(args: &Args, top: &Top) -> Result<Exit, Failure> {
     }
     let lost: Vec<_> = board.nodes.iter().filter(|node| node.lost.is_some()).collect();
     let verdicts = lost.iter().map(|node| ("failed", node.lost.as_deref(), node.name.as_str()));
-    eprint!("{}", folded(verdicts));
+    output::warn(folded(verdicts));
     Ok(match lost.len() {
         0 => Exit::Done,
         some if some == board.nodes.len() => Exit::Nothing,
@@ -124,7 +126,8 @@ impl Show {
             return ControlFlow::Continue(());
         };
         let mut output = io::stdout().lock();
-        let said = output.write_all(lines::all(&node.name, figures).as_bytes());
+        let lines = printable::text(&lines::all(&node.name, figures));
+        let said = output.write_all(lines.as_bytes());
         if let Err(error) = said.and_then(|()| output.flush()) {
             self.unsaid = Some(error);
             return ControlFlow::Break(());

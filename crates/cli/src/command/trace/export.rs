@@ -76,7 +76,7 @@ pub fn run(args: &Args, export: &TraceExport) -> Result<Exit, Failure> {
         (Some(_), true) => print_json(&result)?,
         (Some(_), false) => output::print(&result)?,
         // The export itself is on standard output.
-        (None, _) => eprint!("{}", result.doubts()),
+        (None, _) => output::warn(result.doubts()),
     }
     Ok(result.exit())
 }

@@ -201,7 +201,7 @@ impl Balances<'_> {
             }
             let name = &self.topology.name;
             let again = if attempt > 0 { ", again" } else { "" };
-            eprintln!("{name}: {open:?} remote on {} wire{again} ...", self.group.name.name());
+            errln!("{name}: {open:?} remote on {} wire{again} ...", self.group.name.name());
             for new in self.once(sizes, &open)? {
                 let is_same = |row: &&mut Row| (row.size, row.remote) == (new.size, new.remote);
                 match rows.iter_mut().find(is_same) {

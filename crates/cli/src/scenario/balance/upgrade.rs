@@ -92,7 +92,7 @@ impl Balance {
                     continue;
                 }
                 let (bench, topology) = (&bench, &topology);
-                eprintln!("{} with {} twice as fast ...", topology.name, faster.name());
+                errln!("{} with {} twice as fast ...", topology.name, faster.name());
                 let balances = Balances { experiment: self, bench, topology, group, flows };
                 for new in balances.once(sizes, &upgrade.remote)? {
                     let before = rows.iter().find(|row| {

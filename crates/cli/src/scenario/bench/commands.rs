@@ -2,10 +2,11 @@
 
 use std::io;
 use std::process::{Child, Command, Output, Stdio};
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use garland_sys::identity::{self, Signal};
-use garland_sys::{clock, process, signal};
+use garland_sys::{clock, process, signal, threads};
 
 use super::Bench;
 use crate::failure::{Exit, Failure, OrFailure};
@@ -116,12 +117,16 @@ impl Bench<'_> {
         let ids: Vec<u32> = children.iter().map(Child::id).collect();
         let mut asked = false;
         std::thread::scope(|scope| {
-            let start = |child: Child| scope.spawn(move || child.wait_with_output());
+            let start =
+                |child: Child| threads::spawn_in(scope, "wait", move || child.wait_with_output());
             let waiting: Vec<_> = children.into_iter().map(start).collect();
-            while !waiting.iter().all(|thread| thread.is_finished()) {
+            let is_over = |one: &io::Result<ScopedJoinHandle<'_, _>>| {
+                one.as_ref().map_or(true, ScopedJoinHandle::is_finished)
+            };
+            while !waiting.iter().all(is_over) {
                 if !asked && (at_once || self.interrupted()) {
                     asked = true;
-                    let living = ids.iter().zip(&waiting).filter(|(_, one)| !one.is_finished());
+                    let living = ids.iter().zip(&waiting).filter(|(_, one)| !is_over(one));
                     for (id, _) in living {
                         // It may have ended just now, which the next look finds.
                         let _ = identity::signal(*id, Signal::TERM);
@@ -130,7 +135,7 @@ impl Bench<'_> {
                 std::thread::sleep(EVERY);
             }
             let panicked = || io::Error::other("the thread that waited for it has panicked");
-            waiting.into_iter().map(|one| one.join().unwrap_or_else(|_| Err(panicked()))).collect()
+            waiting.into_iter().map(|one| one?.join().unwrap_or_else(|_| Err(panicked()))).collect()
         })
     }
 }

@@ -115,7 +115,7 @@ impl Broadcast {
             for &tool in &self.job.steps {
                 for &receivers in &self.job.receivers {
                     bench.go_on()?;
-                    eprintln!("{} to {receivers} ...", tool.name());
+                    errln!("{} to {receivers} ...", tool.name());
                     let used = &nodes[..=receivers as usize];
                     let (start_ns, _) = copy(bench, tool, &nothing, used)?;
                     let wires_s =

@@ -100,7 +100,7 @@ impl Copy {
         let (scale, length) = stage.scaled(&self.job.bytes, self.job.scale)?;
         let mut rows = Vec::new();
         for topology in stage.topologies {
-            eprintln!("{} ...", topology.name);
+            errln!("{} ...", topology.name);
             rows.extend(self.copy(stage, topology, length, phases)?);
         }
         Ok(Table::new(self, scale, length, rows))

@@ -70,7 +70,7 @@ impl Course<'_> {
         sounds: &[PathBuf],
     ) -> Result<Row, Failure> {
         let job = &self.experiment.job;
-        eprintln!("{ONE}, {} {} ...", load.name, job.called);
+        errln!("{ONE}, {} {} ...", load.name, job.called);
         bench.go_on()?;
         let command = |node: &String| {
             let how = ["--data", "there"].map(str::to_owned);
@@ -135,7 +135,7 @@ impl Course<'_> {
             let whole = bytes::parse(&self.experiment.job.copy.bytes).map_err(Failure::usage)?;
             let length = ((whole as f64 * scaling.files) as u64).max(1);
             let source = bench.random_file("copied", length)?;
-            eprintln!("{}, a copy through the mount ...", topology.name);
+            errln!("{}, a copy through the mount ...", topology.name);
             let seconds = self.copy(bench, &source)?;
             let bound_s = bounds::seconds(&topology, &[(0, to)], length);
             let predicted_s = predicted::chain(&topology, &[0, to], length)?;
@@ -195,7 +195,7 @@ impl Course<'_> {
                 let seconds = seconds.sum::<Result<f64, Failure>>()?;
                 Ok::<_, Failure>(length as f64 * tries as f64 / seconds)
             };
-            eprintln!("{name} as it should be, a copy through the mount ...");
+            errln!("{name} as it should be, a copy through the mount ...");
             let healthy = rate(1)?;
             let mut rates = vec![(None, healthy)];
             for suspect in &riddle.suspect {
@@ -204,7 +204,7 @@ impl Course<'_> {
                     rates.push((Some(words), healthy));
                     continue;
                 }
-                eprintln!("{name}, {words} ...");
+                errln!("{name}, {words} ...");
                 let wire = topology.nics_of(self.reader(topology)).next();
                 let wire = wire.and_then(|(_, nic)| topology.media[nic.medium].rate);
                 on_node(bench, to, &suspect.script(wire.unwrap_or_default()))?;
@@ -226,7 +226,7 @@ impl Course<'_> {
         sounds: &[PathBuf],
     ) -> Result<Row, Failure> {
         let job = &self.experiment.job;
-        eprintln!("{topology}, {} {} ...", load.name, job.called);
+        errln!("{topology}, {} {} ...", load.name, job.called);
         bench.go_on()?;
         let told = ask(bench, &self.mounted(load, "mosix", sounds))?;
         let carried = told.carried(&lab_nodes(&job.nodes[..1]));

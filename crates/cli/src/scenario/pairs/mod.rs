@@ -196,7 +196,7 @@ impl Copies<'_> {
         self.bench.garland(&["up", &receivers])?;
         self.bench.check(flows[0].0, flows[0].1)?;
         for &count in &self.experiment.job.counts {
-            eprintln!("{topology}: {count} on {} wire ...", group.name.name());
+            errln!("{topology}: {count} on {} wire ...", group.name.name());
             let bound_s = bounds::seconds(self.topology, &flows[..count], self.length);
             let wires_s = predicted::pairs(self.topology, &flows[..count], self.length)?;
             let pairs = &group.pairs[..count];

@@ -181,7 +181,7 @@ impl Ping {
                 let transports = self.job.transports.iter();
                 let rows: Vec<_> = transports
                     .map(|&transport| {
-                        eprintln!("{}: gets over {} ...", topology.name, transport.name());
+                        errln!("{}: gets over {} ...", topology.name, transport.name());
                         self.rows(bench, transport, count)
                     })
                     .collect::<Result<_, Failure>>()?;

@@ -118,7 +118,7 @@ impl Placements {
             for at_once in [false, true] {
                 for placement in &self.job.placements {
                     let how = if at_once { "all at once" } else { "as rooms get free" };
-                    eprintln!("{placement}, {how} ...");
+                    errln!("{placement}, {how} ...");
                     rows.push(self.farm(bench, placement, at_once, &list.to_string_lossy())?);
                 }
             }

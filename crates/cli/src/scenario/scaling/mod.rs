@@ -190,7 +190,7 @@ impl Scaling {
         list: &str,
     ) -> Result<Row, Failure> {
         bench.go_on()?;
-        eprintln!("{nodes} nodes ...");
+        errln!("{nodes} nodes ...");
         let names = topology.nodes.iter().skip(1).take(nodes as usize);
         let names: Vec<String> = names.map(|node| format!("lab:{}", node.name)).collect();
         let names = fold(&names.iter().map(String::as_str).collect::<Vec<_>>());

@@ -137,10 +137,7 @@ impl Trial<'_> {
         let faults: Vec<String> =
             pauses.iter().map(|pause| pause.fault(self.sizes, &self.server())).collect();
         let way = if held { "in operations" } else { "as it is" };
-        eprintln!(
-            "{way}{} ...",
-            faults.iter().map(|fault| format!(", {fault}")).collect::<String>()
-        );
+        errln!("{way}{} ...", faults.iter().map(|fault| format!(", {fault}")).collect::<String>());
         let (stripe, buffer) = (format!("--stripe={buffer}"), buffer.to_string());
         let (source, operation) = (source.to_string_lossy(), operation.to_string());
         let target = format!("{}:/{NAME}", self.server());

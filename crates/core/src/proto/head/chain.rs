@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::hops::Watch;
 use super::rails::Pace;
 use super::retries::Retry;
+use super::verdict::NodeState;
 use super::{Head, HeadOrder};
 use crate::plan::{self, HEAD, LaneBlocks, NodeId};
 use crate::proto::message::ToAgent;
@@ -126,7 +127,8 @@ impl Head {
         let state = &mut self.lanes[lane];
         let Some(place) = state.nodes.iter().position(|&node| node == id) else { return };
         let fed: Vec<NodeId> = state.fed_by(id).collect();
-        let near = state.feeders.remove(&id);
+        let first = state.nodes.first().copied().filter(|&first| first != id);
+        let near = state.feeders.remove(&id).or(first);
         state.nodes.remove(place);
         state.loose.remove(&id);
         state.epochs.remove(&id);
@@ -187,6 +189,7 @@ impl Head {
 
     /// Who is to feed a node beside a lane: of those that can give back what they got, the one with
     /// the fewest to feed, the last of these; where there is none, the lane's first, which holds all.
+    /// `None` where none of them has room.
     pub(super) fn side_feeder(&self, lane: usize, of: NodeId) -> Option<NodeId> {
         let state = &self.lanes[lane];
         let first = *state.nodes.first()?;
@@ -195,9 +198,35 @@ impl Head {
             let fit = known.report.holder && !known.detached && !self.slow.contains(node);
             **node != of && **node != first && fit && !self.is_fed_by(lane, **node, of)
         };
-        let busy = |node: &&NodeId| state.fed_by(**node).filter(|&fed| fed != of).count();
-        let free = state.nodes.iter().rev().filter(can).min_by_key(busy);
-        Some(free.copied().unwrap_or(first)).filter(|&feeder| feeder != of)
+        let busy = |node: &NodeId| state.fed_by(*node).filter(|&fed| fed != of).count();
+        let free = state.nodes.iter().rev().filter(can).min_by_key(|node| busy(node)).copied();
+        let has_room = |node: &NodeId| busy(node) < DOWNSTREAMS_MAX;
+        let feeder = free.filter(has_room).or_else(|| Some(first).filter(has_room));
+        feeder.filter(|&feeder| feeder != of)
+    }
+
+    /// Fails the nodes that are to be fed beside a lane and for which no feeder has room.
+    pub(super) fn fail_unfed(&mut self) {
+        while let Some((lane, id)) = self.unfed() {
+            let first = self.lanes[lane].nodes.first().copied().unwrap_or(HEAD);
+            let first = self.name(first);
+            let reason = format!(
+                "no node has room to feed it: {first} feeds {DOWNSTREAMS_MAX} nodes beside the \
+                 others; copy to it again when this copy is over"
+            );
+            self.gone(id, NodeState::Failed(reason));
+        }
+    }
+
+    fn unfed(&self) -> Option<(usize, NodeId)> {
+        self.lanes.iter().enumerate().find_map(|(lane, state)| {
+            let first = state.nodes.first();
+            let unfed = state.loose.iter().find(|&node| {
+                let fed = state.feeders.contains_key(node);
+                !fed && *node != HEAD && Some(node) != first && self.is_alive(node.index())
+            });
+            unfed.map(|&node| (lane, node))
+        })
     }
 
     /// Whether what a node gets comes by way of another.
@@ -249,7 +278,7 @@ impl Head {
             let loose = state.loose.contains(&far);
             Some(Downstream { node: far, epoch, address: listens, loose })
         };
-        let downstreams = state.fed_by(node).filter_map(downstream).take(DOWNSTREAMS_MAX).collect();
+        let downstreams = state.fed_by(node).filter_map(downstream).collect();
         Some(Route { lane: u16::try_from(lane).ok()?, upstream, downstreams })
     }
 }

@@ -161,6 +161,7 @@ impl Head {
             HeadEvent::Slept(ns) => self.nodes.iter_mut().for_each(|node| node.last_seen += ns),
             HeadEvent::Tick => self.tick(now),
         }
+        self.fail_unfed();
         self.finish();
     }
 

@@ -1,9 +1,10 @@
 //! Other work on the target's CPUs, to show what a computing node does to those that ask it.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use garland_sys::pinning;
+use garland_sys::{pinning, threads};
 
 /// Threads that do nothing but keep the CPUs busy, one for each that this thread may use.
 pub struct Burner {
@@ -12,18 +13,21 @@ pub struct Burner {
 
 impl Burner {
     /// Begins to burn.
-    pub fn start() -> Self {
-        let over = Arc::new(AtomicBool::new(false));
+    ///
+    /// # Errors
+    /// When the system makes no more threads.
+    pub fn start() -> io::Result<Self> {
+        let burner = Self { over: Arc::new(AtomicBool::new(false)) };
         let cpus = pinning::allowed().map_or(1, |cpus| cpus.len());
         for _ in 0..cpus {
-            let over = Arc::clone(&over);
-            std::thread::spawn(move || {
+            let over = Arc::clone(&burner.over);
+            threads::spawn("burner", move || {
                 while !over.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
                 }
-            });
+            })?;
         }
-        Self { over }
+        Ok(burner)
     }
 }
 

@@ -18,6 +18,7 @@ use garland_core::proto::{Finding, PingMeans, PingTask, TargetState};
 
 use super::runner::Place;
 use crate::conditions;
+use crate::store::reason;
 use burner::Burner;
 use means::Means;
 use round::Order;
@@ -51,7 +52,10 @@ pub fn take_part(
         watch.end().into_iter().for_each(|set| place.found(Finding::Conditions(vec![set])));
         return Ok(());
     }
-    let _burner = (task.target == TargetState::Busy).then(Burner::start);
+    let _burner = (task.target == TargetState::Busy)
+        .then(Burner::start)
+        .transpose()
+        .map_err(|error| reason(&error))?;
     while let Some(order) = Order::receive(place, stream)? {
         let work_ns = means.serve(&order)?;
         round::send_receipt(stream, work_ns)?;

@@ -7,7 +7,8 @@ use std::os::unix::fs::FileExt;
 
 use garland_core::proto::{Checksum, Summing};
 use garland_core::tree::Meta;
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, openat};
+use garland_sys::lock;
+use rustix::fs::{Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
 use super::dress::{dress, dress_born};
@@ -175,13 +176,13 @@ fn locked(spot: &Spot<'_>) -> io::Result<File> {
     for _ in 0..TRIES {
         let file =
             File::from(openat(spot.folder(), spot.hidden(), flags, Mode::from_raw_mode(0o600))?);
-        let lock = flock(&file, FlockOperation::NonBlockingLockExclusive);
-        match lock {
-            Ok(()) if fstat(&file)?.st_nlink > 0 => return Ok(file),
-            Ok(()) | Err(Errno::WOULDBLOCK) => spot.remove(),
+        match lock::try_lock(&file) {
+            Ok(_) if fstat(&file)?.st_nlink > 0 => return Ok(file),
+            Ok(_) => spot.remove(),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => spot.remove(),
             Err(error) => {
                 spot.remove();
-                return Err(error.into());
+                return Err(error);
             }
         }
     }

@@ -8,9 +8,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use garland_core::tree::Meta;
-use rustix::fs::{
-    AtFlags, CWD, FlockOperation, RenameFlags, flock, linkat, renameat, renameat_with, unlinkat,
-};
+use garland_sys::lock;
+use rustix::fs::{AtFlags, CWD, RenameFlags, linkat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
 use super::nature::Nature;
@@ -145,7 +144,7 @@ impl<'a> Spot<'a> {
     /// Gives a file that has none the hidden name, and locks it before: nobody takes it for what a
     /// killed agent left.
     pub fn hide(&self, file: &File) -> io::Result<()> {
-        flock(file, FlockOperation::NonBlockingLockExclusive)?;
+        lock::try_lock(file)?;
         Ok(link(file, self.folder(), self.hidden())?)
     }
 

@@ -1,0 +1,110 @@
+//! Text from elsewhere (nodes, ssh, names of files and objects) as a terminal may show it: nothing in it
+//! moves the cursor, changes colours, or reorders what is read.
+
+use std::fmt::Write as _;
+
+/// Escapes what a terminal would obey instead of show: control characters and with them all escape
+/// sequences, line and paragraph separators, and the marks that reorder text. Line feeds and tabs
+/// stay.
+#[must_use]
+pub fn text(text: &str) -> String {
+    escaped(text, |c| matches!(c, '\n' | '\t'))
+}
+
+/// The same for a part of one line: line feeds and tabs are escaped, too.
+#[must_use]
+pub fn line(text: &str) -> String {
+    escaped(text, |_| false)
+}
+
+/// The same for bytes that need be no text. Bytes that are no UTF-8 are escaped as well.
+#[must_use]
+pub fn bytes(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        shown.push_str(&text(chunk.valid()));
+        for byte in chunk.invalid() {
+            let _ = write!(shown, "\\x{byte:02x}");
+        }
+    }
+    shown
+}
+
+/// The same for JSON, whose strings stay what they are: what is escaped there is so by its own rules.
+#[must_use]
+pub fn json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c != '\n' && is_obeyed(c) {
+            let _ = write!(shown, "\\u{:04x}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Whether a terminal obeys a character instead of showing it.
+#[must_use]
+pub fn is_obeyed(c: char) -> bool {
+    let separates = matches!(c, '\u{2028}' | '\u{2029}');
+    let reorders = matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    c.is_control() || separates || reorders
+}
+
+fn escaped(text: &str, stays: impl Fn(char) -> bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if stays(c) || !is_obeyed(c) => shown.push(c),
+            '\n' => shown.push_str("\\n"),
+            '\t' => shown.push_str("\\t"),
+            '\r' => shown.push_str("\\r"),
+            c if u32::from(c) < 0x100 => {
+                let _ = write!(shown, "\\x{:02x}", u32::from(c));
+            }
+            c => {
+                let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+            }
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped() {
+        let hostile = "a\x1b[2Jb\r\x07\u{9b}31m\u{202e}c\u{2066}\u{200f}\u{61c}\u{2028}\x7f";
+        let shown = "a\\x1b[2Jb\\r\\x07\\x9b31m\\u{202e}c\\u{2066}\\u{200f}\\u{61c}\\u{2028}\\x7f";
+        assert_eq!(text(hostile), shown);
+        assert_eq!(line(hostile), shown);
+        assert!(!text(hostile).chars().any(is_obeyed));
+    }
+
+    #[test]
+    fn other_text_stays_as_it_is() {
+        let plain = "ok      n[1-2]: 10 µs, größer, 界, שלום, \\x1b, 🌿\n\tsecond line\n";
+        assert_eq!(text(plain), plain);
+        assert_eq!(line("one\ntwo\t"), "one\\ntwo\\t");
+    }
+
+    #[test]
+    fn strings_in_json_stay_what_they_are() {
+        let hostile = "a\x1b[2J\u{9b}\u{202e}\x7f\n\"é";
+        let text = json(&format!("{{\n  {}\n}}", serde_json::to_string(hostile).unwrap()));
+        assert!(!text.chars().any(|c| c != '\n' && is_obeyed(c)), "{text}");
+        let inner = text.trim_start_matches("{\n  ").trim_end_matches("\n}");
+        assert_eq!(serde_json::from_str::<String>(inner).unwrap(), hostile);
+    }
+
+    #[test]
+    fn bytes_need_be_no_text() {
+        assert_eq!(bytes(b"a\xff\x1b]0;t\x07\xc3\xa4\n"), "a\\xff\\x1b]0;t\\x07\u{e4}\n");
+    }
+}
