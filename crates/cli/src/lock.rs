@@ -57,6 +57,19 @@ fn is_held_by(path: &Path, try_lock: impl Fn(&File) -> Result<(), TryLockError>)
     }
 }
 
+/// Does `work` unless a process holds the lock file at `path`; nobody gets to hold it meanwhile.
+pub fn unless_held(path: &Path, work: impl FnOnce()) {
+    let file = open(path, false);
+    match file.as_ref().map(File::try_lock) {
+        // Whoever would hold it has made it.
+        Err(error) if error.kind() != ErrorKind::NotFound => {}
+        Ok(Err(TryLockError::WouldBlock)) => {}
+        Ok(Err(TryLockError::Error(_)))
+            if named(path).is_some_and(|process| process.is_alive()) => {}
+        Ok(_) | Err(_) => work(),
+    }
+}
+
 /// A flag that is raised when no process holds the lock file at `path` any more.
 ///
 /// # Errors
@@ -120,14 +133,14 @@ mod tests {
         fn new(name: &str) -> Self {
             let name = format!("garland-lock-{name}-{}", std::process::id());
             let folder = std::env::temp_dir().join(name);
-            std::fs::create_dir_all(&folder).expect("a folder for the test");
+            fs::create_dir_all(&folder).expect("a folder for the test");
             Self(folder)
         }
     }
 
     impl Drop for Folder {
         fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
+            let _ = fs::remove_dir_all(&self.0);
         }
     }
 
