@@ -48,9 +48,9 @@ fn both_engines_over_ssh_give_the_same_records() {
 fn parallel_logs_in_where_the_cluster_file_says() {
     let folder = Path::new(GARLAND).parent().expect("a binary lies in a folder");
     let field = Sshd::start(2, folder).expect("an sshd on every node");
-    let cluster = "version = 1\n[ssh]\noptions = [\"-F\", \"/mnt/ssh/config\"]\nuser = \"nobody-else\"\n\
-                   [[nodes]]\nnames = \"blue\"\naddress = \"root@n1\"\nrails = [\"10.99.0.1\"]\n\
-                   [[nodes]]\nnames = \"green\"\naddress = \"root@n2\"\nrails = [\"10.99.0.2\"]\n";
+    let cluster = "version = 1\n[ssh]\noptions = [\"-F\", \"/mnt/ssh/config\"]\nuser = \"root\"\n\
+                   [[nodes]]\nnames = \"blue\"\naddress = \"n1\"\nrails = [\"10.99.0.1\"]\n\
+                   [[nodes]]\nnames = \"green\"\naddress = \"n2\"\nrails = [\"10.99.0.2\"]\n";
     fs::write(field.machines.seen(0, "/mnt/head/cluster.toml"), cluster).expect("a cluster file");
     fs::write(field.machines.seen(0, "/mnt/head/jobs"), "hostname\n".repeat(4)).expect("a list");
     let words = ["/mnt/head/jobs", "blue,green", "--engine", "parallel", "--slots", "1", "--json"];
