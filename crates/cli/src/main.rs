@@ -12,6 +12,7 @@ mod failure;
 mod fleet;
 mod launch;
 mod limit;
+mod lock;
 mod nodes;
 mod places;
 mod reach;

@@ -1,20 +1,20 @@
 //! Runs: every command that moves bytes keeps what it did in a folder of its own, named by the
 //! output and read by later commands.
 
+mod retention;
+
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use garland_core::trace::{Trace, file_stem};
 use garland_sys::{clock, random};
 use serde::Serialize;
 
+pub use self::retention::TRACED;
 use crate::failure::{Failure, OrFailure};
+use crate::lock::LockFile;
 use crate::places::{Places, write_private};
-
-/// How many runs are kept.
-const KEPT: usize = 200;
-
-/// Of how many of these the traces are kept: they are most of a run's bytes.
-const TRACED: usize = 50;
 
 /// Characters of a run's time in its name: 20261122-051040.
 const SECOND: usize = 15;
@@ -25,6 +25,9 @@ pub const TRACES: &str = "trace";
 /// The file of what joins the nodes of a run in a lab.
 pub const TOPOLOGY: &str = "topology.json";
 
+/// The file that a run's command holds while it lives.
+const LOCK: &str = "lock";
+
 /// The run that is meant where none is named.
 pub const LAST: &str = "last";
 
@@ -33,11 +36,19 @@ pub const LAST: &str = "last";
 pub struct Run {
     name: String,
     folder: PathBuf,
+    /// Of a run that lives in this process.
+    _lock: Option<Arc<LockFile>>,
 }
 
 impl Run {
-    /// Begins a run of `command`, named by the time, the command and two random bytes.
+    /// Begins a run of `command`, named by the time, the command and two random bytes. It lives until
+    /// this is dropped.
     pub fn begin(places: &Places, command: &str) -> Result<Self, Failure> {
+        Self::begin_keeping(places, command, TRACED)
+    }
+
+    /// The same, where the traces of so many runs of the command are kept.
+    pub fn begin_keeping(places: &Places, command: &str, traced: usize) -> Result<Self, Failure> {
         let runs = places.folder("runs")?;
         let now = jiff::Timestamp::from_nanosecond(i128::from(clock::wall_ns()));
         let time =
@@ -45,8 +56,16 @@ impl Run {
         let [one, two] = random::bytes::<2>();
         let name = format!("{time}-{command}-{one:02x}{two:02x}");
         let folder = places.folder(&format!("runs/{name}"))?;
-        forget_old(&runs);
-        Ok(Self { name, folder })
+        let run = Self { name, folder, _lock: None }.held()?;
+        retention::forget_old(&sorted(&runs), command, traced, SystemTime::now());
+        Ok(run)
+    }
+
+    /// The same run, which lives in this process from now on.
+    pub fn held(self) -> Result<Self, Failure> {
+        let path = self.folder.join(LOCK);
+        let lock = LockFile::hold(&path).or_nothing(format!("locking {}", path.display()))?;
+        Ok(Self { _lock: Some(Arc::new(lock)), ..self })
     }
 
     /// A run that was made: by its name, by its folder, or the last one. It must hold `needed`, which
@@ -67,7 +86,7 @@ impl Run {
         let runs = places.folder("runs")?;
         let named = |folder: PathBuf| {
             let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-            Self { name: name.unwrap_or_else(|| asked.to_owned()), folder }
+            Self { name: name.unwrap_or_else(|| asked.to_owned()), folder, _lock: None }
         };
         let known = sorted(&runs);
         let mut having = known.into_iter().rev().filter(|folder| lacking(folder).is_none());
@@ -79,6 +98,12 @@ impl Run {
         let is_path = asked.contains('/') || asked.starts_with('.');
         let folder = if is_path { PathBuf::from(asked) } else { runs.join(asked) };
         if !folder.is_dir() {
+            let kept = |failure: Failure| {
+                let (count, days) = (retention::KEPT, retention::AGE.as_secs() / 86400);
+                kept(failure).hint(format!(
+                    "the last {count} runs of each command are kept, for {days} days"
+                ))
+            };
             let last: Vec<String> = having.take(3).map(|folder| named(folder).name).collect();
             let failure = kept(Failure::usage(format!("there is no run {asked}")));
             return Err(if last.is_empty() {
@@ -88,6 +113,9 @@ impl Run {
             });
         }
         if let Some(needed) = lacking(&folder) {
+            if let Some(why) = retention::why_removed(&folder).filter(|_| needed == TRACES) {
+                return Err(Failure::usage(format!("run {asked}: its trace was removed ({why})")));
+            }
             return Err(kept(Failure::usage(format!("the run {asked} has no {needed}: {what}"))));
         }
         Ok(named(std::path::absolute(&folder).unwrap_or(folder)))
@@ -101,6 +129,11 @@ impl Run {
     /// The run's folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Why the run's traces were removed, if they were.
+    pub fn why_traces_removed(&self) -> Option<String> {
+        retention::why_removed(&self.folder)
     }
 
     /// Keeps a value as JSON.
@@ -152,17 +185,4 @@ fn sorted(runs: &Path) -> Vec<PathBuf> {
         (second, made.ok(), folder.clone())
     });
     folders
-}
-
-fn forget_old(runs: &Path) {
-    let folders = sorted(runs);
-    for folder in &folders[..folders.len().saturating_sub(TRACED)] {
-        // Most have none any more.
-        let _ = std::fs::remove_dir_all(folder.join(TRACES));
-    }
-    let old = folders.len().saturating_sub(KEPT);
-    for folder in &folders[..old] {
-        // A run that can't be removed is only untidy.
-        let _ = std::fs::remove_dir_all(folder);
-    }
 }

@@ -1,6 +1,6 @@
 //! What people see: help, errors with hints, tables. Times and rates are replaced by signs.
 
-use garland_testkit::{Garland, Said, Scratch, random_file};
+use garland_testkit::{Garland, Running, Said, Scratch, random_file};
 
 fn garland(scratch: &Scratch) -> Garland<'_> {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
@@ -244,6 +244,39 @@ fn the_manual_and_the_completions_name_every_command() {
 }
 
 #[test]
+fn a_lab_is_named_by_an_option_or_the_environment_and_a_run_knows_its_own() {
+    let scratch = Scratch::new("lab-name");
+    let garland = garland(&scratch);
+    std::fs::write(scratch.path("jobs"), "true\n").expect("room for a list");
+    let not_there = |said: &Said, name: &str| {
+        let hint = format!(
+            "lab {name} isn't running; `garland lab up --lab {name} --nodes 4` starts one of 4 nodes"
+        );
+        assert!(said.err.contains(&hint), "{}", said.err);
+    };
+    let commands: [&[&str]; 7] = [
+        &["cp", "jobs", "lab:n1:/x"],
+        &["exec", "lab:n1", "--", "true"],
+        &["up", "lab:n1"],
+        &["down", "lab:n1"],
+        &["status", "lab:n1"],
+        &["farm", "run", "jobs", "lab:n1"],
+        &["lab", "exec", "n1", "--", "true"],
+    ];
+    for words in commands {
+        let mut command = garland.command(words);
+        command.env("GARLAND_LAB", "other");
+        not_there(&Running::start(command).end().with_code(3), "other");
+    }
+    not_there(&garland.run(&["farm", "run", "--resume"]).with_code(3), "other");
+    not_there(&garland.run(&["farm", "run", "--resume", "--lab", "third"]).with_code(3), "third");
+    // The hint can be pasted.
+    let words = ["lab", "up", "--lab", "other", "--nodes", "4", "--dry-run"];
+    let _ = garland.run(&words).with_code(0);
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn agents_that_stay() {
     let scratch = Scratch::new("stay");
     let garland = garland(&scratch);
@@ -254,7 +287,7 @@ fn agents_that_stay() {
     };
     insta::assert_snapshot!(say(&["status"]), @r"
     no agents stay; start some: garland up NODES
-    [exit 0]
+    [exit 3]
     ");
     insta::assert_snapshot!(say(&["up", "local[1-3]"]), @r"
     up      local[1-3]
@@ -280,6 +313,15 @@ fn agents_that_stay() {
     skipped local1: no agent stays there
     [exit 3]
     ");
+    let _ = garland.run(&["up", "local[1-2]"]).with_code(0);
+    insta::assert_snapshot!(say(&["down"]), @r"
+    down    local[1-2]
+    [exit 0]
+    ");
+    insta::assert_snapshot!(say(&["down"]), @r"
+    no agents stay; start some: garland up NODES
+    [exit 0]
+    ");
     scratch.assert_nothing_left();
 }
 
@@ -294,6 +336,8 @@ fn an_agent_that_stays_and_is_killed() {
     let result: serde_json::Value = serde_json::from_str(&said.out).expect("it is JSON");
     assert_eq!(result["nodes"][0]["verdict"], "ok");
     assert_eq!(result["nodes"][1]["verdict"], "dead");
+    // One alone that is gone isn't none.
+    let _ = garland.run(&["status", "local2"]).with_code(1);
     let said = garland.run(&["down", "local[1-2]"]).with_code(0);
     assert_eq!(said.out, "down    local1\nskipped local2: no agent was up\n");
     scratch.assert_nothing_left();

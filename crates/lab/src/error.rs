@@ -24,7 +24,9 @@ pub enum LabError {
         keeper: u32,
     },
     /// No lab of this name runs.
-    #[error("lab {name} isn't running; `garland lab up --lab {name}` starts one")]
+    #[error(
+        "lab {name} isn't running; `garland lab up --lab {name} --nodes 4` starts one of 4 nodes"
+    )]
     NotRunning {
         /// The lab's name.
         name: String,

@@ -39,6 +39,13 @@ function ledger(parent, explained) {
   }
 }
 
+// Why a node was fed on the side, as the copy's table has it.
+function slow(node) {
+  const each = node.slow;
+  if (each && known(each.rate) && known(each.others)) return `fed on the side, it took ${rate(each.rate)} where the others took ${rate(each.others)}`;
+  return node.detached === true ? "fed on the side, its writing was behind" : "";
+}
+
 function nodes(parent, result) {
   const rows = list(result.nodes).filter((node) => node && node.name);
   if (rows.length === 0) return;
@@ -53,6 +60,7 @@ function nodes(parent, result) {
   if (any("cpu_ns")) columns.push(["CPU", (node) => time(node.cpu_ns)]);
   if (any("memory")) columns.push(["memory", (node) => bytes(node.memory)]);
   if (any("sends")) columns.push(["sends", (node) => percent(node.sends)], ["receives", (node) => percent(node.receives)]);
+  if (rows.some(slow)) columns.push(["slow", slow, "text"]);
   columns.push(["reason", (node) => node.reason ?? "", "text"]);
   part(parent, "Nodes", 3, table(`${rows.length} nodes`, columns, rows, (node) => (node.verdict && node.verdict !== "ok" ? "bad" : null)));
 }

@@ -13,6 +13,7 @@ pub mod confine;
 pub mod datagram;
 pub mod device_use;
 pub mod event;
+pub mod folder_events;
 pub mod fuse;
 pub mod identity;
 pub mod init;

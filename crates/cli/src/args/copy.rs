@@ -7,8 +7,9 @@ use clap::{Args as ClapArgs, ValueEnum};
 
 use garland_core::proto;
 
-use super::DEFAULT_LAB;
 use super::checks::Checks;
+use super::{DEFAULT_LAB, LAB_VARIABLE, TRACES_VARIABLE};
+use crate::run::TRACED;
 
 /// The unit of `--stripe`.
 const DEFAULT_UNIT: &str = "1MiB";
@@ -177,6 +178,9 @@ pub struct Cp {
     /// after it was hashed; clock:n2:49s,100ppm sets n2's clock wrong (local and lab nodes without agents that stay).
     #[arg(long, value_name = "FAULT", hide_short_help = true)]
     pub inject: Vec<String>,
+    /// Keep the traces of the last COUNT copies; those of older ones are removed.
+    #[arg(long, value_name = "COUNT", default_value_t = TRACED, env = TRACES_VARIABLE, hide_env_values = true, value_parser = at_least_one, hide_short_help = true)]
+    pub keep_traces: usize,
     /// Keep no trace, to measure what one costs.
     #[arg(long, hide = true)]
     pub no_trace: bool,
@@ -209,9 +213,9 @@ pub struct Launch {
     /// a kernel lacks it [default: for copies of one lane in labs that are bonded by subflows].
     #[arg(long)]
     pub mptcp: bool,
-    /// The lab that lab:.. nodes belong to.
-    #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
-    pub lab: String,
+    /// The lab that lab:.. nodes belong to [default: lab].
+    #[arg(long, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
+    pub lab: Option<String>,
     /// The lab's node that this command runs on and copies from, such as lab:n3 [default: the lab's
     /// first].
     #[arg(long, value_name = "NODE")]
@@ -219,6 +223,13 @@ pub struct Launch {
     /// Where local[..] nodes have their folders [default: under Garland's state].
     #[arg(long, value_name = "DIR")]
     pub local_root: Option<PathBuf>,
+}
+
+impl Launch {
+    /// The name of the lab that lab:.. nodes belong to.
+    pub fn lab(&self) -> &str {
+        self.lab.as_deref().unwrap_or(DEFAULT_LAB)
+    }
 }
 
 /// How blocks are packed.
@@ -273,6 +284,10 @@ fn share(text: &str) -> Result<u16, String> {
     let percent = percent.ok().filter(|percent| (0.1..=90.0).contains(percent));
     let thousandths = percent.map(|percent| (percent * 10.0).round() as u16);
     thousandths.ok_or_else(|| "allowed are 0.1% to 90%".to_owned())
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "it is at least 1".to_owned())
 }
 
 /// `garland exec`.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, value_parser};
 
-use super::DEFAULT_LAB;
+use super::{DEFAULT_LAB, LAB_VARIABLE};
 
 /// `garland lab`.
 #[derive(Debug, ClapArgs)]
@@ -35,7 +35,7 @@ pub struct What {
     #[arg(long, value_name = "FAULT")]
     pub fault: Vec<String>,
     /// The lab's name.
-    #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
+    #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
     pub lab: String,
     /// Where the nodes' folders go.
     #[arg(long, value_name = "DIR")]
@@ -76,7 +76,7 @@ pub enum LabCommand {
     /// Run a command in a node of a lab
     Exec {
         /// The lab's name.
-        #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
+        #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
         lab: String,
         /// The node: n1, or the head n0.
         node: String,
@@ -87,7 +87,7 @@ pub enum LabCommand {
     /// Tear a lab down
     Down {
         /// The lab's name.
-        #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
+        #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
         lab: String,
     },
 }

@@ -38,13 +38,19 @@ pub use measure::{
 pub use mount::Mount;
 pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};
 pub use report::Report;
-pub use standing::{Agent, Nodes, Status, Up};
+pub use standing::{Agent, Standing, Up};
 pub use top::Top;
 pub use tour::{Demo, Man, Scenario, ScenarioCommand};
 pub use trace::{ExportFormat, Trace, TraceCommand, TraceExport};
 
 /// The lab that is meant where none is named.
 pub const DEFAULT_LAB: &str = "lab";
+
+/// The environment variable that names another one.
+pub const LAB_VARIABLE: &str = "GARLAND_LAB";
+
+/// The environment variable that says how many traces are kept.
+pub const TRACES_VARIABLE: &str = "GARLAND_KEEP_TRACES";
 
 /// Moves files through a cluster at the speed of its slowest wire, and accounts for every
 /// millisecond it could not.
@@ -101,9 +107,9 @@ pub enum Command {
     /// Start agents that stay, so that copies need no set-up
     Up(Up),
     /// End the agents that stay
-    Down(Nodes),
+    Down(Standing),
     /// Show the agents that stay
-    Status(Status),
+    Status(Standing),
     /// What nodes are doing just now: NICs, disks, copies, jobs: garland top 'n[01-20]'
     Top(Top),
     /// Any node's files under one folder: garland mount DIR 'n[01-20]'

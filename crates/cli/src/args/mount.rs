@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
+use super::LAB_VARIABLE;
+
 /// `garland mount`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = MOUNT_HELP)]
@@ -28,7 +30,7 @@ pub struct Mount {
     #[arg(long)]
     pub clear: bool,
     /// The lab that lab:.. nodes belong to [default: lab].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
     pub lab: Option<String>,
     /// Tell by this standard output when it is mounted, and leave the terminal.
     #[arg(long, hide = true)]

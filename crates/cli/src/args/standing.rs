@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use garland_core::proto::ClockFault;
 
-use super::{DEFAULT_LAB, Launch};
+use super::{LAB_VARIABLE, Launch};
 
 /// `garland up`.
 #[derive(Debug, ClapArgs)]
@@ -20,23 +20,14 @@ pub struct Up {
     pub launch: Launch,
 }
 
-/// Nodes and nothing else.
+/// `garland status` and `garland down`.
 #[derive(Debug, ClapArgs)]
-pub struct Nodes {
-    /// The nodes, such as 'n[01-20]'.
-    pub nodes: String,
-    /// The lab that lab:.. nodes belong to.
-    #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
-    pub lab: String,
-}
-
-/// `garland status`.
-#[derive(Debug, ClapArgs)]
-pub struct Status {
-    /// The nodes [default: all with an agent that stays].
+pub struct Standing {
+    /// The nodes [default: all with an agent that stays; those of a lab if --lab names one, or if no
+    /// other node has one].
     pub nodes: Option<String>,
     /// The lab that lab:.. nodes belong to [default: lab].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
     pub lab: Option<String>,
 }
 

@@ -71,7 +71,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     if cp.dry_run {
         return tell_plan((args, cp), &plan, why.as_deref(), given.tree().as_ref());
     }
-    let run = Run::begin(&places, "cp")?;
+    let run = Run::begin_keeping(&places, "cp", cp.keep_traces)?;
     run.keep("plan.json", &plan)?;
     let muster = Muster {
         inventory: Some(&inventory),

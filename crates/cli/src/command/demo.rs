@@ -48,9 +48,10 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     }
     outln!("4. the proof: cmp finds every node's file equal to the source");
     let first = name_of(&table)?;
-    let report = reported(&run, &bench, (nodes, &list), first, length)?;
+    let (report, runs) = reported(&run, &bench, (nodes, &list), first, length)?;
     output::say(format_args!("5. a report:  {report}"));
     bench.garland(&["down", &list])?;
+    bench.keep_runs(&places, &runs)?;
     bench.end()?;
     outln!("6. the end:   agents and cluster are gone, and nothing of them is left");
     Ok(Exit::Done)
@@ -72,14 +73,15 @@ fn run_of(bench: &Bench<'_>, words: &[&str]) -> Result<String, Failure> {
     name.ok_or_else(|| Failure::nothing(format!("garland {} kept no run", words.join(" "))))
 }
 
-/// A report of the copy, of the wires, and of smaller copies to fewer nodes, which make a curve.
+/// A report of the copy, of the wires, and of smaller copies to fewer nodes, which make a curve; the
+/// names of these runs, too.
 fn reported(
     run: &Run,
     bench: &Bench<'_>,
     (nodes, list): (u32, &str),
     first: String,
     length: u64,
-) -> Result<String, Failure> {
+) -> Result<(String, Vec<String>), Failure> {
     let small = bench.random_file("small", length / SMALLER)?.to_string_lossy().into_owned();
     let mut counts = vec![1, nodes.div_ceil(4), nodes.div_ceil(2), nodes];
     counts.dedup();
@@ -97,5 +99,5 @@ fn reported(
     let told = bench.garland(&words)?;
     let told = String::from_utf8_lossy(&told);
     // What makes a forecast doubtful stands in the report.
-    Ok(told.lines().take(1).map(|line| format!("{line}\n")).collect())
+    Ok((told.lines().take(1).map(|line| format!("{line}\n")).collect(), names))
 }

@@ -5,7 +5,8 @@ use garland_lab::Lab;
 use garland_node::shut_down;
 
 use super::standing_result::{NodeState, StandingResult};
-use crate::args::{Args, Nodes};
+use super::status::standing_nodes;
+use crate::args::{self, Args, DEFAULT_LAB};
 use crate::at_once::{ASKED, at_once};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::launch::lab;
@@ -15,12 +16,14 @@ use crate::result::{Head, Phases};
 use crate::standing::{Shelf, Standing};
 
 /// Ends agents that stay. Where there is none, nothing is left to do.
-pub fn run(args: &Args, down: &Nodes) -> Result<Exit, Failure> {
+pub fn run(args: &Args, down: &args::Standing) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let inventory = Inventory::open(args)?;
-    let nodes = inventory.nodes(&down.nodes)?;
     let places = Places::open()?;
-    let lab = lab::enter(&nodes, &places, &down.lab)?;
+    let nodes = match &down.nodes {
+        Some(list) => Inventory::open(args)?.nodes(list)?,
+        None => standing_nodes(&places, down.lab.as_deref())?,
+    };
+    let lab = lab::enter(&nodes, &places, down.lab.as_deref().unwrap_or(DEFAULT_LAB))?;
     let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
     let keys = places.controller_keys()?;
     let find = |node: &Node| Standing::find(&shelf, &node.name);

@@ -36,19 +36,18 @@ pub fn run(args: &Args, cp: &Cp, run: &str) -> Result<Exit, Failure> {
     if !door::is_open(&copy) {
         return Err(over(&copy));
     }
-    let is_over = || interrupts.have_come();
-    let names = match door::ask(&copy, list, &is_over)? {
+    let names = match door::ask(&copy, list, &interrupts)? {
         Some(Answer::Joining(names)) => names,
         Some(Answer::Refused(reason)) => return Err(Failure::usage(reason)),
-        None if is_over() => return Err(Failure::interrupted("joining")),
+        None if interrupts.have_come() => return Err(Failure::interrupted("joining")),
         None => return Err(over(&copy)),
     };
     if !cp.quiet && !args.json {
         errln!("{list} joins {}, which goes on", copy.name());
     }
     phases.end("answer");
-    door::await_end(&copy, &is_over);
-    if is_over() {
+    door::await_end(&copy, &interrupts)?;
+    if interrupts.have_come() {
         // It is not this command's to end.
         return Err(Failure::interrupted("waiting for the copy, which goes on"));
     }

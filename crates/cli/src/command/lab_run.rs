@@ -14,7 +14,7 @@ use garland_sys::signal::{self, Interrupts};
 
 use super::lab::code_of;
 use super::lab_result::RunResult;
-use crate::args::Args;
+use crate::args::{Args, LAB_VARIABLE};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::launch::lab::state;
 use crate::places::Places;
@@ -96,7 +96,7 @@ fn use_it(
     outcome.interrupted = interrupts.pending();
     if let (Some((program, words)), false) = (command.split_first(), outcome.interrupted) {
         let mut command = Command::new(program);
-        signal::release_in(command.args(words));
+        signal::release_in(command.args(words).env(LAB_VARIABLE, lab.name()));
         process::end_with_parent(&mut command);
         let child = command.spawn();
         let child = child.or_nothing(format!("starting {}", program.to_string_lossy()))?;

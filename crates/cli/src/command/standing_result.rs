@@ -79,6 +79,9 @@ impl StandingResult {
         if json {
             return print_json(self);
         }
+        if self.nodes.is_empty() {
+            return output::print("no agents stay; start some: garland up NODES\n");
+        }
         let nodes = self.nodes.iter();
         let verdicts = nodes.map(|node| (node.word, node.reason.as_deref(), node.name.as_str()));
         output::print(folded(verdicts))?;
@@ -99,6 +102,19 @@ impl StandingResult {
         let lines: String =
             folders.iter().map(|folder| format!("logs    {}\n", folder.display())).collect();
         output::print(lines)
+    }
+
+    /// The exit code of `garland status`: agents that are gone aren't the same as none.
+    pub fn status(&self) -> Exit {
+        let nodes = self.nodes.iter();
+        let (up, gone) = nodes.fold((0, 0), |(up, gone), node| {
+            (up + usize::from(node.is("ok")), gone + usize::from(node.is("dead")))
+        });
+        match (up, gone) {
+            (0, 0) => Exit::Nothing,
+            (up, _) if up == self.nodes.len() => Exit::Done,
+            _ => Exit::SomeFailed,
+        }
     }
 
     /// The command's exit code, where `fine` says which nodes are as they were asked for.

@@ -5,7 +5,7 @@ use garland_lab::Lab;
 use garland_node::count_links;
 
 use super::standing_result::{NodeState, StandingResult};
-use crate::args::{Args, DEFAULT_LAB, Status};
+use crate::args::{self, Args, DEFAULT_LAB};
 use crate::at_once::{ASKED, at_once};
 use crate::failure::{Exit, Failure};
 use crate::launch::lab;
@@ -13,10 +13,9 @@ use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::result::{Head, Phases};
 use crate::standing::{Shelf, Standing};
-use crate::ui::output;
 
 /// Shows agents that stay.
-pub fn run(args: &Args, status: &Status) -> Result<Exit, Failure> {
+pub fn run(args: &Args, status: &args::Standing) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;
     let keys = places.controller_keys()?;
@@ -39,15 +38,11 @@ pub fn run(args: &Args, status: &Status) -> Result<Exit, Failure> {
     });
     phases.end("ask");
     let result = StandingResult { head: Head::new("garland.status/1", None, phases), nodes };
-    if result.nodes.is_empty() && !args.json {
-        output::print("no agents stay; start some: garland up NODES\n")?;
-        return Ok(Exit::Done);
-    }
     result.print(args.json)?;
     if !args.json {
         result.print_log_folders()?;
     }
-    Ok(result.exit(|node| node.is("ok")))
+    Ok(result.status())
 }
 
 /// The nodes of `lab` with an agent that stays; where no lab is named, the real nodes with one, or

@@ -1,6 +1,7 @@
 //! Nodes that come while their command goes on: those that couldn't be had when it began are tried
 //! again, and others join.
 
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -9,10 +10,11 @@ use std::time::Duration;
 use garland_core::cluster::Node;
 use garland_core::plan::NodeId;
 use garland_node::{CopyJob, Newcomer, Outcome, Progress, run_copy};
+use garland_sys::event::{self, Wake};
 use garland_sys::{clock, threads};
 
 use super::{Children, Enlisted, Fleet, Muster};
-use crate::door::{Answer, Door, LOOK};
+use crate::door::{Answer, Door};
 use crate::failure::{Failure, OrFailure};
 use crate::launch::{LaunchedChild, Will};
 use crate::nodes::LAB_PREFIX;
@@ -62,10 +64,12 @@ impl Muster<'_> {
         let (came, late) = channel();
         let job = CopyJob { late: Some(late), ..job };
         let over = Arc::new(AtomicBool::new(false));
+        let ended = Wake::new().or_nothing("copying")?;
         let usher = Usher {
             muster: self,
             came,
             will: Will::until(self.interrupts.clone()).unless(&over),
+            ended: &ended,
             joined: Vec::new(),
             children: Vec::new(),
         };
@@ -74,6 +78,7 @@ impl Muster<'_> {
             let ushering = ushering.or_nothing("waiting for nodes that come late")?;
             let copied = run_copy(&job, agents, self.interrupts.as_deref(), observe);
             over.store(true, Ordering::Relaxed);
+            ended.raise();
             let late = ushering.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Ok::<_, Failure>((copied, late))
         })?;
@@ -88,6 +93,8 @@ struct Usher<'a> {
     /// Where they are told of.
     came: Sender<Newcomer>,
     will: Will,
+    /// Raised when the copy is over.
+    ended: &'a Wake,
     /// The names of those that joined.
     joined: Vec<String>,
     children: Vec<LateChild>,
@@ -107,7 +114,8 @@ impl Usher<'_> {
         let mut pause = FIRST;
         let mut next_ns = after(pause);
         while !self.will.is_over() && (door.is_some() || !missing.is_empty()) {
-            std::thread::sleep(LOOK);
+            let limit = (!missing.is_empty()).then(|| clock::until(next_ns));
+            self.wait(door.as_deref(), limit);
             for knock in door.iter_mut().flat_map(|door| door.knocks()) {
                 match self.admitted(&knock.list) {
                     Ok(nodes) => {
@@ -125,6 +133,16 @@ impl Usher<'_> {
             }
         }
         Ok(self.children)
+    }
+
+    /// Waits until the copy is over, somebody may have come to the door, or `limit` is over.
+    fn wait(&self, door: Option<&Door>, limit: Option<Duration>) {
+        match door {
+            Some(door) => door.wait(self.ended.as_fd(), limit),
+            None if event::wait_readable(&[self.ended.as_fd()], limit).is_ok() => {}
+            // Without memory to wait with.
+            None => std::thread::sleep(limit.unwrap_or(FIRST).min(FIRST)),
+        }
     }
 
     /// Tries these places' nodes again; gives those that still can't be had.

@@ -76,7 +76,7 @@ fn enter_at(
 impl Launch {
     /// [`enter`] at the node that the user named, or at the head.
     pub fn enter_lab(&self, nodes: &[Node], places: &Places) -> Result<Option<Lab>, Failure> {
-        enter_at(nodes, places, &self.lab, self.sender())
+        enter_at(nodes, places, self.lab(), self.sender())
     }
 
     /// The lab's node that the user named to send from, without its prefix.

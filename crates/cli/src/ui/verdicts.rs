@@ -7,20 +7,35 @@ use garland_core::printable;
 
 /// A line for each different verdict: `failed  n[003,017-020]: no space left on /scratch`. Each
 /// verdict is a word, a reason if there is one, and the node's name; those without a reason come
-/// first.
+/// first. Reasons that differ by the node's own name only are equal; the first node's is shown.
 pub fn folded<'a>(verdicts: impl Iterator<Item = (&'a str, Option<&'a str>, &'a str)>) -> String {
-    let mut groups: BTreeMap<(bool, &str, &str), Vec<&str>> = BTreeMap::new();
+    let mut groups: BTreeMap<(bool, &str, String), (&str, Vec<&str>)> = BTreeMap::new();
     for (word, reason, name) in verdicts {
-        let key = (reason.is_some(), word, reason.unwrap_or_default());
-        groups.entry(key).or_default().push(name);
+        let (has_reason, reason) = (reason.is_some(), reason.unwrap_or_default());
+        let key = (has_reason, word, without_name(reason, name));
+        groups.entry(key).or_insert((reason, Vec::new())).1.push(name);
     }
-    let line = |((has_reason, word, reason), names): ((bool, &str, &str), Vec<&str>)| {
+    let line = |((has_reason, word, _), (reason, names)): (_, (&str, Vec<&str>))| {
         let colon = if has_reason { ": " } else { "" };
         // A reason is no line of its own, whatever a node says.
         let reason = printable::line(reason);
         format!("{word:<7} {}{colon}{reason}\n", nodelist::fold(&names))
     };
     groups.into_iter().map(line).collect()
+}
+
+/// A reason without the node's own name, where that stands as a word.
+fn without_name(reason: &str, name: &str) -> String {
+    let is_inner = |one: char| one.is_alphanumeric() || matches!(one, '-' | '_');
+    let (mut text, mut rest) = (String::new(), reason);
+    while let Some(at) = rest.find(name).filter(|_| !name.is_empty()) {
+        let (before, behind) = (&rest[..at], &rest[at + name.len()..]);
+        text.push_str(before);
+        let is_word = !text.ends_with(is_inner) && !behind.starts_with(is_inner);
+        text.push_str(if is_word { "\0" } else { name });
+        rest = behind;
+    }
+    text + rest
 }
 
 #[cfg(test)]
@@ -44,6 +59,20 @@ mod tests {
             ("failed", Some("full"), "n05"),
         ];
         let wanted = "ok      n[1-2]\ndead    n3: gone\nfailed  n[04-05]: full\n";
+        assert_eq!(folded(verdicts.into_iter()), wanted);
+    }
+
+    #[test]
+    fn a_nodes_own_name_keeps_no_line_apart() {
+        let verdicts = [
+            ("failed", Some("is sshd running on n1?"), "n1"),
+            ("failed", Some("is sshd running on n2?"), "n2"),
+            ("failed", Some("n3 is not n33"), "n3"),
+            ("failed", Some("n4 is not n33"), "n4"),
+            ("failed", Some("n3 is not n33"), "n33"),
+        ];
+        let wanted = "failed  n[3-4]: n3 is not n33\nfailed  n[1-2]: is sshd running on n1?\n\
+                      failed  n33: n3 is not n33\n";
         assert_eq!(folded(verdicts.into_iter()), wanted);
     }
 }

@@ -1,5 +1,6 @@
 //! What a copy shows on a terminal while it runs: `script` is the terminal.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use garland_testkit::{Garland, Running, Said, Scratch, Wire};
@@ -71,6 +72,30 @@ fn a_small_terminal_has_short_lines_and_few() {
     assert!(drawn.iter().flatten().any(|line| line.starts_with("4 nodes: ")), "{drawn:?}");
     assert!(drawn.iter().all(|lines| lines.len() <= 3), "{drawn:?}");
     assert!(drawn.iter().flatten().all(|line| line.chars().count() < 30), "{drawn:?}");
+    scratch.assert_nothing_left();
+}
+
+/// Every copy waited for a thread that slept for 100 ms. The quickest of several counts: others use this
+/// machine, too.
+#[test]
+fn a_copy_on_a_terminal_ends_when_it_is_over() {
+    let scratch = Scratch::new("teardown-terminal");
+    std::fs::write(scratch.path("three"), "abc").expect("room for three bytes");
+    let garland = garland(&scratch);
+    for _ in 0..12 {
+        let said = on_terminal(&garland, 80, 24, &["--no-fsync", "three", "local1:/three"]);
+        assert!(said.out.contains("3 B to 1 of 1 nodes in "), "{:?}", said.out);
+    }
+    let after_start = |run: PathBuf| {
+        let result = std::fs::read(run.join("result.json")).expect("a result");
+        let result: serde_json::Value = serde_json::from_slice(&result).expect("an object");
+        let phases = result["phases"].as_array().expect("phases").iter();
+        let later =
+            phases.filter(|phase| phase["name"] != "set-up" && phase["name"] != "comparison");
+        later.map(|phase| phase["ns"].as_u64().expect("nanoseconds")).sum::<u64>()
+    };
+    let least = garland.runs().into_iter().map(after_start).min();
+    assert!(least.is_some_and(|ns| ns < 60_000_000), "{least:?} ns");
     scratch.assert_nothing_left();
 }
 

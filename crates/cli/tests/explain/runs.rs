@@ -32,6 +32,46 @@ fn a_run_is_named_by_its_name_its_folder_or_last() {
     assert!(said.err.contains("there is no run"), "{}", said.err);
 }
 
+/// Puts `count` runs of `command` beside `run`, which are newer.
+fn add_runs(run: &std::path::Path, command: &str, count: usize) {
+    for number in 0..count {
+        let name = format!("20991231-235959-{command}-{number:04x}");
+        fs::create_dir_all(run.with_file_name(name)).unwrap();
+    }
+}
+
+#[test]
+fn a_trace_that_was_removed_is_told_with_the_reason() {
+    let scratch = Scratch::new("explain-removed");
+    let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
+    let run = copied(&garland, &scratch);
+    let name = run.file_name().unwrap().to_str().unwrap();
+    let traced = run.join("trace");
+    // Other commands remove nothing of a copy, many as they are.
+    add_runs(&run, "exec", 300);
+    let _ = garland.run(&["exec", "local1", "--", "true"]).with_code(0);
+    assert!(traced.is_dir() && !run.with_file_name("20991231-235959-exec-0000").exists());
+    let _ = garland.cp(&["--quiet", "--keep-traces", "2", "source", "local1:/y"]).with_code(0);
+    assert!(traced.is_dir());
+    let _ = garland.cp(&["--quiet", "--keep-traces", "2", "source", "local1:/z"]).with_code(0);
+    assert!(!traced.exists());
+    let why = "its trace was removed (only the last 2 are kept; see --keep-traces)";
+    let said = garland.run(&["explain", name]).with_code(2);
+    assert_eq!(said.err, format!("error: run {name}: {why}\n"));
+    let said = garland.run(&["report", name]).with_code(0);
+    assert!(said.out.contains(&format!("note    {name}: {why}\n")), "{}", said.out);
+}
+
+#[test]
+fn a_run_of_the_demo_can_be_explained_when_that_is_over() {
+    let scratch = Scratch::new("explain-demo");
+    let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
+    let said = garland.run(&["demo", "--nodes", "2", "--size", "8MiB"]).with_code(0);
+    let run = said.out.lines().find_map(|line| line.strip_prefix("run ")).unwrap().trim();
+    let said = garland.run(&["explain", run]).with_code(0);
+    assert!(said.out.contains("8.00 MiB to 2 of 2 nodes"), "{}", said.out);
+}
+
 #[test]
 fn a_trace_that_is_cut_or_missing_or_strange_is_told_and_the_rest_explained() {
     let scratch = Scratch::new("explain-cut");

@@ -44,6 +44,26 @@ fn both_engines_over_ssh_give_the_same_records() {
     }
 }
 
+#[test]
+fn parallel_logs_in_where_the_cluster_file_says() {
+    let folder = Path::new(GARLAND).parent().expect("a binary lies in a folder");
+    let field = Sshd::start(2, folder).expect("an sshd on every node");
+    let cluster = "version = 1\n[ssh]\noptions = [\"-F\", \"/mnt/ssh/config\"]\nuser = \"root\"\n\
+                   [[nodes]]\nnames = \"blue\"\naddress = \"n1\"\nrails = [\"10.99.0.1\"]\n\
+                   [[nodes]]\nnames = \"green\"\naddress = \"n2\"\nrails = [\"10.99.0.2\"]\n";
+    fs::write(field.machines.seen(0, "/mnt/head/cluster.toml"), cluster).expect("a cluster file");
+    fs::write(field.machines.seen(0, "/mnt/head/jobs"), "hostname\n".repeat(4)).expect("a list");
+    let words = ["/mnt/head/jobs", "blue,green", "--engine", "parallel", "--slots", "1", "--json"];
+    let output = run(&field, &words);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let result: serde_json::Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", said(&output)));
+    let records = result["records"].as_array().expect("records");
+    assert_eq!(records.len(), 4);
+    let known = |record: &serde_json::Value| ["blue", "green"].iter().any(|n| record["node"] == *n);
+    assert!(records.iter().all(known), "{}", said(&output));
+}
+
 /// What stands in the file whose path ends so, in the runs of the head.
 fn find(state: &Path, end: &str) -> String {
     let hosts = fs::read_dir(state).expect("the state").flatten();

@@ -189,6 +189,16 @@ fn all_kinds_of_results_are_drawn_on_a_telephone_in_the_dark() {
     ] {
         assert!(titles.contains(&title), "{title} in {titles:?}");
     }
+    let cells = browser.asked("[...document.querySelectorAll('td')].map((cell) => cell.innerText)");
+    for words in [
+        "fed on the side, it took 15.2 MB/s (0.1216 Gbit/s) where the others took 56 MB/s (0.448 Gbit/s)",
+        "fed on the side, its writing was behind",
+    ] {
+        assert!(
+            cells.as_array().is_some_and(|cells| cells.iter().any(|cell| cell == words)),
+            "{cells}"
+        );
+    }
     let charts = browser.asked("document.querySelectorAll('.chart canvas').length");
     assert!(charts.as_u64().unwrap() >= 5, "{charts}");
     // Who hears the page hears what charts show.
@@ -198,7 +208,13 @@ fn all_kinds_of_results_are_drawn_on_a_telephone_in_the_dark() {
 }
 
 /// Results of other kinds, as small as they can be.
-const KINDS: [(&str, &str); 4] = [
+const KINDS: [(&str, &str); 5] = [
+    (
+        "cp",
+        r#"{"schema":"garland.cp/1","elapsed_ns":5000000,"bytes":1048576,"nodes":[{"name":"n1","verdict":"ok","bytes":1048576,"detached":false},
+        {"name":"n2","verdict":"ok","bytes":1048576,"detached":false,"slow":{"rate":15200000,"others":56000000}},
+        {"name":"n3","verdict":"ok","bytes":1048576,"detached":true}]}"#,
+    ),
     (
         "wires",
         r#"{"schema":"garland.wires/1","elapsed_ns":5000000,"nodes":[{"name":"n1","verdict":"ok","sends":1,"receives":0.99},

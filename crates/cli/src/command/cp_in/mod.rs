@@ -43,7 +43,7 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     refuse_what_only_goes_out(cp, &here)?;
     let places = Places::open()?;
     let lab = cp.launch.enter_lab(&nodes, &places)?;
-    let run = Run::begin(&places, "cp")?;
+    let run = Run::begin_keeping(&places, "cp", cp.keep_traces)?;
     let muster = Muster {
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: cp.quiet || args.json,

@@ -33,6 +33,8 @@ impl fmt::Display for ExplainResult {
                 (Nanos(fix.gain_ns), fix.gain_ns as f64 / self.wall_ns.max(1) as f64);
             let (text, remedy, percent) = (&fix.text, fix.remedy, share * 100.0);
             writeln!(f, "next    {text}: {remedy}; at most {gain} sooner ({percent:.0} %)")?;
+        } else {
+            writeln!(f, "next    none: what is left, every copy takes")?;
         }
         self.write_clocks(f)?;
         for resent in self.resent.iter().filter(|resent| resent.share > SMALL) {

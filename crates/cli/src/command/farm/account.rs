@@ -36,7 +36,7 @@ impl Account {
             Some(list) => work.inventory.nodes(list)?,
             None => Vec::new(),
         };
-        let lab = lab::find(&nodes, work.places, &work.asked.launch.lab)?;
+        let lab = lab::find(&nodes, work.places, work.asked.launch.lab())?;
         let own = process::host_name();
         let one = asked.base.as_deref().map(|base| Told::one(work.places, base)).transpose()?;
         let of_lab = || {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use garland_core::cluster::Node;
+use garland_core::cluster::{Node, Ssh};
 use garland_core::farm::job::quoted;
 use garland_core::farm::{Engine, Job};
 use garland_node::{CommandEnd, run_command};
@@ -28,9 +28,9 @@ use crate::launch::FAREWELL;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Gives this program a name on a node that is the same on all, and says how it and how many processors
-/// there are. Programs are kept in a folder for each node, since homes may be shared.
+/// there are, and what the node calls itself. Programs are kept in a folder for each node, since homes may be shared.
 const WHERE: &str = "program=$(readlink /proc/$PPID/exe) && cd && mkdir -p .cache/garland && \
-    ln -sfn \"$program\" .cache/garland/farm-\"${program##*/}\" && echo \"${program##*/}\" && nproc";
+    ln -sfn \"$program\" .cache/garland/farm-\"${program##*/}\" && echo \"${program##*/}\" && nproc && uname -n";
 
 /// Jobs by GNU parallel.
 pub struct Parallel;
@@ -38,6 +38,10 @@ pub struct Parallel;
 /// A node that can be logged in to.
 struct Login {
     name: String,
+    /// What ssh logs in to.
+    host: String,
+    /// What it calls itself.
+    own_name: String,
     program: String,
     cores: u32,
 }
@@ -85,10 +89,13 @@ fn give_program(work: &Work<'_>, nodes: &[Node]) -> Result<Vec<Login>, Failure> 
     for ((node, end), said) in nodes.iter().zip(&ends).zip(&said) {
         let text = String::from_utf8_lossy(said);
         let mut lines = text.lines();
-        match (end, lines.next(), lines.next().and_then(|cores| cores.parse().ok())) {
-            (CommandEnd::Exited(0), Some(program), Some(cores)) => {
-                let (name, program) = (node.name.clone(), program.to_owned());
-                logins.push(Login { name, program, cores });
+        let program = lines.next().map(str::to_owned);
+        let cores = lines.next().and_then(|cores| cores.parse().ok());
+        let own_name = lines.next().map(str::to_owned);
+        match (end, program, cores, own_name) {
+            (CommandEnd::Exited(0), Some(program), Some(cores), Some(own_name)) => {
+                let (name, host) = (node.name.clone(), node.host.clone());
+                logins.push(Login { name, host, own_name, program, cores });
             }
             (CommandEnd::Failed(why), ..) => errln!("lost    {}: {why}", node.name),
             _ => errln!("lost    {}: {}", node.name, text.trim()),
@@ -100,10 +107,8 @@ fn give_program(work: &Work<'_>, nodes: &[Node]) -> Result<Vec<Login>, Failure> 
     Ok(logins)
 }
 
-/// How the node is logged in to, as GNU parallel wants it said.
-fn sshlogin(work: &Work<'_>, login: &Login) -> String {
-    let slots = work.settings.slots.unwrap_or(login.cores);
-    let ssh = work.inventory.cluster().map(|cluster| &cluster.ssh);
+/// How a host is logged in to, as GNU parallel wants it said; so many jobs run there at a time.
+fn sshlogin(ssh: Option<&Ssh>, host: &str, slots: u32) -> String {
     let options: String = ssh.map_or_else(String::new, |ssh| {
         let quote = |option: &String| {
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:@%+".contains(&byte);
@@ -114,8 +119,18 @@ fn sshlogin(work: &Work<'_>, login: &Login) -> String {
         };
         ssh.options.iter().map(quote).collect()
     });
-    let user = ssh.and_then(|ssh| ssh.user.as_ref()).map(|user| format!("{user}@"));
-    format!("{slots}/ssh{options} {}{}", user.unwrap_or_default(), login.name)
+    let user = ssh.and_then(|ssh| ssh.user.as_ref()).filter(|_| !host.contains('@'));
+    let user = user.map_or_else(String::new, |user| format!("{user}@"));
+    format!("{slots}/ssh{options} {user}{host}")
+}
+
+/// The same end, where the node has the name that the user knows it by.
+fn renamed(end: WorkEnd, logins: &[&Login]) -> WorkEnd {
+    let mut known = logins.iter().filter(|login| login.own_name == end.node);
+    match (known.next(), known.next()) {
+        (Some(login), None) => WorkEnd { node: login.name.clone(), ..end },
+        _ => end,
+    }
 }
 
 fn start(
@@ -132,8 +147,10 @@ fn start(
     fs::write(&list, lines).or_nothing(format!("writing {}", list.display()))?;
     let mut command = Command::new("parallel");
     command.args(["--plain", "--will-cite"]).arg("--arg-file").arg(&list);
+    let ssh = work.inventory.cluster().map(|cluster| &cluster.ssh);
     for login in logins {
-        command.arg("--sshlogin").arg(sshlogin(work, login));
+        let slots = work.settings.slots.unwrap_or(login.cores);
+        command.arg("--sshlogin").arg(sshlogin(ssh, &login.host, slots));
     }
     let program = String::from_utf8_lossy(&quoted(logins[0].program.as_bytes())).into_owned();
     command.arg(format!("\"$HOME\"/.cache/garland/farm-{program} farm work --task {{}}"));
@@ -172,8 +189,8 @@ fn one_round(
     let interrupted = loop {
         match told.recv_timeout(LOOK) {
             Ok(end) => {
-                rounds.ended(end);
-                told.try_iter().for_each(|end| rounds.ended(end));
+                rounds.ended(renamed(end, logins));
+                told.try_iter().for_each(|end| rounds.ended(renamed(end, logins)));
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break false,
@@ -186,4 +203,19 @@ fn one_round(
     };
     child.wait().or_nothing("waiting for GNU parallel")?;
     Ok(interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_users_and_options_are_the_cluster_files() {
+        assert_eq!(sshlogin(None, "n1", 2), "2/ssh n1");
+        let options = vec!["-F".to_owned(), "/a b/config".to_owned()];
+        let ssh = Ssh { user: Some("me".to_owned()), options, ..Ssh::default() };
+        assert_eq!(sshlogin(Some(&ssh), "10.0.0.1", 2), "2/ssh -F '/a b/config' me@10.0.0.1");
+        let login = sshlogin(Some(&ssh), "you@10.0.0.1", 4);
+        assert_eq!(login, "4/ssh -F '/a b/config' you@10.0.0.1");
+    }
 }

@@ -28,10 +28,15 @@ pub fn run(args: &Args, asked: &FarmRun) -> Result<Exit, Failure> {
     let inventory = Inventory::open(args)?;
     let places = Places::open()?;
     let (run, settings, jobs) = match &asked.resume {
-        Some(name) => Settings::find(&places, name)?,
+        Some(name) => {
+            let (run, settings, jobs) = Settings::find(&places, name)?;
+            (run.held()?, settings, jobs)
+        }
         None => begin(asked, &places)?,
     };
+    let mut asked = asked.clone();
     if asked.resume.is_some() {
+        asked.launch.lab = asked.launch.lab.or_else(|| settings.lab.clone());
         let folder = &settings.folder;
         std::env::set_current_dir(folder).or_nothing(format!("going to {}", folder.display()))?;
     }
@@ -41,7 +46,7 @@ pub fn run(args: &Args, asked: &FarmRun) -> Result<Exit, Failure> {
     let before_ns = (ledger.last() * 1e9) as u64;
     let work = Work {
         args,
-        asked,
+        asked: &asked,
         settings: &settings,
         run: &run,
         places: &places,

@@ -46,6 +46,9 @@ pub struct Settings {
     pub folder: PathBuf,
     /// How many jobs there are.
     pub jobs: usize,
+    /// The lab that the nodes belong to, if one was named.
+    #[serde(default)]
+    pub lab: Option<String>,
 }
 
 impl Settings {
@@ -80,6 +83,7 @@ impl Settings {
             overwrite: asked.overwrite,
             folder,
             jobs,
+            lab: asked.launch.lab.clone(),
         })
     }
 

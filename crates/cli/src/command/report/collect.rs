@@ -28,6 +28,8 @@ pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
             Ok((ledger, line)) => (explained, timeline) = (ledger, Some(line)),
             Err(failure) => notes.push(failure.message().to_owned()),
         }
+    } else if let Some(why) = run.why_traces_removed() {
+        notes.push(format!("its trace was removed ({why})"));
     }
     let timeline = timeline.filter(|timeline| !timeline.is_empty());
     Ok(Sheet { name: run.name().to_owned(), result, explained, timeline, pictures, notes })

@@ -36,11 +36,12 @@ const KNOWN: &[(&str, &str, &str)] = &[
 ];
 
 /// The reason in `words`, which are ssh's complaints; the complaints themselves where they aren't
-/// known here. It names no node, so that equal reasons are folded.
-pub fn reason(words: &str) -> String {
+/// known here. What helps names `host`, so that it can be pasted.
+pub fn reason(words: &str, host: &str) -> String {
     match KNOWN.iter().find(|(sign, ..)| words.contains(sign)) {
         Some((_, meaning, hint)) => {
             let methods = methods(words).map(|methods| format!(" ({methods})"));
+            let hint = hint.replace("NODE", host);
             format!("ssh: {meaning}{}; {hint}", methods.unwrap_or_default())
         }
         None => format!("ssh: {words}"),
@@ -61,19 +62,19 @@ mod tests {
     fn what_ssh_says_is_shortened_and_helped() {
         let words = "root@n3: Permission denied (publickey).";
         assert_eq!(
-            reason(words),
-            "ssh: the login is refused (publickey); ssh NODE true must work without a password: \
-             ssh-copy-id NODE"
+            reason(words, "root@n3"),
+            "ssh: the login is refused (publickey); ssh root@n3 true must work without a password: \
+             ssh-copy-id root@n3"
         );
         let words = "No ED25519 host key is known for n3 and you have requested strict checking.; \
                      Host key verification failed.";
-        assert!(reason(words).starts_with("ssh: its host key is not known; compare it"));
+        assert!(reason(words, "n3").starts_with("ssh: its host key is not known; compare it"));
         let words = "ssh: connect to host n3 port 22: Connection refused";
-        assert!(reason(words).starts_with("ssh: no sshd listens there; "));
+        assert_eq!(reason(words, "n3"), "ssh: no sshd listens there; is sshd running on n3?");
     }
 
     #[test]
     fn what_is_not_known_is_told_as_it_is() {
-        assert_eq!(reason("the moon is full"), "ssh: the moon is full");
+        assert_eq!(reason("the moon is full", "n3"), "ssh: the moon is full");
     }
 }

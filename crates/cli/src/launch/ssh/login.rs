@@ -79,8 +79,8 @@ impl Logins {
             };
             answered.inspect_err(|reason| known = Some(reason.clone()))
         });
-        let (ready, child) =
-            started.map_err(|words| known.unwrap_or_else(|| complaint::reason(&words)))?;
+        let (ready, child) = started
+            .map_err(|words| known.unwrap_or_else(|| complaint::reason(&words, &node.host)))?;
         let alone = node.addresses.len() == 1;
         let found = lookups.into_iter().map(|lookup| match (lookup.finish(), came_in_at) {
             // Names of the user's ssh configuration are known to ssh alone.

@@ -9,6 +9,7 @@ use garland_sys::identity::{self, Signal};
 use garland_sys::{clock, process, signal, threads};
 
 use super::Bench;
+use crate::args::{LAB_VARIABLE, TRACES_VARIABLE};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::launch::local::own_binary;
 
@@ -106,6 +107,8 @@ impl Bench<'_> {
     pub(super) fn start(&self, words: &[String]) -> io::Result<Child> {
         let mut command = Command::new(own_binary());
         command.args(words).env("GARLAND_STATE", &self.state);
+        // What the user says of labs and runs of his own isn't meant for these.
+        command.env_remove(LAB_VARIABLE).env_remove(TRACES_VARIABLE);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         signal::release_in(&mut command);
         process::end_with_parent(&mut command);

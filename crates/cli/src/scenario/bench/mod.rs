@@ -133,6 +133,16 @@ impl<'a> Bench<'a> {
         Ok(same)
     }
 
+    /// Keeps these runs of its commands among the user's own: they can be read when it is gone.
+    pub fn keep_runs(&self, places: &Places, names: &[String]) -> Result<(), Failure> {
+        let (from, to) = (self.places()?.folder("runs")?, places.folder("runs")?);
+        for name in names {
+            let moved = std::fs::rename(from.join(name), to.join(name));
+            moved.or_nothing(format!("keeping the run {name}"))?;
+        }
+        Ok(())
+    }
+
     /// Tears the lab down and removes all its files.
     pub fn end(mut self) -> Result<(), Failure> {
         self.lab.take().map_or(Ok(()), |lab| lab.down().map_err(Failure::nothing))

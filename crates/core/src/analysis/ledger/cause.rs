@@ -110,9 +110,7 @@ impl Cause {
         match self {
             Self::SetUp => "keep agents up (garland up)",
             Self::Queue => "make fewer copies at once to these nodes",
-            Self::Control | Self::FinalAck | Self::Teardown => {
-                "copy larger files at a time, or by a head nearer to the nodes"
-            }
+            Self::Control | Self::FinalAck | Self::Teardown => "none: every copy takes it",
             Self::SourceDisk => "a faster source, or one that is cached",
             Self::SourceCpu => "give the head more processor time",
             Self::Seal => "leave blocks unsealed on a trusted network (--clear)",
@@ -133,7 +131,17 @@ impl Cause {
     /// Whether anything can be done about it for the nodes' part.
     #[must_use]
     pub fn can_be_helped(self) -> bool {
-        !matches!(self, Self::Emulator | Self::ClockError | Self::Undecided | Self::Unattributed)
+        !matches!(
+            self,
+            // What every copy takes, however small it is.
+            Self::Control
+                | Self::FinalAck
+                | Self::Teardown
+                | Self::Emulator
+                | Self::ClockError
+                | Self::Undecided
+                | Self::Unattributed
+        )
     }
 
     /// Whether time that it takes can be a fault: what every run has, or nobody knows, is none.

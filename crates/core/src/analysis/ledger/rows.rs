@@ -148,9 +148,7 @@ pub(super) fn best_fix(run: &Run<'_>, rows: &[Row], busy: &[(Cause, Place, i64)]
         let floor = if row.cause == Cause::Wire { others } else { others.max(wire) };
         let room = u64::try_from(stream.saturating_sub(floor)).unwrap_or(0);
         let gain_ns = match row.cause {
-            Cause::Fsync | Cause::SetUp | Cause::Queue | Cause::Teardown | Cause::FinalAck => {
-                row.ns
-            }
+            Cause::Fsync | Cause::SetUp | Cause::Queue => row.ns,
             Cause::Wire => row.ns.saturating_sub(u64::try_from(wire).unwrap_or(0)).min(room),
             _ => row.ns.min(room),
         };

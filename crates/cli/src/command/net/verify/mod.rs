@@ -80,7 +80,7 @@ fn gave_up(error: std::io::Error) -> Failure {
 
 /// Whether the lab of the name that is asked for was built from this topology.
 fn is_of_lab(places: &Places, topology: &Topology, options: &NetVerify) -> Result<bool, Failure> {
-    let name = &options.launch.lab;
+    let name = options.launch.lab();
     match Lab::open(&lab::state(places)?, name) {
         Ok(lab) if lab.spec().topology == *topology => Ok(true),
         Ok(_) if name != DEFAULT_LAB => {

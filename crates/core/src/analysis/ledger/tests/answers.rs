@@ -61,6 +61,15 @@ fn a_slow_source_disk_is_named() {
 }
 
 #[test]
+fn a_small_copy_is_not_to_be_larger() {
+    let fixed = [Cause::Control, Cause::FinalAck, Cause::Teardown];
+    let ledger = Model { blocks: 1, control: 100 * MS, ..Model::healthy(2) }.run().explain();
+    assert!(fixed.contains(&ledger.rows[0].cause), "{:#?}", ledger.rows);
+    let fix = ledger.fix.expect("agents that stay take no set-up");
+    assert_eq!(fix.cause, Cause::SetUp, "{:#?}", ledger.rows);
+}
+
+#[test]
 fn slow_sealing_is_named() {
     let ledger = Model { seal: every(16 * MS), ..Model::healthy(2) }.run().explain();
     assert_eq!(first(&ledger), (Cause::Seal, Place::node(0)));
