@@ -54,8 +54,8 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// The cluster file: nodes, groups, racks, rails, ssh options [default: ./cluster.toml, then
-    /// ~/.config/garland/cluster.toml, if there].
+    /// The cluster file: nodes, groups, racks, rails, ssh options [default: your own ./cluster.toml,
+    /// then ~/.config/garland/cluster.toml, if there].
     #[arg(long, global = true, value_name = "FILE", display_order = 900)]
     pub cluster: Option<PathBuf>,
     /// One JSON object on standard output instead of tables.

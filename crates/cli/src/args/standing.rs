@@ -20,11 +20,15 @@ pub struct Up {
     pub launch: Launch,
 }
 
-/// Nodes and nothing else.
+/// `garland down`.
 #[derive(Debug, ClapArgs)]
 pub struct Nodes {
     /// The nodes, such as 'n[01-20]'.
     pub nodes: String,
+    /// Remove the records of agents that can't be reached, too, such as those of a machine that is gone
+    /// for good. An agent that runs nevertheless ends when it has been idle.
+    #[arg(long)]
+    pub forget: bool,
     /// The lab that lab:.. nodes belong to.
     #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME")]
     pub lab: String,

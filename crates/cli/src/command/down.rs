@@ -33,8 +33,11 @@ pub fn run(args: &Args, down: &Nodes) -> Result<Exit, Failure> {
     for (node, agent) in nodes.iter().zip(agents) {
         states.push(match &agent {
             Some(Ok(_)) => NodeState::ok(node, "down"),
+            Some(Err(error)) if !error.is_nobody() && down.forget => {
+                NodeState::but(node, "skipped", format!("its record is removed: {error}"))
+            }
             Some(Err(error)) if !error.is_nobody() => {
-                NodeState::but(node, "failed", error.to_string())
+                NodeState::but(node, "failed", error.of_one_that_stays())
             }
             Some(Err(_)) | None => NodeState::but(node, "skipped", "no agent was up"),
         });
