@@ -219,10 +219,11 @@ impl Muster<'_> {
             let Ok(agent) = slot else { continue };
             let own = agent.addresses.iter().find(|at| at.ip().is_loopback()).map(SocketAddr::ip);
             if let Some(address) = own.filter(|_| self.is_real(node)) {
-                // One that stays would be found again, and be of as little use; one that doesn't
-                // hear this ends with its channel, or when it is idle.
-                let _ = agent.connection.send(&ToAgent::Shutdown);
-                if let Some(standing) = Standing::find(shelf, &node.name) {
+                // One that stays would be found again, and be of as little use. Where this can't be
+                // sent its record stays; one that doesn't stay ends with its channel.
+                if agent.connection.send(&ToAgent::Shutdown).is_ok()
+                    && let Some(standing) = Standing::find(shelf, &node.name)
+                {
                     standing.forget(shelf);
                 }
                 *slot = Err(reach::own_address(address));
@@ -241,8 +242,12 @@ impl Muster<'_> {
             }
             match self.connect(node, &standing, keys) {
                 Ok(agent) => return Ok((agent, None)),
-                // Its time was over, or its machine was started anew.
-                Err(_) => standing.forget(shelf),
+                // Its time was over, or its machine was started again.
+                Err(error) if error.is_nobody() => standing.forget(shelf),
+                // It may be stopped or busy. No second one is to stay beside it.
+                Err(error) if self.stay.is_some() => return Err(error.of_one_that_stays()),
+                // This command gets an agent of its own, which ends with it.
+                Err(_) => {}
             }
         }
         let launched = match clock {

@@ -10,6 +10,7 @@ mod door;
 mod drawing;
 mod failure;
 mod fleet;
+mod here;
 mod launch;
 mod limit;
 mod lock;

@@ -7,6 +7,7 @@ use garland_core::cluster::{Cluster, Node};
 
 use crate::args::Args;
 use crate::failure::{Failure, OrFailure};
+use crate::here;
 
 /// The cluster file, if there is one, and what node lists refer to.
 #[derive(Debug)]
@@ -15,20 +16,22 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    /// Reads the cluster file that the user names, or the first of the usual ones that is there.
+    /// Reads the cluster file that the user names, or the first of the usual ones that is there. The
+    /// one of the working directory must be the user's own.
     pub fn open(args: &Args) -> Result<Self, Failure> {
         let usual = || {
             let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
             let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".config"));
             let config = config.or_else(home).map(|dir| dir.join("garland/cluster.toml"));
-            let here = Some(PathBuf::from("cluster.toml"));
-            here.into_iter().chain(config).find(|path| path.exists())
+            config.filter(|path| path.exists())
         };
-        let Some(path) = args.cluster.clone().or_else(usual) else {
-            return Ok(Self { cluster: None });
+        let here = Path::new("cluster.toml");
+        let cluster = match &args.cluster {
+            Some(named) => Some(read_cluster(named)?),
+            None if here.exists() => Some(here::read(here)?),
+            None => usual().map(|path| read_cluster(&path)).transpose()?,
         };
-        let cluster = read_cluster(&path)?;
-        Ok(Self { cluster: Some(cluster) })
+        Ok(Self { cluster })
     }
 
     /// The cluster file's cluster.

@@ -34,9 +34,10 @@ impl Places {
         Self::at(&std::path::absolute(&base).unwrap_or(base))
     }
 
-    /// Opens the state folder under `base`, whose owner must be this user.
+    /// Opens the state folder under `base`. Both must be this user's, and nobody else may write to
+    /// them; what is below `base` nobody else may read either.
     pub fn at(base: &Path) -> Result<Self, Failure> {
-        private_folder(base)?;
+        own_folder(base, 0o022)?;
         let state = base.join(process::host_name().replace('/', "_"));
         private_folder(&state)?;
         Ok(Self { state })
@@ -84,6 +85,12 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 fn private_folder(path: &Path) -> Result<(), Failure> {
+    own_folder(path, 0o077)
+}
+
+/// Makes a folder if need be, and checks that it is this user's and that none of the permissions
+/// `forbidden` are given to others.
+fn own_folder(path: &Path, forbidden: u32) -> Result<(), Failure> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -94,5 +101,49 @@ fn private_folder(path: &Path) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{} belongs to somebody else", path.display()))
             .hint("set GARLAND_STATE to a folder of your own"));
     }
+    if stat.mode() & forbidden != 0 {
+        let mode = stat.mode() & 0o7777;
+        let may = if stat.mode() & 0o022 == 0 { "read" } else { "write to" };
+        return Err(Failure::usage(format!(
+            "other users may {may} {}, which has mode {mode:04o}",
+            path.display()
+        ))
+        .hint(format!(
+            "look whether what is in it is yours, then: chmod go-rwx {}",
+            path.display()
+        )));
+    }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is this user's");
+    }
+
+    #[test]
+    fn a_state_folder_is_refused_that_others_may_write_to() {
+        let base = std::env::temp_dir().join(format!("garland-places-{}", std::process::id()));
+        let places = Places::at(&base).expect("a new folder is private");
+        let host = base.join(process::host_name().replace('/', "_"));
+        let runs = places.folder("runs").expect("a new folder is private");
+        for (path, mode) in [(&base, 0o770), (&base, 0o1777), (&base, 0o702), (&host, 0o720)] {
+            set_mode(path, mode);
+            let refused = Places::at(&base).map(drop).expect_err("others may write to it");
+            assert!(refused.to_string().contains(&format!("{mode:04o}")), "{refused}");
+            assert!(refused.to_string().contains(&*path.to_string_lossy()), "{refused}");
+            set_mode(path, 0o700);
+        }
+        // What is below is private wholly; the folder that was named may be seen.
+        set_mode(&base, 0o755);
+        set_mode(&runs, 0o750);
+        let refused = Places::at(&base).expect("nobody else writes").folder("runs").map(drop);
+        assert!(refused.expect_err("others read it").to_string().contains("0750"));
+        fs::remove_dir_all(&base).expect("it was made above");
+    }
 }

@@ -29,15 +29,19 @@ impl Unreached {
         }
     }
 
-    /// Whether no agent is there: its host answers, and says so.
+    /// Whether no agent is there: its host answers, and says that nobody listens on its port. An
+    /// agent that is stopped or busy, or whose host or network is down, doesn't prove that it is gone.
     pub fn is_nobody(&self) -> bool {
-        match self {
-            Self::Connection(ConnectionError::Connect(_, error)) => {
-                error.kind() == ErrorKind::ConnectionRefused
-            }
-            Self::Connection(ConnectionError::WrongKey(_)) => true,
-            Self::NoAddress | Self::Beside(_) | Self::Connection(_) => false,
-        }
+        matches!(self, Self::Connection(ConnectionError::Connect(_, error))
+            if error.kind() == ErrorKind::ConnectionRefused)
+    }
+
+    /// The reason for an agent that stays, or may, as far as its record tells.
+    pub fn of_one_that_stays(&self) -> String {
+        format!(
+            "an agent that stays is recorded and can't be reached: {self}; try again, or, if it is \
+             gone for good: garland down --forget NODE"
+        )
     }
 
     fn hint(&self) -> Option<String> {
@@ -107,5 +111,10 @@ mod tests {
         };
         assert!(is_nobody(ErrorKind::ConnectionRefused));
         assert!(!is_nobody(ErrorKind::TimedOut));
+        // An agent that has no room for a greeting just now closes the connection, too.
+        let address = SocketAddr::from(([10, 0, 0, 7], 4100));
+        assert!(!Unreached::from(ConnectionError::WrongKey(address)).is_nobody());
+        let stopped = io::Error::from(ErrorKind::TimedOut);
+        assert!(!Unreached::from(ConnectionError::Io(stopped)).is_nobody());
     }
 }

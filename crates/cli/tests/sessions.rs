@@ -1,6 +1,12 @@
 //! What people see: help, errors with hints, tables. Times and rates are replaced by signs.
 
-use garland_testkit::{Garland, Running, Said, Scratch, random_file};
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use garland_testkit::{Garland, Peer, Process, Running, Said, Scratch, random_file, until};
 
 fn garland(scratch: &Scratch) -> Garland<'_> {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
@@ -88,8 +94,8 @@ fn help() {
       help         Print this message or the help of the given subcommand(s)
 
     Options:
-          --cluster <FILE>  The cluster file: nodes, groups, racks, rails, ssh options [default:
-                            ./cluster.toml, then ~/.config/garland/cluster.toml, if there]
+          --cluster <FILE>  The cluster file: nodes, groups, racks, rails, ssh options [default: your
+                            own ./cluster.toml, then ~/.config/garland/cluster.toml, if there]
           --json            One JSON object on standard output instead of tables
       -h, --help            Print help
       -V, --version         Print version
@@ -340,6 +346,128 @@ fn an_agent_that_stays_and_is_killed() {
     let _ = garland.run(&["status", "local2"]).with_code(1);
     let said = garland.run(&["down", "local[1-2]"]).with_code(0);
     assert_eq!(said.out, "down    local1\nskipped local2: no agent was up\n");
+    scratch.assert_nothing_left();
+}
+
+/// The port of the agent that stays for `node`, as its record says.
+fn recorded_port(scratch: &Scratch, node: &str) -> Option<u16> {
+    let mut hosts = std::fs::read_dir(scratch.state()).expect("the state is there").flatten();
+    let record = hosts.next()?.path().join(format!("standing/{node}.json"));
+    let record: serde_json::Value = serde_json::from_slice(&std::fs::read(record).ok()?).ok()?;
+    record["port"].as_u64().and_then(|port| port.try_into().ok())
+}
+
+/// Keeps hundreds of silent connections to `port` open until it is over; they are there on return.
+fn crowd(port: u16, over: &Arc<AtomicBool>) -> JoinHandle<()> {
+    let mut peers: Vec<Peer> = (0..300).map(|_| Peer::connect(port)).collect();
+    let over = Arc::clone(over);
+    std::thread::spawn(move || {
+        while !over.load(Ordering::Relaxed) {
+            let gone = peers.iter_mut().filter(|peer| peer.is_hung_up());
+            gone.for_each(|peer| *peer = Peer::connect(port));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    })
+}
+
+#[test]
+fn an_agent_that_stays_is_remembered_until_it_is_proved_gone() {
+    let scratch = Scratch::new("stay-stopped");
+    let garland = garland(&scratch);
+    let _ = garland.run(&["up", "local1"]).with_code(0);
+    let agents = || -> Vec<Process> {
+        scratch.processes().into_iter().filter(|process| process.is_agent(None)).collect()
+    };
+    let before = agents();
+    let [agent] = &before[..] else { panic!("one agent stays: {before:?}") };
+    let port = recorded_port(&scratch, "local1").expect("it is recorded");
+    let assert_known = || {
+        assert_eq!(agents(), before, "another agent was started, or it is gone");
+        assert_eq!(recorded_port(&scratch, "local1"), Some(port), "its record is lost");
+    };
+
+    // Stopped for longer than a command waits for its answer.
+    agent.stop();
+    let said = garland.run(&["up", "local1"]).with_code(3);
+    assert!(said.out.contains("an agent that stays is recorded and can't be reached"), "{said:?}");
+    agent.go_on();
+    assert_known();
+    let _ = garland.run(&["status", "local1"]).with_code(0);
+    let _ = garland.run(&["up", "local1"]).with_code(0);
+    assert_known();
+
+    // So busy with strangers that it closes the connection at once.
+    let over = Arc::new(AtomicBool::new(false));
+    let strangers = crowd(port, &over);
+    let _ = garland.run(&["up", "local1"]).with_code(3);
+    assert_known();
+    // What needs no agent that stays has one of its own.
+    let _ = garland.run(&["exec", "local1", "--", "true"]).with_code(0);
+    assert_known();
+    over.store(true, Ordering::Relaxed);
+    strangers.join().expect("they only connect");
+    until("it has time again", || garland.run(&["status", "local1"]).code == 0);
+    assert_known();
+    let said = garland.run(&["down", "local1"]).with_code(0);
+    assert_eq!(said.out, "down    local1\n");
+    assert_eq!(recorded_port(&scratch, "local1"), None);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_record_whose_agent_cannot_be_reached_is_removed_if_the_user_says_so() {
+    let scratch = Scratch::new("stay-forget");
+    let garland = garland(&scratch);
+    let _ = garland.run(&["up", "local1"]).with_code(0);
+    let agent = scratch.processes().into_iter().find(|process| process.is_agent(None));
+    let agent = agent.expect("one stays");
+    agent.stop();
+    let said = garland.run(&["down", "--forget", "local1"]).with_code(0);
+    assert!(said.out.starts_with("skipped local1: its record is removed: "), "{said:?}");
+    assert_eq!(recorded_port(&scratch, "local1"), None);
+    agent.kill();
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn the_cluster_file_of_the_working_directory_runs_nothing_here() {
+    let scratch = Scratch::new("here");
+    let garland = garland(&scratch);
+    let file = scratch.path("cluster.toml");
+    let write = |options: &str| {
+        let text = format!("version = 1\nnodes = \"n1\"\n[ssh]\noptions = {options}\n");
+        std::fs::write(&file, text).expect("it can be written");
+    };
+    let set_mode = |path: &std::path::Path, mode| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(path, mode).expect("it is this user's");
+    };
+    let exec = ["exec", "n1", "--", "true"];
+    for options in ["[\"-oProxyCommand=touch ran\"]", "[\"-o\", \"proxycommand touch ran\"]"] {
+        write(options);
+        let said = garland.run(&exec).with_code(2);
+        assert!(said.err.starts_with("error: ./cluster.toml is not used: `"), "{}", said.err);
+        assert!(said.err.contains("say so by --cluster cluster.toml, or"), "{}", said.err);
+        assert!(!scratch.path("ran").exists(), "{options} ran a command");
+    }
+    // Whoever names it gets what it says.
+    let _ = garland.run(&["--cluster", "cluster.toml", "exec", "n1", "--", "true"]).with_code(3);
+    assert!(scratch.path("ran").exists(), "the named file's option counts");
+
+    write("[\"-oConnectTimeout=1\"]");
+    let plan = ["exec", "n2", "--", "true"];
+    let not_listed = "n2 is not in the cluster file";
+    assert!(garland.run(&plan).with_code(2).err.contains(not_listed), "it is used");
+    set_mode(&file, 0o646);
+    let said = garland.run(&plan).with_code(2);
+    assert!(said.err.contains("other users may write to it (mode 0646)"), "{}", said.err);
+    set_mode(&file, 0o644);
+    set_mode(scratch.folder(), 0o777);
+    let said = garland.run(&plan).with_code(2);
+    assert!(said.err.contains("other users may replace it"), "{}", said.err);
+    set_mode(scratch.folder(), 0o1777);
+    assert!(garland.run(&plan).with_code(2).err.contains(not_listed), "a sticky folder is good");
+    set_mode(scratch.folder(), 0o755);
     scratch.assert_nothing_left();
 }
 

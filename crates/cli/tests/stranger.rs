@@ -1,12 +1,14 @@
 //! Peers that aren't the agent's: they get nothing, cost bounded memory, and are logged.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use garland_core::proto::{KeyPair, PREAMBLE_LEN, Preamble, Purpose, Secret, ToAgent};
 use garland_node::{Connection, ConnectionError, ReadyLine, connect_agent};
+use garland_sys::clock;
 use garland_testkit::{DEADLINE, Garland, HandAgent, Peer, Scratch, random_bytes, until};
 
 /// An agent of a test, and the keys of the one who may command it.
@@ -140,6 +142,61 @@ fn hundreds_of_half_open_connections_cost_little_and_are_dropped() {
     }
     let _ = agent.hand.await_log("they are no longer listed");
     assert!(agent.hand.log().len() <= 110, "the log grows with the strangers");
+    agent.assert_unharmed();
+}
+
+#[test]
+fn a_greeting_has_one_deadline_however_slowly_it_is_said() {
+    let scratch = Scratch::new("drip");
+    let agent = Agent::start(&scratch);
+    // A byte now and then is no reason to wait longer: as many bytes as these would take 30 s and
+    // more, whichever part of a greeting they belong to.
+    let key = agent.controller.public;
+    let starts = [
+        Vec::new(),
+        [&preamble(Purpose::Control)[..], &key, &[200, 0]].concat(),
+        [&preamble(Purpose::Link)[..], &[9; 16], &[200, 0]].concat(),
+        preamble(Purpose::Binary).to_vec(),
+    ];
+    let mut peers: Vec<Peer> = starts.iter().map(|_| agent.peer()).collect();
+    peers.iter_mut().zip(&starts).for_each(|(peer, start)| peer.say(start));
+    let began = clock::now_ns();
+    let mut open: Vec<usize> = (0..peers.len()).collect();
+    let hello = preamble(Purpose::Control);
+    for byte in 0.. {
+        // The first one says what every greeting begins with; the others what might follow.
+        open.retain(|&at| {
+            peers[at].say(&[if at == 0 { hello[byte.min(31)] } else { 1 }]);
+            !peers[at].is_hung_up()
+        });
+        let waited = Duration::from_nanos(clock::now_ns() - began);
+        if open.is_empty() {
+            assert!(waited > Duration::from_secs(4), "they had {waited:?}");
+            break;
+        }
+        assert!(waited < Duration::from_secs(12), "{open:?} are still heard after {waited:?}");
+        std::thread::sleep(Duration::from_millis(400));
+    }
+    agent.assert_unharmed();
+}
+
+#[test]
+fn slow_peers_of_one_address_keep_nobody_else_out() {
+    let scratch = Scratch::new("quota");
+    let agent = Agent::start(&scratch);
+    let from = Ipv4Addr::new(127, 0, 0, 9);
+    let mut peers: Vec<Peer> =
+        (0..300).map(|_| Peer::connect_from(from, agent.hand.port())).collect();
+    peers.iter_mut().for_each(|peer| peer.say(&preamble(Purpose::Control)));
+    let line = agent.hand.await_log("too many peers are greeting at once from its address");
+    assert!(line.contains("127.0.0.9"), "{line}");
+    for _ in 0..3 {
+        // It is served in the middle of it, by its first attempt.
+        drop(agent.connect(&agent.controller, &agent.ready().key).expect("a place is left"));
+        peers.iter_mut().for_each(|peer| peer.say(&[7]));
+    }
+    let held = peers.iter().filter(|peer| !peer.is_hung_up()).count();
+    assert!(held < 128, "{held} of one address are greeting");
     agent.assert_unharmed();
 }
 

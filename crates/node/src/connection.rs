@@ -15,6 +15,7 @@ use thiserror::Error;
 
 use crate::link::{self, LinkError};
 use crate::store::reason;
+use crate::timed::Timed;
 
 /// Why an agent can't be spoken to.
 #[derive(Debug, Error)]
@@ -60,9 +61,9 @@ pub fn connect_agent(
     theirs: &PublicKey,
     timeout: Duration,
 ) -> Result<Connection, ConnectionError> {
-    let mut stream = tcp::connect(address, timeout, Transport::Tcp)
+    let stream = tcp::connect(address, timeout, Transport::Tcp)
         .map_err(|error| ConnectionError::Connect(address, error))?;
-    stream.set_read_timeout(Some(timeout))?;
+    let mut agent = Timed::begin(&stream, timeout);
     let hello = Preamble::ours(Purpose::Control).to_bytes();
     let wrong = |error: LinkError| match error {
         LinkError::Version(error) => ConnectionError::Version(error),
@@ -77,9 +78,9 @@ pub fn connect_agent(
     let mut first = hello.to_vec();
     first.extend(ours.public);
     link::put_message(&mut first, &shake.write(&[]).map_err(refused)?);
-    stream.write_all(&first)?;
-    link::read_preamble(&stream).map_err(wrong)?;
-    let answer = link::read_message(&stream).map_err(wrong)?;
+    agent.write_all(&first)?;
+    link::read_preamble(&mut agent).map_err(wrong)?;
+    let answer = link::read_message(&mut agent).map_err(wrong)?;
     shake.read(&answer).map_err(refused)?;
     let channel = shake.into_channel().map_err(refused)?;
     stream.set_nonblocking(true)?;

@@ -15,6 +15,7 @@ use thiserror::Error;
 
 use crate::parking::Parking;
 use crate::store::reason;
+use crate::timed::Timed;
 
 /// How long a greeting may take.
 const GREETING: Duration = Duration::from_secs(2);
@@ -90,12 +91,12 @@ pub fn dial(to: &Dial<'_>, parking: Option<&Parking>) -> Result<TcpStream, LinkE
     greet(tcp::connect(to.address, GREETING, to.transport)?, to)
 }
 
-fn greet(mut stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {
+fn greet(stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {
     let Dial { hop, secret, keys, congestion, .. } = *to;
     let congestion: Vec<&str> = congestion.iter().map(String::as_str).collect();
     // Where the kernel doesn't even tell, its default is in force, and works.
     let _ = tcp::choose_congestion(&stream, &congestion);
-    stream.set_read_timeout(Some(GREETING))?;
+    let mut timed = Timed::begin(&stream, GREETING);
     let ours = Preamble::ours(Purpose::Link).to_bytes();
     let mut shake = Handshake::link(Role::Initiator, secret, &ours)?;
     let mut hello = ours.to_vec();
@@ -104,9 +105,9 @@ fn greet(mut stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {
     let mut open = Frame::bare(Kind::Open, hop.copy, hop.lane, 0);
     open.epoch = hop.epoch;
     hello.extend(open.to_bytes(keys));
-    stream.write_all(&hello)?;
-    read_preamble(&stream)?;
-    shake.read(&read_message(&stream)?)?;
+    timed.write_all(&hello)?;
+    read_preamble(&mut timed)?;
+    shake.read(&read_message(&mut timed)?)?;
     stream.set_read_timeout(None)?;
     tcp::keep_alive(&stream)?;
     Ok(stream)
@@ -115,31 +116,31 @@ fn greet(mut stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {
 /// Answers the greeting of a peer that says it comes for a link; its preamble, `theirs`, has been read. `find` gives
 /// the secret and keys of a copy, waiting a little for it to begin.
 pub fn accept<T: AsRef<Keys>>(
-    mut stream: &TcpStream,
+    peer: &mut Timed<'_>,
     theirs: &[u8; PREAMBLE_LEN],
     find: impl FnOnce(Copy) -> Option<(Secret, T)>,
 ) -> Result<Hop, LinkError> {
     let mut copy = [0; 16];
-    stream.read_exact(&mut copy)?;
-    let hello = read_message(stream)?;
+    peer.read_exact(&mut copy)?;
+    let hello = read_message(&mut *peer)?;
     let stranger = || LinkError::Channel(ChannelError::Refused);
-    let (secret, keys) = find(Copy(copy)).ok_or_else(stranger)?;
+    let (secret, keys) = peer.aside(|| find(Copy(copy))).ok_or_else(stranger)?;
     let mut shake = Handshake::link(Role::Responder, &secret, theirs)?;
     shake.read(&hello)?;
     let mut answer = Preamble::ours(Purpose::Link).to_bytes().to_vec();
     put_message(&mut answer, &shake.write(&[])?);
-    stream.write_all(&answer)?;
-    let (open, _) = read_frame(stream, keys.as_ref())?;
+    peer.write_all(&answer)?;
+    let (open, _) = read_frame(&mut *peer, keys.as_ref())?;
     if open.kind != Kind::Open || open.copy != Copy(copy) {
         return Err(LinkError::Frame(FrameError::Garbage));
     }
-    stream.set_read_timeout(None)?;
-    tcp::keep_alive(stream)?;
+    peer.stream().set_read_timeout(None)?;
+    tcp::keep_alive(peer.stream())?;
     Ok(Hop { copy: open.copy, lane: open.lane, epoch: open.epoch })
 }
 
 /// Reads a preamble and checks that it fits this build.
-pub fn read_preamble(mut stream: &TcpStream) -> Result<(Preamble, [u8; PREAMBLE_LEN]), LinkError> {
+pub fn read_preamble(mut stream: impl Read) -> Result<(Preamble, [u8; PREAMBLE_LEN]), LinkError> {
     let mut bytes = [0; PREAMBLE_LEN];
     stream.read_exact(&mut bytes)?;
     Ok((Preamble::parse(&bytes)?, bytes))
@@ -147,7 +148,7 @@ pub fn read_preamble(mut stream: &TcpStream) -> Result<(Preamble, [u8; PREAMBLE_
 
 /// Reads a frame of the copy that has `keys`.
 pub fn read_frame(
-    mut stream: &TcpStream,
+    mut stream: impl Read,
     keys: &Keys,
 ) -> Result<(Frame, [u8; FRAME_LEN]), LinkError> {
     let mut bytes = [0; FRAME_LEN];
@@ -163,7 +164,7 @@ pub fn put_message(out: &mut Vec<u8>, message: &[u8]) {
 }
 
 /// Reads a greeting message.
-pub fn read_message(mut stream: &TcpStream) -> Result<Vec<u8>, LinkError> {
+pub fn read_message(mut stream: impl Read) -> Result<Vec<u8>, LinkError> {
     let mut length = [0; 2];
     stream.read_exact(&mut length)?;
     let length = usize::from(u16::from_le_bytes(length));

@@ -4,7 +4,6 @@
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use garland_core::proto::{
@@ -15,6 +14,7 @@ use garland_sys::{tcp, threads};
 use crate::agent::{Agent, Expected};
 use crate::files::{self, Door};
 use crate::giving::{self, Leave, TICKET_LEN};
+use crate::greeters::Greeters;
 use crate::greeting::Welcomed;
 use crate::link::{self, LinkError};
 use crate::log::log;
@@ -22,38 +22,37 @@ use crate::member::{Mail, Member};
 use crate::probe::{self, Invitation};
 use crate::session::Session;
 use crate::store::reason;
+use crate::timed::Timed;
 
-/// How long a peer may take to greet.
+/// How long a peer may take for all that it says while it greets.
 const GREETING: Duration = Duration::from_secs(5);
-
-/// Peers that may be greeting at a time; further ones are turned away at once.
-const GREETING_MAX: usize = 128;
 
 /// How long a neighbour that comes before its copy waits for it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Accepts until the process ends.
 pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
-    let greeting = Arc::new(AtomicUsize::new(0));
+    let greeters = Arc::new(Greeters::default());
     loop {
         let Ok((stream, peer)) = listener.accept() else {
             // Out of descriptors, most likely: those in use will be given back.
             std::thread::sleep(Duration::from_millis(50));
             continue;
         };
-        if greeting.load(Ordering::Acquire) >= GREETING_MAX {
-            agent.log_stranger(peer, "too many peers are greeting at once");
-            continue;
-        }
-        greeting.fetch_add(1, Ordering::AcqRel);
-        let (its, count) = (Arc::clone(agent), Arc::clone(&greeting));
+        let place = match greeters.admit(peer.ip()) {
+            Ok(place) => place,
+            Err(why) => {
+                agent.log_stranger(peer, why);
+                continue;
+            }
+        };
+        let its = Arc::clone(agent);
         let begun = threads::spawn("peer", move || {
             let greeted = meet(&its, &stream);
-            count.fetch_sub(1, Ordering::AcqRel);
+            drop(place);
             let_in(&its, greeted, stream, peer);
         });
         if let Err(error) = begun {
-            greeting.fetch_sub(1, Ordering::AcqRel);
             agent.log_stranger(peer, &reason(&error));
         }
     }
@@ -127,9 +126,9 @@ enum Peer<'a> {
 
 fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, LinkError> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(GREETING))?;
     stream.set_write_timeout(Some(GREETING))?;
-    let (theirs, bytes) = match link::read_preamble(stream) {
+    let mut peer = Timed::begin(stream, GREETING);
+    let (theirs, bytes) = match link::read_preamble(&mut peer) {
         Err(LinkError::Version(error @ VersionError::Version { .. })) => {
             // Another version learns which one this is.
             let ours = Preamble::ours(Purpose::Link).to_bytes();
@@ -140,13 +139,12 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
     };
     match theirs.purpose {
         Purpose::Control => {
-            let stream = stream.try_clone()?;
-            let session = Session::accept(stream, &bytes, agent.keys(), agent.controllers())?;
+            let session = Session::accept(&mut peer, &bytes, agent.keys(), agent.controllers())?;
             Ok(Peer::Controller(Arc::new(session)))
         }
         Purpose::Link => {
             let mut found = None;
-            let hop = link::accept(stream, &bytes, |copy| find(agent, copy, &mut found))?;
+            let hop = link::accept(&mut peer, &bytes, |copy| find(agent, copy, &mut found))?;
             stream.set_write_timeout(None)?;
             match found.ok_or(LinkError::Channel(ChannelError::Refused))? {
                 Expected::Member(member) => Ok(Peer::Neighbour(member, hop)),
@@ -157,14 +155,15 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
             }
         }
         Purpose::Probe => {
-            let (invitation, number) = probe::greet_guest(agent, stream, &bytes)?;
+            let (invitation, number) = probe::greet_guest(agent, &mut peer, &bytes)?;
             Ok(Peer::Guest(invitation, number))
         }
-        Purpose::Files => files::greet(agent, stream, &bytes).map(Peer::Mount),
+        Purpose::Files => files::greet(agent, &mut peer, &bytes).map(Peer::Mount),
         Purpose::Binary => {
             let mut ticket = [0; TICKET_LEN];
-            stream.read_exact(&mut ticket)?;
+            peer.read_exact(&mut ticket)?;
             let leave = agent.tickets().redeem(&ticket);
+            stream.set_read_timeout(Some(GREETING))?;
             leave.map(Peer::Newcomer).ok_or(LinkError::Channel(ChannelError::Refused))
         }
     }

@@ -14,6 +14,7 @@ use garland_sys::{tcp, threads};
 
 use crate::conditions;
 use crate::link::{self, LinkError};
+use crate::timed::Timed;
 use crate::tree::TreeSource;
 
 /// How long a write to the head waits at a time before it is looked whether the session is over. A head
@@ -37,14 +38,14 @@ pub struct Session {
 impl Session {
     /// Greets a peer that says it is a controller; its preamble, `theirs`, has been read.
     pub fn accept(
-        mut stream: TcpStream,
+        peer: &mut Timed<'_>,
         theirs: &[u8; PREAMBLE_LEN],
         ours: &KeyPair,
         allowed: &[PublicKey],
     ) -> Result<Self, LinkError> {
         let mut key = [0; 32];
-        stream.read_exact(&mut key)?;
-        let first = link::read_message(&stream)?;
+        peer.read_exact(&mut key)?;
+        let first = link::read_message(&mut *peer)?;
         if !allowed.contains(&key) {
             return Err(LinkError::Channel(ChannelError::Refused));
         }
@@ -52,8 +53,9 @@ impl Session {
         shake.read(&first)?;
         let mut answer = Preamble::ours(Purpose::Control).to_bytes().to_vec();
         link::put_message(&mut answer, &shake.write(&[])?);
-        stream.write_all(&answer)?;
+        peer.write_all(&answer)?;
         let channel = shake.into_channel()?;
+        let stream = peer.stream().try_clone()?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
         tcp::keep_alive(&stream)?;
@@ -65,18 +67,19 @@ impl Session {
             trees: Mutex::default(),
             over: AtomicBool::new(false),
         };
-        session.await_proof()?;
+        session.await_proof(peer)?;
         Ok(session)
     }
 
     /// The first message of this handshake may be an old one, sent again by someone who listened
     /// on the way. Only who made it can answer the agent's part of it.
-    fn await_proof(&self) -> Result<(), LinkError> {
+    fn await_proof(&self, peer: &mut Timed<'_>) -> Result<(), LinkError> {
         let refused = |_| LinkError::Channel(ChannelError::Refused);
-        if !matches!(self.receive().map_err(refused)?, ToAgent::Ping) {
+        let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = self.receive_from(peer, &mut receiving.1);
+        if !matches!(first.map_err(refused)?, ToAgent::Ping) {
             return Err(LinkError::Channel(ChannelError::Refused));
         }
-        let receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(receiving.0.set_read_timeout(None)?)
     }
 
@@ -148,6 +151,10 @@ impl Session {
     pub fn receive(&self) -> io::Result<ToAgent> {
         let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
         let (stream, received) = &mut *receiving;
+        self.receive_from(stream, received)
+    }
+
+    fn receive_from(&self, stream: &mut impl Read, received: &mut Vec<u8>) -> io::Result<ToAgent> {
         let mut buffer = [0; 16 << 10];
         loop {
             let message = {

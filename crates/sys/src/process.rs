@@ -1,6 +1,7 @@
 //! What the kernel says of this process, and how processes end with their parent.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -118,6 +119,22 @@ pub fn start_ns() -> u64 {
 #[must_use]
 pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
+}
+
+/// Has the descriptors that this process was started with, but for the three standard ones, closed
+/// in the programs that it runs. To be called while the process has one thread.
+pub fn keep_inherited_descriptors() {
+    // Where /proc isn't there, programs get them.
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
+    for entry in entries.flatten() {
+        let number = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
+        let Some(number) = number.filter(|number| *number > 2) else { continue };
+        // SAFETY: the descriptor is open: it was listed just now, the listing's own is open until
+        // the loop ends, and no other thread closes any.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+        // One that can't be changed is passed on, as before.
+        let _ = rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::CLOEXEC);
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! A hostile peer: bytes as they are over TCP.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpStream};
 use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketType};
 
 use crate::waiting::DEADLINE;
 
@@ -24,6 +26,35 @@ impl Peer {
         stream.set_read_timeout(Some(DEADLINE)).expect("a timeout can be set");
         stream.set_write_timeout(Some(Duration::from_secs(5))).expect("a timeout can be set");
         Self { stream }
+    }
+
+    /// Connects to `port` from another address of this machine, such as `127.0.0.9`.
+    ///
+    /// # Panics
+    /// When nobody listens there.
+    #[must_use]
+    pub fn connect_from(address: Ipv4Addr, port: u16) -> Self {
+        let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)
+            .expect("a socket can be had");
+        rustix::net::bind(&socket, &SocketAddrV4::new(address, 0)).expect("it is this machine's");
+        rustix::net::connect(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))
+            .unwrap_or_else(|error| panic!("connecting to port {port}: {error}"));
+        let stream = TcpStream::from(socket);
+        stream.set_read_timeout(Some(DEADLINE)).expect("a timeout can be set");
+        stream.set_write_timeout(Some(Duration::from_secs(5))).expect("a timeout can be set");
+        Self { stream }
+    }
+
+    /// Whether the other side has hung up; bytes that it said are dropped.
+    #[must_use]
+    pub fn is_hung_up(&self) -> bool {
+        self.stream.set_nonblocking(true).expect("a socket can be");
+        let read = (&self.stream).read(&mut [0; 256]);
+        self.stream.set_nonblocking(false).expect("a socket can be");
+        match read {
+            Ok(read) => read == 0,
+            Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+        }
     }
 
     /// Sends bytes. The other side may have hung up, which is its right.

@@ -38,7 +38,7 @@ pub use measure::{
 pub use mount::Mount;
 pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};
 pub use report::Report;
-pub use standing::{Agent, Standing, Up};
+pub use standing::{Agent, Down, Standing, Up};
 pub use top::Top;
 pub use tour::{Demo, Man, Scenario, ScenarioCommand};
 pub use trace::{ExportFormat, Trace, TraceCommand, TraceExport};
@@ -60,8 +60,8 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// The cluster file: nodes, groups, racks, rails, ssh options [default: ./cluster.toml, then
-    /// ~/.config/garland/cluster.toml, if there].
+    /// The cluster file: nodes, groups, racks, rails, ssh options [default: your own ./cluster.toml,
+    /// then ~/.config/garland/cluster.toml, if there].
     #[arg(long, global = true, value_name = "FILE", display_order = 900)]
     pub cluster: Option<PathBuf>,
     /// One JSON object on standard output instead of tables.
@@ -107,7 +107,7 @@ pub enum Command {
     /// Start agents that stay, so that copies need no set-up
     Up(Up),
     /// End the agents that stay
-    Down(Standing),
+    Down(Down),
     /// Show the agents that stay
     Status(Standing),
     /// What nodes are doing just now: NICs, disks, copies, jobs: garland top 'n[01-20]'

@@ -26,7 +26,7 @@ pub struct Mount {
     /// Stay in the foreground; Ctrl-C unmounts.
     #[arg(short, long)]
     pub foreground: bool,
-    /// Don't seal what crosses the wires, only checksum it: for trusted networks.
+    /// Don't encrypt what crosses the wires, only authenticate it: for networks where all may read it.
     #[arg(long)]
     pub clear: bool,
     /// The lab that lab:.. nodes belong to [default: lab].

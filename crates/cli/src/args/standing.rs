@@ -20,7 +20,19 @@ pub struct Up {
     pub launch: Launch,
 }
 
-/// `garland status` and `garland down`.
+/// `garland down`.
+#[derive(Debug, ClapArgs)]
+pub struct Down {
+    /// Which agents.
+    #[command(flatten)]
+    pub which: Standing,
+    /// Remove the records of agents that can't be reached, too, such as those of a machine that is gone
+    /// for good. An agent that runs nevertheless ends when it has been idle.
+    #[arg(long)]
+    pub forget: bool,
+}
+
+/// `garland status`, and which agents `garland down` ends.
 #[derive(Debug, ClapArgs)]
 pub struct Standing {
     /// The nodes [default: all with an agent that stays; those of a lab if --lab names one, or if no

@@ -23,6 +23,10 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
     if agent.detach {
         return detach(agent);
     }
+    // Its launcher may have opened the program to check it, and ran that descriptor: commands don't
+    // get it, and the process has the program's name.
+    garland_sys::process::keep_inherited_descriptors();
+    let _ = std::fs::write("/proc/self/comm", "garland");
     // The terminal's Ctrl-C is for the command that started this agent, which then says goodbye
     // properly. A process that leads a session already can't leave it, and needn't.
     let _ = garland_sys::process::leave_session();

@@ -16,14 +16,14 @@ use crate::result::{Head, Phases};
 use crate::standing::{Shelf, Standing};
 
 /// Ends agents that stay. Where there is none, nothing is left to do.
-pub fn run(args: &Args, down: &args::Standing) -> Result<Exit, Failure> {
+pub fn run(args: &Args, down: &args::Down) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;
-    let nodes = match &down.nodes {
+    let nodes = match &down.which.nodes {
         Some(list) => Inventory::open(args)?.nodes(list)?,
-        None => standing_nodes(&places, down.lab.as_deref())?,
+        None => standing_nodes(&places, down.which.lab.as_deref())?,
     };
-    let lab = lab::enter(&nodes, &places, down.lab.as_deref().unwrap_or(DEFAULT_LAB))?;
+    let lab = lab::enter(&nodes, &places, down.which.lab.as_deref().unwrap_or(DEFAULT_LAB))?;
     let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
     let keys = places.controller_keys()?;
     let find = |node: &Node| Standing::find(&shelf, &node.name);
@@ -36,8 +36,11 @@ pub fn run(args: &Args, down: &args::Standing) -> Result<Exit, Failure> {
     for (node, agent) in nodes.iter().zip(agents) {
         states.push(match &agent {
             Some(Ok(_)) => NodeState::ok(node, "down"),
+            Some(Err(error)) if !error.is_nobody() && down.forget => {
+                NodeState::but(node, "skipped", format!("its record is removed: {error}"))
+            }
             Some(Err(error)) if !error.is_nobody() => {
-                NodeState::but(node, "failed", error.to_string())
+                NodeState::but(node, "failed", error.of_one_that_stays())
             }
             Some(Err(_)) | None => NodeState::but(node, "skipped", "no agent was up"),
         });

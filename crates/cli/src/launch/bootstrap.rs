@@ -64,8 +64,8 @@ pub fn script() -> String {
 }
 
 /// What the script is given before the agent's arguments. `path` is where the user wants the binary
-/// to be.
-pub fn arguments(binary: &Binary, path: Option<&str>) -> Vec<String> {
+/// to be, and `others` are digests of other programs that may be there.
+pub fn arguments(binary: &Binary, path: Option<&str>, others: &[String]) -> Vec<String> {
     let shared = binary.stamp.as_ref().and_then(|stamp| Some((utf8(&stamp.path)?, stamp)));
     let (shared, stamp) = match shared {
         Some((path, stamp)) => (path, stamp.length_and_time.clone()),
@@ -73,7 +73,8 @@ pub fn arguments(binary: &Binary, path: Option<&str>) -> Vec<String> {
     };
     // A login begins in the home folder, so what is under it needs no other name.
     let path = path.map_or("-", |path| path.strip_prefix("~/").unwrap_or(path)).to_owned();
-    vec![binary.digest.clone(), binary.bytes.len().to_string(), path, shared, stamp]
+    let others = if others.is_empty() { "-".to_owned() } else { others.join(",") };
+    vec![binary.digest.clone(), binary.bytes.len().to_string(), path, shared, stamp, others]
 }
 
 fn utf8(path: &Path) -> Option<String> {
@@ -125,6 +126,15 @@ pub fn fetch(giver: SocketAddr, ticket: &Secret, patience: Duration) -> String {
     )
 }
 
+/// The reason why no place on a node takes the binary, or has it.
+pub fn refused(why: &str) -> String {
+    let hint = match why.contains("it is another program") {
+        true => "; remove it, or name its digest by `sha256` under [ssh] in the cluster file",
+        false => "",
+    };
+    format!("no place on the node takes the binary: {why}{hint}")
+}
+
 /// Says why a node with another processor can't run this binary.
 pub fn fits(binary: &Binary, machine: &str) -> Result<(), String> {
     if machine == binary.machine {
@@ -132,10 +142,13 @@ pub fn fits(binary: &Binary, machine: &str) -> Result<(), String> {
     }
     Err(format!(
         "the node is {machine}, this binary is for {}: install garland there and name its path by \
-         `binary` under [ssh] in the cluster file",
+         `binary` and its digest by `sha256` under [ssh] in the cluster file",
         binary.machine
     ))
 }
+
+#[cfg(test)]
+mod shells;
 
 #[cfg(test)]
 mod tests {
@@ -205,6 +218,8 @@ mod tests {
         assert_eq!(fits(&binary, "x86_64"), Ok(()));
         let error = fits(&binary, "aarch64").expect_err("it can't run");
         assert!(error.starts_with("the node is aarch64, this binary is for x86_64"), "{error}");
-        assert_eq!(arguments(&binary, Some("~/bin/garland")), ["00", "3", "bin/garland", "-", "-"]);
+        let given = arguments(&binary, Some("~/bin/garland"), &["a".to_owned(), "b".to_owned()]);
+        assert_eq!(given, ["00", "3", "bin/garland", "-", "-", "a,b"]);
+        assert_eq!(arguments(&binary, None, &[])[5], "-");
     }
 }

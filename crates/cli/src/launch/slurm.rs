@@ -143,7 +143,7 @@ impl Step {
                 }
             }
             Said::Refused(why) => {
-                *task = Task::Settled(Err(format!("no place on the node takes the binary: {why}")));
+                *task = Task::Settled(Err(bootstrap::refused(&why)));
             }
             Said::Ended(status) => {
                 *task =
@@ -198,7 +198,7 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders) -> Command {
     }
     command
         .args(["/bin/sh", "-c", &bootstrap::script(), "garland"])
-        .args(bootstrap::arguments(binary, None))
+        .args(bootstrap::arguments(binary, None, &[]))
         .args(orders.arguments());
     command
 }

@@ -130,6 +130,31 @@ fn the_binary_may_have_a_place_of_the_users_choice() {
         .expect("written");
     let output = run(&field, &["cp", "/mnt/head/source", "n1:/mnt/home/copy"]);
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let text = said(&output);
+    assert!(text.contains("my tools/garland: it is another program, with the SHA-256"), "{text}");
+    assert!(text.contains("name its digest by `sha256` under [ssh]"), "{text}");
+}
+
+#[test]
+fn a_kept_binary_that_was_changed_is_replaced_and_does_not_run() {
+    let field = field(1);
+    let copy = |to: &str| {
+        let output = run(&field, &["cp", "/mnt/head/source", to]);
+        assert!(output.status.success(), "{}", said(&output));
+    };
+    copy("n1:/mnt/home/copy");
+    let kept = cached(&field, 1).pop().expect("n1 has it");
+    let evil = "#!/bin/sh\n>/mnt/home/ran\nexec sleep 9\n";
+    fs::write(&kept, evil).expect("nobody runs it");
+    copy("n1:/mnt/home/again");
+    assert_whole(&field, 1, "/mnt/home/again");
+    assert_eq!(read(&field, 1, "/mnt/home/ran"), None, "what wasn't checked ran");
+    assert!(fs::read(&kept).expect("it is there") != evil.as_bytes(), "it is replaced");
+    // Commands don't get what the launcher opened, and the agent is called what it is.
+    let sight = "echo $(ls /proc/self/fd | wc -l) $(cat /proc/$PPID/comm)";
+    let output = run(&field, &["exec", "n1", "--", "sh", "-c", sight]);
+    assert!(said(&output).contains("n1: 4 garland"), "{}", said(&output));
+    assert_nothing_left(&field);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The binary on its way to nodes that lack it, through nodes that have it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -84,9 +85,17 @@ fn a_node_that_gives_other_bytes_is_asked_once_and_the_head_sends_the_right_ones
     let words = b"no agent stays there";
     let at = bytes.windows(words.len()).position(|part| part == words).expect("it is in it");
     bytes[at] = b'N';
-    fs::write(&kept, &bytes).expect("nobody runs it");
+    // It stands there because the user says that it is meant.
+    let other = field.machines.seen(1, "/mnt/home/other");
+    fs::write(&other, &bytes).expect("there is room");
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o700)).expect("it is ours");
+    let cluster = field.machines.seen(0, "/mnt/head/cluster.toml");
+    let usual = fs::read_to_string(&cluster).expect("it was written");
+    let named = format!("binary = \"/mnt/home/other\"\nsha256 = [\"{}\"]\n", digest(&other));
+    fs::write(&cluster, format!("{usual}{named}")).expect("there is room");
     let up = run(&field, &["up", "n1"]);
     assert!(up.status.success(), "{}", said(&up));
+    fs::write(&cluster, usual).expect("there is room");
     let output = run(&field, &["cp", "/mnt/head/source", "n[1-2]:/mnt/home/again"]);
     assert!(output.status.success(), "{}", said(&output));
     let last = "n2: from the head, since n1 didn't give it: other bytes came";

@@ -67,6 +67,10 @@ pub struct Ssh {
     pub options: Vec<String>,
     /// The path on the nodes where the binary is to be found or put.
     pub binary: Option<String>,
+    /// SHA-256 digests, in hexadecimal, of other programs that may be there, such as those for
+    /// nodes with another processor.
+    #[serde(default)]
+    pub sha256: Vec<String>,
     /// How many nodes are logged in to at once.
     pub fanout: u32,
 }
@@ -175,7 +179,8 @@ impl Node {
 
 impl Default for Ssh {
     fn default() -> Self {
-        Self { user: None, options: Vec::new(), binary: None, fanout: DEFAULT_FANOUT }
+        let (options, sha256) = (Vec::new(), Vec::new());
+        Self { user: None, options, binary: None, sha256, fanout: DEFAULT_FANOUT }
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use garland_core::proto::{
     Copy, FILES_LINKS, FilesOrder, FromAgent, Line, Purpose, Role, Secret, ToAgent,
 };
-use garland_node::{Agent, Connection, introduce};
+use garland_node::{Agent, Connection, Timed, introduce};
 use garland_sys::mptcp::Transport;
 use garland_sys::tcp::{self, PREFERRED};
 use garland_sys::{clock, event, random};
@@ -68,9 +68,9 @@ fn connect(
     number: u16,
 ) -> Result<Ends, garland_node::LinkError> {
     let stream: TcpStream = tcp::connect(address, PATIENCE, Transport::Tcp)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let binding = introduce(&stream, Purpose::Files, order.id, &order.secret, number)?;
+    let mut agent = Timed::begin(&stream, PATIENCE);
+    let binding = introduce(&mut agent, Purpose::Files, order.id, &order.secret, number)?;
     stream.set_read_timeout(None)?;
     // Whether the agent is there, its heartbeats tell; a full socket is no sign of anything.
     stream.set_write_timeout(None)?;

@@ -18,6 +18,7 @@ use crate::link::LinkError;
 use crate::log::log;
 use crate::session::Session;
 use crate::store::reason;
+use crate::timed::Timed;
 
 /// How many mounts one controller may have open at a time by one channel.
 const MOST: usize = 8;
@@ -85,10 +86,10 @@ impl Drop for Mounts {
 /// Answers a peer that says it comes for files; its preamble, `theirs`, has been read.
 pub fn greet(
     agent: &Agent,
-    stream: &TcpStream,
+    peer: &mut Timed<'_>,
     theirs: &[u8; PREAMBLE_LEN],
 ) -> Result<Welcomed<Arc<Door>>, LinkError> {
-    welcome(stream, Purpose::Files, theirs, |id| {
+    welcome(peer, Purpose::Files, theirs, |id| {
         let Some(Expected::Mount(door)) = agent.await_expected(id, PATIENCE) else { return None };
         Some((door.secret.clone(), door))
     })

@@ -12,6 +12,7 @@ use super::guest::Invitation;
 use crate::agent::{Agent, Expected};
 use crate::greeting::{introduce, welcome};
 use crate::link::LinkError;
+use crate::timed::Timed;
 
 /// Connects to the other agent for the connection `number` of `meeting`.
 pub fn dial(
@@ -24,9 +25,15 @@ pub fn dial(
         Some(bytes) => tcp::connect_in_packets(bytes, address, SILENCE)?,
         None => tcp::connect(address, SILENCE, transport)?,
     };
-    stream.set_read_timeout(Some(SILENCE))?;
     stream.set_write_timeout(Some(SILENCE))?;
-    introduce(&stream, Purpose::Probe, meeting.id, &meeting.secret, number)?;
+    introduce(
+        &mut Timed::begin(&stream, SILENCE),
+        Purpose::Probe,
+        meeting.id,
+        &meeting.secret,
+        number,
+    )?;
+    stream.set_read_timeout(Some(SILENCE))?;
     Ok(stream)
 }
 
@@ -41,10 +48,10 @@ fn packet(task: &Task) -> Option<u16> {
 /// Answers a peer that says it comes for a meeting; its preamble, `theirs`, has been read.
 pub fn greet_guest(
     agent: &Agent,
-    stream: &TcpStream,
+    peer: &mut Timed<'_>,
     theirs: &[u8; PREAMBLE_LEN],
 ) -> Result<(Arc<Invitation>, u16), LinkError> {
-    let welcomed = welcome(stream, Purpose::Probe, theirs, |id| {
+    let welcomed = welcome(peer, Purpose::Probe, theirs, |id| {
         let Some(Expected::Guest(invitation)) = agent.await_expected(id, SILENCE) else {
             return None;
         };

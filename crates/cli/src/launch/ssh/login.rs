@@ -74,7 +74,7 @@ impl Logins {
                     let from = spread.turn(&node.name, Some(&why), &orders.will);
                     from.and_then(|from| self.supply(&from, input))
                 }
-                Said::Refused(why) => Err(format!("no place on the node takes the binary: {why}")),
+                Said::Refused(why) => Err(bootstrap::refused(&why)),
                 Said::Ended(_) | Said::Other => Ok(()),
             };
             answered.inspect_err(|reason| known = Some(reason.clone()))
@@ -92,7 +92,8 @@ impl Logins {
     }
 
     fn command(&self, node: &Node, orders: &Orders) -> Result<Command, String> {
-        let mut arguments = bootstrap::arguments(&self.binary, self.ssh.binary.as_deref());
+        let mut arguments =
+            bootstrap::arguments(&self.binary, self.ssh.binary.as_deref(), &self.ssh.sha256);
         arguments.extend(orders.arguments());
         if let Some(port) = node.port {
             arguments.extend(["--port".to_owned(), port.to_string()]);

@@ -45,6 +45,12 @@ pub enum ClusterFileProblem {
         /// The user.
         user: String,
     },
+    /// A value is no SHA-256 digest.
+    #[error("`sha256` has 64 digits of 0-9 and a-f, as sha256sum prints them, not {found:?}")]
+    NoDigest {
+        /// What is there instead.
+        found: String,
+    },
     /// More rails than machines have NICs.
     #[error("{0} rails: the most is {MOST_RAILS}")]
     TooManyRails(usize),

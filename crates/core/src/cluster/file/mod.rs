@@ -43,6 +43,7 @@
 //! user = "admin"
 //! options = ["-oPort=2222"]    # arguments for ssh, before the host
 //! binary = "/opt/garland"      # where the nodes have it, or get it
+//! sha256 = []                  # of other programs that may be there
 //! fanout = 128                 # how many nodes are logged in to at once
 //! # "#;
 //! # let cluster = Cluster::parse(text, "cluster.toml")?;

@@ -40,8 +40,8 @@ fn name(root: &Section<'_>, file_name: &str) -> Result<String, Fault> {
 }
 
 fn ssh(root: &Section<'_>) -> Result<Ssh, Fault> {
-    let Some(section) = root.section("ssh", "[ssh]", &["user", "options", "binary", "fanout"])?
-    else {
+    const KEYS: &[&str] = &["user", "options", "binary", "sha256", "fanout"];
+    let Some(section) = root.section("ssh", "[ssh]", KEYS)? else {
         return Ok(Ssh::default());
     };
     let word = |key| section.text(key)?.map(|text| one_word(key, text)).transpose();
@@ -49,8 +49,19 @@ fn ssh(root: &Section<'_>) -> Result<Ssh, Fault> {
         user: word("user")?,
         options: section.texts("options")?.into_iter().map(|text| text.value.to_owned()).collect(),
         binary: section.text("binary")?.map(|text| text.value.to_owned()),
+        sha256: section.texts("sha256")?.into_iter().map(digest).collect::<Result<_, _>>()?,
         fanout: section.integer("fanout", 1..=10_000)?.unwrap_or(DEFAULT_FANOUT),
     })
+}
+
+/// A SHA-256 digest as `sha256sum` prints it.
+fn digest(text: Text<'_>) -> Result<String, Fault> {
+    let digits = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if text.value.len() == 64 && digits(text.value) {
+        return Ok(text.value.to_owned());
+    }
+    let problem = ClusterFileProblem::NoDigest { found: text.value.to_owned() };
+    Err(Fault::new(text.span, problem))
 }
 
 /// A text that no program takes for an option or for two words.

@@ -28,6 +28,7 @@ rest = "@all!@fast"
 user = "admin"
 options = ["-oPort=2222"]
 binary = "/opt/garland"
+sha256 = ["0000000000000000000000000000000000000000000000000000000000000a5f"]
 fanout = 0x10
 "#;
 
@@ -60,6 +61,7 @@ fn reads_all_there_is() {
     assert_eq!(cluster.groups["fast"], ["n01", "n02", "storage"]);
     assert_eq!(cluster.groups["rest"], ["n03", "n04", "n06", "n05"]);
     assert_eq!((cluster.ssh.user.as_deref(), cluster.ssh.fanout), (Some("admin"), 16));
+    assert!(matches!(&*cluster.ssh.sha256, [one] if one.ends_with("0a5f")));
     assert_eq!(
         (cluster.rails(), cluster.ssh.options.as_slice()),
         (1, ["-oPort=2222".to_owned()].as_slice())
@@ -137,7 +139,7 @@ fn unknown_keys_get_a_hint() {
     cluster.toml:3:1: unknown key `colour` in the cluster file; allowed: version, launcher, cluster, nodes, groups, ssh
     cluster.toml:3:1: unknown key `name` in [[nodes]] (did you mean names?); allowed: names, address, rails, rack, port
     cluster.toml:4:1: unknown key `adress` in [[nodes]] (did you mean address?); allowed: names, address, rails, rack, port
-    cluster.toml:4:1: unknown key `fan-out` in [ssh] (did you mean fanout?); allowed: user, options, binary, fanout
+    cluster.toml:4:1: unknown key `fan-out` in [ssh] (did you mean fanout?); allowed: user, options, binary, sha256, fanout
     cluster.toml:4:1: unknown key `title` in [cluster]; allowed: name
     cluster.toml:3:12: `launcher` can't be "slrum" (did you mean slurm?); allowed: ssh, slurm, local
     cluster.toml:3:12: `launcher` can't be "pdsh"; allowed: ssh, slurm, local
@@ -186,6 +188,12 @@ fn values_of_the_wrong_kind_are_refused() {
     cluster.toml:4:8: `user` can't be "-oProxyCommand=x": it mustn't begin with `-` nor hold blanks or control characters
     cluster.toml:4:8: `user` is empty: it needs a value
     "#);
+}
+
+#[test]
+fn a_digest_has_64_lower_case_hexadecimal_digits() {
+    let lines = faults(&["nodes = \"n1\"\n[ssh]\nsha256 = [\"00FF\"]"]);
+    insta::assert_snapshot!(lines, @r#"cluster.toml:4:11: `sha256` has 64 digits of 0-9 and a-f, as sha256sum prints them, not "00FF""#);
 }
 
 #[test]

@@ -1,11 +1,12 @@
-//! What crosses a mount's connection: frames of a payload and a message, each direction sealed under
-//! a key of its own that no other connection has.
+//! What crosses a mount's connection: frames of a payload and a message, authenticated under a key
+//! for each direction that no other connection has.
 //!
 //! A frame is the length of what follows (4 bytes, little endian), the payload, the message
-//! (postcard), the message's length (4 bytes), and the seal's tag, or a CRC-64/NVME where nothing is
-//! sealed. Frames are numbered by their order, and the number is the seal's nonce: none can be left
-//! out, repeated or changed unnoticed. The payload comes first, so that it can be read from a disk
-//! to where it is sent from.
+//! (postcard), the message's length (4 bytes), and a tag of AES-256-GCM (16 bytes). A sealed frame is
+//! encrypted; a clear one is the cipher's associated data, so that it can be read on the way but not
+//! forged. Frames are numbered by their order, and the number is the nonce: none can be left out,
+//! repeated or changed unnoticed. The payload comes first, so that it can be read from a disk to
+//! where it is sent from.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::proto::channel::Role;
-use crate::proto::seal::{Secret, content_check};
+use crate::proto::seal::Secret;
 
 /// The most bytes of a payload: what is read or written at a time.
 pub const PIECE: u32 = 1 << 20;
@@ -28,7 +29,6 @@ pub const FRAME_HEAD: usize = 4;
 pub const FRAME_MAX: usize = PIECE as usize + (256 << 10);
 
 const TAG: usize = 16;
-const CHECK: usize = 8;
 const TRAILER: usize = 4;
 
 /// Why a frame can't be believed.
@@ -47,13 +47,15 @@ pub enum LineError {
 
 /// One direction of a connection.
 pub struct Line {
-    key: Option<Arc<LessSafeKey>>,
+    key: Arc<LessSafeKey>,
+    sealed: bool,
     next: u64,
 }
 
 /// A frame that came in whole and can be opened, by any thread.
 pub struct Opener {
-    key: Option<Arc<LessSafeKey>>,
+    key: Arc<LessSafeKey>,
+    sealed: bool,
     number: u64,
 }
 
@@ -69,19 +71,19 @@ pub struct Parts {
 impl Line {
     /// What the side `role` of a connection sends by and receives by. `binding` is of the connection's
     /// greeting alone, so that no two connections have the same keys though they know the same secret.
+    /// Frames are encrypted if `sealed` says so, and authenticated in any case.
     #[must_use]
     pub fn both(secret: &Secret, binding: &[u8], sealed: bool, role: Role) -> (Self, Self) {
         let line = |label: &[u8]| {
-            let key = sealed.then(|| {
-                let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, binding).extract(&secret.0);
-                let mut key = [0; 32];
-                let info = [b"garland/1 files ", label];
-                let okm = prk.expand(&info, hkdf::HKDF_SHA256).expect("32 bytes are in reach");
-                okm.fill(&mut key).expect("the output has the length asked for");
-                let key = UnboundKey::new(&aead::AES_256_GCM, &key);
-                Arc::new(LessSafeKey::new(key.expect("the key has the cipher's length")))
-            });
-            Self { key, next: 0 }
+            let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, binding).extract(&secret.0);
+            let mut key = [0; 32];
+            let kind: &[u8] = if sealed { b"garland/1 files " } else { b"garland/1 files clear " };
+            let info = [kind, label];
+            let okm = prk.expand(&info, hkdf::HKDF_SHA256).expect("32 bytes are in reach");
+            okm.fill(&mut key).expect("the output has the length asked for");
+            let key = UnboundKey::new(&aead::AES_256_GCM, &key);
+            let key = Arc::new(LessSafeKey::new(key.expect("the key has the cipher's length")));
+            Self { key, sealed, next: 0 }
         };
         let (asks, answers) = (line(b"asks"), line(b"answers"));
         match role {
@@ -101,23 +103,18 @@ impl Line {
         *frame = bytes.expect("the type has no unserialisable part");
         let length = u32::try_from(frame.len() - payload);
         frame.extend(length.expect("a message is short").to_le_bytes());
-        let behind = frame.len() - FRAME_HEAD + if self.key.is_some() { TAG } else { CHECK };
+        let behind = frame.len() - FRAME_HEAD + TAG;
         assert!(behind <= FRAME_MAX, "a frame is bounded");
         let head = u32::try_from(behind).expect("it is bounded").to_le_bytes();
         let (space, body) = frame.split_at_mut(FRAME_HEAD);
         space.copy_from_slice(&head);
-        match &self.key {
-            None => {
-                let check = content_check(body).wrapping_add(self.next);
-                frame.extend(check.to_le_bytes());
-            }
-            Some(key) => {
-                let sealed =
-                    key.seal_in_place_separate_tag(nonce(self.next), Aad::from(head), body);
-                let tag = sealed.expect("a frame is far below the cipher's limit");
-                frame.extend(tag.as_ref());
-            }
-        }
+        let nonce = nonce(self.next);
+        let tag = match self.sealed {
+            true => self.key.seal_in_place_separate_tag(nonce, Aad::from(head), body),
+            false => self.key.seal_in_place_separate_tag(nonce, Aad::from(&*body), &mut []),
+        };
+        let tag = tag.expect("a frame is far below the cipher's limit");
+        frame.extend(tag.as_ref());
         self.next += 1;
     }
 
@@ -125,7 +122,7 @@ impl Line {
     pub fn take(&mut self) -> Opener {
         let number = self.next;
         self.next += 1;
-        Opener { key: self.key.clone(), number }
+        Opener { key: Arc::clone(&self.key), sealed: self.sealed, number }
     }
 
     /// How many bytes follow a frame's head.
@@ -145,20 +142,16 @@ impl Opener {
     /// When it isn't what was sent, or holds no message.
     pub fn open<T: DeserializeOwned>(&self, body: &mut [u8]) -> Result<(T, Parts), LineError> {
         let head = u32::try_from(body.len()).map_err(|_| LineError::TooLong(body.len()))?;
-        let plain = match &self.key {
-            Some(key) => {
-                let aad = Aad::from(head.to_le_bytes());
-                let opened = key.open_in_place(nonce(self.number), aad, body);
-                opened.map_err(|_| LineError::Changed)?.len()
-            }
-            None => {
-                let (bytes, check) = body.split_last_chunk::<CHECK>().ok_or(LineError::Garbage)?;
-                let expected = content_check(bytes).wrapping_add(self.number);
-                if u64::from_le_bytes(*check) != expected {
-                    return Err(LineError::Changed);
-                }
-                bytes.len()
-            }
+        let nonce = nonce(self.number);
+        let plain = if self.sealed {
+            let opened = self.key.open_in_place(nonce, Aad::from(head.to_le_bytes()), body);
+            opened.map_err(|_| LineError::Changed)?.len()
+        } else {
+            // The frame's length is authenticated with the frame.
+            let (clear, tag) = body.split_last_chunk_mut::<TAG>().ok_or(LineError::Garbage)?;
+            let opened = self.key.open_in_place(nonce, Aad::from(&*clear), tag);
+            opened.map_err(|_| LineError::Changed)?;
+            clear.len()
         };
         let (rest, trailer) =
             body[..plain].split_last_chunk::<TRAILER>().ok_or(LineError::Garbage)?;
@@ -223,12 +216,48 @@ mod tests {
 
     #[test]
     fn no_two_connections_and_directions_have_the_same_keys() {
-        let ask = || Ask::Close(1);
-        let [(mut one, mut back), _] = lines(true, b"one");
-        let [(mut two, _), _] = lines(true, b"two");
-        let frames = [&mut one, &mut back, &mut two].map(|line| frame(line, b"x", ask()));
-        assert_ne!(frames[0], frames[1]);
-        assert_ne!(frames[0], frames[2]);
+        for sealed in [true, false] {
+            let ask = || Ask::Close(1);
+            let [(mut one, mut back), _] = lines(sealed, b"one");
+            let [(mut two, _), _] = lines(sealed, b"two");
+            let frames = [&mut one, &mut back, &mut two].map(|line| frame(line, b"x", ask()));
+            assert_ne!(frames[0], frames[1]);
+            assert_ne!(frames[0], frames[2]);
+        }
+    }
+
+    #[test]
+    fn whoever_lacks_the_key_makes_no_request_even_where_nothing_is_encrypted() {
+        let [(mut asks, _), _] = lines(false, b"one");
+        let sent = frame(&mut asks, b"payload", Ask::Write(3, 9));
+        let readable = sent.windows(7).any(|bytes| bytes == b"payload");
+        assert!(readable, "payloads are in the clear");
+        // A request of somebody on the path: a good message, and every checksum that needs no key.
+        let mut plain = b"PAYLOAD".to_vec();
+        let payload = plain.len();
+        let asked = Asked { number: 5, ask: Ask::Write(3, 4096) };
+        plain = postcard::to_extend(&asked, plain).unwrap();
+        let length = u32::try_from(plain.len() - payload).unwrap();
+        plain.extend(length.to_le_bytes());
+        let check = crate::proto::content_check(&plain);
+        let crc = [&plain[..], &check.to_le_bytes()].concat();
+        let digest = blake3::hash(&plain);
+        let hashed = [&plain[..], &digest.as_bytes()[..16]].concat();
+        let bare = [&plain[..], &[0; 16]].concat();
+        for mut forged in [crc, hashed, bare, plain] {
+            let [_, (_, mut heard)] = lines(false, b"one");
+            let opened = heard.take().open::<Asked>(&mut forged);
+            assert!(opened.is_err(), "believed without a key: {opened:?}");
+        }
+        // A frame of the other direction, or of another connection, is no better.
+        let [_, (mut answers, _)] = lines(false, b"one");
+        let [(mut strange, _), _] = lines(false, b"two");
+        for line in [&mut answers, &mut strange] {
+            let mut body = frame(line, b"payload", Ask::Write(3, 9)).split_off(FRAME_HEAD);
+            let [_, (_, mut heard)] = lines(false, b"one");
+            let opened = heard.take().open::<Asked>(&mut body);
+            assert_eq!(opened, Err(LineError::Changed));
+        }
     }
 
     proptest! {

@@ -1,0 +1,204 @@
+//! The script in the shells that this machine has: only what was checked runs.
+
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use aws_lc_rs::digest::{SHA256, digest};
+
+use super::{SEND, hexadecimal, script};
+
+/// A folder that stands for a node's home, and the shell there.
+struct Node {
+    home: PathBuf,
+    shell: &'static str,
+}
+
+/// What a program of the tests says when it runs. It is long enough for an ELF header, and zero where
+/// a program as nodes get it is zero.
+fn program(word: &str) -> Vec<u8> {
+    let mut bytes = format!("#!/bin/sh\necho {word} $1\nexit\n").into_bytes();
+    assert!(bytes.len() <= 40, "a short word");
+    bytes.resize(80, 0);
+    bytes
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    hexadecimal(digest(&SHA256, bytes).as_ref())
+}
+
+/// Does this with a node for each shell.
+fn everywhere(name: &str, act: impl Fn(&Node)) {
+    for shell in ["dash", "bash", "busybox"] {
+        if Command::new(shell).args(["-c", "true"]).output().is_err() {
+            continue;
+        }
+        let home = format!("garland-shells-{name}-{shell}-{}", std::process::id());
+        let home = std::env::temp_dir().join(home);
+        fs::create_dir(&home).expect("a new folder");
+        let node = Node { home, shell };
+        act(&node);
+        // Where the home doesn't do, it looks there.
+        let _ = fs::remove_dir_all(node.shared_memory());
+        fs::remove_dir_all(&node.home).expect("it was made above");
+    }
+}
+
+impl Node {
+    /// Its folder in memory, which is nobody else's.
+    fn shared_memory(&self) -> PathBuf {
+        let user = self.home.file_name().expect("it has a name").to_string_lossy();
+        Path::new("/dev/shm").join(format!("garland-{user}"))
+    }
+
+    /// What the script says where the head's program is `ours`: with the binary at `path`, `shared`
+    /// by the head, or `others` at `path`; the head sends `sent` if it is asked.
+    fn run(&self, ours: &[u8], places: [&str; 3], others: &str, sent: &[u8]) -> String {
+        let mut command = Command::new(self.shell);
+        if self.shell == "busybox" {
+            command.arg("sh");
+        }
+        let (digest, length) = (sha256(ours), ours.len().to_string());
+        command.args(["-c", &script(), "garland", &digest, &length]).args(places).arg(others);
+        let path = format!("{}:/usr/bin:/bin", self.home.join("bin").display());
+        command.arg("agent").current_dir(&self.home).env_clear();
+        command.env("PATH", path).env("HOME", &self.home).env("TMPDIR", self.home.join("tmp"));
+        command.env("LOGNAME", self.home.file_name().expect("it has a name"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the shell was found");
+        let mut input = child.stdin.take().expect("it is piped");
+        // One that runs what it has doesn't read this.
+        let _ = input.write_all(&[SEND, sent].concat());
+        drop(input);
+        let output = child.wait_with_output().expect("it ends");
+        let text = [output.stdout, output.stderr].concat();
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// The same where nothing is named, and the head sends what it should.
+    fn launch(&self, ours: &[u8]) -> String {
+        self.run(ours, ["-", "-", "-"], "-", ours)
+    }
+
+    /// Where it keeps the program `ours`.
+    fn kept(&self, ours: &[u8]) -> PathBuf {
+        let boots = fs::read_dir(self.home.join(".cache/garland")).expect("it keeps programs");
+        let boot = boots.flatten().next().expect("this boot's").path();
+        boot.join(sha256(ours))
+    }
+
+    fn put(&self, name: &str, bytes: &[u8], mode: u32) -> String {
+        let path = self.home.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
+        fs::write(&path, bytes).expect("it can be written");
+        set_mode(&path, mode);
+        path.to_str().expect("it is text").to_owned()
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).expect("it is this user's");
+}
+
+#[test]
+fn what_is_kept_is_run_again_if_it_is_unchanged() {
+    everywhere("kept", |node| {
+        let (ours, evil) = (program("ours"), program("evil"));
+        let first = node.launch(&ours);
+        assert!(first.contains("NEED ") && first.ends_with("ours agent\n"), "{first}");
+        let again = node.launch(&ours);
+        assert!(!again.contains("NEED ") && again.ends_with("ours agent\n"), "{again}");
+        // Other bytes under its name, and the right ones that others may write to, are replaced.
+        let kept = node.kept(&ours);
+        for (bytes, mode) in [(&evil, 0o700), (&ours, 0o722), (&ours, 0o770)] {
+            fs::write(&kept, bytes).expect("it can be written");
+            set_mode(&kept, mode);
+            let said = node.launch(&ours);
+            assert!(said.contains("NEED ") && said.ends_with("ours agent\n"), "{said}");
+            assert!(!said.contains("evil"), "{said}");
+            assert_eq!(fs::read(&kept).expect("it is kept"), ours);
+            assert_eq!(fs::metadata(&kept).expect("it is kept").mode() & 0o777, 0o700);
+        }
+    });
+}
+
+#[test]
+fn what_takes_its_name_after_the_check_does_not_run() {
+    everywhere("swapped", |node| {
+        let (ours, evil) = (program("ours"), program("evil"));
+        let _ = node.launch(&ours);
+        let (kept, evil) = (node.kept(&ours), node.put("evil", &evil, 0o700));
+        // The moment between check and use, made long: the tool that checks swaps the file.
+        let swap = format!(
+            "#!/bin/sh\n/usr/bin/sha256sum\ncp {evil} {evil}.new\nmv {evil}.new {}\n",
+            kept.display()
+        );
+        for tool in ["openssl", "sha256sum"] {
+            let _ = node.put(&format!("bin/{tool}"), swap.as_bytes(), 0o700);
+        }
+        let said = node.launch(&ours);
+        assert!(said.ends_with("ours agent\n") && !said.contains("evil"), "{said}");
+        let swapped = fs::read_to_string(&kept).expect("it is there");
+        assert!(swapped.contains("evil"), "nothing was swapped");
+    });
+}
+
+#[test]
+fn a_file_at_the_heads_own_path_is_run_only_if_it_is_the_heads() {
+    everywhere("shared", |node| {
+        let (ours, evil) = (program("ours"), program("evil"));
+        // The head's own file says where its sections are, and has them behind the rest.
+        let mut file = ours.clone();
+        file[40] = 7;
+        file[60] = 7;
+        file.extend(b"sections");
+        for (bytes, is_ours) in [(&file, true), (&[&evil[..], b"sections"].concat(), false)] {
+            let path = node.put("shared/garland", bytes, 0o755);
+            let meta = fs::metadata(&path).expect("it was written");
+            let stamp = format!("{}.{}", meta.len(), meta.mtime());
+            let said = node.run(&ours, ["-", &path, &stamp], "-", &ours);
+            assert!(said.ends_with("ours agent\n") && !said.contains("evil"), "{said}");
+            assert_eq!(said.contains("NEED "), !is_ours, "{said}");
+            assert_eq!(fs::read(node.kept(&ours)).expect("it is kept"), ours);
+            fs::remove_dir_all(node.home.join(".cache")).expect("it was made");
+        }
+    });
+}
+
+#[test]
+fn bytes_that_came_wrong_never_run() {
+    everywhere("sent", |node| {
+        let (ours, evil) = (program("ours"), program("evil"));
+        let said = node.run(&ours, ["-", "-", "-"], "-", &evil);
+        // It is asked for again at the next place, and nothing more comes.
+        assert!(said.matches("NEED ").count() > 1 && !said.contains("evil"), "{said}");
+        let at = node.home.join("own/garland");
+        let at = at.to_str().expect("it is text");
+        let said = node.run(&ours, [at, "-", "-"], "-", &evil);
+        assert!(said.contains("REFUSED ") && !said.contains("evil"), "{said}");
+        assert!(!Path::new(at).exists());
+        let said = node.run(&ours, [at, "-", "-"], "-", &ours);
+        assert!(said.ends_with("ours agent\n"), "{said}");
+        assert!(Path::new(at).exists());
+    });
+}
+
+#[test]
+fn another_program_at_the_users_path_needs_the_users_word() {
+    everywhere("named", |node| {
+        let (ours, other) = (program("ours"), program("other"));
+        let at = node.put("own/garland", &other, 0o755);
+        let run = |others: &str| node.run(&ours, [&at, "-", "-"], others, &ours);
+        let said = run("-");
+        let why =
+            format!("REFUSED {at}: it is another program, with the SHA-256 {}", sha256(&other));
+        assert!(said.contains(&why) && !said.contains("other agent"), "{said}");
+        assert!(run(&format!("{},{}", sha256(b"x"), sha256(&other))).ends_with("other agent\n"));
+        set_mode(Path::new(&at), 0o775);
+        let said = run(&sha256(&other));
+        assert!(said.contains("others may write to it (mode 775)"), "{said}");
+        assert_eq!(fs::read(&at).expect("it stays"), other);
+    });
+}

@@ -1,0 +1,106 @@
+//! The peers that are greeting an agent: bounded in all, and for each address, so that nobody takes
+//! every place.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Peers that may be greeting at a time; further ones are turned away at once.
+const ALL: usize = 256;
+
+/// Peers of one address that may: those of a neighbour's 64 lanes, and a few besides.
+const OF_ONE: usize = 72;
+
+/// Who is greeting just now.
+#[derive(Default)]
+pub struct Greeters(Mutex<HashMap<IpAddr, usize>>);
+
+/// The right to greet. It ends when it is dropped.
+pub struct Place {
+    of: Arc<Greeters>,
+    origin: IpAddr,
+}
+
+impl Greeters {
+    /// A place for a peer at `address`.
+    ///
+    /// # Errors
+    /// Says why there is none.
+    pub fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Place, &'static str> {
+        let origin = origin(address);
+        let mut greeting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if greeting.values().sum::<usize>() >= ALL {
+            return Err("too many peers are greeting at once");
+        }
+        let of_one = greeting.entry(origin).or_default();
+        if *of_one >= OF_ONE {
+            return Err("too many peers are greeting at once from its address");
+        }
+        *of_one += 1;
+        Ok(Place { of: Arc::clone(self), origin })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut greeting = self.of.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(of_one) = greeting.get_mut(&self.origin) {
+            *of_one = of_one.saturating_sub(1);
+            if *of_one == 0 {
+                greeting.remove(&self.origin);
+            }
+        }
+    }
+}
+
+/// What counts as one address: of IPv6 the network of 64 bits, all of which one host may have. On a
+/// link's own network each address is a neighbour's.
+fn origin(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(six) if !six.is_unicast_link_local() && !six.is_loopback() => {
+            IpAddr::V6(Ipv6Addr::from_bits(six.to_bits() >> 64 << 64))
+        }
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    /// How many of so many peers at `from` are let in, and what they hold.
+    fn come(to: &Arc<Greeters>, from: &str, peers: usize) -> Vec<Place> {
+        (0..peers).filter_map(|_| to.admit(address(from)).ok()).collect()
+    }
+
+    #[test]
+    fn one_address_leaves_places_to_others() {
+        let greeters = Arc::default();
+        let first = come(&greeters, "10.0.0.1", 1000);
+        assert_eq!(first.len(), OF_ONE);
+        assert_eq!(come(&greeters, "::ffff:10.0.0.1", 1).len(), 0, "the same in other words");
+        assert_eq!(come(&greeters, "10.0.0.2", 1).len(), 1);
+        drop(first);
+        assert_eq!(come(&greeters, "10.0.0.1", 1).len(), 1);
+        assert!(greeters.0.lock().expect("nobody panicked").is_empty(), "nothing is kept");
+    }
+
+    #[test]
+    fn all_together_are_bounded() {
+        let greeters = Arc::default();
+        let hosts = (1..=250).map(|host| format!("10.0.0.{host}"));
+        let held: Vec<Place> = hosts.flat_map(|host| come(&greeters, &host, 2)).collect();
+        assert_eq!(held.len(), ALL);
+    }
+
+    #[test]
+    fn a_host_of_ipv6_is_its_network() {
+        assert_eq!(origin(address("2001:db8::1")), origin(address("2001:db8::ffff:2")));
+        assert_ne!(origin(address("2001:db8::1")), origin(address("2001:db8:0:1::1")));
+        assert_ne!(origin(address("fe80::1")), origin(address("fe80::2")));
+    }
+}

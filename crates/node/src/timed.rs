@@ -1,0 +1,111 @@
+//! A connection that is read by one deadline, however few bytes each read brings.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use garland_sys::clock;
+
+/// A connection whose peer may take so long for all that it has to say while it greets.
+///
+/// It leaves the socket's read timeout changed: whoever goes on with the connection sets its own.
+pub struct Timed<'a> {
+    stream: &'a TcpStream,
+    until_ns: u64,
+}
+
+impl<'a> Timed<'a> {
+    /// The peer's time begins now.
+    #[must_use]
+    pub fn begin(stream: &'a TcpStream, patience: Duration) -> Self {
+        let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX >> 1);
+        Self { stream, until_ns: clock::now_ns().saturating_add(patience_ns) }
+    }
+
+    /// The connection itself.
+    #[must_use]
+    pub fn stream(&self) -> &'a TcpStream {
+        self.stream
+    }
+
+    /// Does what the peer isn't to blame for: the time that it takes isn't the peer's.
+    pub fn aside<T>(&mut self, act: impl FnOnce() -> T) -> T {
+        let began_ns = clock::now_ns();
+        let result = act();
+        let took_ns = clock::now_ns().saturating_sub(began_ns);
+        self.until_ns = self.until_ns.saturating_add(took_ns);
+        result
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = clock::until(self.until_ns);
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        match self.stream.read(buffer) {
+            // What the system says of a timeout that was set on a socket.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Err(io::ErrorKind::TimedOut.into())
+            }
+            result => result,
+        }
+    }
+}
+
+impl Write for Timed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    /// A connection, and its other end.
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let near = TcpStream::connect(listener.local_addr().expect("it listens")).expect("it does");
+        (near, listener.accept().expect("it has come").0)
+    }
+
+    #[test]
+    fn a_peer_that_drips_has_no_more_time_than_one_that_is_silent() {
+        let (near, mut far) = pair();
+        let (over, is_over) = channel();
+        std::thread::spawn(move || {
+            let patience = Duration::from_millis(300);
+            let result = Timed::begin(&near, patience).read_exact(&mut [0; 64]);
+            over.send(result.map_err(|error| error.kind())).expect("the test waits");
+        });
+        // A byte comes in every tenth of a second: 64 of them would take 6 s.
+        let mut result = None;
+        for _ in 0..40 {
+            let _ = far.write_all(&[7]);
+            result = is_over.recv_timeout(Duration::from_millis(100)).ok();
+            if result.is_some() {
+                break;
+            }
+        }
+        assert_eq!(result, Some(Err(io::ErrorKind::TimedOut)));
+    }
+
+    #[test]
+    fn what_the_agent_waits_for_is_not_the_peers_time() {
+        let (near, mut far) = pair();
+        let mut timed = Timed::begin(&near, Duration::from_millis(200));
+        timed.aside(|| std::thread::sleep(Duration::from_millis(300)));
+        far.write_all(&[7]).expect("it is there");
+        assert_eq!(timed.read(&mut [0]).expect("it has come"), 1);
+    }
+}
