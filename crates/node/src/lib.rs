@@ -81,5 +81,5 @@ pub use probe::{Pair, PairEnd, Party, bring_helper};
 pub use source::{Content, Source, SourceError, StreamSource};
 pub use store::reason;
 pub use survey::Survey;
-pub use tree::{LeftOut, ScanError, ScanOptions, Tally, TreeSource};
+pub use tree::{LeftOut, ScanError, ScanOptions, Tally, TreeSource, name_of};
 pub use view::{Watched, watch};

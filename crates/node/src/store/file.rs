@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::trace::Stage;
-use garland_sys::confine::Root;
+use garland_sys::confine::{self, Root};
 use garland_sys::process;
 use rustix::fs::{
     AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps,
@@ -116,6 +116,19 @@ impl FileStore {
             .open_dir(&folder_path, make)
             .map_err(|error| StoreError::path("opening the folder", &folder_path, &error))?;
         Self::create_in(folder, &folder_path, name, size, tag, None)
+    }
+
+    /// The same for the file `name` in the directory `below`, which is in the directory `path`. Both are
+    /// created if missing; no symbolic link leads to `below`.
+    pub fn create_below(
+        root: &Root,
+        (path, below): (&[u8], &[u8]),
+        name: &[u8],
+        size: Size,
+        tag: &str,
+    ) -> Result<Self, StoreError> {
+        let (folder, path) = open_below(root, path, Some(below))?;
+        Self::create_in(folder, &path, OsStr::from_bytes(name).to_owned(), size, tag, None)
     }
 
     /// The same for what an interrupted copy left, whose bytes stay where they are.
@@ -301,6 +314,21 @@ impl Store for FileStore {
         remove_stale(&self.folder, &self.name);
         !self.settled.swap(true, Ordering::AcqRel)
     }
+}
+
+/// Opens the directory `path`, or the directory `below` in it; creates what is missing. With its path.
+pub fn open_below(
+    root: &Root,
+    path: &[u8],
+    below: Option<&[u8]>,
+) -> Result<(OwnedFd, PathBuf), StoreError> {
+    let path = Path::new(OsStr::from_bytes(path));
+    let failed = |path: &Path, error| StoreError::path("opening the folder", path, &error);
+    let folder = root.open_dir(path, true).map_err(|error| failed(path, error))?;
+    let Some(below) = below.map(OsStr::from_bytes) else { return Ok((folder, path.to_owned())) };
+    let path = path.join(below);
+    let folder = confine::open_below(&folder, below).map_err(|error| failed(&path, error))?;
+    Ok((folder, path))
 }
 
 /// The folder that a file goes into, and its name there: in `given`, under `name`, if that is a folder.
