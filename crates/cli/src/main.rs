@@ -26,14 +26,12 @@ mod traces;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
     // A lab's keeper is this program, started again: before there is a second thread.
     if let Some(exit) = garland_lab::hidden::main(std::env::args_os()) {
         return exit;
     }
-    let args = args::Args::parse();
+    let args = args::Args::of(std::env::args_os()).unwrap_or_else(|error| error.exit());
     match command::run(&args) {
         Ok(exit) => exit.into(),
         Err(failure) => {

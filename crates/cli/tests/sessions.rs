@@ -142,12 +142,8 @@ fn nothing_to_do_is_wrong_usage() {
     [exit 2]
     ");
     insta::assert_snapshot!(shown(&garland(&scratch).run(&["cp", "x"])), @r"
-    error: the following required arguments were not provided:
-      <SOURCE>...
-
-    Usage: garland cp <SOURCE>... <DESTINATION>
-
-    For more information, try '--help'.
+    error: a copy has a SOURCE and a DESTINATION, and there is only x
+    hint: such as garland cp FILE 'n[01-20]:/path'
     [exit 2]
     ");
 }

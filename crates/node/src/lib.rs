@@ -83,5 +83,5 @@ pub use source::{Content, Source, SourceError, StreamSource};
 pub use store::reason;
 pub use survey::Survey;
 pub use timed::Timed;
-pub use tree::{LeftOut, ScanError, ScanOptions, Tally, TreeSource};
+pub use tree::{LeftOut, ScanError, ScanOptions, Tally, TreeSource, name_of};
 pub use view::{Watched, watch};

@@ -6,7 +6,10 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, mkdirat, openat, openat2};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, mkdirat, openat, openat2,
+    statat,
+};
 use rustix::io::Errno;
 
 /// Where paths are taken to begin, and whether they may lead out of it.
@@ -147,6 +150,36 @@ pub fn beneath(top: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     }
 }
 
+/// Opens the directory `name` in the directory `above`; creates it if missing. It is never reached
+/// through a symbolic link.
+///
+/// # Errors
+/// When `name` isn't a single name, or a link or a file has it.
+pub fn open_below(above: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
+    let mut components = Path::new(name).components();
+    let single = matches!(components.next(), Some(Component::Normal(only)) if only == name);
+    if !single || components.next().is_some() {
+        return Err(io::Error::other("it is no single name"));
+    }
+    match mkdirat(above, name, Mode::from_raw_mode(0o777)) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    match openat(above, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
+        Ok(folder) => Ok(folder),
+        Err(Errno::LOOP | Errno::NOTDIR) => {
+            let stat = statat(above, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            Err(match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Symlink => {
+                    io::Error::other("it is a symbolic link, which is not followed")
+                }
+                _ => Errno::NOTDIR.into(),
+            })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Component by component, following no link at all: stricter than openat2, never laxer.
 fn walk(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let names: Vec<&OsStr> = normal_names(path)?;
@@ -218,6 +251,32 @@ mod tests {
         for path in ["link", "link/b", "..", "/etc", "none"] {
             assert!(beneath(&top, Path::new(path)).is_err(), "{path}");
         }
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_folder_below_another_is_never_a_link() {
+        let dir = place("below");
+        std::fs::create_dir(dir.join("there")).unwrap();
+        std::fs::write(dir.join("file"), b"").unwrap();
+        symlink("there", dir.join("link")).unwrap();
+        symlink("nowhere", dir.join("dangling")).unwrap();
+        let above = Root::Free.open_dir(&dir, false).unwrap();
+        let below = |name: &str| {
+            open_below(&above, OsStr::new(name)).map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(below("there"), Ok(()));
+        assert_eq!(below("made"), Ok(()));
+        assert!(dir.join("made").is_dir());
+        for name in ["link", "dangling"] {
+            let wanted = "it is a symbolic link, which is not followed";
+            assert_eq!(below(name), Err(wanted.to_owned()));
+        }
+        assert!(below("file").unwrap_err().starts_with("Not a directory"));
+        for name in ["..", ".", "", "/", "there/x", "/tmp", "there/"] {
+            assert_eq!(below(name), Err("it is no single name".to_owned()), "{name}");
+        }
+        assert!(!dir.join("nowhere").exists());
         std::fs::remove_dir_all(dir).unwrap();
     }
 

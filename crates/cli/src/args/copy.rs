@@ -1,9 +1,10 @@
 //! The words of `garland cp` and `exec`, and how agents are started for them and for the others.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args as ClapArgs, Command, ValueEnum};
 
 use garland_core::proto;
 
@@ -17,31 +18,40 @@ const DEFAULT_UNIT: &str = "1MiB";
 /// The most buffers of a lane.
 const BUFFERS_MAX: i64 = proto::BUFFERS_MAX as i64;
 
+const USAGE: &str = "\
+garland cp [OPTIONS] <SOURCE>... <DESTINATION>
+       garland cp [OPTIONS] --join <RUN> <NODES>";
+
 /// `garland cp`.
 #[derive(Clone, Debug, ClapArgs)]
-#[command(allow_missing_positional = true)]
+#[command(override_usage = USAGE)]
 pub struct Cp {
-    /// What to copy: a path of this machine, - for standard input, '|COMMAND' for what a command of
+    /// SOURCES and, last, DESTINATION; options may stand before, between and behind them. SOURCE: a path of this
+    /// machine, - for standard input, '|COMMAND' for what a command of
     /// this machine says, NODES:PATH, which is gathered from all of them, or s3://BUCKET/KEY or a URL
     /// (http, https), which this machine reads once for all. With -r files and folders of this
-    /// machine, as many as you like.
-    #[arg(required_unless_present = "join", conflicts_with = "join", value_name = "SOURCE")]
-    pub sources: Vec<PathBuf>,
-    /// Where to: NODES:PATH, or a path of this machine where the source is on nodes. A path that ends in / is a folder,
+    /// machine, as many as you like. DESTINATION: NODES:PATH, or a path of this machine where the source is on nodes. A path that ends in / is a folder,
     /// and is made if it isn't there; /dev/null checks and drops the bytes; - is this command's
     /// standard output; 'NODES:|COMMAND' is the standard input of a command there, which runs by
     /// `sh -c`, and whose exit code is the node's verdict. A block device or a named pipe is written to
     /// as it is.
     ///
     /// What is gathered from several nodes goes to PATH/NODE/NAME, from one to PATH, - or '|COMMAND'.
+    /// PATH/NODE must not be a symbolic link. Names that were not asked for, and removals, are refused
+    /// whatever a node sends: its copy fails.
     ///
     /// A relative path begins in the login's home folder over ssh; local and lab nodes have a root
     /// folder of their own, where both kinds of path begin. Quote NODES: the shell knows brackets
     /// too.
-    pub destination: OsString,
-    /// Have the nodes that stand in DESTINATION's place join the copy of RUN (`last`: the last one), which
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The options that were typed, by their long names, and their values.
+    #[arg(skip)]
+    pub typed: Vec<(String, String)>,
+    /// Have NODES join the copy of RUN (`last`: the last one), which
     /// goes on: garland cp --join RUN NODES. They get the file where the others do, from a node that holds it, and this command waits for
-    /// the copy's end. Striped copies, pipes and what comes from nodes can't be joined.
+    /// the copy's end. Striped copies, pipes and what comes from nodes can't be joined. Options of the copy
+    /// are those of its own command: here there are only --quiet and --json.
     #[arg(long, value_name = "RUN")]
     pub join: Option<String>,
     /// One file over all nodes instead of one on each: in units of so many bytes, which go round
@@ -81,7 +91,7 @@ pub struct Cp {
     /// Keep the file's mode and modification time; a tree's are kept without it.
     #[arg(short = 'p', long)]
     pub preserve: bool,
-    /// Send all, whatever nodes have of it already.
+    /// Send all, whatever nodes have of it already. Copies from nodes always bring all.
     ///
     /// Without this only the blocks are sent that they lack: each compares what is at PATH, and what
     /// an interrupted copy left there.
@@ -166,7 +176,7 @@ pub struct Cp {
     /// How fast it may be, and what is found out at its end.
     #[command(flatten)]
     pub checks: Checks,
-    /// Exit with 0 when at least N nodes have the file.
+    /// Exit with 0 when at least N nodes have the file; N is the number of nodes at most.
     #[arg(long, value_name = "N")]
     pub min_ok: Option<usize>,
     /// Make something slow or wrong on purpose, to try what finds it; more than once for more.
@@ -194,6 +204,36 @@ pub struct Cp {
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,
+}
+
+impl Cp {
+    /// What is copied: all paths but the last.
+    pub fn sources(&self) -> &[PathBuf] {
+        self.paths.split_last().map_or(&[][..], |(_, sources)| sources)
+    }
+
+    /// Where it goes: the last path.
+    pub fn destination(&self) -> &OsStr {
+        self.paths.last().map_or(OsStr::new(""), |path| path.as_os_str())
+    }
+
+    /// Notes which options were typed.
+    pub fn note_typed(&mut self, matches: &ArgMatches) {
+        let command = Self::augment_args(Command::new("cp"));
+        let of_all = ["cluster", "json"].map(|name| (name.to_owned(), name.to_owned()));
+        let own = command.get_arguments().filter_map(|argument| {
+            Some((argument.get_id().to_string(), argument.get_long()?.to_owned()))
+        });
+        let typed = own.chain(of_all).filter(|(id, _)| {
+            matches!(matches.try_contains_id(id), Ok(true))
+                && matches.value_source(id) == Some(ValueSource::CommandLine)
+        });
+        let valued = typed.map(|(id, option)| {
+            let values = matches.get_raw(&id).into_iter().flatten();
+            (option, values.map(|value| value.to_string_lossy()).collect::<Vec<_>>().join(","))
+        });
+        self.typed = valued.collect();
+    }
 }
 
 /// How progress is told to programs.

@@ -20,9 +20,10 @@ mod top;
 mod tour;
 mod trace;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use balance::Balance;
 pub use copy::{CompressName, Cp, Exec, Launch, LauncherName, ShapeName, SlowName};
@@ -67,6 +68,24 @@ pub struct Args {
     /// One JSON object on standard output instead of tables.
     #[arg(long, global = true, display_order = 901)]
     pub json: bool,
+}
+
+impl Args {
+    /// What these words say, the program's name first.
+    ///
+    /// # Errors
+    /// When they are wrong, or ask for help.
+    pub fn of(
+        words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    ) -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(words)?;
+        let mut args = Self::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
+        if let (Command::Cp(cp), Some((_, matches))) = (&mut args.command, matches.subcommand()) {
+            cp.note_typed(matches);
+        }
+        Ok(args)
+    }
 }
 
 const NODES_HELP: &str = "\

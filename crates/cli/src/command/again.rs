@@ -91,9 +91,9 @@ fn asked<'a>(
             let outline = Compare { path, name, layout, tree: None, shared: None };
             Some((outline, Asked::File(source, records)))
         }
-        (Given::Tree(tree), Destination::Tree { path, .. }) => {
+        (Given::Tree(tree), Destination::Tree(destination)) => {
             let (name, outline) = (Vec::new(), Some(tree.outline()?));
-            let path = path.clone();
+            let path = destination.path.clone();
             let outline = Compare { path, name, layout, tree: outline, shared: None };
             Some((outline, Asked::Tree(tree)))
         }

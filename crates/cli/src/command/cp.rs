@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use garland_core::cluster::Node;
-use garland_core::cluster::target::{self, Target};
+use garland_core::cluster::target::Target;
 use garland_core::plan::{Plan, Stripes};
 use garland_core::proto::{Cut, Policy, SlowNodes};
 use garland_core::units::bytes;
@@ -14,11 +14,12 @@ use serde::Serialize;
 
 use super::chain::Chain;
 use super::copy_result::{Copied, CopyResult, Way};
+use super::cp_options::{from_nodes, kind_of, refuse_unreachable, refuse_without_effect};
 use super::given::Given;
 use super::injections::Injections;
 use super::shape::shaped;
 use super::tree_result::TreeResult;
-use super::{again, cp_in, elsewhere, ends, join};
+use super::{again, cp_in, ends, join};
 use crate::args::{Args, CompressName, Cp, SlowName};
 use crate::door::Door;
 use crate::failure::{Exit, Failure, OrFailure};
@@ -38,14 +39,17 @@ const READERS: u16 = 16;
 
 /// Copies files to every node, or from them.
 pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
+    let kind = kind_of(cp)?;
+    refuse_without_effect(cp, kind)?;
     if let Some(run) = &cp.join {
         return join::run(args, cp, run);
     }
-    if let [source] = cp.sources.as_slice()
-        && !source.exists()
-        && elsewhere::address(&cp.sources)?.is_none()
-        && let Ok(Target::Nodes { nodes, path }) = target::parse(source.as_os_str())
-    {
+    if cp.sources().is_empty() {
+        let only = cp.destination().to_string_lossy();
+        let message = format!("a copy has a SOURCE and a DESTINATION, and there is only {only}");
+        return Err(Failure::usage(message).hint("such as garland cp FILE 'n[01-20]:/path'"));
+    }
+    if let Some(Target::Nodes { nodes, path }) = from_nodes(cp)? {
         return cp_in::run(args, cp, &nodes, &path);
     }
     copy_out(args, cp)
@@ -56,7 +60,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
-    let (nodes, path) = ends::destination(&inventory, &cp.destination)?;
+    let (nodes, path) = destination(cp, &inventory)?;
     let places = Places::open()?;
     // A plan can be had without the lab. What is elsewhere is seen from the lab's head, too.
     let entered = cp.launch.enter_lab(&nodes, &places);
@@ -121,6 +125,13 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     run.keep("result.json", &result)?;
     tell(args, cp, &path, &result)?;
     Ok(result.exit(cp.min_ok))
+}
+
+/// The nodes and the path there, if enough nodes are named.
+fn destination(cp: &Cp, inventory: &Inventory) -> Result<(Vec<Node>, Vec<u8>), Failure> {
+    let (nodes, path) = ends::destination(inventory, cp.destination())?;
+    refuse_unreachable(cp, nodes.len())?;
+    Ok((nodes, path))
 }
 
 /// Whether nodes could read parts by themselves of what is given, and put them to `path`.

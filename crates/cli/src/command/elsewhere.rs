@@ -21,8 +21,8 @@ pub struct Elsewhere(Object);
 impl Elsewhere {
     /// Opens the only source, if it is elsewhere.
     pub fn open(cp: &Cp, interrupts: &Arc<Interrupts>) -> Result<Option<Self>, Failure> {
-        let Some(address) = address(&cp.sources)? else { return Ok(None) };
-        if cp.recursive || cp.sources.len() > 1 {
+        let Some(address) = address(cp.sources())? else { return Ok(None) };
+        if cp.recursive || cp.sources().len() > 1 {
             let what = format!("{address} can be copied alone only, and without -r");
             return Err(Failure::usage(what).hint("fetch the others to this machine first"));
         }

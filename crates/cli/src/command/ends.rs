@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use garland_core::cluster::Node;
@@ -107,4 +108,10 @@ pub fn source(path: &Path) -> Result<Source, Failure> {
             SourceError::Io { .. } => failure,
         }
     })
+}
+
+/// Whether what is given comes once, and tells its length by its end.
+pub fn is_stream(source: &Path) -> bool {
+    let word = matches!(target::parse(source.as_os_str()), Ok(Target::Pipe | Target::Command(_)));
+    word || source.metadata().is_ok_and(|stat| stat.file_type().is_fifo())
 }

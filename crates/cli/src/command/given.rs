@@ -4,14 +4,13 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::{DEFAULT_BLOCK_SIZE, Layout, Manifest, Plan, StripeServer, Stripes};
-use garland_core::proto::{Destination, ReadBack};
-use garland_core::tree::Pattern;
+use garland_core::proto::{Destination, TreeDestination};
+use garland_core::tree::{Pattern, TreeLimits};
 use garland_node::{
     Content, Ends, Outcome, ScanError, ScanOptions, Source, StreamSource, TreeSource,
 };
@@ -20,6 +19,7 @@ use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
 use super::cp::block_size;
+use super::cp_options::refuse_to_read_back;
 use super::elsewhere::{Elsewhere, MODE};
 use super::ends;
 use super::tree_result::TreeResult;
@@ -46,16 +46,16 @@ impl Given {
             return Ok(Self::Elsewhere(Arc::new(elsewhere)));
         }
         if cp.delete {
-            is_one_folder(&cp.sources)?;
+            is_one_folder(cp.sources())?;
         }
-        match cp.sources.as_slice() {
-            sources if sources.iter().any(|source| is_stream(source)) => Self::stream(cp),
+        match cp.sources() {
+            sources if sources.iter().any(|source| ends::is_stream(source)) => Self::stream(cp),
             [file] if !cp.recursive || is_file(file) => {
                 let source = ends::source(file)?.on_disk_of(disk);
                 Ok(Self::File(file.clone(), Arc::new(source)))
             }
             _ if !cp.recursive => {
-                let count = cp.sources.len();
+                let count = cp.sources().len();
                 Err(Failure::usage(format!("{count} sources go into one folder, by -r")))
             }
             sources => {
@@ -74,12 +74,9 @@ impl Given {
 
     /// Opens the one stream that is given.
     fn stream(cp: &Cp) -> Result<Self, Failure> {
-        let [source] = cp.sources.as_slice() else {
+        let [source] = cp.sources() else {
             return Err(Failure::usage("a stream is copied alone, not beside other sources"));
         };
-        if cp.recursive {
-            return Err(Failure::usage("a stream is no folder: leave -r out"));
-        }
         if cp.stripe.is_some() {
             return Err(Failure::usage("a stream can't be striped: nobody knows its length")
                 .hint("write it to a file first"));
@@ -161,9 +158,9 @@ impl Given {
     /// Where it goes on nodes, `path` there.
     fn destination(&self, cp: &Cp, path: &[u8]) -> Result<Destination, Failure> {
         let streams = matches!(path, b"/dev/null" | b"-" | [b'|', ..]);
-        if streams && cp.checks.read_back() != ReadBack::default() {
+        if streams {
             let message = "what goes to a pipe, a command or nowhere can't be read back";
-            return Err(Failure::usage(message).hint("leave --verify and --checksum out"));
+            refuse_to_read_back(cp, message)?;
         }
         Ok(match (path, self) {
             (b"/dev/null", _) => Destination::Null,
@@ -183,15 +180,22 @@ impl Given {
                     .hint("for its bytes as one stream: tar c . | garland cp - 'n[1-3]:|tar x'"));
             }
             ([b'|', line @ ..], _) => Destination::Command(line.to_vec()),
-            (path, Self::Tree(_)) => Destination::Tree {
+            (path, Self::Tree(_)) => Destination::Tree(TreeDestination {
                 path: path.to_vec(),
+                below: None,
                 fsync: !cp.no_fsync,
                 verify: cp.checks.verify,
-            },
+                limits: TreeLimits {
+                    removes: cp.delete,
+                    attributes: cp.xattrs,
+                    ..TreeLimits::default()
+                },
+            }),
             (path, Self::File(..) | Self::Elsewhere(_) | Self::Stream(..)) => {
                 let FileFacts { name, mode, modified } = self.facts()?;
                 Destination::File {
                     path: path.to_vec(),
+                    below: None,
                     name,
                     mode,
                     times: modified.filter(|_| cp.preserve),
@@ -284,12 +288,6 @@ fn is_one_folder(sources: &[PathBuf]) -> Result<(), Failure> {
         [source] if folder(source) => Ok(()),
         _ => Err(Failure::usage("--delete takes one folder of this machine as its source")),
     }
-}
-
-/// Whether what is given comes once, and tells its length by its end.
-fn is_stream(source: &Path) -> bool {
-    let word = matches!(target::parse(source.as_os_str()), Ok(Target::Pipe | Target::Command(_)));
-    word || source.metadata().is_ok_and(|stat| stat.file_type().is_fifo())
 }
 
 /// This command's standard input.

@@ -26,9 +26,13 @@ struct Joined {
     nodes: Vec<Value>,
 }
 
-/// Has the nodes of `cp.destination` join the copy of `run`, and waits until that has ended.
+/// Has the nodes of `cp.destination()` join the copy of `run`, and waits until that has ended.
 pub fn run(args: &Args, cp: &Cp, run: &str) -> Result<Exit, Failure> {
-    let list = cp.destination.to_str().ok_or_else(|| Failure::usage("a node list is UTF-8"))?;
+    if !cp.sources().is_empty() {
+        return Err(Failure::usage("--join takes one node list and no SOURCE")
+            .hint("several lists are one: 'n1,n[5-6]'"));
+    }
+    let list = cp.destination().to_str().ok_or_else(|| Failure::usage("a node list is UTF-8"))?;
     let mut phases = Phases::begin();
     let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
     let places = Places::open()?;

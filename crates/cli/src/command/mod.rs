@@ -8,6 +8,7 @@ mod checksums;
 mod copy_result;
 mod cp;
 mod cp_in;
+mod cp_options;
 mod demo;
 mod disk;
 mod disk_notes;

@@ -8,6 +8,7 @@ mod dolly;
 mod endings;
 mod full_disk;
 mod gather;
+mod options;
 mod plans;
 mod readers;
 mod refusals;

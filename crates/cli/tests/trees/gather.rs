@@ -169,3 +169,26 @@ fn nothing_that_comes_goes_through_a_link_that_is_here() {
     assert_eq!(paths(&scratch.path("here")), ["t/", "t/d", "t/file/", "t/file/kept/", "t/rest"]);
     scratch.assert_nothing_left();
 }
+
+#[test]
+fn a_link_in_the_place_of_a_nodes_folder_is_not_followed() {
+    let scratch = Scratch::new("tree-gather-node-link");
+    for node in locals(2) {
+        write(&scratch, &format!("roots/{node}/t/x"), &node);
+    }
+    let outside = scratch.path("outside");
+    fs::create_dir(&outside).expect("it can be made");
+    fs::create_dir(scratch.path("all")).expect("it can be made");
+    std::os::unix::fs::symlink("../outside", scratch.path("all/local1")).expect("it can be made");
+    let garland = garland(&scratch);
+    for words in [&["-r", "local[1-2]:/t", "all"][..], &["local[1-2]:/t/x", "all"]] {
+        let result = garland.cp(&[&["--json"], words].concat()).with_code(1).json();
+        let reason = "on this machine: opening the folder all/local1: \
+                      it is a symbolic link, which is not followed";
+        assert_eq!(verdict(&result, "local1"), ("failed", reason));
+        assert_eq!(verdict(&result, "local2"), ("ok", ""));
+    }
+    assert_eq!(paths(&outside), Vec::<String>::new());
+    assert_eq!(paths(&scratch.path("all/local2")), ["t/", "t/x", "x"]);
+    scratch.assert_nothing_left();
+}

@@ -9,6 +9,7 @@ use super::read_back::ReadBack;
 use super::route::{DOWNSTREAMS_MAX, Route};
 use super::seal::Secret;
 use crate::plan::{BLOCKS_MAX, LaneBlocks, Layout, NodeId, Stripe};
+use crate::tree::TreeLimits;
 
 /// Where the bytes go on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +18,9 @@ pub enum Destination {
     File {
         /// The path as the user wrote it, in the system's bytes.
         path: Vec<u8>,
+        /// A directory in the directory `path` that the file goes into, by its name; it is created if
+        /// missing, and never reached through a symbolic link.
+        below: Option<Vec<u8>>,
         /// The name to use when `path` turns out to be a directory.
         name: Vec<u8>,
         /// The source's permission bits.
@@ -33,14 +37,7 @@ pub enum Destination {
     },
     /// A folder: the bytes are a tree's stream (`crate::tree`), whose files appear in it one by one,
     /// each whole or not at all.
-    Tree {
-        /// The folder as the user wrote it, in the system's bytes; it is made if it isn't there.
-        path: Vec<u8>,
-        /// Whether all of it must be on stable storage before the node says that it is done.
-        fsync: bool,
-        /// Whether every file is read back from its medium, and compared with what came.
-        verify: bool,
-    },
+    Tree(TreeDestination),
     /// Nowhere: the bytes are checked and dropped, to measure the network alone.
     Null,
     /// The agent's standard output.
@@ -55,6 +52,22 @@ pub enum Destination {
     /// The standard input of a command, which a shell is told in the system's bytes: it runs as the
     /// agent's user, and its exit code is the node's verdict.
     Command(Vec<u8>),
+}
+
+/// The directory that a tree goes into.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeDestination {
+    /// The directory as the user wrote it, in the system's bytes; it is created if missing.
+    pub path: Vec<u8>,
+    /// A directory in it that the tree goes into instead, by its name; it is created if missing, and
+    /// never reached through a symbolic link.
+    pub below: Option<Vec<u8>>,
+    /// Whether all of it must be on stable storage before the node says that it is done.
+    pub fsync: bool,
+    /// Whether every file is read back from its medium, and compared with what came.
+    pub verify: bool,
+    /// What the stream may do there.
+    pub limits: TreeLimits,
 }
 
 /// A file that a node gives, and what it was when it was looked at.

@@ -4,10 +4,12 @@
 //! are single ones, in the folder that the stream is in. So a node keeps no table of a tree, and no
 //! name in a stream can lead out of the folder that it goes into.
 
+mod limits;
 mod parser;
 mod pattern;
 mod record;
 
+pub use limits::{Excess, LimitCheck, TreeLimits};
 pub use parser::{Parser, Step, StreamError};
 pub use pattern::{Pattern, PatternError};
 pub use record::{DEPTH_MAX, GOOD, Meta, RECORD_MAX, Record, VOID};

@@ -290,7 +290,7 @@ impl Comparison {
 impl Comparison {
     fn reuse_tree(&self, begin: &Begin, told: Vec<[u8; 32]>, tree: FoundTree) -> Option<Reuse> {
         let Compare { path: asked, layout, .. } = &self.asked;
-        let same = matches!(&begin.end, End::Sink(Destination::Tree { path, .. }) if path == asked);
+        let same = matches!(&begin.end, End::Sink(Destination::Tree(tree)) if tree.path == *asked);
         let known = begin.known.filter(|_| same && begin.layout == *layout)?;
         let digests = if tree.root() == Some(known) {
             tree.digests.iter().copied().collect::<Option<Vec<_>>>()?

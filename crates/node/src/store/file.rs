@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::trace::Stage;
-use garland_sys::confine::Root;
+use garland_sys::confine::{self, Root};
 use garland_sys::{lock, process};
 use rustix::fs::{
     AtFlags, FallocateFlags, FileType, Mode, OFlags, Timespec, Timestamps, fallocate, fchmod,
@@ -124,6 +124,22 @@ impl FileStore {
         let (folder, parents) =
             opened.map_err(|error| StoreError::path("opening the folder", &folder_path, &error))?;
         let mut store = Self::create_in(folder, &folder_path, name, size, tag, None)?;
+        store.parents = parents;
+        Ok(store)
+    }
+
+    /// The same for the file `name` in the directory `below`, which is in the directory `path`. Both are
+    /// created if missing; no symbolic link leads to `below`.
+    pub fn create_below(
+        root: &Root,
+        (path, below): (&[u8], &[u8]),
+        name: &[u8],
+        size: Size,
+        tag: &str,
+    ) -> Result<Self, StoreError> {
+        let (folder, path, parents) = open_below(root, path, Some(below))?;
+        let name = OsStr::from_bytes(name).to_owned();
+        let mut store = Self::create_in(folder, &path, name, size, tag, None)?;
         store.parents = parents;
         Ok(store)
     }
@@ -328,6 +344,25 @@ impl Store for FileStore {
         remove_stale(&self.folder, &self.name);
         !self.settled.swap(true, Ordering::AcqRel)
     }
+}
+
+/// Opens the directory `path`, or the directory `below` in it; creates what is missing. With its path, and
+/// the directories in which others may have been created.
+pub fn open_below(
+    root: &Root,
+    path: &[u8],
+    below: Option<&[u8]>,
+) -> Result<(OwnedFd, PathBuf, Vec<OwnedFd>), StoreError> {
+    let path = Path::new(OsStr::from_bytes(path));
+    let failed = |path: &Path, error| StoreError::path("opening the folder", path, &error);
+    let (folder, mut parents) = root.open_or_make_dir(path).map_err(|error| failed(path, error))?;
+    let Some(below) = below.map(OsStr::from_bytes) else {
+        return Ok((folder, path.to_owned(), parents));
+    };
+    let path = path.join(below);
+    let inner = confine::open_below(&folder, below).map_err(|error| failed(&path, error))?;
+    parents.push(folder);
+    Ok((inner, path, parents))
 }
 
 /// The folder that a file goes into, and its name there: in `given`, under `name`, if that is a folder.

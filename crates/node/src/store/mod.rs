@@ -185,39 +185,8 @@ pub fn open(
     usage: &Arc<Usage>,
 ) -> Result<Box<dyn Store>, StoreError> {
     match destination {
-        Destination::File { path, name, mode, times, fsync, room, force_device } => {
-            let given = Path::new(OsStr::from_bytes(path));
-            let known = (!layout.open).then_some(layout.length);
-            let how = (*force_device, *fsync);
-            if stripe.is_none()
-                && let Some(store) = special::open(root, given, known, how)?
-            {
-                return Ok(store);
-            }
-            let suffix = stripe.map_or_else(String::new, |stripe| stripe.suffix());
-            // A stream's file grows as it comes.
-            let whole = if layout.open { 0 } else { layout.length };
-            let length = stripe.map_or(whole, |stripe| stripe.length(whole));
-            let size = Size { length, room: length.min(*room) };
-            let file = FileStore::create(root, path, name, &suffix, size, tag)?;
-            let file = file.with(Dress { mode: *mode, times: *times, fsync: *fsync });
-            let beside = stripe.map(|stripe| (stripe, file.beside(&suffix, tag)));
-            let file = on_disk(disk, file);
-            Ok(match beside {
-                Some((stripe, beside)) => {
-                    let opening = |error: io::Error| StoreError::Path {
-                        operation: "opening the folder of",
-                        path: file.name(),
-                        reason: reason(&error),
-                    };
-                    Box::new(stripe::StripeStore::new(stripe, beside.map_err(opening)?, file))
-                }
-                None => file,
-            })
-        }
-        Destination::Tree { path, fsync, verify } => {
-            Ok(on_disk(disk, tree::TreeStore::open(root, path, (*fsync, *verify), tag, None)?))
-        }
+        Destination::File { .. } => open_file(destination, root, layout, stripe, tag, disk),
+        Destination::Tree(tree) => Ok(on_disk(disk, tree::TreeStore::open(root, tree, tag, None)?)),
         Destination::Null => Ok(Box::new(null::NullStore)),
         Destination::Output => Ok(Box::new(output::OutputStore)),
         Destination::Command(line) => {
@@ -234,6 +203,54 @@ pub fn open(
             Ok(Box::new(store))
         }
     }
+}
+
+/// The same where it is a file.
+fn open_file(
+    destination: &Destination,
+    root: &Root,
+    layout: Layout,
+    stripe: Option<Stripe>,
+    tag: &str,
+    disk: Option<&Arc<Pace>>,
+) -> Result<Box<dyn Store>, StoreError> {
+    let Destination::File { path, below, name, mode, times, fsync, room, force_device } =
+        destination
+    else {
+        return Err(StoreError::Incomplete("it is no file".to_owned()));
+    };
+    let given = Path::new(OsStr::from_bytes(path));
+    let known = (!layout.open).then_some(layout.length);
+    let how = (*force_device, *fsync);
+    if stripe.is_none()
+        && below.is_none()
+        && let Some(store) = special::open(root, given, known, how)?
+    {
+        return Ok(store);
+    }
+    let suffix = stripe.map_or_else(String::new, |stripe| stripe.suffix());
+    // A stream's file grows as it comes.
+    let whole = if layout.open { 0 } else { layout.length };
+    let length = stripe.map_or(whole, |stripe| stripe.length(whole));
+    let size = Size { length, room: length.min(*room) };
+    let file = match below.as_deref().filter(|_| stripe.is_none()) {
+        Some(below) => FileStore::create_below(root, (path, below), name, size, tag)?,
+        None => FileStore::create(root, path, name, &suffix, size, tag)?,
+    };
+    let file = file.with(Dress { mode: *mode, times: *times, fsync: *fsync });
+    let beside = stripe.map(|stripe| (stripe, file.beside(&suffix, tag)));
+    let file = on_disk(disk, file);
+    Ok(match beside {
+        Some((stripe, beside)) => {
+            let opening = |error: io::Error| StoreError::Path {
+                operation: "opening the folder of",
+                path: file.name(),
+                reason: reason(&error),
+            };
+            Box::new(stripe::StripeStore::new(stripe, beside.map_err(opening)?, file))
+        }
+        None => file,
+    })
 }
 
 /// The same for a file of which an interrupted copy `left` something.
@@ -266,10 +283,10 @@ pub fn refresh(
     disk: Option<&Arc<Pace>>,
     old: OldTree,
 ) -> Result<Box<dyn Store>, StoreError> {
-    let Destination::Tree { path, fsync, verify } = destination else {
+    let Destination::Tree(tree) = destination else {
         return Err(StoreError::Incomplete("only trees have files".to_owned()));
     };
-    Ok(on_disk(disk, tree::TreeStore::open(root, path, (*fsync, *verify), tag, Some(old))?))
+    Ok(on_disk(disk, tree::TreeStore::open(root, tree, tag, Some(old))?))
 }
 
 /// A store on the node's disk, if it has one of its own.

@@ -20,5 +20,5 @@ pub use left_out::LeftOut;
 pub use making::make;
 pub use place::{Opener, Place};
 pub use reading::Reading;
-pub use scan::{ScanError, ScanOptions, Tally};
+pub use scan::{ScanError, ScanOptions, Tally, name_of};
 pub use source::TreeSource;

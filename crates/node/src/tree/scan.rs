@@ -1,6 +1,7 @@
 //! Looking at what is to be copied: every folder, in the order of its names.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -91,7 +92,7 @@ pub fn scan(sources: &[impl AsRef<Path>], options: &ScanOptions<'_>) -> Result<S
     }
     for source in sources {
         let source = source.as_ref();
-        match source.file_name().filter(|_| !means_content(source)) {
+        match name_of(source) {
             Some(name) => {
                 if !names.insert(name.to_owned()) {
                     return Err(ScanError::Twice(name.to_string_lossy().into_owned()));
@@ -104,6 +105,11 @@ pub fn scan(sources: &[impl AsRef<Path>], options: &ScanOptions<'_>) -> Result<S
     walk.scan.index.push(TOP, &Record::End, Body::None);
     walk.scan.index.close();
     Ok(walk.scan)
+}
+
+/// The name that a source has in the stream; none where only what is in it is copied.
+pub fn name_of(source: &Path) -> Option<&OsStr> {
+    source.file_name().filter(|_| !means_content(source))
 }
 
 fn means_content(source: &Path) -> bool {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::Plan;
-use garland_core::proto::{Look, ReadBack, TreeLook};
+use garland_core::proto::{Look, TreeLook};
 use garland_node::{Tally, Tracing, look};
 use garland_sys::signal::Interrupts;
 
@@ -18,9 +18,10 @@ use self::at_the_same_time::{Common, take_all};
 use self::takes::{Here, Place, Take};
 use super::copy_result::{CopyResult, Way};
 use super::cp::{congestion, congestion_in_force, save, tell, transport};
+use super::cp_options::{refuse_to_read_back, refuse_unreachable};
 use super::given::excludes;
 use super::tree_result::TreeResult;
-use crate::args::{Args, CompressName, Cp};
+use crate::args::{Args, Cp};
 use crate::failure::{Exit, Failure, OrFailure};
 use crate::fleet::Muster;
 use crate::launch::{FAREWELL, HURRY};
@@ -37,10 +38,9 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(list)?;
-    let target = target::parse(&cp.destination).map_err(Failure::usage)?;
+    let target = target::parse(cp.destination()).map_err(Failure::usage)?;
     let here = Here::new(place(cp, &target)?, path, &nodes, cp)?;
-    excludes(cp)?;
-    refuse_what_only_goes_out(cp, &here)?;
+    refuse_what_cannot_be(cp, &here, nodes.len())?;
     let places = Places::open()?;
     let lab = cp.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin_keeping(&places, "cp", cp.keep_traces)?;
@@ -105,7 +105,7 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
 /// Where on this machine the bytes go.
 fn place<'a>(cp: &'a Cp, target: &'a Target) -> Result<Place<'a>, Failure> {
     match target {
-        Target::Local(_) => Ok(Place::Path(Path::new(&cp.destination))),
+        Target::Local(_) => Ok(Place::Path(Path::new(cp.destination()))),
         Target::Pipe => Ok(Place::Output),
         Target::Command(line) if line.trim_ascii().is_empty() => {
             Err(Failure::usage("there is no command behind `|`")
@@ -113,7 +113,7 @@ fn place<'a>(cp: &'a Cp, target: &'a Target) -> Result<Place<'a>, Failure> {
         }
         Target::Command(line) => Ok(Place::Command(line)),
         Target::Nodes { .. } => {
-            let shown = cp.destination.to_string_lossy();
+            let shown = cp.destination().to_string_lossy();
             let message = "one end of a copy must be a path of this machine";
             Err(Failure::usage(message)
                 .hint(format!("for a file of this machine named {shown} say ./{shown}")))
@@ -121,31 +121,12 @@ fn place<'a>(cp: &'a Cp, target: &'a Target) -> Result<Place<'a>, Failure> {
     }
 }
 
-/// What would have to be done by the nodes together, who give each by itself.
-fn refuse_what_only_goes_out(cp: &Cp, here: &Here<'_>) -> Result<(), Failure> {
-    if !here.is_kept() && cp.checks.read_back() != ReadBack::default() {
-        return Err(Failure::usage("nothing can be read back from /dev/null or a pipe")
-            .hint("leave --verify and --checksum out"));
-    }
-    if cp.compress != CompressName::None {
-        return Err(Failure::usage("what comes from nodes isn't compressed so far")
-            .hint("--compress is for copies to nodes"));
-    }
-    if cp.delete {
-        return Err(Failure::usage("nothing is removed here: copies from nodes only bring")
-            .hint("--delete is for copies to nodes"));
-    }
-    if cp.op_size.is_some() {
-        return Err(Failure::usage("operations can only be cut where the file is read")
-            .hint("--op-size is for copies to nodes"));
-    }
-    if !cp.inject.is_empty() {
-        return Err(Failure::usage("faults can only be put into copies to nodes")
-            .hint("leave --inject out"));
-    }
-    if cp.order != "list" {
-        return Err(Failure::usage("files that come from nodes come in no order")
-            .hint("--order is for copies to nodes"));
+/// Refuses values and places that can't be.
+fn refuse_what_cannot_be(cp: &Cp, here: &Here<'_>, nodes: usize) -> Result<(), Failure> {
+    excludes(cp)?;
+    refuse_unreachable(cp, nodes)?;
+    if !here.is_kept() {
+        refuse_to_read_back(cp, "nothing can be read back from /dev/null or a pipe")?;
     }
     Ok(())
 }

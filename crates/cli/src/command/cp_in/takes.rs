@@ -1,13 +1,14 @@
 //! What is to be taken from which nodes, by what they have.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use garland_core::cluster::Node;
 use garland_core::plan::{FoundStripe, Layout, Manifest, Plan, StripeSet, Stripes};
-use garland_core::proto::{Destination, Origin, Policy, TreeSight};
-use garland_node::{Agent, Ends, Pipeline, Seen, Tally};
+use garland_core::proto::{Destination, Origin, Policy, Sight, TreeDestination, TreeSight};
+use garland_core::tree::TreeLimits;
+use garland_node::{Agent, Ends, Pipeline, Seen, Tally, name_of};
 
 use super::folder_of;
 use crate::args::Cp;
@@ -100,18 +101,25 @@ impl<'a> Here<'a> {
         }
     }
 
-    /// Where a tree goes.
+    /// Where a tree goes, and what its stream may do there: nothing that wasn't asked for.
     fn tree(&self, cp: &Cp, node: &Node) -> Destination {
         let path = match self.path() {
             Ok(path) => path,
             Err(elsewhere) => return elsewhere,
         };
-        let folder = if self.by_node { path.join(folder_of(node)) } else { path.to_owned() };
-        Destination::Tree {
-            path: folder.into_os_string().into_vec(),
+        let top = name_of(Path::new(OsStr::from_bytes(self.source)));
+        Destination::Tree(TreeDestination {
+            path: path.as_os_str().as_bytes().to_vec(),
+            below: self.below(node),
             fsync: !cp.no_fsync,
             verify: cp.checks.verify,
-        }
+            limits: TreeLimits {
+                removes: false,
+                attributes: cp.xattrs,
+                top: top.map(|name| name.as_bytes().to_vec()),
+                excludes: cp.exclude.iter().map(|it| it.as_bytes().to_vec()).collect(),
+            },
+        })
     }
 
     /// Where one file goes, with its source's mode and, if asked for, time.
@@ -120,15 +128,9 @@ impl<'a> Here<'a> {
             Ok(path) => path,
             Err(elsewhere) => return elsewhere,
         };
-        let path = match node.filter(|_| self.by_node) {
-            Some(node) => {
-                let folder = path.join(folder_of(node));
-                [folder.as_os_str().as_bytes(), b"/"].concat()
-            }
-            None => path.as_os_str().as_bytes().to_vec(),
-        };
         Destination::File {
-            path,
+            path: path.as_os_str().as_bytes().to_vec(),
+            below: node.and_then(|node| self.below(node)),
             name: self.name.as_bytes().to_vec(),
             mode,
             times: cp.preserve.then_some(modified),
@@ -136,6 +138,11 @@ impl<'a> Here<'a> {
             room: u64::MAX,
             force_device: cp.force_device,
         }
+    }
+
+    /// The node's own directory, if each has one.
+    fn below(&self, node: &Node) -> Option<Vec<u8>> {
+        self.by_node.then(|| folder_of(node).into_bytes())
     }
 }
 
@@ -172,9 +179,9 @@ fn files(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Ve
     let count = nodes.len() as u64;
     let take = |(node, seen): (&Node, Seen)| {
         let (sight, agents) = match seen {
-            Ok((agent, sights)) => match sights.into_iter().next() {
-                Some(sight) if sight.length.is_some() => (Some(sight), Ok(vec![Ok(agent)])),
-                _ => (None, Err("its agent saw no file and no fault".to_owned())),
+            Ok((agent, sights)) => match asked_for(sights, cp.recursive) {
+                Ok(sight) => (Some(sight), Ok(vec![Ok(agent)])),
+                Err(reason) => (None, Err(reason)),
             },
             Err(reason) => (None, Err(reason)),
         };
@@ -219,18 +226,24 @@ fn files(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Ve
 /// Says of stripes whether they are those from before a copy that failed.
 fn tell_of_unfinished(shown: &str, is_unfinished: bool) {
     if is_unfinished {
-        eprintln!(
-            "{shown}: a later copy of it was not finished on all nodes; this is the one before"
-        );
+        errln!("{shown}: a later copy of it was not finished on all nodes; this is the one before");
+    }
+}
+
+/// What a node has, if that is what it was asked for.
+fn asked_for(sights: Vec<Sight>, recursive: bool) -> Result<Sight, String> {
+    match sights.into_iter().next() {
+        // A tree would go where a file was to go, with names of the node's choice.
+        Some(sight) if sight.tree.is_some() && !recursive => {
+            Err("its agent offers a tree, but one file was asked for (without -r)".to_owned())
+        }
+        Some(sight) if sight.length.is_some() => Ok(sight),
+        _ => Err("its agent saw no file and no fault".to_owned()),
     }
 }
 
 /// The stripes of one file: one copy from all nodes that have any.
 fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Take, Failure> {
-    if cp.block_size.is_some() {
-        return Err(Failure::usage("stripes are read in the blocks that they were written in")
-            .hint("leave --block-size out; the manifest says what it was"));
-    }
     let (mut found, mut places, mut unseen) = (Vec::new(), Vec::new(), Vec::new());
     let mut agents: Vec<Option<Agent>> = Vec::new();
     for (place, (node, seen)) in nodes.iter().zip(seen).enumerate() {
@@ -294,4 +307,26 @@ fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<
         policy,
         tally: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sight(tree: Option<TreeSight>) -> Sight {
+        let (suffix, manifest) = (Vec::new(), Vec::new());
+        Sight { suffix, length: Some(1), modified: (0, 0), mode: 0o644, manifest, tree }
+    }
+
+    #[test]
+    fn a_tree_is_taken_only_if_one_was_asked_for() {
+        let tree = || Some(TreeSight { number: 0, files: 1, folders: 0, links: 0 });
+        assert!(asked_for(vec![sight(None)], false).is_ok());
+        assert!(asked_for(vec![sight(None)], true).is_ok());
+        assert!(asked_for(vec![sight(tree())], true).is_ok());
+        let refused = asked_for(vec![sight(tree())], false).map(|sight| sight.length);
+        let wanted = "its agent offers a tree, but one file was asked for (without -r)";
+        assert_eq!(refused, Err(wanted.to_owned()));
+        assert!(asked_for(Vec::new(), true).is_err());
+    }
 }

@@ -85,6 +85,7 @@ impl Stage {
         let plan = plan.map_err(|error| error.to_string())?;
         let destination = Destination::File {
             path: self.there(job, name).as_os_str().as_bytes().to_vec(),
+            below: None,
             name: Vec::new(),
             mode,
             times: None,
@@ -110,6 +111,7 @@ impl Stage {
         let here = self.here.join(path(name));
         let destination = Destination::File {
             path: here.as_os_str().as_bytes().to_vec(),
+            below: None,
             name: Vec::new(),
             mode: sight.mode,
             times: None,

@@ -46,6 +46,7 @@ fn written(folder: &Path, tag: &str, text: &str) -> Box<dyn Store> {
     let stripes = Stripes::new(10, 4096, 2).unwrap();
     let destination = Destination::File {
         path: b"/x".to_vec(),
+        below: None,
         name: Vec::new(),
         mode: 0o644,
         times: None,

@@ -15,20 +15,18 @@ mod spot;
 mod sweep;
 mod trouble;
 
-use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use garland_core::proto::TreeDestination;
 use garland_core::trace::Stage;
-use garland_core::tree::{Parser, Step};
+use garland_core::tree::{LimitCheck, Parser, Step};
 use garland_sys::confine::Root;
 
 pub use self::old::OldTree;
 use self::settle::Settler;
+use super::file::open_below;
 use super::{Store, StoreError, reason};
 use crate::recorder::Collector;
 
@@ -45,24 +43,27 @@ pub struct TreeStore {
 
 struct State {
     parser: Parser,
+    limits: LimitCheck,
     settler: Settler,
 }
 
 impl TreeStore {
-    /// Opens the folder `path`, and makes it and those above it if they aren't there; what isn't
-    /// whole has a hidden name with `tag` in it. All of it is to be stable in the end or not (first
-    /// of the two), and read back or not (second).
+    /// Opens the directory of `destination`, and creates it if missing; what isn't whole has a hidden
+    /// name with `tag` in it.
     pub fn open(
         root: &Root,
-        path: &[u8],
-        (fsync, verify): (bool, bool),
+        destination: &TreeDestination,
         tag: &str,
         old: Option<OldTree>,
     ) -> Result<Self, StoreError> {
-        let path = Path::new(OsStr::from_bytes(path));
-        let folder: OwnedFd = root
-            .open_dir(path, true)
-            .map_err(|error| StoreError::path("opening the folder", path, &error))?;
+        let TreeDestination { path, below, fsync, verify, limits } = destination;
+        let (fsync, verify) = (*fsync, *verify);
+        let limits = LimitCheck::new(limits).map_err(|error| {
+            let path = String::from_utf8_lossy(path).into_owned();
+            StoreError::Path { operation: "excluding from", path, reason: error.to_string() }
+        })?;
+        let (folder, path, _) = open_below(root, path, below.as_deref())?;
+        let path = path.as_path();
         let device = rustix::fs::fstat(&folder).ok().map(|stat| stat.st_dev);
         let below = |old: OldTree| Ok(Arc::new(old.below(folder.try_clone()?)));
         let old = old.map(below).transpose();
@@ -77,7 +78,7 @@ impl TreeStore {
                 .map_err(|error| StoreError::path("noting digests in", path, &error))?;
         }
         let (name, removed) = (path.display().to_string(), settler.removed());
-        let state = Mutex::new(State { parser: Parser::default(), settler });
+        let state = Mutex::new(State { parser: Parser::default(), limits, settler });
         Ok(Self { name, device, fsync, old, removed, state })
     }
 
@@ -89,10 +90,11 @@ impl TreeStore {
 impl State {
     /// Does what the stream's next bytes say.
     fn obey(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        let Self { parser, settler } = self;
+        let Self { parser, limits, settler } = self;
         while let Some(step) = parser.step(&mut bytes).map_err(io::Error::other)? {
             match step {
                 Step::Record(record) => {
+                    limits.check(&record).map_err(io::Error::other)?;
                     settler.come_to(parser.records() - 1);
                     settler.obey(record)?;
                 }

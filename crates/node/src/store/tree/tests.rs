@@ -1,13 +1,16 @@
 //! Streams that no honest side sends.
 
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use garland_core::tree::{GOOD, Meta, Record};
+use garland_core::tree::{GOOD, Meta, Record, TreeLimits};
 use proptest::prelude::*;
 
 use super::*;
+use crate::store::file::{FileStore, Size};
 
 /// A folder with a target in it, and something beside it that nobody may touch.
 fn place(test: &str) -> PathBuf {
@@ -20,11 +23,25 @@ fn place(test: &str) -> PathBuf {
     top
 }
 
+/// The target, for streams with these limits.
+fn target(top: &Path, limits: TreeLimits) -> TreeDestination {
+    let path = top.join("target").into_os_string().into_vec();
+    TreeDestination { path, below: None, fsync: false, verify: false, limits }
+}
+
+/// The limits of a copy that asked for `name`.
+fn only(name: &[u8]) -> TreeLimits {
+    TreeLimits { top: Some(name.to_vec()), ..TreeLimits::default() }
+}
+
 /// What becomes of a stream of these records, each with bytes behind it.
 fn obey(top: &Path, stream: &[(Record, &[u8])]) -> Result<(), String> {
-    let target = top.join("target");
-    let path = target.as_os_str().as_bytes();
-    let store = TreeStore::open(&Root::Free, path, (false, false), "tag", None).unwrap();
+    obey_within(top, TreeLimits::default(), stream)
+}
+
+/// The same with other limits than none of names.
+fn obey_within(top: &Path, limits: TreeLimits, stream: &[(Record, &[u8])]) -> Result<(), String> {
+    let store = TreeStore::open(&Root::Free, &target(top, limits), "tag", None).unwrap();
     let mut bytes = Vec::new();
     for (record, behind) in stream {
         bytes.extend(record.to_bytes());
@@ -51,15 +68,98 @@ const BYTES: &[u8] = &[1, 2, 3, GOOD];
 
 #[track_caller]
 fn assert_untouched(top: &Path) {
-    let names = |path: &str| {
-        let entries = fs::read_dir(top.join(path)).unwrap().flatten();
-        let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
-        names.sort();
-        names
-    };
-    assert_eq!(names("beside"), ["file"]);
+    assert_eq!(names(top, "beside"), ["file"]);
     assert_eq!(fs::read(top.join("beside/file")).unwrap(), b"as it was");
-    assert_eq!(names("."), ["beside", "target"]);
+    assert_eq!(names(top, "."), ["beside", "target"]);
+}
+
+/// The names in a directory below `top`, sorted.
+fn names(top: &Path, path: &str) -> Vec<OsString> {
+    let entries = fs::read_dir(top.join(path)).unwrap().flatten();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+    names.sort();
+    names
+}
+
+/// What is in the target before a stream comes.
+const THERE: [&str; 3] = ["file-link", "kept", "link"];
+
+#[test]
+fn names_that_were_not_asked_for_end_the_copy() {
+    let top = place("asked");
+    fs::write(top.join("target/.bashrc"), b"as it was").unwrap();
+    let came = [(enter(b"data"), &b""[..]), (file(b"x"), BYTES), (Record::Leave, b"")];
+    let link = Record::Link { name: b".bashrc".to_vec(), meta: meta(), target: b"x".to_vec() };
+    let named = Record::Name { name: b".bashrc".to_vec(), first: vec![b"data".to_vec()] };
+    for (record, behind) in
+        [(file(b".bashrc"), BYTES), (enter(b".bashrc"), b""), (link, b""), (named, b"")]
+    {
+        let stream = [&came[..], &[(record, behind)]].concat();
+        let wanted = "the source sent .bashrc, but only data was asked for";
+        assert_eq!(obey_within(&top, only(b"data"), &stream), Err(wanted.to_owned()));
+        assert_eq!(fs::read(top.join("target/.bashrc")).unwrap(), b"as it was");
+    }
+    assert_eq!(names(&top, "target"), [".bashrc", "data", "file-link", "kept", "link"]);
+    assert_eq!(names(&top, "target/data"), ["x"]);
+    // Who asks for all that is in a directory gets it.
+    obey(&top, &[(file(b".bashrc"), BYTES)]).unwrap();
+    assert_eq!(fs::read(top.join("target/.bashrc")).unwrap(), [1, 2, 3]);
+    fs::remove_dir_all(top).unwrap();
+}
+
+#[test]
+fn nothing_is_removed_unless_that_was_asked_for() {
+    let top = place("sweep");
+    let sweep = [(Record::Spare(Vec::new()), &b""[..]), (Record::Sweep, b"")];
+    let inside = [(enter(b"kept"), &b""[..]), (Record::Sweep, b""), (Record::Leave, b"")];
+    fs::write(top.join("target/kept/x"), b"").unwrap();
+    for stream in [&sweep[..], &sweep[1..], &inside, &[&sweep[..1], &inside].concat()] {
+        for limits in [only(b"kept"), TreeLimits::default()] {
+            let said = obey_within(&top, limits, stream).unwrap_err();
+            assert!(said.contains("an order to remove files, which was not asked for"), "{said}");
+            assert_eq!(names(&top, "target"), THERE);
+            assert_eq!(names(&top, "target/kept"), ["x"]);
+        }
+    }
+    let asked = TreeLimits { removes: true, ..TreeLimits::default() };
+    obey_within(&top, asked, &sweep).unwrap();
+    assert_eq!(names(&top, "target"), Vec::<OsString>::new());
+    assert_untouched(&top);
+    fs::remove_dir_all(top).unwrap();
+}
+
+#[test]
+fn a_link_in_the_place_of_a_nodes_folder_is_not_followed() {
+    let top = place("own");
+    let own = |name: &[u8]| TreeDestination {
+        below: Some(name.to_vec()),
+        ..target(&top, TreeLimits::default())
+    };
+    for (name, reason) in [
+        (&b"link"[..], "it is a symbolic link, which is not followed"),
+        (b"file-link", "it is a symbolic link, which is not followed"),
+        (b"..", "it is no single name"),
+        (b"../beside", "it is no single name"),
+    ] {
+        let said = TreeStore::open(&Root::Free, &own(name), "tag", None).err().unwrap();
+        assert!(said.to_string().ends_with(reason), "{said}");
+        let file = FileStore::create_below(
+            &Root::Free,
+            (&own(name).path, name),
+            b"x",
+            Size { length: 3, room: 3 },
+            "tag",
+        );
+        let said = file.err().unwrap();
+        assert!(said.to_string().ends_with(reason), "{said}");
+        assert_untouched(&top);
+    }
+    let store = TreeStore::open(&Root::Free, &own(b"n1"), "tag", None).unwrap();
+    let bytes = [&file(b"x").to_bytes()[..], BYTES].concat();
+    store.write_at(0, &bytes).unwrap();
+    drop(store);
+    assert_eq!(names(&top, "target/n1"), ["x"]);
+    fs::remove_dir_all(top).unwrap();
 }
 
 #[test]
@@ -140,6 +240,8 @@ fn any_record() -> impl Strategy<Value = (Record, &'static [u8])> {
         (name(), first).prop_map(|(name, first)| (Record::Name { name, first }, &b""[..])),
         Just((Record::Leave, &b""[..])),
         Just((Record::Top(meta()), &b""[..])),
+        Just((Record::Spare(Vec::new()), &b""[..])),
+        Just((Record::Sweep, &b""[..])),
     ]
 }
 
@@ -156,12 +258,20 @@ proptest! {
             let at = usize::from(at) % bytes.len().max(1);
             bytes.get_mut(at).into_iter().for_each(|place| *place = byte);
         }
-        let target = top.join("target");
-        let path = target.as_os_str().as_bytes();
-        let store = TreeStore::open(&Root::Free, path, (false, false), "tag", None).unwrap();
-        let _ = store.write_at(0, &bytes);
-        drop(store);
-        assert_untouched(&top);
+        // First where one name was asked for, then where any may come: both times nothing is removed.
+        for limits in [only(b"new"), TreeLimits::default()] {
+            let store = TreeStore::open(&Root::Free, &target(&top, limits.clone()), "tag", None).unwrap();
+            let _ = store.write_at(0, &bytes);
+            drop(store);
+            assert_untouched(&top);
+            let there = names(&top, "target");
+            assert!(THERE.iter().all(|name| there.contains(&(*name).into())), "{there:?}");
+            if limits.top.is_some() {
+                assert!(there.iter().all(|name| name == "new" || THERE.iter().any(|it| name == it)), "{there:?}");
+                assert!(fs::symlink_metadata(top.join("target/link")).unwrap().is_symlink());
+                assert_eq!(names(&top, "target/kept"), Vec::<OsString>::new());
+            }
+        }
         fs::remove_dir_all(top).unwrap();
     }
 }

@@ -1,0 +1,287 @@
+//! What a tree's stream may do where it goes: no more than the user asked for, whatever its sender
+//! puts into it.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::pattern::{Pattern, PatternError};
+use super::record::{Meta, Record};
+
+/// The limits of a stream. The default allows names and nothing else.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeLimits {
+    /// Names may be removed.
+    pub removes: bool,
+    /// Extended attributes may be set.
+    pub attributes: bool,
+    /// The only name that may appear in the destination directory; any name if there is none.
+    pub top: Option<Vec<u8>>,
+    /// Patterns of names that must not appear.
+    pub excludes: Vec<Vec<u8>>,
+}
+
+/// A record that exceeds the limits.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Excess {
+    /// A name outside of what was asked for.
+    #[error("the source sent {path}, but only {asked} was asked for")]
+    Outside {
+        /// The path of the name in the destination.
+        path: String,
+        /// The only allowed name.
+        asked: String,
+    },
+    /// A name that the user excluded.
+    #[error("the source sent {0}, which --exclude leaves out")]
+    Excluded(String),
+    /// The owner, mode and time of the destination directory itself.
+    #[error("the source sent attributes of the destination directory, but only {0} was asked for")]
+    Destination(String),
+    /// Extended attributes.
+    #[error("the source sent extended attributes of {0}, which were not asked for (--xattrs)")]
+    Attributes(String),
+    /// A removal.
+    #[error("the source sent an order to remove files, which was not asked for (--delete)")]
+    Removal,
+}
+
+/// Checks the records of one stream, in their order.
+#[derive(Debug)]
+pub struct LimitCheck {
+    removes: bool,
+    attributes: bool,
+    top: Option<Vec<u8>>,
+    excludes: Vec<Pattern>,
+    /// The directory that the stream is in, as a path from the top; empty or with a slash at its end.
+    path: Vec<u8>,
+    /// The length of `path` before each directory that the stream is in.
+    lengths: Vec<usize>,
+}
+
+impl LimitCheck {
+    /// A check of a stream that begins.
+    ///
+    /// # Errors
+    /// When an exclude pattern is invalid.
+    pub fn new(limits: &TreeLimits) -> Result<Self, PatternError> {
+        let TreeLimits { removes, attributes, top, excludes } = limits;
+        let excludes = excludes.iter().map(|pattern| Pattern::parse(pattern));
+        Ok(Self {
+            removes: *removes,
+            attributes: *attributes,
+            top: top.clone(),
+            excludes: excludes.collect::<Result<_, _>>()?,
+            path: Vec::new(),
+            lengths: Vec::new(),
+        })
+    }
+
+    /// Whether the next record stays within the limits.
+    ///
+    /// # Errors
+    /// What it exceeds. The stream must not be obeyed any further then.
+    pub fn check(&mut self, record: &Record) -> Result<(), Excess> {
+        if let Some(name) = record.name() {
+            self.check_name(name, matches!(record, Record::Enter { .. }))?;
+        }
+        match record {
+            Record::Enter { name, meta } => {
+                self.check_meta(name, meta)?;
+                self.lengths.push(self.path.len());
+                self.path.extend_from_slice(name);
+                self.path.push(b'/');
+            }
+            Record::Leave => self.path.truncate(self.lengths.pop().unwrap_or(0)),
+            Record::File { name, meta, .. } | Record::Link { name, meta, .. } => {
+                self.check_meta(name, meta)?;
+            }
+            Record::Name { first, .. } => self.check_first(first)?,
+            Record::Top(meta) => {
+                if let Some(asked) = &self.top {
+                    return Err(Excess::Destination(shown(asked)));
+                }
+                self.check_meta(b".", meta)?;
+            }
+            Record::Spare(_) if !self.removes => return Err(Excess::Removal),
+            // Of the destination itself only what the stream may bring may be removed.
+            Record::Sweep if !self.removes || self.lengths.is_empty() && self.top.is_some() => {
+                return Err(Excess::Removal);
+            }
+            Record::Spare(_) | Record::Sweep | Record::End => {}
+        }
+        Ok(())
+    }
+
+    fn check_name(&self, name: &[u8], is_folder: bool) -> Result<(), Excess> {
+        if self.lengths.is_empty() {
+            self.check_top(name, name)?;
+        }
+        self.check_path(&self.path, name, is_folder)
+    }
+
+    /// The other name of a hard link is one that the stream may bring, too.
+    fn check_first(&self, first: &[Vec<u8>]) -> Result<(), Excess> {
+        let mut path = Vec::new();
+        for (depth, name) in first.iter().enumerate() {
+            if depth == 0 {
+                self.check_top(name, &first.join(&b'/'))?;
+            }
+            self.check_path(&path, name, depth + 1 < first.len())?;
+            path.extend_from_slice(name);
+            path.push(b'/');
+        }
+        Ok(())
+    }
+
+    fn check_top(&self, name: &[u8], path: &[u8]) -> Result<(), Excess> {
+        match &self.top {
+            Some(asked) if asked != name => {
+                Err(Excess::Outside { path: shown(path), asked: shown(asked) })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_path(&self, above: &[u8], name: &[u8], is_folder: bool) -> Result<(), Excess> {
+        if self.excludes.is_empty() {
+            return Ok(());
+        }
+        let path = [above, name].concat();
+        match self.excludes.iter().any(|pattern| pattern.matches(&path, is_folder)) {
+            true => Err(Excess::Excluded(shown(&path))),
+            false => Ok(()),
+        }
+    }
+
+    fn check_meta(&self, name: &[u8], meta: &Meta) -> Result<(), Excess> {
+        if self.attributes || meta.attributes.is_empty() {
+            return Ok(());
+        }
+        Err(Excess::Attributes(shown(&[&self.path, name].concat())))
+    }
+}
+
+/// A name as text of one line.
+fn shown(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).escape_debug().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn enter(name: &str) -> Record {
+        Record::Enter { name: name.into(), meta: Meta::default() }
+    }
+
+    fn file(name: &str) -> Record {
+        let (name, meta) = (name.into(), Meta::default());
+        Record::File { name, meta, length: 0, sparse: false, linked: false }
+    }
+
+    fn link(name: &str) -> Record {
+        Record::Link { name: name.into(), meta: Meta::default(), target: b"x".to_vec() }
+    }
+
+    fn name(name: &str, first: &[&str]) -> Record {
+        let first = first.iter().map(|name| name.as_bytes().to_vec()).collect();
+        Record::Name { name: name.into(), first }
+    }
+
+    /// What the last of these records exceeds; the ones before it must not exceed anything.
+    #[track_caller]
+    fn last(limits: &TreeLimits, records: &[Record]) -> Result<(), String> {
+        let mut check = LimitCheck::new(limits).unwrap();
+        let (last, before) = records.split_last().unwrap();
+        before.iter().for_each(|record| check.check(record).unwrap());
+        check.check(last).map_err(|excess| excess.to_string())
+    }
+
+    fn data() -> TreeLimits {
+        TreeLimits { top: Some(b"data".to_vec()), ..TreeLimits::default() }
+    }
+
+    #[test]
+    fn what_was_asked_for_passes() {
+        let records = [
+            enter("data"),
+            file("x"),
+            enter("data"),
+            link(".bashrc"),
+            Record::Leave,
+            name("y", &["data", "x"]),
+            Record::Leave,
+            Record::End,
+        ];
+        assert_eq!(last(&data(), &records), Ok(()));
+        assert_eq!(last(&data(), &[file("data")]), Ok(()));
+        // Of `data/` all names, and what the directory itself has.
+        let any = TreeLimits::default();
+        assert_eq!(last(&any, &[Record::Top(Meta::default()), file(".bashrc")]), Ok(()));
+    }
+
+    #[test]
+    fn names_outside_of_it_are_refused_at_any_time() {
+        let outside =
+            |path: &str| Err(format!("the source sent {path}, but only data was asked for"));
+        for record in [enter(".ssh"), file(".ssh"), link(".ssh"), name(".ssh", &["data", "x"])] {
+            assert_eq!(last(&data(), std::slice::from_ref(&record)), outside(".ssh"));
+            assert_eq!(last(&data(), &[enter("data"), Record::Leave, record]), outside(".ssh"));
+        }
+        let other = name("y", &[".ssh", "id"]);
+        assert_eq!(last(&data(), &[enter("data"), other]), outside(".ssh/id"));
+        assert_eq!(last(&data(), &[file("a\n\u{1b}[2J")]), outside("a\\n\\u{1b}[2J"));
+        let said = last(&data(), &[Record::Top(Meta::default())]).unwrap_err();
+        assert!(said.contains("attributes of the destination directory"), "{said}");
+    }
+
+    #[test]
+    fn nothing_is_removed_unless_that_was_asked_for() {
+        let refused =
+            Err("the source sent an order to remove files, which was not asked for (--delete)"
+                .to_owned());
+        for limits in [TreeLimits::default(), data()] {
+            assert_eq!(last(&limits, &[Record::Spare(Vec::new())]), refused);
+            assert_eq!(last(&limits, &[Record::Sweep]), refused);
+            assert_eq!(last(&limits, &[enter("data"), Record::Sweep]), refused);
+        }
+        let asked = TreeLimits { removes: true, ..TreeLimits::default() };
+        assert_eq!(last(&asked, &[Record::Spare(Vec::new()), Record::Sweep]), Ok(()));
+        let below = TreeLimits { removes: true, ..data() };
+        assert_eq!(last(&below, &[enter("data"), Record::Sweep]), Ok(()));
+        assert_eq!(last(&below, &[enter("data"), Record::Leave, Record::Sweep]), refused);
+    }
+
+    #[test]
+    fn what_is_excluded_is_refused() {
+        let excludes = vec![b"/data/keys/".to_vec(), b"*.o".to_vec()];
+        let limits = TreeLimits { excludes, ..data() };
+        let refused =
+            |path: &str| Err(format!("the source sent {path}, which --exclude leaves out"));
+        assert_eq!(last(&limits, &[enter("data"), file("keys")]), Ok(()));
+        assert_eq!(last(&limits, &[enter("data"), enter("keys")]), refused("data/keys"));
+        let deep = [enter("data"), enter("in"), file("x.o")];
+        assert_eq!(last(&limits, &deep), refused("data/in/x.o"));
+        let other = [enter("data"), name("y", &["data", "keys", "id"])];
+        assert_eq!(last(&limits, &other), refused("data/keys"));
+        let broken = TreeLimits { excludes: vec![b"a[".to_vec()], ..TreeLimits::default() };
+        assert!(LimitCheck::new(&broken).is_err());
+    }
+
+    #[test]
+    fn extended_attributes_are_set_only_if_asked_for() {
+        let attributes = vec![(b"security.capability".to_vec(), b"x".to_vec())];
+        let meta = Meta { attributes, ..Meta::default() };
+        let records = [
+            Record::Enter { name: b"d".to_vec(), meta: meta.clone() },
+            Record::Link { name: b"d".to_vec(), meta: meta.clone(), target: b"x".to_vec() },
+            Record::Top(meta),
+        ];
+        let asked = TreeLimits { attributes: true, ..TreeLimits::default() };
+        for record in records {
+            let said = last(&TreeLimits::default(), std::slice::from_ref(&record)).unwrap_err();
+            assert!(said.contains("extended attributes of"), "{said}");
+            assert_eq!(last(&asked, &[record]), Ok(()));
+        }
+    }
+}
