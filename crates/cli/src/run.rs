@@ -5,7 +5,6 @@ mod retention;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use garland_core::trace::{Trace, file_stem};
 use garland_sys::{clock, random};
@@ -57,7 +56,7 @@ impl Run {
         let name = format!("{time}-{command}-{one:02x}{two:02x}");
         let folder = places.folder(&format!("runs/{name}"))?;
         let run = Self { name, folder, _lock: None }.held()?;
-        retention::forget_old(&sorted(&runs), command, traced, SystemTime::now());
+        retention::forget_old(&sorted(&runs), command, traced, retention::wall_time());
         Ok(run)
     }
 

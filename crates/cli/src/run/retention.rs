@@ -3,7 +3,9 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use garland_sys::clock;
 
 use super::{LOCK, SECOND, TRACES};
 use crate::lock;
@@ -26,6 +28,11 @@ const REMOVED: &str = "trace.removed";
 
 /// Characters of what tells a run from others of its kind and second: two bytes in hexadecimal.
 const TAG: usize = 4;
+
+/// The time of day.
+pub fn wall_time() -> SystemTime {
+    UNIX_EPOCH + Duration::from_nanos(clock::wall_ns())
+}
 
 /// Removes what is kept no longer when a run of `kind` begins, of whose kind `traced` traces are kept.
 /// `folders` are those of all runs, the oldest first.
@@ -141,8 +148,8 @@ mod tests {
         let other = runs.0.join("notes");
         fs::create_dir(&other).unwrap();
         let execs: Vec<PathBuf> = (0..KEPT + 3).map(|number| runs.add("exec", number)).collect();
-        runs.forget("exec", SystemTime::now());
-        runs.forget("cp", SystemTime::now());
+        runs.forget("exec", wall_time());
+        runs.forget("cp", wall_time());
         assert!(farm.join(TRACES).is_dir() && other.is_dir());
         assert!(execs[..3].iter().all(|folder| !folder.exists()));
         assert!(execs[3..].iter().all(|folder| folder.exists()));
@@ -159,10 +166,10 @@ mod tests {
         let live = runs.add("farm", 0);
         let lock = LockFile::hold(&live.join(LOCK)).unwrap();
         (1..KEPT + 2).for_each(|number| drop(runs.add("farm", number)));
-        runs.forget("farm", SystemTime::now() + 2 * AGE);
+        runs.forget("farm", wall_time() + 2 * AGE);
         assert!(live.join(TRACES).is_dir());
         drop(lock);
-        runs.forget("farm", SystemTime::now() + 2 * AGE);
+        runs.forget("farm", wall_time() + 2 * AGE);
         assert!(!live.exists());
     }
 
@@ -170,9 +177,9 @@ mod tests {
     fn old_runs_of_any_kind_go_but_for_the_last() {
         let runs = Runs::new("old");
         (0..FEWEST + 5).for_each(|number| drop(runs.add("net-verify", number)));
-        runs.forget("cp", SystemTime::now());
+        runs.forget("cp", wall_time());
         assert_eq!(runs.all().len(), FEWEST + 5);
-        runs.forget("cp", SystemTime::now() + AGE + Duration::from_secs(60));
+        runs.forget("cp", wall_time() + AGE + Duration::from_secs(60));
         assert_eq!(runs.all().len(), FEWEST);
     }
 
