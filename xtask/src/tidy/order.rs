@@ -6,8 +6,8 @@ use super::tree::Tree;
 
 /// A module of `core` and the others it may use besides itself:
 /// `units <- cluster <- plan <- proto`, `units <- trace <- analysis` and `units <- farm <- proto, analysis`;
-/// `tree` stands apart.
-const MAY_USE: [(&str, &[&str]); 8] = [
+/// `tree` and `printable` stand apart.
+const MAY_USE: [(&str, &[&str]); 9] = [
     ("units", &[]),
     ("cluster", &["units"]),
     ("plan", &["units", "cluster"]),
@@ -16,6 +16,7 @@ const MAY_USE: [(&str, &[&str]); 8] = [
     ("trace", &["units"]),
     ("analysis", &["units", "trace", "farm"]),
     ("tree", &[]),
+    ("printable", &[]),
 ];
 
 const SOURCE: &str = "crates/core/src/";
