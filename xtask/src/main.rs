@@ -11,6 +11,7 @@ mod bench;
 mod ci;
 mod clock;
 mod fabric;
+mod guard;
 mod package;
 #[cfg(feature = "bench")]
 mod screenshots;
@@ -29,6 +30,8 @@ usage: cargo xtask <chore>
   static              the program as it is given to others: an optimised, static build
   deb [--binary FILE] a Debian package in target/debian, of that program or of a new one
   test | ci           all checks and all tests, after installing what they need
+  setup               install what the tests need
+  guard COMMAND       run a command of which nothing remains, however this ends
   soak [MINUTES]      the tests again and again with other random cases (60 minutes)
   soak scenarios      all scenarios, in one report
   soak mount          those of mounts for ten minutes and more, with agents killed meanwhile
@@ -63,10 +66,15 @@ fn main() -> ExitCode {
         "deb" if rest.len() == 2 && rest[0] == "--binary" => {
             package::deb(root, Some(rest[1].as_str().into()))
         }
-        "test" | "ci" if rest.is_empty() => ci::test(root),
-        "soak" if rest == ["mount"] => ci::soak_mounts(root),
+        "test" | "ci" if rest.is_empty() => guard::chore(|| ci::test(root)),
+        "setup" if rest.is_empty() => ci::setup(root),
+        "guard" if !rest.is_empty() => return exit(guard::run(rest).map(ExitCode::from)),
+        guard::KEEPER => return exit(guard::keep(rest)),
+        "soak" if rest == ["mount"] => guard::chore(|| ci::soak_mounts(root)),
         "soak" if rest == ["scenarios"] => ci::scenarios(root),
-        "soak" if rest.len() <= 1 => minutes(rest).and_then(|minutes| ci::soak(root, minutes)),
+        "soak" if rest.len() <= 1 => {
+            minutes(rest).and_then(|minutes| guard::chore(|| ci::soak(root, minutes)))
+        }
         "bench" => bench(root, rest),
         "screenshots" if !rest.is_empty() && rest.len() <= 2 => screenshots(root, rest),
         "help" | "--help" | "-h" => {
@@ -78,13 +86,14 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit(done.map(|()| ExitCode::SUCCESS))
+}
+
+fn exit(done: anyhow::Result<ExitCode>) -> ExitCode {
+    done.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
 }
 
 #[cfg(feature = "bench")]

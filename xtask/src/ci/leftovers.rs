@@ -6,11 +6,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
 
 const MARK: &str = "GARLAND_TEST_RUN";
 const NAMESPACES: &str = "/run/netns";
@@ -23,18 +24,39 @@ pub(super) struct Watchman {
     mark: String,
     temporary: PathBuf,
     namespaces: BTreeSet<String>,
+    grace: Duration,
+}
+
+/// Where the tests that the process `driver` runs have their temporary files. Short, since sockets in it
+/// have a path of at most 107 bytes.
+fn temporary(driver: u32) -> PathBuf {
+    std::env::temp_dir().join(format!("gt{driver}"))
+}
+
+/// Removes the temporary files of tests that the process `driver` ran.
+pub(crate) fn remove_temporary(driver: u32) {
+    let temporary = temporary(driver);
+    // Removing files through it would remove those of whatever is mounted.
+    mounts(&temporary).iter().for_each(|place| release(place));
+    // There are none after a run that has ended by itself.
+    let _ = fs::remove_dir_all(temporary);
+}
+
+fn release(place: &str) {
+    let mut umount = Command::new("umount");
+    let _ = umount.arg("-l").arg(place).stderr(Stdio::null()).status();
 }
 
 impl Watchman {
     /// Looks around, and makes a directory for temporary files that the tests must leave empty.
     pub(super) fn new() -> Result<Self> {
-        // Short, since sockets in it have a path of at most 107 bytes.
-        let temporary = std::env::temp_dir().join(format!("gt{}", std::process::id()));
+        let temporary = temporary(std::process::id());
         fs::create_dir(&temporary).with_context(|| format!("make {}", temporary.display()))?;
         Ok(Self {
             mark: format!("{MARK}={}", std::process::id()),
             temporary,
             namespaces: namespaces(),
+            grace: GRACE,
         })
     }
 
@@ -44,7 +66,7 @@ impl Watchman {
         command.env(name, value).env("TMPDIR", &self.temporary);
     }
 
-    /// Looks again.
+    /// Looks again, and ends what is left.
     ///
     /// # Errors
     /// When something is there that wasn't: everything found is named.
@@ -52,20 +74,23 @@ impl Watchman {
         let mut left = Vec::new();
         let mut waited = Duration::ZERO;
         let mut alive = processes(&self.mark);
-        while !alive.is_empty() && waited < GRACE {
+        while !alive.is_empty() && waited < self.grace {
             thread::sleep(Duration::from_millis(50));
             waited += Duration::from_millis(50);
             alive = processes(&self.mark);
         }
-        left.extend(alive.iter().map(|process| format!("process {process}")));
+        left.extend(alive.iter().map(|(pid, name)| format!("process {pid} {name}")));
+        for pid in alive.into_iter().filter_map(|(pid, _)| Pid::from_raw(pid)) {
+            // It may have ended meanwhile.
+            let _ = kill_process(pid, Signal::KILL);
+        }
         for name in namespaces().difference(&self.namespaces) {
             if name.contains("garland") {
                 left.push(format!("network namespace {name}"));
             }
         }
         for place in mounts(&self.temporary) {
-            // Removing files through it would remove those of whatever is mounted.
-            let _ = Command::new("umount").arg("-l").arg(&place).status();
+            release(&place);
             left.push(format!("mount {place}"));
         }
         for entry in entries(&self.temporary) {
@@ -80,16 +105,16 @@ impl Watchman {
     }
 }
 
-/// Processes whose environment holds `mark`, as `pid name`.
-fn processes(mark: &str) -> Vec<String> {
+/// Processes whose environment holds `mark`: their numbers and names.
+fn processes(mark: &str) -> Vec<(i32, String)> {
     let mut found = Vec::new();
     for dir in entries(Path::new("/proc")) {
         let environment = fs::read(dir.join("environ")).unwrap_or_default();
         let mut variables = environment.split(|&byte| byte == 0);
         if variables.any(|variable| variable == mark.as_bytes()) {
             let name = fs::read_to_string(dir.join("comm")).unwrap_or_default();
-            let pid = dir.file_name().unwrap_or_default().to_string_lossy();
-            found.push(format!("{pid} {}", name.trim()));
+            let pid = dir.file_name().and_then(|pid| pid.to_str()?.parse().ok());
+            found.extend(pid.map(|pid| (pid, name.trim().to_owned())));
         }
     }
     found
@@ -115,7 +140,7 @@ fn entries(dir: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::process::Stdio;
+    use std::os::unix::process::ExitStatusExt;
 
     use super::*;
 
@@ -125,6 +150,7 @@ mod tests {
             mark: format!("{MARK}=self-test-{}", std::process::id()),
             temporary: std::env::temp_dir().join(format!("gt-self-{}", std::process::id())),
             namespaces: namespaces(),
+            grace: Duration::from_millis(100),
         };
         fs::create_dir(&watchman.temporary).unwrap();
         fs::write(watchman.temporary.join("forgotten"), "").unwrap();
@@ -135,8 +161,7 @@ mod tests {
         cat.stdin.as_mut().unwrap().write_all(b"!").unwrap();
         cat.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let said = watchman.look().unwrap_err().to_string();
-        cat.kill().unwrap();
-        cat.wait().unwrap();
+        assert_eq!(cat.wait().unwrap().signal(), Some(Signal::KILL.as_raw()), "it is ended");
         assert!(said.contains(&format!("process {} cat", cat.id())), "{said}");
         assert!(said.contains("forgotten"), "{said}");
     }

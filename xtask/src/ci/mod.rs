@@ -6,11 +6,14 @@ mod packages;
 mod python;
 mod scenarios;
 mod soak;
+mod sources;
 mod steps;
 mod suites;
+mod tools;
 
+pub(crate) use leftovers::remove_temporary;
 #[cfg(feature = "bench")]
 pub(crate) use packages::{Need, install};
 pub(crate) use scenarios::scenarios;
 pub(crate) use soak::{soak, soak_mounts};
-pub(crate) use steps::test;
+pub(crate) use steps::{setup, test};

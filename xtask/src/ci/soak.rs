@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::{packages, steps, suites};
+use super::steps;
 use crate::clock::Watch;
 
 /// Cases of each property in a round; the default of a single test run is 256.
@@ -13,6 +13,9 @@ const CASES: u32 = 4096;
 
 /// Simulated copies of each kind in a round; the default of a single test run is 2000.
 const COPIES: u32 = 20_000;
+
+/// Seconds that each parser is fuzzed in a round; a single test run has 2.
+const FUZZ_S: u32 = 60;
 
 /// How often a healthy lab is measured by `garland wires`; in a single test run it is 3 times.
 const HEALTHY: u32 = 20;
@@ -25,6 +28,7 @@ const HEALTHY: u32 = 20;
 /// # Errors
 /// When a round fails, which is named with what it takes to run it again.
 pub(crate) fn soak(root: &Path, minutes: u64) -> Result<()> {
+    steps::setup(root)?;
     let watch = Watch::start();
     let mut round = 0_u32;
     while round == 0 || watch.read().as_secs() < minutes * 60 {
@@ -47,9 +51,8 @@ pub(crate) fn soak(root: &Path, minutes: u64) -> Result<()> {
 /// # Errors
 /// When a test fails, or what they need can't be installed.
 pub(crate) fn soak_mounts(root: &Path) -> Result<()> {
-    packages::install(packages::TESTS)?;
-    suites::install(root)?;
-    let variables = [("GARLAND_SOAK", seed().to_string())];
+    steps::setup(root)?;
+    let variables = [("GARLAND_SOAK", seed().to_string()), profile()];
     let which = ["--release", "--package", "garland", "--test", "mount"];
     steps::tests(root, &which, &variables)
 }
@@ -60,13 +63,20 @@ fn seed() -> u32 {
     u32::try_from(bits >> 32).expect("32 bits are left")
 }
 
+/// The runner's settings for tests that may take long.
+fn profile() -> (&'static str, String) {
+    ("NEXTEST_PROFILE", "soak".to_owned())
+}
+
 /// What a round's tests find in their environment.
-fn variables(seed: u32) -> [(&'static str, String); 5] {
+fn variables(seed: u32) -> [(&'static str, String); 7] {
     [
         ("PROPTEST_CASES", CASES.to_string()),
         ("GARLAND_SOAK", seed.to_string()),
         ("GARLAND_SIM_SEEDS", format!("{seed}+{COPIES}")),
         ("GARLAND_WIRES_RUNS", HEALTHY.to_string()),
         ("GARLAND_EXPLAIN", "all".to_owned()),
+        ("GARLAND_FUZZ_SECONDS", FUZZ_S.to_string()),
+        profile(),
     ]
 }

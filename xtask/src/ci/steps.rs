@@ -6,9 +6,13 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use super::leftovers::Watchman;
-use super::{client, packages, python, suites};
+use super::sources::Sources;
+use super::{client, packages, python, suites, tools};
 use crate::clock::Watch;
 use crate::{fabric, tidy};
+
+/// What all of it may take on two processors that nobody else uses, from a fresh clone.
+const BUDGET_S: u64 = 30 * 60;
 
 /// Runs every check and every test.
 ///
@@ -19,10 +23,9 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     step("tidy", || tidy::run(root))?;
     step("components", components)?;
     step("fmt", || cargo(root, &["fmt", "--all", "--check"]))?;
-    step("packages", || packages::install(packages::TESTS))?;
-    step("python", || python::install(root))?;
-    step("client", || client::install(root))?;
-    step("suites", || suites::install(root))?;
+    setup(root)?;
+    step("deny", || tools::deny(root))?;
+    let before = Sources::look(root)?;
     let linting = linting();
     step("clippy and build", || {
         let args = ["test", "--quiet", "--workspace", "--all-targets", "--locked", "--no-run"];
@@ -30,8 +33,29 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     })?;
     step("fabric", || fabric::check(root, &linting))?;
     step("test", || tests(root, &["--workspace"], &linting))?;
-    println!("all passed in {:.0} s", whole.read().as_secs_f64());
+    step("examples in documentation", || {
+        let args = ["test", "--quiet", "--workspace", "--doc", "--locked"];
+        run(Command::new(env!("CARGO")).current_dir(root).args(args).envs(linting.clone()))
+    })?;
+    step("sources", || Sources::assert_same(before, root))?;
+    let took = whole.read().as_secs();
+    println!("all passed in {took} s");
+    if took > BUDGET_S {
+        println!("that is more than the {BUDGET_S} s that two processors should need for it");
+    }
     Ok(())
+}
+
+/// Installs what the tests need.
+///
+/// # Errors
+/// When something of it can't be installed.
+pub(crate) fn setup(root: &Path) -> Result<()> {
+    step("packages", || packages::install(packages::TESTS))?;
+    step("python", || python::install(root))?;
+    step("client", || client::install(root))?;
+    step("suites", || suites::install(root))?;
+    step("tools", || tools::install(root))
 }
 
 /// What makes cargo compile our own crates by Clippy's driver, which is the compiler with more lints:
@@ -49,13 +73,12 @@ fn linting() -> Vec<(&'static str, String)> {
 }
 
 /// Runs the tests that these arguments of cargo's choose, with more variables, and looks for what they
-/// leave.
+/// leave. `.config/nextest.toml` says which of them run side by side.
 pub(super) fn tests(root: &Path, which: &[&str], variables: &[(&str, String)]) -> Result<()> {
     let watchman = Watchman::new()?;
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = tools::nextest(root);
     command
-        .current_dir(root)
-        .args(["test", "--quiet", "--locked", "--no-fail-fast"])
+        .args(["--cargo-quiet", "--locked", "--no-fail-fast", "--test-threads", &threads()])
         .args(which)
         .envs(variables.iter().map(|(name, value)| (name, value)));
     watchman.mark(&mut command);
@@ -63,6 +86,12 @@ pub(super) fn tests(root: &Path, which: &[&str], variables: &[(&str, String)]) -
     let left = watchman.look();
     outcome?;
     left
+}
+
+/// Places for tests: two for each processor, of which `.config/nextest.toml` gives one to a test that
+/// mostly waits, two to one that computes, and all to one that measures.
+fn threads() -> String {
+    (2 * std::thread::available_parallelism().map_or(1, usize::from)).to_string()
 }
 
 fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {

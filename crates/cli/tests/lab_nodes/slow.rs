@@ -81,4 +81,5 @@ fn a_node_that_comes_late_ends_with_the_whole_file() {
     let result = copy.end().with_code(0).json();
     assert_eq!(node(&result, "lab:n3")["verdict"], "ok", "{result}");
     assert_eq!(node(&result, "lab:n3")["bytes"], 60_000_000, "{result}");
+    stage.assert_has(&["n1", "n2", "n3", "n4"], "x", &source);
 }

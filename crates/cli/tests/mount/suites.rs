@@ -85,7 +85,9 @@ fn fio_reads_what_it_has_written() {
         fio.args(["--name=verify", "--verify=crc32c", "--verify_fatal=1", "--do_verify=1"]);
         fio.args(["--fsync=100", "--numjobs=2", "--group_reporting", "--end_fsync=1"]);
         fio.arg(format!("--size={}m", 4 * more())).args(way);
-        let _ = passes(fio.arg("--directory").arg(stage.path("local1")));
+        // It writes what it has verified into its working directory.
+        fio.arg("--directory").arg(stage.path("local1")).current_dir(scratch.folder());
+        let _ = passes(&mut fio);
     }
     stage.end();
 }

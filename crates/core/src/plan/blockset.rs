@@ -1,8 +1,10 @@
-//! A set of block indices, one bit each: 128 KiB for a million blocks.
+//! A set of block indices, one bit each up to the highest one: at most 128 KiB for a million blocks.
 
 /// Which of `len` blocks are in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct BlockSet {
+    /// Up to the last word that has ever had a bit: a stream of unknown length may have very many
+    /// blocks, and seldom has.
     words: Vec<u64>,
     len: u64,
     count: u64,
@@ -12,19 +14,18 @@ impl BlockSet {
     /// An empty set that can hold the indices below `len`.
     #[must_use]
     pub fn new(len: u64) -> Self {
-        let words = usize::try_from(len.div_ceil(64)).expect("a block table fits the memory");
-        Self { words: vec![0; words], len, count: 0 }
+        Self { words: Vec::new(), len, count: 0 }
     }
 
     /// A set that holds every index below `len`.
     #[must_use]
     pub fn full(len: u64) -> Self {
-        let mut set = Self::new(len);
-        set.words.fill(u64::MAX);
-        if let Some(last) = set.words.last_mut().filter(|_| !len.is_multiple_of(64)) {
+        let words = usize::try_from(len.div_ceil(64)).expect("a block table fits the memory");
+        let mut words = vec![u64::MAX; words];
+        if let Some(last) = words.last_mut().filter(|_| !len.is_multiple_of(64)) {
             *last = (1 << (len % 64)) - 1;
         }
-        Self { count: len, ..set }
+        Self { words, len, count: len }
     }
 
     /// Adds `index`; says whether it is new. An index beyond the set's length is never in.
@@ -32,7 +33,11 @@ impl BlockSet {
         if index >= self.len || self.contains(index) {
             return false;
         }
-        self.words[(index / 64) as usize] |= 1 << (index % 64);
+        let word = usize::try_from(index / 64).expect("a block table fits the memory");
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << (index % 64);
         self.count += 1;
         true
     }
@@ -50,7 +55,8 @@ impl BlockSet {
     /// Whether `index` is in.
     #[must_use]
     pub fn contains(&self, index: u64) -> bool {
-        index < self.len && self.words[(index / 64) as usize] >> (index % 64) & 1 == 1
+        let word = usize::try_from(index / 64).ok().and_then(|word| self.words.get(word));
+        index < self.len && word.is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
     /// How many indices are in.
@@ -66,6 +72,17 @@ impl BlockSet {
     }
 }
 
+impl PartialEq for BlockSet {
+    fn eq(&self, other: &Self) -> bool {
+        let shared = self.words.len().min(other.words.len());
+        // With as many bits in all, what only one of them has a word for is empty.
+        (self.len, self.count) == (other.len, other.count)
+            && self.words[..shared] == other.words[..shared]
+    }
+}
+
+impl Eq for BlockSet {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,6 +97,26 @@ mod tests {
         assert_eq!(set.count(), 1);
         assert!(set.remove(129) && !set.remove(129) && !set.remove(130));
         assert!(set.count() == 0 && set.insert(129));
+    }
+
+    #[test]
+    fn sets_are_equal_whatever_they_held_before() {
+        let mut one = BlockSet::new(1000);
+        one.insert(3);
+        let mut other = one.clone();
+        assert!(other.insert(999) && other != one);
+        assert!(other.remove(999) && other == one);
+        other.remove(3);
+        other.insert(999);
+        assert_ne!(other, one, "as many, but others");
+        assert_ne!(BlockSet::new(1), BlockSet::new(2));
+    }
+
+    #[test]
+    fn a_set_has_memory_for_what_is_in_it() {
+        let mut set = BlockSet::new(u64::MAX);
+        assert!(set.insert(640) && !set.contains(u64::MAX - 1));
+        assert!(set.words.len() <= 11 && !set.remove(641));
     }
 
     #[test]

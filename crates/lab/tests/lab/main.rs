@@ -3,6 +3,9 @@
 //! Everything happens in a PID and a mount namespace of this run, with a memory file system for
 //! `/tmp`, so that nothing is left however the run ends. The program also plays the keeper and the
 //! probe of its labs, and the programs that run on their nodes.
+//!
+//! Cases are named `root::NAME` and `user::NAME`. Arguments are those of Rust's own test programs as
+//! far as cargo-nextest uses them (`--list`, `--exact`), so that it can run each case by itself.
 
 mod bonds;
 mod cases;
@@ -10,7 +13,7 @@ mod parts;
 mod shapes;
 mod shares;
 
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -20,7 +23,11 @@ use garland_sys::{clock, namespace, process};
 /// A user and group that own nothing.
 const NOBODY: u32 = 65534;
 
-/// The cases that rights may matter for; the others are played without root under `make soak` only.
+/// Where everything is once `/tmp` is a memory file system.
+const PLACE: &str = "/tmp";
+
+/// Beginnings of the cases that rights may matter for; the others are played without root under
+/// `make soak` only.
 const WITHOUT_ROOT: [&str; 14] = [
     "up_exec_down",
     "exit_and_signals",
@@ -46,77 +53,97 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         ["part", ref rest @ ..] => parts::play(rest),
-        ["inside", ref filters @ ..] => inside(filters),
-        ["suite", folder, ref filters @ ..] => suite(Path::new(folder), filters),
-        ref filters => outside(filters),
+        ["inside", ref names @ ..] => inside(names),
+        ["suite", user, ref names @ ..] => suite(user, names),
+        ref options => outside(options),
     }
 }
 
-/// Starts this program again where it can leave nothing behind.
-fn outside(filters: &[&str]) -> ExitCode {
+/// The names of all cases.
+fn names() -> Vec<String> {
+    let soaks = std::env::var_os("GARLAND_SOAK").is_some();
+    let cases = || cases::ALL.iter().map(|(name, _)| *name);
+    let without = |name: &&str| soaks || WITHOUT_ROOT.iter().any(|start| name.starts_with(start));
+    let as_root = cases().map(|name| format!("root::{name}"));
+    as_root.chain(cases().filter(without).map(|name| format!("user::{name}"))).collect()
+}
+
+/// Lists cases, or starts this program again where it can leave nothing behind.
+fn outside(options: &[&str]) -> ExitCode {
+    let asked = |option: &str| options.contains(&option);
+    // Options have no words behind them, but for `--format terse`.
+    let is_filter = |word: &&str| !word.starts_with('-') && *word != "terse";
+    let filters: Vec<_> = options.iter().copied().filter(is_filter).collect();
+    let fits = |name: &String| match asked("--exact") {
+        true => filters.contains(&name.as_str()),
+        false => filters.is_empty() || filters.iter().any(|filter| name.contains(filter)),
+    };
+    let mut names = names();
+    // None is ignored.
+    names.retain(|name| fits(name) && !asked("--ignored"));
+    if asked("--list") {
+        names.iter().for_each(|name| println!("{name}: test"));
+        return ExitCode::SUCCESS;
+    }
     assert_eq!(process::user_id(), 0, "run this test as root: it tests labs made with and without");
     let status = Command::new("unshare")
         .args(["--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--"])
         .arg(own_path())
         .arg("inside")
-        .args(filters.iter().filter(|word| !word.starts_with('-')))
+        .args(names)
         .status()
         .expect("unshare of util-linux runs");
     exit(status.success())
 }
 
-fn inside(filters: &[&str]) -> ExitCode {
+/// Runs these cases as root and without root. This program may lie below `/tmp`, or where others may
+/// not read: it goes on as a copy of itself that is in neither.
+fn inside(names: &[&str]) -> ExitCode {
     let binary = std::fs::read(own_path()).expect("the program can be read");
-    namespace::mount_memory(Path::new("/tmp")).expect("a memory file system can be mounted");
-    println!("as root");
-    let root = folder("/tmp/root");
-    let as_root = suite(&root, filters);
-    println!("without root");
-    let soaks = std::env::var_os("GARLAND_SOAK").is_some();
-    let user = folder("/tmp/user");
-    // The build's folder may be closed to others.
-    let program = user.join("lab-test");
+    namespace::mount_memory(Path::new(PLACE)).expect("a memory file system can be mounted");
+    let program = Path::new(PLACE).join("lab-test");
     std::fs::write(&program, binary).expect("there is memory");
-    for path in [&user, &program] {
-        chown(path, Some(NOBODY), Some(NOBODY)).expect("root may");
-    }
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    std::fs::set_permissions(&program, mode).expect("root may");
-    let as_user = Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
-        .args(["env", "PATH=/usr/bin:/bin"])
-        .arg(&program)
-        .arg("suite")
-        .arg(&user)
-        .args(if filters.is_empty() && !soaks { &WITHOUT_ROOT } else { filters })
-        .status()
-        .expect("setpriv of util-linux runs");
-    exit(as_root == ExitCode::SUCCESS && as_user.success())
-}
-
-/// Runs all cases whose name has one of the filters in it, and says how each ended.
-fn suite(folder: &Path, filters: &[&str]) -> ExitCode {
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("root may");
     let mut all_well = true;
-    for (name, case) in cases::ALL {
-        if !filters.is_empty() && !filters.iter().any(|filter| name.contains(filter)) {
+    for (user, id) in [("root", 0), ("user", NOBODY)] {
+        let folder = Path::new(PLACE).join(user);
+        std::fs::create_dir(&folder).expect("the memory file system was empty");
+        chown(&folder, Some(id), Some(id)).expect("root may");
+        let start = format!("{user}::");
+        let names: Vec<_> = names.iter().filter_map(|name| name.strip_prefix(&start)).collect();
+        if names.is_empty() {
             continue;
         }
-        let state = garland_lab::StateDir(folder.join(name));
+        let mut command = match id {
+            0 => Command::new(&program),
+            id => {
+                let mut command = Command::new("setpriv");
+                command.args([format!("--reuid={id}"), format!("--regid={id}")]);
+                command.args(["--clear-groups", "env", "PATH=/usr/bin:/bin"]).arg(&program);
+                command
+            }
+        };
+        command.args(["suite", user]).args(names).current_dir(PLACE);
+        all_well &= command.status().expect("setpriv of util-linux runs").success();
+    }
+    exit(all_well)
+}
+
+/// Runs the cases of these names as this user, and says how each ended.
+fn suite(user: &str, names: &[&str]) -> ExitCode {
+    let mut all_well = true;
+    for (name, case) in cases::ALL.iter().filter(|(name, _)| names.contains(name)) {
+        let state = garland_lab::StateDir(Path::new(PLACE).join(user).join(name));
         let began = clock::now_ns();
         let well = std::panic::catch_unwind(|| case(&state)).is_ok();
         let took = Duration::from_nanos(clock::now_ns() - began);
         for lab in state.list().unwrap_or_default() {
             let _ = garland_lab::Lab::end(&state, &lab.spec.name);
         }
-        println!("test {name} ... {} in {took:.1?}", if well { "ok" } else { "FAILED" });
+        println!("test {user}::{name} ... {} in {took:.1?}", if well { "ok" } else { "FAILED" });
         all_well &= well;
     }
     exit(all_well)
-}
-
-fn folder(path: &str) -> PathBuf {
-    std::fs::create_dir(path).expect("the memory file system was empty");
-    path.into()
 }
 
 fn own_path() -> PathBuf {

@@ -1,0 +1,206 @@
+//! What is kept in files, and trees' streams.
+
+/// No bytes make the reader of records of files fail, and what it reads it would write again.
+pub(crate) mod known {
+    use garland_core::plan::Layout;
+    use garland_core::proto::{FileStamp, Known};
+
+    pub(crate) fn parse(bytes: &[u8]) -> bool {
+        // The digest at the end would stop all others.
+        let content = &bytes[..bytes.len().saturating_sub(32)];
+        let digested = [content, blake3::hash(content).as_bytes()].concat();
+        let mut readable = false;
+        for bytes in [bytes, &digested] {
+            if let Ok(known) = Known::parse(bytes) {
+                assert_eq!(known.layout.blocks(), known.digests.len() as u64);
+                assert_eq!(Known::parse(&known.to_bytes()), Ok(known));
+                readable = true;
+            }
+        }
+        readable
+    }
+
+    pub(crate) fn examples() -> Vec<Vec<u8>> {
+        let (modified, changed) = ((1_774_000_000, 5), (1_774_000_001, 999_999_999));
+        let record = |length: u64| {
+            let layout = Layout::new(length, 4096).expect("blocks may be so small");
+            let stamp = FileStamp { device: 8, inode: 4711, length, modified, changed };
+            let digest = |block: u64| (block != 1).then_some([7; 32]);
+            let digests = (0..layout.blocks()).map(digest).collect();
+            Known { stamp, boot: [3; 16], layout, digests }.to_bytes()
+        };
+        [0, 4096, 10_000].map(record).to_vec()
+    }
+}
+
+/// Any text is a stripe's manifest, which survives being written and read, or an error in words.
+pub(crate) mod manifest {
+    use garland_core::plan::{FoundStripe, Manifest, StripeSet};
+
+    pub(crate) fn parse(bytes: &[u8]) -> bool {
+        let text = crate::text(bytes);
+        let mut readable = false;
+        for text in [text.clone(), format!("version = 1\n{text}")] {
+            match Manifest::parse(&text) {
+                Ok(manifest) => {
+                    assert_eq!(Manifest::parse(&manifest.to_string()), Ok(manifest.clone()));
+                    let stripe = manifest.stripe();
+                    let length = Some(stripe.length(manifest.stripes.length));
+                    let (node, suffix) = ("n".to_owned(), stripe.suffix());
+                    let found = FoundStripe { node, suffix, length, text };
+                    let whole = StripeSet::assemble(&[found]).is_ok();
+                    assert_eq!(whole, manifest.stripes.servers == 1);
+                    readable = true;
+                }
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        }
+        readable
+    }
+
+    pub(crate) fn examples() -> Vec<Vec<u8>> {
+        let beginning = "set = \"0f2e4d6c8a0b1c2d3e4f5061728394a5\"\nwritten = 1774000000\n\
+            name = \"model.bin\"\nsize = 10000\nmode = 0o644\nmodified = [1773000000, 5]\n\
+            unit = 4096\nblock = 4096\nstripe = 1\n";
+        let server = |name: &str| {
+            format!("[[servers]]\nname = \"{name}\"\ndigest = \"{}\"\n", "12".repeat(32))
+        };
+        let (one, two) = (server("io1"), server("io2"));
+        vec![format!("{beginning}{one}").into(), format!("{beginning}{one}{two}").into()]
+    }
+}
+
+/// Any JSON is a plan that is written the same again, or an error.
+pub(crate) mod plan {
+    use garland_core::plan::{Layout, Plan};
+
+    pub(crate) fn parse(bytes: &[u8]) -> bool {
+        let plan = serde_json::from_slice::<Plan>(bytes);
+        if let Ok(plan) = &plan {
+            let text = serde_json::to_string(plan).expect("a plan is JSON");
+            assert_eq!(&serde_json::from_str::<Plan>(&text).expect("its own JSON"), plan);
+        }
+        plan.is_ok()
+    }
+
+    pub(crate) fn examples() -> Vec<Vec<u8>> {
+        let layout = Layout::new(1 << 20, 4096).expect("blocks may be so small");
+        let names = ["n1", "n2", "n3"].map(str::to_owned);
+        let plans = [Plan::broadcast(layout, &names, 2), Plan::shared(layout, &names, 3, 1)];
+        let plans = plans.map(|plan| plan.expect("such plans can be"));
+        plans.map(|plan| serde_json::to_vec(&plan).expect("a plan is JSON")).to_vec()
+    }
+}
+
+/// Any bytes are a trace that is written the same again, a trace up to a cut, or an error; and any
+/// bytes are a parcel of sound records, or none.
+pub(crate) mod trace {
+    use garland_core::trace::{
+        Lost, NO_BLOCK, NONE, Origin, PARCEL_MAX, Parcel, Record, Role, Span, Stage, Trace, parcels,
+    };
+
+    pub(crate) fn parse(bytes: &[u8]) -> bool {
+        let trace = Trace::decode(bytes);
+        let parcel = Parcel::open(bytes);
+        if let Some(parcel) = &parcel {
+            assert!(parcel.records.iter().all(Record::is_sound));
+        }
+        let readable = trace.is_ok() || parcel.is_some();
+        if let Ok((trace, cut)) = trace {
+            assert!(trace.records.iter().all(Record::is_sound));
+            if let Some(cut) = cut {
+                assert_eq!(cut.at + cut.unread, bytes.len());
+            }
+            assert_eq!(Trace::decode(&trace.encode()), Ok((trace, None)));
+        }
+        readable
+    }
+
+    pub(crate) fn examples() -> Vec<Vec<u8>> {
+        let stage = Stage::of_number(1).expect("there is a second stage");
+        let (lane, peer, operation) = (0, NONE, 0);
+        let span = |begin_ns: u64| Span {
+            stage,
+            lane,
+            peer,
+            thread: 1,
+            begin_ns,
+            end_ns: begin_ns + 50,
+            busy_ns: 50,
+            bytes: 4096,
+            block: NO_BLOCK,
+            count: 1,
+            operation,
+        };
+        let lost = Lost { stage, lane, peer, count: 2, busy_ns: 9, bytes: 8192 };
+        let records = vec![Record::Span(span(100)), Record::Span(span(200)), Record::Lost(lost)];
+        let origin = Origin {
+            node: "n1".to_owned(),
+            index: 1,
+            role: Role::Agent,
+            processors: 2,
+            started_ns: 90,
+            wall_ns: 1_774_000_000_000_000_000,
+            copy: [1; 16],
+            emulated: true,
+        };
+        let mut examples = parcels(&origin, &records, PARCEL_MAX);
+        let whole = Trace { origin, records }.encode();
+        examples.push(whole[..whole.len() - 7].to_vec());
+        examples.push(whole);
+        examples
+    }
+}
+
+/// No bytes make the reader of trees' streams fail, or give a name that leads out of a folder.
+pub(crate) mod tree {
+    use garland_core::tree::{Meta, Parser, Pattern, Record, Step};
+
+    pub(crate) fn parse(bytes: &[u8]) -> bool {
+        let Some((&piece, stream)) = bytes.split_first() else { return false };
+        let mut parser = Parser::default();
+        let mut readable = false;
+        'stream: for mut bytes in stream.chunks(usize::from(piece) + 1) {
+            loop {
+                match parser.step(&mut bytes) {
+                    Ok(Some(Step::Record(record))) => {
+                        let name = record.name().unwrap_or(b"none");
+                        assert!(!name.contains(&b'/') && name != b".." && name != b".");
+                        readable = true;
+                    }
+                    Ok(Some(_)) => {}
+                    Ok(None) => break,
+                    Err(_) => break 'stream,
+                }
+            }
+        }
+        if let Ok(pattern) = Pattern::parse(stream) {
+            let _ = pattern.matches(stream, piece % 2 == 0);
+        }
+        readable
+    }
+
+    pub(crate) fn examples() -> Vec<Vec<u8>> {
+        let meta = || Meta { mode: 0o755, owner: (1, 2), modified: (3, 4), attributes: Vec::new() };
+        let name = |name: &str| name.as_bytes().to_vec();
+        let (length, sparse, linked) = (3, false, true);
+        let file = Record::File { name: name("f"), meta: meta(), length, sparse, linked };
+        let enter = Record::Enter { name: name("d"), meta: meta() };
+        let link = Record::Link { name: name("l"), meta: meta(), target: name("../x") };
+        let again = Record::Name { name: name("g"), first: vec![name("d"), name("f")] };
+        let parts = [
+            &Record::Top(meta()).to_bytes()[..],
+            &enter.to_bytes(),
+            &file.to_bytes(),
+            b"abc\0",
+            &Record::Leave.to_bytes(),
+            &link.to_bytes(),
+            &again.to_bytes(),
+            &Record::Sweep.to_bytes(),
+            &Record::End.to_bytes(),
+        ];
+        let stream = parts.concat();
+        let pieces = |piece: u8| [&[piece], &stream[..]].concat();
+        vec![pieces(0), pieces(255), b"a*/**/[a-z]?b".to_vec()]
+    }
+}

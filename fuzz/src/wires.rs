@@ -1,0 +1,207 @@
+//! What comes over wires.
+
+/// The most messages that a postcard enumeration here has, and some that none has.
+const KINDS: u8 = 48;
+
+/// Bytes that begin as each kind of message does, and go on in some ways.
+fn messages() -> Vec<Vec<u8>> {
+    let rests: [&[u8]; 3] = [&[0; 64], &[1; 200], &[2, b'n', b'1', 0, 255, 1, 7, 7, 7, 7, 0, 3]];
+    (0..KINDS).flat_map(|kind| rests.map(|rest| [&[kind], rest].concat())).collect()
+}
+
+/// An open channel gives what its peer sealed, in order, and refuses everything else, however it
+/// is cut.
+pub(crate) mod channel {
+    use garland_core::proto::{Channel, Handshake, Role, Secret};
+
+    pub(crate) fn parse(bytes: &[u8]) -> bool {
+        let [low, high, at, rest @ ..] = bytes else { return false };
+        let (message, garbage) = rest.split_at(rest.len() * usize::from(*at) / 255);
+        let (mut near, mut far) = channels();
+        let mut wire = Vec::new();
+        if near.seal(message, &mut wire).is_err() {
+            return false;
+        }
+        let cut = usize::from(u16::from_le_bytes([*low, *high])) % wire.len();
+        let mut received = wire[..cut].to_vec();
+        assert!(matches!(far.open(&mut received), Ok(None)), "a part is no message");
+        received.extend(&wire[cut..]);
+        received.extend(garbage);
+        assert_eq!(far.open(&mut received).ok().flatten(), Some(message.to_vec()));
+        assert_eq!(received, garbage);
+        if let Ok(Some(forged)) = far.open(&mut received) {
+            panic!("{} forged bytes were believed", forged.len());
+        }
+        true
+    }
+
+    fn channels() -> (Channel, Channel) {
+        let secret = Secret([3; 32]);
+        let shake = |role| Handshake::link(role, &secret, b"fuzz").expect("the secret is one");
+        let (mut near, mut far) = (shake(Role::Initiator), shake(Role::Responder));
+        far.read(&near.write(&[]).expect("its turn")).expect("the secret is the same");
+        near.read(&far.write(&[]).expect("its turn")).expect("the secret is the same");
+        let open = |shake: Handshake| shake.into_channel().expect("both messages went over");
+        (open(near), open(far))
+    }
+
+    pub(crate) fn examples() -> Vec<Vec<u8>> {
+        vec![b"\x05\x00\x80messages and garbage".to_vec(), vec![9; 300]]
+    }
+}
+
+/// What a helper says is an answer that says itself again, or nothing; so is an order.
+pub(crate) mod fabric_answer {
+    use std::net::Ipv4Addr;
+
+    use garland_fabric::words::{self, Answer, Open, Order, PREFIX};
+
+    pub(crate) fn parse(bytes: &[u8]) -> bool {
+        let answer = words::message::<Answer>(bytes);
+        let order = words::message::<Order>(bytes);
+        let readable = answer.is_ok() || order.is_ok();
+        if let Ok(answer) = answer {
+            assert_eq!(words::message(&words::frame(&answer)[PREFIX..]), Ok(answer));
+        }
+        if let Ok(order) = order {
+            assert_eq!(words::message(&words::frame(&order)[PREFIX..]), Ok(order));
+        }
+        readable
+    }
+
+    pub(crate) fn examples() -> Vec<Vec<u8>> {
+        let open = Open {
+            provider: "tcp".to_owned(),
+            source: Some(Ipv4Addr::LOCALHOST.into()),
+            sleeps: true,
+            puts: false,
+            depth: 8,
+            ring: 1 << 20,
+            largest: 4096,
+        };
+        let orders = [Order::List(None), Order::Open(open), Order::Settle, Order::Rest];
+        let mut examples = super::messages();
+        examples.extend(orders.map(|order| words::frame(&order)[PREFIX..].to_vec()));
+        examples
+    }
+}
+
+/// No bytes that their maker couldn't mark are a frame, and every marked frame survives.
+pub(crate) mod frame {
+    use garland_core::plan::NodeId;
+    use garland_core::proto::{Copy, FRAME_LEN, Form, Frame, Keys, Kind, Secret};
+
+    const KINDS: [Kind; 7] =
+        [Kind::Open, Kind::Block, Kind::Void, Kind::End, Kind::Resume, Kind::Again, Kind::Have];
+
+    pub(crate) fn parse(bytes: &[u8]) -> bool {
+        let mut padded = [0; FRAME_LEN];
+        let length = bytes.len().min(FRAME_LEN);
+        padded[..length].copy_from_slice(&bytes[..length]);
+        let bytes = padded;
+        let (copy, secret) = (Copy([1; 16]), Secret([7; 32]));
+        let keys = Keys::new(&secret, copy);
+        assert!(Frame::parse(&bytes, &keys).is_err(), "a forged frame was believed");
+        let readable = Frame::claimed_copy(&bytes).is_some();
+        let number = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        let index = u64::from(number(4)) << 32 | u64::from(number(8));
+        let kind = KINDS[usize::from(bytes[0]) % KINDS.len()];
+        let mut frame = Frame::bare(kind, copy, u16::from(bytes[1]), index);
+        frame.sealed = bytes[2] & 1 == 1;
+        (frame.form, frame.length, frame.packed) = block(bytes[3], number(12), number(20));
+        (frame.epoch, frame.sealer) = (number(16), NodeId(number(24)));
+        frame.incarnation = u16::from_le_bytes([bytes[28], bytes[29]]).into();
+        let mut wire = frame.to_bytes(&keys);
+        assert_eq!(Frame::parse(&wire, &keys), Ok(frame));
+        wire[usize::from(bytes[60]) % FRAME_LEN] ^= 1 << (bytes[61] % 8);
+        assert!(Frame::parse(&wire, &keys).is_err(), "a changed frame was believed");
+        readable
+    }
+
+    /// A form, a block's bytes, and how many they are on the wire: as many as that form can have.
+    fn block(form: u8, length: u32, packed: u32) -> (Form, u32, u32) {
+        let length = length.max(2);
+        match form % 5 {
+            0 => (Form::Plain, length, length),
+            1 => (Form::Lz4, length, 1 + packed % (length - 1)),
+            2 => (Form::Zstd, length, 1 + packed % (length - 1)),
+            3 => (Form::Zeros, length, 0),
+            _ => (Form::Hole, length, 0),
+        }
+    }
+
+    pub(crate) fn examples() -> Vec<Vec<u8>> {
+        let keys = Keys::new(&Secret([8; 32]), Copy([1; 16]));
+        let bare = |kind: &Kind| Frame::bare(*kind, Copy([1; 16]), 1, 77).to_bytes(&keys).to_vec();
+        KINDS.iter().map(bare).collect()
+    }
+}
+
+/// Any bytes are a message or none, and a message has the bytes that it is read from.
+pub(crate) mod from_agent {
+    use garland_core::proto::FromAgent;
+
+    pub(crate) fn parse(bytes: &[u8]) -> bool {
+        let message = FromAgent::parse(bytes);
+        if let Some(message) = &message {
+            let again = message.to_bytes();
+            let message = FromAgent::parse(&again).expect("a message can be read again");
+            assert_eq!(message.to_bytes(), again);
+        }
+        message.is_some()
+    }
+
+    pub(crate) fn examples() -> Vec<Vec<u8>> {
+        super::messages()
+    }
+}
+
+/// Any first bytes are a preamble that fits or a version error fit for a terminal.
+pub(crate) mod preamble {
+    use garland_core::proto::{PREAMBLE_LEN, Preamble};
+
+    pub(crate) fn parse(bytes: &[u8]) -> bool {
+        let mut first = [0; PREAMBLE_LEN];
+        let length = bytes.len().min(PREAMBLE_LEN);
+        first[..length].copy_from_slice(&bytes[..length]);
+        let mut ours = first;
+        ours[..8].copy_from_slice(b"GARLAND\n");
+        let mut readable = false;
+        for bytes in [first, ours] {
+            match Preamble::parse(&bytes) {
+                Ok(preamble) => {
+                    assert_eq!(Preamble::parse(&preamble.to_bytes()), Ok(preamble));
+                    readable = true;
+                }
+                Err(error) => assert!(!error.to_string().contains(char::is_control)),
+            }
+        }
+        readable
+    }
+
+    pub(crate) fn examples() -> Vec<Vec<u8>> {
+        let with = |purpose: &u8| [&b"GARLAND\n\x01\x00"[..], &[*purpose], b"0.1.0"].concat();
+        b"CLBPF".iter().map(with).collect()
+    }
+}
+
+/// Any bytes are a message or none, and a message has the bytes that it is read from.
+pub(crate) mod to_agent {
+    use garland_core::proto::ToAgent;
+
+    pub(crate) fn parse(bytes: &[u8]) -> bool {
+        let message = ToAgent::parse(bytes);
+        if let Some(message) = &message {
+            let again = message.to_bytes();
+            let message = ToAgent::parse(&again).expect("a message can be read again");
+            assert_eq!(message.to_bytes(), again);
+        }
+        message.is_some()
+    }
+
+    pub(crate) fn examples() -> Vec<Vec<u8>> {
+        super::messages()
+    }
+}
