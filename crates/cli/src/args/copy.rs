@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as ClapArgs, Command, ValueEnum};
 
@@ -43,7 +44,12 @@ pub struct Cp {
     /// A relative path begins in the login's home folder over ssh; local and lab nodes have a root
     /// folder of their own, where both kinds of path begin. Quote NODES: the shell knows brackets
     /// too.
-    #[arg(required = true, value_name = "PATH")]
+    // An empty path is refused later, where it's known what it stands for.
+    #[arg(
+        required = true,
+        value_name = "PATH",
+        value_parser = OsStringValueParser::new().map(PathBuf::from)
+    )]
     paths: Vec<PathBuf>,
     /// The options that were typed, by their long names, and their values.
     #[arg(skip)]

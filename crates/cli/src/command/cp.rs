@@ -49,6 +49,9 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         let message = format!("a copy has a SOURCE and a DESTINATION, and there is only {only}");
         return Err(Failure::usage(message).hint("such as garland cp FILE 'n[01-20]:/path'"));
     }
+    if cp.sources().iter().any(|source| source.as_os_str().is_empty()) {
+        return Err(Failure::usage("the path of a SOURCE is empty"));
+    }
     if let Some(Target::Nodes { nodes, path }) = from_nodes(cp)? {
         return cp_in::run(args, cp, &nodes, &path);
     }

@@ -55,6 +55,13 @@ fn an_option_that_does_nothing_is_refused() {
 }
 
 #[test]
+fn an_empty_source_is_refused() {
+    let scratch = Scratch::new("options-empty");
+    let said = garland(&scratch).cp(&["", "local1:/x"]).with_code(2);
+    assert!(said.err.contains("the path of a SOURCE is empty"), "{}", said.err);
+}
+
+#[test]
 fn more_nodes_than_there_are_cannot_be_wanted() {
     let scratch = Scratch::new("options-min-ok");
     let _ = source(&scratch, 1000);
