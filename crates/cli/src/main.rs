@@ -10,6 +10,7 @@ mod fleet;
 mod launch;
 mod limit;
 mod nodes;
+mod overtime;
 mod places;
 mod reach;
 mod result;

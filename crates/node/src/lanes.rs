@@ -46,8 +46,18 @@ pub fn start(
         threads.push(std::thread::spawn(move || {
             let relay = Relay::new(blocks, source.is_some());
             let feeder = feeder(&member, source, number, blocks);
-            let parts = LaneParts { number, blocks, relay, member, handle, feeder, writer, path };
-            Lane::new(parts).run(&letters);
+            Lane::new(LaneParts {
+                number,
+                blocks,
+                relay,
+                member,
+                handle,
+                feeder,
+                writer,
+                path,
+                letters,
+            })
+            .run();
         }));
     }
     if source.is_none() {
@@ -78,9 +88,18 @@ fn beside(
         let thread = std::thread::spawn(move || {
             let relay = Relay::beside(blocks, epoch);
             let feeder = feeder(&member, source, number, blocks);
-            let parts =
-                LaneParts { number, blocks, relay, member, handle, feeder, writer: None, path };
-            Lane::new(parts).run(&letters);
+            Lane::new(LaneParts {
+                number,
+                blocks,
+                relay,
+                member,
+                handle,
+                feeder,
+                writer: None,
+                path,
+                letters,
+            })
+            .run();
         });
         Ok((outside, thread))
     })

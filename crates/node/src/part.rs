@@ -17,6 +17,8 @@ use crate::agent::{Agent, Expected};
 use crate::budget::{Busy, Share};
 use crate::known::{Comparison, Records, Reuse, bring};
 use crate::lanes;
+use crate::leaving;
+use crate::log::log;
 use crate::member::{Mail, Member, Membership, Notice};
 use crate::packing::Packing;
 use crate::read_back::read_back;
@@ -200,18 +202,28 @@ impl Part {
     }
 
     /// Ends the part: threads joined; what isn't committed is left to the next copy, or removed. Gives what was noted of it, in
-    /// parcels; none if nothing was.
+    /// parcels; none if nothing was, and if it hangs on its disk: then the rest is done when that
+    /// answers.
     pub fn end(self, agent: &Agent) -> Vec<Vec<u8>> {
+        let (member, name) = (Arc::clone(&self.member), self.name());
+        agent.leave(member.copy);
+        member.sample_now();
+        member.close();
+        let ending = std::thread::spawn(move || self.clean_up());
+        leaving::join(&member, ending).unwrap_or_else(|| {
+            log(&format!("{name} hangs: its copy ended without it"));
+            Vec::new()
+        })
+    }
+
+    fn clean_up(self) -> Vec<Vec<u8>> {
         let began = self.member.trace.now();
-        agent.leave(self.member.copy);
-        self.member.sample_now();
-        self.member.close();
         let finishing = self.finishing.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for thread in self.threads.into_iter().chain(finishing) {
+        let beside = self.member.take_beside();
+        for thread in self.threads.into_iter().chain(finishing).chain(beside) {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = thread.join();
         }
-        self.member.join_beside();
         let Layout { block_size, open, .. } = self.member.layout;
         let worth = self.member.sink().held() * u64::from(block_size) >= LEFT && !open;
         if worth && self.member.store.leave() {

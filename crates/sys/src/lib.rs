@@ -37,5 +37,6 @@ pub mod signal;
 pub mod tcp;
 pub mod tcp_info;
 pub mod terminal;
+pub mod thread_io;
 pub mod uring;
 pub mod watch;

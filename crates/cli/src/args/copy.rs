@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 
 use garland_core::proto;
+use garland_core::units::{Nanos, UnitError};
 
 use super::DEFAULT_LAB;
 use super::checks::Checks;
@@ -139,6 +140,12 @@ pub struct Cp {
     /// A node is slow that takes less than this share of what the others take without it.
     #[arg(long, default_value = "50%", value_name = "SHARE", value_parser = share)]
     pub slow_below: u16,
+    /// A node fails whose disk or file server hasn't answered for so long: no call has returned, and
+    /// the kernel shows no progress [at least 5s; an fsync has a second more for every 5 MB].
+    ///
+    /// After 5 s it is named, and fed beside the others like a slow one (see --slow).
+    #[arg(long, default_value = "60s", value_name = "TIME", value_parser = stuck_after)]
+    pub stuck_after: u64,
     /// How many lanes, each over its own address of every node; more than there are addresses share
     /// those [default: all that every node has; 1 where a lab's NICs are bonded].
     #[arg(long, value_name = "K")]
@@ -284,6 +291,13 @@ fn share(text: &str) -> Result<u16, String> {
     let percent = percent.ok().filter(|percent| (0.1..=90.0).contains(percent));
     let thousandths = percent.map(|percent| (percent * 10.0).round() as u16);
     thousandths.ok_or_else(|| "allowed are 0.1% to 90%".to_owned())
+}
+
+/// A time of 5 s or more, in nanoseconds: `60s`, `10min`.
+fn stuck_after(text: &str) -> Result<u64, String> {
+    const LEAST: u64 = 5_000_000_000;
+    let Nanos(time) = text.parse().map_err(|error: UnitError| error.to_string())?;
+    Some(time).filter(|time| *time >= LEAST).ok_or_else(|| "allowed are 5s and more".to_owned())
 }
 
 /// `garland exec`.

@@ -26,6 +26,7 @@ use crate::fleet::{Children, Fleet, Muster};
 use crate::launch::{FAREWELL, HURRY};
 use crate::limit::{self, Limit};
 use crate::nodes::Inventory;
+use crate::overtime::Overtime;
 use crate::places::Places;
 use crate::result::{Phases, print_json};
 use crate::run::Run;
@@ -55,6 +56,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
 fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let overtime = Overtime::watch("copying", &interrupts);
     let inventory = Inventory::open(args)?;
     let (nodes, path) = ends::destination(&inventory, &cp.destination)?;
     let places = Places::open()?;
@@ -106,6 +108,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let fleet = Fleet { agents: before.agents, children: fleet.children };
     // The door is open until the result is kept: whoever joins reads it there.
     let (outcome, children, _door) = make(args, cp, &muster, job, fleet, &run)?;
+    overtime.end();
     let plan = given.ended(before.plan, &outcome);
     run.keep("plan.json", &plan)?;
     end(children, &outcome);
@@ -179,7 +182,8 @@ fn policy(cp: &Cp, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
         SlowName::Wait => SlowNodes::Wait,
         SlowName::Fail => SlowNodes::Fail,
     };
-    match Policy::for_nodes(nodes).with_slow(slow, cp.slow_below) {
+    let policy = Policy::for_nodes(nodes).with_stuck_after(cp.stuck_after);
+    match policy.with_slow(slow, cp.slow_below) {
         policy if is_striped => policy.together(),
         policy if is_stream => policy.with_slow(SlowNodes::Wait, cp.slow_below),
         policy => policy,

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use garland_core::proto::FromAgent;
 
-use super::serving::{Parts, lock};
+use super::copies::{Parts, lock};
+use crate::calls::Calls;
 use crate::recorder::Pulse;
 use crate::session::Session;
 
@@ -21,7 +22,8 @@ pub struct Heart {
 }
 
 impl Heart {
-    pub fn start(session: Arc<Session>, parts: Parts) -> Self {
+    /// Starts it; `parts` are what it tells of, and `opening` what those that begin hang in.
+    pub fn start(session: Arc<Session>, (parts, opening): (Parts, Arc<Calls>)) -> Self {
         let (stop, stopped) = channel();
         let beat = std::thread::spawn(move || {
             let mut pulse = Pulse::begin(HEARTBEAT);
@@ -30,7 +32,10 @@ impl Heart {
                 let members: Vec<_> =
                     lock(&parts).iter().map(|part| Arc::clone(part.member())).collect();
                 let stood = pulse.beat();
-                let report = members.first().map(|member| Box::new(member.report()));
+                let mut report = members.first().map(|member| Box::new(member.report()));
+                if let Some(call) = opening.pending(0) {
+                    report.get_or_insert_default().pending.get_or_insert(call);
+                }
                 session.send(&FromAgent::Heartbeat(report));
                 for member in members {
                     stood.iter().for_each(|stood| stood.note(&member.trace));

@@ -4,9 +4,11 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use garland_core::plan::Stripe;
+use garland_core::proto::DiskCall;
 
 use super::file::Beside;
 use super::{Store, StoreError};
+use crate::calls::Calls;
 use crate::recorder::Collector;
 
 /// A file of one server's units.
@@ -21,6 +23,14 @@ impl StripeStore {
     /// Puts a stripe into `file` and its manifest `beside` it.
     pub fn new(stripe: Stripe, beside: Beside, file: Box<dyn Store>) -> Self {
         Self { stripe, file, beside, manifest: Mutex::default() }
+    }
+
+    /// Does a call on the manifest; it is on the file's disk.
+    fn during<T>(&self, call: impl FnOnce() -> T) -> T {
+        match self.file.calls() {
+            Some(calls) => calls.during(DiskCall::Finish, &self.name().into(), 0, call),
+            None => call(),
+        }
     }
 }
 
@@ -41,9 +51,9 @@ impl Store for StripeStore {
     /// none ever lies beside a stripe that isn't its own.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         let manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
-        self.beside.remove()?;
+        self.during(|| self.beside.remove())?;
         self.file.commit(trace)?;
-        self.beside.put(&manifest, trace)
+        self.during(|| self.beside.put(&manifest, trace))
     }
 
     fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {
@@ -72,6 +82,10 @@ impl Store for StripeStore {
 
     fn name(&self) -> String {
         self.file.name()
+    }
+
+    fn calls(&self) -> Option<&Calls> {
+        self.file.calls()
     }
 
     fn attach(&self, text: Vec<u8>) {

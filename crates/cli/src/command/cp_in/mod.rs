@@ -26,6 +26,7 @@ use crate::fleet::Muster;
 use crate::launch::{FAREWELL, HURRY};
 use crate::limit::{self, Limit};
 use crate::nodes::Inventory;
+use crate::overtime::Overtime;
 use crate::places::Places;
 use crate::result::{Phases, print_json};
 use crate::run::Run;
@@ -35,6 +36,7 @@ use crate::ui::output;
 pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let overtime = Overtime::watch("copying", &interrupts);
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(list)?;
     let target = target::parse(&cp.destination).map_err(Failure::usage)?;
@@ -87,9 +89,12 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     };
     let tallies: Vec<Option<Tally>> = takes.iter().map(|take| take.tally).collect();
     let copies = take_all(takes, &common);
+    overtime.end();
     let interrupted = copies.iter().any(|copied| copied.outcome.interrupted);
     let ends = || copies.iter().flat_map(|copied| &copied.outcome.nodes);
-    let silent = |at: usize| ends().any(|end| end.silent && end.name == nodes[at].name);
+    // Behind the nodes' agents there may be what all of them hang on.
+    let name = |at: usize| nodes.get(at).map(|node| node.name.as_str());
+    let silent = |at: usize| ends().any(|end| end.silent && Some(end.name.as_str()) == name(at));
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, silent);
     let result = CopyResult::new(&run, Way::In, &copies, phases)
         .with_congestion(congestion_in_force(cp))
