@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use garland_sys::signal::Interrupts;
 
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, OrFailure};
 
 /// How long a command may take from Ctrl-C to where it only has to tell its result.
 const LIMIT: Duration = Duration::from_millis(1900);
@@ -19,8 +19,14 @@ const LOOK: Duration = Duration::from_millis(100);
 pub struct Overtime(Arc<AtomicBool>);
 
 impl Overtime {
-    /// Watches a command that does `what`.
-    pub fn watch(what: &'static str, interrupts: &Arc<Interrupts>) -> Self {
+    /// Catches Ctrl-C, and watches a command that does `what` from then on.
+    pub fn catch(what: &'static str) -> Result<(Arc<Interrupts>, Self), Failure> {
+        let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+        let overtime = Self::watch(what, &interrupts);
+        Ok((interrupts, overtime))
+    }
+
+    fn watch(what: &'static str, interrupts: &Arc<Interrupts>) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let (is_over, interrupts) = (Arc::clone(&over), Arc::clone(interrupts));
         std::thread::spawn(move || {

@@ -230,7 +230,9 @@ impl Filesystem for Shared {
         }
         match mtime {
             Some(TimeOrNow::SpecificTime(time)) => file.attr.mtime = time,
-            Some(TimeOrNow::Now) => file.attr.mtime = SystemTime::now(),
+            Some(TimeOrNow::Now) => {
+                file.attr.mtime = UNIX_EPOCH + Duration::from_nanos(garland_sys::clock::wall_ns())
+            }
             None => {}
         }
         reply.attr(&TTL, &file.attr);

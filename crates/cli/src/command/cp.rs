@@ -9,7 +9,7 @@ use garland_core::proto::{Cut, Policy, SlowNodes};
 use garland_core::units::bytes;
 use garland_lab::Lab;
 use garland_node::{Agent, CopyJob, Outcome, Packing, Pipeline, Tracing};
-use garland_sys::{mptcp::Transport, process, signal::Interrupts, tcp};
+use garland_sys::{mptcp::Transport, process, tcp};
 use serde::Serialize;
 
 use super::chain::Chain;
@@ -55,8 +55,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
 /// Copies a file or a tree to every node.
 fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
-    let overtime = Overtime::watch("copying", &interrupts);
+    let (interrupts, overtime) = Overtime::catch("copying")?;
     let inventory = Inventory::open(args)?;
     let (nodes, path) = ends::destination(&inventory, &cp.destination)?;
     let places = Places::open()?;
@@ -108,10 +107,9 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let fleet = Fleet { agents: before.agents, children: fleet.children };
     // The door is open until the result is kept: whoever joins reads it there.
     let (outcome, children, _door) = make(args, cp, &muster, job, fleet, &run)?;
-    overtime.end();
     let plan = given.ended(before.plan, &outcome);
     run.keep("plan.json", &plan)?;
-    end(children, &outcome);
+    end(children, &outcome, &overtime);
     run.keep_traces(&places, None, &outcome.traces);
     again::remember(&given, &plan, &places, outcome.digests.as_deref());
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
@@ -157,7 +155,8 @@ fn make(
 }
 
 /// Waits for the agents that were started, but for those that say nothing any more.
-fn end(children: Children, outcome: &Outcome) {
+fn end(children: Children, outcome: &Outcome, overtime: &Overtime) {
+    overtime.end();
     let patience = if outcome.interrupted { HURRY } else { FAREWELL };
     children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
 }

@@ -75,8 +75,19 @@ impl Copies {
         });
     }
 
+    /// Waits for the next order; takes note of what has begun meanwhile. None when the head is gone.
+    pub fn next_order(&mut self, given: &Receiver<Given>) -> Option<ToAgent> {
+        loop {
+            match given.recv() {
+                Ok(Given::Order(order)) => return Some(order),
+                Ok(Given::Begun(begun)) => self.begun(*begun),
+                Ok(Given::Gone) | Err(_) => return None,
+            }
+        }
+    }
+
     /// A copy has begun, or couldn't.
-    pub fn begun(&mut self, (copy, result): Begun) {
+    fn begun(&mut self, (copy, result): Begun) {
         let Some(orders) = self.beginning.remove(&copy) else {
             // The head is gone.
             if let Ok(part) = result {

@@ -19,7 +19,7 @@ use crate::farm;
 use crate::files;
 use crate::known::Comparing;
 use crate::look;
-use crate::orders::{self, Given};
+use crate::orders;
 use crate::probe;
 use crate::seat::Seat;
 use crate::session::Session;
@@ -44,14 +44,7 @@ impl Agent {
         let mut comparing = Comparing::new(self, session);
         let mut desk = farm::Desk::new(self, session);
         let shutdown = loop {
-            let order = match given.recv() {
-                Ok(Given::Order(order)) => order,
-                Ok(Given::Begun(begun)) => {
-                    copies.begun(*begun);
-                    continue;
-                }
-                Ok(Given::Gone) | Err(_) => break false,
-            };
+            let Some(order) = copies.next_order(&given) else { break false };
             match order {
                 // What was asked has been answered already.
                 ToAgent::Ping | ToAgent::Clock(_) | ToAgent::View => {}
