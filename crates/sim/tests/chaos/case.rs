@@ -150,6 +150,8 @@ impl Case {
     pub fn hangs(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut case = Self::quiet(&mut random, seed);
+        // Of a stream one may hang only when another, which all waited for, has failed.
+        case.world.limit_ns *= 2;
         for _ in 0..1 + random.below(2) {
             let (at, node) = (case.moment(&mut random), case.node(&mut random));
             let at = if random.once_in(4) { 0 } else { at };
