@@ -12,13 +12,16 @@ use garland_core::cluster::{Cluster, Node};
 use garland_core::proto::{ClockFault, KeyPair, ToAgent};
 use garland_lab::Lab;
 use garland_node::Agent;
+use garland_sys::limits;
+use garland_sys::process;
 use garland_sys::signal::Interrupts;
-use garland_sys::{clock, limits, process};
 
 use crate::args::Launch;
 use crate::at_once::at_once;
 use crate::failure::Failure;
-use crate::launch::{HURRY, Launched, LaunchedChild, Orders, Ways, Will, lab, local};
+use crate::launch::{
+    HURRY, Launched, LaunchedChild, Orders, REAPING, Ways, Will, after, lab, local,
+};
 use crate::nodes::{self, Inventory};
 use crate::places::Places;
 use crate::reach::{self, Unreached};
@@ -85,17 +88,22 @@ impl Children {
     /// Ends all agents at once, and waits for at most `patience`, all of it together; those of nodes
     /// that are silent, by their place, are not waited for.
     pub fn end(mut self, patience: Duration, is_silent: impl Fn(usize) -> bool) {
-        let deadline_ns =
-            clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX >> 1);
-        for (at, child) in self.0.iter_mut().enumerate() {
-            if let Some(child) = child {
-                child.dismiss();
-                if is_silent(at) {
-                    child.kill();
-                }
+        let deadline_ns = after(patience);
+        let (mut others, mut hung) = (Vec::new(), Vec::new());
+        for (at, child) in self.0.drain(..).enumerate() {
+            let Some(mut child) = child else { continue };
+            child.dismiss();
+            if is_silent(at) {
+                child.kill();
+                hung.push(child);
+            } else {
+                others.push(child);
             }
         }
-        self.0.iter_mut().flatten().for_each(|child| child.end(deadline_ns));
+        others.iter_mut().for_each(|child| child.end(deadline_ns));
+        // All that were killed have the same time to be gone.
+        let deadline_ns = after(REAPING);
+        others.into_iter().chain(hung).for_each(|mut child| child.reap(deadline_ns));
     }
 }
 

@@ -15,6 +15,7 @@ mod launch;
 mod limit;
 mod lock;
 mod nodes;
+mod overtime;
 mod places;
 mod reach;
 mod result;

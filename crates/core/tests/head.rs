@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use garland_core::plan::{HEAD, Layout, NodeId, Plan, Stripes};
 use garland_core::proto::{
-    BadFrame, Copy, FromAgent, Head, HeadEvent as Event, HeadOrder, LinkSide, Policy, Route,
-    ToAgent, Verdict,
+    BadFrame, Copy, DiskCall, FromAgent, Head, HeadEvent as Event, HeadOrder, LinkSide,
+    PendingCall, Policy, Report, Route, SlowNodes, ToAgent, Verdict,
 };
 
 const COPY: Copy = Copy([7; 16]);
@@ -14,10 +14,15 @@ const SECOND: u64 = 1_000_000_000;
 
 /// A head of a copy to `count` nodes.
 fn head(count: usize) -> Head {
+    head_of(count, Policy::for_nodes(count))
+}
+
+/// The same with another policy.
+fn head_of(count: usize, policy: Policy) -> Head {
     let names: Vec<String> = (1..=count).map(|number| format!("n{number}")).collect();
     let plan = Plan::broadcast(Layout::fitting(1 << 20), &names, 1).expect("there are nodes");
     let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; count + 1];
-    Head::new(COPY, &plan, addresses, Policy::for_nodes(count), 0)
+    Head::new(COPY, &plan, addresses, policy, 0)
 }
 
 fn hear_all(head: &mut Head, now: u64, count: u32) {
@@ -382,4 +387,140 @@ fn the_head_opens_the_links_of_what_comes_in() {
         "{reason}"
     );
     assert!(matches!(head.verdict(NodeId(2)), Some(Verdict::Failed(_))));
+}
+
+/// A heartbeat of a node whose write has made no progress for so many seconds.
+fn pending(seconds: u64) -> FromAgent {
+    let call = PendingCall {
+        operation: DiskCall::Write,
+        path: "/d/y".to_owned(),
+        silent_ns: seconds * SECOND,
+        allowance_ns: 0,
+    };
+    let pending = Some(call).filter(|_| seconds > 0);
+    FromAgent::Heartbeat(Some(Box::new(Report { pending, ..Report::default() })))
+}
+
+/// A minute and more of a copy to three nodes, of which the second hangs in a write from the first
+/// second on: what `look` sees after every fifth of a second, and the head at the end.
+fn hanging(policy: Policy, mut look: impl FnMut(u64, &mut Head)) -> Head {
+    let mut head = head_of(3, policy);
+    for step in 1..=330 {
+        let now = step * SECOND / 5;
+        for node in 1..=3 {
+            let silent = if node == 2 { now.saturating_sub(SECOND) / SECOND } else { 0 };
+            head.handle(now, Event::From(NodeId(node), pending(silent)));
+        }
+        head.handle(now, Event::Tick);
+        look(now, &mut head);
+    }
+    head
+}
+
+#[test]
+fn a_node_that_hangs_on_its_disk_is_taken_off_the_way_and_fails_in_the_end() {
+    let (mut detached, mut failed) = (None, None);
+    let head = hanging(Policy::for_nodes(3), |now, head| {
+        let orders: Vec<HeadOrder> = std::iter::from_fn(|| head.poll()).collect();
+        let detach =
+            |order: &HeadOrder| matches!(order, HeadOrder::Send(NodeId(2), ToAgent::Detach(_)));
+        if orders.iter().any(detach) {
+            detached = Some(now);
+            assert!(head.is_detached(NodeId(2)) && head.hangs_in(NodeId(2)).is_some());
+            // The third is fed by the first from now on.
+            let fed = head.routes(NodeId(1)).into_iter().flat_map(|route| route.downstreams);
+            assert!(fed.into_iter().any(|down| down.node == NodeId(3) && !down.loose));
+            let third = head.routes(NodeId(3)).into_iter().flat_map(|route| route.upstream);
+            assert!(third.into_iter().all(|(near, ..)| near == NodeId(1)));
+        }
+        if head.verdict(NodeId(2)).is_some() {
+            failed.get_or_insert(now);
+        }
+    });
+    assert_eq!((detached, failed), (Some(6 * SECOND), Some(61 * SECOND)));
+    let Some(Verdict::Failed(reason)) = head.verdict(NodeId(2)) else { panic!("it failed") };
+    assert!(reason.starts_with("writing /d/y: no progress for 60 s"), "{reason}");
+    assert_eq!((head.verdict(NodeId(1)), head.verdict(NodeId(3))), (None, None));
+}
+
+#[test]
+fn a_node_that_hangs_fails_when_the_user_says() {
+    let failed_at = |policy: Policy| {
+        let mut failed = None;
+        hanging(policy, |now, head| {
+            if head.verdict(NodeId(2)).is_some() {
+                failed.get_or_insert(now / SECOND);
+            }
+        });
+        failed
+    };
+    let policy = Policy::for_nodes(3);
+    assert_eq!(failed_at(policy.with_stuck_after(20 * SECOND)), Some(21));
+    assert_eq!(failed_at(policy.with_slow(SlowNodes::Fail, 500)), Some(6));
+    assert_eq!(failed_at(policy.with_slow(SlowNodes::Wait, 0)), Some(61));
+    assert_eq!(failed_at(policy.with_stuck_after(100 * SECOND)), None);
+    assert_eq!(failed_at(policy.together()), Some(61));
+}
+
+#[test]
+fn a_long_fsync_is_named_and_has_time_for_its_bytes() {
+    let mut head = head(3);
+    let mut fsync = |seconds: u64| {
+        let call = PendingCall {
+            operation: DiskCall::Finish,
+            path: "/d/y".to_owned(),
+            silent_ns: seconds * SECOND,
+            allowance_ns: 200 * SECOND,
+        };
+        let report = Report { pending: Some(call), ..Report::default() };
+        let heartbeat = FromAgent::Heartbeat(Some(Box::new(report)));
+        head.handle(seconds * SECOND, Event::From(NodeId(2), heartbeat));
+        let named = head.hangs_in(NodeId(2)).is_some();
+        (named, head.is_detached(NodeId(2)), head.verdict(NodeId(2)).is_some())
+    };
+    assert_eq!(fsync(4), (false, false, false));
+    assert_eq!(fsync(6), (true, false, false));
+    assert_eq!(fsync(259), (true, false, false));
+    assert_eq!(fsync(260), (true, false, true));
+}
+
+#[test]
+fn a_head_that_hangs_on_its_own_disk_ends_the_copy_and_says_so() {
+    let mut head = head(2);
+    let FromAgent::Heartbeat(Some(report)) = pending(60) else { panic!("it is one") };
+    head.handle(SECOND, Event::Own(*report));
+    let Some(Verdict::Failed(reason)) = head.verdict(NodeId(1)) else { panic!("it failed") };
+    assert!(reason.starts_with("on this machine: writing /d/y: no progress"), "{reason}");
+}
+
+#[test]
+fn nobody_is_given_up_for_a_link_to_a_node_that_still_opens_its_file() {
+    let mut head = head(2);
+    for step in 1..100 {
+        let now = step * SECOND / 5;
+        let call = PendingCall {
+            operation: DiskCall::Open,
+            path: "/d/y".to_owned(),
+            silent_ns: 2 * SECOND,
+            allowance_ns: 0,
+        };
+        let report = Report { pending: Some(call), ..Report::default() };
+        head.handle(now, Event::From(NodeId(1), FromAgent::Heartbeat(None)));
+        head.handle(now, Event::From(NodeId(2), FromAgent::Heartbeat(Some(Box::new(report)))));
+        for (side, epoch) in links(&head, NodeId(2)) {
+            if side == LinkSide::Up {
+                let reason = "it isn't expected there".to_owned();
+                let lost = FromAgent::LinkLost {
+                    copy: COPY,
+                    lane: 0,
+                    epoch,
+                    side: LinkSide::Down,
+                    reason,
+                };
+                head.handle(now, Event::From(NodeId(1), lost));
+            }
+        }
+        head.handle(now, Event::Tick);
+    }
+    assert_eq!((head.verdict(NodeId(1)), head.verdict(NodeId(2))), (None, None));
 }

@@ -2,6 +2,7 @@
 //! controllers whose keys it was started with and nobody else.
 
 mod config;
+mod copies;
 mod expected;
 mod heart;
 mod ready;
@@ -20,6 +21,7 @@ use garland_sys::mptcp::Transport;
 use garland_sys::{clock, limits, tcp, threads};
 
 pub use self::config::{AgentConfig, AgentError};
+pub use self::copies::Begun;
 pub use self::expected::Expected;
 pub use self::ready::ReadyLine;
 use crate::awake::Awake;

@@ -131,6 +131,8 @@ struct Driver<'a> {
     turned_ns: u64,
     finished: bool,
     interrupted: bool,
+    /// All threads of this machine's part have ended.
+    is_clean: bool,
 }
 
 impl<'a> Driver<'a> {
@@ -199,6 +201,7 @@ impl<'a> Driver<'a> {
             turned_ns: clock::now_ns(),
             finished: false,
             interrupted: false,
+            is_clean: true,
         })
     }
 

@@ -5,6 +5,7 @@ mod digests;
 mod links;
 mod waiting;
 
+use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,6 +54,9 @@ pub struct Lane {
     header: Option<(Frame, [u8; FRAME_LEN])>,
     /// What is noted of the blocks' way.
     passage: Passage,
+    letters: Receiver<Mail>,
+    /// Letters that came while something was waited for, unread.
+    unread: VecDeque<Mail>,
 }
 
 /// A downstream that the present route names.
@@ -81,13 +85,15 @@ pub struct LaneParts {
     pub feeder: Box<dyn Feeder>,
     /// Who writes what it receives; nobody at the head.
     pub writer: Option<Sender<Arrived>>,
+    /// What its thread is told.
+    pub letters: Receiver<Mail>,
 }
 
 impl Lane {
     /// A lane with no hops yet.
     #[must_use]
     pub fn new(parts: LaneParts) -> Self {
-        let LaneParts { number, blocks, relay, member, handle, feeder, writer } = parts;
+        let LaneParts { number, blocks, relay, member, handle, feeder, writer, letters } = parts;
         let slice = member.layout.block_size as usize / SLICES;
         let windows = member.windows(number);
         Self {
@@ -109,11 +115,13 @@ impl Lane {
             early: Vec::new(),
             header: None,
             passage: Passage::default(),
+            letters,
+            unread: VecDeque::new(),
         }
     }
 
     /// Works until the copy is over here; parks the links on which nothing is under way then.
-    pub fn run(mut self, letters: &Receiver<Mail>) {
+    pub fn run(mut self) {
         let what = if self.member.is_source { Stage::Send } else { Stage::Relay };
         // A trace has one thread a lane.
         let recorder = match self.relay.is_beside() {
@@ -122,20 +130,20 @@ impl Lane {
         };
         self.passage = Passage::new(recorder, self.number, Arc::clone(&self.handle.flow));
         let _watch = self.member.awake.watch();
-        self.work(letters);
+        self.work();
         if let Some(parking) = self.member.parking.clone() {
             self.park(&parking);
         }
     }
 
-    fn work(&mut self, letters: &Receiver<Mail>) {
+    fn work(&mut self) {
         self.member.tell_if_complete();
         while !self.member.is_closing() {
             self.handle.wake.lower();
             // Every event's orders are obeyed before the next event: a block whose header has been
             // read belongs to the link that it came by, and a letter may replace that link.
             let mut more = self.obey_all();
-            while let Ok(mail) = letters.try_recv() {
+            while let Some(mail) = self.next_letter() {
                 self.read_mail(mail);
                 more = self.obey_all();
             }
@@ -147,6 +155,10 @@ impl Lane {
                 return;
             }
         }
+    }
+
+    fn next_letter(&mut self) -> Option<Mail> {
+        self.unread.pop_front().or_else(|| self.letters.try_recv().ok())
     }
 
     /// Obeys until there is nothing to do, or a block was fed: what the downstream asks must not

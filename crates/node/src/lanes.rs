@@ -46,8 +46,17 @@ pub fn start(
             let feeder = feeder(&member, source.clone(), number, blocks)?;
             begun.push(threads::spawn("lane", move || {
                 let relay = Relay::new(blocks, source.is_some());
-                let parts = LaneParts { number, blocks, relay, member, handle, feeder, writer };
-                Lane::new(parts).run(&letters);
+                Lane::new(LaneParts {
+                    number,
+                    blocks,
+                    relay,
+                    member,
+                    handle,
+                    feeder,
+                    writer,
+                    letters,
+                })
+                .run();
             })?);
         }
         if source.is_none() {
@@ -90,8 +99,17 @@ fn beside(
         let feeder = feeder(&member, source.clone(), number, blocks)?;
         let thread = threads::spawn("beside", move || {
             let relay = Relay::beside(blocks, epoch);
-            let parts = LaneParts { number, blocks, relay, member, handle, feeder, writer: None };
-            Lane::new(parts).run(&letters);
+            Lane::new(LaneParts {
+                number,
+                blocks,
+                relay,
+                member,
+                handle,
+                feeder,
+                writer: None,
+                letters,
+            })
+            .run();
         })?;
         Ok((outside, thread))
     })

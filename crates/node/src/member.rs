@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use garland_core::plan::{Layout, NodeId};
 use garland_core::proto::{
-    Copy, CopyView, DigestKey, DigestWindows, Keys, LaneReport, LaneView, RelayEvent, Report,
-    Route, Secret, Sink, Summed,
+    Copy, CopyView, DigestKey, DigestWindows, Keys, LaneReport, LaneView, PendingCall, RelayEvent,
+    Report, Route, Secret, Sink, Summed,
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
@@ -24,6 +24,7 @@ pub use self::flow::{Awaited, Flow};
 pub use self::lane_handle::{LaneHandle, Mail};
 pub use self::notice::Notice;
 use crate::awake::Awake;
+use crate::calls::Calls;
 use crate::gauge::Stages;
 use crate::packing::{Packing, PackingPace, Zeros};
 use crate::parking::Parking;
@@ -32,6 +33,9 @@ use crate::recorder::Collector;
 use crate::stall::Faults;
 use crate::store::Store;
 use crate::writing::Writing;
+
+/// When a copy ends, a call that has made no progress for so long hangs.
+const HANGS_NS: u64 = 1_000_000_000;
 
 /// One node's part in one copy.
 pub struct Member {
@@ -69,6 +73,8 @@ pub struct Member {
     pub lanes: OnceLock<Vec<Arc<LaneHandle>>>,
     /// What the writer's writes take.
     pub writing: Writing,
+    /// Calls on the disk that it gives from; its store has its own.
+    pub calls: Calls,
     /// Nanoseconds of CPU that opening blocks took.
     pub opening_ns: AtomicU64,
     /// How the blocks that are read here are packed.
@@ -179,6 +185,7 @@ impl Member {
             pool: Pool::new(room, count),
             lanes: OnceLock::new(),
             writing: Writing::default(),
+            calls: Calls::default(),
             opening_ns: AtomicU64::new(0),
             short: OnceLock::new(),
             packing: PackingPace::new(parts.packing),
@@ -413,6 +420,21 @@ impl Member {
             opening_ns: self.opening_ns.load(Ordering::Relaxed),
             removed: self.store.removed(),
             checksum: self.summed.get().cloned(),
+            pending: self.pending(),
         }
+    }
+
+    /// The call on its disk that has gone on for longest without progress, if one does so for a second.
+    #[must_use]
+    pub fn pending(&self) -> Option<PendingCall> {
+        let stored = self.store.calls().and_then(|calls| calls.pending(self.store.steps()));
+        let given = self.calls.pending(0);
+        stored.into_iter().chain(given).max_by_key(PendingCall::overdue_ns)
+    }
+
+    /// Whether it hangs on its disk: what has to end there isn't waited for.
+    #[must_use]
+    pub fn hangs(&self) -> bool {
+        self.pending().is_some_and(|call| call.overdue_ns() >= HANGS_NS)
     }
 }

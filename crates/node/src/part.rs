@@ -18,6 +18,8 @@ use crate::agent::{Agent, Expected};
 use crate::budget::{Busy, Share};
 use crate::known::{Bringing, Comparison, Records, Reuse, bring};
 use crate::lanes;
+use crate::leaving;
+use crate::log::log;
 use crate::member::{Mail, Member, Membership, Notice};
 use crate::packing::Packing;
 use crate::read_back::read_back;
@@ -261,29 +263,41 @@ impl Part {
     /// The head has given the copy up, or is done with it: what was prepared and isn't settled is taken
     /// back.
     pub fn close(self, agent: &Agent) -> Vec<Vec<u8>> {
-        let member = Arc::clone(&self.member);
-        self.end_with(agent, || member.store.withdraw())
+        self.end_with(agent, |member| member.store.withdraw())
     }
 
     /// Ends the part: threads joined; what isn't committed is left to the next copy, or removed. Gives what was noted of it, in
-    /// parcels; none if nothing was.
+    /// parcels; none if nothing was, and if it hangs on its disk: then the rest is done when that
+    /// answers.
     pub fn end(self, agent: &Agent) -> Vec<Vec<u8>> {
-        self.end_with(agent, || {})
+        self.end_with(agent, |_| {})
     }
 
     /// The same, with something done when its threads have ended.
-    fn end_with(self, agent: &Agent, then: impl FnOnce()) -> Vec<Vec<u8>> {
+    fn end_with(self, agent: &Agent, then: impl FnOnce(&Member) + Send + 'static) -> Vec<Vec<u8>> {
+        let (member, name) = (Arc::clone(&self.member), self.name());
+        agent.leave(member.copy);
+        member.sample_now();
+        member.close();
+        let Ok(ending) = threads::spawn("end", move || self.clean_up(then)) else {
+            log(&format!("{name}: no thread to end its copy with"));
+            return Vec::new();
+        };
+        leaving::join(&member, ending).unwrap_or_else(|| {
+            log(&format!("{name} hangs: its copy ended without it"));
+            Vec::new()
+        })
+    }
+
+    fn clean_up(self, then: impl FnOnce(&Member)) -> Vec<Vec<u8>> {
         let began = self.member.trace.now();
-        agent.leave(self.member.copy);
-        self.member.sample_now();
-        self.member.close();
         let finishing = std::mem::take(&mut *self.finishing.steps());
-        for thread in self.threads.into_iter().chain(finishing) {
+        let beside = self.member.take_beside();
+        for thread in self.threads.into_iter().chain(finishing).chain(beside) {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = thread.join();
         }
-        self.member.join_beside();
-        then();
+        then(&self.member);
         let Layout { block_size, open, .. } = self.member.layout;
         let worth = self.member.sink().held() * u64::from(block_size) >= LEFT && !open;
         if worth && self.member.store.leave() {

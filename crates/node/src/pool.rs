@@ -1,6 +1,7 @@
 //! A bounded number of block buffers: the most memory that a copy takes on a node.
 
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use garland_sys::clock;
 
@@ -25,6 +26,9 @@ struct State {
 
 /// Bytes that all buffers of a copy may have together.
 const BUDGET: usize = 24 << 20;
+
+/// How often who waits for a buffer looks whether it is still to wait.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The fewest buffers that a copy goes on with.
 const FEWEST: usize = 3;
@@ -57,22 +61,24 @@ impl Pool {
         self.lock().take(self.size)
     }
 
-    /// A buffer; waits until one is free. `None` once the pool is closed.
+    /// A buffer; waits until one is free. `None` once the pool is closed, or as soon as the waiting is
+    /// `over`, which is asked every now and then.
     #[must_use]
-    pub fn take(&self) -> Option<Vec<u8>> {
+    pub fn take_unless(&self, mut over: impl FnMut() -> bool) -> Option<Vec<u8>> {
         let mut state = self.lock();
         if let Some(buffer) = state.take(self.size) {
             return Some(buffer);
         }
         let since = state.begin_waiting();
         let buffer = loop {
-            if state.closed {
+            if state.closed || over() {
                 break None;
             }
             if let Some(buffer) = state.take(self.size) {
                 break Some(buffer);
             }
-            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let waited = self.returned.wait_timeout(state, LOOK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         };
         state.end_waiting(since);
         buffer
@@ -154,11 +160,24 @@ mod tests {
         let held: Vec<_> = std::iter::from_fn(|| pool.try_take()).collect();
         assert_eq!(held.len(), 3);
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| pool.take().is_some());
+            let waiting = scope.spawn(|| pool.take_unless(|| false).is_some());
             pool.give(vec![0; 8 << 20]);
             assert!(waiting.join().unwrap());
             pool.close();
-            assert!(pool.take().is_none());
+            assert!(pool.take_unless(|| false).is_none());
         });
+    }
+
+    #[test]
+    fn whoever_waits_for_a_buffer_can_be_called_off() {
+        let pool = Pool::new(4096, 1);
+        let held = pool.try_take();
+        let mut asked = 0;
+        let called_off = || {
+            asked += 1;
+            asked == 3
+        };
+        assert!(held.is_some() && pool.take_unless(called_off).is_none());
+        assert!(pool.waited_ns() > 0);
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use garland_core::plan::{Layout, Plan};
-use garland_core::proto::{FromAgent, Relay, RelayEvent, Route, Sink, Store, ToAgent};
+use garland_core::proto::{
+    DiskCall, FromAgent, PendingCall, Relay, RelayEvent, Route, Sink, Store, ToAgent,
+};
 
 use crate::link::LinkId;
 use crate::vault::Sealed;
@@ -140,6 +142,10 @@ pub(crate) struct Node {
     pub(crate) disk: Option<(u64, u64)>,
     /// How long its writer has slept while its disk took blocks that it has taken.
     pub(crate) blocked_ns: u64,
+    /// Its disk doesn't answer any more.
+    pub(crate) hangs: bool,
+    /// When it was told to give the file its name, until it has.
+    pub(crate) commits: Option<u64>,
     pub(crate) inbox: VecDeque<Order>,
     pub(crate) inbox_last: u64,
     pub(crate) outbox: VecDeque<FromAgent>,
@@ -179,6 +185,8 @@ impl Node {
             stalled_ns: 0,
             disk: None,
             blocked_ns: 0,
+            hangs: false,
+            commits: None,
             inbox: VecDeque::new(),
             inbox_last: 0,
             outbox: VecDeque::new(),
@@ -219,6 +227,20 @@ impl Node {
 
     /// How long the writer has slept by `now` while the disk takes the present block.
     pub(crate) fn asleep(&self, now: u64) -> u64 {
-        self.disk.map_or(0, |(begin, due)| now.min(due).saturating_sub(begin))
+        let until = |due: u64| if self.hangs { now } else { now.min(due) };
+        self.disk.map_or(0, |(begin, due)| until(due).saturating_sub(begin))
+    }
+
+    /// The call on its disk that doesn't return, if there is one.
+    pub(crate) fn pending(&self, now: u64) -> Option<PendingCall> {
+        let fed = self.lanes.iter().filter_map(|lane| lane.work.as_ref());
+        let fed = fed.filter(|work| work.from.is_none() && work.stage != Stage::Moving);
+        let fed = fed.map(|work| (DiskCall::Read, work.since)).min_by_key(|(_, since)| *since);
+        let writes = self.disk.map(|(begin, _)| (DiskCall::Write, begin));
+        let commits = self.commits.map(|since| (DiskCall::Finish, since));
+        let calls = fed.into_iter().chain(writes).chain(commits).filter(|_| self.hangs);
+        let (operation, since) = calls.min_by_key(|(_, since)| *since)?;
+        let silent_ns = now.saturating_sub(since);
+        Some(PendingCall { operation, path: "/d/y".to_owned(), silent_ns, allowance_ns: 0 })
     }
 }

@@ -41,6 +41,8 @@ pub enum What {
         /// The node where it arrives.
         to: u32,
     },
+    /// The node's disk doesn't answer any more: no call on it returns.
+    Hang(u32),
     /// The user gives up.
     Interrupt,
 }
@@ -51,7 +53,11 @@ impl What {
     pub fn kills(&self) -> Option<u32> {
         match self {
             Self::Crash(node) | Self::Cut(node) | Self::Stop(node) => Some(*node),
-            Self::Pause(..) | Self::Break(..) | Self::Flip { .. } | Self::Interrupt => None,
+            Self::Pause(..)
+            | Self::Break(..)
+            | Self::Flip { .. }
+            | Self::Hang(_)
+            | Self::Interrupt => None,
         }
     }
 }

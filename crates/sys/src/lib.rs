@@ -39,6 +39,7 @@ pub mod signal;
 pub mod tcp;
 pub mod tcp_info;
 pub mod terminal;
+pub mod thread_io;
 pub mod threads;
 pub mod uring;
 pub mod watch;

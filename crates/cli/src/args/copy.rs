@@ -8,6 +8,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as ClapArgs, Command, ValueEnum};
 
 use garland_core::proto;
+use garland_core::units::{Nanos, UnitError};
 
 use super::checks::Checks;
 use super::{DEFAULT_LAB, LAB_VARIABLE, TRACES_VARIABLE};
@@ -156,6 +157,12 @@ pub struct Cp {
     /// A node is slow that takes less than this share of what the others take without it.
     #[arg(long, default_value = "50%", value_name = "SHARE", value_parser = share)]
     pub slow_below: u16,
+    /// A node fails whose disk or file server hasn't answered for so long: no call has returned, and
+    /// the kernel shows no progress [at least 5s; an fsync has a second more for every 5 MB].
+    ///
+    /// After 5 s it is named, and fed beside the others like a slow one (see --slow).
+    #[arg(long, default_value = "60s", value_name = "TIME", value_parser = stuck_after)]
+    pub stuck_after: u64,
     /// How many lanes, each over its own address of every node; more than there are addresses share
     /// those [default: all that every node has; 1 where a lab's NICs are bonded].
     #[arg(long, value_name = "K")]
@@ -334,6 +341,13 @@ fn share(text: &str) -> Result<u16, String> {
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "it is at least 1".to_owned())
+}
+
+/// A time of 5 s or more, in nanoseconds: `60s`, `10min`.
+fn stuck_after(text: &str) -> Result<u64, String> {
+    const LEAST: u64 = 5_000_000_000;
+    let Nanos(time) = text.parse().map_err(|error: UnitError| error.to_string())?;
+    Some(time).filter(|time| *time >= LEAST).ok_or_else(|| "allowed are 5s and more".to_owned())
 }
 
 /// `garland exec`.

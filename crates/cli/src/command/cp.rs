@@ -9,7 +9,7 @@ use garland_core::proto::{Cut, Policy, SlowNodes};
 use garland_core::units::bytes;
 use garland_lab::Lab;
 use garland_node::{Agent, CopyJob, Outcome, Packing, Pipeline, Tracing};
-use garland_sys::{mptcp::Transport, process, signal::Interrupts, tcp};
+use garland_sys::{mptcp::Transport, process, tcp};
 use serde::Serialize;
 
 use super::chain::Chain;
@@ -27,6 +27,7 @@ use crate::fleet::{Children, Fleet, Muster};
 use crate::launch::{FAREWELL, HURRY};
 use crate::limit::{self, Limit};
 use crate::nodes::Inventory;
+use crate::overtime::Overtime;
 use crate::places::Places;
 use crate::result::{Phases, print_json};
 use crate::run::Run;
@@ -61,7 +62,7 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
 /// Copies a file or a tree to every node.
 fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let (interrupts, overtime) = Overtime::catch("copying")?;
     let inventory = Inventory::open(args)?;
     let (nodes, path) = destination(cp, &inventory)?;
     let places = Places::open()?;
@@ -115,7 +116,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let (outcome, children, _door) = make(args, cp, &muster, job, fleet, &run)?;
     let plan = given.ended(before.plan, &outcome);
     run.keep("plan.json", &plan)?;
-    end(children, &outcome);
+    end(children, &outcome, &overtime);
     run.keep_traces(&places, None, &outcome.traces);
     again::remember(&given, &plan, &places, outcome.digests.as_deref());
     let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
@@ -168,7 +169,8 @@ fn make(
 }
 
 /// Waits for the agents that were started, but for those that say nothing any more.
-fn end(children: Children, outcome: &Outcome) {
+fn end(children: Children, outcome: &Outcome, overtime: &Overtime) {
+    overtime.end();
     let patience = if outcome.interrupted { HURRY } else { FAREWELL };
     children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
 }
@@ -193,7 +195,8 @@ fn policy(cp: &Cp, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
         SlowName::Wait => SlowNodes::Wait,
         SlowName::Fail => SlowNodes::Fail,
     };
-    match Policy::for_nodes(nodes).with_slow(slow, cp.slow_below) {
+    let policy = Policy::for_nodes(nodes).with_stuck_after(cp.stuck_after);
+    match policy.with_slow(slow, cp.slow_below) {
         policy if is_striped => policy.striped(),
         policy if is_stream => policy.with_slow(SlowNodes::Wait, cp.slow_below),
         policy => policy,

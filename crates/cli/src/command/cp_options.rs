@@ -138,7 +138,7 @@ const RULES: &[Rule] = &[
     rule("quiet", COPY | JOIN, ""),
     rule("progress", COPY, ""),
     rule("launcher", COPY, ""),
-    rule("relay", COPY, ""),
+    rule("stuck-after", COPY, ""),
     rule("mptcp", COPY, ""),
     rule("lab", COPY, ""),
     rule("from", COPY, ""),
@@ -347,7 +347,7 @@ mod tests {
             (&["--mptcp"], &[Join]),
             (&["--cluster=x"], &[Join]),
             (&["--no-trace"], &[Join]),
-            (&["--relay=copy"], &[Join]),
+            (&["--stuck-after=10s"], &[Join]),
             (&["--block-size=1MiB"], &[FromStripes, Join]),
             (&["--buffer-size=1MiB"], &[FromStripes, Join]),
             (&["--preserve"], &[Stream, Join]),
@@ -366,7 +366,12 @@ mod tests {
                 assert_eq!(said.is_empty(), !refused.contains(&kind), "{kind}: {said}");
             }
         }
-        // Options that the parser refuses for other kinds.
+    }
+
+    /// Whether a value has an effect, or the parser refuses it for other kinds.
+    #[test]
+    fn values_that_change_nothing_are_accepted_and_others_refused() {
+        use Kind::*;
         for (kind, option) in [
             (FromFiles, "--shape=auto"),
             (FromTrees, "--shape=tree"),

@@ -26,6 +26,9 @@ pub const FAREWELL: Duration = Duration::from_secs(3);
 /// The same for a user who gave up: what hangs is left behind.
 pub const HURRY: Duration = Duration::from_secs(1);
 
+/// How long a process that was killed may take to be gone: unless it hangs in the kernel, no time.
+pub const REAPING: Duration = Duration::from_millis(300);
+
 /// Lines of complaint, the last ones, that an error message has.
 const COMPLAINTS: usize = 5;
 
@@ -48,6 +51,8 @@ pub struct LaunchedChild {
     child: Child,
     input: Option<Input>,
     reader: Option<JoinHandle<()>>,
+    /// It was killed and isn't gone: nobody waits for it any more.
+    is_left: bool,
 }
 
 impl Starting {
@@ -146,8 +151,9 @@ impl Starting {
                 Ok(Some(ready)) => return Ok((ready, self.keep())),
                 Err(reason) => {
                     // It is of no use any more.
-                    let _ = self.child.kill();
-                    let _ = self.child.wait();
+                    let mut child = self.keep();
+                    child.kill();
+                    child.reap(after(REAPING));
                     return Err(reason);
                 }
             }
@@ -156,7 +162,7 @@ impl Starting {
 
     /// Keeps the process whatever it says.
     pub fn keep(self) -> LaunchedChild {
-        LaunchedChild { child: self.child, input: self.input, reader: self.reader }
+        LaunchedChild { child: self.child, input: self.input, reader: self.reader, is_left: false }
     }
 
     fn reason(&mut self) -> String {
@@ -186,25 +192,51 @@ impl LaunchedChild {
 }
 
 impl LaunchedChild {
-    /// Waits for the process until `deadline_ns`, then ends it.
+    /// Waits for the process until `deadline_ns`, then kills it.
     pub fn end(&mut self, deadline_ns: u64) {
         self.dismiss();
-        const LOOK: Duration = Duration::from_millis(2);
-        while matches!(self.child.try_wait(), Ok(None)) && clock::now_ns() < deadline_ns {
-            std::thread::sleep(LOOK);
+        if !self.await_end(deadline_ns) {
+            self.kill();
         }
-        // One that hangs is ended; one that has ended can't be, and needn't.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    }
+
+    /// Waits until `deadline_ns` for the process, which was killed or has ended. One that hangs in the
+    /// kernel, in a call on a disk that doesn't answer, can't be killed: it is left behind, for init to
+    /// wait for.
+    pub fn reap(&mut self, deadline_ns: u64) {
+        if !self.await_end(deadline_ns) {
+            self.is_left = true;
+            return;
+        }
         if let Some(reader) = self.reader.take() {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = reader.join();
         }
     }
+
+    /// Waits for the process; whether it has ended by `deadline_ns`.
+    fn await_end(&mut self, deadline_ns: u64) -> bool {
+        const LOOK: Duration = Duration::from_millis(2);
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if clock::now_ns() >= deadline_ns {
+                return false;
+            }
+            std::thread::sleep(LOOK);
+        }
+        true
+    }
+}
+
+/// So many nanoseconds from now.
+pub fn after(time: Duration) -> u64 {
+    clock::now_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 impl Drop for LaunchedChild {
     fn drop(&mut self) {
-        self.end(clock::now_ns() + u64::try_from(FAREWELL.as_nanos()).unwrap_or(u64::MAX >> 1));
+        if !self.is_left {
+            self.end(after(FAREWELL));
+            self.reap(after(REAPING));
+        }
     }
 }

@@ -21,7 +21,7 @@ use std::process::Command;
 use garland_core::proto::ClockFault;
 use garland_node::ReadyLine;
 
-pub use child::{FAREWELL, HURRY, LaunchedChild, Starting};
+pub use child::{FAREWELL, HURRY, LaunchedChild, REAPING, Starting, after};
 pub use ways::Ways;
 pub use will::Will;
 

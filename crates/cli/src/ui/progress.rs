@@ -1,7 +1,7 @@
 //! How far a copy is: a line for each node where all fit the screen, their number by state where
 //! they don't, and a line for all with rate and time left.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use garland_core::cluster::nodelist;
 use garland_core::plan::{NodeId, Plan};
@@ -16,6 +16,9 @@ use crate::args::{Args, Cp};
 /// The rate is that of the last so many nanoseconds.
 const WINDOW_NS: u64 = 3_000_000_000;
 
+/// How often it is looked for nodes that are stuck.
+const LOOK_NS: u64 = 200_000_000;
+
 /// Columns of a bar.
 const BAR: u64 = 24;
 
@@ -26,7 +29,7 @@ const UNKNOWN: u64 = u64::MAX;
 const NAME_MAX: usize = 24;
 
 /// The states by the words that are shown for them, in their order.
-const WORDS: [&str; 6] = ["starting", "receiving", "finishing", "done", "failed", "dead"];
+const WORDS: [&str; 7] = ["starting", "receiving", "stuck", "finishing", "done", "failed", "dead"];
 
 /// The progress of one copy.
 pub struct Bars {
@@ -42,6 +45,9 @@ pub struct Bars {
     silent: bool,
     /// Since when somebody is waited for.
     waiting_since: Option<u64>,
+    /// Who was said to be stuck, and when it was looked for those last.
+    stuck: BTreeSet<NodeId>,
+    looked_ns: u64,
     /// For programs, too.
     lines: Option<ProgressLines>,
 }
@@ -76,7 +82,9 @@ impl NodeNow {
             let whole = matches!(state, Complete | Prepared | Committed);
             let whole = whole && !plan.layout.open;
             let held = (blocks * u64::from(plan.layout.block_size)).min(bytes);
-            Self { word: word(state), held: if whole { bytes } else { held } }
+            let stuck = progress.head.hangs_in(id).is_some() && progress.head.verdict(id).is_none();
+            let word = if stuck { WORDS[2] } else { word(state) };
+            Self { word, held: if whole { bytes } else { held } }
         };
         states.map(now).collect()
     }
@@ -105,6 +113,8 @@ impl Bars {
             past: VecDeque::new(),
             silent: false,
             waiting_since: None,
+            stuck: BTreeSet::new(),
+            looked_ns: 0,
             lines: None,
         }
     }
@@ -135,8 +145,27 @@ impl Bars {
         if !progress.waiting.is_empty() {
             return self.show_waiting(now, &progress.waiting);
         }
+        self.tell_stuck(plan, progress);
         if self.is_due(now) {
             self.draw(now, &NodeNow::all(plan, progress));
+        }
+    }
+
+    /// Names every node whose disk doesn't answer, once.
+    fn tell_stuck(&mut self, plan: &Plan, progress: &Progress<'_>) {
+        if self.silent || progress.now_ns.saturating_sub(self.looked_ns) < LOOK_NS {
+            return;
+        }
+        self.looked_ns = progress.now_ns;
+        for (id, node) in plan.receivers() {
+            let Some(call) = progress.head.hangs_in(id) else { continue };
+            if progress.head.verdict(id).is_some() || !self.stuck.insert(id) {
+                continue;
+            }
+            self.screen.clear();
+            let seconds = call.silent_ns / 1_000_000_000;
+            let (name, operation, path) = (&node.name, call.operation, &call.path);
+            errln!("stuck   {name}: {operation} {path}: no progress for {seconds} s");
         }
     }
 
@@ -287,7 +316,7 @@ fn share(part: u64, whole: u64, parts: u64) -> u64 {
 }
 
 fn word(state: &NodeState) -> &'static str {
-    let [starting, receiving, finishing, done, failed, dead] = WORDS;
+    let [starting, receiving, _, finishing, done, failed, dead] = WORDS;
     match state {
         NodeState::Joining => starting,
         NodeState::Ready => receiving,

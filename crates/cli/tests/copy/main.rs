@@ -8,6 +8,7 @@ mod dolly;
 mod endings;
 mod full_disk;
 mod gather;
+mod hangs;
 mod options;
 mod plans;
 mod readers;

@@ -71,7 +71,7 @@ pub use probe::{
 };
 pub use read_back::{Checksum, ReadBack, Summed, Summing};
 pub use relay::{Relay, RelayEvent, RelayOrder, Store};
-pub use report::{HopReport, LaneReport, Report, Stage, StageDepth};
+pub use report::{DiskCall, HopReport, LaneReport, PendingCall, Report, Stage, StageDepth};
 pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
 pub use seal::{
     Keys, SealError, Sealer, Secret, TAG_LEN, content_check, content_digest, root_digest,

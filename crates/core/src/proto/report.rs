@@ -1,5 +1,7 @@
 //! What an agent says of a copy that is under way.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::read_back::Summed;
@@ -55,6 +57,69 @@ pub struct Report {
     pub removed: u64,
     /// The digest of the node's file, once it is known and if it was asked for.
     pub checksum: Option<Summed>,
+    /// The call on a disk that has gone on for longest without progress, if that is a second or more.
+    pub pending: Option<PendingCall>,
+}
+
+/// What a disk is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DiskCall {
+    /// Open or create what the bytes go to or come from.
+    Open,
+    /// Write a block.
+    Write,
+    /// Read a block.
+    Read,
+    /// Make all of it stable, and give it its name.
+    Finish,
+    /// Compare it with what came.
+    Verify,
+}
+
+impl fmt::Display for DiskCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Open => "opening",
+            Self::Write => "writing",
+            Self::Read => "reading",
+            Self::Finish => "finishing",
+            Self::Verify => "verifying",
+        })
+    }
+}
+
+/// A call on a disk that is under way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingCall {
+    /// What is asked for.
+    pub operation: DiskCall,
+    /// Of what.
+    pub path: String,
+    /// Nanoseconds without progress.
+    pub silent_ns: u64,
+    /// Nanoseconds of these that it may take for its bytes, at the pace of a very slow disk.
+    pub allowance_ns: u64,
+}
+
+impl PendingCall {
+    /// Nanoseconds without progress, beyond what its bytes may take.
+    #[must_use]
+    pub fn overdue_ns(&self) -> u64 {
+        self.silent_ns.saturating_sub(self.allowance_ns)
+    }
+
+    /// Whether others may wait for what it does.
+    #[must_use]
+    pub fn holds_up(&self) -> bool {
+        !matches!(self.operation, DiskCall::Finish | DiskCall::Verify)
+    }
+
+    /// Whether it opens what the bytes go to or come from.
+    #[must_use]
+    pub fn opens(&self) -> bool {
+        self.operation == DiskCall::Open
+    }
 }
 
 /// A stage of the pipeline that blocks are in.

@@ -9,7 +9,8 @@ use std::time::Duration;
 use garland_core::proto::FromAgent;
 use garland_sys::threads;
 
-use super::serving::{Parts, lock};
+use super::copies::{Parts, lock};
+use crate::calls::Calls;
 use crate::recorder::Pulse;
 use crate::session::Session;
 
@@ -23,7 +24,11 @@ pub struct Heart {
 }
 
 impl Heart {
-    pub fn start(session: Arc<Session>, parts: Parts) -> io::Result<Self> {
+    /// Starts it; `parts` are what it tells of, and `opening` what those that begin hang in.
+    ///
+    /// # Errors
+    /// When the system makes no thread for it.
+    pub fn start(session: Arc<Session>, (parts, opening): (Parts, Arc<Calls>)) -> io::Result<Self> {
         let (stop, stopped) = channel();
         let beat = threads::spawn("heart", move || {
             let mut pulse = Pulse::begin(HEARTBEAT);
@@ -32,7 +37,10 @@ impl Heart {
                 let members: Vec<_> =
                     lock(&parts).iter().map(|part| Arc::clone(part.member())).collect();
                 let stood = pulse.beat();
-                let report = members.first().map(|member| Box::new(member.report()));
+                let mut report = members.first().map(|member| Box::new(member.report()));
+                if let Some(call) = opening.pending(0) {
+                    report.get_or_insert_default().pending.get_or_insert(call);
+                }
                 session.send(&FromAgent::Heartbeat(report));
                 for member in members {
                     stood.iter().for_each(|stood| stood.note(&member.trace));

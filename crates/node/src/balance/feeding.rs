@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use garland_core::plan::HEAD;
 use garland_core::proto::{
@@ -12,6 +13,7 @@ use garland_sys::mptcp::Transport;
 use crate::agent::Agent;
 use crate::budget::Share;
 use crate::lanes;
+use crate::leaving;
 use crate::member::{Member, Membership, Notice};
 use crate::packing::Packing;
 use crate::probe::stream::went;
@@ -20,6 +22,9 @@ use crate::session::Session;
 use crate::source::{AHEAD, Content, Source};
 use crate::stall::Faults;
 use crate::store;
+
+/// How long its threads may take to end, where the disk gets on.
+const FAREWELL: Duration = Duration::from_secs(60);
 
 /// Bytes of a lane's threads and what it reads into.
 const LANE: usize = 1 << 20;
@@ -105,11 +110,8 @@ impl Feeding {
     /// Ends it, and waits for its threads.
     pub fn end(self) {
         self.member.close();
-        for thread in self.threads {
-            // Its panic has been printed; there is nothing more to say about it here.
-            let _ = thread.join();
-        }
-        self.member.join_beside();
+        let threads = self.threads.into_iter().chain(self.member.take_beside());
+        let _all = leaving::join_all(&self.member, threads, leaving::after(FAREWELL));
     }
 }
 

@@ -10,10 +10,17 @@ use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
 use super::{Driver, QUIET_NS};
+use crate::leaving;
 use crate::outcome::{NodeOutcome, Outcome};
 
 /// How long agents may take to clean up when a copy is over.
 const GOODBYE: Duration = Duration::from_secs(5);
+
+/// How long this machine's own threads may take, where its disk gets on.
+const FAREWELL: Duration = Duration::from_secs(60);
+
+/// The same for a user who gave up, each.
+const HURRY: Duration = Duration::from_millis(500);
 
 impl Driver<'_> {
     /// Ends the copy at every agent, and waits until they have cleaned up.
@@ -28,7 +35,8 @@ impl Driver<'_> {
         let began = clock::now_ns();
         // What was silent before is asked once more: this process itself may have stood still.
         self.heard_ns.iter_mut().for_each(|heard| *heard = began);
-        let deadline = began + u64::try_from(GOODBYE.as_nanos()).unwrap_or(u64::MAX);
+        let patience = if self.interrupted { HURRY } else { GOODBYE };
+        let deadline = leaving::after(patience);
         while self.board.ids().any(|id| self.is_awaiting_goodbye(id)) && clock::now_ns() < deadline
         {
             if self.wait(interrupts).is_err() {
@@ -36,11 +44,10 @@ impl Driver<'_> {
             }
             self.wake.lower();
         }
-        for thread in self.threads.drain(..) {
-            // Its panic has been printed; there is nothing more to say about it here.
-            let _ = thread.join();
-        }
-        self.member.join_beside();
+        // What hangs on a disk here is left behind, too.
+        let patience = if self.interrupted { HURRY } else { FAREWELL };
+        let threads = self.threads.drain(..).chain(self.member.take_beside());
+        self.is_clean = leaving::join_all(&self.member, threads, leaving::after(patience));
     }
 
     /// Says goodbye and puts the outcome together.
@@ -49,7 +56,10 @@ impl Driver<'_> {
         self.say_goodbye(None);
         self.await_traces();
         let traces = self.traces();
-        self.member.store.abandon();
+        // On a disk that hangs nothing can be removed either.
+        if self.is_clean || !self.member.hangs() {
+            self.member.store.abandon();
+        }
         let nodes = self.board.ids().map(|id| {
             let early = || "the copy ended before it".to_owned();
             self.outcome_of(id).unwrap_or_else(|| NodeOutcome::failed(self.name_of(id), early()))
@@ -80,7 +90,7 @@ impl Driver<'_> {
             detached: self.head.is_detached(id),
             slow: self.head.slow(id),
             held_ns: self.held_ns[id.index()],
-            silent: self.is_silent(id),
+            silent: self.is_silent(id) || self.is_owing_goodbye(id),
             absence: self.absences[id.index()].clone(),
         })
     }
@@ -96,6 +106,7 @@ impl Driver<'_> {
     pub(super) fn is_silent(&self, id: NodeId) -> bool {
         let quiet = clock::now_ns().saturating_sub(self.heard_ns[id.index()]) > QUIET_NS;
         let hangs = quiet && self.board.has(id) && !self.closed[id.index()];
-        hangs || matches!(self.head.verdict(id), Some(Verdict::Dead(_)))
+        let stuck = self.head.hangs_in(id).is_some();
+        hangs || stuck || matches!(self.head.verdict(id), Some(Verdict::Dead(_)))
     }
 }

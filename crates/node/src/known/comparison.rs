@@ -360,8 +360,8 @@ impl Comparing {
     }
 
     /// The last one.
-    pub fn last(&self) -> Option<&Comparison> {
-        self.last.as_deref()
+    pub fn last(&self) -> Option<Arc<Comparison>> {
+        self.last.clone()
     }
 }
 

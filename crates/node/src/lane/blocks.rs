@@ -12,7 +12,7 @@ use super::{Fed, Lane};
 use crate::conduit::{Onward, SLICE_MAX};
 use crate::feed::FeedError;
 use crate::link::break_reason;
-use crate::member::{Awaited, Notice};
+use crate::member::{Awaited, Mail, Notice};
 use crate::recorder::Passage;
 use crate::writer::Arrived;
 
@@ -68,7 +68,7 @@ impl Lane {
         let mut buffer = match store {
             Store::No => None,
             Store::IfRoom => self.member.pool.try_take(),
-            Store::Yes => self.member.pool.take(),
+            Store::Yes => self.await_buffer(),
         };
         self.passage.waited(Stage::WaitBuffer, waits);
         self.tell_digests(frame.index, forward);
@@ -97,6 +97,18 @@ impl Lane {
             // A writer that ended has told why.
             let _ = writer.send(Arrived { frame, header, buffer, length });
         }
+    }
+
+    /// A buffer; none when the copy is over, and when a letter ends the waiting: this node is to hold
+    /// nobody up any more, or has other neighbours. Then the block goes by, to come again.
+    fn await_buffer(&mut self) -> Option<Vec<u8>> {
+        let Self { member, letters, unread, .. } = self;
+        let ends =
+            |mail: &Mail| matches!(mail, Mail::Event(RelayEvent::Detached | RelayEvent::Route(_)));
+        member.pool.take_unless(|| {
+            unread.extend(letters.try_iter());
+            unread.iter().any(ends)
+        })
     }
 
     /// Gives up the links that broke while a block went to them.

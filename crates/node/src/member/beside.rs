@@ -76,13 +76,10 @@ impl Member {
         }
     }
 
-    /// Waits until those threads have ended, after the copy is over here.
-    pub fn join_beside(&self) {
+    /// Those threads, after the copy is over here.
+    pub fn take_beside(&self) -> impl Iterator<Item = JoinHandle<()>> {
         let beside = std::mem::take(&mut *self.beside());
-        for beside in beside {
-            // Its panic has been printed; there is nothing more to say about it here.
-            let _ = beside.thread.join();
-        }
+        beside.into_iter().map(|beside| beside.thread)
     }
 
     fn beside(&self) -> MutexGuard<'_, Vec<Beside>> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_core::plan::LaneBlocks;
-use garland_core::proto::{Form, TAG_LEN, content_digest};
+use garland_core::proto::{DiskCall, Form, TAG_LEN, content_digest};
 use garland_core::trace::Stage;
 use garland_sys::{clock, threads};
 
@@ -63,6 +63,8 @@ impl Bench {
 struct Shared {
     member: Arc<Member>,
     source: Arc<dyn Content>,
+    /// What it is called.
+    name: Arc<str>,
     lane: u16,
     blocks: LaneBlocks,
     state: Mutex<Ahead>,
@@ -115,7 +117,9 @@ impl SourceFeeder {
             workers: Vec::new(),
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        let shared = Arc::new(Shared { member, source, lane, blocks, state, changed });
+        member.calls.go_to(source.device());
+        let name = source.name().into();
+        let shared = Arc::new(Shared { member, source, name, lane, blocks, state, changed });
         let workers = if lanes == 1 { WORKERS } else { 1 };
         let repairs = Bench::new(&shared.member, lane);
         let feeder = Self { shared, repairs };
@@ -303,12 +307,13 @@ impl Shared {
         let (at, began) = (At::block(self.lane, index), recorder.now());
         let length = self.source.await_block(layout, index, stale)? as usize;
         self.member.faults.before_reading(length);
-        let hole = self.source.is_hole(layout, index);
-        if hole {
-            buffer[..length].fill(0);
-        } else {
-            self.source.read(layout, index, &mut buffer[..length])?;
-        }
+        let hole = self.member.calls.during(DiskCall::Read, &self.name, length as u64, || {
+            if self.source.is_hole(layout, index) {
+                buffer[..length].fill(0);
+                return Ok(true);
+            }
+            self.source.read(layout, index, &mut buffer[..length]).map(|()| false)
+        })?;
         let began = recorder.took(Stage::Read, at, began, length);
         let zeros = hole || are_zeros(&buffer[..length]);
         let content = if zeros {

@@ -16,6 +16,7 @@ mod scratch;
 mod special;
 mod stripe;
 mod tree;
+mod watched;
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -30,6 +31,7 @@ use garland_sys::confine::Root;
 use thiserror::Error;
 
 use self::file::{FileStore, Size};
+use crate::calls::Calls;
 use crate::pace::Pace;
 use crate::recorder::Collector;
 use crate::usage::Usage;
@@ -107,6 +109,14 @@ pub trait Store: Send + Sync {
     fn settle(&self) {}
     /// The copy was given up: puts back what the commit replaced, unless it is settled.
     fn withdraw(&self) {}
+    /// How much it has done within its calls: a number that grows while one of them gets on.
+    fn steps(&self) -> u64 {
+        0
+    }
+    /// Its calls that are under way, if it is on a disk. What waits for a reader is never stuck.
+    fn calls(&self) -> Option<&Calls> {
+        None
+    }
     /// What is to stand beside it once it is committed.
     fn attach(&self, _text: Vec<u8>) {}
     /// Has `watcher` told when this fails by itself, while nobody asks anything of it.
@@ -291,9 +301,11 @@ pub fn refresh(
 
 /// A store on the node's disk, if it has one of its own.
 pub fn on_disk(disk: Option<&Arc<Pace>>, store: impl Store + 'static) -> Box<dyn Store> {
+    let store = Box::new(watched::WatchedStore::new(Box::new(store)));
     match disk {
-        Some(disk) => Box::new(paced::PacedStore::on(Arc::clone(disk), Box::new(store))),
-        None => Box::new(store),
+        // What an emulated disk waits is no fault of the real one.
+        Some(disk) => Box::new(paced::PacedStore::on(Arc::clone(disk), store)),
+        None => store,
     }
 }
 

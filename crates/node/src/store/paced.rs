@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::{Store, StoreError};
+use crate::calls::Calls;
 use crate::pace::Pace;
 use crate::recorder::Collector;
 
@@ -78,6 +79,14 @@ impl Store for PacedStore {
 
     fn file(&self) -> Option<&File> {
         self.store.file()
+    }
+
+    fn steps(&self) -> u64 {
+        self.store.steps()
+    }
+
+    fn calls(&self) -> Option<&Calls> {
+        self.store.calls()
     }
 
     fn removed(&self) -> u64 {

@@ -7,7 +7,7 @@ use rustix::fs::FileType;
 
 use super::device::DeviceStore;
 use super::fifo::FifoStore;
-use super::{Store, StoreError};
+use super::{Store, StoreError, on_disk};
 
 /// Paths that mean the agent's own input and output.
 const OWN: [&str; 4] = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd"];
@@ -32,7 +32,7 @@ pub fn open(
     let Ok(stat) = root.look(path) else { return Ok(None) };
     Ok(match FileType::from_raw_mode(stat.st_mode) {
         FileType::BlockDevice => {
-            Some(Box::new(DeviceStore::open(root, path, length, (force, fsync))?))
+            Some(on_disk(None, DeviceStore::open(root, path, length, (force, fsync))?))
         }
         FileType::Fifo => Some(Box::new(FifoStore::open(root, path)?)),
         FileType::CharacterDevice => {

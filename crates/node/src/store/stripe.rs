@@ -9,10 +9,12 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use garland_core::plan::Stripe;
+use garland_core::proto::DiskCall;
 
 use super::beside::{Aside, Beside};
 use super::file::FileStore;
 use super::{Store, StoreError};
+use crate::calls::Calls;
 use crate::recorder::Collector;
 
 /// A file of one server's units.
@@ -46,6 +48,14 @@ impl StripeStore {
     fn phase(&self) -> MutexGuard<'_, Phase> {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Does a call on the manifest; it is on the file's disk.
+    fn during<T>(&self, call: impl FnOnce() -> T) -> T {
+        match self.file.calls() {
+            Some(calls) => calls.during(DiskCall::Finish, &self.name().into(), 0, call),
+            None => call(),
+        }
+    }
 }
 
 impl Store for StripeStore {
@@ -68,7 +78,8 @@ impl Store for StripeStore {
         }
         self.file.prepare(trace)?;
         let manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
-        *phase = Phase::Prepared(Box::new(self.beside.prepare(&manifest, trace)?));
+        let prepared = self.during(|| self.beside.prepare(&manifest, trace))?;
+        *phase = Phase::Prepared(Box::new(prepared));
         Ok(())
     }
 
@@ -81,24 +92,24 @@ impl Store for StripeStore {
             return Ok(());
         };
         // What fails from here on can be taken back.
-        *phase = Phase::Committed(self.beside.set_aside()?);
-        self.beside.remove()?;
+        *phase = Phase::Committed(self.during(|| self.beside.set_aside())?);
+        self.during(|| self.beside.remove())?;
         self.file.commit(trace)?;
-        manifest.commit(trace)
+        self.during(|| manifest.commit(trace))
     }
 
     fn settle(&self) {
         let mut phase = self.phase();
         if matches!(*phase, Phase::Committed(_)) {
             *phase = Phase::Settled;
-            self.beside.remove_asides();
+            self.during(|| self.beside.remove_asides());
         }
     }
 
     fn withdraw(&self) {
         let mut phase = self.phase();
         if let Phase::Committed(aside) = std::mem::replace(&mut *phase, Phase::Settled) {
-            self.beside.bring_back(aside);
+            self.during(|| self.beside.bring_back(aside));
         }
     }
 
@@ -133,6 +144,10 @@ impl Store for StripeStore {
 
     fn name(&self) -> String {
         self.file.name()
+    }
+
+    fn calls(&self) -> Option<&Calls> {
+        self.file.calls()
     }
 
     fn attach(&self, text: Vec<u8>) {

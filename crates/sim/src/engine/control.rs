@@ -67,6 +67,7 @@ impl Engine<'_> {
             Order::Say(ToAgent::Route(_, route)) => self.set_route(place, route),
             Order::Say(ToAgent::Detach(_)) => {
                 for lane in 0..self.plan.lanes.len() {
+                    self.give_up_place(place, lane);
                     self.happened(place, lane, RelayEvent::Detached);
                 }
             }
@@ -74,6 +75,7 @@ impl Engine<'_> {
                 let known = self.nodes[place].sink.root();
                 assert_eq!(known, Some(root), "node {place} commits something else");
                 let due = self.now + self.world.commit_ns;
+                self.nodes[place].commits = Some(self.now);
                 self.agenda.add(due, Event::Committed(id(place)));
             }
             Order::Say(ToAgent::Close(_)) => self.close_node(place),
@@ -133,6 +135,7 @@ impl Engine<'_> {
         let downs: Vec<LinkId> = downs.into_iter().filter(|down| !stays(down)).collect();
         up.into_iter().for_each(|link| self.close_far(link));
         downs.into_iter().for_each(|link| self.close_near(link));
+        self.give_up_place(place, lane);
         self.happened(place, lane, RelayEvent::Route(route));
         for link in std::mem::take(&mut self.nodes[place].lanes[lane].early) {
             self.admit(link);
@@ -172,6 +175,7 @@ impl Engine<'_> {
             whole: node.sink.whole(),
             stalled_ns: node.stalled_ns + waiting,
             blocked_ns: node.blocked_ns + node.asleep(self.now),
+            pending: node.pending(self.now),
             ..Report::default()
         }
     }
@@ -188,9 +192,10 @@ impl Engine<'_> {
     }
 
     pub(super) fn committed(&mut self, place: usize) {
-        if self.nodes[place].closed {
+        if self.nodes[place].closed || self.nodes[place].hangs {
             return;
         }
+        self.nodes[place].commits = None;
         self.nodes[place].committed_ns = Some(self.now);
         let report = self.report(place);
         self.send_head(place, FromAgent::Committed(COPY, Box::new(report)));

@@ -37,6 +37,7 @@ impl Engine<'_> {
                 }
             }
             What::Flip { index, to } => self.flips.push((index, to)),
+            What::Hang(node) => self.nodes[node as usize].hangs = true,
             What::Interrupt => self.news.push_back(HeadEvent::Interrupted),
         }
     }

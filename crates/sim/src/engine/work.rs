@@ -87,6 +87,10 @@ impl Engine<'_> {
         let room = self.world.room;
         let node = &mut self.nodes[place];
         let Some(work) = node.lanes[lane].work.as_mut() else { return };
+        // What it is to feed can't be read.
+        if node.hangs && work.from.is_none() && work.stage != Stage::Moving {
+            return;
+        }
         if work.stage == Stage::Room && work.cut_off.is_none() {
             let free = node.places < room;
             if work.store == Store::Yes && !free {
@@ -353,6 +357,9 @@ impl Engine<'_> {
     /// A node's writer is done with a block.
     pub(super) fn landed(&mut self, place: usize) {
         let node = &mut self.nodes[place];
+        if node.hangs {
+            return;
+        }
         let Some(block) = node.writing.pop_front() else { return };
         node.blocked_ns += node.asleep(self.now);
         node.disk = None;
@@ -379,6 +386,16 @@ impl Engine<'_> {
         (0..self.nodes[place].lanes.len()).for_each(|lane| self.pump(place, lane));
         self.check_complete(place);
         self.wake_waiting(place);
+    }
+
+    /// A lane that waits for a place with the writer waits no more: its block goes by.
+    pub(super) fn give_up_place(&mut self, place: usize, lane: usize) {
+        let work = self.nodes[place].lanes[lane].work.as_mut();
+        let Some(work) = work.filter(|work| work.stage == Stage::Room) else { return };
+        if work.store == Store::Yes {
+            work.store = Store::IfRoom;
+            self.wake(place, lane);
+        }
     }
 
     fn wake_waiting(&mut self, place: usize) {

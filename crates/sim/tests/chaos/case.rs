@@ -146,6 +146,23 @@ impl Case {
         case
     }
 
+    /// Some disks don't answer any more from a moment on, be it before the copy begins.
+    pub fn hangs(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut case = Self::quiet(&mut random, seed);
+        // Of a stream one may hang only when another, which all waited for, has failed.
+        case.world.limit_ns *= 2;
+        for _ in 0..1 + random.below(2) {
+            let (at, node) = (case.moment(&mut random), case.node(&mut random));
+            let at = if random.once_in(4) { 0 } else { at };
+            case.add(at, What::Hang(node));
+        }
+        if random.once_in(2) {
+            case.annoy(&mut random);
+        }
+        case
+    }
+
     /// All of it.
     pub fn everything(seed: u64) -> Self {
         let mut random = Random::new(seed);
@@ -243,7 +260,7 @@ impl Case {
 
 fn names(what: &What) -> Option<u32> {
     match *what {
-        What::Crash(node) | What::Cut(node) | What::Stop(node) => Some(node),
+        What::Crash(node) | What::Cut(node) | What::Stop(node) | What::Hang(node) => Some(node),
         What::Pause(node, _) | What::Break(_, node) | What::Flip { to: node, .. } => Some(node),
         What::Interrupt => None,
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use garland_core::proto::Verdict;
-use garland_sim::{NodeRun, Run, Schedule, What, simulate};
+use garland_sim::{Mishap, NodeRun, Run, Schedule, What, simulate};
 
 use crate::case::Case;
 
@@ -13,13 +13,26 @@ const DEATH_NS: u64 = 2_500_000_000;
 /// What a broken link may cost: 0.3 s until it is tried anew, and as long as a message may take.
 const BREAK_NS: u64 = 500_000_000;
 
+/// What a disk that never returns may cost the others: 5 s until its node is taken off their way.
+const HANG_NS: u64 = 6_000_000_000;
+
+/// When its node has failed.
+const STUCK_NS: u64 = 62_000_000_000;
+
 /// Runs a case and says what is wrong with the run, if anything.
 pub fn judge(case: &Case) -> Result<(), String> {
     let run = simulate(&case.plan(), &case.world, &case.schedule);
     let killed: BTreeSet<u32> =
         case.schedule.mishaps.iter().filter_map(|mishap| mishap.what.kills()).collect();
+    let hangs = |mishap: &Mishap| match mishap.what {
+        What::Hang(node) => Some(node),
+        _ => None,
+    };
+    let hung: BTreeSet<u32> = case.schedule.mishaps.iter().filter_map(hangs).collect();
     for (number, node) in (1..).zip(&run.nodes) {
-        if killed.contains(&number) {
+        if hung.contains(&number) {
+            stuck(node).map_err(|why| format!("stuck node {number} {why}: {node:?}"))?;
+        } else if killed.contains(&number) {
             dead(node).map_err(|why| format!("dead node {number} {why}: {node:?}"))?;
         } else {
             healthy(node).map_err(|why| format!("healthy node {number} {why}: {node:?}"))?;
@@ -31,6 +44,13 @@ pub fn judge(case: &Case) -> Result<(), String> {
     faults(case, &run)?;
     let took = run.finished_ns.ok_or("the run is stuck")?;
     let bound = bound(case);
+    let healthy = (1..).zip(&run.nodes).filter(|(number, _)| !hung.contains(number));
+    let last = healthy.filter_map(|(_, node)| node.committed_ns).max().unwrap_or(0);
+    if last > bound {
+        let (last, bound) = (last / 1_000_000, bound / 1_000_000);
+        return Err(format!("the others took {last} ms, allowed are {bound} ms"));
+    }
+    let bound = bound + STUCK_NS * hung.len() as u64;
     if took > bound {
         return Err(format!(
             "it took {} ms, allowed are {} ms",
@@ -47,6 +67,17 @@ fn healthy(node: &NodeRun) -> Result<(), &'static str> {
         (Some(Verdict::Ok), Some(true)) if node.committed_ns.is_some() => Ok(()),
         (Some(Verdict::Ok), _) => Err("is called ok and isn't"),
         (Some(_), _) => Err("was given up"),
+    }
+}
+
+fn stuck(node: &NodeRun) -> Result<(), &'static str> {
+    match &node.verdict {
+        None => Err("has no verdict"),
+        Some(Verdict::Failed(reason)) if reason.contains("no progress") => Ok(()),
+        // Its disk hung after it had the file.
+        Some(Verdict::Ok) if node.is_ok() && node.identical == Some(true) => Ok(()),
+        Some(Verdict::Ok) => Err("is called ok and isn't"),
+        Some(_) => Err("isn't said to hang"),
     }
 }
 
@@ -97,6 +128,9 @@ fn bound(case: &Case) -> u64 {
             What::Pause(_, how_long) => how_long,
             What::Break(..) => BREAK_NS,
             What::Flip { .. } | What::Interrupt => BREAK_NS / 10,
+            // Of a stream nothing can be read again: all wait until the node has failed.
+            What::Hang(_) if case.world.stream => STUCK_NS,
+            What::Hang(_) => HANG_NS,
         };
     }
     // What happens after the end of the undisturbed copy begins its own count.

@@ -37,6 +37,11 @@ fn stalls_breaks_and_slow_disks() {
 }
 
 #[test]
+fn disks_that_never_return() {
+    run(4, Seeds::asked_for().a_quarter(), Case::hangs);
+}
+
+#[test]
 fn everything_at_once() {
     run(3, Seeds::asked_for(), Case::everything);
 }

@@ -12,11 +12,10 @@ use garland_core::cluster::target::{self, Target};
 use garland_core::plan::Plan;
 use garland_core::proto::{Look, TreeLook};
 use garland_node::{Tally, Tracing, look};
-use garland_sys::signal::Interrupts;
 
 use self::at_the_same_time::{Common, take_all};
 use self::takes::{Here, Place, Take};
-use super::copy_result::{CopyResult, Way};
+use super::copy_result::{Copied, CopyResult, Way};
 use super::cp::{congestion, congestion_in_force, save, tell, transport};
 use super::cp_options::{refuse_to_read_back, refuse_unreachable};
 use super::given::excludes;
@@ -27,6 +26,7 @@ use crate::fleet::Muster;
 use crate::launch::{FAREWELL, HURRY};
 use crate::limit::{self, Limit};
 use crate::nodes::Inventory;
+use crate::overtime::Overtime;
 use crate::places::Places;
 use crate::result::{Phases, print_json};
 use crate::run::Run;
@@ -35,7 +35,7 @@ use crate::ui::output;
 /// Copies `path` from the nodes of `list` to this machine.
 pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failure> {
     let phases = Phases::begin();
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let (interrupts, overtime) = Overtime::catch("copying")?;
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(list)?;
     let target = target::parse(cp.destination()).map_err(Failure::usage)?;
@@ -87,9 +87,9 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     };
     let tallies: Vec<Option<Tally>> = takes.iter().map(|take| take.tally).collect();
     let copies = take_all(takes, &common);
+    overtime.end();
     let interrupted = copies.iter().any(|copied| copied.outcome.interrupted);
-    let ends = || copies.iter().flat_map(|copied| &copied.outcome.nodes);
-    let silent = |at: usize| ends().any(|end| end.silent && end.name == nodes[at].name);
+    let silent = |at: usize| is_silent(&copies, nodes.get(at));
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, silent);
     let result = CopyResult::new(&run, Way::In, &copies, phases)
         .with_congestion(congestion_in_force(cp))
@@ -100,6 +100,12 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     let told_at: &[u8] = if here.is_output() { b"-" } else { b"" };
     tell(args, cp, told_at, &result)?;
     Ok(result.exit(cp.min_ok))
+}
+
+/// Whether a node has died or hangs. Behind the nodes' agents there may be what all of them hang on.
+fn is_silent(copies: &[Copied], node: Option<&Node>) -> bool {
+    let mut ends = copies.iter().flat_map(|copied| &copied.outcome.nodes);
+    node.is_some_and(|node| ends.any(|end| end.silent && end.name == node.name))
 }
 
 /// Where on this machine the bytes go.

@@ -216,7 +216,7 @@ fn files(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Ve
                 cut: None,
                 pace: cp.checks.pace(),
             },
-            policy: Policy::for_nodes(1),
+            policy: Policy::for_nodes(1).with_stuck_after(cp.stuck_after),
             tally,
         })
     };
@@ -297,7 +297,7 @@ fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<
     let plan = Plan::striped(layout, stripes, &names, rails).map_err(Failure::usage)?;
     let digests = servers.iter().map(|server| server.digest).collect();
     let destination = here.file(cp, None, mode, modified);
-    let policy = Policy::for_nodes(names.len()).together();
+    let policy = Policy::for_nodes(names.len()).with_stuck_after(cp.stuck_after).together();
     Ok(Take {
         plan: plan.reversed(),
         agents: Ok(chosen),

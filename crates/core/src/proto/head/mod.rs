@@ -11,6 +11,7 @@ mod node;
 mod policy;
 mod rails;
 mod retries;
+mod stuck;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -153,6 +154,7 @@ impl Head {
             HeadEvent::Added(name) => self.add(now, name),
             HeadEvent::Joined(node, address) => self.join(now, node, address),
             HeadEvent::Own(report) => {
+                self.judge_own_call(&report);
                 self.nodes[HEAD.index()].report = report;
                 self.nodes[HEAD.index()].reported = now;
             }
@@ -180,6 +182,7 @@ impl Head {
             FromAgent::Heartbeat(Some(report)) => {
                 self.judge_disk(now, id, *report);
                 self.nodes[at].reported = now;
+                self.judge_call(id);
                 self.judge_hops(now);
                 self.share_rails(now);
             }

@@ -14,6 +14,8 @@ pub(super) struct Node {
     pub(super) reported: u64,
     pub(super) disk: Disk,
     pub(super) detached: bool,
+    /// It hangs in a call on its disk.
+    pub(super) hangs: bool,
     /// Its link or machine held the others up.
     pub(super) slow: Option<Slow>,
     /// It is off every chain, and no word from it is waited for.
@@ -34,6 +36,7 @@ impl Node {
             reported: now,
             disk: Disk::new(now),
             detached: false,
+            hangs: false,
             slow: None,
             left: false,
             root: None,

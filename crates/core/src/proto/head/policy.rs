@@ -30,7 +30,12 @@ pub struct Policy {
     /// All nodes prepare before any commits, and what their parts replace is kept until all have
     /// committed. Only where `together`.
     pub prepare: bool,
+    /// Nanoseconds without progress of a call on its disk after which a node fails.
+    pub stuck_after_ns: u64,
 }
+
+/// As long a call may be without progress where nobody says otherwise.
+const STUCK_AFTER_NS: u64 = 60_000_000_000;
 
 impl Policy {
     /// What suits `receivers` nodes on one site: dead after 1.2 s of silence, so that splicing ends
@@ -45,6 +50,7 @@ impl Policy {
             slow_max: (receivers / 4).clamp(1, 32),
             together: false,
             prepare: false,
+            stuck_after_ns: STUCK_AFTER_NS,
         }
     }
 
@@ -54,6 +60,12 @@ impl Policy {
     pub fn with_slow(self, slow: SlowNodes, slow_below: u16) -> Self {
         let detached_max = if slow == SlowNodes::Wait { 0 } else { self.detached_max };
         Self { slow, slow_below, detached_max, ..self }
+    }
+
+    /// The same, with another time after which a node fails whose disk doesn't answer.
+    #[must_use]
+    pub fn with_stuck_after(self, stuck_after_ns: u64) -> Self {
+        Self { stuck_after_ns, ..self }
     }
 
     /// The same for nodes of which none has a substitute. No disk holds anyone else up there.

@@ -61,7 +61,9 @@ impl Head {
             let is_due = |retry: &&Retry| retry.due.is_some_and(|due| due <= now);
             let Some(retry) = state.retries.get(&far).filter(is_due).cloned() else { continue };
             let Some(near) = self.upstream_of(lane, far) else { continue };
-            if retry.tries >= RETRIES {
+            // Nobody is at fault before its destination is open.
+            let opening = self.is_opening(near) || self.is_opening(far);
+            if retry.tries >= RETRIES && !opening {
                 self.give_up_link(lane, near, far, retry.reason());
                 continue;
             }

@@ -38,6 +38,8 @@ pub struct TreeStore {
     /// What was there of the tree before it came.
     old: Option<Arc<OldTree>>,
     removed: Arc<AtomicU64>,
+    /// Steps of the stream that were taken.
+    steps: Arc<AtomicU64>,
     state: Mutex<State>,
 }
 
@@ -45,6 +47,7 @@ struct State {
     parser: Parser,
     limits: LimitCheck,
     settler: Settler,
+    steps: Arc<AtomicU64>,
 }
 
 impl TreeStore {
@@ -78,8 +81,10 @@ impl TreeStore {
                 .map_err(|error| StoreError::path("noting digests in", path, &error))?;
         }
         let (name, removed) = (path.display().to_string(), settler.removed());
-        let state = Mutex::new(State { parser: Parser::default(), limits, settler });
-        Ok(Self { name, device, fsync, old, removed, state })
+        let steps: Arc<AtomicU64> = Arc::default();
+        let (parser, counted) = (Parser::default(), Arc::clone(&steps));
+        let state = Mutex::new(State { parser, limits, settler, steps: counted });
+        Ok(Self { name, device, fsync, old, removed, steps, state })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -90,8 +95,9 @@ impl TreeStore {
 impl State {
     /// Does what the stream's next bytes say.
     fn obey(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        let Self { parser, limits, settler } = self;
+        let Self { parser, limits, settler, steps } = self;
         while let Some(step) = parser.step(&mut bytes).map_err(io::Error::other)? {
+            steps.fetch_add(1, Ordering::Relaxed);
             match step {
                 Step::Record(record) => {
                     limits.check(&record).map_err(io::Error::other)?;
@@ -171,6 +177,10 @@ impl Store for TreeStore {
 
     fn removed(&self) -> u64 {
         self.removed.load(Ordering::Relaxed)
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
     }
 
     fn is_holder(&self) -> bool {

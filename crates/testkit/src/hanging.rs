@@ -1,0 +1,416 @@
+//! A file system whose calls never return from a moment on, as those of a broken disk or of a file
+//! server that is gone: whoever is in one of them can't be killed until it is released.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fuser::{
+    AccessFlags, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem,
+    FopenFlags, Generation, INodeNo, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
+    ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, Session,
+    SessionACL, TimeOrNow, WriteFlags,
+};
+use rustix::mount::{UnmountFlags, unmount};
+
+/// How long the kernel believes what it is told: not at all, so that it asks.
+const TTL: Duration = Duration::ZERO;
+
+/// The call that doesn't return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HangsIn {
+    /// Creating a file.
+    Create,
+    /// Writing, from so many written bytes on.
+    Write(u64),
+    /// Reading, from so many read bytes on.
+    Read(u64),
+    /// fsync of a file.
+    Fsync,
+    /// Renaming.
+    Rename,
+}
+
+/// A mounted file system in memory that hangs in one kind of call. Dropping it releases whoever hangs
+/// and unmounts it.
+#[derive(Debug)]
+pub struct HangingDisk {
+    dir: PathBuf,
+    disk: Arc<Mutex<Disk>>,
+}
+
+struct Disk {
+    hangs: Option<HangsIn>,
+    files: HashMap<u64, File>,
+    next: u64,
+    written: u64,
+    read: u64,
+    /// Answers that are never given.
+    hanging: Vec<Box<dyn Send>>,
+}
+
+impl std::fmt::Debug for Disk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} files, {} calls that hang", self.files.len(), self.hanging.len())
+    }
+}
+
+struct File {
+    attr: FileAttr,
+    bytes: Vec<u8>,
+    names: HashMap<OsString, u64>,
+}
+
+impl HangingDisk {
+    /// Mounts it on `dir`, which is made.
+    ///
+    /// # Panics
+    /// When the system has no FUSE for this user.
+    #[must_use]
+    pub fn mount(dir: &Path, hangs: HangsIn) -> Self {
+        std::fs::create_dir_all(dir).expect("the folder can be made");
+        let device = garland_sys::fuse::mount(dir)
+            .unwrap_or_else(|error| panic!("mounting on {}: {error}", dir.display()));
+        let top = File::new(1, FileType::Directory, 0o777);
+        let disk = Arc::new(Mutex::new(Disk {
+            hangs: Some(hangs),
+            files: HashMap::from([(1, top)]),
+            next: 2,
+            written: 0,
+            read: 0,
+            hanging: Vec::new(),
+        }));
+        let mut config = Config::default();
+        config.acl = SessionACL::Owner;
+        let session =
+            Session::from_fd(Shared(Arc::clone(&disk)), device, SessionACL::Owner, config)
+                .expect("the kernel greets");
+        std::thread::spawn(move || session.run());
+        Self { dir: dir.to_owned(), disk }
+    }
+
+    /// How many calls hang in it now.
+    #[must_use]
+    pub fn hanging(&self) -> usize {
+        lock(&self.disk).hanging.len()
+    }
+
+    /// It doesn't hang from now on, and who hangs gets an error.
+    pub fn release(&self) {
+        let mut disk = lock(&self.disk);
+        disk.hangs = None;
+        // An answer that is dropped is an error.
+        disk.hanging.clear();
+    }
+
+    /// Puts a file of these bytes in it.
+    pub fn put(&self, name: &str, bytes: Vec<u8>) {
+        let mut disk = lock(&self.disk);
+        let number = disk.make(1, OsStr::new(name), FileType::RegularFile, 0o644).0;
+        let file = disk.files.get_mut(&number).expect("it was made just now");
+        file.attr.size = bytes.len() as u64;
+        file.bytes = bytes;
+    }
+}
+
+impl Drop for HangingDisk {
+    fn drop(&mut self) {
+        self.release();
+        // Ends the connection, whoever uses it.
+        let _ = unmount(&self.dir, UnmountFlags::FORCE);
+        let _ = unmount(&self.dir, UnmountFlags::DETACH);
+    }
+}
+
+impl File {
+    fn new(number: u64, kind: FileType, mode: u32) -> Self {
+        let attr = FileAttr {
+            ino: INodeNo(number),
+            size: 0,
+            blocks: 0,
+            atime: UNIX_EPOCH,
+            mtime: UNIX_EPOCH,
+            ctime: UNIX_EPOCH,
+            crtime: UNIX_EPOCH,
+            kind,
+            perm: (mode & 0o7777) as u16,
+            nlink: 1,
+            uid: rustix::process::getuid().as_raw(),
+            gid: rustix::process::getgid().as_raw(),
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        };
+        Self { attr, bytes: Vec::new(), names: HashMap::new() }
+    }
+}
+
+impl Disk {
+    fn find(&self, parent: u64, name: &OsStr) -> Option<u64> {
+        self.files.get(&parent)?.names.get(name).copied()
+    }
+
+    fn make(&mut self, parent: u64, name: &OsStr, kind: FileType, mode: u32) -> (u64, FileAttr) {
+        let number = self.next;
+        self.next += 1;
+        let file = File::new(number, kind, mode);
+        let attr = file.attr;
+        self.files.insert(number, file);
+        if let Some(parent) = self.files.get_mut(&parent) {
+            parent.names.insert(name.to_owned(), number);
+        }
+        (number, attr)
+    }
+
+    fn remove(&mut self, parent: u64, name: &OsStr) -> bool {
+        let parent = self.files.get_mut(&parent);
+        parent.is_some_and(|parent| parent.names.remove(name).is_some())
+    }
+}
+
+fn lock(disk: &Mutex<Disk>) -> MutexGuard<'_, Disk> {
+    disk.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Shared(Arc<Mutex<Disk>>);
+
+/// Keeps an answer for ever if this is the call that hangs.
+macro_rules! hang_if {
+    ($disk:expr, $hangs:pat, $reply:expr) => {
+        if let Some($hangs) = $disk.hangs {
+            return $disk.hanging.push(Box::new($reply));
+        }
+    };
+}
+
+impl Filesystem for Shared {
+    fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let disk = lock(&self.0);
+        match disk.find(parent.0, name).and_then(|number| disk.files.get(&number)) {
+            Some(file) => reply.entry(&TTL, &file.attr, Generation(0)),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
+        match lock(&self.0).files.get(&ino.0) {
+            Some(file) => reply.attr(&TTL, &file.attr),
+            None => reply.error(Errno::ESTALE),
+        }
+    }
+
+    fn setattr(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        mode: Option<u32>,
+        _uid: Option<u32>,
+        _gid: Option<u32>,
+        size: Option<u64>,
+        _atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _ctime: Option<SystemTime>,
+        _fh: Option<FileHandle>,
+        _crtime: Option<SystemTime>,
+        _chgtime: Option<SystemTime>,
+        _bkuptime: Option<SystemTime>,
+        _flags: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let mut disk = lock(&self.0);
+        let Some(file) = disk.files.get_mut(&ino.0) else { return reply.error(Errno::ESTALE) };
+        if let Some(size) = size {
+            file.attr.size = size;
+            file.bytes.resize(usize::try_from(size).unwrap_or(0), 0);
+        }
+        if let Some(mode) = mode {
+            file.attr.perm = (mode & 0o7777) as u16;
+        }
+        match mtime {
+            Some(TimeOrNow::SpecificTime(time)) => file.attr.mtime = time,
+            Some(TimeOrNow::Now) => {
+                file.attr.mtime = UNIX_EPOCH + Duration::from_nanos(garland_sys::clock::wall_ns())
+            }
+            None => {}
+        }
+        reply.attr(&TTL, &file.attr);
+    }
+
+    fn mkdir(
+        &self,
+        _req: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        reply: ReplyEntry,
+    ) {
+        let (_, attr) = lock(&self.0).make(parent.0, name, FileType::Directory, mode);
+        reply.entry(&TTL, &attr, Generation(0));
+    }
+
+    fn unlink(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        match lock(&self.0).remove(parent.0, name) {
+            true => reply.ok(),
+            false => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn rmdir(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.unlink(req, parent, name, reply);
+    }
+
+    fn rename(
+        &self,
+        _req: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        newparent: INodeNo,
+        newname: &OsStr,
+        _flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let mut disk = lock(&self.0);
+        hang_if!(disk, HangsIn::Rename, reply);
+        let Some(number) = disk.find(parent.0, name) else { return reply.error(Errno::ENOENT) };
+        disk.remove(parent.0, name);
+        if let Some(folder) = disk.files.get_mut(&newparent.0) {
+            folder.names.insert(newname.to_owned(), number);
+        }
+        reply.ok();
+    }
+
+    fn create(
+        &self,
+        _req: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        _flags: i32,
+        reply: ReplyCreate,
+    ) {
+        let mut disk = lock(&self.0);
+        hang_if!(disk, HangsIn::Create, reply);
+        let (number, attr) = disk.make(parent.0, name, FileType::RegularFile, mode);
+        let direct = FopenFlags::FOPEN_DIRECT_IO;
+        reply.created(&TTL, &attr, Generation(0), FileHandle(number), direct);
+    }
+
+    fn open(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        // Every call of a program is one here.
+        reply.opened(FileHandle(ino.0), FopenFlags::FOPEN_DIRECT_IO);
+    }
+
+    fn read(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        size: u32,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let mut disk = lock(&self.0);
+        if let Some(HangsIn::Read(after)) = disk.hangs
+            && disk.read >= after
+        {
+            return disk.hanging.push(Box::new(reply));
+        }
+        let Some(file) = disk.files.get(&ino.0) else { return reply.error(Errno::ESTALE) };
+        let rest = usize::try_from(offset).ok().and_then(|at| file.bytes.get(at..));
+        let rest = rest.unwrap_or_default();
+        let part = &rest[..rest.len().min(size as usize)];
+        reply.data(part);
+        let read = part.len() as u64;
+        disk.read += read;
+    }
+
+    fn write(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _write_flags: WriteFlags,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let mut disk = lock(&self.0);
+        if let Some(HangsIn::Write(after)) = disk.hangs
+            && disk.written >= after
+        {
+            return disk.hanging.push(Box::new(reply));
+        }
+        disk.written += data.len() as u64;
+        let Some(file) = disk.files.get_mut(&ino.0) else { return reply.error(Errno::ESTALE) };
+        let begin = usize::try_from(offset).unwrap_or(0);
+        let end = begin + data.len();
+        if file.bytes.len() < end {
+            file.bytes.resize(end, 0);
+            file.attr.size = end as u64;
+        }
+        file.bytes[begin..end].copy_from_slice(data);
+        reply.written(u32::try_from(data.len()).unwrap_or(0));
+    }
+
+    fn flush(
+        &self,
+        _req: &Request,
+        _ino: INodeNo,
+        _fh: FileHandle,
+        _lock_owner: LockOwner,
+        reply: ReplyEmpty,
+    ) {
+        reply.ok();
+    }
+
+    fn fsync(
+        &self,
+        _req: &Request,
+        _ino: INodeNo,
+        _fh: FileHandle,
+        _datasync: bool,
+        reply: ReplyEmpty,
+    ) {
+        let mut disk = lock(&self.0);
+        hang_if!(disk, HangsIn::Fsync, reply);
+        reply.ok();
+    }
+
+    fn readdir(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        let disk = lock(&self.0);
+        let Some(folder) = disk.files.get(&ino.0) else { return reply.error(Errno::ESTALE) };
+        let mut names: Vec<_> = folder.names.iter().collect();
+        names.sort();
+        let rest = (1..).zip(names).skip(usize::try_from(offset).unwrap_or(usize::MAX));
+        for (next, (name, number)) in rest {
+            let kind = disk.files.get(number).map_or(FileType::RegularFile, |it| it.attr.kind);
+            if reply.add(INodeNo(*number), next, kind, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+
+    fn statfs(&self, _req: &Request, _ino: INodeNo, reply: fuser::ReplyStatfs) {
+        reply.statfs(1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 4096, 255, 4096);
+    }
+
+    fn access(&self, _req: &Request, _ino: INodeNo, _mask: AccessFlags, reply: ReplyEmpty) {
+        reply.ok();
+    }
+}
