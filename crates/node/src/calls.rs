@@ -119,7 +119,7 @@ impl Calls {
             }
         }
         let noted = state.calls.iter().filter(|call| now.saturating_sub(call.moved_ns) >= NOTED_NS);
-        noted.map(|call| call.pending(now)).max_by_key(|call| (call.overdue_ns(), call.silent_ns))
+        noted.map(|call| call.pending(now)).max_by_key(PendingCall::weight)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -429,7 +429,7 @@ impl Member {
     pub fn pending(&self) -> Option<PendingCall> {
         let stored = self.store.calls().and_then(|calls| calls.pending(self.store.steps()));
         let given = self.calls.pending(0);
-        stored.into_iter().chain(given).max_by_key(PendingCall::overdue_ns)
+        stored.into_iter().chain(given).max_by_key(PendingCall::weight)
     }
 
     /// Whether it hangs on its disk: what has to end there isn't waited for.

@@ -239,8 +239,10 @@ impl Node {
         let writes = self.disk.map(|(begin, _)| (DiskCall::Write, begin));
         let commits = self.commits.map(|since| (DiskCall::Finish, since));
         let calls = fed.into_iter().chain(writes).chain(commits).filter(|_| self.hangs);
-        let (operation, since) = calls.min_by_key(|(_, since)| *since)?;
-        let silent_ns = now.saturating_sub(since);
-        Some(PendingCall { operation, path: "/d/y".to_owned(), silent_ns, allowance_ns: 0 })
+        let pending = |(operation, since): (DiskCall, u64)| {
+            let silent_ns = now.saturating_sub(since);
+            PendingCall { operation, path: "/d/y".to_owned(), silent_ns, allowance_ns: 0 }
+        };
+        calls.map(pending).max_by_key(PendingCall::weight)
     }
 }

@@ -109,6 +109,17 @@ impl PendingCall {
         self.silent_ns.saturating_sub(self.allowance_ns)
     }
 
+    /// A call without progress for so long hangs.
+    pub const HANG_NS: u64 = 5_000_000_000;
+
+    /// What is told of several calls: the largest by this. One that hangs and that others may wait for
+    /// comes before one for which nobody waits, however long that takes.
+    #[must_use]
+    pub fn weight(&self) -> (bool, u64) {
+        let overdue = self.overdue_ns();
+        (self.holds_up() && overdue >= Self::HANG_NS, overdue)
+    }
+
     /// Whether others may wait for what it does.
     #[must_use]
     pub fn holds_up(&self) -> bool {

@@ -6,16 +6,12 @@ use crate::plan::{HEAD, NodeId};
 use crate::proto::message::ToAgent;
 use crate::proto::report::{PendingCall, Report};
 
-/// A call without progress for so long hangs: the node is named, and taken off the others' way if they
-/// may wait for it.
-const HANG_NS: u64 = 5_000_000_000;
-
 impl Head {
     /// The call that a node hangs in, if it does.
     #[must_use]
     pub fn hangs_in(&self, id: NodeId) -> Option<&PendingCall> {
         let node = self.nodes.get(id.index())?;
-        node.report.pending.as_ref().filter(|call| call.silent_ns >= HANG_NS)
+        node.report.pending.as_ref().filter(|call| call.silent_ns >= PendingCall::HANG_NS)
     }
 
     /// Judges a node by the call that its last report names: one that hangs holds nobody up, and
@@ -27,7 +23,7 @@ impl Head {
             return;
         };
         // What is whole already, and is only made stable, holds nobody up.
-        let holds_up = call.holds_up() && call.overdue_ns() >= HANG_NS;
+        let holds_up = call.holds_up() && call.overdue_ns() >= PendingCall::HANG_NS;
         let fails_at_once =
             holds_up && self.policy.slow == SlowNodes::Fail && !self.policy.together;
         if fails_at_once || call.overdue_ns() >= self.policy.stuck_after_ns {
