@@ -91,8 +91,16 @@ pub(crate) mod frame {
     use garland_core::plan::NodeId;
     use garland_core::proto::{Copy, FRAME_LEN, Form, Frame, Keys, Kind, Secret};
 
-    const KINDS: [Kind; 7] =
-        [Kind::Open, Kind::Block, Kind::Void, Kind::End, Kind::Resume, Kind::Again, Kind::Have];
+    const KINDS: [Kind; 8] = [
+        Kind::Open,
+        Kind::Block,
+        Kind::Void,
+        Kind::End,
+        Kind::Resume,
+        Kind::Again,
+        Kind::Have,
+        Kind::Digests,
+    ];
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let mut padded = [0; FRAME_LEN];
@@ -112,7 +120,8 @@ pub(crate) mod frame {
         frame.sealed = bytes[2] & 1 == 1;
         (frame.form, frame.length, frame.packed) = block(bytes[3], number(12), number(20));
         (frame.epoch, frame.sealer) = (number(16), NodeId(number(24)));
-        frame.incarnation = u16::from_le_bytes([bytes[28], bytes[29]]).into();
+        frame.incarnation = u64::from(number(28)) << 32 | u64::from(number(32));
+        frame.bits.copy_from_slice(&bytes[28..60]);
         let mut wire = frame.to_bytes(&keys);
         assert_eq!(Frame::parse(&wire, &keys), Ok(frame));
         wire[usize::from(bytes[60]) % FRAME_LEN] ^= 1 << (bytes[61] % 8);
@@ -136,6 +145,54 @@ pub(crate) mod frame {
         let keys = Keys::new(&Secret([8; 32]), Copy([1; 16]));
         let bare = |kind: &Kind| Frame::bare(*kind, Copy([1; 16]), 1, 77).to_bytes(&keys).to_vec();
         KINDS.iter().map(bare).collect()
+    }
+}
+
+/// No bytes that the source didn't sign are a window of digests, wherever they are said to belong, and
+/// every window that it signed is one.
+pub(crate) mod digests {
+    use garland_core::plan::{LaneBlocks, Layout};
+    use garland_core::proto::{Copy, DigestKey, DigestWindows, Secret, Sink};
+
+    const BLOCKS: u64 = 64;
+
+    pub(crate) fn parse(bytes: &[u8]) -> bool {
+        let (place, window) = bytes.split_at(bytes.len().min(8));
+        let mut first = [0; 8];
+        first[..place.len()].copy_from_slice(place);
+        let first = u64::from_le_bytes(first);
+        let (lane, signer) = (LaneBlocks::all(BLOCKS), DigestKey::Sign(Secret([7; 32])));
+        let (mut node, mut sink) = (windows(&signer.to_public()), Sink::new(layout(), true));
+        let known = node.accept(&lane, first, window, &mut sink).is_ok();
+        assert!(!known || signed().contains(&bytes.to_vec()), "a forged window was believed");
+        known
+    }
+
+    fn layout() -> Layout {
+        Layout::new(BLOCKS * 4096, 4096).expect("a layout that can be")
+    }
+
+    fn windows(key: &DigestKey) -> DigestWindows {
+        DigestWindows::new(Copy([1; 16]), 0, key)
+    }
+
+    /// All windows that the source signed, each behind its place.
+    fn signed() -> Vec<Vec<u8>> {
+        let (lane, signer) = (LaneBlocks::all(BLOCKS), DigestKey::Sign(Secret([7; 32])));
+        let mut sink = Sink::source(layout());
+        for index in (0..BLOCKS).filter(|index| index % 7 != 3) {
+            sink.learn(index, [index as u8; 32]).expect("it is read once");
+        }
+        let (mut source, mut told, mut signed) = (windows(&signer), 0, Vec::new());
+        while let Some(window) = source.next(&lane, told, BLOCKS - 1, &sink) {
+            told = window.end;
+            signed.push([&window.first.to_le_bytes()[..], &window.bytes].concat());
+        }
+        signed
+    }
+
+    pub(crate) fn examples() -> Vec<Vec<u8>> {
+        signed()
     }
 }
 

@@ -73,9 +73,7 @@ pub use read_back::{Checksum, ReadBack, Summed, Summing};
 pub use relay::{Relay, RelayEvent, RelayOrder, Store};
 pub use report::{DiskCall, HopReport, LaneReport, PendingCall, Report, Stage, StageDepth};
 pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
-pub use seal::{
-    Keys, SealError, Sealer, Secret, TAG_LEN, content_check, content_digest, root_digest,
-};
+pub use seal::{Keys, SealError, Sealer, Secret, TAG_LEN, content_digest, root_digest};
 pub use sight::{Absence, Absent, Look, MANIFEST_MAX, SIGHTS_MAX, Sight, TreeLook, TreeSight};
 pub use sink::{Landing, Sink, SinkError};
 pub use stream::{PACKETS, StreamCame, StreamTask, StreamWent, WRITE_MAX};

@@ -10,7 +10,6 @@ use std::collections::VecDeque;
 
 use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf;
-use crc_fast::CrcAlgorithm;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -162,12 +161,6 @@ impl Sealer {
 #[must_use]
 pub fn content_digest(block: &[u8]) -> [u8; 32] {
     *blake3::hash(block).as_bytes()
-}
-
-/// CRC-64/NVME, which today's processors fold at memory speed.
-#[must_use]
-pub fn content_check(block: &[u8]) -> u64 {
-    crc_fast::checksum(CrcAlgorithm::Crc64Nvme, block)
 }
 
 /// The digest that stands for a whole source: BLAKE3 over its blocks' digests, in order.

@@ -5,7 +5,8 @@
 //! (postcard), the message's length (4 bytes), and a tag of AES-256-GCM (16 bytes). A sealed frame is
 //! encrypted; a clear one is the cipher's associated data, so that it can be read on the way but not
 //! forged. Frames are numbered by their order, and the number is the nonce: none can be left out,
-//! repeated or changed unnoticed. The payload comes first, so that it can be read from a disk to
+//! repeated or changed unnoticed. After 2^16 frames (80 GiB at most) the key is replaced by one that is
+//! derived from the same secret, so that a mount may last. The payload comes first, so that it can be read from a disk to
 //! where it is sent from.
 
 use std::sync::Arc;
@@ -45,8 +46,16 @@ pub enum LineError {
     Garbage,
 }
 
+/// Frames that one key seals.
+const KEY_FRAMES: u64 = 1 << 16;
+
 /// One direction of a connection.
 pub struct Line {
+    /// What its keys are derived from.
+    prk: hkdf::Prk,
+    /// What it is for: no two lines have the same keys.
+    label: Vec<u8>,
+    /// The key of the frames from here on.
     key: Arc<LessSafeKey>,
     sealed: bool,
     next: u64,
@@ -76,14 +85,10 @@ impl Line {
     pub fn both(secret: &Secret, binding: &[u8], sealed: bool, role: Role) -> (Self, Self) {
         let line = |label: &[u8]| {
             let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, binding).extract(&secret.0);
-            let mut key = [0; 32];
             let kind: &[u8] = if sealed { b"garland/1 files " } else { b"garland/1 files clear " };
-            let info = [kind, label];
-            let okm = prk.expand(&info, hkdf::HKDF_SHA256).expect("32 bytes are in reach");
-            okm.fill(&mut key).expect("the output has the length asked for");
-            let key = UnboundKey::new(&aead::AES_256_GCM, &key);
-            let key = Arc::new(LessSafeKey::new(key.expect("the key has the cipher's length")));
-            Self { key, sealed, next: 0 }
+            let label = [kind, label].concat();
+            let key = Arc::new(key(&prk, &label, 0));
+            Self { prk, label, key, sealed, next: 0 }
         };
         let (asks, answers) = (line(b"asks"), line(b"answers"));
         match role {
@@ -108,20 +113,28 @@ impl Line {
         let head = u32::try_from(behind).expect("it is bounded").to_le_bytes();
         let (space, body) = frame.split_at_mut(FRAME_HEAD);
         space.copy_from_slice(&head);
-        let nonce = nonce(self.next);
+        let nonce = nonce(self.number());
         let tag = match self.sealed {
             true => self.key.seal_in_place_separate_tag(nonce, Aad::from(head), body),
             false => self.key.seal_in_place_separate_tag(nonce, Aad::from(&*body), &mut []),
         };
         let tag = tag.expect("a frame is far below the cipher's limit");
         frame.extend(tag.as_ref());
+    }
+
+    /// The number of the next frame, for which the key is the right one from here on.
+    fn number(&mut self) -> u64 {
+        let number = self.next;
         self.next += 1;
+        if number > 0 && number.is_multiple_of(KEY_FRAMES) {
+            self.key = Arc::new(key(&self.prk, &self.label, number / KEY_FRAMES));
+        }
+        number
     }
 
     /// Takes the number of the frame that has come in, so that it can be opened while others come.
     pub fn take(&mut self) -> Opener {
-        let number = self.next;
-        self.next += 1;
+        let number = self.number();
         Opener { key: Arc::clone(&self.key), sealed: self.sealed, number }
     }
 
@@ -161,6 +174,17 @@ impl Opener {
         let read = postcard::from_bytes(&rest[message..]).map_err(|_| LineError::Garbage)?;
         Ok((read, parts))
     }
+}
+
+/// The key of the frames from `run` * [`KEY_FRAMES`] on.
+fn key(prk: &hkdf::Prk, label: &[u8], run: u64) -> LessSafeKey {
+    let mut key = [0; 32];
+    let (run, info) = (run.to_le_bytes(), label);
+    let info = [info, &run];
+    let okm = prk.expand(&info, hkdf::HKDF_SHA256).expect("32 bytes are in reach");
+    okm.fill(&mut key).expect("the output has the length asked for");
+    let key = UnboundKey::new(&aead::AES_256_GCM, &key);
+    LessSafeKey::new(key.expect("the key has the cipher's length"))
 }
 
 fn nonce(number: u64) -> Nonce {
@@ -215,6 +239,23 @@ mod tests {
     }
 
     #[test]
+    fn a_line_that_lasts_has_new_keys_now_and_then() {
+        let [(mut asks, _), (_, mut heard)] = lines(true, b"one");
+        // Frames up to the last one of the first key: only their numbers count.
+        (asks.next, heard.next) = (KEY_FRAMES - 1, KEY_FRAMES - 1);
+        let first = Arc::clone(&asks.key);
+        for turn in 0..3 {
+            let mut body = frame(&mut asks, b"payload", Ask::Close(9)).split_off(FRAME_HEAD);
+            let opened = heard.take().open::<Asked>(&mut body);
+            assert!(opened.is_ok(), "frame {turn}: {opened:?}");
+            assert_eq!(Arc::ptr_eq(&first, &asks.key), turn == 0, "frame {turn}");
+        }
+        let old = Opener { key: first, sealed: true, number: KEY_FRAMES + 2 };
+        let mut body = frame(&mut asks, b"payload", Ask::Close(9)).split_off(FRAME_HEAD);
+        assert_eq!(old.open::<Asked>(&mut body), Err(LineError::Changed), "it is another key");
+    }
+
+    #[test]
     fn no_two_connections_and_directions_have_the_same_keys() {
         for sealed in [true, false] {
             let ask = || Ask::Close(1);
@@ -239,12 +280,10 @@ mod tests {
         plain = postcard::to_extend(&asked, plain).unwrap();
         let length = u32::try_from(plain.len() - payload).unwrap();
         plain.extend(length.to_le_bytes());
-        let check = crate::proto::content_check(&plain);
-        let crc = [&plain[..], &check.to_le_bytes()].concat();
         let digest = blake3::hash(&plain);
         let hashed = [&plain[..], &digest.as_bytes()[..16]].concat();
         let bare = [&plain[..], &[0; 16]].concat();
-        for mut forged in [crc, hashed, bare, plain] {
+        for mut forged in [hashed, bare, plain] {
             let [_, (_, mut heard)] = lines(false, b"one");
             let opened = heard.take().open::<Asked>(&mut forged);
             assert!(opened.is_err(), "believed without a key: {opened:?}");
