@@ -5,14 +5,14 @@ use super::scan::{identifier, line_of, words};
 use super::tree::Tree;
 
 /// A module of `core` and the others it may use besides itself:
-/// `units <- cluster <- plan <- proto`, `units <- trace <- analysis`, `units <- farm <- proto, analysis` and
-/// `tree <- proto`; `printable` stands apart.
+/// `units <- cluster <- plan <- proto`, `units <- trace <- analysis` and `units <- farm <- proto, analysis`;
+/// `tree` and `printable` stand apart.
 const MAY_USE: [(&str, &[&str]); 9] = [
     ("units", &[]),
     ("cluster", &["units"]),
     ("plan", &["units", "cluster"]),
     ("farm", &["units"]),
-    ("proto", &["units", "cluster", "plan", "farm", "tree"]),
+    ("proto", &["units", "cluster", "plan", "farm"]),
     ("trace", &["units"]),
     ("analysis", &["units", "trace", "farm"]),
     ("tree", &[]),

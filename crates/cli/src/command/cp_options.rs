@@ -76,7 +76,7 @@ impl Rule {
     }
 }
 
-const EACH_BY_ITSELF: &str = "each node's copy is one of its own: no node waits for another";
+const NONE_APART: &str = "no node can be fed apart there: each has a copy or a part of its own, or the source comes only once";
 const ONLY_TREES: &str = "it is for directories, which are copied with -r";
 const ONLY_TO_NODES: &str = "it is for copies to nodes";
 
@@ -115,10 +115,14 @@ const RULES: &[Rule] = &[
     rule("save-plan", COPY, ""),
     rule("order", TO_NODES, "what comes from nodes comes from all at once")
         .same(FROM_NODES, &["list"]),
-    rule("shape", BROADCAST & !STREAM, "no node feeds another; a stream always goes by a chain")
-        .same(STREAM, &["auto", "chain"]),
-    rule("slow", BROADCAST & !STREAM, EACH_BY_ITSELF).same(STREAM | STRIPES, &["wait"]),
-    rule("slow-below", BROADCAST & !STREAM, EACH_BY_ITSELF),
+    rule(
+        "shape",
+        BROADCAST & !STREAM,
+        "no node feeds another there; a stream always goes by a chain",
+    )
+    .same(STREAM, &["auto", "chain"]),
+    rule("slow", BROADCAST & !STREAM, NONE_APART).same(STREAM | STRIPES, &["wait"]),
+    rule("slow-below", BROADCAST & !STREAM, NONE_APART),
     rule("rails", COPY, ""),
     rule(
         "block-size",

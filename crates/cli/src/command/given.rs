@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::{DEFAULT_BLOCK_SIZE, Layout, Manifest, Plan, StripeServer, Stripes};
-use garland_core::proto::{Destination, TreeDestination};
-use garland_core::tree::{Pattern, TreeLimits};
+use garland_core::proto::{Destination, TreeDestination, TreeLimits};
+use garland_core::tree::Pattern;
 use garland_node::{
     Content, Ends, Outcome, ScanError, ScanOptions, Source, StreamSource, TreeSource,
 };

@@ -9,7 +9,6 @@ use super::read_back::ReadBack;
 use super::route::{DOWNSTREAMS_MAX, Route};
 use super::seal::Secret;
 use crate::plan::{BLOCKS_MAX, LaneBlocks, Layout, NodeId, Stripe};
-use crate::tree::TreeLimits;
 
 /// Where the bytes go on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +67,20 @@ pub struct TreeDestination {
     pub verify: bool,
     /// What the stream may do there.
     pub limits: TreeLimits,
+}
+
+/// What a tree's stream may do where it goes (`crate::tree::LimitCheck`). The default allows any name and
+/// nothing else.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeLimits {
+    /// Names may be removed.
+    pub removes: bool,
+    /// Extended attributes may be set.
+    pub attributes: bool,
+    /// The only name that may appear in the destination directory; any name if there is none.
+    pub top: Option<Vec<u8>>,
+    /// Patterns of names that must not appear.
+    pub excludes: Vec<Vec<u8>>,
 }
 
 /// A file that a node gives, and what it was when it was looked at.

@@ -31,7 +31,9 @@ mod version;
 mod view;
 
 pub use balance::{BALANCE_SIZES, BalanceEvent, BalanceOrder, FeedEvent, NodeUse};
-pub use begin::{BUFFERS_MAX, Begin, Destination, End, Origin, TRACE_MAX, TreeDestination};
+pub use begin::{
+    BUFFERS_MAX, Begin, Destination, End, Origin, TRACE_MAX, TreeDestination, TreeLimits,
+};
 pub use channel::{
     BINDING_LEN, Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
 };

@@ -1,24 +1,10 @@
 //! What a tree's stream may do where it goes: no more than the user asked for, whatever its sender
 //! puts into it.
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::pattern::{Pattern, PatternError};
 use super::record::{Meta, Record};
-
-/// The limits of a stream. The default allows names and nothing else.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TreeLimits {
-    /// Names may be removed.
-    pub removes: bool,
-    /// Extended attributes may be set.
-    pub attributes: bool,
-    /// The only name that may appear in the destination directory; any name if there is none.
-    pub top: Option<Vec<u8>>,
-    /// Patterns of names that must not appear.
-    pub excludes: Vec<Vec<u8>>,
-}
 
 /// A record that exceeds the limits.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -59,17 +45,22 @@ pub struct LimitCheck {
 }
 
 impl LimitCheck {
-    /// A check of a stream that begins.
+    /// A check of a stream that begins. Of the names in the destination directory only `top` may appear, if
+    /// it is given, and none that `excludes` match; names may be removed and extended attributes set or not.
     ///
     /// # Errors
     /// When an exclude pattern is invalid.
-    pub fn new(limits: &TreeLimits) -> Result<Self, PatternError> {
-        let TreeLimits { removes, attributes, top, excludes } = limits;
+    pub fn new(
+        top: Option<&[u8]>,
+        excludes: &[Vec<u8>],
+        removes: bool,
+        attributes: bool,
+    ) -> Result<Self, PatternError> {
         let excludes = excludes.iter().map(|pattern| Pattern::parse(pattern));
         Ok(Self {
-            removes: *removes,
-            attributes: *attributes,
-            top: top.clone(),
+            removes,
+            attributes,
+            top: top.map(Vec::from),
             excludes: excludes.collect::<Result<_, _>>()?,
             path: Vec::new(),
             lengths: Vec::new(),
@@ -170,6 +161,22 @@ fn shown(name: &[u8]) -> String {
 mod tests {
     use super::*;
 
+    /// What is allowed.
+    #[derive(Clone, Default)]
+    struct Limits {
+        removes: bool,
+        attributes: bool,
+        top: Option<Vec<u8>>,
+        excludes: Vec<Vec<u8>>,
+    }
+
+    impl Limits {
+        fn check(&self) -> Result<LimitCheck, PatternError> {
+            let Self { removes, attributes, top, excludes } = self;
+            LimitCheck::new(top.as_deref(), excludes, *removes, *attributes)
+        }
+    }
+
     fn enter(name: &str) -> Record {
         Record::Enter { name: name.into(), meta: Meta::default() }
     }
@@ -190,15 +197,15 @@ mod tests {
 
     /// What the last of these records exceeds; the ones before it must not exceed anything.
     #[track_caller]
-    fn last(limits: &TreeLimits, records: &[Record]) -> Result<(), String> {
-        let mut check = LimitCheck::new(limits).unwrap();
+    fn last(limits: &Limits, records: &[Record]) -> Result<(), String> {
+        let mut check = limits.check().unwrap();
         let (last, before) = records.split_last().unwrap();
         before.iter().for_each(|record| check.check(record).unwrap());
         check.check(last).map_err(|excess| excess.to_string())
     }
 
-    fn data() -> TreeLimits {
-        TreeLimits { top: Some(b"data".to_vec()), ..TreeLimits::default() }
+    fn data() -> Limits {
+        Limits { top: Some(b"data".to_vec()), ..Limits::default() }
     }
 
     #[test]
@@ -216,7 +223,7 @@ mod tests {
         assert_eq!(last(&data(), &records), Ok(()));
         assert_eq!(last(&data(), &[file("data")]), Ok(()));
         // Of `data/` all names, and what the directory itself has.
-        let any = TreeLimits::default();
+        let any = Limits::default();
         assert_eq!(last(&any, &[Record::Top(Meta::default()), file(".bashrc")]), Ok(()));
     }
 
@@ -240,14 +247,14 @@ mod tests {
         let refused =
             Err("the source sent an order to remove files, which was not asked for (--delete)"
                 .to_owned());
-        for limits in [TreeLimits::default(), data()] {
+        for limits in [Limits::default(), data()] {
             assert_eq!(last(&limits, &[Record::Spare(Vec::new())]), refused);
             assert_eq!(last(&limits, &[Record::Sweep]), refused);
             assert_eq!(last(&limits, &[enter("data"), Record::Sweep]), refused);
         }
-        let asked = TreeLimits { removes: true, ..TreeLimits::default() };
+        let asked = Limits { removes: true, ..Limits::default() };
         assert_eq!(last(&asked, &[Record::Spare(Vec::new()), Record::Sweep]), Ok(()));
-        let below = TreeLimits { removes: true, ..data() };
+        let below = Limits { removes: true, ..data() };
         assert_eq!(last(&below, &[enter("data"), Record::Sweep]), Ok(()));
         assert_eq!(last(&below, &[enter("data"), Record::Leave, Record::Sweep]), refused);
     }
@@ -255,7 +262,7 @@ mod tests {
     #[test]
     fn what_is_excluded_is_refused() {
         let excludes = vec![b"/data/keys/".to_vec(), b"*.o".to_vec()];
-        let limits = TreeLimits { excludes, ..data() };
+        let limits = Limits { excludes, ..data() };
         let refused =
             |path: &str| Err(format!("the source sent {path}, which --exclude leaves out"));
         assert_eq!(last(&limits, &[enter("data"), file("keys")]), Ok(()));
@@ -264,8 +271,8 @@ mod tests {
         assert_eq!(last(&limits, &deep), refused("data/in/x.o"));
         let other = [enter("data"), name("y", &["data", "keys", "id"])];
         assert_eq!(last(&limits, &other), refused("data/keys"));
-        let broken = TreeLimits { excludes: vec![b"a[".to_vec()], ..TreeLimits::default() };
-        assert!(LimitCheck::new(&broken).is_err());
+        let broken = Limits { excludes: vec![b"a[".to_vec()], ..Limits::default() };
+        assert!(broken.check().is_err());
     }
 
     #[test]
@@ -277,9 +284,9 @@ mod tests {
             Record::Link { name: b"d".to_vec(), meta: meta.clone(), target: b"x".to_vec() },
             Record::Top(meta),
         ];
-        let asked = TreeLimits { attributes: true, ..TreeLimits::default() };
+        let asked = Limits { attributes: true, ..Limits::default() };
         for record in records {
-            let said = last(&TreeLimits::default(), std::slice::from_ref(&record)).unwrap_err();
+            let said = last(&Limits::default(), std::slice::from_ref(&record)).unwrap_err();
             assert!(said.contains("extended attributes of"), "{said}");
             assert_eq!(last(&asked, &[record]), Ok(()));
         }

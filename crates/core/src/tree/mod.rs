@@ -9,7 +9,7 @@ mod parser;
 mod pattern;
 mod record;
 
-pub use limits::{Excess, LimitCheck, TreeLimits};
+pub use limits::{Excess, LimitCheck};
 pub use parser::{Parser, Step, StreamError};
 pub use pattern::{Pattern, PatternError};
 pub use record::{DEPTH_MAX, GOOD, Meta, RECORD_MAX, Record, VOID};

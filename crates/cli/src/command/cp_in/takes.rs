@@ -6,8 +6,9 @@ use std::path::Path;
 
 use garland_core::cluster::Node;
 use garland_core::plan::{FoundStripe, Layout, Manifest, Plan, StripeSet, Stripes};
-use garland_core::proto::{Destination, Origin, Policy, Sight, TreeDestination, TreeSight};
-use garland_core::tree::TreeLimits;
+use garland_core::proto::{
+    Destination, Origin, Policy, Sight, TreeDestination, TreeLimits, TreeSight,
+};
 use garland_node::{Agent, Ends, Pipeline, Seen, Tally, name_of};
 
 use super::folder_of;

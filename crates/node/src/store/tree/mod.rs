@@ -19,7 +19,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use garland_core::proto::TreeDestination;
+use garland_core::proto::{TreeDestination, TreeLimits};
 use garland_core::trace::Stage;
 use garland_core::tree::{LimitCheck, Parser, Step};
 use garland_sys::confine::Root;
@@ -61,7 +61,9 @@ impl TreeStore {
     ) -> Result<Self, StoreError> {
         let TreeDestination { path, below, fsync, verify, limits } = destination;
         let (fsync, verify) = (*fsync, *verify);
-        let limits = LimitCheck::new(limits).map_err(|error| {
+        let TreeLimits { removes, attributes, top, excludes } = limits;
+        let limits = LimitCheck::new(top.as_deref(), excludes, *removes, *attributes);
+        let limits = limits.map_err(|error| {
             let path = String::from_utf8_lossy(path).into_owned();
             StoreError::Path { operation: "excluding from", path, reason: error.to_string() }
         })?;

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use garland_core::tree::{GOOD, Meta, Record, TreeLimits};
+use garland_core::tree::{GOOD, Meta, Record};
 use proptest::prelude::*;
 
 use super::*;
