@@ -98,9 +98,15 @@ fn faults(case: &Case, run: &Run) -> Result<(), String> {
     let named: BTreeSet<(u64, u32)> =
         run.faults.iter().map(|fault| (fault.index, fault.to.0)).collect();
     // A node that has a block already passes it on unopened: then the next one finds the fault.
-    let before = |by: u32, to: u32| case.fanout > 1 || by <= to;
+    // The lanes of a shared source begin at different nodes.
+    let plan = case.plan();
+    let place = |index: u64, node: u32| {
+        let lane = plan.lanes.iter().find(|lane| lane.blocks.ordinal(index).is_some());
+        lane.and_then(|lane| lane.route.nodes().iter().position(|id| id.0 == node))
+    };
+    let before = |index, by: u32, to: u32| case.fanout > 1 || place(index, by) <= place(index, to);
     let is_real =
-        |&&(index, to): &&(u64, u32)| real.iter().any(|r| r.0 == index && before(r.1, to));
+        |&&(index, to): &&(u64, u32)| real.iter().any(|r| r.0 == index && before(index, r.1, to));
     if let Some(wrong) = named.iter().find(|fault| !is_real(fault)) {
         return Err(format!("fault {wrong:?} was named, but only {real:?} happened"));
     }
