@@ -25,14 +25,14 @@ pub enum Given {
     Gone,
 }
 
+/// How those who obey orders are told more, and what they are given.
+pub type Orders = (SyncSender<Given>, Receiver<Given>);
+
 /// Reads the session's orders until the controller is gone; others may give, too.
 ///
 /// # Errors
 /// When the system makes no thread for it.
-pub fn read(
-    agent: &Agent,
-    session: &Arc<Session>,
-) -> io::Result<(SyncSender<Given>, Receiver<Given>)> {
+pub fn read(agent: &Agent, session: &Arc<Session>) -> io::Result<Orders> {
     let (pass_on, orders) = sync_channel(WAITING);
     let (doings, session) = (Arc::clone(agent.doings()), Arc::clone(session));
     let tell = pass_on.clone();

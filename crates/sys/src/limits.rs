@@ -22,7 +22,7 @@ pub fn raise_open_files() -> io::Result<()> {
         return Ok(());
     }
     // A program that is started meanwhile gets the old limit back.
-    let _ = GIVEN.set(given.clone());
+    let _ = GIVEN.set(given);
     let raised = Rlimit { current: given.maximum, maximum: given.maximum };
     Ok(setrlimit(Resource::Nofile, raised)?)
 }
@@ -31,7 +31,7 @@ pub fn raise_open_files() -> io::Result<()> {
 /// program may use `select`, or go through all descriptors that it may have.
 pub fn restore_open_files_in(command: &mut Command) {
     let Some(given) = GIVEN.get().cloned() else { return };
-    let restore = move || Ok(setrlimit(Resource::Nofile, given.clone())?);
+    let restore = move || Ok(setrlimit(Resource::Nofile, given)?);
     // SAFETY: between fork and exec only one system call is made, which may be made there.
     unsafe {
         command.pre_exec(restore);

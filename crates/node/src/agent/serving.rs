@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, SyncSender};
 
 use garland_core::proto::{Copy, FromAgent, Secret, ToAgent};
 use garland_sys::clock;
@@ -21,7 +20,7 @@ use crate::files;
 use crate::known::Comparing;
 use crate::log::log;
 use crate::look;
-use crate::orders::{self, Given};
+use crate::orders::{self, Orders};
 use crate::probe;
 use crate::seat::Seat;
 use crate::session::Session;
@@ -112,11 +111,7 @@ impl Agent {
     }
 
     /// Starts the threads of a session. Where that can't be, it is closed, which the controller sees.
-    fn attend(
-        &self,
-        session: &Arc<Session>,
-        seen: (Parts, Arc<Calls>),
-    ) -> Option<(Heart, (SyncSender<Given>, Receiver<Given>))> {
+    fn attend(&self, session: &Arc<Session>, seen: (Parts, Arc<Calls>)) -> Option<(Heart, Orders)> {
         let heart = Heart::start(Arc::clone(session), seen);
         let begun = heart.and_then(|heart| Ok((heart, orders::read(self, session)?)));
         let told = |error| log(&format!("a controller was let go: {}", reason(&error)));
