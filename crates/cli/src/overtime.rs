@@ -21,14 +21,12 @@ const LOOK: Duration = Duration::from_millis(100);
 pub struct Overtime(Arc<AtomicBool>);
 
 impl Overtime {
-    /// Catches Ctrl-C, and watches a command that does `what` from then on.
-    pub fn catch(what: &'static str) -> Result<(Arc<Interrupts>, Self), Failure> {
-        let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
-        let overtime = Self::watch(what, &interrupts).or_nothing("watching for Ctrl-C")?;
-        Ok((interrupts, overtime))
-    }
-
-    fn watch(what: &'static str, interrupts: &Arc<Interrupts>) -> std::io::Result<Self> {
+    /// Watches a command that does `what`, by a thread of its own: a process that is still to enter a
+    /// lab may have no other (setns(2)).
+    ///
+    /// # Errors
+    /// When the system makes no thread for it.
+    pub fn watch(what: &'static str, interrupts: &Arc<Interrupts>) -> Result<Self, Failure> {
         let over = Arc::new(AtomicBool::new(false));
         let (is_over, interrupts) = (Arc::clone(&over), Arc::clone(interrupts));
         threads::spawn("overtime", move || {
@@ -44,7 +42,8 @@ impl Overtime {
                 output::warn(Failure::interrupted(what).hint(hint));
                 std::process::exit(Exit::Interrupted.code().into());
             }
-        })?;
+        })
+        .or_nothing("watching for Ctrl-C")?;
         Ok(Self(over))
     }
 

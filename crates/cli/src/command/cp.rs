@@ -9,6 +9,7 @@ use garland_core::proto::{Cut, Policy, SlowNodes};
 use garland_core::units::bytes;
 use garland_lab::Lab;
 use garland_node::{Agent, CopyJob, Outcome, Packing, Pipeline, Tracing};
+use garland_sys::signal::Interrupts;
 use garland_sys::{mptcp::Transport, process, tcp};
 use serde::Serialize;
 
@@ -62,13 +63,14 @@ pub fn run(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
 /// Copies a file or a tree to every node.
 fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let (interrupts, overtime) = Overtime::catch("copying")?;
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
     let (nodes, path) = destination(cp, &inventory)?;
     let places = Places::open()?;
     // A plan can be had without the lab. What is elsewhere is seen from the lab's head, too.
     let entered = cp.launch.enter_lab(&nodes, &places);
     let lab = if cp.dry_run { entered.unwrap_or(None) } else { entered? };
+    let overtime = Overtime::watch("copying", &interrupts)?;
     let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
     let given = Given::open(cp, &interrupts, disk)?;
     let near = (&places, lab.as_ref());

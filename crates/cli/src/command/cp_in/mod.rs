@@ -12,6 +12,7 @@ use garland_core::cluster::target::{self, Target};
 use garland_core::plan::Plan;
 use garland_core::proto::{Look, TreeLook};
 use garland_node::{Tally, Tracing, look};
+use garland_sys::signal::Interrupts;
 
 use self::at_the_same_time::{Common, take_all};
 use self::takes::{Here, Place, Take};
@@ -35,7 +36,7 @@ use crate::ui::output;
 /// Copies `path` from the nodes of `list` to this machine.
 pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failure> {
     let phases = Phases::begin();
-    let (interrupts, overtime) = Overtime::catch("copying")?;
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(args)?;
     let nodes = inventory.nodes(list)?;
     let target = target::parse(cp.destination()).map_err(Failure::usage)?;
@@ -43,6 +44,7 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     refuse_what_cannot_be(cp, &here, nodes.len())?;
     let places = Places::open()?;
     let lab = cp.launch.enter_lab(&nodes, &places)?;
+    let overtime = Overtime::watch("copying", &interrupts)?;
     let run = Run::begin_keeping(&places, "cp", cp.keep_traces)?;
     let muster = Muster {
         interrupts: Some(Arc::clone(&interrupts)),
