@@ -83,7 +83,7 @@ fn refusals_say_why_and_what_helps() {
     let output = run(&field, &copy);
     let text = said(&output);
     assert!(text.contains("failed  n[1-2]: ssh: the login is refused (publickey"), "{text}");
-    assert!(text.contains("ssh-copy-id NODE"), "{text}");
+    assert!(text.contains("ssh-copy-id n1"), "{text}");
     for node in 1..=2 {
         assert_eq!(read(&field, node, "/mnt/home/copy"), None);
         assert!(cached(&field, node).is_empty());
