@@ -38,7 +38,10 @@ fn stalls_breaks_and_slow_disks() {
 
 #[test]
 fn disks_that_never_return() {
-    run(4, Seeds::asked_for().a_quarter(), Case::hangs);
+    // A minute of heartbeats each.
+    run(4, Seeds::asked_for().a_quarter().a_quarter(), Case::hangs);
+    // A node that hung while it fed others, and the one behind it on a lane that begins elsewhere.
+    [192, 334].into_iter().for_each(|seed| run(4, Seeds::one(seed), Case::hangs));
 }
 
 #[test]

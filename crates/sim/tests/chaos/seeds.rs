@@ -23,6 +23,11 @@ impl Seeds {
         Some(Self { first: first.parse().ok()?, count: count.parse().ok()? })
     }
 
+    /// This one alone.
+    pub fn one(seed: u64) -> Self {
+        Self { first: seed, count: 1 }
+    }
+
     /// A quarter of them, and one at least.
     pub fn a_quarter(self) -> Self {
         Self { count: self.count.div_ceil(4), ..self }
