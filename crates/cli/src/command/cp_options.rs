@@ -143,6 +143,7 @@ const RULES: &[Rule] = &[
     rule("progress", COPY, ""),
     rule("launcher", COPY, ""),
     rule("stuck-after", COPY, ""),
+    rule("keep-traces", COPY, ""),
     rule("mptcp", COPY, ""),
     rule("lab", COPY, ""),
     rule("from", COPY, ""),
