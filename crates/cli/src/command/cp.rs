@@ -129,8 +129,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         .with_read_back(cp.checks.read_back())
         .with_tree(given.tree());
     run.keep("result.json", &result)?;
-    tell(args, cp, &path, &result)?;
-    Ok(result.exit(cp.min_ok))
+    tell(args, cp, &path, &result).map(|()| result.exit(cp.min_ok))
 }
 
 /// The nodes and the path there, if enough nodes are named.
