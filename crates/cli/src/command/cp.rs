@@ -70,9 +70,8 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
     // A plan can be had without the lab. What is elsewhere is seen from the lab's head, too.
     let entered = cp.launch.enter_lab(&nodes, &places);
     let lab = if cp.dry_run { entered.unwrap_or(None) } else { entered? };
-    let overtime = Overtime::watch("copying", &interrupts)?;
     let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
-    let given = Given::open(cp, &interrupts, disk)?;
+    let given = open(cp, &interrupts, disk)?;
     let near = (&places, lab.as_ref());
     let Chain { nodes, why } = Chain::ordered(&inventory, near, &cp.order, &nodes)?;
     let (plan, stripes) = make_plan(cp, (&given, &path), &nodes, lab.as_ref())?;
@@ -91,6 +90,7 @@ fn copy_out(args: &Args, cp: &Cp) -> Result<Exit, Failure> {
         ..Muster::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
+    let overtime = Overtime::watch("copying", &interrupts)?;
     let transport = transport(cp, lab.as_ref(), plan.lanes.len());
     let limit = limit_of(cp, &plan, lab.as_ref(), transport, &fleet.agents);
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
@@ -167,6 +167,12 @@ fn make(
     let copied = muster.copy(job, fleet, door.as_mut(), &mut |now| bars.show(plan, now));
     bars.clear();
     copied.map(|(outcome, children)| (outcome, children, door))
+}
+
+/// Opens the source; Ctrl-C doesn't wait for a disk that never answers.
+fn open(cp: &Cp, interrupts: &Arc<Interrupts>, disk: Option<u64>) -> Result<Given, Failure> {
+    let _overtime = Overtime::watch("opening the source", interrupts)?;
+    Given::open(cp, interrupts, disk)
 }
 
 /// Waits for the agents that were started, but for those that say nothing any more.

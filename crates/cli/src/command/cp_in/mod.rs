@@ -44,7 +44,6 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
     refuse_what_cannot_be(cp, &here, nodes.len())?;
     let places = Places::open()?;
     let lab = cp.launch.enter_lab(&nodes, &places)?;
-    let overtime = Overtime::watch("copying", &interrupts)?;
     let run = Run::begin_keeping(&places, "cp", cp.keep_traces)?;
     let muster = Muster {
         interrupts: Some(Arc::clone(&interrupts)),
@@ -52,6 +51,7 @@ pub fn run(args: &Args, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failur
         ..Muster::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
+    let overtime = Overtime::watch("copying", &interrupts)?;
     let looked = look(fleet.agents, &here.look(cp), Some(&interrupts));
     let seen = looked.or_nothing("asking the nodes what they have")?;
     let takes = takes::all(cp, &here, &nodes, seen)?;
