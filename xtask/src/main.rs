@@ -26,6 +26,7 @@ const USAGE: &str = "\
 usage: cargo xtask <chore>
 
   tidy                check the house rules (directions, lengths, clocks, unsafe, names)
+  imports             which file uses names of which, a line each
   fabric [--release]  build garland-fabric, the helper for libfabric, beside garland
   static              the program as it is given to others: an optimised, static build
   deb [--binary FILE] a Debian package in target/debian, of that program or of a new one
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
     let root = repository();
     let done = match chore.as_str() {
         "tidy" if rest.is_empty() => tidy::run(root),
+        "imports" if rest.is_empty() => tidy::print_imports(root),
         "fabric" if rest.is_empty() => fabric::build(root, false),
         "fabric" if rest == ["--release"] => fabric::build(root, true),
         "static" if rest.is_empty() => package::release(root),

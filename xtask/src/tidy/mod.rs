@@ -4,6 +4,7 @@ mod banned;
 mod clocks;
 mod direction;
 mod finding;
+mod imports;
 mod lengths;
 mod names;
 mod order;
@@ -18,4 +19,4 @@ mod threads;
 mod tree;
 mod unsafety;
 
-pub(crate) use run::run;
+pub(crate) use run::{print_imports, run};

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 
 use super::finding::Finding;
 use super::tree::Tree;
 use super::{
-    banned, clocks, direction, lengths, names, order, pages, paths, reach, scenarios, speech,
-    threads, unsafety,
+    banned, clocks, direction, imports, lengths, names, order, pages, paths, reach, scenarios,
+    speech, threads, unsafety,
 };
 
 /// A rule looks at the tree and names what breaks it.
@@ -45,6 +45,20 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     println!("{}", lengths::summary(&tree));
     if !findings.is_empty() {
         bail!("tidy: {} findings", findings.len());
+    }
+    Ok(())
+}
+
+/// Prints a line `FILE FILE` for each file that uses names which another one defines.
+///
+/// # Errors
+/// When the repository can't be read, or a file isn't Rust.
+pub(crate) fn print_imports(root: &Path) -> Result<()> {
+    let edges = imports::edges(&Tree::read(root)?).map_err(|finding| anyhow!("{finding}"))?;
+    for (from, defining) in edges {
+        for to in defining {
+            println!("{from} {to}");
+        }
     }
     Ok(())
 }

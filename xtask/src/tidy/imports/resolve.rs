@@ -1,0 +1,86 @@
+//! Which file defines what a path names.
+
+use super::modules::{Meaning, ModuleId, Modules};
+
+/// What a path leads to.
+enum Found {
+    Module(ModuleId),
+    /// An item, defined in this module.
+    Item(ModuleId),
+}
+
+/// How many re-exports a path may go through.
+const DEPTH: usize = 16;
+
+/// The file that defines what `path` names in module `at`; nothing for modules, what isn't of the
+/// project, and what stays unknown.
+pub(super) fn defining_file<'a>(
+    modules: &'a Modules<'_>,
+    at: ModuleId,
+    path: &[String],
+) -> Option<&'a str> {
+    match find(modules, at, path, DEPTH)? {
+        Found::Item(module) => Some(modules.file(module)),
+        Found::Module(_) => None,
+    }
+}
+
+fn find(modules: &Modules<'_>, at: ModuleId, path: &[String], depth: usize) -> Option<Found> {
+    let depth = depth.checked_sub(1)?;
+    let (first, rest) = path.split_first()?;
+    let start = match first.as_str() {
+        "crate" => Found::Module(modules.root(at)),
+        "self" => Found::Module(at),
+        "super" => Found::Module(modules.parent(at)?),
+        name => look_up(modules, at, name, !rest.is_empty(), depth)
+            .or_else(|| modules.krate(name).map(Found::Module))?,
+    };
+    let mut found = start;
+    let mut rest = rest;
+    while let Found::Module(module) = found {
+        let Some((name, after)) = rest.split_first() else {
+            return Some(Found::Module(module));
+        };
+        found = match name.as_str() {
+            "super" => Found::Module(modules.parent(module)?),
+            "self" => Found::Module(module),
+            name => look_up(modules, module, name, !after.is_empty(), depth)?,
+        };
+        rest = after;
+    }
+    Some(found)
+}
+
+/// What `name` stands for in `at`. Where it is a module's and an item's, the module is meant if
+/// something follows.
+fn look_up(
+    modules: &Modules<'_>,
+    at: ModuleId,
+    name: &str,
+    followed: bool,
+    depth: usize,
+) -> Option<Found> {
+    let mut found: Vec<Found> = modules
+        .meanings(at, name)
+        .iter()
+        .filter_map(|meaning| match meaning {
+            Meaning::Item => Some(Found::Item(at)),
+            Meaning::Module(module) => Some(Found::Module(*module)),
+            Meaning::Import(path) if path.len() == 1 && path[0] == name => {
+                modules.krate(name).map(Found::Module)
+            }
+            Meaning::Import(path) => find(modules, at, path, depth),
+        })
+        .collect();
+    if found.is_empty() {
+        return modules.globs(at).iter().find_map(|glob| match find(modules, at, glob, depth)? {
+            Found::Module(module) if module != at => {
+                look_up(modules, module, name, followed, depth.checked_sub(1)?)
+            }
+            _ => None,
+        });
+    }
+    let wanted =
+        found.iter().position(|one| matches!(one, Found::Module(_)) == followed).unwrap_or(0);
+    Some(found.swap_remove(wanted))
+}
