@@ -3,7 +3,7 @@
 /// No bytes make the reader of records of files fail, and what it reads it would write again.
 pub(crate) mod known {
     use garland_core::plan::Layout;
-    use garland_core::proto::{FileStamp, Known};
+    use garland_protocol::{FileStamp, Known};
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         // The digest at the end would stop all others.

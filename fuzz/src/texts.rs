@@ -73,7 +73,7 @@ pub(crate) mod node_list {
 
 /// Any line is a ready line that is written the same again, or none.
 pub(crate) mod ready_line {
-    use garland_node::ReadyLine;
+    use garland_protocol::ReadyLine;
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let line = crate::text(bytes);
@@ -123,7 +123,7 @@ pub(crate) mod target {
 
 /// Any text is a topology file whose topology can be, or an error with a line and a column.
 pub(crate) mod topology_file {
-    use garland_core::cluster::topology::file;
+    use garland_topology::file;
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let text = crate::text(bytes);

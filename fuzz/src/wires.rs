@@ -12,7 +12,7 @@ fn messages() -> Vec<Vec<u8>> {
 /// An open channel gives what its peer sealed, in order, and refuses everything else, however it
 /// is cut.
 pub(crate) mod channel {
-    use garland_core::proto::{Channel, Handshake, Role, Secret};
+    use garland_protocol::{Channel, Handshake, Role, Secret};
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let [low, high, at, rest @ ..] = bytes else { return false };
@@ -89,7 +89,7 @@ pub(crate) mod fabric_answer {
 /// No bytes that their maker couldn't mark are a frame, and every marked frame survives.
 pub(crate) mod frame {
     use garland_core::plan::NodeId;
-    use garland_core::proto::{Copy, FRAME_LEN, Form, Frame, Keys, Kind, Secret};
+    use garland_protocol::{Copy, FRAME_LEN, Form, Frame, Keys, Kind, Secret};
 
     const KINDS: [Kind; 8] = [
         Kind::Open,
@@ -152,7 +152,7 @@ pub(crate) mod frame {
 /// every window that it signed is one.
 pub(crate) mod digests {
     use garland_core::plan::{LaneBlocks, Layout};
-    use garland_core::proto::{Copy, DigestKey, DigestWindows, Secret, Sink};
+    use garland_protocol::{Copy, DigestKey, DigestWindows, Secret, Sink};
 
     const BLOCKS: u64 = 64;
 
@@ -198,7 +198,7 @@ pub(crate) mod digests {
 
 /// Any bytes are a message or none, and a message has the bytes that it is read from.
 pub(crate) mod from_agent {
-    use garland_core::proto::FromAgent;
+    use garland_protocol::FromAgent;
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let message = FromAgent::parse(bytes);
@@ -217,7 +217,7 @@ pub(crate) mod from_agent {
 
 /// Any first bytes are a preamble that fits or a version error fit for a terminal.
 pub(crate) mod preamble {
-    use garland_core::proto::{PREAMBLE_LEN, Preamble};
+    use garland_protocol::{PREAMBLE_LEN, Preamble};
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let mut first = [0; PREAMBLE_LEN];
@@ -246,7 +246,7 @@ pub(crate) mod preamble {
 
 /// Any bytes are a message or none, and a message has the bytes that it is read from.
 pub(crate) mod to_agent {
-    use garland_core::proto::ToAgent;
+    use garland_protocol::ToAgent;
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let message = ToAgent::parse(bytes);

@@ -6,15 +6,10 @@
 // This program lints the others, and only its tests are linted with them.
 #![deny(unused)]
 
-#[cfg(feature = "bench")]
-mod bench;
 mod ci;
-mod clock;
 mod fabric;
 mod guard;
 mod package;
-#[cfg(feature = "bench")]
-mod screenshots;
 mod tidy;
 
 use std::path::Path;
@@ -47,11 +42,6 @@ usage: cargo xtask <chore>
                       FOLDER all looks of each";
 
 fn main() -> ExitCode {
-    // The benchmark's lab starts this program again, as its keeper.
-    #[cfg(feature = "bench")]
-    if let Some(exit) = garland_lab::hidden::main(std::env::args_os()) {
-        return exit;
-    }
     let args: Vec<String> = std::env::args().skip(1).collect();
     let Some((chore, rest)) = args.split_first() else {
         eprintln!("{USAGE}");
@@ -77,8 +67,8 @@ fn main() -> ExitCode {
         "soak" if rest.len() <= 1 => {
             minutes(rest).and_then(|minutes| guard::chore(|| ci::soak(root, minutes)))
         }
-        "bench" => bench(root, rest),
-        "screenshots" if !rest.is_empty() && rest.len() <= 2 => screenshots(root, rest),
+        "bench" => benchmarks(root, rest),
+        "screenshots" => benchmarks(root, &args),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -98,37 +88,13 @@ fn exit(done: anyhow::Result<ExitCode>) -> ExitCode {
     })
 }
 
-#[cfg(feature = "bench")]
-fn bench(root: &Path, args: &[String]) -> anyhow::Result<()> {
-    bench::run(root, args)
-}
-
-#[cfg(feature = "bench")]
-fn screenshots(root: &Path, args: &[String]) -> anyhow::Result<()> {
-    let docs = root.join("docs/images");
-    let folder = args.get(1).map_or(docs.as_path(), Path::new);
-    let program = Path::new(&args[0]).canonicalize().context("find the program")?;
-    screenshots::make(&program, folder, args.len() > 1)
-}
-
-#[cfg(not(feature = "bench"))]
-fn bench(root: &Path, args: &[String]) -> anyhow::Result<()> {
-    with_benches(root, "bench", args)
-}
-
-#[cfg(not(feature = "bench"))]
-fn screenshots(root: &Path, args: &[String]) -> anyhow::Result<()> {
-    with_benches(root, "screenshots", args)
-}
-
-/// Goes on as this program with what benchmarks need.
-#[cfg(not(feature = "bench"))]
-fn with_benches(root: &Path, chore: &str, args: &[String]) -> anyhow::Result<()> {
+/// Goes on as the benchmarks, which need much that the other chores don't.
+fn benchmarks(root: &Path, args: &[String]) -> anyhow::Result<()> {
     use std::os::unix::process::CommandExt;
 
     let mut command = std::process::Command::new(env!("CARGO"));
-    command.args(["run", "--quiet", "--package", "xtask", "--manifest-path"]);
-    command.arg(root.join("Cargo.toml")).args(["--", chore]).args(args);
+    command.args(["run", "--quiet", "--package", "garland-bench", "--manifest-path"]);
+    command.arg(root.join("Cargo.toml")).arg("--").args(args);
     Err(command.exec()).context("start cargo")
 }
 

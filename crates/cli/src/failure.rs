@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use garland_node::reason;
+use garland_sys::error::reason;
 
 /// The exit codes, a promise to scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use garland_control::Agent;
 use garland_core::cluster::{Cluster, Node};
-use garland_core::proto::{ClockFault, KeyPair, ToAgent};
 use garland_lab::Lab;
-use garland_node::Agent;
+use garland_protocol::{ClockFault, KeyPair, ToAgent};
 use garland_sys::limits;
 use garland_sys::process;
 use garland_sys::signal::Interrupts;

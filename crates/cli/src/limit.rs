@@ -1,12 +1,12 @@
 //! The limit of a copy: the best that the wires allow, as far as it is known beforehand.
 
-use garland_core::cluster::topology::bounds;
-use garland_core::cluster::topology::paths::{Stream, Ways};
+use garland_control::Agent;
 use garland_core::plan::{HEAD, Lane, NodeId, Plan};
 use garland_lab::Lab;
-use garland_node::Agent;
 use garland_sys::mptcp::Transport;
 use garland_sys::nic;
+use garland_topology::bounds;
+use garland_topology::paths::{Stream, Ways};
 use serde::Serialize;
 
 use crate::nodes::LAB_PREFIX;

@@ -1,5 +1,8 @@
 //! `garland`: one file on every node at the speed of one wire.
 
+// All that is printed goes by `ui::output`, which escapes what a terminal would obey.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 #[macro_use]
 mod ui;
 

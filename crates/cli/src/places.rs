@@ -6,8 +6,8 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use garland_core::proto::KeyPair;
-use garland_node::Records;
+use garland_dataplane::Records;
+use garland_protocol::KeyPair;
 use garland_sys::process;
 
 use crate::failure::{Failure, OrFailure};

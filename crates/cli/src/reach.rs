@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 
-use garland_node::ConnectionError;
+use garland_transport::ConnectionError;
 use thiserror::Error;
 
 /// Why an agent isn't reached.

@@ -5,8 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use garland_core::proto::KeyPair;
-use garland_node::{Agent, connect_agent};
+use garland_control::Agent;
+use garland_protocol::KeyPair;
+use garland_transport::connect_agent;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;

@@ -125,7 +125,7 @@ pub fn read(path: &Path) -> Result<(Trace, Option<Cut>), String> {
         File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    let bytes = bytes().map_err(|error| garland_node::reason(&error))?;
+    let bytes = bytes().map_err(|error| garland_sys::error::reason(&error))?;
     if bytes.len() as u64 > LARGEST {
         return Err("it is larger than any trace".to_owned());
     }

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use garland_core::proto::{KeyPair, PREAMBLE_LEN, Preamble, Purpose, Secret, ToAgent};
-use garland_node::{Connection, ConnectionError, ReadyLine, connect_agent};
+use garland_protocol::ReadyLine;
+use garland_protocol::{KeyPair, PREAMBLE_LEN, Preamble, Purpose, Secret, ToAgent};
 use garland_sys::clock;
 use garland_testkit::{DEADLINE, Garland, HandAgent, Peer, Scratch, random_bytes, until};
+use garland_transport::{Connection, ConnectionError, connect_agent};
 
 /// An agent of a test, and the keys of the one who may command it.
 struct Agent {

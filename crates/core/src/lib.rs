@@ -1,16 +1,17 @@
-//! Garland's pure heart: what exists (`cluster`), what will happen (`plan`), the machines that make
-//! it happen (`proto`), many jobs on many nodes (`farm`), what happened (`trace`) and what measurements say (`analysis`), and how a tree
-//! of files is one stream (`tree`). Nothing here opens a file, a socket or a thread, reads a clock or
-//! the environment: time and bytes come in as arguments, orders go out as values.
+//! Garland's values: what exists (`cluster`), what will happen (`plan`), what happened (`trace`), how a
+//! tree of files is one stream (`tree`), and jobs (`farm`). Nothing here opens a file, a socket or a
+//! thread, or reads a clock or the environment.
 
 #![forbid(unsafe_code)]
 
-pub mod analysis;
 pub mod cluster;
 pub mod farm;
+pub mod form;
+pub mod histogram;
+pub mod nearest;
+pub mod nic_facts;
 pub mod plan;
 pub mod printable;
-pub mod proto;
 pub mod trace;
 pub mod tree;
 pub mod units;

@@ -3,6 +3,9 @@
 //! input and output (`words`). All that is unsafe about libfabric lives in `abi`, `library`,
 //! `provider`, `memory` and `port`; the rounds on top are safe code.
 
+#![allow(unsafe_code)]
+
+pub mod find;
 pub mod words;
 
 #[cfg(feature = "helper")]

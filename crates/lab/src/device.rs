@@ -1,6 +1,6 @@
 //! Names of the devices in the media's namespace, all of them told from places in the topology.
 
-use garland_core::cluster::topology::{MediumId, NicId};
+use garland_topology::{MediumId, NicId};
 
 /// The port that a NIC is plugged into.
 pub fn port(nic: NicId) -> String {

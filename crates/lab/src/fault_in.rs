@@ -1,6 +1,6 @@
 //! What a topology asks for that a lab can't build.
 
-use garland_core::cluster::topology::{MediumKind, Topology};
+use garland_topology::{MediumKind, Topology};
 
 use crate::medium::ports;
 use crate::{bond, shaping};

@@ -1,6 +1,6 @@
 //! What a lab needs of the kernel, tried before anything is built.
 
-use garland_core::cluster::topology::{MediumKind, Selector, Topology};
+use garland_topology::{MediumKind, Selector, Topology};
 
 use crate::LabError;
 use crate::tool::Tool;
@@ -160,7 +160,7 @@ pub(crate) fn explain(missing: &[Feature]) -> (String, &'static str) {
 
 #[cfg(test)]
 mod tests {
-    use garland_core::cluster::topology::shapes::{Basis, hub};
+    use garland_topology::shapes::{Basis, hub};
 
     use super::*;
     use crate::Spec;

@@ -7,10 +7,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use garland_core::cluster::nodelist::fold;
-use garland_core::cluster::topology::{NodeId, bounds};
 use garland_sys::cgroup::Group;
 use garland_sys::namespace::{Entry, Kind, Namespace};
 use garland_sys::threads;
+use garland_topology::{NodeId, bounds};
 
 use crate::record::Keeper;
 use crate::state::{self, StateDir};

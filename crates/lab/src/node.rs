@@ -1,6 +1,6 @@
 //! What a node knows of its network: settings, addresses, queues of its NICs.
 
-use garland_core::cluster::topology::{Nic, NicId, NodeId, Reach, Selector, Topology};
+use garland_topology::{Nic, NicId, NodeId, Reach, Selector, Topology};
 
 use crate::plan::{Place, Step};
 use crate::shaping::{self, Shaping};
@@ -82,7 +82,7 @@ fn settings(topology: &Topology, shaping: &Shaping, node: NodeId, write: &Writer
         let silent = |device| write.sysctl(&format!("net.ipv4.conf.{device}.send_redirects"), 0);
         steps.extend(devices().map(silent));
     }
-    let by_flow = |route: &garland_core::cluster::topology::Route| {
+    let by_flow = |route: &garland_topology::Route| {
         route.node == node && route.hops.len() > 1 && route.selector == Selector::Flow
     };
     if topology.routes.iter().any(by_flow) {

@@ -107,8 +107,8 @@ pub fn steps(spec: &Spec) -> Vec<Step> {
 
 #[cfg(test)]
 mod tests {
-    use garland_core::cluster::topology::shapes::*;
-    use garland_core::cluster::topology::{Selector, Topology};
+    use garland_topology::shapes::*;
+    use garland_topology::{Selector, Topology};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
-use garland_core::cluster::topology::{NextHop, NodeId, Reach, Route, Selector, Topology};
+use garland_topology::{NextHop, NodeId, Reach, Route, Selector, Topology};
 
 use crate::bond;
 use crate::node::{Writer, own_address};

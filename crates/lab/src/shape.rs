@@ -1,7 +1,7 @@
 //! The lab that `--nodes N --rate R` asks for.
 
-use garland_core::cluster::topology::shapes::{Basis, switch};
 use garland_core::units::Rate;
+use garland_topology::shapes::{Basis, switch};
 
 use crate::Spec;
 

@@ -11,8 +11,8 @@
 
 use std::fmt;
 
-use garland_core::cluster::topology::{Medium, MediumId, MediumKind, Topology};
 use garland_core::units::Rate;
+use garland_topology::{Medium, MediumId, MediumKind, Topology};
 
 /// Up to this rate, in bits per second, frames are counted one by one.
 const EXACT_UP_TO: u64 = 200_000_000;

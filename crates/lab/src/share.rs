@@ -9,9 +9,9 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use garland_core::cluster::topology::{Node, Topology};
 use garland_sys::cgroup::{self, GIVEN, Group};
 use garland_sys::random;
+use garland_topology::{Node, Topology};
 
 /// What the names of all labs' groups begin with.
 const PREFIX: &str = "garland-lab-";

@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
 use garland_core::cluster::nodelist::fold;
-use garland_core::cluster::topology::Topology;
-use garland_core::cluster::topology::miswiring::{Miswiring, miswired};
+use garland_topology::Topology;
+use garland_topology::miswiring::{Miswiring, miswired};
 use serde::{Deserialize, Serialize};
 
 use crate::{LabError, fault_in, medium, shaping};

@@ -3,8 +3,8 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use garland_core::cluster::topology::{MediumId, MediumKind};
 use garland_sys::identity;
+use garland_topology::{MediumId, MediumKind};
 use serde::Serialize;
 
 use crate::counters::{Counters, PortCounters};

@@ -256,7 +256,7 @@ fn clear(dir: &Path) -> Result<PathBuf, MountError> {
             MountError::Fuse(format!("taking away the dead mount on {shown}"), error)
         })?;
     }
-    let path = dir.canonicalize().map_err(|error| refuse(garland_node::reason(&error)))?;
+    let path = dir.canonicalize().map_err(|error| refuse(garland_sys::error::reason(&error)))?;
     if !path.is_dir() {
         return Err(refuse("it is no folder".to_owned()));
     }

@@ -5,8 +5,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use garland_core::proto::Ask;
 use garland_core::trace::{NO_BLOCK, NONE, Origin, Record, Ring, Role, Span, Stage, Trace};
+use garland_protocol::Ask;
 use garland_sys::{clock, random};
 
 /// The most spans that are kept, of all nodes: 1 MiB of a trace's file. Beyond its share neighbors of a

@@ -2,6 +2,8 @@
 //! where the feature may be missing. Unsafe code lives here, each with its reason, and in `fabric`
 //! for what libfabric needs. Nothing here knows of clusters or copies.
 
+#![allow(unsafe_code)]
+
 pub mod arrival;
 pub mod block_device;
 pub mod cache;
@@ -12,6 +14,7 @@ pub mod closing;
 pub mod confine;
 pub mod datagram;
 pub mod device_use;
+pub mod error;
 pub mod event;
 pub mod folder_events;
 pub mod fuse;

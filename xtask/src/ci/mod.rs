@@ -2,7 +2,6 @@
 
 mod client;
 mod leftovers;
-mod packages;
 mod python;
 mod scenarios;
 mod soak;
@@ -12,8 +11,6 @@ mod suites;
 mod tools;
 
 pub(crate) use leftovers::remove_temporary;
-#[cfg(feature = "bench")]
-pub(crate) use packages::{Need, install};
 pub(crate) use scenarios::scenarios;
 pub(crate) use soak::{soak, soak_mounts};
 pub(crate) use steps::{setup, test};

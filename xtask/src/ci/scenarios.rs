@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use super::packages;
-use crate::clock::Watch;
 use crate::package;
+use xtask::clock::Watch;
+use xtask::packages;
 
 /// They take no longer than this on two processors, in seconds.
 const MOST_S: u64 = 20 * 60;

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::steps;
-use crate::clock::Watch;
+use xtask::clock::Watch;
 
 /// Cases of each property in a round; the default of a single test run is 256.
 const CASES: u32 = 4096;

@@ -7,9 +7,10 @@ use anyhow::{Context, Result, bail};
 
 use super::leftovers::Watchman;
 use super::sources::Sources;
-use super::{client, packages, python, suites, tools};
-use crate::clock::Watch;
+use super::{client, python, suites, tools};
 use crate::{fabric, tidy};
+use xtask::clock::Watch;
+use xtask::packages;
 
 /// What all of it may take on two processors that nobody else uses, from a fresh clone.
 const BUDGET_S: u64 = 30 * 60;

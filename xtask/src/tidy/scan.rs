@@ -2,34 +2,24 @@
 //! string, nor broken by a brace in a character.
 //!
 //! This is a lexer of the few things that matter here, not a parser: line and nested block
-//! comments, strings with escapes, raw strings, characters against lifetimes. Both outputs have the
-//! length and the line breaks of the input, so that an offset in one is an offset in all.
+//! comments, strings with escapes, raw strings, characters against lifetimes. The output has the
+//! length and the line breaks of the input, so that an offset in one is an offset in both.
 
-/// The two halves of a Rust file, each blank where the other one stands.
+/// The code of a Rust file.
 #[derive(Default)]
 pub(crate) struct Scanned {
     /// Code; comments and the insides of literals are spaces.
     pub(crate) code: String,
-    /// Comments; everything else is spaces.
-    pub(crate) comments: String,
 }
 
 impl Scanned {
     /// Splits `text`.
     pub(crate) fn new(text: &str) -> Self {
-        let mut scan = Scan {
-            text: text.as_bytes(),
-            at: 0,
-            code: Vec::with_capacity(text.len()),
-            comments: Vec::with_capacity(text.len()),
-        };
+        let mut scan = Scan { text: text.as_bytes(), at: 0, code: Vec::with_capacity(text.len()) };
         while scan.at < scan.text.len() {
             scan.step();
         }
-        Self {
-            code: String::from_utf8_lossy(&scan.code).into_owned(),
-            comments: String::from_utf8_lossy(&scan.comments).into_owned(),
-        }
+        Self { code: String::from_utf8_lossy(&scan.code).into_owned() }
     }
 }
 
@@ -87,14 +77,13 @@ struct Scan<'a> {
     text: &'a [u8],
     at: usize,
     code: Vec<u8>,
-    comments: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Code,
-    Comment,
-    Literal,
+    /// A comment, or the inside of a literal.
+    Other,
 }
 
 impl Scan<'_> {
@@ -103,9 +92,9 @@ impl Scan<'_> {
         let inside_word = self.at > 0 && in_identifier(self.text[self.at - 1]);
         if rest.starts_with(b"//") {
             let end = rest.iter().position(|&byte| byte == b'\n');
-            self.take(end.unwrap_or(rest.len()), Kind::Comment);
+            self.take(end.unwrap_or(rest.len()), Kind::Other);
         } else if rest.starts_with(b"/*") {
-            self.take(block_comment(rest), Kind::Comment);
+            self.take(block_comment(rest), Kind::Other);
         } else if rest[0] == b'"' {
             self.literal(quoted(rest, b'"'));
         } else if rest[0] == b'\'' {
@@ -123,7 +112,7 @@ impl Scan<'_> {
     /// A literal of `len` bytes: its first and last byte stay, so that something stands there.
     fn literal(&mut self, len: usize) {
         self.take(1, Kind::Code);
-        self.take(len.saturating_sub(2), Kind::Literal);
+        self.take(len.saturating_sub(2), Kind::Other);
         if len > 1 {
             self.take(1, Kind::Code);
         }
@@ -134,8 +123,6 @@ impl Scan<'_> {
         for &byte in &self.text[self.at..end] {
             let blank = if byte == b'\n' { b'\n' } else { b' ' };
             self.code.push(if kind == Kind::Code { byte } else { blank });
-            let comment = kind == Kind::Comment;
-            self.comments.push(if comment { byte } else { blank });
         }
         self.at = end;
     }
@@ -218,8 +205,6 @@ mod tests {
         let scanned = Scanned::new(text);
         assert_eq!(scanned.code.len(), text.len());
         assert_eq!(scanned.code.matches('{').count(), 1, "{}", scanned.code);
-        assert!(scanned.comments.contains("// yes }"));
-        assert!(!scanned.comments.contains("no"));
         assert_eq!(line_of(text, text.find("let b").unwrap()), 2);
     }
 

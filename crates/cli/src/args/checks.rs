@@ -1,8 +1,8 @@
 //! The words of `garland cp` for how bytes are held back and looked at again.
 
 use clap::{Args as ClapArgs, ValueEnum};
-use garland_core::proto::{Checksum, ReadBack};
 use garland_core::units::Rate;
+use garland_protocol::{Checksum, ReadBack};
 
 /// How fast a copy may be, and what is found out when all has come.
 #[derive(Clone, Debug, ClapArgs)]

@@ -7,7 +7,6 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as ClapArgs, Command, ValueEnum};
 
-use garland_core::proto;
 use garland_core::units::{Nanos, UnitError};
 
 use super::checks::Checks;
@@ -18,7 +17,7 @@ use crate::run::TRACED;
 const DEFAULT_UNIT: &str = "1MiB";
 
 /// The most buffers of a lane.
-const BUFFERS_MAX: i64 = proto::BUFFERS_MAX as i64;
+const BUFFERS_MAX: i64 = garland_protocol::BUFFERS_MAX as i64;
 
 const USAGE: &str = "\
 garland cp [OPTIONS] <SOURCE>... <DESTINATION>

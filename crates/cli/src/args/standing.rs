@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use garland_core::proto::ClockFault;
+use garland_protocol::ClockFault;
 
 use super::{LAB_VARIABLE, Launch};
 

@@ -3,9 +3,10 @@
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
+use garland_control::{Agent, Answered, Asked, Asking, Ends, Shared, compare};
 use garland_core::plan::Plan;
-use garland_core::proto::{Compare, Destination};
-use garland_node::{Agent, Answered, Asked, Asking, Ends, Records, Shared, compare};
+use garland_dataplane::Records;
+use garland_protocol::{Compare, Destination};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 

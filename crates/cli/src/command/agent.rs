@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use garland_core::proto::ClockFault;
-use garland_node::{AgentConfig, ReadyLine, Records, run_agent};
+use garland_agent::{AgentConfig, run_agent};
+use garland_dataplane::Records;
+use garland_protocol::ClockFault;
+use garland_protocol::ReadyLine;
 use garland_sys::clock::{self, Skew};
 use garland_sys::mptcp::Transport;
 use garland_sys::random;

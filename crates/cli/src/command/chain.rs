@@ -1,6 +1,6 @@
 //! The order in which a chain visits the nodes, and why it is that one.
 
-use garland_core::analysis::pairs::Matrix;
+use garland_analysis::pairs::Matrix;
 use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::{Order, Rates, chain_order};
 use garland_core::units::Rate;

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use garland_core::proto::{Checksum, Summed};
+use garland_protocol::{Checksum, Summed};
 use serde::Serialize;
 
 /// The digest of one node's file.

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
+use garland_control::{Moments, Outcome};
 use garland_core::cluster::nodelist;
 use garland_core::plan::{NodeId, Plan};
-use garland_core::proto::{ReadBack, Slow, Stage, StageDepth, Verdict};
 use garland_core::units::{Nanos, Rate, bytes};
-use garland_node::{Moments, Outcome};
+use garland_protocol::{ReadBack, Slow, Stage, StageDepth, Verdict};
 use serde::Serialize;
 
 use super::checksums::ChecksumResult;
@@ -304,7 +304,7 @@ impl Copied {
 }
 
 impl NodeResult {
-    fn new(node: &garland_node::NodeOutcome, plan: &Plan, id: NodeId, ready: u64) -> Self {
+    fn new(node: &garland_control::NodeOutcome, plan: &Plan, id: NodeId, ready: u64) -> Self {
         let (verdict, reason) = match &node.verdict {
             Verdict::Ok => ("ok", None),
             Verdict::Failed(reason) => ("failed", Some(reason.clone())),

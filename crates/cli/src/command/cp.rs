@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use garland_control::{Agent, CopyJob, Outcome, Pipeline};
 use garland_core::cluster::Node;
 use garland_core::cluster::target::Target;
 use garland_core::plan::{Plan, Stripes};
-use garland_core::proto::{Cut, Policy, SlowNodes};
 use garland_core::units::bytes;
+use garland_dataplane::{Packing, Tracing};
 use garland_lab::Lab;
-use garland_node::{Agent, CopyJob, Outcome, Packing, Pipeline, Tracing};
+use garland_protocol::{Cut, Policy, SlowNodes};
 use garland_sys::signal::Interrupts;
 use garland_sys::{mptcp::Transport, process, tcp};
 use serde::Serialize;

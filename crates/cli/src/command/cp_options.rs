@@ -4,7 +4,7 @@
 use std::fmt;
 
 use garland_core::cluster::target::{self, Target};
-use garland_core::proto::ReadBack;
+use garland_protocol::ReadBack;
 
 use super::elsewhere;
 use super::ends::is_stream;

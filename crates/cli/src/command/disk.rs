@@ -3,11 +3,11 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
+use garland_control::{DiskCourse, test_disks};
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target, TargetError};
-use garland_core::proto::{DISK_SIZES, DiskDirection, DiskOnly, DiskOrder, DiskPattern, DiskWay};
 use garland_core::units::{Nanos, bytes};
-use garland_node::{DiskCourse, test_disks};
+use garland_protocol::{DISK_SIZES, DiskDirection, DiskOnly, DiskOrder, DiskPattern, DiskWay};
 use garland_sys::clock;
 
 use super::disk_result::DiskResult;

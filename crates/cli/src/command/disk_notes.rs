@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use garland_core::analysis::conditions::{Purpose, beware};
+use garland_analysis::conditions::{Purpose, beware};
 use garland_core::cluster::nodelist;
-use garland_core::proto::{DiskDirection, DiskPattern, DiskPlace, DiskWay};
 use garland_core::units::bytes;
+use garland_protocol::{DiskDirection, DiskPattern, DiskPlace, DiskWay};
 
 use super::disk_result::NodeDisk;
 use crate::ui::notes;

@@ -1,12 +1,12 @@
 //! What `garland disk` found: the object `garland.disk/1`.
 
-use garland_core::analysis::tuning::{Evidence, Queue, advice};
-use garland_core::analysis::{knee, slow_ones};
-use garland_core::proto::{
+use garland_analysis::tuning::{Evidence, Queue, advice};
+use garland_analysis::{knee, slow_ones};
+use garland_control::{DiskCourse, DiskEnd, DiskNode};
+use garland_protocol::{
     DiskCached, DiskDirection, DiskFigures, DiskJob, DiskOrder, DiskPattern, DiskPlace, DiskTimes,
     DiskWay,
 };
-use garland_node::{DiskCourse, DiskEnd, DiskNode};
 use serde::Serialize;
 
 use super::disk::shown;

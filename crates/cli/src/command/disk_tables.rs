@@ -3,8 +3,8 @@
 use std::fmt;
 
 use garland_core::cluster::nodelist;
-use garland_core::proto::{DiskDirection, DiskPattern, DiskTimes, DiskWay};
 use garland_core::units::{Nanos, bytes};
+use garland_protocol::{DiskDirection, DiskPattern, DiskTimes, DiskWay};
 
 use super::disk_result::{DiskResult, Measurement, NodeDisk, is_disk};
 use crate::ui::verdicts::folded;

@@ -1,8 +1,8 @@
 //! `garland down`: ends agents that stay.
 
+use garland_control::shut_down;
 use garland_core::cluster::Node;
 use garland_lab::Lab;
-use garland_node::shut_down;
 
 use super::standing_result::{NodeState, StandingResult};
 use super::status::standing_nodes;

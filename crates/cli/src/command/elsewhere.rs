@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::plan::Layout;
-use garland_node::{Content, FeedError};
+use garland_dataplane::{Content, FeedError};
 use garland_remote::{Address, Names, Object, Trouble};
 use garland_sys::signal::Interrupts;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target, TargetError};
-use garland_node::{Source, SourceError};
+use garland_dataplane::{Source, SourceError};
 
 use super::elsewhere;
 use crate::failure::Failure;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
+use garland_control::{CommandEnd, run_command};
 use garland_core::cluster::nodelist;
-use garland_node::{CommandEnd, run_command};
 use garland_sys::signal::Interrupts;
 use serde::Serialize;
 

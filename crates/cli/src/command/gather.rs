@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use garland_control::Agent;
 use garland_core::cluster::Node;
 use garland_lab::Lab;
-use garland_node::Agent;
 use garland_sys::signal::Interrupts;
 
 use crate::args::Launch;

@@ -7,13 +7,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use garland_control::{Ends, Outcome};
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::{DEFAULT_BLOCK_SIZE, Layout, Manifest, Plan, StripeServer, Stripes};
-use garland_core::proto::{Destination, TreeDestination, TreeLimits};
 use garland_core::tree::Pattern;
-use garland_node::{
-    Content, Ends, Outcome, ScanError, ScanOptions, Source, StreamSource, TreeSource,
-};
+use garland_dataplane::{Content, ScanError, ScanOptions, Source, StreamSource, TreeSource};
+use garland_protocol::{Destination, TreeDestination, TreeLimits};
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};

@@ -1,7 +1,7 @@
 //! `garland cp --inject`: known faults, and which nodes of the plan are to show them.
 
 use garland_core::plan::{HEAD, NodeId, Plan};
-use garland_core::proto::{ClockFault, Injection, Wanted, parse_injection};
+use garland_protocol::{ClockFault, Injection, Wanted, parse_injection};
 
 use crate::failure::Failure;
 use crate::nodes::{self, LAB_PREFIX};

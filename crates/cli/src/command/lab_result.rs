@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use garland_core::cluster::topology::MediumKind;
 use garland_core::units::bytes;
 use garland_lab::check::Report;
 use garland_lab::{MediumStatus, NicStatus, NodeStatus, Status};
+use garland_topology::MediumKind;
 use serde::Serialize;
 
 use crate::result::Head;

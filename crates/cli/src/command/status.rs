@@ -1,8 +1,8 @@
 //! `garland status`: shows agents that stay.
 
+use garland_control::count_links;
 use garland_core::cluster::Node;
 use garland_lab::Lab;
-use garland_node::count_links;
 
 use super::standing_result::{NodeState, StandingResult};
 use crate::args::{self, Args, DEFAULT_LAB};

@@ -1,6 +1,6 @@
 //! The kernel's account of a stream, as results tell it.
 
-use garland_core::proto::StreamWent;
+use garland_protocol::StreamWent;
 use serde::Serialize;
 
 /// `TCP_INFO` at a stream's end.

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
-use garland_core::proto::Absent;
-use garland_node::{LeftOut, Tally};
+use garland_dataplane::{LeftOut, Tally};
+use garland_protocol::Absent;
 use serde::Serialize;
 
 use super::copy_result::Copied;

@@ -1,7 +1,7 @@
 //! `garland up`: starts agents that stay.
 
+use garland_control::{Links, stand_chain};
 use garland_lab::Lab;
-use garland_node::{Links, stand_chain};
 
 use super::standing_result::{NodeState, StandingResult};
 use crate::args::{Args, Up};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use garland_core::cluster::topology::{MediumId, MediumKind, NodeId, Topology};
+use garland_topology::{MediumId, MediumKind, NodeId, Topology};
 
 use super::{Bar, Cable, Layout, Line};
 

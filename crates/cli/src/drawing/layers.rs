@@ -1,6 +1,6 @@
 //! Nodes in a row, and above them the hubs and switches, each as wide as what it joins.
 
-use garland_core::cluster::topology::{MediumId, MediumKind, Topology};
+use garland_topology::{MediumId, MediumKind, Topology};
 
 use super::{Bar, Cable, Layout, Line, ends};
 

@@ -7,7 +7,7 @@ mod stars;
 mod svg;
 mod text;
 
-use garland_core::cluster::topology::{Medium, MediumId, MediumKind, NicId, NodeId, Topology};
+use garland_topology::{Medium, MediumId, MediumKind, NicId, NodeId, Topology};
 
 pub use svg::{inline, svg};
 pub use text::text;

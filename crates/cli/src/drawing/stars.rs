@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use garland_core::cluster::topology::{NodeId, Topology};
+use garland_topology::{NodeId, Topology};
 
 use super::{Cable, Layout, Line, Point, ends};
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use garland_core::cluster::topology::{NicId, Topology};
+use garland_topology::{NicId, Topology};
 
 use super::{Cable, Layout, Point, caption};
 

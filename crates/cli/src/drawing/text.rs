@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use garland_core::cluster::nodelist;
-use garland_core::cluster::topology::{MediumId, MediumKind, NodeId, Topology};
+use garland_topology::{MediumId, MediumKind, NodeId, Topology};
 
 use super::{caption, ends, grid};
 

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
+use garland_control::{CopyJob, Newcomer, Outcome, Progress, run_copy};
 use garland_core::cluster::Node;
 use garland_core::plan::NodeId;
-use garland_node::{CopyJob, Newcomer, Outcome, Progress, run_copy};
 use garland_sys::event::{self, Wake};
 use garland_sys::{clock, threads};
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use garland_node::Image;
+use garland_dataplane::Image;
 use garland_sys::process;
 
 use super::local::own_binary;

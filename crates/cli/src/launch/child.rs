@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use garland_node::ReadyLine;
+use garland_protocol::ReadyLine;
 use garland_sys::{clock, signal, threads};
 
 use super::bootstrap::Said;

@@ -3,10 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
+use garland_control::Agent;
 use garland_core::cluster::Node;
-use garland_core::proto::KeyPair;
 use garland_lab::{Lab, StateDir};
-use garland_node::Agent;
+use garland_protocol::KeyPair;
 
 use super::local::own_binary;
 use super::{Launched, Orders, start_confined};

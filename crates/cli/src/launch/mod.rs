@@ -18,8 +18,8 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
 
-use garland_core::proto::ClockFault;
-use garland_node::ReadyLine;
+use garland_protocol::ClockFault;
+use garland_protocol::ReadyLine;
 
 pub use child::{FAREWELL, HURRY, LaunchedChild, REAPING, Starting, after};
 pub use ways::Ways;

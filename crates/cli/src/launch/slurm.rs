@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use garland_core::cluster::Node;
-use garland_node::ReadyLine;
+use garland_protocol::ReadyLine;
 
 use super::binary::Binary;
 use super::bootstrap::{self, Said};

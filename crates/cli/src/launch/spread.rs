@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use garland_core::proto::{Secret, ToAgent};
-use garland_node::Agent;
+use garland_control::Agent;
+use garland_protocol::{Secret, ToAgent};
 use garland_sys::{clock, random};
 
 use super::will::Will;

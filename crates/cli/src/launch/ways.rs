@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use garland_control::Agent;
 use garland_core::cluster::nodelist::{self, Sources};
 use garland_core::cluster::{Cluster, Launcher, Node};
-use garland_node::Agent;
 
 use super::binary::Binary;
 use super::slurm::Squad;

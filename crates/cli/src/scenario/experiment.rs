@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use garland_core::cluster::topology::Topology;
 use garland_core::units::bytes;
 use garland_sys::signal::Interrupts;
+use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;

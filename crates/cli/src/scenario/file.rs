@@ -4,39 +4,13 @@
 
 use std::path::Path;
 
-use garland_core::cluster::topology::file::parse;
-use garland_core::cluster::topology::{Medium, Topology};
+use garland_topology::file::parse;
+use garland_topology::{Medium, Topology};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::Experiment;
 use crate::failure::Failure;
 use crate::topology;
-
-/// The scenarios that come with Garland, by name: the files in `scenarios/`.
-const OWN: [(&str, &str); 19] = [
-    ("dolly-2005", include_str!("../../../../scenarios/dolly-2005.toml")),
-    ("openmosix-2004", include_str!("../../../../scenarios/openmosix-2004.toml")),
-    ("openmosix-copy-2004", include_str!("../../../../scenarios/openmosix-copy-2004.toml")),
-    ("beowulf-1996", include_str!("../../../../scenarios/beowulf-1996.toml")),
-    ("beowulf-pairs-1996", include_str!("../../../../scenarios/beowulf-pairs-1996.toml")),
-    ("placements", include_str!("../../../../scenarios/placements.toml")),
-    ("fifteen-of-24", include_str!("../../../../scenarios/fifteen-of-24.toml")),
-    ("elan4-2005", include_str!("../../../../scenarios/elan4-2005.toml")),
-    ("pvfs2-cp-2007", include_str!("../../../../scenarios/pvfs2-cp-2007.toml")),
-    ("hub10", include_str!("../../../../scenarios/hub10.toml")),
-    ("switch100", include_str!("../../../../scenarios/switch100.toml")),
-    ("p2p-star", include_str!("../../../../scenarios/p2p-star.toml")),
-    ("p2p-16", include_str!("../../../../scenarios/p2p-16.toml")),
-    ("p2p-joined", include_str!("../../../../scenarios/p2p-joined.toml")),
-    ("bonded-dual-net", include_str!("../../../../scenarios/bonded-dual-net.toml")),
-    ("routed-mesh", include_str!("../../../../scenarios/routed-mesh.toml")),
-    ("routed-mesh-two-routes", include_str!("../../../../scenarios/routed-mesh-two-routes.toml")),
-    ("switched-mesh", include_str!("../../../../scenarios/switched-mesh.toml")),
-    (
-        "switched-mesh-two-routes",
-        include_str!("../../../../scenarios/switched-mesh-two-routes.toml"),
-    ),
-];
 
 /// Topologies with a question.
 #[derive(Clone, Debug, Serialize)]
@@ -168,21 +142,10 @@ fn outlines<S: Serializer>(topologies: &[Topology], serializer: S) -> Result<S::
 
 /// The scenarios that come with Garland.
 pub fn all() -> Result<Vec<Scenario>, Failure> {
-    OWN.iter().map(|(name, text)| Scenario::parse(text, &format!("{name}.toml"))).collect()
-}
-
-/// The text of a scenario that comes with Garland.
-pub fn text(name: &str) -> Option<&'static str> {
-    OWN.iter().find(|(own, _)| *own == name).map(|(_, text)| *text)
-}
-
-/// The topologies that a scenario's text names, if it has none of its own.
-pub fn topologies(text: &str) -> Option<Vec<String>> {
-    #[derive(Deserialize)]
-    struct Named {
-        topologies: Vec<String>,
-    }
-    toml::from_str(text).ok().map(|named: Named| named.topologies)
+    topology::OWN
+        .iter()
+        .map(|(name, text)| Scenario::parse(text, &format!("{name}.toml")))
+        .collect()
 }
 
 /// The scenario `name`: one that comes with Garland, or a file.
@@ -202,7 +165,7 @@ mod tests {
 
     #[test]
     fn every_scenario_can_be_read() {
-        for (scenario, (name, _)) in all().unwrap().iter().zip(OWN) {
+        for (scenario, (name, _)) in all().unwrap().iter().zip(topology::OWN) {
             assert_eq!(scenario.name, name);
             for text in [&scenario.question, &scenario.source, &scenario.answer] {
                 assert!(!text.trim().is_empty(), "{name}");
@@ -221,7 +184,7 @@ mod tests {
         let files = std::fs::read_dir(folder).unwrap();
         let mut files: Vec<_> =
             files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
-        let mut own = OWN.map(|(name, _)| format!("{name}.toml"));
+        let mut own = topology::OWN.map(|(name, _)| format!("{name}.toml"));
         files.sort();
         own.sort();
         assert_eq!(files, own);
@@ -229,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_job_needs_its_nodes_and_all_its_sections() {
-        let (_, text) = OWN[0];
+        let (_, text) = topology::OWN[0];
         let more = text.replacen("receivers = [1,", "receivers = [21,", 1);
         assert!(Scenario::parse(&more, "x.toml").is_err());
         let less = text.replacen("[tolerance]\n", "", 1);
@@ -247,19 +210,19 @@ mod tests {
             let changed = text.replacen(from, to, 1);
             Scenario::parse(&changed, "x.toml").unwrap_err().message().to_owned()
         };
-        let copy = text("openmosix-copy-2004").unwrap();
+        let copy = topology::text("openmosix-copy-2004").unwrap();
         assert!(Scenario::parse(copy, "x.toml").is_ok());
         assert!(fault(copy, "to = \"n2\"", "to = \"n9\"").contains("hub10 has no node n9"));
         assert!(fault(copy, "to = \"n2\"", "to = \"srv\"").contains("no node srv beside its head"));
         assert!(fault(copy, "\"hub10\", ", "").contains("hub10 is published but not run"));
         assert!(fault(copy, "\"hub10\", ", "\"hub11\", ").contains("hub11"));
         assert!(fault(copy, "version = 1", "version = 2").contains("version 2"));
-        let pairs = text("beowulf-pairs-1996").unwrap();
+        let pairs = topology::text("beowulf-pairs-1996").unwrap();
         assert!(fault(pairs, "\"n15\"", "\"n14\"").contains("n14 is twice"));
         assert!(fault(pairs, "\"n15\"", "\"n16\"").contains("no node n16"));
         assert!(fault(pairs, "counts = [1,", "counts = [0,").contains("one at least"));
         assert!(fault(pairs, "counts = [1,", "counts = [9,").contains("9 pairs at once"));
-        let balance = text("beowulf-1996").unwrap();
+        let balance = topology::text("beowulf-1996").unwrap();
         assert!(fault(balance, "remote = [0,", "remote = [8,").contains("there are 7 pairs"));
         assert!(fault(balance, "\"2.06MB/s\"", "\"0MB/s\"").contains("`disk` is 0"));
         assert!(fault(balance, "\"2MB\", ", "").contains("2MB are published but not copied"));

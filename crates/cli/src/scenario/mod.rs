@@ -21,5 +21,5 @@ mod stripes;
 
 pub use bench::Bench;
 pub use experiment::{Experiment, Stage, Table};
-pub use file::{Scenario, all, find, text, topologies};
+pub use file::{Scenario, all, find};
 pub use result::ScenarioResult;

@@ -2,9 +2,9 @@
 //! holds anybody up. What starting takes is no matter of wires; it is measured by the same commands with
 //! a file of one byte.
 
-use garland_core::cluster::topology::{NodeId, Topology};
 use garland_core::plan::{Layout, Plan};
-use garland_sim::flow::{CopyTry, Costs, Network, NoWay, Transfer, Use, copy, transfers};
+use garland_predict::{CopyTry, Costs, Network, NoWay, Transfer, Use, copy, transfers};
+use garland_topology::{NodeId, Topology};
 use serde::Serialize;
 
 use crate::failure::{Failure, OrFailure};
@@ -97,7 +97,7 @@ impl Agreement {
 
 #[cfg(test)]
 mod tests {
-    use garland_core::cluster::topology::shapes::{Basis, hub, switch};
+    use garland_topology::shapes::{Basis, hub, switch};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! What the files of all experiments have in common.
 
-use garland_core::cluster::topology::{NodeId, Topology};
+use garland_topology::{NodeId, Topology};
 use serde::{Deserialize, Serialize};
 
 /// The sections of an experiment, as its kind fills them.

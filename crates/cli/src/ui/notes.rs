@@ -1,6 +1,6 @@
 //! Notes on nodes.
 
-use garland_core::analysis::conditions::{Conditions, Purpose, beware, differences};
+use garland_analysis::conditions::{Conditions, Purpose, beware, differences};
 use garland_core::cluster::nodelist;
 
 /// Equal notes of several nodes as one: `n[01-20]: the note`, in the order in which each came first.

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use garland_control::Progress;
 use garland_core::cluster::nodelist;
 use garland_core::plan::{NodeId, Plan};
-use garland_core::proto::NodeState;
 use garland_core::units::{Nanos, Rate, bytes};
-use garland_node::Progress;
+use garland_protocol::NodeState;
 
 use super::progress_lines::{Line, NodeLine, ProgressLines};
 use super::screen::Screen;

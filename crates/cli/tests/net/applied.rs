@@ -1,7 +1,7 @@
 //! What the real tools make of the files is what the topology plans.
 
-use garland_core::cluster::topology::{NodeId, Selector, Topology};
 use garland_testkit::{Scratch, until};
+use garland_topology::{NodeId, Selector, Topology};
 
 use crate::daemons;
 use crate::shape::Shape;

@@ -1,7 +1,7 @@
 //! Topology files of tests.
 
-use garland_core::cluster::topology::{Topology, file};
 use garland_testkit::Scratch;
+use garland_topology::{Topology, file};
 
 use crate::stage::path_text;
 

@@ -7,8 +7,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 
-use garland_core::cluster::topology::Topology;
 use garland_testkit::{Scratch, await_some, said};
+use garland_topology::Topology;
 
 /// Whose files may be changed: they are copies. `/sys` is read-only, which tells the tools that no
 /// udev is there.

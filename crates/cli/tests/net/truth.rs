@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-use garland_core::cluster::topology::{NodeId, Reach, Topology};
+use garland_topology::{NodeId, Reach, Topology};
 use serde_json::Value;
 
 use crate::stage::Stage;

@@ -4,8 +4,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::nearest::nearest;
 use super::nodelist::fold;
+use crate::nearest::hint;
+use crate::nearest::nearest;
 
 /// How many nodes are logged in to at once, when the cluster file doesn't say: pdsh and clush take
 /// 32 and 64, and the head's processes, not the nodes, are what limits it.
@@ -87,11 +88,6 @@ pub struct UnknownNode {
     pub nodes: String,
     /// The node that was perhaps meant.
     pub near: Option<String>,
-}
-
-/// The end of a message that may know what was meant.
-pub(super) fn hint(near: Option<&str>) -> String {
-    near.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default()
 }
 
 impl Cluster {

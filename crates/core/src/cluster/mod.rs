@@ -5,12 +5,8 @@
 //! [`nodelist::Sources`].
 
 pub mod file;
-mod form;
 mod inventory;
-mod nearest;
 pub mod nodelist;
 pub mod target;
-pub mod topology;
 
-pub use form::{FileError, FormProblem};
 pub use inventory::{Cluster, DEFAULT_FANOUT, Launcher, Node, Ssh, UnknownNode};

@@ -5,7 +5,7 @@
 //! comes in at a NIC is passed on to the inner end, and so comes in at the outer one. Only IP is: what
 //! else comes in is for those who listen at the NIC itself, as with the driver.
 
-use garland_core::cluster::topology::{Bond, MediumId, NicId, Selector, Topology};
+use garland_topology::{Bond, MediumId, NicId, Selector, Topology};
 
 use crate::medium::{mtu, sends_from};
 use crate::node::Writer;

@@ -7,7 +7,7 @@
 mod dealt;
 mod subflow;
 
-use garland_core::cluster::topology::{Bond, NicId, NodeId, Selector, Topology};
+use garland_topology::{Bond, NicId, NodeId, Selector, Topology};
 
 use crate::node::Writer;
 use crate::plan::Step;

@@ -4,7 +4,7 @@
 //! that. Who hears of an address connects to it from whatever NIC the route leads by, which is the
 //! one in the same network: so each NIC gets one subflow, whoever dialled.
 
-use garland_core::cluster::topology::{Bond, Topology};
+use garland_topology::{Bond, Topology};
 
 use crate::node::Writer;
 use crate::plan::Step;

@@ -1,4 +1,4 @@
-use garland_core::cluster::topology::shapes::{Basis, JoinedStars, Segment, bonded, joined_stars};
+use garland_topology::shapes::{Basis, JoinedStars, Segment, bonded, joined_stars};
 
 use super::*;
 use crate::Spec;

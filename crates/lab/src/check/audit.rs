@@ -1,6 +1,6 @@
 //! What counters say of a round: frames where none should be, and media that carried too much.
 
-use garland_core::cluster::topology::{MediumKind, Topology};
+use garland_topology::{MediumKind, Topology};
 
 use super::Round;
 use crate::counters::{Counters, QueueCounters};

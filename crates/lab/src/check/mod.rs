@@ -11,8 +11,8 @@ mod pairs;
 mod rounds;
 mod singles;
 
-use garland_core::cluster::topology::NodeId;
-use garland_core::cluster::topology::paths::Ways;
+use garland_topology::NodeId;
+use garland_topology::paths::Ways;
 use serde::Serialize;
 
 use crate::shaping::Shaping;

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use garland_core::cluster::topology::bounds::max_min;
-use garland_core::cluster::topology::paths::{Stream, Ways};
-use garland_core::cluster::topology::{NodeId, Resource, Topology};
+use garland_topology::bounds::max_min;
+use garland_topology::paths::{Stream, Ways};
+use garland_topology::{NodeId, Resource, Topology};
 
 use super::TOLERANCE_OF_PAIRS;
 use super::rounds::{Flow, Round, weight};
@@ -71,7 +71,7 @@ fn pairs(nodes: usize) -> impl Iterator<Item = (NodeId, NodeId)> {
 /// The resources of data, and the hubs of acknowledgements: elsewhere these have their own
 /// direction.
 fn crossed(streams: &[Stream]) -> Vec<Resource> {
-    let resources = |choices: &[garland_core::cluster::topology::paths::Choice]| {
+    let resources = |choices: &[garland_topology::paths::Choice]| {
         let legs = choices.iter().flat_map(|choice| &choice.legs);
         legs.flat_map(|leg| leg.path.resources.clone()).collect::<Vec<_>>()
     };

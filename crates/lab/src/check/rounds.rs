@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use garland_core::cluster::topology::{MediumId, NicId, NodeId};
+use garland_topology::{MediumId, NicId, NodeId};
 
 use super::singles::Single;
 use crate::shaping::Shaping;

@@ -2,8 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use garland_core::cluster::topology::paths::{Stream, Ways};
-use garland_core::cluster::topology::{MediumId, MediumKind, NicId, NodeId, Resource, Topology};
+use garland_topology::paths::{Stream, Ways};
+use garland_topology::{MediumId, MediumKind, NicId, NodeId, Resource, Topology};
 
 use super::rounds::Flow;
 use crate::medium;
@@ -101,7 +101,7 @@ pub(super) fn of_stream(
     Flow { from, to, address, theory, senders, media }
 }
 
-fn paths(stream: &Stream) -> impl Iterator<Item = &garland_core::cluster::topology::paths::Path> {
+fn paths(stream: &Stream) -> impl Iterator<Item = &garland_topology::paths::Path> {
     let choices = stream.there.iter().chain(&stream.back);
     choices.flat_map(|choice| choice.legs.iter().map(|leg| &leg.path))
 }

@@ -1,6 +1,6 @@
 //! Bridges, and what is plugged into them.
 
-use garland_core::cluster::topology::{MediumId, MediumKind, NicId, Topology};
+use garland_topology::{MediumId, MediumKind, NicId, Topology};
 
 use super::ip;
 use super::port::sends_from;

@@ -14,7 +14,7 @@ use std::process::{ChildStdin, ChildStdout, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use garland_core::cluster::topology::{MediumId, MediumKind, Topology};
+use garland_topology::{MediumId, MediumKind, Topology};
 use serde_json::StreamDeserializer;
 use serde_json::de::IoRead;
 

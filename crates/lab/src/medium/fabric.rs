@@ -4,7 +4,7 @@
 //! each station is told one of the shortest ways to it, in turn: the ways are spread by receiver.
 //! What has no known receiver, such as the question who has an address, follows a tree.
 
-use garland_core::cluster::topology::{MediumId, NicId, Topology};
+use garland_topology::{MediumId, NicId, Topology};
 
 use super::ip;
 use super::port::sends_from;

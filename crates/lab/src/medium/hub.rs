@@ -5,7 +5,8 @@
 //! wire's rate to all of them together, frame by frame in turn: what carrier sense gives stations
 //! that always have something to send, without the collisions.
 
-use garland_core::cluster::topology::{Ethernet, MediumId, Topology};
+use garland_core::nic_facts::Ethernet;
+use garland_topology::{MediumId, Topology};
 
 use super::port::senders;
 use super::queue::funnel;

@@ -13,8 +13,8 @@ mod queue;
 mod switch;
 mod wire;
 
-use garland_core::cluster::topology::{MediumId, MediumKind, Topology};
 use garland_core::units::Rate;
+use garland_topology::{MediumId, MediumKind, Topology};
 
 pub(crate) use bridge::mtu;
 pub(crate) use port::sends_from;
@@ -73,7 +73,7 @@ pub(crate) fn cables(topology: &Topology) -> Vec<Step> {
 /// What makes the media as slow as they shall be.
 pub(crate) fn queues(topology: &Topology, shaping: &Shaping) -> Vec<Step> {
     let of = |(id, medium): (MediumId, _)| {
-        let medium: &garland_core::cluster::topology::Medium = medium;
+        let medium: &garland_topology::Medium = medium;
         let ports = ports(topology, id);
         let exact = shaping.exact(id);
         match medium.kind {

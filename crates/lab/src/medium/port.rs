@@ -1,4 +1,5 @@
-use garland_core::cluster::topology::{Ethernet, MediumId, NicId, Topology};
+use garland_core::nic_facts::Ethernet;
+use garland_topology::{MediumId, NicId, Topology};
 
 use crate::{bond, device};
 

@@ -1,6 +1,6 @@
 //! Token buckets of ports, and the device that all frames of a medium pass through.
 
-use garland_core::cluster::topology::MediumId;
+use garland_topology::MediumId;
 
 use super::{Port, ip, tc};
 use crate::plan::Step;

@@ -1,7 +1,7 @@
 //! The switch: a learning bridge whose every port has a token bucket.
 
-use garland_core::cluster::topology::{Medium, MediumId};
 use garland_core::units::Rate;
+use garland_topology::{Medium, MediumId};
 
 use super::queue::{funnel, shape};
 use super::{Port, tc};

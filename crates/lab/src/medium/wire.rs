@@ -3,7 +3,7 @@
 //! A pair of veths from node to node would do for carrying frames. With a port for each end, both
 //! can be cut, counted and slowed like those of every other medium.
 
-use garland_core::cluster::topology::Medium;
+use garland_topology::Medium;
 
 use super::Port;
 use super::queue::shape;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use garland_core::cluster::topology::shapes::{Basis, Segment, bonded};
-use garland_core::cluster::topology::{NodeId, Selector};
 use garland_lab::check::{Flow, Round};
 use garland_lab::{Lab, Spec, StateDir};
+use garland_topology::shapes::{Basis, Segment, bonded};
+use garland_topology::{NodeId, Selector};
 
 use super::shapes::checked;
 

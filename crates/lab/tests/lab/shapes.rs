@@ -1,9 +1,9 @@
 //! Every shape, emulated: its self-check must hold.
 
-use garland_core::cluster::topology::shapes::{self, *};
-use garland_core::cluster::topology::{MediumKind, Selector, Topology};
 use garland_lab::check::Report;
 use garland_lab::{Lab, Spec, StateDir};
+use garland_topology::shapes::{self, *};
+use garland_topology::{MediumKind, Selector, Topology};
 
 fn basis(nodes: u32, rate: &str) -> Basis {
     Basis::numbered("shape", nodes).at(rate.parse().unwrap())

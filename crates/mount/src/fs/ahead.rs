@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fuser::ReplyData;
-use garland_core::proto::PIECE;
+use garland_protocol::PIECE;
 use garland_sys::clock;
 
 use super::flow::Seen;

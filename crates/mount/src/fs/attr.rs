@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{Errno, FileAttr, FileType, INodeNo, TimeOrNow};
-use garland_core::proto::{Attr, FileKind, Stamp, TimeSet};
+use garland_protocol::{Attr, FileKind, Stamp, TimeSet};
 
 /// How long the kernel believes names and attributes without asking.
 pub const BELIEVED: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use garland_core::proto::{FRAME_HEAD, PIECE};
+use garland_protocol::{FRAME_HEAD, PIECE};
 
 use crate::peer::room;
 

@@ -7,7 +7,7 @@ use fuser::{
     FileHandle, FopenFlags, Generation, OpenAccMode, OpenFlags, ReplyCreate, ReplyEmpty,
     ReplyLseek, ReplyOpen,
 };
-use garland_core::proto::{self, Answer, Ask, Attr, Hole};
+use garland_protocol::{self, Answer, Ask, Attr, Hole};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -30,7 +30,7 @@ impl Mount {
     /// Opens a file that the kernel knows.
     pub fn open(self: &Arc<Self>, inode: Arc<Inode>, flags: OpenFlags, reply: ReplyOpen) {
         // If it is to be cut, the kernel does that by a call of its own.
-        let how = proto::OpenFlags { truncate: false, ..translate(flags, None) };
+        let how = garland_protocol::OpenFlags { truncate: false, ..translate(flags, None) };
         let Some(path) = inode.path() else { return reply.error(errno(Errno::STALE)) };
         let mount = Arc::clone(self);
         let peer = Arc::clone(self.peer(&inode));
@@ -80,7 +80,7 @@ impl Mount {
         &self,
         inode: &Arc<Inode>,
         opened: &Opened,
-        how: proto::OpenFlags,
+        how: garland_protocol::OpenFlags,
     ) -> (u64, FopenFlags) {
         let Opened { epoch, handle, attr, fresh } = *opened;
         let file = OpenFile::new(Arc::clone(inode), epoch, handle, how.append);
@@ -188,14 +188,14 @@ fn opened(outcome: Result<Reply, Errno>) -> Result<Opened, Errno> {
     }
 }
 
-fn translate(flags: OpenFlags, create: Option<u16>) -> proto::OpenFlags {
+fn translate(flags: OpenFlags, create: Option<u16>) -> garland_protocol::OpenFlags {
     let bits = OFlags::from_bits_retain(flags.0.cast_unsigned());
     let (read, write) = match flags.acc_mode() {
         OpenAccMode::O_RDONLY => (true, false),
         OpenAccMode::O_WRONLY => (false, true),
         OpenAccMode::O_RDWR => (true, true),
     };
-    proto::OpenFlags {
+    garland_protocol::OpenFlags {
         read,
         write,
         append: bits.contains(OFlags::APPEND),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use garland_core::proto::{Attr, Stamp};
+use garland_protocol::{Attr, Stamp};
 
 use super::behind::Behind;
 use super::open::OpenFile;

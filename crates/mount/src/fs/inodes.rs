@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use garland_core::proto::{Attr, FileKind, Stamp};
+use garland_protocol::{Attr, FileKind, Stamp};
 
 use super::flow::Flow;
 

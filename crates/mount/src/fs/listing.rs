@@ -10,7 +10,7 @@ use fuser::{
     FileHandle, FileType, FopenFlags, Generation, INodeNo, ReplyDirectory, ReplyDirectoryPlus,
     ReplyOpen,
 };
-use garland_core::proto::{Answer, Ask, Entry};
+use garland_protocol::{Answer, Ask, Entry};
 use garland_sys::clock;
 use rustix::io::Errno;
 

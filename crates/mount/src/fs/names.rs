@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fuser::{FileType, Generation, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyStatfs};
-use garland_core::proto::{Answer, Ask, Attr, Changes, NewKind, Spot};
+use garland_protocol::{Answer, Ask, Attr, Changes, NewKind, Spot};
 use rustix::io::Errno;
 
 use super::Mount;

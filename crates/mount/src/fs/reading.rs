@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fuser::ReplyData;
-use garland_core::proto::{Answer, Ask, PIECE, Spot};
 use garland_core::trace::Stage;
+use garland_protocol::{Answer, Ask, PIECE, Spot};
 use garland_sys::clock;
 use rustix::io::Errno;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fuser::{ReplyEmpty, ReplyWrite};
-use garland_core::proto::{Ask, FRAME_HEAD};
 use garland_core::trace::Stage;
+use garland_protocol::{Ask, FRAME_HEAD};
 use garland_sys::clock;
 use rustix::io::Errno;
 

@@ -4,13 +4,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_core::proto::{
+use garland_control::Agent;
+use garland_protocol::{
     Copy, FILES_LINKS, FilesOrder, FromAgent, Line, Purpose, Role, Secret, ToAgent,
 };
-use garland_node::{Agent, Connection, Timed, introduce};
 use garland_sys::mptcp::Transport;
 use garland_sys::tcp::{self, PREFERRED};
 use garland_sys::{clock, event, random};
+use garland_transport::{Connection, Timed, introduce};
 
 use super::Peer;
 use super::link::Ends;
@@ -66,7 +67,7 @@ fn connect(
     address: SocketAddr,
     order: &FilesOrder,
     number: u16,
-) -> Result<Ends, garland_node::LinkError> {
+) -> Result<Ends, garland_transport::LinkError> {
     let stream: TcpStream = tcp::connect(address, PATIENCE, Transport::Tcp)?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut agent = Timed::begin(&stream, PATIENCE);

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use garland_core::proto::{Answered, Asked, FRAME_HEAD, Line};
+use garland_protocol::{Answered, Asked, FRAME_HEAD, Line};
 use garland_sys::{tcp, threads};
 
 use super::wire::Wire;

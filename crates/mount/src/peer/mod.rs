@@ -9,9 +9,9 @@ mod wire;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use garland_core::proto::{Answer, Ask};
+use garland_control::Agent;
 use garland_core::trace::Stage;
-use garland_node::Agent;
+use garland_protocol::{Answer, Ask};
 use garland_sys::{clock, threads};
 use rustix::io::Errno;
 
@@ -227,7 +227,7 @@ impl Peer {
 
 /// A buffer for a payload of so many bytes, with the room that its frame's head takes.
 pub fn room(bytes: usize) -> Vec<u8> {
-    let mut frame = Vec::with_capacity(garland_core::proto::FRAME_HEAD + bytes + 128);
-    frame.resize(garland_core::proto::FRAME_HEAD, 0);
+    let mut frame = Vec::with_capacity(garland_protocol::FRAME_HEAD + bytes + 128);
+    frame.resize(garland_protocol::FRAME_HEAD, 0);
     frame
 }

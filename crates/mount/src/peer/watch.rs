@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_node::Connection;
 use garland_sys::{event, threads};
+use garland_transport::Connection;
 
 use super::wire::Wire;
 

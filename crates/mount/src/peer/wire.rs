@@ -6,8 +6,8 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use garland_core::proto::{Answered, Ask, Asked, BULK_LINK, FILES_LINKS, FRAME_HEAD, SMALL_MAX};
 use garland_core::trace::Stage;
+use garland_protocol::{Answered, Ask, Asked, BULK_LINK, FILES_LINKS, FRAME_HEAD, SMALL_MAX};
 use garland_sys::clock;
 use rustix::io::Errno;
 

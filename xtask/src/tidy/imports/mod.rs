@@ -38,10 +38,10 @@ pub(crate) fn edges(tree: &Tree) -> Result<BTreeMap<String, BTreeSet<String>>, F
     for (at, path) in modules.uses() {
         let from = modules.file(at);
         edges.entry(from.to_owned()).or_default();
-        if let Some(to) = resolve::defining_file(&modules, at, path) {
-            if to != from {
-                edges.entry(from.to_owned()).or_default().insert(to.to_owned());
-            }
+        if let Some(to) = resolve::defining_file(&modules, at, path)
+            && to != from
+        {
+            edges.entry(from.to_owned()).or_default().insert(to.to_owned());
         }
     }
     Ok(edges)

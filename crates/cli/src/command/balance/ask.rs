@@ -1,8 +1,8 @@
 //! What the user asked for, checked before anything is started.
 
 use garland_core::plan::Layout;
-use garland_core::proto::BALANCE_SIZES;
 use garland_core::units::bytes;
+use garland_protocol::BALANCE_SIZES;
 
 use crate::args::Balance;
 use crate::failure::Failure;

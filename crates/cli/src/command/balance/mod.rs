@@ -8,8 +8,8 @@ mod table;
 mod took;
 mod words;
 
+use garland_control::{Agent, Exchange};
 use garland_core::cluster::Node;
-use garland_node::{Agent, Exchange};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::processors::Processors;

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use garland_core::analysis::conditions::Purpose;
+use garland_analysis::conditions::Purpose;
 use garland_core::cluster::nodelist;
-use garland_core::proto::DiskCached;
 use garland_lab::Lab;
+use garland_protocol::DiskCached;
 
 use super::ask::Asked;
 use super::result::{BalanceResult, PointResult};

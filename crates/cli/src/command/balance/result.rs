@@ -1,9 +1,9 @@
 //! What `garland balance` found: the object `garland.balance/1`.
 
-use garland_core::analysis::balance::{self as analysis, Binding, Resource, Shares, Took};
-use garland_core::analysis::conditions::Conditions;
-use garland_core::proto::{DiskCached, DiskPlace, NodeUse};
+use garland_analysis::balance::{self as analysis, Binding, Resource, Shares, Took};
+use garland_analysis::conditions::Conditions;
 use garland_lab::Lab;
+use garland_protocol::{DiskCached, DiskPlace, NodeUse};
 use serde::Serialize;
 
 use super::ask::Asked;

@@ -2,8 +2,8 @@
 
 use std::io;
 
+use garland_control::{Errand, Exchange, RoundCourse, RoundEnd, RoundJob, Stocked};
 use garland_core::plan::Layout;
-use garland_node::{Errand, Exchange, RoundCourse, RoundEnd, RoundJob, Stocked};
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 use garland_sys::tcp;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use garland_core::analysis::balance::Resource;
+use garland_analysis::balance::Resource;
 
 use super::result::{BalanceResult, PointResult};
 use crate::ui::verdicts::folded;

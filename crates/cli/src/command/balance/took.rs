@@ -1,8 +1,8 @@
 //! What each copy of a round took of disks, network and processors.
 
-use garland_core::analysis::balance::Took;
-use garland_core::proto::NodeUse;
-use garland_node::{Errand, ErrandCourse};
+use garland_analysis::balance::Took;
+use garland_control::{Errand, ErrandCourse};
+use garland_protocol::NodeUse;
 
 use super::series::Round;
 

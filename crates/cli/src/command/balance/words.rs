@@ -1,6 +1,6 @@
 //! The verdict in words, with the figures that it rests on.
 
-use garland_core::analysis::balance::{Balance, Point, Resource, balance};
+use garland_analysis::balance::{Balance, Point, Resource, balance};
 
 use super::result::{PointResult, VerdictResult};
 
@@ -112,7 +112,7 @@ fn upgrades(points: &[PointResult]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use garland_core::analysis::balance::{Binding, Shares};
+    use garland_analysis::balance::{Binding, Shares};
 
     use super::*;
 

@@ -2,10 +2,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use garland_control::{CopyJob, Moments, NodeOutcome, Outcome, run_copy};
 use garland_core::plan::Plan;
-use garland_core::proto::ReadBack;
 use garland_core::trace::Trace;
-use garland_node::{CopyJob, Moments, NodeOutcome, Outcome, Packing, Tracing, run_copy};
+use garland_dataplane::{Packing, Tracing};
+use garland_protocol::ReadBack;
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;

@@ -7,11 +7,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use garland_control::look;
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::Plan;
-use garland_core::proto::{Look, TreeLook};
-use garland_node::{Tally, Tracing, look};
+use garland_dataplane::{Tally, Tracing};
+use garland_protocol::{Look, TreeLook};
 use garland_sys::signal::Interrupts;
 
 use self::at_the_same_time::{Common, take_all};
@@ -170,7 +171,7 @@ fn keep_plans(run: &Run, plans: &[&Plan]) -> Result<(), Failure> {
 /// isn't known.
 fn limit_of(
     takes: &[Take],
-    known: impl FnOnce(&Plan, &[Result<garland_node::Agent, String>]) -> Option<Limit>,
+    known: impl FnOnce(&Plan, &[Result<garland_control::Agent, String>]) -> Option<Limit>,
 ) -> Option<Limit> {
     let [Take { plan, agents: Ok(agents), .. }] = takes else { return None };
     known(&plan.clone().reversed(), agents)

@@ -4,12 +4,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use garland_control::{Agent, Ends, Pipeline, Seen};
 use garland_core::cluster::Node;
 use garland_core::plan::{FoundStripe, Layout, Manifest, Plan, StripeSet, Stripes};
-use garland_core::proto::{
+use garland_dataplane::{Tally, name_of};
+use garland_protocol::{
     Destination, Origin, Policy, Sight, TreeDestination, TreeLimits, TreeSight,
 };
-use garland_node::{Agent, Ends, Pipeline, Seen, Tally, name_of};
 
 use super::folder_of;
 use crate::args::Cp;

@@ -1,6 +1,6 @@
 //! What is to be said of a node's clock.
 
-use garland_core::analysis::clock::Clocks;
+use garland_analysis::clock::Clocks;
 use garland_core::units::Nanos;
 use serde::Serialize;
 

@@ -6,7 +6,7 @@ mod result;
 mod table;
 mod words;
 
-use garland_core::analysis::ledger;
+use garland_analysis::ledger;
 
 use self::read::Kept;
 use self::result::ExplainResult;

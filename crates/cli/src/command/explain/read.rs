@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use garland_core::analysis::ledger;
+use garland_analysis::ledger;
 use garland_core::trace::Trace;
 use serde::Deserialize;
 

@@ -1,7 +1,7 @@
 //! The result object `garland.explain/1`.
 
-use garland_core::analysis::clock::{Clocks, Closure};
-use garland_core::analysis::ledger::{Cause, DiskUse, Fix, Ledger, Place, Row, Stretch, outline};
+use garland_analysis::clock::{Clocks, Closure};
+use garland_analysis::ledger::{Cause, DiskUse, Fix, Ledger, Place, Row, Stretch, outline};
 use garland_core::units::Nanos;
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! Causes and places in words.
 
-use garland_core::analysis::ledger::{Cause, Place, Undecided};
+use garland_analysis::ledger::{Cause, Place, Undecided};
 use garland_core::units::Nanos;
 
 /// A place by the nodes' names: `n1`, or `n1 to n2`.

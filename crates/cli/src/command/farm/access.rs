@@ -2,10 +2,10 @@
 
 use std::os::unix::ffi::OsStrExt;
 
+use garland_control::Agent;
 use garland_core::farm::Text;
-use garland_core::proto::Opening;
 use garland_lab::Lab;
-use garland_node::Agent;
+use garland_protocol::Opening;
 
 use super::driver::Work;
 use super::stage::Stage;

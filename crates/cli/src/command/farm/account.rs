@@ -1,9 +1,9 @@
 //! What a run came to: what is looked at before and after it, and the figures made of that.
 
-use garland_core::cluster::topology::Inventory as Parts;
 use garland_core::farm::{Engine, Record};
 use garland_lab::Lab;
 use garland_sys::process;
+use garland_topology::Inventory as Parts;
 
 use super::driver::{Ending, NodeWas, Work};
 use crate::args::{DataName, EngineName, PlacementName};

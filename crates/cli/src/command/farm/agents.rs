@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use garland_control::{Agent, Carrier, FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};
 use garland_core::cluster::Node;
-use garland_core::farm::dispatch::Rules;
-use garland_core::farm::placement::{Mosix, Pull, Turns};
-use garland_core::farm::{Engine, Job, Outcome, Placement, Text};
-use garland_node::{Agent, Carrier, FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};
+use garland_core::farm::{Engine, Job, Outcome, Text};
+use garland_protocol::dispatch::Rules;
+use garland_protocol::placement::Placement;
+use garland_protocol::placement::{Mosix, Pull, Turns};
 use garland_sys::process;
 
 use super::access::Access;

@@ -158,7 +158,7 @@ impl Ledger {
             self.has_output = true;
         }
         if let Err(error) = fs::write(folder.join(job.to_string()), said) {
-            errln!("what job {job} said is lost: {}", garland_node::reason(&error));
+            errln!("what job {job} said is lost: {}", garland_sys::error::reason(&error));
         }
     }
 

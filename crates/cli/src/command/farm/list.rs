@@ -46,10 +46,11 @@ fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {
         std::io::stdin().read_to_end(&mut bytes).or_nothing("reading the jobs")?;
     } else {
         bytes = std::fs::read(path).map_err(|error| {
-            Failure::usage(format!("reading the jobs {shown}: {}", garland_node::reason(&error)))
-                .hint(
-                    "a command of its own comes after -- : garland farm run -- COMMAND ::: INPUT..",
-                )
+            Failure::usage(format!(
+                "reading the jobs {shown}: {}",
+                garland_sys::error::reason(&error)
+            ))
+            .hint("a command of its own comes after -- : garland farm run -- COMMAND ::: INPUT..")
         })?;
     }
     let is_toml = Path::new(path).extension().is_some_and(|ending| ending == "toml");

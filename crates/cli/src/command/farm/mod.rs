@@ -26,7 +26,7 @@ pub fn run(args: &Args, farm: &Farm) -> Result<Exit, Failure> {
     match &farm.command {
         FarmCommand::Run(asked) => run::run(args, asked),
         FarmCommand::Guard { mark } => {
-            garland_node::guard(std::io::stdin(), mark);
+            garland_agent::guard(std::io::stdin(), mark);
             Ok(Exit::Done)
         }
         FarmCommand::Work(asked) => worker::run(asked),

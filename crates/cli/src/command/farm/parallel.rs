@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use garland_control::{CommandEnd, run_command};
 use garland_core::cluster::{Node, Ssh};
 use garland_core::farm::job::quoted;
 use garland_core::farm::{Engine, Job};
-use garland_node::{CommandEnd, run_command};
 use garland_sys::{process, signal, threads};
 
 use super::driver::{Driver, Ending, Work};

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use garland_core::farm::last_words::last_words;
 use garland_core::farm::{Engine, Job};
-use garland_node::Image;
+use garland_dataplane::Image;
 use garland_sys::clock;
 
 use super::driver::{Driver, Ending, Work};
@@ -104,7 +104,7 @@ fn processors() -> Result<usize, Failure> {
 fn ask(command: &mut Command) -> Result<String, Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| {
-        Failure::nothing(format!("starting {program}: {}", garland_node::reason(&error)))
+        Failure::nothing(format!("starting {program}: {}", garland_sys::error::reason(&error)))
             .hint("the engine slurm needs Slurm's programs here: --engine agents needs nothing")
     })?;
     if !output.status.success() {

@@ -8,17 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use garland_control::look;
+use garland_control::{Agent, Carrier, CopyJob, Ends, Pipeline, run_copy};
 use garland_core::farm::staging::path_inside;
 use garland_core::farm::{Job, Text};
 use garland_core::plan::{Layout, Plan};
-use garland_core::proto::{
-    Destination, KeyPair, Look, Origin, Policy, PublicKey, ReadBack, Verdict,
-};
-use garland_node::{
-    Agent, Carrier, CopyJob, Ends, Packing, Pipeline, Source, connect_agent, look, run_copy,
-};
+use garland_dataplane::{Packing, Source};
+use garland_protocol::{Destination, KeyPair, Look, Origin, Policy, PublicKey, ReadBack, Verdict};
 use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
+use garland_transport::connect_agent;
 
 /// How long an agent that answers may take to be connected to once more.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -79,8 +78,8 @@ impl Stage {
         let source =
             Source::open(&self.here.join(path(name))).map_err(|error| error.to_string())?;
         let source = source.on_disk_of(self.disk);
-        let mode = source.mode().map_err(|error| garland_node::reason(&error))?;
-        let length = garland_node::Content::length(&source);
+        let mode = source.mode().map_err(|error| garland_sys::error::reason(&error))?;
+        let length = garland_dataplane::Content::length(&source);
         let plan = Plan::broadcast(Layout::fitting(length), &self.names[node..=node], 1);
         let plan = plan.map_err(|error| error.to_string())?;
         let destination = Destination::File {
@@ -102,7 +101,7 @@ impl Stage {
         let there = self.there(job, name).as_os_str().as_bytes().to_vec();
         let wanted = Look { path: there.clone(), stripes: false, tree: None };
         let seen = look(vec![Ok(self.connect(node)?)], &wanted, None);
-        let seen = seen.map_err(|error| garland_node::reason(&error))?.pop();
+        let seen = seen.map_err(|error| garland_sys::error::reason(&error))?.pop();
         let (agent, sights) = seen.ok_or("its agent is gone")??;
         let sight = sights.into_iter().next().ok_or("its agent saw no file")?;
         let length = sight.length.ok_or("it is no file")?;
@@ -142,7 +141,7 @@ impl Stage {
             injections: Vec::new(),
         };
         let outcome = run_copy(&job, vec![Ok(agent)], None, &mut |_| {});
-        let outcome = outcome.map_err(|error| garland_node::reason(&error))?;
+        let outcome = outcome.map_err(|error| garland_sys::error::reason(&error))?;
         match outcome.nodes.into_iter().next().map(|node| node.verdict) {
             Some(Verdict::Ok) => Ok(()),
             Some(Verdict::Failed(why) | Verdict::Dead(why)) => Err(why),

@@ -2,7 +2,7 @@
 
 use garland_core::farm::staging::{path_inside, temporary};
 use garland_core::farm::{Job, Text};
-use garland_core::proto::FarmTask;
+use garland_protocol::FarmTask;
 
 /// Where nodes find jobs' files.
 #[derive(Clone, Debug, PartialEq, Eq)]

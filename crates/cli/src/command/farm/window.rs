@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use garland_control::Agent;
 use garland_core::farm::Text;
-use garland_core::proto::{KeyPair, Opening, PublicKey};
 use garland_mount::MountJob;
-use garland_node::{Agent, Connection, connect_agent};
+use garland_protocol::{KeyPair, Opening, PublicKey};
 use garland_sys::signal::Interrupts;
 use garland_sys::threads;
+use garland_transport::{Connection, connect_agent};
 
 use super::driver::Work;
 use crate::failure::{Exit, Failure, OrFailure};

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
+use garland_agent::{Bench, Place};
 use garland_core::farm::Text;
-use garland_core::proto::{FarmEvent, FarmTask, TaskEnd};
-use garland_node::{Bench, Place};
+use garland_protocol::{FarmEvent, FarmTask, TaskEnd};
 use garland_sys::{clock, process};
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Runs side by side: the object `garland.farm-compare/1`.
 
-use garland_core::analysis::farm::{Candidate, Rank, Spread, Standing, rank};
+use garland_analysis::farm::{Candidate, Rank, Spread, Standing, rank};
 use serde::Serialize;
 
 use super::Told;

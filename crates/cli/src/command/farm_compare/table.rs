@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Formatter};
 
-use garland_core::analysis::farm::bar;
+use garland_analysis::farm::bar;
 
 use super::result::{CompareResult, Row};
 use crate::command::farm_result::took;
@@ -51,12 +51,12 @@ impl CompareResult {
 
     fn line(&self, f: &mut Formatter<'_>, row: &Row, width: usize) -> fmt::Result {
         let dash = || "-".to_owned();
-        let job = |of: fn(&garland_core::analysis::farm::Spread) -> f64| {
+        let job = |of: fn(&garland_analysis::farm::Spread) -> f64| {
             row.spread.as_ref().map_or_else(dash, |spread| took(of(spread)))
         };
         let share = row.spread.map_or_else(dash, |spread| format!("{:.1}", spread.share * 100.0));
         let slowdown = row.slowdown.map_or_else(dash, |slowdown| format!("{slowdown:.2}"));
-        let standing = |digits: usize, of: fn(&garland_core::analysis::farm::Standing) -> f64| {
+        let standing = |digits: usize, of: fn(&garland_analysis::farm::Standing) -> f64| {
             row.standing.as_ref().map_or_else(dash, |one| format!("{:.digits$}", of(one)))
         };
         writeln!(

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use garland_core::analysis::farm::{
+use garland_analysis::farm::{
     Files, Power, Task, Worker, losses, rounds, slowdown, spread, standing,
 };
 use garland_core::farm::{Engine, Record};

@@ -1,6 +1,6 @@
 //! What of a result other commands read again.
 
-use garland_core::analysis::farm::{Losses, Spread, Standing};
+use garland_analysis::farm::{Losses, Spread, Standing};
 use garland_core::farm::{Engine, Text};
 use serde::{Deserialize, Serialize};
 

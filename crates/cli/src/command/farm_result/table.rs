@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Formatter};
 
-use garland_core::analysis::farm::{Loss, Losses, Spread, bar};
+use garland_analysis::farm::{Loss, Losses, Spread, bar};
 use garland_core::farm::Record;
 use garland_core::units::bytes;
 

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use garland_core::cluster::topology::Topology;
-use garland_core::cluster::topology::file::parse;
 use garland_core::units::Rate;
+use garland_topology::Topology;
+use garland_topology::file::parse;
 use toml::{Table, Value};
 
 use crate::failure::{Failure, OrFailure};
-use crate::{scenario, topology};
+use crate::topology;
 
 /// The most nodes beside the first that can be drawn.
 pub const MOST: u32 = 1000;
@@ -27,7 +27,7 @@ const PLAIN: [&str; 6] = ["hub", "switch", "star", "ring", "full-mesh", "rail"];
 impl Drawn {
     /// The topology that a user names, with another rate or number of NICs if these are asked for.
     pub fn load(name: &str, rate: Option<&str>, nics: Option<u16>) -> Result<Self, Failure> {
-        let text = match scenario::text(name).filter(|_| !topology::is_file(name)) {
+        let text = match topology::text(name).filter(|_| !topology::is_file(name)) {
             Some(text) => text.to_owned(),
             None if PLAIN.contains(&name) => {
                 format!("version = 1\n[topology]\nshape = \"{name}\"\nnodes = 1\n")

@@ -1,8 +1,8 @@
 //! Farms as the simulator runs them: every job over the topology's wires.
 
-use garland_core::analysis::forecast::Floor;
-use garland_core::cluster::topology::Topology;
-use garland_sim::flow::{Farm, Files, Job, Machine, Network, NoWay, farm};
+use garland_analysis::forecast::Floor;
+use garland_predict::{Farm, Files, Job, Machine, Network, NoWay, farm};
+use garland_topology::Topology;
 
 use super::drawn::{Drawn, MOST};
 

@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use garland_core::analysis::forecast::{Demand, Floor};
-use garland_core::cluster::topology::Topology;
+use garland_analysis::forecast::{Demand, Floor};
 use garland_core::plan::{Layout, Plan};
 use garland_core::units::bytes;
-use garland_sim::flow::{CopyRun, CopyTry, Costs, Network, NoWay, copy};
+use garland_predict::{CopyRun, CopyTry, Costs, Network, NoWay, copy};
+use garland_topology::Topology;
 
 use super::drawn::{Drawn, MOST};
 use super::measured::seconds;
@@ -143,7 +143,7 @@ fn simulate(
 ) -> Result<CopyRun, NoWay> {
     let names: Vec<String> =
         topology.nodes.iter().skip(1).take(nodes as usize).map(|node| node.name.clone()).collect();
-    let rails = garland_core::cluster::topology::bounds::rails(topology);
+    let rails = garland_topology::bounds::rails(topology);
     let rails = u16::try_from(rails).unwrap_or(1);
     let chain = Plan::broadcast(Layout::fitting(length), &names, rails);
     let Ok(chain) = chain else {

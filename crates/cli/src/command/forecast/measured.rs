@@ -1,8 +1,8 @@
 //! What was measured: kept runs, and times that the user gives.
 
-use garland_core::analysis::forecast::Point;
+use garland_analysis::forecast::Point;
 use garland_core::units::Nanos;
-use garland_sim::flow::Job;
+use garland_predict::Job;
 use serde::Deserialize;
 
 use crate::failure::{Failure, OrFailure};

@@ -7,7 +7,7 @@ mod measured;
 mod result;
 mod table;
 
-use garland_core::analysis::forecast::{
+use garland_analysis::forecast::{
     Demand, Forecast as Told, Point, Prices, Question, Work, forecast,
 };
 use garland_core::units::bytes;

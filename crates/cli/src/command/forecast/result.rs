@@ -1,6 +1,6 @@
 //! The result object of `garland forecast`.
 
-use garland_core::analysis::forecast::{Demand, Floor, Forecast, Point};
+use garland_analysis::forecast::{Demand, Floor, Forecast, Point};
 use serde::Serialize;
 
 use super::Demands;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use garland_core::analysis::forecast::{At, Curve, Fit, Forecast, Parameter};
+use garland_analysis::forecast::{At, Curve, Fit, Forecast, Parameter};
 use garland_core::units::{Nanos, Rate, bytes};
 
 use super::result::{ForecastResult, Simulated};

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use garland_core::cluster::topology::Topology;
-use garland_core::cluster::topology::bounds::{
+use garland_topology::Topology;
+use garland_topology::bounds::{
     Load, by_hash, expected, loads, max_min, max_min_over_rails, rails,
 };
 use serde::Serialize;

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
-use garland_core::cluster::topology::config::{ConfigFile, Format, Place};
+use garland_topology::config::{ConfigFile, Format, Place};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, OrFailure};

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use garland_core::cluster::topology::config::{ConfigFile, Format, NicNames, NodeConfig};
-use garland_core::cluster::topology::{NodeId, Topology};
 use garland_sys::process;
+use garland_topology::config::{ConfigFile, Format, NicNames, NodeConfig};
+use garland_topology::{NodeId, Topology};
 
 use super::change::Change;
 use super::tool::{self, Live};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use garland_core::cluster::topology::config::{ConfigFile, Format};
+use garland_topology::config::{ConfigFile, Format};
 use similar::TextDiff;
 
 use super::change::Change;

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use garland_core::cluster::topology::config::{Format, NodeConfig};
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, process, threads};
+use garland_topology::config::{Format, NodeConfig};
 
 use super::change::Change;
 use super::installation::{Installation, Record, Stage};

@@ -10,8 +10,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use garland_core::cluster::topology::config::Format;
 use garland_sys::{clock, process};
+use garland_topology::config::Format;
 use serde::{Deserialize, Serialize};
 
 use super::change::Change;

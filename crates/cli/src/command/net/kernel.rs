@@ -5,7 +5,7 @@
 use std::fs;
 use std::net::Ipv4Addr;
 
-use garland_core::cluster::topology::config::NodeConfig;
+use garland_topology::config::NodeConfig;
 use serde::{Deserialize, Serialize};
 
 use super::tool::{Command, Live, output};

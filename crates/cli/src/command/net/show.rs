@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 
-use garland_core::cluster::topology::{Inventory, Price, Topology};
+use garland_topology::{Inventory, Price, Topology};
 use serde::Serialize;
 
 use super::bounds::{Bound, bounds};
@@ -74,12 +74,12 @@ fn page(topology: &Topology, all: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use garland_core::cluster::topology::Selector;
-    use garland_core::cluster::topology::shapes::{
+    use garland_core::units::Rate;
+    use garland_topology::Selector;
+    use garland_topology::shapes::{
         Basis, Between, Joined, JoinedStars, LeafSpine, Mesh, Segment, bonded, full_mesh, hub,
         joined_stars, leaf_spine, mesh, rail, ring, star, switch,
     };
-    use garland_core::units::Rate;
 
     use super::*;
 

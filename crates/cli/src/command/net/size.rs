@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use garland_core::cluster::topology::Price;
-use garland_core::cluster::topology::sizing::{Join, Prices, Server, Size, SizeError};
+use garland_topology::Price;
+use garland_topology::sizing::{Join, Prices, Server, Size, SizeError};
 use serde::Serialize;
 
 use crate::args::{Args, NetSize};

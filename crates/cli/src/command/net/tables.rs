@@ -5,9 +5,7 @@ use std::fmt::Write;
 use std::net::Ipv4Addr;
 
 use garland_core::cluster::nodelist;
-use garland_core::cluster::topology::{
-    Inventory, Nic, NicId, NodeId, Price, Reach, Route, Selector, Topology,
-};
+use garland_topology::{Inventory, Nic, NicId, NodeId, Price, Reach, Route, Selector, Topology};
 
 /// Rows of a table that are printed unless all are asked for.
 const ROWS: usize = 40;

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use garland_core::cluster::topology::config::{Device, Format, NodeConfig};
 use garland_sys::signal::release_in;
+use garland_topology::config::{Device, Format, NodeConfig};
 use serde::{Deserialize, Serialize};
 
 use super::kernel;

@@ -1,10 +1,10 @@
 //! What the user asked to measure.
 
-use garland_core::proto::{
+use garland_core::units::bytes;
+use garland_protocol::{
     PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PingKind, PingMeans, PingPoint, PingTask,
     PingWait, TargetState, check_provider,
 };
-use garland_core::units::bytes;
 
 use crate::args::{Ping, PingFunction, PingTarget, PingTransport, PingWaiting};
 use crate::failure::Failure;

@@ -1,8 +1,8 @@
 //! What may have spoilt a measurement, in words.
 
-use garland_core::analysis::conditions::{Purpose, beware, differences};
+use garland_analysis::conditions::{Purpose, beware, differences};
 use garland_core::cluster::nodelist;
-use garland_core::proto::{PingPoint, PingTook, PingWait, TargetState};
+use garland_protocol::{PingPoint, PingTook, PingWait, TargetState};
 
 use super::ask::Asked;
 use super::result::PairResult;

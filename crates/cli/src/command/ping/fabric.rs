@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use garland_core::proto::{FabricWay, PingKind, PingTask, PingWait, TargetState};
 use garland_core::units::bytes;
+use garland_protocol::{FabricWay, PingKind, PingTask, PingWait, TargetState};
 use serde::Serialize;
 
 /// The provider, and what it can do.

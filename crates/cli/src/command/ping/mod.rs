@@ -9,12 +9,12 @@ mod table;
 
 use std::time::Duration;
 
+use garland_control::{Agent, Pair, PairEnd, Party, bring_helper};
 use garland_core::cluster::Node;
-use garland_core::cluster::topology::bounds;
-use garland_core::proto::{Finding, PingMeans, Task};
 use garland_lab::Lab;
-use garland_node::{Agent, Pair, PairEnd, Party, bring_helper};
+use garland_protocol::{Finding, PingMeans, Task};
 use garland_sys::signal::Interrupts;
+use garland_topology::bounds;
 
 use super::gather::{Gathered, Talk, gather};
 use crate::args::{Args, Ping};

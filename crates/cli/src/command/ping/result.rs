@@ -1,7 +1,7 @@
 //! The result object `garland.ping/1`.
 
-use garland_core::analysis::conditions::{Conditions, value};
-use garland_core::proto::{Finding, PingKind, PingMeans, PingTook, PingWait, Summary, TargetState};
+use garland_analysis::conditions::{Conditions, value};
+use garland_protocol::{Finding, PingKind, PingMeans, PingTook, PingWait, Summary, TargetState};
 use serde::Serialize;
 
 use super::ask::Asked;
@@ -56,7 +56,7 @@ pub struct PairResult {
     pub to_conditions: Conditions,
     pub warnings: Vec<String>,
     #[serde(skip)]
-    asked: Vec<garland_core::proto::PingPoint>,
+    asked: Vec<garland_protocol::PingPoint>,
 }
 
 /// One measurement.
@@ -196,7 +196,7 @@ impl PointResult {
         })
     }
 
-    fn new(point: &garland_core::proto::PingPoint, took: &PingTook) -> Self {
+    fn new(point: &garland_protocol::PingPoint, took: &PingTook) -> Self {
         // There and back is twice one way.
         let ways = if point.kind == PingKind::Msg && point.depth == 1 { 2.0 } else { 1.0 };
         // By a rate, the time between operations says nothing of how long they take.
@@ -302,7 +302,7 @@ mod tests {
     fn point(depth: u32, rate: Option<u32>, timed_together: u32, mean: u64) -> PointResult {
         let kind = PingKind::Put;
         let asked =
-            garland_core::proto::PingPoint { kind, size: 8, depth, rate, count: None, time_ms: 1 };
+            garland_protocol::PingPoint { kind, size: 8, depth, rate, count: None, time_ms: 1 };
         let took = PingTook {
             point: 0,
             count: 1000,

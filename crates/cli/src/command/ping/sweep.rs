@@ -1,8 +1,8 @@
 //! What a sweep comes to: LogGP, the knee, and what binds there.
 
-use garland_core::analysis::{Knee, Load, LogGp, Network, find_knee, jumps, loggp};
-use garland_core::cluster::topology::bounds::on_the_wire;
-use garland_core::proto::PingKind;
+use garland_analysis::{Knee, Load, LogGp, Network, find_knee, jumps, loggp};
+use garland_protocol::PingKind;
+use garland_topology::bounds::on_the_wire;
 use serde::Serialize;
 
 use super::result::PointResult;

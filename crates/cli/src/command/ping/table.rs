@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use garland_core::proto::{PingKind, PingMeans, PingWait, TargetState};
+use garland_protocol::{PingKind, PingMeans, PingWait, TargetState};
 
 use super::ask::Asked;
 use super::result::{PairResult, PointResult, function};

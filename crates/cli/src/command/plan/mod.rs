@@ -2,11 +2,11 @@
 
 mod table;
 
-use garland_core::cluster::topology::Topology;
-use garland_core::cluster::topology::bounds::rails;
 use garland_core::plan::{Layout, Plan};
 use garland_core::units::bytes;
-use garland_sim::flow::{CopyRun, CopyTry, Costs, NoWay, copy};
+use garland_predict::{CopyRun, CopyTry, Costs, NoWay, copy};
+use garland_topology::Topology;
+use garland_topology::bounds::rails;
 use serde::Serialize;
 
 use super::forecast::Drawn;

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use garland_core::cluster::topology::Topology;
 use garland_report::page::{Sheet, Timeline};
+use garland_topology::Topology;
 use serde_json::Value;
 
 use super::super::{explain, trace};
@@ -37,7 +37,7 @@ pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
 
 fn result(run: &Run, notes: &mut Vec<String>) -> Value {
     let path = run.folder().join("result.json");
-    let read = fs::read(&path).map_err(|error| garland_node::reason(&error));
+    let read = fs::read(&path).map_err(|error| garland_sys::error::reason(&error));
     let parsed = read.and_then(|text| {
         serde_json::from_slice(&text).map_err(|error| format!("it is no JSON: {error}"))
     });

@@ -2,16 +2,16 @@
 
 use std::fs;
 
-use garland_core::cluster::topology::bounds::rails;
-use garland_core::cluster::topology::{Medium, MediumKind, Topology};
 use garland_core::trace::{Origin, Role};
 use garland_report::page::{Joint, Nics, Picture};
+use garland_topology::bounds::rails;
+use garland_topology::{Medium, MediumKind, Topology};
 use serde_json::Value;
 
 use crate::drawing;
 use crate::nodes::LAB_PREFIX;
 use crate::run::{Run, TOPOLOGY};
-use crate::scenario;
+use crate::topology;
 
 /// A picture of more nodes isn't one that can be seen.
 const DRAWN: usize = 100;
@@ -33,9 +33,7 @@ pub fn pictures(topology: Option<&Topology>, result: &Value) -> Vec<Picture> {
         return vec![picture(topology)];
     }
     let Some(name) = result["scenario"]["name"].as_str() else { return Vec::new() };
-    let known = scenario::all().unwrap_or_default();
-    let of_name = known.iter().find(|scenario| scenario.name == name);
-    of_name.map_or_else(Vec::new, |one| one.topologies.iter().map(picture).collect())
+    topology::all_of(name).iter().map(picture).collect()
 }
 
 fn picture(topology: &Topology) -> Picture {

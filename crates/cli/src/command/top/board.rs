@@ -1,6 +1,6 @@
 //! What is known of all nodes that are watched.
 
-use garland_core::proto::NodeView;
+use garland_protocol::NodeView;
 
 use super::figures::Figures;
 

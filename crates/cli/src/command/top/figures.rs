@@ -1,6 +1,6 @@
 //! What two looks at a node come to.
 
-use garland_core::proto::{CopyView, KernelCounts, LaneView, NodeView, Waits};
+use garland_protocol::{CopyView, KernelCounts, LaneView, NodeView, Waits};
 
 /// What happened on a node between two looks; rates are per second.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -244,7 +244,7 @@ fn shown(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use garland_core::proto::{Account, Copy, DiskCounts, JobView, NicCounts};
+    use garland_protocol::{Account, Copy, DiskCounts, JobView, NicCounts};
 
     use super::*;
 

@@ -14,8 +14,8 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use garland_control::{Watched, watch};
 use garland_core::printable;
-use garland_node::{Watched, watch};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 

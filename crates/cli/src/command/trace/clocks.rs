@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use garland_core::analysis::clock::{self, reading};
+use garland_analysis::clock::{self, reading};
 use garland_core::trace::{Origin, Record, Trace};
 use garland_core::units::Nanos;
 use garland_report::Moment;

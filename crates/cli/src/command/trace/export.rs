@@ -10,7 +10,7 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use garland_core::analysis::clock::Evidence;
+use garland_analysis::clock::Evidence;
 use garland_core::trace::{Origin, Record, Role, Trace};
 use garland_report::{Export, Kind, Step, Totals};
 

@@ -1,7 +1,7 @@
 //! The critical path, as the ledger has it: what everybody waited for, moment by moment.
 
-use garland_core::analysis::clock::Clocks;
-use garland_core::analysis::ledger::{self, Segment};
+use garland_analysis::clock::Clocks;
+use garland_analysis::ledger::{self, Segment};
 use garland_report::Step;
 
 use super::super::explain::read::Kept;

@@ -43,7 +43,7 @@ impl Target {
 
     /// What could not be written, and why. That a reader of standard output is gone is told as such.
     pub fn failure(&self, error: &io::Error) -> Failure {
-        Failure::nothing(format!("writing {}: {}", self.what, garland_node::reason(error)))
+        Failure::nothing(format!("writing {}: {}", self.what, garland_sys::error::reason(error)))
     }
 
     /// All is written: the file gets its name. How many bytes it has.

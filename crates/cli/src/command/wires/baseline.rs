@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use garland_core::analysis::pairs::Matrix;
+use garland_analysis::pairs::Matrix;
 use serde::Deserialize;
 
 use super::result::SCHEMA;

@@ -1,6 +1,6 @@
 //! What both results of `garland wires` tell of how it was measured.
 
-use garland_core::analysis::pairs::MatchUp;
+use garland_analysis::pairs::MatchUp;
 use serde::Serialize;
 
 /// How it was measured; comes last.

@@ -8,9 +8,9 @@ mod survey;
 mod sweep;
 mod table;
 
-use garland_core::analysis::conditions::{Conditions, Purpose};
+use garland_analysis::conditions::{Conditions, Purpose};
+use garland_control::{Agent, Party};
 use garland_core::cluster::Node;
-use garland_node::{Agent, Party};
 use garland_sys::clock;
 use garland_sys::processors::Processors;
 

@@ -1,6 +1,6 @@
 //! Who is at fault, in words and for programs.
 
-use garland_core::analysis::pairs::{Accusation, OnRails, Part};
+use garland_analysis::pairs::{Accusation, OnRails, Part};
 use garland_core::cluster::nodelist;
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 //! The result object of `garland wires`.
 
-use garland_core::analysis::conditions::Conditions;
-use garland_core::analysis::pairs::{
+use garland_analysis::conditions::Conditions;
+use garland_analysis::pairs::{
     Accusation, Effects, Matrix, OnRails, Tolerance, accuse, node_effects, over_rails, worse,
 };
 use serde::Serialize;

@@ -5,8 +5,8 @@ mod row;
 mod table;
 mod upgrade;
 
-use garland_core::cluster::topology::{NodeId, Topology};
 use garland_core::units::{Rate, bytes};
+use garland_topology::{NodeId, Topology};
 use serde::{Deserialize, Serialize};
 
 use super::bench::{AGAIN, Bench};
@@ -148,7 +148,7 @@ impl Balance {
 
     /// The lengths of the files at this scale.
     fn sizes(&self, scale: f64) -> Result<Vec<u64>, Failure> {
-        let least = *garland_core::proto::BALANCE_SIZES.start();
+        let least = *garland_protocol::BALANCE_SIZES.start();
         let scaled = |text: &String| {
             let size = bytes::parse(text).map_err(Failure::usage)?;
             Ok(((size as f64 * scale) as u64).max(least))

@@ -1,6 +1,6 @@
 //! A point of the experiment, beside what wires and disks allow.
 
-use garland_core::cluster::topology::bounds;
+use garland_topology::bounds;
 use serde::{Deserialize, Serialize};
 
 use super::Balances;

@@ -222,8 +222,9 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Experiment;
     use crate::scenario::balance::upgrade::Faster;
-    use crate::scenario::{Experiment, text};
+    use crate::topology::text;
 
     fn experiment() -> Balance {
         match Experiment::parse(text("beowulf-1996").unwrap(), "x.toml").unwrap() {

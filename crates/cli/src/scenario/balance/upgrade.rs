@@ -1,7 +1,7 @@
 //! Forecasts that are tried: the same copies in a lab with faster disks or wires.
 
-use garland_core::cluster::topology::Topology;
 use garland_core::units::Rate;
+use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::{Balance, Balances, Row};

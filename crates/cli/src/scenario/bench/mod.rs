@@ -11,10 +11,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use garland_core::cluster::topology::{NodeId, Topology};
 use garland_lab::{Lab, Spec, StateDir, Warden};
 use garland_sys::signal::Interrupts;
 use garland_sys::{process, random};
+use garland_topology::{NodeId, Topology};
 
 use crate::failure::{Failure, OrFailure};
 use crate::places::Places;

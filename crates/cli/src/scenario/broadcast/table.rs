@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use garland_core::cluster::topology::Topology;
+use garland_topology::Topology;
 use serde::Serialize;
 
 use super::{Broadcast, Tool};

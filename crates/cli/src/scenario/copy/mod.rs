@@ -5,8 +5,8 @@ mod table;
 
 use std::path::Path;
 
-use garland_core::cluster::topology::{Topology, bounds};
 use garland_core::units::bytes;
+use garland_topology::{Topology, bounds};
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;

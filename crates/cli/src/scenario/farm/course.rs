@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use garland_core::analysis::farm::{Power, standing};
+use garland_analysis::farm::{Power, standing};
 use garland_core::cluster::nodelist::fold;
-use garland_core::cluster::topology::{NodeId, Topology, bounds};
 use garland_core::farm::Outcome;
 use garland_core::units::{Rate, bytes};
+use garland_topology::{NodeId, Topology, bounds};
 
 use super::row::{CopyRow, Row, Scaling, SuspectRow};
 use super::told::Told;

@@ -1,8 +1,8 @@
 //! What the simulator says of the encodes: jobs that read and write while they compute, on processors that
 //! are as fast as with some of the jobs, where no wire held anybody up.
 
-use garland_core::cluster::topology::Topology;
-use garland_sim::flow::{Farm, Files, Job, Machine, Network, farm};
+use garland_predict::{Farm, Files, Job, Machine, Network, farm};
+use garland_topology::Topology;
 
 use super::course::Course;
 use super::row::Row;

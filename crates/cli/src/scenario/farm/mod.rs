@@ -10,8 +10,8 @@ mod told;
 mod wave;
 mod words;
 
-use garland_core::cluster::topology::{Topology, bounds};
 use garland_core::units::bytes;
+use garland_topology::{Topology, bounds};
 use serde::{Deserialize, Serialize};
 
 use super::experiment::{Kind, Stage};

@@ -1,8 +1,8 @@
 //! What was measured, row by row.
 
-use garland_core::analysis::farm::{Losses, Spread};
-use garland_core::cluster::topology::Topology;
+use garland_analysis::farm::{Losses, Spread};
 use garland_core::units::Rate;
+use garland_topology::Topology;
 use serde::Serialize;
 
 /// By how much the emulation differs from what was.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Formatter};
 
-use garland_core::analysis::farm::{bar, spread};
+use garland_analysis::farm::{bar, spread};
 use garland_core::units::bytes;
 use serde::Serialize;
 

@@ -3,8 +3,8 @@
 
 mod table;
 
-use garland_core::cluster::topology::{NodeId, Topology, bounds};
 use garland_core::units::bytes;
+use garland_topology::{NodeId, Topology, bounds};
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;

@@ -2,7 +2,7 @@
 
 mod table;
 
-use garland_core::cluster::topology::Topology;
+use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;

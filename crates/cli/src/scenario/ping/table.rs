@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use garland_core::analysis::queue::cycles;
+use garland_analysis::queue::cycles;
 
 use super::{Ping, Point, Transport};
 use crate::scenario::predicted::Prediction;

@@ -6,7 +6,7 @@ mod table;
 use std::collections::BTreeMap;
 
 use garland_core::cluster::nodelist::fold;
-use garland_core::cluster::topology::Topology;
+use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;

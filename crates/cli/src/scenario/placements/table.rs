@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Formatter};
 
-use garland_core::analysis::farm::Spread;
+use garland_analysis::farm::Spread;
 use serde::Serialize;
 
 use super::{COST, Placements, TURNS};

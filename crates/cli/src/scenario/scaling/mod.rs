@@ -6,8 +6,8 @@ mod table;
 use std::fmt::Write as _;
 
 use garland_core::cluster::nodelist::fold;
-use garland_core::cluster::topology::{MediumKind, Topology};
 use garland_core::units::bytes;
+use garland_topology::{MediumKind, Topology};
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;

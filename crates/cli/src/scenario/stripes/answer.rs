@@ -1,6 +1,6 @@
 //! What `garland explain` says of a copy.
 
-use garland_core::analysis::ledger::Cause;
+use garland_analysis::ledger::Cause;
 use serde::{Deserialize, Serialize};
 
 use super::Tolerance;

@@ -1,8 +1,8 @@
 //! Who may make pauses, and what is to be said of each.
 
-use garland_core::analysis::ledger::Cause;
-use garland_core::proto::{Injection, Wanted, parse_injection};
+use garland_analysis::ledger::Cause;
 use garland_core::units::Nanos;
+use garland_protocol::{Injection, Wanted, parse_injection};
 use serde::{Deserialize, Serialize};
 
 use super::Sizes;

@@ -6,9 +6,9 @@ mod maker;
 mod table;
 mod trial;
 
-use garland_core::cluster::topology::{Topology, bounds};
 use garland_core::plan;
 use garland_core::units::{Nanos, bytes};
+use garland_topology::{Topology, bounds};
 use serde::{Deserialize, Serialize};
 
 use super::experiment::{Kind, Stage};

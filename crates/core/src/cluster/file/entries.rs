@@ -6,9 +6,9 @@ use std::ops::Range;
 use toml::de::DeValue;
 
 use super::error::{ClusterFileProblem, Fault, MOST_RAILS};
-use crate::cluster::form::{Alone, Section, Text, expand_text, position, text, wrong_kind};
 use crate::cluster::inventory::Node;
 use crate::cluster::nodelist::MOST_NAMES;
+use crate::form::{Alone, Section, Text, expand_text, position, text, wrong_kind};
 
 /// Reads all nodes of the file.
 pub(super) fn nodes(file: &str, root: &Section<'_>) -> Result<Vec<Node>, Fault> {

@@ -1,8 +1,8 @@
 use thiserror::Error;
 
-use crate::cluster::form::{FileError, FormProblem, Placed};
-use crate::cluster::inventory::hint;
 use crate::cluster::nodelist::MOST_NAMES;
+use crate::form::{FileError, FormProblem, Placed};
+use crate::nearest::hint;
 
 /// A cluster file that can't be used: what is wrong and where, as `file:line:column: reason`.
 pub type ClusterFileError = FileError<ClusterFileProblem>;

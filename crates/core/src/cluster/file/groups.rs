@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::error::{ClusterFileProblem, Fault};
-use crate::cluster::form::{Section, Text, expand_text, text};
 use crate::cluster::inventory::Node;
-use crate::cluster::nearest::nearest;
 use crate::cluster::nodelist::Sources;
+use crate::form::{Section, Text, expand_text, text};
+use crate::nearest::nearest;
 
 /// Reads all groups of the file; every member must be one of its nodes.
 pub(super) fn groups(

@@ -1,8 +1,8 @@
 use super::entries;
 use super::error::{ClusterFileError, ClusterFileProblem, Fault};
 use super::groups;
-use crate::cluster::form::{Section, Text, document};
 use crate::cluster::inventory::{Cluster, DEFAULT_FANOUT, Launcher, Ssh};
+use crate::form::{Section, Text, document};
 
 impl Cluster {
     /// Reads the text of a [cluster file](crate::cluster::file); `file_name` is for messages, and

@@ -15,9 +15,9 @@ const DEEPEST: usize = 32;
 /// The names a node list stands for, in its order.
 ///
 /// ```
-/// use garland_core::cluster::nodelist::{NoSources, expand};
+/// use crate::cluster::nodelist::{NoSources, expand};
 /// assert_eq!(expand("head,n[08-11]!n09", &NoSources)?, ["head", "n08", "n10", "n11"]);
-/// # Ok::<(), garland_core::cluster::nodelist::NodeListError>(())
+/// # Ok::<(), crate::cluster::nodelist::NodeListError>(())
 /// ```
 ///
 /// # Errors

@@ -8,13 +8,13 @@ mod surveying;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use garland_control::{Agent, Survey};
 use garland_core::cluster::Node;
-use garland_core::cluster::topology::Topology;
-use garland_core::cluster::topology::verify::{Port, judge};
 use garland_lab::Lab;
-use garland_node::{Agent, Survey};
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
+use garland_topology::Topology;
+use garland_topology::verify::{Port, judge};
 
 use self::report::{VerifyResult, node_results};
 use self::surveying::Surveying;
@@ -75,7 +75,7 @@ fn gave_up(error: std::io::Error) -> Failure {
     if error.kind() == std::io::ErrorKind::Interrupted {
         return Failure::interrupted("comparing the network with its plan");
     }
-    Failure::nothing(format!("asking agents: {}", garland_node::reason(&error)))
+    Failure::nothing(format!("asking agents: {}", garland_sys::error::reason(&error)))
 }
 
 /// Whether the lab of the name that is asked for was built from this topology.
@@ -129,7 +129,7 @@ impl Reached {
 
 /// What was seen, and on what it rests.
 pub struct Seen {
-    observed: garland_core::cluster::topology::verify::Observed,
+    observed: garland_topology::verify::Observed,
     evidence: Evidence,
     /// Why a node has no part in it.
     reasons: Vec<Option<String>>,
@@ -149,7 +149,7 @@ pub enum Evidence {
 /// The NICs of a node that have one of its agent's addresses.
 fn management(
     addresses: &BTreeSet<(usize, std::net::IpAddr)>,
-    nodes: &[Option<Vec<garland_core::cluster::topology::verify::NicFacts>>],
+    nodes: &[Option<Vec<garland_core::nic_facts::NicFacts>>],
 ) -> BTreeSet<Port> {
     let with = |(place, address): &(usize, std::net::IpAddr)| {
         let std::net::IpAddr::V4(address) = address else { return None };

@@ -1,6 +1,6 @@
 //! Which pairs of nodes are asked to send each other something.
 
-use garland_core::cluster::topology::NodeId;
+use garland_topology::NodeId;
 
 /// The most pairs: each takes some 30 ms.
 const MOST: usize = 400;

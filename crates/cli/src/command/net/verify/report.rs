@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use garland_core::cluster::topology::verify::{Cabling, Finding, Observed, Port, RateSeen};
-use garland_core::cluster::topology::{MediumKind, NicId, NicName, Topology};
+use garland_topology::verify::{Cabling, Finding, Observed, Port, RateSeen};
+use garland_topology::{MediumKind, NicId, NicName, Topology};
 use serde::Serialize;
 
 use super::{Evidence, Seen};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use garland_core::cluster::topology::verify::Link;
-use garland_core::cluster::topology::{MediumKind, NodeId, Topology};
+use garland_topology::verify::Link;
+use garland_topology::{MediumKind, NodeId, Topology};
 
 /// The most at a time: beyond it the machine that emulates them, or the head's, may be the limit.
 const MOST: usize = 8;
@@ -56,7 +56,7 @@ fn busy_of(topology: &Topology, link: &Link) -> Vec<Busy> {
 
 #[cfg(test)]
 mod tests {
-    use garland_core::cluster::topology::shapes::{Basis, hub, switch};
+    use garland_topology::shapes::{Basis, hub, switch};
 
     use super::*;
 

@@ -5,13 +5,14 @@ use std::io;
 use std::net::{IpAddr, SocketAddrV4};
 use std::time::Duration;
 
-use garland_core::cluster::topology::verify::{
-    BurstSeen, Cabling, Heard, Link, MtuSeen, Observed, Port, RateSeen, WayJudge,
-};
-use garland_core::cluster::topology::{NicId, NodeId, Topology};
-use garland_core::proto::{MtuProbe, SurveyAnswer, SurveyOrder};
-use garland_node::Survey;
+use garland_control::Survey;
+use garland_core::nic_facts::Heard;
+use garland_protocol::{MtuProbe, SurveyAnswer, SurveyOrder};
 use garland_sys::{clock, random};
+use garland_topology::verify::{
+    BurstSeen, Cabling, Link, MtuSeen, Observed, Port, RateSeen, WayJudge,
+};
+use garland_topology::{NicId, NodeId, Topology};
 
 use super::pairs::pairs;
 use super::rounds::rounds;

@@ -1,6 +1,6 @@
 //! What is drawn, on terminals of all sizes.
 
-use garland_core::proto::{
+use garland_protocol::{
     Account, Copy, CopyView, JobView, KernelCounts, LaneView, NicCounts, NodeView, Waits,
 };
 use ratatui::Terminal;

@@ -1,8 +1,8 @@
 //! Lets pairs of nodes meet, and gathers what each pair found.
 
-use garland_core::analysis::conditions::Conditions;
-use garland_core::proto::{Finding, StreamWent, Summary};
-use garland_node::{Pair, PairEnd, Party};
+use garland_analysis::conditions::Conditions;
+use garland_control::{Pair, PairEnd, Party};
+use garland_protocol::{Finding, StreamWent, Summary};
 use garland_sys::signal::Interrupts;
 
 use crate::failure::{Failure, OrFailure};

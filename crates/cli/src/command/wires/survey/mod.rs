@@ -7,9 +7,9 @@ pub mod task;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use garland_core::analysis::conditions::Conditions;
-use garland_core::analysis::pairs::{MatchUp, Matrix, Tolerance, accuse, rounds};
-use garland_core::proto::Task;
+use garland_analysis::conditions::Conditions;
+use garland_analysis::pairs::{MatchUp, Matrix, Tolerance, accuse, rounds};
+use garland_protocol::Task;
 
 pub use self::meets::{Got, Meets, Met};
 pub use self::rail::{GRACE_NS, Load, Rail, Way};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use garland_core::analysis::pairs::{MatchUp, Matrix};
-use garland_core::proto::{StreamWent, Summary};
+use garland_analysis::pairs::{MatchUp, Matrix};
+use garland_protocol::{StreamWent, Summary};
 
 /// What is granted to every round trip before they are compared: below that, wires aren't told from
 /// what schedulers and interrupts do.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use garland_core::analysis::pairs::MatchUp;
-use garland_core::proto::{
+use garland_analysis::pairs::MatchUp;
+use garland_control::Pair;
+use garland_protocol::{
     PingKind, PingMeans, PingPoint, PingTask, PingWait, StreamTask, TargetState, Task,
 };
-use garland_node::Pair;
 
 /// Bytes of one write.
 const WRITE: u32 = 128 << 10;

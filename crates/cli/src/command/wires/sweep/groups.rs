@@ -1,8 +1,8 @@
 //! Which pairs are swept: those on a local wire, and those on a remote one.
 
-use garland_core::analysis::pairs::{MatchUp, apart};
+use garland_analysis::pairs::{MatchUp, apart};
 use garland_core::cluster::Node;
-use garland_core::cluster::topology::{NodeId, Topology, bounds};
+use garland_topology::{NodeId, Topology, bounds};
 
 use crate::nodes::LAB_PREFIX;
 

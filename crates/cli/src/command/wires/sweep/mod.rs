@@ -7,15 +7,15 @@ mod table;
 
 use std::collections::BTreeMap;
 
-use garland_core::analysis::conditions::{Conditions, Purpose, value};
-use garland_core::analysis::pairs::MatchUp;
+use garland_analysis::conditions::{Conditions, Purpose, value};
+use garland_analysis::pairs::MatchUp;
+use garland_control::Party;
 use garland_core::cluster::Node;
-use garland_core::cluster::topology::bounds;
-use garland_core::proto::PACKETS;
 use garland_lab::Lab;
-use garland_node::Party;
+use garland_protocol::PACKETS;
 use garland_sys::clock;
 use garland_sys::processors::Processors;
+use garland_topology::bounds;
 
 use self::groups::{Group, Network};
 use self::result::{NodeResult, PointResult, SCHEMA, SweepResult, Swept, WireResult};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use garland_core::analysis::conditions::Conditions;
+use garland_analysis::conditions::Conditions;
 use serde::Serialize;
 
 use super::super::measured::{FailedPair, Measured};

@@ -1,0 +1,101 @@
+//! A lab of a benchmark's own, with agents up, and a folder for all that it needs; gone with this value.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use garland_lab::{Lab, StateDir};
+
+use super::peers::garland_program;
+use xtask::clock::Watch;
+
+/// A lab, once it is up, and its folder.
+pub(crate) struct Cluster {
+    /// Where everything is.
+    pub(crate) folder: PathBuf,
+    name: &'static str,
+    /// The nodes that have agents.
+    list: String,
+    lab: Option<Lab>,
+}
+
+impl Cluster {
+    /// Makes a folder in `above`, for a lab of this name.
+    ///
+    /// # Errors
+    /// When it can't be made.
+    pub(crate) fn in_folder(above: &Path, name: &'static str) -> Result<Self> {
+        let folder = above.join(format!("garland-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+        Ok(Self { folder, name, list: String::new(), lab: None })
+    }
+
+    /// Builds the lab that a topology describes.
+    ///
+    /// # Errors
+    /// When it can't be built.
+    pub(crate) fn raise(&mut self, topology: &str) -> Result<()> {
+        let file = self.folder.join("topology.toml");
+        fs::write(&file, topology).context("write the topology")?;
+        self.garland(&["lab", "up", &file.to_string_lossy(), "--lab", self.name])?;
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").context("the host's name")?;
+        let state = StateDir(self.state().join(host.trim()).join("lab"));
+        self.lab = Some(Lab::open(&state, self.name)?);
+        Ok(())
+    }
+
+    /// Has agents stay on the nodes of this list.
+    ///
+    /// # Errors
+    /// When one doesn't come up.
+    pub(crate) fn settle(&mut self, list: &str) -> Result<()> {
+        list.clone_into(&mut self.list);
+        self.garland(&["up", "--lab", self.name, list]).map(drop)
+    }
+
+    /// Runs garland; its seconds and what it printed.
+    ///
+    /// # Errors
+    /// When it fails, with what it said.
+    pub(crate) fn garland(&self, words: &[&str]) -> Result<(f64, Vec<u8>)> {
+        let mut command = Command::new(garland_program()?);
+        command.args(words).current_dir(&self.folder).env("GARLAND_STATE", self.state());
+        let watch = Watch::start();
+        let output = command.stdin(Stdio::null()).output().context("start garland")?;
+        let seconds = watch.read().as_secs_f64();
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let told = String::from_utf8_lossy(&output.stdout);
+            bail!("garland {}: {said}{told}", words.join(" "));
+        }
+        Ok((seconds, output.stdout))
+    }
+
+    /// The lab.
+    ///
+    /// # Errors
+    /// When it isn't up.
+    pub(crate) fn lab(&self) -> Result<&Lab> {
+        self.lab.as_ref().context("the lab is down")
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.join("state")
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if self.lab.take().is_some() {
+            let down: &[&str] = &["down", "--lab", self.name, &self.list];
+            let agents = Some(down).filter(|_| !self.list.is_empty());
+            for words in agents.into_iter().chain([&["lab", "down", "--lab", self.name][..]]) {
+                if let Err(error) = self.garland(words) {
+                    eprintln!("{error:#}");
+                }
+            }
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

@@ -1,0 +1,179 @@
+//! Several tools measure the same thing in turns, round by round: whatever else the machine does
+//! meets all of them alike, and ratios hold where times don't.
+
+mod event;
+mod figure;
+mod goal;
+mod report;
+mod tool;
+mod words;
+
+use std::time::Duration;
+
+use anyhow::Result;
+use serde::Serialize;
+
+pub(crate) use event::Event;
+#[cfg(test)]
+pub(crate) use event::assert_sound;
+use figure::Statistic;
+pub(crate) use figure::{Entry, Figure};
+pub(crate) use goal::Goal;
+pub(crate) use report::{Bench, Report};
+pub(crate) use tool::Tool;
+pub(crate) use words::Words;
+
+use super::machine::version;
+use super::result::Tool as Used;
+use xtask::clock::Watch;
+use xtask::packages::{Need, install};
+
+/// A tool that measures something at a place: between two nodes, in a folder.
+pub(crate) trait Gauge<P> {
+    /// One word.
+    fn tool(&self) -> &'static str;
+
+    /// What it is and how it is used here.
+    fn about(&self) -> &'static str;
+
+    /// The Debian package it comes in; none for Garland itself.
+    fn need(&self) -> Option<Need>;
+
+    /// Measures once.
+    ///
+    /// # Errors
+    /// What the tool says.
+    fn measure(&self, place: &P) -> Result<Figure>;
+}
+
+/// One thing that is measured.
+pub(crate) struct Contest<P> {
+    /// What it is.
+    pub(crate) title: &'static str,
+    /// What figures are in.
+    pub(crate) unit: &'static str,
+    /// What is to be shown.
+    pub(crate) goal: Goal,
+    /// Garland first, then its peers.
+    pub(crate) gauges: Vec<Box<dyn Gauge<P>>>,
+}
+
+/// What came of it.
+#[derive(Serialize)]
+pub(crate) struct Outcome {
+    pub(crate) title: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) goal: Goal,
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// Installs what the tools need.
+pub(crate) fn equip<P>(contests: &[Contest<P>]) -> Result<()> {
+    let needs = contests.iter().flat_map(|contest| &contest.gauges).filter_map(|it| it.need());
+    install(&needs.collect::<Vec<_>>())
+}
+
+/// All tools of all contests, each once.
+pub(crate) fn tools<P>(contests: &[Contest<P>]) -> Vec<Used> {
+    let mut tools: Vec<Used> = Vec::new();
+    for gauge in contests.iter().flat_map(|contest| &contest.gauges) {
+        if tools.iter().all(|tool| tool.name != gauge.tool()) {
+            let version = match gauge.need() {
+                Some((package, _)) => version(&["dpkg-query", "-W", package]),
+                None => version(&["git", "describe", "--always", "--dirty", "--exclude=*"]),
+            };
+            tools.push(Used { name: gauge.tool(), about: gauge.about(), version });
+        }
+    }
+    tools
+}
+
+/// Holds so many rounds, or as many as begin within `time`, and one at least. In each of them another
+/// tool begins, so that none always comes first, or always after the same one.
+pub(crate) fn hold<P>(
+    contests: &[Contest<P>],
+    rounds: usize,
+    time: Duration,
+    place: &P,
+) -> Vec<Outcome> {
+    let mut outcomes: Vec<Outcome> = contests.iter().map(Outcome::new).collect();
+    let watch = Watch::start();
+    for round in 0..rounds {
+        if round > 0 && watch.read() > time {
+            eprintln!("{round} rounds took more than {time:?}: no more");
+            break;
+        }
+        for (contest, outcome) in contests.iter().zip(&mut outcomes) {
+            eprintln!("round {} of {rounds}: {}", round + 1, contest.title);
+            let count = contest.gauges.len();
+            for at in (0..count).map(|turn| (turn + round) % count) {
+                outcome.entries[at].enter(contest.gauges[at].measure(place), contest.unit);
+            }
+        }
+    }
+    outcomes
+}
+
+impl Outcome {
+    fn new<P>(contest: &Contest<P>) -> Self {
+        Self {
+            title: contest.title,
+            unit: contest.unit,
+            goal: contest.goal,
+            entries: contest.gauges.iter().map(|gauge| Entry::of(gauge.tool())).collect(),
+        }
+    }
+
+    /// Garland's entry.
+    fn own(&self) -> Option<&Entry> {
+        self.entries.first()
+    }
+
+    /// The medians of the ratios to all peers.
+    fn ratios(&self) -> Vec<f64> {
+        let peers = self.entries.iter().skip(1);
+        let ratios = peers.filter_map(|peer| Some(self.own()?.ratio(peer)?.1.median));
+        ratios.collect()
+    }
+
+    /// Whether the goal is reached.
+    pub(crate) fn is_reached(&self) -> bool {
+        let own = self.own().and_then(Entry::spread);
+        own.is_some_and(|(_, own)| self.goal.is_reached(&self.ratios(), own.median))
+    }
+
+    /// What decides: the ratio to the best peer, or the figure itself.
+    fn decisive(&self) -> Option<f64> {
+        if let Goal::Below(_) = self.goal {
+            return self.own()?.spread().map(|(_, own)| own.median);
+        }
+        let badness = |ratio: &f64| self.goal.badness(*ratio);
+        self.ratios().into_iter().max_by(|a, b| badness(a).total_cmp(&badness(b)))
+    }
+}
+
+impl Entry {
+    /// Without a turn yet.
+    fn of(tool: &'static str) -> Self {
+        Self { tool, turns: Vec::new(), failed: None }
+    }
+
+    fn enter(&mut self, turn: Result<Figure>, unit: &str) {
+        match turn {
+            Ok(figure) => {
+                let told = |statistic: Statistic| {
+                    let number = figure.number(statistic)?;
+                    Some(format!("{} {number:.3} {unit}", statistic.name()))
+                };
+                let told: Vec<String> = Statistic::ALL.into_iter().filter_map(told).collect();
+                eprintln!("  {}: {}", self.tool, told.join(", "));
+                self.turns.push(Some(figure));
+            }
+            Err(error) => {
+                eprintln!("  {}: {error:#}", self.tool);
+                self.failed.get_or_insert(format!("{error:#}"));
+                self.turns.push(None);
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A benchmark's outcomes as a table for people and as JSON.
+
+use std::fmt::{self, Write as _};
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use serde::Serialize;
+
+use super::super::kept::keep;
+use super::super::machine::Machine;
+use super::super::result::{Spread, Tool};
+use super::{Entry, Outcome};
+use xtask::clock::today;
+
+/// What a benchmark is called.
+#[derive(Serialize)]
+pub(crate) struct Bench {
+    /// Of the JSON file.
+    pub(crate) schema: &'static str,
+    /// Behind `cargo xtask bench`.
+    #[serde(skip)]
+    pub(crate) name: &'static str,
+    /// Above its tables.
+    #[serde(skip)]
+    pub(crate) title: &'static str,
+}
+
+/// Everything that a benchmark found.
+#[derive(Serialize)]
+pub(crate) struct Report {
+    #[serde(flatten)]
+    bench: Bench,
+    date: String,
+    /// As typed.
+    command: String,
+    machine: Machine,
+    /// What else is to be known: where it ran, and how.
+    notes: Vec<String>,
+    rounds: usize,
+    tools: Vec<Tool>,
+    outcomes: Vec<Outcome>,
+}
+
+impl Report {
+    /// Of a benchmark that ended today; `args` are the words behind its name.
+    pub(crate) fn new(
+        bench: Bench,
+        args: &[String],
+        notes: Vec<String>,
+        tools: Vec<Tool>,
+        outcomes: Vec<Outcome>,
+    ) -> Self {
+        let turns = |outcome: &Outcome| outcome.entries.first().map(|entry| entry.turns.len());
+        Self {
+            date: today(),
+            command: format!("cargo xtask bench {} {}", bench.name, args.join(" "))
+                .trim()
+                .to_owned(),
+            bench,
+            machine: Machine::here(),
+            notes,
+            rounds: outcomes.iter().find_map(turns).unwrap_or(0),
+            tools,
+            outcomes,
+        }
+    }
+
+    /// Prints it, and writes it to files if that is wanted.
+    ///
+    /// # Errors
+    /// When a file can't be written; after that, when a tool failed or a goal was missed.
+    pub(crate) fn finish(&self, root: &Path, write: bool) -> Result<()> {
+        let text = self.to_string();
+        println!("{text}");
+        if write {
+            keep(root, (&self.date, self.bench.name), self, text)?;
+        }
+        let entries = self.outcomes.iter().flat_map(|outcome| &outcome.entries);
+        let failed = entries.filter(|entry| entry.failed.is_some()).count();
+        let missed = self.outcomes.iter().filter(|outcome| !outcome.is_reached());
+        let missed: Vec<&str> = missed.map(|outcome| outcome.title).collect();
+        match (failed, &missed[..]) {
+            (0, []) => Ok(()),
+            (0, _) => bail!("goals missed: {}", missed.join("; ")),
+            _ => bail!("{failed} tools failed; goals missed: {}", missed.join("; ")),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "# {}: {}\n", self.bench.title, self.date)?;
+        writeln!(f, "- command: `{}`", self.command)?;
+        writeln!(f, "- machine: {}", self.machine)?;
+        self.notes.iter().try_for_each(|note| writeln!(f, "- {note}"))?;
+        writeln!(
+            f,
+            "- figures: median (least - most) of {} rounds, in each of which every tool has its \
+             turn right beside the others; ratios are of figures of one round, median (least - \
+             most), of what both tools tell",
+            self.rounds
+        )?;
+        self.outcomes.iter().try_for_each(|outcome| outcome.section(f))?;
+        writeln!(f)?;
+        for tool in &self.tools {
+            writeln!(f, "- **{}** ({}): {}", tool.name, tool.version, tool.about)?;
+        }
+        Ok(())
+    }
+}
+
+impl Outcome {
+    fn section(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n## {}\n", self.title)?;
+        let shown = self.decisive().map(|value| format!(" ({value:.2})")).unwrap_or_default();
+        let reached = if self.is_reached() { "reached" } else { "missed" };
+        writeln!(f, "Goal: {}: **{reached}**{shown}.\n", self.goal)?;
+        writeln!(f, "| tool | {} | of | garland's as a multiple | beside it |", self.unit)?;
+        writeln!(f, "|---|--:|---|--:|---|")?;
+        self.entries.iter().try_for_each(|entry| f.write_str(&self.line(entry)))
+    }
+
+    fn line(&self, entry: &Entry) -> String {
+        let (of, spread) = entry
+            .spread()
+            .map_or_else(Default::default, |(of, spread)| (of.name(), shown(spread, 3)));
+        let is_own = self.own().is_some_and(|own| std::ptr::eq(own, entry));
+        let ratio = self.own().and_then(|own| own.ratio(entry)).filter(|_| !is_own);
+        let ratio = ratio.map(|(of, ratio)| format!("{}, {}", shown(ratio, 2), of.name()));
+        let ratio = ratio.unwrap_or_default();
+        let failed = entry.failed.as_ref().map(|why| format!("failed: {}", why.replace('|', "/")));
+        let beside = failed.as_deref().or(entry.beside()).unwrap_or_default().replace('\n', " ");
+        let mut text = String::new();
+        // Writing to a string can't fail.
+        let _ = writeln!(text, "| {} | {spread} | {of} | {ratio} | {beside} |", entry.tool);
+        text
+    }
+}
+
+/// `1.234 (1.200 - 1.300)`: large ones need no digits behind the point.
+fn shown(Spread { median, min, max }: Spread, digits: usize) -> String {
+    let digits = if median >= 1000.0 { 0 } else { digits };
+    format!("{median:.digits$} ({min:.digits$} - {max:.digits$})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Figure, Goal};
+    use super::*;
+
+    #[test]
+    fn a_table_has_a_line_a_tool_and_says_whether_the_goal_is_reached() {
+        let entry = |tool, mean: f64, failed: Option<&str>| Entry {
+            tool,
+            turns: vec![Some(Figure::of(mean)), None],
+            failed: failed.map(str::to_owned),
+        };
+        let outcome = Outcome {
+            title: "something",
+            unit: "µs",
+            goal: Goal::AtMost(1.0),
+            entries: vec![entry("garland", 3.0, None), entry("other", 4.0, Some("broke|down"))],
+        };
+        let bench = Bench { schema: "s/1", name: "x", title: "Title" };
+        let report = Report::new(bench, &[], vec![], vec![], vec![outcome]);
+        let text = report.to_string();
+        assert!(text.contains("**reached** (0.75)"), "{text}");
+        assert!(text.contains("| garland | 3.000 (3.000 - 3.000) | mean |  |  |"), "{text}");
+        assert!(text.contains("| 0.75 (0.75 - 0.75), mean | failed: broke/down |"), "{text}");
+        let error = report.finish(Path::new("/"), false).unwrap_err();
+        assert!(error.to_string().starts_with("1 tools failed"), "{error}");
+    }
+}

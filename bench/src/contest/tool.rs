@@ -1,0 +1,44 @@
+//! A tool that is one function.
+
+use anyhow::Result;
+
+use super::{Figure, Gauge};
+use xtask::packages::Need;
+
+/// A tool that finds one number at a place.
+pub(crate) struct Tool<P> {
+    /// One word.
+    pub(crate) name: &'static str,
+    /// What it is and how it is used here.
+    pub(crate) about: &'static str,
+    /// The package it comes in.
+    pub(crate) need: Option<Need>,
+    /// Measures once.
+    pub(crate) measure: fn(&P) -> Result<f64>,
+}
+
+impl<P> Clone for Tool<P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Tool<P> {}
+
+impl<P> Gauge<P> for Tool<P> {
+    fn tool(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn need(&self) -> Option<Need> {
+        self.need
+    }
+
+    fn measure(&self, place: &P) -> Result<Figure> {
+        (self.measure)(place).map(Figure::of)
+    }
+}

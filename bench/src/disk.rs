@@ -1,0 +1,333 @@
+//! `bench disk`: `garland disk` beside fio, the same jobs on the same disk, each right after the
+//! other.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::chain;
+use super::contest::{Bench, Contest, Figure, Gauge, Goal, Report, Words, equip, hold, tools};
+use super::options::size;
+use super::peers::garland_program;
+use super::source;
+use xtask::packages::Need;
+
+/// What can be said.
+pub(crate) const USAGE: &str = "\
+cargo xtask bench disk [options]
+
+  --folder PATH               on the disk to measure (target/bench-disk)
+  --size 1GiB                 bytes of the file
+  --rounds 5                  turns of each tool
+  --only WORDS                only contests with these words in their title
+  --no-write                  print only, leave benches/results/ alone";
+
+/// Turns of each tool: a round takes about 50 s.
+const ROUNDS: usize = 5;
+
+/// The longest that a measurement takes, in seconds.
+const SECONDS: &str = "2";
+
+/// How near figures are to be to fio's.
+const NEAR: f64 = 0.05;
+
+/// Where it is measured.
+struct Place {
+    folder: PathBuf,
+    size: String,
+}
+
+impl Place {
+    /// Where the words say.
+    fn of(root: &Path, words: &Words) -> Self {
+        let folder =
+            words.other("--folder").map_or_else(|| root.join("target/bench-disk"), PathBuf::from);
+        Self { folder, size: words.other("--size").unwrap_or("1GiB").to_owned() }
+    }
+
+    /// Fills so much memory as the file takes and lets it go, if the job needs it: what has been free
+    /// for seconds may have gone back to a virtual machine's host, and whoever is first to take it
+    /// again pays two seconds a GiB.
+    fn warm(&self, job: &Job) -> Result<()> {
+        if job.way != "buffered" {
+            return Ok(());
+        }
+        let path = self.folder.join("warm");
+        let wrote = source::write(&path, size(&self.size)?);
+        let removed = fs::remove_file(&path);
+        wrote.and(removed.with_context(|| format!("remove {}", path.display())))
+    }
+
+    /// fio's file, which is made anew for every job, as Garland's is.
+    fn fio_file(&self) -> PathBuf {
+        self.folder.join("fio")
+    }
+}
+
+/// A job of both tools.
+#[derive(Clone, Copy)]
+struct Job {
+    title: &'static str,
+    direction: &'static str,
+    pattern: &'static str,
+    way: &'static str,
+    depth: &'static str,
+    /// fio's words for it.
+    words: &'static [&'static str],
+}
+
+impl Job {
+    /// Of a rate in bytes per second, and the median time of an operation in nanoseconds. Where
+    /// there is one at a time and nothing between them, that comes to a rate, too, which no mishap
+    /// touches.
+    fn figure(&self, rate: f64, p50: Option<f64>) -> Figure {
+        let block = if self.pattern == "random" { 4096.0 } else { 1_048_576.0 };
+        let p50 = p50.filter(|&p50| p50 > 0.0 && self.way != "buffered" && self.depth == "1");
+        let median = p50.map(|p50| block / p50 * 1e3);
+        Figure { median, ..Figure::of(rate / 1e6) }
+    }
+}
+
+const RING: &[&str] = &["--bs=4k", "--ioengine=io_uring", "--direct=1"];
+const LONG_RING: &[&str] = &["--bs=1M", "--ioengine=io_uring", "--direct=1"];
+/// The page cache as copies use it: no advice to the kernel.
+const PLAIN: &str = "--fadvise_hint=0";
+
+const fn job(
+    title: &'static str,
+    [direction, pattern, way, depth]: [&'static str; 4],
+    words: &'static [&'static str],
+) -> Job {
+    Job { title, direction, pattern, way, depth, words }
+}
+
+const JOBS: [Job; 8] = [
+    job(
+        "Sequential write, buffered, fsync at its end",
+        ["write", "sequential", "buffered", "1"],
+        &["--bs=1M", "--ioengine=psync", PLAIN, "--end_fsync=1"],
+    ),
+    job(
+        "Sequential read, buffered, cold",
+        ["read", "sequential", "buffered", "1"],
+        &["--bs=1M", "--ioengine=psync", PLAIN, "--invalidate=1"],
+    ),
+    job("Sequential write, direct, 8 in flight", ["write", "sequential", "direct", "8"], LONG_RING),
+    job("Sequential read, direct, 8 in flight", ["read", "sequential", "direct", "8"], LONG_RING),
+    job("Random read, direct, 1 in flight", ["read", "random", "direct", "1"], RING),
+    job("Random read, direct, 4 in flight", ["read", "random", "direct", "4"], RING),
+    job("Random write, direct, 1 in flight", ["write", "random", "direct", "1"], RING),
+    job(
+        "Random write, fdatasync after each",
+        ["write", "random", "stable", "1"],
+        &["--bs=4k", "--ioengine=psync", PLAIN, "--fdatasync=1"],
+    ),
+];
+
+/// No round begins later.
+const TIME: Duration = Duration::from_secs(240);
+
+/// Runs it with these words.
+///
+/// # Errors
+/// When the words make no sense, a tool is missing or failed, or a goal is missed.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
+    let words = Words::parse(args, ROUNDS, &["--folder", "--size"], USAGE)?;
+    words.refuse_nothing(&contests())?;
+    let contests = words.choose(contests());
+    equip(&contests)?;
+    chain::build(root)?;
+    let place = Place::of(root, &words);
+    let folder = place.folder.display().to_string();
+    let was_there = place.folder.exists();
+    fs::create_dir_all(&place.folder).with_context(|| format!("make {folder}"))?;
+    let outcomes = hold(&contests, words.rounds, TIME, &place);
+    for left in [place.folder.join("state"), place.folder.join("local1")] {
+        // Garland's own folders, if it has come so far.
+        let _ = fs::remove_dir_all(left);
+    }
+    if !was_there {
+        fs::remove_dir(&place.folder).with_context(|| format!("remove {folder}"))?;
+    }
+    let bench = Bench { schema: "garland.bench-disk/1", name: "disk", title: "Disks" };
+    let medians = "medians: the rate that the median time of an operation comes to, one in flight; \
+                   means: bytes by time, whatever came between";
+    let notes = vec![
+        medians.to_owned(),
+        format!(
+            "a file of {} below `{}` ({}), written anew right before each job; {SECONDS} s a job \
+         at most; 1 MiB an operation where it is sequential, else 4 KiB",
+            place.size,
+            place.folder.strip_prefix(root).unwrap_or(&place.folder).display(),
+            system(&place.folder),
+        ),
+    ];
+    Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
+}
+
+fn contests() -> Vec<Contest<Place>> {
+    let contest = |job: Job| Contest {
+        title: job.title,
+        unit: "MB/s",
+        goal: Goal::Near(NEAR),
+        gauges: vec![Box::new(Garland(job)) as Box<dyn Gauge<Place>>, Box::new(Fio(job))],
+    };
+    JOBS.map(contest).into()
+}
+
+/// Kind and source of the file system that holds the folder, or that holds what will hold it.
+fn system(folder: &Path) -> String {
+    let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+    let words = ["--output=fstype,source", "--"];
+    let output = Command::new("df").args(words).arg(there).output();
+    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let line = said.ok().and_then(|said| said.lines().nth(1).map(str::to_owned));
+    line.map_or("unknown".to_owned(), |line| {
+        line.split_whitespace().collect::<Vec<_>>().join(" on ")
+    })
+}
+
+struct Garland(Job);
+
+impl Gauge<Place> for Garland {
+    fn tool(&self) -> &'static str {
+        "garland"
+    }
+
+    fn about(&self) -> &'static str {
+        "`garland disk --only JOB`"
+    }
+
+    fn need(&self) -> Option<Need> {
+        None
+    }
+
+    fn measure(&self, place: &Place) -> Result<Figure> {
+        let Job { direction, pattern, way, depth, .. } = self.0;
+        place.warm(&self.0)?;
+        let output = Command::new(garland_program()?)
+            .args(["disk", "--json", "local1", "--depth", depth, "--size", &place.size])
+            .args(["--only", &[direction, pattern, way].join(","), "--local-root"])
+            .arg(&place.folder)
+            .args(["--time", &format!("{SECONDS}s")])
+            .env("GARLAND_STATE", place.folder.join("state"))
+            .output()
+            .context("start garland disk")?;
+        if !output.status.success() {
+            bail!("garland disk: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        let result: Value =
+            serde_json::from_slice(&output.stdout).context("read what garland disk found")?;
+        found(&result, &self.0)
+    }
+}
+
+/// What the result object tells of a job.
+fn found(result: &Value, job: &Job) -> Result<Figure> {
+    let all = result["nodes"][0]["measurements"].as_array().context("no measurements")?;
+    let depth: u64 = job.depth.parse()?;
+    let is_it = |one: &&Value| {
+        one["direction"] == job.direction
+            && one["pattern"] == job.pattern
+            && one["way"] == job.way
+            && one["depth"] == depth
+    };
+    let one = all.iter().find(is_it).unwrap_or(&Value::Null);
+    let rate = one["rate"].as_f64();
+    let rate = rate.with_context(|| format!("garland didn't measure: {}", job.title))?;
+    Ok(job.figure(rate, one["times"]["p50"].as_f64()))
+}
+
+struct Fio(Job);
+
+impl Gauge<Place> for Fio {
+    fn tool(&self) -> &'static str {
+        "fio"
+    }
+
+    fn about(&self) -> &'static str {
+        "`psync` for buffered jobs, without advice to the kernel; `io_uring --direct=1` for direct ones"
+    }
+
+    fn need(&self) -> Option<Need> {
+        Some(("fio", "fio"))
+    }
+
+    fn measure(&self, place: &Place) -> Result<Figure> {
+        let file = place.fio_file();
+        let job = &self.0;
+        place.warm(job)?;
+        // Garland's file is new for every test; so is this one.
+        let laid_out = match (job.direction, job.pattern, job.way) {
+            ("write", "sequential", "buffered") => Ok(Figure::default()),
+            _ => fio(place, &JOBS[0]),
+        };
+        let figure = laid_out.and_then(|_| fio(place, job));
+        let removed = fs::remove_file(&file);
+        let figure = figure?;
+        removed.with_context(|| format!("remove {}", file.display()))?;
+        Ok(figure)
+    }
+}
+
+fn fio(place: &Place, job: &Job) -> Result<Figure> {
+    let random = if job.pattern == "random" { "rand" } else { "" };
+    let kind = format!("--rw={random}{}", job.direction);
+    let output = Command::new("fio")
+        .args([
+            "--name=job",
+            // Buffers are written as they are, as Garland's.
+            "--scramble_buffers=0",
+            "--output-format=json",
+            "--lat_percentiles=1",
+            &kind,
+            &format!("--size={}", place.size),
+        ])
+        .args([format!("--filename={}", place.fio_file().display())])
+        .args([format!("--iodepth={}", job.depth), format!("--runtime={SECONDS}")])
+        .args(job.words)
+        .output()
+        .context("start fio")?;
+    if !output.status.success() {
+        bail!("fio {kind}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let result: Value = serde_json::from_slice(&output.stdout).context("read what fio found")?;
+    let result = &result["jobs"][0];
+    let rate = result[job.direction]["bw_bytes"].as_f64().context("fio told no rate")?;
+    let p50 = |part: &str| result[part]["lat_ns"]["percentile"]["50.000000"].as_f64();
+    let p50 = match job.way {
+        "stable" => p50(job.direction).zip(p50("sync")).map(|(write, sync)| write + sync),
+        _ => p50(job.direction),
+    };
+    Ok(job.figure(rate, p50))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_job_is_found_among_others() {
+        let one = |depth: u64, rate: f64| {
+            json!({"direction": "read", "pattern": "random", "way": "direct", "depth": depth, "rate": rate,
+                "times": {"p50": 4096.0 * 1e3 / 5.0}})
+        };
+        let result = json!({"nodes": [{"measurements": [one(1, 2e6), one(4, 8e6)]}]});
+        let figure = found(&result, &JOBS[5]).unwrap();
+        assert_eq!((figure.mean, figure.median), (Some(8.0), None));
+        let figure = found(&result, &JOBS[4]).unwrap();
+        assert_eq!((figure.mean, figure.median), (Some(2.0), Some(5.0)));
+        assert!(found(&result, &JOBS[6]).is_err());
+    }
+
+    #[test]
+    fn every_folder_is_on_a_file_system() {
+        assert!(system(Path::new("/no-such-folder/at-all")).contains(" on "));
+    }
+}

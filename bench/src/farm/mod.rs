@@ -1,0 +1,204 @@
+//! `bench farm`: jobs that do nothing, by `garland farm run` and by what people use for that: what an
+//! engine takes for a job is all that is left. And jobs that work, beside what whole jobs allow.
+
+mod encodes;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::chain;
+use super::contest::{Bench, Contest, Event, Goal, Report, Tool, Words, equip, hold, tools};
+use super::peers::garland_program;
+use xtask::clock::Watch;
+use xtask::packages::{Need, install};
+
+/// What can be said.
+pub(crate) const USAGE: &str = "\
+cargo xtask bench farm [options]
+
+  --jobs 10000                how many
+  --rounds 5                  turns of each tool
+  --only WORDS                only contests with these words in their title
+  --no-write                  print only, leave benches/results/ alone";
+
+/// Turns of each tool: a round takes about a minute.
+const ROUNDS: usize = 5;
+
+/// No round begins later.
+const TIME: Duration = Duration::from_secs(300);
+
+/// What the lab needs.
+const NEEDS: &[Need] = &[("iproute2", "ip"), ("fuse3", "fusermount3"), ("lame", "lame")];
+
+/// The nodes of both engines: agents of this machine, and of a lab that the bench has up.
+const HERE: &str = "local[1-2]";
+const LAB: &str = "lab:n[1-2]";
+
+/// The most that a farm of encodes may take, by what whole jobs take at best: an efficiency of 95 %.
+const ENCODES: f64 = 1.05;
+
+/// Where it is measured.
+struct Place {
+    folder: PathBuf,
+    jobs: usize,
+}
+
+impl Place {
+    /// With a list of jobs, and a lab of two nodes.
+    fn make(jobs: usize) -> Result<Self> {
+        let name = format!("garland-bench-farm-{}", std::process::id());
+        let place = Self { folder: std::env::temp_dir().join(name), jobs };
+        fs::create_dir_all(&place.folder).context("make the bench's folder")?;
+        fs::write(place.list(), "true\n".repeat(jobs)).context("write the list of jobs")?;
+        place.garland(&["lab", "up", "--nodes", "2", "--rate", "1gbit"])?;
+        encodes::prepare(&place)?;
+        Ok(place)
+    }
+
+    fn list(&self) -> PathBuf {
+        self.folder.join("jobs")
+    }
+
+    /// Runs Garland with these words, in the bench's own state; what it says.
+    fn garland(&self, words: &[&str]) -> Result<Vec<u8>> {
+        let mut command = Command::new(garland_program()?);
+        command.args(words).current_dir(&self.folder);
+        done(command.env("GARLAND_STATE", self.folder.join("state")))
+    }
+
+    fn end(&self) -> Result<()> {
+        let down = [self.garland(&["lab", "down"]).map(drop), encodes::end(self)];
+        let removed = fs::remove_dir_all(&self.folder);
+        down.into_iter().collect::<Result<()>>()?;
+        removed.with_context(|| format!("remove {}", self.folder.display()))
+    }
+}
+
+/// Runs a command to its end, which must be good; what it says.
+fn done(command: &mut Command) -> Result<Vec<u8>> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("start {program}"))?;
+    if !output.status.success() {
+        bail!("{program}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(output.stdout)
+}
+
+/// Runs it with these words.
+///
+/// # Errors
+/// When the words make no sense, a tool is missing or failed, or a goal is missed.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
+    let words = Words::parse(args, ROUNDS, &["--jobs"], USAGE)?;
+    words.refuse_nothing(&all())?;
+    let contests = words.choose(all());
+    let jobs = words.other("--jobs").unwrap_or("10000");
+    let jobs: usize = jobs.parse().context("--jobs is a number")?;
+    install(NEEDS)?;
+    equip(&contests)?;
+    chain::build(root)?;
+    let place = Place::make(jobs)?;
+    let outcomes = hold(&contests, words.rounds, TIME, &place);
+    place.end()?;
+    let bench = Bench { schema: "garland.bench-farm/1", name: "farm", title: "Farms of jobs" };
+    let notes = vec![
+        format!("{jobs} jobs, each the program `true`; the whole command, divided by the jobs"),
+        "Garland: two agents, one processor each, with records of all jobs in its journal; xargs and \
+         GNU parallel: two jobs at a time, without records"
+            .to_owned(),
+        "encodes: half a minute of noise each, by `lame -q 0`, on nodes with half a processor each, files \
+         through the mount; the run from its beginning to its last job, divided by what its whole jobs take \
+         on all nodes at best"
+            .to_owned(),
+    ];
+    Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
+}
+
+const EVENTS: [Event<Place>; 4] = [
+    Event {
+        title: "Jobs on this machine, beside xargs",
+        unit: "ms a job",
+        goal: Goal::AtMost(1.3),
+        tools: &[GARLAND, XARGS],
+    },
+    Event {
+        title: "Jobs on this machine, beside GNU parallel",
+        unit: "ms a job",
+        goal: Goal::AtMost(0.5),
+        tools: &[GARLAND, PARALLEL],
+    },
+    Event {
+        title: "Jobs on two nodes of a lab",
+        unit: "ms a job",
+        goal: Goal::Below(1.0),
+        tools: &[IN_LAB],
+    },
+    Event {
+        title: "24 encodes on three nodes of a lab, beside what whole jobs take",
+        unit: "times",
+        goal: Goal::Below(ENCODES),
+        tools: &[encodes::ENCODES],
+    },
+];
+
+const GARLAND: Tool<Place> = Tool {
+    name: "garland",
+    about: "`garland farm run jobs NODES --slots 1`",
+    need: None,
+    measure: |place| farm(place, HERE),
+};
+
+const IN_LAB: Tool<Place> = Tool { measure: |place| farm(place, LAB), ..GARLAND };
+
+const XARGS: Tool<Place> = Tool {
+    name: "xargs",
+    about: "`xargs --arg-file=jobs -P2 -n1 true`",
+    need: Some(("findutils", "xargs")),
+    measure: |place| by(place, &["xargs", "--arg-file=jobs", "-P2", "-n1", "true"]),
+};
+
+const PARALLEL: Tool<Place> = Tool {
+    name: "parallel",
+    about: "`parallel --jobs 2 --arg-file jobs`",
+    need: Some(("parallel", "parallel")),
+    measure: |place| {
+        by(place, &["parallel", "--plain", "--will-cite", "--jobs", "2", "--arg-file", "jobs"])
+    },
+};
+
+fn all() -> Vec<Contest<Place>> {
+    EVENTS.iter().map(Event::contest).collect()
+}
+
+fn farm(place: &Place, nodes: &str) -> Result<f64> {
+    each(place, || place.garland(&["farm", "run", "jobs", nodes, "--slots", "1", "--quiet"]))
+}
+
+fn by(place: &Place, words: &[&str]) -> Result<f64> {
+    each(place, || done(Command::new(words[0]).args(&words[1..]).current_dir(&place.folder)))
+}
+
+/// Milliseconds that `work` takes for each of the place's jobs.
+fn each(place: &Place, work: impl FnOnce() -> Result<Vec<u8>>) -> Result<f64> {
+    let watch = Watch::start();
+    work()?;
+    Ok(watch.read().as_secs_f64() * 1e3 / place.jobs as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contest::assert_sound;
+
+    #[test]
+    fn every_contest_has_a_title_of_its_own_and_a_peer_or_a_bound() {
+        assert_sound(&all());
+        let first = |contest: &Contest<Place>| contest.gauges[0].tool().starts_with("garland");
+        assert!(all().iter().all(first));
+    }
+}

@@ -1,0 +1,297 @@
+//! The emulated cluster that peers run on: a lab with a head `n0` and nodes `n1..nN` on one switch.
+//!
+//! Everything that knows how nodes are made and entered is in this file.
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use garland_lab::{Lab, Spec, StateDir};
+
+use super::cpu::Group;
+use super::processes::alone;
+
+/// Where all files of a run are: a tmpfs of the sandbox.
+pub(crate) const DIR: &str = "/run/garland-bench";
+/// Garland's own state in a run, which its commands find by `GARLAND_STATE`.
+pub(crate) const STATE: &str = "/run/garland-bench/state";
+/// The lab's name.
+pub(crate) const LAB: &str = "bench";
+
+/// The cluster while it is up.
+pub(crate) struct Field {
+    /// Receiving nodes; node 0 is the head.
+    pub(crate) receivers: usize,
+    lab: Option<Lab>,
+    groups: Vec<Group>,
+}
+
+impl Field {
+    /// Brings up, for the benchmark `run`, a head and `receivers` nodes with links of `rate` bit/s.
+    pub(crate) fn up(
+        run: u32,
+        receivers: usize,
+        rate: Option<u64>,
+        congestion: &str,
+    ) -> Result<Self> {
+        let nodes = u32::try_from(receivers).context("too many nodes")?;
+        let spec = Spec { roots: Some(PathBuf::from(DIR)), ..Spec::switch(LAB, nodes, rate) };
+        let lab = Lab::up(&state()?, spec).context("start the lab")?;
+        let groups = (0..=receivers).map(|node| Group::new(run, &name(node)));
+        let field = Self { receivers, groups: groups.collect::<Result<_>>()?, lab: Some(lab) };
+        for node in 0..=receivers {
+            field.suit(node, congestion).with_context(|| format!("set up {}", name(node)))?;
+        }
+        field.write_shell()?;
+        Ok(field)
+    }
+
+    /// A command that will run on `node`, be counted there, and write to a log.
+    pub(crate) fn command(&self, node: usize, program: &str) -> Result<Command> {
+        let mut command = self.lab()?.command(&name(node), "sh")?;
+        self.count(node, &mut command)?;
+        command.arg(program).current_dir(self.dir(node));
+        Ok(command)
+    }
+
+    /// A command that will run outside of the lab, but be counted on the head.
+    pub(crate) fn outside(&self, program: &str) -> Result<Command> {
+        let mut command = Command::new("sh");
+        self.count(0, &mut command)?;
+        command.arg(program).current_dir(DIR).env("GARLAND_STATE", STATE);
+        Ok(command)
+    }
+
+    /// The address of `node`.
+    pub(crate) fn address(&self, node: usize) -> Result<String> {
+        Ok(self.lab()?.address(&name(node))?.to_string())
+    }
+
+    /// The directory of `node`, where the copy goes.
+    pub(crate) fn dir(&self, node: usize) -> PathBuf {
+        self.roots().join(name(node))
+    }
+
+    /// The directory that holds those of all nodes.
+    pub(crate) fn roots(&self) -> PathBuf {
+        PathBuf::from(DIR).join(format!("garland-lab-{LAB}"))
+    }
+
+    /// A program that runs its words on the node whose address is its first, as rsh does.
+    pub(crate) fn shell(&self) -> String {
+        format!("{DIR}/shell")
+    }
+
+    /// The control group of `node`.
+    pub(crate) fn group(&self, node: usize) -> &Group {
+        &self.groups[node]
+    }
+
+    /// What has been logged last on `node`.
+    pub(crate) fn said(&self, node: usize) -> String {
+        let text = fs::read_to_string(log(node)).unwrap_or_default();
+        let lines: Vec<_> = text.lines().rev().take(5).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
+    }
+
+    /// Ends every process on every node.
+    pub(crate) fn kill(&self) {
+        for group in &self.groups {
+            group.kill();
+        }
+    }
+
+    /// Counts processes that live in a node's network, whoever started them, on that node from now
+    /// on.
+    pub(crate) fn adopt(&self) -> Result<()> {
+        for node in 1..=self.receivers {
+            for pid in self.residents(node)? {
+                self.group(node).take(&pid)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The processes that live in a node's network.
+    pub(crate) fn residents(&self, node: usize) -> Result<Vec<String>> {
+        let network = self.network(node)?;
+        let mut pids = Vec::new();
+        for entry in fs::read_dir("/proc").context("list processes")?.flatten() {
+            let there = fs::read_link(entry.path().join("ns/net"));
+            if there.is_ok_and(|there| there == Path::new(&network)) {
+                pids.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        Ok(pids)
+    }
+
+    /// What identifies a node's network, as the links of `/proc/PID/ns/net` show it.
+    fn network(&self, node: usize) -> Result<String> {
+        let mut command = self.lab()?.command(&name(node), "readlink")?;
+        let output = command.arg("/proc/self/ns/net").output().context("start readlink")?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    /// What some peers expect of a network: multicast, a broadcast address; and the congestion
+    /// control that was asked for.
+    fn suit(&self, node: usize, congestion: &str) -> Result<()> {
+        let address = self.address(node)?;
+        let script = format!(
+            "set -e; sysctl -q -w net.ipv4.tcp_congestion_control={congestion}; \
+             prefix=$(ip -4 -o address show dev eth0 | grep -o '{address}/[0-9]*'); \
+             ip address del $prefix dev eth0; ip address add $prefix broadcast + dev eth0; \
+             ip route add 224.0.0.0/4 dev eth0"
+        );
+        let mut command = self.command(node, "sh")?;
+        command.args(["-c", &script]);
+        alone(self, node, command)
+    }
+
+    /// Makes `command`, which runs `sh`, join the node's group before it becomes the words that
+    /// follow.
+    fn count(&self, node: usize, command: &mut Command) -> Result<()> {
+        let log = log(node);
+        let log = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .with_context(|| format!("open {}", log.display()))?;
+        command
+            .args(["-c", "echo 0 >\"$1\"; shift; exec \"$@\"", "sh"])
+            .arg(self.groups[node].entry())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().context("share a log")?)
+            .stderr(log);
+        Ok(())
+    }
+
+    fn lab(&self) -> Result<&Lab> {
+        self.lab.as_ref().context("the lab is down")
+    }
+
+    fn write_shell(&self) -> Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+
+        let own = std::env::current_exe().context("find this program")?;
+        let (own, state) = (own.display(), state()?.0);
+        let mut script = "#!/bin/sh\nhost=$1; shift\ncase $host in\n".to_owned();
+        for (node, group) in self.groups.iter().enumerate() {
+            let (address, procs) = (self.address(node)?, group.entry());
+            script += &format!("{address}) node={} procs={} ;;\n", name(node), procs.display());
+        }
+        script += &format!("esac\nexec {own} {SHELL} {} $node $procs \"$*\"\n", state.display());
+        fs::write(self.shell(), script).context("write the shell")?;
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(self.shell(), executable).context("make the shell executable")
+    }
+}
+
+impl Drop for Field {
+    fn drop(&mut self) {
+        self.kill();
+        let down = self.lab.take().map(Lab::down);
+        if let Some(Err(error)) = down {
+            eprintln!("end the lab: {error}");
+        }
+    }
+}
+
+/// The hidden word for [`shell`].
+pub(crate) const SHELL: &str = "node-shell";
+
+/// Runs a line of shell on a node of the lab that is up: what the program at [`Field::shell`] comes
+/// down to. The words are where labs are recorded, the node's name, the file through which to join
+/// its control group, and the line.
+///
+/// # Errors
+/// When there is no such lab or node, or the line failed.
+pub(crate) fn shell(args: &[String]) -> Result<()> {
+    let [state, node, procs, line] = args else { bail!("folder, node, control group, line") };
+    let lab = Lab::open(&StateDir(PathBuf::from(state)), LAB)?;
+    let mut command = lab.command(node, "sh")?;
+    let status = command
+        .args(["-c", "echo 0 >\"$1\"; exec sh -c \"$2\"", "sh", procs, line])
+        .status()
+        .context("start sh")?;
+    if !status.success() {
+        bail!("{node}: `{line}`: {status}");
+    }
+    Ok(())
+}
+
+/// Where Garland's commands look for labs.
+fn state() -> Result<StateDir> {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").context("read the host's name")?;
+    let dir = Path::new(STATE).join(host.trim()).join("lab");
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+    made.with_context(|| format!("make {}", dir.display()))?;
+    Ok(StateDir(dir))
+}
+
+/// Waits until process `child` on its node listens on `port`; `tcp` is for both families of addresses.
+pub(crate) fn wait_listening(child: &mut Child, protocol: &str, port: u16) -> Result<()> {
+    let tables = ["", "6"].map(|ip| format!("/proc/{}/net/{protocol}{ip}", child.id()));
+    let own = fs::read_link("/proc/self/ns/net").context("look at our own network")?;
+    let network = format!("/proc/{}/ns/net", child.id());
+    let inside = || fs::read_link(&network).is_ok_and(|network| network != own);
+    wait(child, protocol, port, || {
+        let text = tables.each_ref().map(|table| fs::read_to_string(table).unwrap_or_default());
+        inside() && text.iter().any(|text| listens(text, &format!(":{port:04X}")))
+    })
+}
+
+/// Waits until process `child`, which is outside of the lab, listens on `port`.
+pub(crate) fn wait_listening_outside(child: &mut Child, protocol: &str, port: u16) -> Result<()> {
+    let table = format!("/proc/self/net/{protocol}");
+    wait(child, protocol, port, || {
+        let text = fs::read_to_string(&table).unwrap_or_default();
+        listens(&text, &format!(":{port:04X}"))
+    })
+}
+
+fn wait(child: &mut Child, protocol: &str, port: u16, listens: impl Fn() -> bool) -> Result<()> {
+    for _ in 0..20_000 {
+        if let Some(status) = child.try_wait().context("look after a child")? {
+            bail!("it ended before it listened on {protocol} port {port}: {status}");
+        }
+        if listens() {
+            return Ok(());
+        }
+        std::thread::sleep(std::time::Duration::from_micros(500));
+    }
+    bail!("it didn't listen on {protocol} port {port} within 10 s");
+}
+
+/// Whether a socket listens on the address that ends with `local`, in a table of sockets as
+/// proc_pid_net(5) shows them: state 0A is a listening TCP socket, 07 a UDP socket without a peer.
+fn listens(table: &str, local: &str) -> bool {
+    table.lines().skip(1).any(|line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        matches!(fields[..], [_, address, _, "0A" | "07", ..] if address.ends_with(local))
+    })
+}
+
+/// The name of `node`.
+pub(crate) fn name(node: usize) -> String {
+    format!("n{node}")
+}
+
+fn log(node: usize) -> PathBuf {
+    PathBuf::from(DIR).join(format!("{}.log", name(node)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_listening_sockets_listen() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue\n\
+                     \x20  0: 0A00580A:0369 0B00580A:C350 06 00000000:00000000\n";
+        assert!(!listens(table, ":0369"));
+        assert!(listens(&table.replace(" 06 ", " 0A "), ":0369"));
+        assert!(!listens(&table.replace(" 06 ", " 0A "), ":0370"));
+    }
+}

@@ -1,0 +1,62 @@
+//! libfabric's `fi_pingpong` over its TCP provider.
+
+use anyhow::{Context, Result};
+
+use super::super::contest::{Figure, Gauge};
+use super::super::field::Field;
+use super::SIZE;
+use super::duet::{Duet, Inside};
+use xtask::packages::Need;
+
+/// Messages over endpoints of the `tcp` provider, completions looked for again and again.
+pub(crate) struct Pingpong;
+
+impl Gauge<Field> for Pingpong {
+    fn tool(&self) -> &'static str {
+        "fi_pingpong"
+    }
+
+    fn about(&self) -> &'static str {
+        "`-p tcp -e msg -S 8 -I 50000`: libfabric's TCP provider, looking again and again; the mean"
+    }
+
+    fn need(&self) -> Option<Need> {
+        Some(("libfabric-bin", "fi_pingpong"))
+    }
+
+    fn measure(&self, field: &Field) -> Result<Figure> {
+        let address = field.address(1)?;
+        let server = ["fi_pingpong", "-p", "tcp", "-e", "msg", "-S", SIZE, "-I", "50000"];
+        let client = [&server[..], &[&address]].concat();
+        let duet =
+            Duet { server: &server, listens: ("tcp", 47_592), client: &client, place: Inside::Lab };
+        Ok(Figure::of(transfer(&duet.play(field)?)?))
+    }
+}
+
+/// Microseconds in the column `usec/xfer`, whatever stands before it.
+fn transfer(text: &str) -> Result<f64> {
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = text.lines().map(words).collect();
+    let at = lines.iter().position(|line| line.iter().any(|word| word == "usec/xfer"));
+    let at = at.with_context(|| format!("no table: {}", text.trim()))?;
+    let column = lines[at].iter().position(|word| word == "usec/xfer");
+    let value = column.and_then(|column| lines.get(at + 1)?.get(column));
+    let value = value.with_context(|| format!("an empty table: {}", text.trim()))?;
+    value.parse().with_context(|| format!("no number: {value}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::transfer;
+
+    #[test]
+    fn its_table_is_understood() {
+        let said = "\
+            bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n\
+            8       50k     =50k     781k        0.58s      1.38       5.80       0.17\n";
+        assert_eq!(transfer(said).unwrap(), 5.8);
+        assert!(transfer("bytes usec/xfer\n").is_err());
+        assert!(transfer("").is_err());
+    }
+}

@@ -1,0 +1,153 @@
+//! Garland's own `ping` and `wires`.
+
+use std::fs::{self, File};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::super::contest::{Figure, Gauge};
+use super::super::field::{DIR, Field, LAB};
+use super::super::peers::garland_program;
+use super::super::processes::alone;
+use super::SIZE;
+use super::duet::NODES;
+use xtask::packages::Need;
+
+/// `garland ping` with these words.
+pub(crate) struct Ping {
+    /// The words.
+    pub(crate) words: &'static [&'static str],
+}
+
+/// `garland wires`, and which of its rates.
+pub(crate) struct Wires {
+    /// The rate's name in the result object.
+    pub(crate) rate: &'static str,
+    /// How many streams it is of, where it is of several.
+    pub(crate) streams: &'static str,
+}
+
+impl Gauge<Field> for Ping {
+    fn tool(&self) -> &'static str {
+        "garland"
+    }
+
+    fn about(&self) -> &'static str {
+        "`garland ping`, three times 0.3 s a turn: `-f msg --wait block` and `--wait poll` there and back; \
+         `--transport shm -f msg`, a store that the other side waits for and answers; `--transport \
+         shm -f put -b 64`, stores that nobody waits for but this side, every 64; `-f get --wait poll \
+         -b 32`, emulated by the other CPU as everywhere over TCP"
+    }
+
+    fn need(&self) -> Option<Need> {
+        None
+    }
+
+    fn measure(&self, field: &Field) -> Result<Figure> {
+        // As long as the others, however soon it is known well enough.
+        let words = ["ping", "--lab", LAB, NODES, SIZE, "-n", "4000000000", "--time", "0.3"];
+        let third = |_| {
+            let result = garland(field, &[&words, self.words].concat())?;
+            ping(&result).with_context(|| format!("garland's result: {}", result["pairs"]))
+        };
+        (0..3).map(third).collect::<Result<Vec<_>>>().map(|thirds| whole(&thirds))
+    }
+}
+
+impl Gauge<Field> for Wires {
+    fn tool(&self) -> &'static str {
+        "garland"
+    }
+
+    fn about(&self) -> &'static str {
+        "`garland wires --streams STREAMS`: what the receivers count once a rate has settled"
+    }
+
+    fn need(&self) -> Option<Need> {
+        None
+    }
+
+    fn measure(&self, field: &Field) -> Result<Figure> {
+        let result = garland(field, &["wires", "--lab", LAB, NODES, "--streams", self.streams])?;
+        let ways = result["ways"].as_array().map_or(&[][..], Vec::as_slice);
+        let way = ways.iter().find(|way| way["from"] == "lab:n0");
+        let rate = way.and_then(|way| way[self.rate].as_f64());
+        let rate = rate.with_context(|| format!("garland's result has no {}", self.rate))?;
+        Ok(Figure::of(rate / 1e6))
+    }
+}
+
+/// Garland's result object.
+fn garland(field: &Field, words: &[&str]) -> Result<Value> {
+    let mut command = field.outside(&garland_program()?)?;
+    let heard = format!("{DIR}/garland.json");
+    command.arg("--json").args(words);
+    command.stdout(File::create(&heard).context("make the result's file")?);
+    alone(field, 0, command).with_context(|| format!("garland {}", words.join(" ")))?;
+    let text = fs::read(&heard).context("read garland's result")?;
+    serde_json::from_slice(&text).context("parse garland's result")
+}
+
+/// What three parts come to: the mean of their means and of their medians, and the best of them.
+fn whole(thirds: &[Figure]) -> Figure {
+    let numbers =
+        |of: fn(&Figure) -> Option<f64>| -> Option<Vec<f64>> { thirds.iter().map(of).collect() };
+    let mean = |numbers: Vec<f64>| numbers.iter().sum::<f64>() / numbers.len() as f64;
+    let best = |numbers: Vec<f64>| numbers.into_iter().min_by(f64::total_cmp);
+    Figure {
+        median: numbers(|third| third.median).map(mean),
+        mean: numbers(|third| third.mean).map(mean),
+        best: numbers(|third| third.mean).and_then(best),
+        beside: thirds.last().and_then(|third| third.beside.clone()),
+    }
+}
+
+/// The only point of the object `garland.ping/1`, in microseconds.
+fn ping(result: &Value) -> Option<Figure> {
+    let point = &result["pairs"][0]["points"][0];
+    let (mean, stay) = (point["each_ns"].as_f64()? / 1e3, point["sojourn"]["p50"].as_f64()? / 1e3);
+    let p99 = point["sojourn"]["p99"].as_f64()? / 1e3;
+    let (depth, together) = (point["in_flight"].as_u64()?, point["timed_together"].as_u64()?);
+    if depth > 1 {
+        let (count, writes) = (point["count"].as_f64()?, point["writes"].as_f64()?);
+        let mut beside = format!("each stays {stay:.2} (p50)");
+        if writes > 0.0 {
+            beside += &format!("; {:.1} go out in one write", count / writes);
+        }
+        // How long one stays in memory is known by how long all of its group took.
+        let median = (together > 1).then(|| stay / depth as f64);
+        return Some(Figure { mean: Some(mean), median, best: None, beside: Some(beside) });
+    }
+    let ways = if point["function"] == "msg" { 2.0 } else { 1.0 };
+    let beside = Some(format!("p99 {:.1}", p99 / ways));
+    Some(Figure { mean: Some(mean), median: Some(stay / ways), best: None, beside })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(point: &Value) -> Option<Figure> {
+        ping(&json!({"pairs": [{"points": [point]}]}))
+    }
+
+    #[test]
+    fn the_result_object_is_understood() {
+        let point = json!({"function": "msg", "each_ns": 4000.0, "in_flight": 1, "count": 10,
+            "timed_together": 1, "writes": 10, "sojourn": {"p50": 7000, "p99": 20_000}});
+        let figure = found(&point).unwrap();
+        assert_eq!((figure.mean, figure.median), (Some(4.0), Some(3.5)));
+        assert_eq!(figure.beside.as_deref(), Some("p99 10.0"));
+        let point = json!({"function": "get", "each_ns": 300.0, "in_flight": 32, "count": 320,
+            "timed_together": 1, "writes": 10, "sojourn": {"p50": 9000, "p99": 20_000}});
+        let figure = found(&point).unwrap();
+        assert_eq!((figure.mean, figure.median), (Some(0.3), None));
+        assert!(figure.beside.unwrap().ends_with("9.00 (p50); 32.0 go out in one write"));
+        assert_eq!(found(&json!({})), None);
+        let thirds = [4.0, 2.0, 6.0].map(Figure::of);
+        let figure = whole(&thirds);
+        assert_eq!((figure.median, figure.mean, figure.best), (None, Some(4.0), Some(2.0)));
+    }
+}

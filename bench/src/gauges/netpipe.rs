@@ -1,0 +1,60 @@
+//! NetPIPE's `NPtcp`.
+
+use anyhow::{Context, Result};
+
+use super::super::contest::{Figure, Gauge};
+use super::super::field::Field;
+use super::SIZE;
+use super::duet::{Duet, Inside};
+use xtask::packages::Need;
+
+/// Reads and writes that block.
+pub(crate) struct Netpipe;
+
+impl Gauge<Field> for Netpipe {
+    fn tool(&self) -> &'static str {
+        "NetPIPE"
+    }
+
+    fn about(&self) -> &'static str {
+        "`NPtcp -l 8 -u 8 -p 0 -n 10000`: reads and writes that block; the best of three means"
+    }
+
+    fn need(&self) -> Option<Need> {
+        Some(("netpipe-tcp", "NPtcp"))
+    }
+
+    fn measure(&self, field: &Field) -> Result<Figure> {
+        let address = field.address(1)?;
+        // It tells its results on its standard error.
+        let told = ["sh", "-c", "exec \"$@\" 2>&1", "sh"];
+        let points = ["-l", SIZE, "-u", SIZE, "-p", "0", "-n", "10000", "-o", "/dev/null"];
+        let server = [&["NPtcp"][..], &points].concat();
+        let client = [&told[..], &["NPtcp", "-h", &address], &points].concat();
+        let duet =
+            Duet { server: &server, listens: ("tcp", 5002), client: &client, place: Inside::Lab };
+        Ok(Figure { best: Some(best(&duet.play(field)?)?), ..Figure::default() })
+    }
+}
+
+/// Microseconds at the end of `0: 8 bytes 10000 times --> 2.36 Mbps in 25.9 usec`.
+fn best(text: &str) -> Result<f64> {
+    let line = text.lines().find(|line| line.contains("-->") && line.trim().ends_with("usec"));
+    let line = line.with_context(|| format!("no result: {}", text.trim()))?;
+    let word = line.split_whitespace().rev().nth(1).unwrap_or_default();
+    word.parse().with_context(|| format!("no number: {line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::best;
+
+    #[test]
+    fn its_words_are_understood() {
+        let said = "Send and receive buffers are 16384 and 131072 bytes\n\
+                    Now starting the main loop\n\
+                    \x20 0:       8 bytes  10000 times -->      2.36 Mbps in      25.90 usec\n";
+        assert_eq!(best(said).unwrap(), 25.9);
+        assert!(best("connection refused").is_err());
+    }
+}

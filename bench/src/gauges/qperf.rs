@@ -1,0 +1,68 @@
+//! qperf's `tcp_lat`.
+
+use anyhow::{Context, Result, bail};
+
+use super::super::contest::{Figure, Gauge};
+use super::super::field::Field;
+use super::SIZE;
+use super::duet::{Duet, Inside};
+use xtask::packages::Need;
+
+/// Reads and writes that block.
+pub(crate) struct Qperf;
+
+impl Gauge<Field> for Qperf {
+    fn tool(&self) -> &'static str {
+        "qperf"
+    }
+
+    fn about(&self) -> &'static str {
+        "`tcp_lat -m 8 -t 1`: reads and writes that block; the mean"
+    }
+
+    fn need(&self) -> Option<Need> {
+        Some(("qperf", "qperf"))
+    }
+
+    fn measure(&self, field: &Field) -> Result<Figure> {
+        let address = field.address(1)?;
+        let client = ["qperf", "-t", "1", "-m", SIZE, &address, "tcp_lat"];
+        let duet = Duet {
+            server: &["qperf"],
+            listens: ("tcp6", 19_765),
+            client: &client,
+            place: Inside::Lab,
+        };
+        Ok(Figure::of(latency(&duet.play(field)?)?))
+    }
+}
+
+/// Microseconds in `latency  =  27.3 us`.
+fn latency(text: &str) -> Result<f64> {
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("latency"));
+    let line = line.with_context(|| format!("no latency: {}", text.trim()))?;
+    let [_, value, unit] = line.split_whitespace().collect::<Vec<_>>()[..] else {
+        bail!("no figure: {line}");
+    };
+    let value: f64 = value.parse().with_context(|| format!("no number: {line}"))?;
+    Ok(value
+        * match unit {
+            "ns" => 1e-3,
+            "us" => 1.0,
+            "ms" => 1e3,
+            _ => bail!("unit `{unit}`: {line}"),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::latency;
+
+    #[test]
+    fn its_words_are_understood() {
+        assert_eq!(latency("tcp_lat:\n    latency  =  27.3 us\n").unwrap(), 27.3);
+        assert_eq!(latency("tcp_lat:\n    latency  =  1.5 ms\n").unwrap(), 1500.0);
+        assert!(latency("tcp_lat:\n    latency  =  1.5 s\n").is_err());
+        assert!(latency("failed to connect").is_err());
+    }
+}

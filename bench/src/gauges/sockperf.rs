@@ -1,0 +1,63 @@
+//! sockperf's ping-pong over TCP.
+
+use anyhow::Result;
+
+use super::super::contest::{Figure, Gauge};
+use super::super::field::Field;
+use super::duet::{Duet, Inside, number_after};
+use xtask::packages::Need;
+
+const PORT: &str = "11111";
+
+/// Receives that block, or that look again and again.
+pub(crate) enum Sockperf {
+    /// They block.
+    Blocking,
+    /// They look again and again.
+    Polling,
+}
+
+impl Gauge<Field> for Sockperf {
+    fn tool(&self) -> &'static str {
+        match self {
+            Self::Blocking => "sockperf",
+            Self::Polling => "sockperf --nonblocked",
+        }
+    }
+
+    fn about(&self) -> &'static str {
+        match self {
+            Self::Blocking => {
+                "`ping-pong --tcp -m 14 -t 1`, receives that block; 14 bytes are its least"
+            }
+            Self::Polling => {
+                "`ping-pong --tcp --nonblocked -m 14 -t 1`, receives that look again and again on \
+                 both sides; 14 bytes are its least"
+            }
+        }
+    }
+
+    fn need(&self) -> Option<Need> {
+        Some(("sockperf", "sockperf"))
+    }
+
+    fn measure(&self, field: &Field) -> Result<Figure> {
+        let address = field.address(1)?;
+        let way: &[&str] = match self {
+            Self::Blocking => &[],
+            Self::Polling => &["--nonblocked"],
+        };
+        let place = ["--tcp", "-i", &address, "-p", PORT];
+        let server = [&["sockperf", "server"][..], &place, way].concat();
+        let client = [&["sockperf", "ping-pong", "-m", "14", "-t", "1"][..], &place, way].concat();
+        let duet =
+            Duet { server: &server, listens: ("tcp", 11_111), client: &client, place: Inside::Lab };
+        let said = duet.play(field)?;
+        Ok(Figure {
+            mean: Some(number_after(&said, "Latency is ")?),
+            median: Some(number_after(&said, "percentile 50.000 =")?),
+            best: None,
+            beside: Some(format!("p99 {:.1}", number_after(&said, "percentile 99.000 =")?)),
+        })
+    }
+}

@@ -1,0 +1,205 @@
+//! `bench lab`: how long labs take to come up, to be checked, and to go.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+
+use super::kept::keep;
+use super::machine::Machine;
+use super::peers::garland_program;
+use super::{chain, result::Spread};
+use xtask::clock::{Watch, today};
+use xtask::packages::{Need, install};
+
+/// What labs need.
+const NEEDS: &[Need] = &[("iproute2", "ip"), ("nftables", "nft")];
+
+pub(crate) const USAGE: &str = "\
+cargo xtask bench lab [options]
+
+  --runs 5                    runs of each
+  --no-write                  print only, leave benches/results/ alone";
+
+/// What is built, and how long it may take.
+struct Case {
+    name: &'static str,
+    /// The words behind `garland lab up`.
+    words: &'static [&'static str],
+    /// Whether it is checked before it goes.
+    checked: bool,
+    /// Seconds until it is up (and checked), and until it is gone.
+    goals: [f64; 2],
+}
+
+const CASES: [Case; 2] = [
+    Case {
+        name: "switch of 64 nodes",
+        words: &["--nodes", "63", "--rate", "100mbit"],
+        checked: false,
+        goals: [3.0, 2.0],
+    },
+    // 16 nodes, and the media have a namespace of their own.
+    Case {
+        name: "routed mesh, 17 namespaces, with its self-check",
+        words: &["routed-mesh", "--check"],
+        checked: true,
+        goals: [15.0, 2.0],
+    },
+];
+
+/// All of it, for the JSON file.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    date: String,
+    command: String,
+    machine: Machine,
+    rows: Vec<Row>,
+}
+
+/// One lab.
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    command: String,
+    /// Whether `up_s` has the self-check in it.
+    checked: bool,
+    /// Seconds of the whole `garland lab up` and `garland lab down`.
+    up_s: Vec<f64>,
+    down_s: Vec<f64>,
+    goals_s: [f64; 2],
+    /// How often the self-check found a fault, and was made again.
+    faults: usize,
+}
+
+/// Runs it with these words.
+///
+/// # Errors
+/// When the words make no sense, a lab can't be made, or one misses its goal.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
+    let (runs, write) = options(args)?;
+    install(NEEDS)?;
+    chain::build(root)?;
+    let state = std::env::temp_dir().join(format!("garland-bench-lab-{}", std::process::id()));
+    let rows = CASES.iter().map(|case| row(case, runs, &state)).collect::<Result<Vec<_>>>();
+    let removed = fs::remove_dir_all(&state);
+    let rows = rows?;
+    removed.with_context(|| format!("remove {}", state.display()))?;
+    let report = Report {
+        schema: "garland.bench-lab/1",
+        date: today(),
+        command: format!("cargo xtask bench lab {}", args.join(" ")).trim().to_owned(),
+        machine: Machine::here(),
+        rows,
+    };
+    let text = markdown(&report)?;
+    println!("{text}");
+    if write {
+        keep(root, (&report.date, "lab"), &report, text)?;
+    }
+    let missed: Vec<_> =
+        report.rows.iter().filter(|row| !row.holds()).map(|row| row.name).collect();
+    if !missed.is_empty() {
+        bail!("above the goal: {}", missed.join(", "));
+    }
+    Ok(())
+}
+
+fn options(args: &[String]) -> Result<(usize, bool)> {
+    let (mut runs, mut write) = (5, true);
+    let mut words = args.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        match word {
+            "--no-write" => write = false,
+            "--runs" => {
+                let count = words.next().with_context(|| format!("`--runs` N\n\n{USAGE}"))?;
+                runs = count.parse().with_context(|| format!("`--runs {count}`"))?;
+            }
+            _ => bail!("`{word}`: unknown\n\n{USAGE}"),
+        }
+    }
+    if runs == 0 {
+        bail!("`--runs 0`: there is nothing to measure\n\n{USAGE}");
+    }
+    Ok((runs, write))
+}
+
+fn row(case: &Case, runs: usize, state: &Path) -> Result<Row> {
+    let mut row = Row {
+        name: case.name,
+        command: format!("garland lab up {}", case.words.join(" ")),
+        checked: case.checked,
+        up_s: Vec::new(),
+        down_s: Vec::new(),
+        goals_s: case.goals,
+        faults: 0,
+    };
+    while row.up_s.len() < runs {
+        let (up, code) = garland(state, &[&["lab", "up"], case.words].concat())?;
+        let (down, ended) = garland(state, &["lab", "down"])?;
+        eprintln!("{}: up {up:.2} s, down {down:.2} s", case.name);
+        match (code, ended) {
+            (0, 0) => {
+                row.up_s.push(up);
+                row.down_s.push(down);
+            }
+            // Something else kept the processors busy; a lab that is wrong stays so.
+            (4, 0) if row.faults < runs => row.faults += 1,
+            _ => bail!("{} ended with {code}, garland lab down with {ended}", row.command),
+        }
+    }
+    Ok(row)
+}
+
+/// Runs the program; the seconds of the whole command, and its exit code.
+fn garland(state: &Path, words: &[&str]) -> Result<(f64, i32)> {
+    let program = garland_program()?;
+    let watch = Watch::start();
+    let status = Command::new(program)
+        .args(words)
+        .env("GARLAND_STATE", state)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .with_context(|| format!("start garland {}", words.join(" ")))?;
+    let seconds = watch.read().as_secs_f64();
+    Ok((seconds, status.code().with_context(|| format!("garland {}: {status}", words.join(" ")))?))
+}
+
+impl Row {
+    fn holds(&self) -> bool {
+        let spreads = [&self.up_s, &self.down_s].map(|all| Spread::of(all.clone()));
+        let below = |(spread, goal): (&Option<Spread>, f64)| {
+            spread.is_some_and(|spread| spread.median < goal)
+        };
+        spreads.iter().zip(self.goals_s).all(below)
+    }
+}
+
+fn markdown(report: &Report) -> Result<String> {
+    let mut text = format!("# Labs, up and down: {}\n\n", report.date);
+    writeln!(text, "- command: `{}`", report.command)?;
+    writeln!(text, "- machine: {}", report.machine)?;
+    writeln!(text, "- times are those of the whole commands: median (least - most)\n")?;
+    writeln!(text, "| lab | command | up, s | goal | down, s | goal | runs | checks again |")?;
+    writeln!(text, "|---|---|---|---|---|---|---|---|")?;
+    for row in &report.rows {
+        let [up, down] = [&row.up_s, &row.down_s].map(|all| {
+            Spread::of(all.clone()).map_or_else(
+                || "-".to_owned(),
+                |Spread { median, min, max }| format!("{median:.2} ({min:.2} - {max:.2})"),
+            )
+        });
+        let ([up_goal, down_goal], runs) = (row.goals_s, row.up_s.len());
+        writeln!(
+            text,
+            "| {} | `{}` | {up} | {up_goal} | {down} | {down_goal} | {runs} | {} |",
+            row.name, row.command, row.faults
+        )?;
+    }
+    Ok(text)
+}

@@ -1,0 +1,115 @@
+//! Benchmarks against peers in the same run: of copies, stripes, and between two nodes on an emulated
+//! cluster, of a disk, of jobs; of labs, of predictions, and of reports.
+
+mod chain;
+mod cluster;
+mod contest;
+mod cpu;
+mod disk;
+mod farm;
+mod field;
+mod forecast;
+mod gauges;
+mod kept;
+mod lab;
+mod link;
+mod machine;
+mod memory;
+mod mount;
+mod options;
+mod peer;
+mod peers;
+mod ping;
+mod processes;
+mod report;
+mod result;
+mod sandbox;
+mod screenshots;
+mod source;
+mod star;
+mod stripe;
+mod table;
+mod trees;
+mod ways;
+mod wires;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+/// What runs a benchmark: the repository, and the words behind its name.
+type Run = fn(&Path, &[String]) -> Result<()>;
+
+/// All benchmarks: name, what can be said, what runs it.
+const ALL: [(&str, &str, Run); 12] = [
+    ("chain", options::USAGE, chain::run),
+    ("lab", lab::USAGE, lab::run),
+    ("ping", ping::USAGE, ping::run),
+    ("wires", wires::USAGE, wires::run),
+    ("disk", disk::USAGE, disk::run),
+    ("stripe", stripe::USAGE, stripe::run),
+    ("trees", trees::USAGE, trees::run),
+    ("ways", ways::USAGE, ways::run),
+    ("farm", farm::USAGE, farm::run),
+    ("mount", mount::USAGE, mount::run),
+    ("forecast", forecast::USAGE, forecast::run),
+    ("report", report::USAGE, report::run),
+];
+
+fn main() -> ExitCode {
+    // A benchmark's lab starts this program again, as its keeper.
+    if let Some(exit) = garland_lab::hidden::main(std::env::args_os()) {
+        return exit;
+    }
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("it lies in the repository");
+    let done = match args.split_first() {
+        Some((chore, rest)) if chore == "screenshots" => pictures(root, rest),
+        _ => run(root, &args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Makes the pictures of reports in docs/images, or in a folder.
+fn pictures(root: &Path, args: &[String]) -> Result<()> {
+    let Some(program) = args.first().filter(|_| args.len() <= 2) else {
+        bail!("cargo xtask screenshots PROGRAM [FOLDER]");
+    };
+    let docs = root.join("docs/images");
+    let folder = args.get(1).map_or(docs.as_path(), Path::new);
+    let program = Path::new(program).canonicalize().context("find the program")?;
+    screenshots::make(&program, folder, args.len() > 1)
+}
+
+/// Runs the benchmark that `args` name.
+///
+/// # Errors
+/// When the words make no sense, the emulated cluster can't be set up, or a peer failed.
+fn run(root: &Path, args: &[String]) -> Result<()> {
+    let usages = || ALL.map(|(_, usage, _)| usage).join("\n\n");
+    let Some((name, rest)) = args.split_first() else {
+        bail!("which benchmark?\n\n{}", usages());
+    };
+    if name == field::SHELL {
+        return field::shell(rest);
+    }
+    match ALL.iter().find(|(known, ..)| known == name) {
+        Some((_, usage, _)) if rest.iter().any(|word| word == "--help") => {
+            println!("{usage}");
+            Ok(())
+        }
+        Some((.., run)) => run(root, rest),
+        None if args.iter().any(|word| word == "--help") => {
+            println!("{}", usages());
+            Ok(())
+        }
+        None => bail!("no benchmark `{name}`\n\n{}", usages()),
+    }
+}

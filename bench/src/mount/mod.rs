@@ -1,0 +1,162 @@
+//! `bench mount`: a node's files through `garland mount`, through sshfs, and without a mount.
+
+mod tools;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use self::tools::{
+    COPY_BACK, COPY_OUT, LIST, LIST_SSHFS, RANDOM, RANDOM_SSHFS, READ, READ_SSHFS, ROUND_TRIPS,
+    WRITE, WRITE_SSHFS, prepare,
+};
+use super::chain;
+use super::contest::{Bench, Contest, Event, Goal, Report, Words, equip, hold, tools};
+use super::options::size;
+use super::sandbox;
+use super::star::Stage;
+use xtask::packages::{Need, install};
+
+/// What can be said.
+pub(crate) const USAGE: &str = "\
+cargo xtask bench mount [options]
+
+  --size 512MiB               the large file
+  --rounds 5                  turns of each tool
+  --only WORDS                only contests with these words in their title
+  --no-write                  print only, leave benches/results/ alone";
+
+/// Turns of each tool.
+const ROUNDS: usize = 5;
+
+/// Words with a value that only this benchmark has.
+const OPTIONS: &[&str] = &["--size"];
+
+/// No round begins later, at each rate.
+const TIME: Duration = Duration::from_secs(150);
+
+/// What the lab, the mounts and the floor need.
+const NEEDS: &[Need] =
+    &[("iproute2", "ip"), ("gcc", "cc"), ("fuse3", "fusermount3"), ("fio", "fio")];
+
+/// A rate of the wire, and what is held there: Garland first, then its peers.
+struct Place {
+    rate: Option<&'static str>,
+    events: &'static [Event<Stage>],
+}
+
+const PLACES: [Place; 2] = [
+    Place {
+        rate: Some("1gbit"),
+        events: &[
+            Event::rate("Reading at 1 Gbit/s, and a copy", Goal::AtLeast(0.9), &[READ, COPY_BACK]),
+            Event::rate("Writing at 1 Gbit/s, and a copy", Goal::AtLeast(0.9), &[WRITE, COPY_OUT]),
+        ],
+    },
+    Place {
+        rate: None,
+        events: &[
+            Event::rate("Reading, unshaped", Goal::AtLeast(2.0), &[READ, READ_SSHFS]),
+            Event::rate("Writing, unshaped", Goal::AtLeast(2.0), &[WRITE, WRITE_SSHFS]),
+            Event {
+                title: "ls -lR of 10 000 files",
+                unit: "files/s",
+                goal: Goal::AtLeast(3.0),
+                tools: &[LIST, LIST_SSHFS],
+            },
+            Event {
+                title: "Reads of 4 KiB at random places, and round trips",
+                unit: "1/s",
+                // 1.2 round trips for each.
+                goal: Goal::AtLeast(0.83),
+                tools: &[RANDOM, ROUND_TRIPS],
+            },
+            Event {
+                title: "Reads of 4 KiB at random places, and sshfs",
+                unit: "1/s",
+                goal: Goal::AtLeast(1.0),
+                tools: &[RANDOM, RANDOM_SSHFS],
+            },
+        ],
+    },
+];
+
+/// Runs it with these words.
+///
+/// # Errors
+/// When the words make no sense, a lab can't be made, a tool failed, or a goal is missed.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
+    sandbox::enter(
+        "mount",
+        args,
+        |args| {
+            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
+            words.refuse_nothing(&all())?;
+            install(NEEDS)?;
+            equip(&words.choose(all()))?;
+            chain::build(root)
+        },
+        |_, args| {
+            sandbox::mount()?;
+            contend(root, args)
+        },
+    )
+}
+
+fn all() -> Vec<Contest<Stage>> {
+    PLACES.iter().flat_map(Place::contests).collect()
+}
+
+/// Holds all contests, where nothing can outlive them.
+fn contend(root: &Path, args: &[String]) -> Result<()> {
+    let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
+    let bytes = size(words.other("--size").unwrap_or("512MiB"))?;
+    let mut outcomes = Vec::new();
+    for place in &PLACES {
+        let contests = words.choose(place.contests());
+        if contests.is_empty() {
+            continue;
+        }
+        eprintln!("a wire, {}", place.rate.unwrap_or("unshaped"));
+        let stage = Stage::up(root, 1, place.rate, bytes).context("set up the server")?;
+        prepare(&stage, root).context("put the files on the server")?;
+        outcomes.extend(hold(&contests, words.rounds, TIME, &stage));
+    }
+    let bench = Bench {
+        schema: "garland.bench-mount/1",
+        name: "mount",
+        title: "A node's files under a folder",
+    };
+    let notes = vec![
+        "a client and a server: network namespaces with a wire between them, on these cores, all \
+         files in memory (tmpfs)"
+            .to_owned(),
+        format!(
+            "large: {} MiB by dd, 1 MiB at a time, until it is closed; small: 10 000 files of 4 KiB, \
+             100 a folder; mounted anew before each turn, the mounting isn't counted",
+            bytes >> 20
+        ),
+        "sealed as each has it by default: Garland by AES-256-GCM, ssh by its first choice"
+            .to_owned(),
+    ];
+    let tools = tools(&words.choose(all()));
+    Report::new(bench, args, notes, tools, outcomes).finish(root, words.write)
+}
+
+impl Place {
+    fn contests(&self) -> Vec<Contest<Stage>> {
+        self.events.iter().map(Event::contest).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contest::assert_sound;
+
+    #[test]
+    fn every_contest_has_a_title_of_its_own_and_a_peer_or_a_bound() {
+        assert_sound(&all());
+    }
+}

@@ -1,0 +1,73 @@
+//! clush over ssh, cold: what people type for a small file.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::super::field::Field;
+use super::super::peer::{Job, Peer, Timing};
+use super::super::processes::{Processes, alone};
+use super::sshd::{self, HERE};
+use xtask::clock::Watch;
+use xtask::packages::Need;
+
+/// A star over ssh takes minutes for more, and is known to.
+const LARGEST: u64 = 100_000_000;
+
+/// `clush --copy` to an sshd on every node.
+#[derive(Default)]
+pub(crate) struct Clush {
+    daemons: Option<Processes>,
+}
+
+impl Peer for Clush {
+    fn name(&self) -> &'static str {
+        "clush"
+    }
+
+    fn about(&self) -> &'static str {
+        "clush --copy over ssh (scp, 64 at once) to an sshd on every node, no connection kept; files up to \
+         100 MB only"
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[("clustershell", "clush"), sshd::NEEDS[0], sshd::NEEDS[1]]
+    }
+
+    fn version(&self) -> &'static [&'static str] {
+        &["clush", "--version"]
+    }
+
+    fn repeaters(&self, _receivers: usize) -> usize {
+        0
+    }
+
+    fn takes(&self, job: &Job) -> bool {
+        job.bytes <= LARGEST
+    }
+
+    fn prepare(&mut self, _root: &Path, field: &Field, job: &Job) -> Result<()> {
+        self.daemons = Some(sshd::start(field, job.receivers)?);
+        Ok(())
+    }
+
+    fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
+        let addresses: Vec<String> =
+            (1..=job.receivers).map(|n| field.address(n)).collect::<Result<_>>()?;
+        let mut command = field.command(0, "clush")?;
+        command
+            .args(["-f", "64", "-S", "-o", &format!("-F {}", sshd::config())])
+            .args(["-w", &addresses.join(","), "--copy"])
+            .arg(&job.source)
+            .args(["--dest", &format!("{HERE}/{}", Job::COPY)]);
+        let watch = Watch::start();
+        alone(field, 0, command)?;
+        Ok(Timing { start: std::time::Duration::ZERO, transfer: watch.read() })
+    }
+
+    fn finish(&mut self, field: &Field) -> Result<()> {
+        self.daemons = None;
+        field.kill();
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! Garland over ssh, cold: an agent is started on every node by a login, and gone with the copy.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::super::field::{DIR, Field, STATE};
+use super::super::peer::{Extra, Job, Peer, Timing};
+use super::super::processes::{Processes, alone};
+use super::garland::{program, result, told};
+use super::sshd::{self, HERE};
+use xtask::clock::Watch;
+use xtask::packages::Need;
+
+/// `garland cp` to an sshd on every node.
+pub(crate) struct GarlandSsh {
+    congestion: String,
+    daemons: Option<Processes>,
+}
+
+impl GarlandSsh {
+    /// With data links that use `congestion`.
+    pub(crate) fn new(congestion: &str) -> Self {
+        Self { congestion: congestion.to_owned(), daemons: None }
+    }
+}
+
+fn cluster() -> String {
+    format!("{DIR}/ssh/cluster.toml")
+}
+
+impl Peer for GarlandSsh {
+    fn name(&self) -> &'static str {
+        "garland-ssh"
+    }
+
+    fn about(&self) -> &'static str {
+        "garland cp over ssh to an sshd on every node, no connection kept, no agent up; the program is \
+         on the nodes already"
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &sshd::NEEDS
+    }
+
+    fn version(&self) -> &'static [&'static str] {
+        &["git", "describe", "--always", "--dirty", "--exclude=*"]
+    }
+
+    fn repeaters(&self, receivers: usize) -> usize {
+        receivers - 1
+    }
+
+    fn prepare(&mut self, _root: &Path, field: &Field, job: &Job) -> Result<()> {
+        self.daemons = Some(sshd::start(field, job.receivers)?);
+        let mut text = format!("version = 1\n[ssh]\noptions = [\"-F\", \"{}\"]\n", sshd::config());
+        for node in 1..=job.receivers {
+            let address = field.address(node)?;
+            text += &format!("[[nodes]]\nnames = \"n{node}\"\naddress = \"{address}\"\n");
+        }
+        fs::write(cluster(), text).context("write the cluster file")
+    }
+
+    fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
+        let mut command = field.command(0, &program()?)?;
+        let result = fs::File::create(result()).context("make the result's file")?;
+        command
+            .args([
+                "--json",
+                "--cluster",
+                &cluster(),
+                "cp",
+                "--quiet",
+                "--whole",
+                "--launcher",
+                "ssh",
+            ])
+            .args(["--congestion", &self.congestion])
+            .arg(&job.source)
+            .arg(format!("n[1-{}]:{HERE}/{}", job.receivers, Job::COPY))
+            .env("GARLAND_STATE", STATE)
+            .stdout(result);
+        let watch = Watch::start();
+        alone(field, 0, command).context("garland cp")?;
+        Ok(Timing { start: Duration::ZERO, transfer: watch.read() })
+    }
+
+    fn extra(&mut self, _field: &Field, _job: &Job) -> Result<Extra> {
+        told(false)
+    }
+
+    fn finish(&mut self, field: &Field) -> Result<()> {
+        self.daemons = None;
+        field.kill();
+        Ok(())
+    }
+}

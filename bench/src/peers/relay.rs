@@ -1,0 +1,91 @@
+//! The floor: a bare read-write-write relay.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::super::field::{Field, wait_listening};
+use super::super::peer::{Job, Peer, Timing};
+use super::super::processes::Processes;
+use super::super::sandbox;
+use xtask::clock::Watch;
+use xtask::packages::Need;
+
+const PORT: u16 = 7001;
+
+/// `benches/peers/relay.c`.
+#[derive(Default)]
+pub(crate) struct Relay {
+    program: String,
+}
+
+impl Peer for Relay {
+    fn name(&self) -> &'static str {
+        "relay"
+    }
+
+    fn about(&self) -> &'static str {
+        "the floor: a chain of bare C relays (256 KiB blocking reads and writes), no check of any kind; \
+         started for every copy, straight in the nodes without a remote shell"
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[("gcc", "cc")]
+    }
+
+    fn version(&self) -> &'static [&'static str] {
+        &["cc", "--version"]
+    }
+
+    fn repeaters(&self, receivers: usize) -> usize {
+        receivers - 1
+    }
+
+    fn prepare(&mut self, root: &Path, _field: &Field, _job: &Job) -> Result<()> {
+        self.program = sandbox::compile(root, "cc", "benches/peers/relay.c", "relay")?;
+        Ok(())
+    }
+
+    fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
+        chain(field, job, &self.program, PORT, Order::AtOnce)
+    }
+}
+
+/// Whether a node may start before the next one listens.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Order {
+    /// It tries again until the next one does.
+    AtOnce,
+    /// It must not.
+    OneByOne,
+}
+
+/// Starts `program node FILE NEXT PORT` on every node from the last, then `program head ...`.
+pub(super) fn chain(
+    field: &Field,
+    job: &Job,
+    program: &str,
+    port: u16,
+    order: Order,
+) -> Result<Timing> {
+    let mut processes = Processes::default();
+    let port_text = port.to_string();
+    let watch = Watch::start();
+    for node in (1..=job.receivers).rev() {
+        let next = if node == job.receivers { "-".to_owned() } else { field.address(node + 1)? };
+        let mut command = field.command(node, program)?;
+        command.args(["node", Job::COPY, &next, &port_text]);
+        let child = processes.start(node, command)?;
+        if order == Order::OneByOne {
+            wait_listening(child, "tcp", port)?;
+        }
+    }
+    processes.each(|child| wait_listening(child, "tcp", port))?;
+    let start = watch.read();
+    let mut command = field.command(0, program)?;
+    command.arg("head").arg(&job.source);
+    command.args([&field.address(1)?, &port_text]);
+    processes.start(0, command)?;
+    processes.finish(field)?;
+    Ok(Timing { start, transfer: watch.read() - start })
+}

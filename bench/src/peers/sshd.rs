@@ -1,0 +1,63 @@
+//! An sshd on every node: what the tools that log in share.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::super::field::{DIR, Field, wait_listening};
+use super::super::processes::Processes;
+use super::super::sandbox::command;
+use xtask::packages::Need;
+
+const PORT: u16 = 22;
+/// Where every node sees its own directory.
+pub(super) const HERE: &str = "/run/garland-bench/here";
+/// What the daemons and those who log in come in.
+pub(super) const NEEDS: [Need; 2] = [("openssh-client", "ssh"), ("openssh-server", "sshd")];
+
+/// Where ssh's configuration for the head is.
+pub(super) fn config() -> String {
+    format!("{DIR}/ssh/config")
+}
+
+/// Starts an sshd on nodes 1 to `receivers`. Each has a cache directory of its own, and logs in
+/// whoever has the key of [`config`].
+pub(super) fn start(field: &Field, receivers: usize) -> Result<Processes> {
+    let keys = format!("{DIR}/ssh");
+    if !Path::new(&keys).exists() {
+        fs::create_dir(&keys).with_context(|| format!("make {keys}"))?;
+        for key in ["host", "user"] {
+            let key = format!("{keys}/{key}");
+            command(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", &key])?;
+        }
+    }
+    let server = format!(
+        "HostKey {keys}/host\nAuthorizedKeysFile {keys}/user.pub\nPidFile none\nStrictModes no\n\
+         PermitRootLogin yes\nUsePAM no\nMaxStartups 100\nSubsystem sftp internal-sftp\n\
+         SetEnv XDG_CACHE_HOME={HERE}/cache\n"
+    );
+    fs::write(format!("{keys}/sshd_config"), server).context("write sshd_config")?;
+    let client = format!(
+        "IdentityFile {keys}/user\nUserKnownHostsFile /dev/null\nStrictHostKeyChecking no\n\
+         LogLevel ERROR\n"
+    );
+    fs::write(config(), client).context("write ssh's configuration")?;
+    fs::create_dir_all(HERE).with_context(|| format!("make {HERE}"))?;
+    let mut daemons = Processes::default();
+    for node in 1..=receivers {
+        // The same path on every node leads to a directory of its own.
+        let start = format!("mount --bind . {HERE}; exec \"$@\"");
+        let mut command = field.command(node, "unshare")?;
+        command.args(["--mount", "sh", "-c", &start, "sh"]).args([
+            "/usr/sbin/sshd",
+            "-D",
+            "-e",
+            "-f",
+            &format!("{keys}/sshd_config"),
+        ]);
+        daemons.start(node, command)?;
+    }
+    daemons.each(|child| wait_listening(child, "tcp", PORT))?;
+    Ok(daemons)
+}

@@ -1,0 +1,145 @@
+//! `bench ping`: small messages, gets and puts between two nodes, by Garland and by others.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::contest::{Bench, Contest, Gauge, Goal, Report, Words, equip, hold, tools};
+use super::field::Field;
+use super::gauges::{Agents, Netpipe, Ping, Pingpong, Qperf, Sockperf, Ucx, cpus};
+use super::{chain, sandbox};
+use xtask::packages::{Need, install};
+
+/// What can be said.
+pub(crate) const USAGE: &str = "\
+cargo xtask bench ping [options]
+
+  --rounds 9                  turns of each tool
+  --only WORDS                only contests with these words in their title
+  --cc reno|bbr               congestion control of both nodes (reno)
+  --no-write                  print only, leave benches/results/ alone";
+
+/// What it has of its own.
+pub(super) const OPTIONS: &[&str] = &["--cc"];
+
+/// Turns of each tool: a round takes about 20 s.
+const ROUNDS: usize = 9;
+
+/// What the emulated nodes need.
+pub(super) const NEEDS: &[Need] =
+    &[("iproute2", "ip"), ("procps", "sysctl"), ("util-linux", "taskset")];
+
+/// Microseconds that an 8-byte get took with 32 in flight on Quadrics' Elan4 (pgping, 2005).
+const ELAN4_GET_US: f64 = 0.79;
+
+/// No round begins later.
+const TIME: Duration = Duration::from_secs(240);
+
+/// Runs it with these words.
+///
+/// # Errors
+/// When the words make no sense, the nodes can't be made, a tool failed, or a goal is missed.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
+    sandbox::enter(
+        "ping",
+        args,
+        |args| {
+            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
+            words.refuse_nothing(&contests())?;
+            cpus()?;
+            install(NEEDS)?;
+            equip(&words.choose(contests()))?;
+            chain::build(root)
+        },
+        |run, args| {
+            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
+            let contests = words.choose(contests());
+            sandbox::mount()?;
+            let field = Field::up(run, 1, None, congestion(&words)).context("set up two nodes")?;
+            let outcomes = {
+                let _agents = Agents::up(&field)?;
+                hold(&contests, words.rounds, TIME, &field)
+            };
+            let bench = Bench {
+                schema: "garland.bench-ping/1",
+                name: "ping",
+                title: "Small messages between two nodes",
+            };
+            let notes = notes(&words)?;
+            Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
+        },
+    )
+}
+
+/// The congestion control of both nodes.
+pub(super) fn congestion(words: &Words) -> &str {
+    words.other("--cc").unwrap_or("reno")
+}
+
+/// Where it was measured, and how.
+pub(super) fn notes(words: &Words) -> Result<Vec<String>> {
+    let [head, other] = cpus()?;
+    Ok(vec![
+        "nodes: two network namespaces on one bridge of this machine".to_owned(),
+        format!(
+            "processors: all that runs on the first node stays on CPU {head}, all on the other \
+                 on CPU {other} (taskset)"
+        ),
+        format!("congestion control: {}", congestion(words)),
+    ])
+}
+
+fn contests() -> Vec<Contest<Field>> {
+    let own = |words| -> Box<dyn Gauge<Field>> { Box::new(Ping { words }) };
+    let mut put_latency = vec![own(&["-f", "msg", "--transport", "shm"][..])];
+    for way in Ucx::PUT_LATENCY {
+        put_latency.push(Box::new(way));
+    }
+    let mut put_rate = vec![own(&["-f", "put", "--transport", "shm", "-b", "64"][..])];
+    for way in Ucx::PUT_RATE {
+        put_rate.push(Box::new(way));
+    }
+    vec![
+        Contest {
+            title: "Half a round trip of 8 bytes over TCP, blocking",
+            unit: "µs",
+            goal: Goal::AtMost(1.0),
+            gauges: vec![
+                own(&["-f", "msg", "--wait", "block"]),
+                Box::new(Qperf),
+                Box::new(Netpipe),
+                Box::new(Sockperf::Blocking),
+            ],
+        },
+        Contest {
+            title: "Half a round trip of 8 bytes over TCP, polling",
+            unit: "µs",
+            goal: Goal::AtMost(1.0),
+            gauges: vec![
+                own(&["-f", "msg", "--wait", "poll"]),
+                Box::new(Ucx::AM_TCP),
+                Box::new(Pingpong),
+                Box::new(Sockperf::Polling),
+            ],
+        },
+        Contest {
+            title: "Puts of 8 bytes into shared memory, there and back, half",
+            unit: "µs",
+            goal: Goal::AtMost(1.2),
+            gauges: put_latency,
+        },
+        Contest {
+            title: "Puts of 8 bytes into shared memory, one after the other",
+            unit: "µs",
+            goal: Goal::AtMost(1.2),
+            gauges: put_rate,
+        },
+        Contest {
+            title: "Gets of 8 bytes over TCP, 32 in flight, time per get",
+            unit: "µs",
+            goal: Goal::Below(ELAN4_GET_US),
+            gauges: vec![own(&["-f", "get", "--wait", "poll", "-b", "32"]), Box::new(Ucx::GET_TCP)],
+        },
+    ]
+}

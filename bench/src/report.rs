@@ -1,0 +1,147 @@
+//! `bench report`: how long the report of a copy to twenty nodes takes to make, and to be seen.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use garland_testkit::{Browser, Scratch, random_file};
+
+use super::chain;
+use super::contest::{Bench, Contest, Event, Goal, Report, Tool, Words, hold, tools};
+use super::peers::garland_program;
+use xtask::clock::Watch;
+use xtask::packages::{Need, install};
+
+/// What can be said.
+pub(crate) const USAGE: &str = "\
+cargo xtask bench report [options]
+
+  --rounds 5                  turns of each figure
+  --only WORDS                only contests with these words in their title
+  --no-write                  print only, leave benches/results/ alone";
+
+/// Turns of each figure.
+const ROUNDS: usize = 5;
+
+/// No round begins later.
+const TIME: Duration = Duration::from_secs(60);
+
+/// What the lab and the look need.
+const NEEDS: &[Need] = &[("iproute2", "ip"), ("chromium", "chromium")];
+
+/// The file's bytes.
+const BYTES: u64 = 256 << 20;
+
+/// When something was first to be seen, in milliseconds of the page's clock.
+const FIRST_PAINT: &str = "new Promise((done) => new PerformanceObserver((list) => \
+     done(list.getEntries()[0].startTime)).observe({ type: 'paint', buffered: true }))";
+
+const EVENTS: [Event<Place>; 2] = [
+    Event {
+        title: "A report of a copy to 20 nodes, with its whole timeline",
+        unit: "s",
+        goal: Goal::Below(2.0),
+        tools: &[Tool {
+            name: "garland",
+            about: "`garland report`, the whole command",
+            need: None,
+            measure: made,
+        }],
+    },
+    Event {
+        title: "The same, opened",
+        unit: "s",
+        goal: Goal::Below(1.0),
+        tools: &[Tool {
+            name: "garland",
+            about: "the first paint in a headless chromium that has just been started",
+            need: None,
+            measure: seen,
+        }],
+    },
+];
+
+/// A state with the run, where reports are made.
+struct Place {
+    scratch: Scratch,
+}
+
+impl Place {
+    /// Copies a file to twenty nodes of a lab, which is gone then.
+    fn make() -> Result<Self> {
+        let place = Self { scratch: Scratch::new("bench-report") };
+        random_file(&place.scratch.path("file"), BYTES, 20);
+        place.garland("lab up --nodes 20 --rate 1gbit")?;
+        let copied = place.garland("cp --quiet file lab:n[1-20]:/file");
+        place.garland("lab down")?;
+        copied.map(|()| place)
+    }
+
+    fn garland(&self, words: &str) -> Result<()> {
+        let mut command = Command::new(garland_program()?);
+        command.args(words.split(' ')).current_dir(self.scratch.folder());
+        let output = command.env("GARLAND_STATE", self.scratch.state()).output()?;
+        if !output.status.success() {
+            bail!("garland {words}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(())
+    }
+
+    fn file(&self) -> PathBuf {
+        self.scratch.path("report.html")
+    }
+}
+
+fn made(place: &Place) -> Result<f64> {
+    let watch = Watch::start();
+    place.garland("report -o report.html")?;
+    Ok(watch.read().as_secs_f64())
+}
+
+fn seen(place: &Place) -> Result<f64> {
+    let mut browser = Browser::start(&place.scratch, (1200, 900));
+    browser.open(&place.file());
+    let painted = browser.asked(FIRST_PAINT).as_f64();
+    browser.end(&place.scratch);
+    Ok(painted.context("chromium tells no first paint")? / 1e3)
+}
+
+fn all() -> Vec<Contest<Place>> {
+    EVENTS.iter().map(Event::contest).collect()
+}
+
+/// Runs it with these words.
+///
+/// # Errors
+/// When the words make no sense, the copy failed, or a goal is missed.
+pub(crate) fn run(root: &std::path::Path, args: &[String]) -> Result<()> {
+    let words = Words::parse(args, ROUNDS, &[], USAGE)?;
+    words.refuse_nothing(&all())?;
+    let contests = words.choose(all());
+    install(NEEDS)?;
+    chain::build(root)?;
+    let place = Place::make()?;
+    // What is opened must be there, whatever was chosen.
+    made(&place)?;
+    let size = fs::metadata(place.file()).context("look at the report")?.len();
+    let outcomes = hold(&contests, words.rounds, TIME, &place);
+    let bench = Bench { schema: "garland.bench-report/1", name: "report", title: "Reports" };
+    let notes = vec![format!(
+        "a copy of {} MiB to 20 nodes of a lab at 1 Gbit/s; its report has {size} bytes",
+        BYTES >> 20
+    )];
+    Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contest::assert_sound;
+
+    #[test]
+    fn every_contest_has_a_title_of_its_own_and_a_bound() {
+        assert_sound(&all());
+    }
+}

@@ -1,0 +1,184 @@
+//! A client with a wire to each server, the file, and its stripes for tools that have none.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::cluster::Cluster;
+use crate::field::wait_listening;
+use crate::{memory, sandbox, source};
+use xtask::clock::Watch;
+
+/// The lab's name.
+pub(crate) const LAB: &str = "bench-star";
+
+/// The client's name.
+pub(crate) const CLIENT: &str = "srv";
+
+/// Copies of the file beside it: its parts, what comes of them, and Garland's there and back.
+const COPIES: usize = 4;
+
+/// The lab while it is up, and the files, all in memory.
+pub(crate) struct Stage {
+    /// How many servers.
+    pub(crate) servers: usize,
+    /// The file.
+    pub(crate) source: PathBuf,
+    /// Its length.
+    bytes: u64,
+    /// The bare relay, a program.
+    pub(crate) relay: String,
+    /// Where everything is.
+    pub(crate) folder: PathBuf,
+    cluster: Cluster,
+}
+
+impl Stage {
+    /// Builds a star of `servers` wires of `rate`, with agents up, and a file of `bytes`.
+    pub(crate) fn up(root: &Path, servers: usize, rate: Option<&str>, bytes: u64) -> Result<Self> {
+        memory::check_room(bytes, COPIES)?;
+        let mut cluster = Cluster::in_folder(Path::new("/dev/shm"), LAB)?;
+        let rate = rate.map_or_else(String::new, |rate| format!("rate = \"{rate}\"\n"));
+        cluster.raise(&format!(
+            "version = 1\n[topology]\nshape = \"star\"\nbetween = \"isolated\"\n\
+             nodes = \"{CLIENT},io[1-{servers}]\"\n{rate}"
+        ))?;
+        let folder = cluster.folder.clone();
+        let relay = sandbox::compile_in(&folder, root, "cc", "benches/peers/relay.c", "relay")?;
+        let mut stage =
+            Self { servers, source: folder.join("source"), bytes, relay, folder, cluster };
+        source::write(&stage.source, bytes)?;
+        let share = bytes.div_ceil(servers as u64);
+        for server in 1..=servers {
+            fs::create_dir_all(stage.dir(server)).context("make a server's folder")?;
+            let count = share.min(bytes.saturating_sub(share * (server as u64 - 1)));
+            source::write(&stage.part(server), count)?;
+        }
+        let list = stage.list();
+        stage.cluster.settle(&list)?;
+        Ok(stage)
+    }
+
+    /// The part of the file that server number `server` gets from a tool that can't stripe.
+    pub(crate) fn part(&self, server: usize) -> PathBuf {
+        self.folder.join(format!("part-{server}"))
+    }
+
+    /// Where it puts it.
+    pub(crate) fn dir(&self, server: usize) -> PathBuf {
+        self.folder.join(format!("io{server}"))
+    }
+
+    /// The address of server number `server`.
+    pub(crate) fn address(&self, server: usize) -> Result<String> {
+        Ok(self.cluster.lab()?.address(&format!("io{server}"))?.to_string())
+    }
+
+    /// The servers as a node list.
+    pub(crate) fn list(&self) -> String {
+        format!("lab:io[1-{}]", self.servers)
+    }
+
+    /// A line of shell on a node of the lab.
+    pub(crate) fn shell(&self, node: &str, line: &str) -> Result<Command> {
+        let mut command = self.cluster.lab()?.command(node, "sh")?;
+        command.args(["-c", line]).current_dir(&self.folder);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        Ok(command)
+    }
+
+    /// Starts a line of shell on every server, and waits until all listen on `port`.
+    pub(crate) fn listen(&self, port: u16, line: impl Fn(usize) -> String) -> Result<Running> {
+        let mut running = Running(Vec::new());
+        for server in 1..=self.servers {
+            let mut command = self.shell(&format!("io{server}"), &line(server))?;
+            running.0.push(command.spawn().context("start a server")?);
+        }
+        for child in &mut running.0 {
+            wait_listening(child, "tcp", port)?;
+        }
+        Ok(running)
+    }
+
+    /// What ssh and its like are told on the client.
+    pub(crate) fn ssh_options(&self) -> String {
+        let key = self.folder.join("key");
+        let unknown = "-oStrictHostKeyChecking=no -oUserKnownHostsFile=/dev/null";
+        format!("-oIdentityFile={} {unknown}", key.display())
+    }
+
+    /// An sshd on every server, which lets in who has the key of [`Stage::ssh_options`].
+    pub(crate) fn sshd(&self) -> Result<Running> {
+        let folder = self.folder.display();
+        // sshd wants its folder, whatever else it is told.
+        let keys = format!(
+            "mkdir -p /run/sshd && test -e key || ssh-keygen -q -t ed25519 -N '' -f key && \
+             cp key.pub authorized && printf '%s\\n' 'HostKey {folder}/key' \
+             'AuthorizedKeysFile {folder}/authorized' 'StrictModes no' 'UsePAM no' \
+             'PermitRootLogin yes' 'PidFile none' 'Subsystem sftp internal-sftp' > sshd.conf"
+        );
+        let made = self.shell(CLIENT, &keys)?.status().context("make keys")?;
+        anyhow::ensure!(made.success(), "making keys ended with {made}");
+        self.listen(22, |_| format!("exec /usr/sbin/sshd -D -f {folder}/sshd.conf"))
+    }
+
+    /// A server's folder, as the lab's nodes have it.
+    pub(crate) fn root(&self, server: usize) -> Result<PathBuf> {
+        Ok(self.cluster.lab()?.root(&format!("io{server}"))?)
+    }
+
+    /// Seconds that a line of shell on the client takes for every server at once.
+    pub(crate) fn time(&self, line: impl Fn(usize) -> Result<String>) -> Result<f64> {
+        let mut running = Running(Vec::new());
+        let watch = Watch::start();
+        for server in 1..=self.servers {
+            let mut command = self.shell(CLIENT, &line(server)?)?;
+            running.0.push(command.spawn().context("start a client")?);
+        }
+        running.finish()?;
+        Ok(watch.read().as_secs_f64())
+    }
+
+    /// Runs garland; its seconds and what it printed.
+    pub(crate) fn garland(&self, words: &[&str]) -> Result<(f64, Vec<u8>)> {
+        self.cluster.garland(words)
+    }
+
+    /// MB/s of the file in so many seconds.
+    pub(crate) fn rate(&self, seconds: f64) -> f64 {
+        self.bytes as f64 / 1e6 / seconds
+    }
+
+    /// Whether two files are equal.
+    pub(crate) fn assert_equal(one: &Path, other: &Path) -> Result<()> {
+        source::verify(one, &[other.to_owned()])
+    }
+}
+
+/// Children that end with this value.
+pub(crate) struct Running(Vec<Child>);
+
+impl Running {
+    /// Waits until all have ended well.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        for child in &mut self.0 {
+            let status = child.wait().context("wait for a child")?;
+            if !status.success() {
+                bail!("a child ended with {status}");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `bench stripe`: one file over M servers, a wire to each, by Garland and by what people use for it.
+
+mod tools;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use self::tools::{
+    BACK, BARE, CLEAR, GAPS, IPERF3, OUT, RSYNC, SCP, SECONDS, TAR, Tool, UNTRACED_SECONDS,
+};
+use super::chain;
+use super::contest::{Bench, Contest, Event, Goal, Report, Words, equip, hold, tools};
+use super::options::size;
+use super::sandbox;
+use super::star::Stage;
+use xtask::packages::{Need, install};
+
+/// What can be said.
+pub(crate) const USAGE: &str = "\
+cargo xtask bench stripe [options]
+
+  --size 1GiB                 the file
+  --rounds 5                  turns of each tool
+  --only WORDS                only contests with these words in their title
+  --no-write                  print only, leave benches/results/ alone";
+
+/// Turns of each tool: a round over all contests takes about three minutes.
+const ROUNDS: usize = 5;
+
+/// Words with a value that only this benchmark has.
+const OPTIONS: &[&str] = &["--size"];
+
+/// No round begins later, with each number of servers at each rate.
+const TIME: Duration = Duration::from_secs(100);
+
+/// What the lab needs.
+const NEEDS: &[Need] = &[("iproute2", "ip"), ("gcc", "cc")];
+
+/// A lab, and what is held there.
+struct Place {
+    servers: usize,
+    rate: Option<&'static str>,
+    events: &'static [Event<Stage>],
+}
+
+/// What the wires give is the limit: iperf3, over all of them at once.
+const LIMIT: Goal = Goal::AtLeast(0.97);
+const ALL: &[Tool] = &[OUT, IPERF3, RSYNC, SCP, TAR];
+const RETURN: &[Tool] = &[BACK, IPERF3];
+const SEALED: &[Tool] = &[OUT, RSYNC, SCP];
+const UNSEALED: &[Tool] = &[CLEAR, BARE, TAR];
+
+const fn gaps(title: &'static str) -> Event<Stage> {
+    Event { title, unit: "% of the stream", goal: Goal::Below(0.5), tools: &[GAPS] }
+}
+
+const PLACES: [Place; 6] = [
+    Place {
+        servers: 1,
+        rate: Some("1gbit"),
+        events: &[
+            Event::rate("To 1 server at 1 Gbit/s", LIMIT, ALL),
+            Event::rate("From 1 server at 1 Gbit/s", LIMIT, RETURN),
+            gaps("Gaps between operations, 1 server at 1 Gbit/s"),
+        ],
+    },
+    Place {
+        servers: 2,
+        rate: Some("1gbit"),
+        events: &[
+            Event::rate("To 2 servers at 1 Gbit/s each", LIMIT, ALL),
+            Event::rate("From 2 servers at 1 Gbit/s each", LIMIT, RETURN),
+            gaps("Gaps between operations, 2 servers at 1 Gbit/s each"),
+        ],
+    },
+    Place {
+        servers: 4,
+        rate: Some("1gbit"),
+        events: &[
+            Event::rate("To 4 servers at 1 Gbit/s each", LIMIT, ALL),
+            Event::rate("From 4 servers at 1 Gbit/s each", LIMIT, RETURN),
+            gaps("Gaps between operations, 4 servers at 1 Gbit/s each"),
+        ],
+    },
+    Place {
+        servers: 1,
+        rate: None,
+        events: &[
+            Event::rate("To 1 server, unshaped, sealed", Goal::AtLeast(2.0), SEALED),
+            Event::rate("To 1 server, unshaped, clear", Goal::AtLeast(0.9), UNSEALED),
+            Event {
+                title: "With a trace and without, 1 server, unshaped",
+                unit: "s",
+                goal: Goal::AtMost(1.01),
+                tools: &[SECONDS, UNTRACED_SECONDS],
+            },
+        ],
+    },
+    Place {
+        servers: 2,
+        rate: None,
+        events: &[
+            Event::rate("To 2 servers, unshaped, sealed", Goal::AtLeast(2.0), SEALED),
+            Event::rate("To 2 servers, unshaped, clear", Goal::AtLeast(0.9), UNSEALED),
+        ],
+    },
+    Place {
+        servers: 4,
+        rate: None,
+        events: &[
+            Event::rate("To 4 servers, unshaped, sealed", Goal::AtLeast(2.0), SEALED),
+            Event::rate("To 4 servers, unshaped, clear", Goal::AtLeast(0.9), UNSEALED),
+        ],
+    },
+];
+
+/// Runs it with these words.
+///
+/// # Errors
+/// When the words make no sense, a lab can't be made, a tool failed, or a goal is missed.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
+    sandbox::enter(
+        "stripe",
+        args,
+        |args| {
+            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
+            words.refuse_nothing(&all())?;
+            install(NEEDS)?;
+            equip(&words.choose(all()))?;
+            chain::build(root)
+        },
+        |_, args| {
+            sandbox::mount()?;
+            contend(root, args)
+        },
+    )
+}
+
+fn all() -> Vec<Contest<Stage>> {
+    PLACES.iter().flat_map(Place::contests).collect()
+}
+
+/// Holds all contests, where nothing can outlive them.
+fn contend(root: &Path, args: &[String]) -> Result<()> {
+    let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
+    let bytes = size(words.other("--size").unwrap_or("1GiB"))?;
+    let mut outcomes = Vec::new();
+    for place in &PLACES {
+        let contests = words.choose(place.contests());
+        if contests.is_empty() {
+            continue;
+        }
+        let Place { servers, rate, .. } = *place;
+        eprintln!("{servers} servers, {} each", rate.unwrap_or("unshaped"));
+        let stage = Stage::up(root, servers, rate, bytes).context("set up the servers")?;
+        outcomes.extend(hold(&contests, words.rounds, TIME, &stage));
+    }
+    let bench = Bench {
+        schema: "garland.bench-stripe/2",
+        name: "stripe",
+        title: "One file over several servers",
+    };
+    let notes = vec![
+        "nodes: network namespaces, a wire from the client to each server, all on these cores"
+            .to_owned(),
+        format!(
+            "file: {} MiB in memory (tmpfs), no fsync; the whole command; parts, and what Garland \
+             brought there and back, are compared with their sources",
+            bytes >> 20
+        ),
+        "tools that can't stripe get the file in parts that were cut before, and copy all parts at \
+         once: the best that a script around them could do"
+            .to_owned(),
+    ];
+    let tools = tools(&words.choose(all()));
+    Report::new(bench, args, notes, tools, outcomes).finish(root, words.write)
+}
+
+impl Place {
+    fn contests(&self) -> Vec<Contest<Stage>> {
+        self.events.iter().map(Event::contest).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contest::assert_sound;
+
+    #[test]
+    fn every_contest_has_a_title_of_its_own_and_a_peer_or_a_bound() {
+        assert_sound(&all());
+    }
+}

@@ -1,0 +1,115 @@
+//! `bench trees`: many small files to several nodes, by Garland, by what people use for it, and what
+//! the file system takes for them at best.
+
+mod stage;
+mod tools;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use self::stage::Stage;
+use self::tools::{FILES, GARLAND, LIMIT, RSYNC, TAR};
+use super::chain;
+use super::contest::{Bench, Contest, Event, Goal, Report, Words, equip, hold, tools};
+use super::sandbox;
+use xtask::packages::{Need, install};
+
+/// What can be said.
+pub(crate) const USAGE: &str = "\
+cargo xtask bench trees [options]
+
+  --files 100000              how many, 4 KiB each, 100 a folder
+  --rounds 3                  turns of each tool
+  --only WORDS                only contests with these words in their title
+  --no-write                  print only, leave benches/results/ alone";
+
+/// Turns of each tool: a round takes about a minute.
+const ROUNDS: usize = 3;
+
+/// Words with a value that only this benchmark has.
+const OPTIONS: &[&str] = &["--files"];
+
+/// No round begins later.
+const TIME: Duration = Duration::from_secs(300);
+
+/// Receiving nodes.
+const NODES: usize = 4;
+
+/// What the lab needs.
+const NEEDS: &[Need] = &[("iproute2", "ip"), ("gcc", "cc"), ("bash", "bash")];
+
+const EVENTS: [Event<Stage>; 2] = [
+    Event {
+        title: "Small files to 4 nodes, and other tools",
+        unit: "files/s",
+        goal: Goal::AtLeast(1.0),
+        tools: &[GARLAND, TAR, RSYNC],
+    },
+    Event {
+        title: "Small files to 4 nodes, and what their file system takes",
+        unit: "files/s",
+        goal: Goal::AtLeast(0.7),
+        tools: &[FILES, LIMIT],
+    },
+];
+
+/// Runs it with these words.
+///
+/// # Errors
+/// When the words make no sense, the lab can't be made, a tool failed, or a goal is missed.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
+    sandbox::enter(
+        "trees",
+        args,
+        |args| {
+            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
+            words.refuse_nothing(&all())?;
+            install(NEEDS)?;
+            equip(&words.choose(all()))?;
+            chain::build(root)
+        },
+        |_, args| {
+            sandbox::mount()?;
+            contend(root, args)
+        },
+    )
+}
+
+/// Holds all contests, where nothing can outlive them.
+fn contend(root: &Path, args: &[String]) -> Result<()> {
+    let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
+    let files = words.other("--files").unwrap_or("100000");
+    let files: usize = files.parse().context("--files is a number")?;
+    let contests = words.choose(all());
+    let stage = Stage::up(root, NODES, files).context("set up the nodes")?;
+    let outcomes = hold(&contests, words.rounds, TIME, &stage);
+    let bench = Bench { schema: "garland.bench-trees/1", name: "trees", title: "Trees of files" };
+    let notes = vec![
+        format!("{files} files of 4 KiB, 100 a folder, to {NODES} nodes: files a second at each"),
+        "nodes: network namespaces on one unshaped switch, all on these cores, all files in memory \
+         (tmpfs); the whole command, no fsync"
+            .to_owned(),
+        "the limit: as many files for all nodes, made by a program that does nothing else \
+         (benches/peers/files.c), the best of several ways and numbers of threads"
+            .to_owned(),
+    ];
+    let tools = tools(&contests);
+    Report::new(bench, args, notes, tools, outcomes).finish(root, words.write)
+}
+
+fn all() -> Vec<Contest<Stage>> {
+    EVENTS.iter().map(Event::contest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contest::assert_sound;
+
+    #[test]
+    fn every_contest_has_a_title_of_its_own_and_a_peer_or_a_bound() {
+        assert_sound(&all());
+    }
+}

@@ -1,0 +1,195 @@
+//! A head and nodes on one switch, a tree of small files, and a folder for each node.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::cluster::Cluster;
+use crate::field::wait_listening;
+use crate::{memory, sandbox};
+
+/// The lab's name.
+pub(super) const LAB: &str = "bench-trees";
+
+/// Bytes of a file.
+pub(super) const SIZE: usize = 4096;
+
+/// Files of a folder.
+const PER_FOLDER: usize = 100;
+
+/// The lab while it is up, and the files, all in memory.
+pub(super) struct Stage {
+    /// How many nodes receive.
+    pub(super) nodes: usize,
+    /// How many files.
+    pub(super) files: usize,
+    /// Where everything is.
+    pub(super) folder: PathBuf,
+    /// The program that makes files and nothing else.
+    pub(super) maker: String,
+    cluster: Cluster,
+}
+
+impl Stage {
+    /// Builds a switch of so many nodes, with agents up, and a tree of so many files.
+    pub(super) fn up(root: &Path, nodes: usize, files: usize) -> Result<Self> {
+        // Inodes and folders take about as much as the bytes.
+        memory::check_room((files * SIZE * 2) as u64, nodes)?;
+        let mut cluster = Cluster::in_folder(Path::new("/dev/shm"), LAB)?;
+        let folder = cluster.folder.clone();
+        let maker = format!("{}/files", folder.display());
+        let source = root.join("benches/peers/files.c").display().to_string();
+        sandbox::command(&["cc", "-O2", "-pthread", "-o", &maker, &source])?;
+        cluster.raise(&format!(
+            "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-{nodes}]\"\n"
+        ))?;
+        let mut stage = Self { nodes, files, folder, maker, cluster };
+        stage.make_tree()?;
+        let list = stage.list();
+        stage.cluster.settle(&list)?;
+        Ok(stage)
+    }
+
+    /// The tree.
+    pub(super) fn tree(&self) -> PathBuf {
+        self.folder.join("tree")
+    }
+
+    /// Where node number `node` gets it from tools that know no roots.
+    pub(super) fn dir(&self, node: usize) -> PathBuf {
+        self.folder.join(format!("n{node}"))
+    }
+
+    /// Where node number `node` gets it from Garland.
+    pub(super) fn root(&self, node: usize) -> Result<PathBuf> {
+        Ok(self.cluster.lab()?.root(&format!("n{node}"))?)
+    }
+
+    /// The receiving nodes as a node list.
+    pub(super) fn list(&self) -> String {
+        format!("lab:n[1-{}]", self.nodes)
+    }
+
+    /// The address of node number `node`; the head's is 0.
+    pub(super) fn address(&self, node: usize) -> Result<String> {
+        Ok(self.cluster.lab()?.address(&format!("n{node}"))?.to_string())
+    }
+
+    /// Starts a line of shell on a node.
+    pub(super) fn start(&self, node: usize, line: &str) -> Result<Running> {
+        let mut command = self.cluster.lab()?.command(&format!("n{node}"), "bash")?;
+        command.args(["-o", "pipefail", "-c", line]).current_dir(&self.folder);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        Ok(Running(command.spawn().with_context(|| format!("start `{line}`"))?))
+    }
+
+    /// Runs garland; its seconds.
+    pub(super) fn garland(&self, words: &[&str]) -> Result<f64> {
+        self.cluster.garland(words).map(|(seconds, _)| seconds)
+    }
+
+    /// Files a second at each node, if all of them took so long.
+    pub(super) fn rate(&self, seconds: f64) -> f64 {
+        self.files as f64 / seconds
+    }
+
+    /// Looks that every one of `copies` has all files, and the last one as they are; removes them.
+    pub(super) fn compare(&self, copies: &[PathBuf]) -> Result<()> {
+        let count = |copy: &Path| -> Result<usize> {
+            let mut count = 0;
+            for folder in fs::read_dir(copy).context("list a copy")? {
+                count += fs::read_dir(folder?.path()).context("list a copy")?.count();
+            }
+            Ok(count)
+        };
+        for copy in copies {
+            let found = count(copy)?;
+            ensure!(found == self.files, "{} has {found} files", copy.display());
+        }
+        if let Some(last) = copies.last() {
+            let (tree, last) = (self.tree().display().to_string(), last.display().to_string());
+            sandbox::command(&["diff", "-rq", &tree, &last])?;
+        }
+        for copy in copies {
+            fs::remove_dir_all(copy).with_context(|| format!("remove {}", copy.display()))?;
+        }
+        Ok(())
+    }
+
+    fn make_tree(&self) -> Result<()> {
+        let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut bytes = vec![0; SIZE];
+        for at in 0..self.files {
+            let folder = self.tree().join((at / PER_FOLDER).to_string());
+            if at % PER_FOLDER == 0 {
+                fs::create_dir_all(&folder).context("make a folder")?;
+            }
+            for word in bytes.chunks_exact_mut(8) {
+                // xorshift64: nothing can be compressed.
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                word.copy_from_slice(&state.to_le_bytes());
+            }
+            fs::write(folder.join(at.to_string()), &bytes).context("write a file")?;
+        }
+        for node in 1..=self.nodes {
+            fs::create_dir_all(self.dir(node)).context("make a node's folder")?;
+        }
+        Ok(())
+    }
+
+    /// Seconds in which so many files are made for all nodes, by so many threads, that `way`.
+    pub(super) fn make_files(&self, threads: usize, way: &str) -> Result<f64> {
+        let tops = (1..=self.nodes).map(|node| self.dir(node).join("made"));
+        let tops: Vec<PathBuf> = tops.collect();
+        let mut list = String::new();
+        for top in &tops {
+            fs::create_dir(top).context("make a folder")?;
+            list += &format!("{}\n", top.display());
+        }
+        let words = [self.files.to_string(), SIZE.to_string(), threads.to_string(), way.to_owned()];
+        let mut child = Command::new(&self.maker)
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("start files")?;
+        let mut input = child.stdin.take().context("files has no input")?;
+        input.write_all(list.as_bytes()).context("tell files where")?;
+        drop(input);
+        let output = child.wait_with_output().context("wait for files")?;
+        ensure!(output.status.success(), "files ended with {}", output.status);
+        tops.iter().try_for_each(fs::remove_dir_all).context("remove the files")?;
+        String::from_utf8_lossy(&output.stdout).trim().parse().context("what files says")
+    }
+}
+
+/// A line of shell that ends with this value.
+pub(super) struct Running(Child);
+
+impl Running {
+    /// Waits until it listens on a TCP port.
+    pub(super) fn listens(mut self, port: u16) -> Result<Self> {
+        wait_listening(&mut self.0, "tcp", port)?;
+        Ok(self)
+    }
+
+    /// Waits until it has ended well.
+    pub(super) fn finish(mut self) -> Result<()> {
+        let status = self.0.wait().context("wait for a line of shell")?;
+        ensure!(status.success(), "a line of shell ended with {status}");
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,162 @@
+//! `bench ways`: what copies owe their users beside a file's rate: a second run, a slow node among others,
+//! rails, and blocks in fewer bytes.
+
+mod places;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use self::places::{Place, again, rails, slow, text};
+use super::chain;
+use super::contest::{Bench, Contest, Event, Goal, Outcome, Report, Words, equip, hold, tools};
+use super::sandbox;
+use xtask::packages::{Need, install};
+
+/// What can be said.
+pub(crate) const USAGE: &str = "\
+cargo xtask bench ways [options]
+
+  --rounds 3                  turns of each tool
+  --only WORDS                only contests with these words in their title
+  --no-write                  print only, leave benches/results/ alone";
+
+/// Turns of each tool.
+const ROUNDS: usize = 3;
+
+/// No round begins later, at each place.
+const TIME: Duration = Duration::from_secs(90);
+
+/// What the labs need.
+const NEEDS: &[Need] = &[("iproute2", "ip")];
+
+/// A place, how it is made, and what is held there.
+struct Field {
+    make: fn(&Path) -> Result<Place>,
+    events: &'static [Event<Place>],
+}
+
+const FIELDS: [Field; 4] = [
+    Field {
+        make: rails::make,
+        events: &[Event {
+            title: "2 rails of 1 Gbit/s, and one",
+            unit: "MB/s",
+            goal: Goal::AtLeast(1.9),
+            tools: &[rails::BOTH, rails::ONE],
+        }],
+    },
+    Field {
+        make: text::make,
+        events: &[Event {
+            title: "Text over 1 Gbit/s, in fewer bytes and as it is",
+            unit: "MB/s",
+            goal: Goal::AtLeast(1.05),
+            tools: &[text::AUTO, text::PLAIN],
+        }],
+    },
+    // These take most of a machine's memory and disk: the others shouldn't wait for that to come back.
+    Field {
+        make: slow::make,
+        events: &[Event {
+            title: "20 nodes at 1 Gbit/s, and one of them at 100 Mbit/s: what the others get",
+            unit: "MB/s",
+            goal: Goal::AtLeast(0.95),
+            tools: &[slow::WITH, slow::WITHOUT],
+        }],
+    },
+    Field {
+        make: again::make,
+        events: &[
+            Event {
+                title: "1 GiB to 20 nodes, once more",
+                unit: "s",
+                goal: Goal::Below(1.0),
+                tools: &[again::SECONDS],
+            },
+            Event {
+                title: "1 GiB to 20 nodes, once more: what the switch carries",
+                unit: "MiB",
+                goal: Goal::Below(1.0),
+                tools: &[again::CARRIED],
+            },
+        ],
+    },
+];
+
+/// Runs it with these words.
+///
+/// # Errors
+/// When the words make no sense, a lab can't be made, a tool failed, or a goal is missed.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
+    sandbox::enter(
+        "ways",
+        args,
+        |args| {
+            let words = Words::parse(args, ROUNDS, &[], USAGE)?;
+            words.refuse_nothing(&all())?;
+            install(NEEDS)?;
+            equip(&words.choose(all()))?;
+            chain::build(root)
+        },
+        |_, args| {
+            sandbox::mount()?;
+            contend(root, args)
+        },
+    )
+}
+
+/// Holds all contests, where nothing can outlive them.
+fn contend(root: &Path, args: &[String]) -> Result<()> {
+    let words = Words::parse(args, ROUNDS, &[], USAGE)?;
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    for field in &FIELDS {
+        let contests = words.choose(field.contests());
+        if !contests.is_empty() {
+            let place = (field.make)(root)?;
+            outcomes.extend(hold(&contests, words.rounds, TIME, &place));
+        }
+    }
+    let bench = Bench {
+        schema: "garland.bench-ways/1",
+        name: "ways",
+        title: "Second runs, slow nodes, rails, compression",
+    };
+    let notes = vec![
+        "nodes: network namespaces on switches, all on these cores, agents up; the whole command, no \
+         fsync"
+            .to_owned(),
+        "what the switch carries is all of it: questions, answers, heartbeats and headers of twenty \
+         nodes, too"
+            .to_owned(),
+        "of twenty nodes the slow one is fed beside the others: what these get is told by the one of them \
+         that has all last"
+            .to_owned(),
+        "the text is this repository's, again and again; each block of 1 MiB is packed by itself"
+            .to_owned(),
+    ];
+    let tools = tools(&words.choose(all()));
+    Report::new(bench, args, notes, tools, outcomes).finish(root, words.write)
+}
+
+fn all() -> Vec<Contest<Place>> {
+    FIELDS.iter().flat_map(Field::contests).collect()
+}
+
+impl Field {
+    fn contests(&self) -> Vec<Contest<Place>> {
+        self.events.iter().map(Event::contest).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contest::assert_sound;
+
+    #[test]
+    fn every_contest_has_a_title_of_its_own_and_a_peer_or_a_bound() {
+        assert_sound(&all());
+    }
+}

@@ -1,0 +1,57 @@
+//! A gigabyte that twenty nodes have already. Their files are on a disk: memory would not hold them.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::{Place, cluster, copy};
+use crate::contest::Tool;
+use crate::source;
+
+const LAB: &str = "bench-again";
+const NODES: u32 = 20;
+const BYTES: u64 = 1 << 30;
+
+const ABOUT: &str = "garland cp of a file that all nodes have, to nodes whose agents are up";
+
+pub(crate) const SECONDS: Tool<Place> =
+    Tool { name: "garland", about: ABOUT, need: None, measure: seconds };
+
+pub(crate) const CARRIED: Tool<Place> = Tool { name: "garland", measure: carried, ..SECONDS };
+
+/// Brings the file to all nodes.
+pub(crate) fn make(_: &Path) -> Result<Place> {
+    let topology = "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-20]\"\n";
+    let cluster = cluster(&std::env::temp_dir(), LAB, topology, NODES)?;
+    let source = cluster.folder.join("source");
+    source::write(&source, BYTES)?;
+    let place = Place { cluster, other: None, source, list: format!("lab:n[1-{NODES}]") };
+    eprintln!("1 GiB to 20 nodes, for the first time");
+    let _ = place.once_more()?;
+    Ok(place)
+}
+
+impl Place {
+    fn once_more(&self) -> Result<f64> {
+        let (seconds, _) = copy(&self.cluster, LAB, (&self.source, &self.list), &[])?;
+        Ok(seconds)
+    }
+
+    /// Bytes that the switch has carried.
+    fn carried(&self) -> Result<f64> {
+        let (_, said) = self.cluster.garland(&["lab", "status", "--json"])?;
+        let status: Value = serde_json::from_slice(&said).context("read the lab's state")?;
+        status["labs"][0]["media"][0]["carried"].as_f64().context("a medium counts")
+    }
+}
+
+fn seconds(place: &Place) -> Result<f64> {
+    place.once_more()
+}
+
+fn carried(place: &Place) -> Result<f64> {
+    let before = place.carried()?;
+    let _ = place.once_more()?;
+    Ok((place.carried()? - before) / f64::from(1 << 20))
+}

@@ -1,0 +1,48 @@
+//! Labs, what is copied there, and how it is measured.
+
+pub(super) mod again;
+pub(super) mod rails;
+pub(super) mod slow;
+pub(super) mod text;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::cluster::Cluster;
+
+/// A lab, and what is copied to its nodes.
+pub(crate) struct Place {
+    cluster: Cluster,
+    /// One that is the same but for what is measured, where there are two.
+    other: Option<Cluster>,
+    source: PathBuf,
+    list: String,
+}
+
+/// A lab of this topology in `above`, with agents on nodes `n1` to the one of this number.
+fn cluster(above: &Path, name: &'static str, topology: &str, nodes: u32) -> Result<Cluster> {
+    let mut cluster = Cluster::in_folder(above, name)?;
+    cluster.raise(topology).context("set up the nodes")?;
+    cluster.settle(&format!("lab:n[1-{nodes}]"))?;
+    Ok(cluster)
+}
+
+/// Copies the source to all nodes of a lab; the seconds of the whole command, and its result.
+fn copy(
+    cluster: &Cluster,
+    lab: &str,
+    (source, list): (&Path, &str),
+    more: &[&str],
+) -> Result<(f64, Value)> {
+    let (source, target) = (source.to_string_lossy(), format!("{list}:/x"));
+    let words = ["cp", "--json", "-q", "--no-fsync", "--lab", lab, &source, &target];
+    let (seconds, said) = cluster.garland(&[&words, more].concat())?;
+    Ok((seconds, serde_json::from_slice(&said).context("read the result")?))
+}
+
+/// MB/s of so many bytes in so many seconds.
+fn rate(result: &Value, seconds: f64) -> Result<f64> {
+    Ok(result["bytes"].as_f64().context("a result has bytes")? / 1e6 / seconds)
+}

@@ -1,0 +1,73 @@
+//! Text to four nodes on a switch.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Place, cluster, copy, rate};
+use crate::contest::Tool;
+use crate::memory;
+
+const LAB: &str = "bench-text";
+const NODES: u32 = 4;
+const BYTES: usize = 1 << 30;
+
+pub(crate) const AUTO: Tool<Place> = Tool {
+    name: "auto",
+    about: "garland cp --whole --no-fsync --compress auto",
+    need: None,
+    measure: |place| by(place, "auto"),
+};
+
+pub(crate) const PLAIN: Tool<Place> = Tool {
+    name: "none",
+    about: "the same as it is",
+    need: None,
+    measure: |place| by(place, "none"),
+};
+
+/// Builds the lab, and puts the repository's texts together.
+pub(crate) fn make(root: &Path) -> Result<Place> {
+    memory::check_room(BYTES as u64, NODES as usize)?;
+    let topology =
+        "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-4]\"\nrate = \"1gbit\"\n";
+    let cluster = cluster(Path::new("/dev/shm"), LAB, topology, NODES)?;
+    let source = cluster.folder.join("source");
+    let mut texts = Vec::new();
+    for folder in ["crates", "docs", "xtask", "scenarios"] {
+        gather(&root.join(folder), &mut texts)?;
+    }
+    ensure!(texts.len() > 1 << 20, "there are only {} bytes of text", texts.len());
+    let mut file = File::create(&source).context("make the source")?;
+    let mut left = BYTES;
+    while left > 0 {
+        let part = texts.len().min(left);
+        file.write_all(&texts[..part]).context("write the source")?;
+        left -= part;
+    }
+    Ok(Place { cluster, other: None, source, list: format!("lab:n[1-{NODES}]") })
+}
+
+/// All plain files below a folder, one after another.
+fn gather(folder: &Path, into: &mut Vec<u8>) -> Result<()> {
+    let entries = fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))?;
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            gather(&path, into)?;
+        } else {
+            let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+            into.extend(bytes);
+        }
+    }
+    Ok(())
+}
+
+fn by(place: &Place, how: &str) -> Result<f64> {
+    let what = (&*place.source, &*place.list);
+    let (seconds, result) = copy(&place.cluster, LAB, what, &["--whole", "--compress", how])?;
+    rate(&result, seconds)
+}

@@ -1,0 +1,108 @@
+//! `bench wires`: the rate between two nodes, by Garland and by iperf3.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::contest::{Bench, Contest, Goal, Outcome, Report, Words, equip, hold, tools};
+use super::field::Field;
+use super::gauges::{Agents, Iperf3, Wires, cpus};
+use super::ping::{NEEDS, OPTIONS, congestion, notes};
+use super::{chain, sandbox};
+use xtask::packages::install;
+
+/// What can be said.
+pub(crate) const USAGE: &str = "\
+cargo xtask bench wires [options]
+
+  --rounds 7                  turns of each tool
+  --only WORDS                only contests with these words in their title
+  --cc reno|bbr               congestion control of both nodes (reno)
+  --no-write                  print only, leave benches/results/ alone";
+
+/// Turns of each tool: a round takes about 25 s.
+const ROUNDS: usize = 7;
+
+/// Of the shaped wire, in bit/s.
+const RATE: u64 = 1_000_000_000;
+
+/// No round begins later, at each of the two rates.
+const TIME: Duration = Duration::from_secs(120);
+
+/// Runs it with these words.
+///
+/// # Errors
+/// When the words make no sense, the nodes can't be made, a tool failed, or a goal is missed.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
+    sandbox::enter(
+        "wires",
+        args,
+        |args| {
+            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
+            words.refuse_nothing(&all())?;
+            cpus()?;
+            install(NEEDS)?;
+            equip(&words.choose(all()))?;
+            chain::build(root)
+        },
+        |run, args| {
+            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
+            sandbox::mount()?;
+            let mut outcomes = Vec::new();
+            for (rate, contests) in [(Some(RATE), shaped()), (None, unshaped())] {
+                outcomes.extend(at(run, rate, &words.choose(contests), &words)?);
+            }
+            let bench = Bench {
+                schema: "garland.bench-wires/1",
+                name: "wires",
+                title: "Rates between two nodes",
+            };
+            let notes = notes(&words)?;
+            let tools = tools(&words.choose(all()));
+            Report::new(bench, args, notes, tools, outcomes).finish(root, words.write)
+        },
+    )
+}
+
+/// Holds contests between two nodes with wires of this rate.
+fn at(
+    run: u32,
+    rate: Option<u64>,
+    contests: &[Contest<Field>],
+    words: &Words,
+) -> Result<Vec<Outcome>> {
+    if contests.is_empty() {
+        return Ok(Vec::new());
+    }
+    let field = Field::up(run, 1, rate, congestion(words)).context("set up two nodes")?;
+    let _agents = Agents::up(&field)?;
+    Ok(hold(contests, words.rounds, TIME, &field))
+}
+
+fn all() -> Vec<Contest<Field>> {
+    shaped().into_iter().chain(unshaped()).collect()
+}
+
+fn shaped() -> Vec<Contest<Field>> {
+    vec![
+        contest("One stream at 1 Gbit/s", "rate", "1"),
+        contest("4 streams at 1 Gbit/s", "streams_rate", "4"),
+    ]
+}
+
+fn unshaped() -> Vec<Contest<Field>> {
+    vec![
+        contest("One stream, unshaped", "rate", "1"),
+        contest("4 streams, unshaped", "streams_rate", "4"),
+    ]
+}
+
+fn contest(title: &'static str, rate: &'static str, streams: &'static str) -> Contest<Field> {
+    Contest {
+        title,
+        unit: "MB/s",
+        goal: Goal::AtLeast(1.0),
+        gauges: vec![Box::new(Wires { rate, streams }), Box::new(Iperf3 { streams })],
+    }
+}

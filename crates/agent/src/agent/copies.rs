@@ -1,0 +1,191 @@
+//! The copies that an agent takes part in for one controller. Beginning one opens files, which may
+//! hang: a thread of its own does that, and orders are read meanwhile.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use garland_protocol::{Begin, Copy, Destination, DiskCall, End, FromAgent, ToAgent};
+use garland_sys::threads;
+
+use super::Agent;
+use crate::comparison::Comparison;
+use crate::orders::Given;
+use crate::part::{Part, Refusal};
+use crate::session::Session;
+use garland_dataplane::budget::Share;
+use garland_dataplane::calls::Calls;
+use garland_dataplane::log::log;
+use garland_sys::error::reason;
+
+/// The parts in copies that it has here.
+pub type Parts = Arc<Mutex<Vec<Part>>>;
+
+/// When the head is gone, a destination that is still being opened for so long hangs.
+const OPENING: Duration = Duration::from_secs(1);
+
+/// How a copy's beginning ended.
+pub type Begun = (Copy, Result<Part, Refusal>);
+
+pub fn lock(parts: &Parts) -> MutexGuard<'_, Vec<Part>> {
+    parts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The copies of one controller.
+pub struct Copies {
+    agent: Arc<Agent>,
+    session: Arc<Session>,
+    parts: Parts,
+    /// Files that are being opened.
+    opening: Arc<Calls>,
+    /// Copies that begin, and what was ordered since.
+    beginning: HashMap<Copy, Vec<ToAgent>>,
+    tell: SyncSender<Given>,
+}
+
+impl Copies {
+    /// None yet; `tell` is how threads of its own come back to who reads orders.
+    pub fn new(
+        agent: &Arc<Agent>,
+        session: &Arc<Session>,
+        (parts, opening): (Parts, Arc<Calls>),
+        tell: SyncSender<Given>,
+    ) -> Self {
+        let (agent, session) = (Arc::clone(agent), Arc::clone(session));
+        Self { agent, session, parts, opening, beginning: HashMap::new(), tell }
+    }
+
+    /// Begins a copy.
+    pub fn begin(&mut self, begin: Begin, share: Option<Share>, compared: Option<Arc<Comparison>>) {
+        let copy = begin.copy;
+        self.beginning.insert(copy, Vec::new());
+        let (agent, session) = (Arc::clone(&self.agent), Arc::clone(&self.session));
+        let (opening, tell) = (Arc::clone(&self.opening), self.tell.clone());
+        let begun = threads::spawn("begin", move || {
+            let path = path_of(&begin).into();
+            let begun = opening.during(DiskCall::Open, &path, 0, || {
+                Part::begin(&agent, &session, begin, share, compared.as_deref())
+            });
+            // With the controller gone nobody wants it any more.
+            if let Err(lost) = tell.send(Given::Begun(Box::new((copy, begun))))
+                && let Given::Begun(begun) = lost.0
+                && let (_, Ok(part)) = *begun
+            {
+                part.end(&agent);
+            }
+        });
+        if let Err(error) = begun {
+            self.beginning.remove(&copy);
+            self.session.send(&FromAgent::Failed(copy, reason(&error)));
+        }
+    }
+
+    /// Waits for the next order; takes note of what has begun meanwhile. None when the head is gone.
+    pub fn next_order(&mut self, given: &Receiver<Given>) -> Option<ToAgent> {
+        loop {
+            match given.recv() {
+                Ok(Given::Order(order)) => return Some(order),
+                Ok(Given::Begun(begun)) => self.begun(*begun),
+                Ok(Given::Gone) | Err(_) => return None,
+            }
+        }
+    }
+
+    /// A copy has begun, or couldn't.
+    fn begun(&mut self, (copy, result): Begun) {
+        let Some(orders) = self.beginning.remove(&copy) else {
+            // The head is gone.
+            if let Ok(part) = result {
+                part.end(&self.agent);
+            }
+            return;
+        };
+        let mut late = Duration::ZERO;
+        let answer = match result {
+            Ok(part) => {
+                late = part.member().faults.control();
+                lock(&self.parts).push(part);
+                FromAgent::Ready(copy)
+            }
+            Err(Refusal::Busy(busy)) => FromAgent::Busy(copy, busy.copies),
+            Err(Refusal::Failed(reason)) => FromAgent::Failed(copy, reason),
+        };
+        self.session.send_after(late, answer);
+        orders.into_iter().for_each(|order| self.obey(copy, order));
+    }
+
+    /// Obeys an order of a copy, as soon as that has begun.
+    pub fn obey(&mut self, copy: Copy, order: ToAgent) {
+        if let Some(orders) = self.beginning.get_mut(&copy) {
+            return orders.push(order);
+        }
+        if matches!(order, ToAgent::Close(_)) {
+            return self.close(copy);
+        }
+        let parts = lock(&self.parts);
+        let Some(part) = parts.iter().find(|part| part.member().copy == copy) else { return };
+        match order {
+            ToAgent::Attach(_, text) => part.attach(text),
+            ToAgent::Route(_, way) => part.member().route(way),
+            ToAgent::Detach(_) => part.detach(),
+            ToAgent::Prepare(_, all) => part.prepare(&self.session, all),
+            ToAgent::Commit(_, all) => part.commit(&self.session, all),
+            ToAgent::Settle(_) => part.settle(),
+            _ => {}
+        }
+    }
+
+    /// Ends a copy's part, and hands over what was noted of it once all else is said.
+    pub fn close(&mut self, copy: Copy) {
+        // What is just being made can't be removed yet; if it hangs, nobody waits for the answer.
+        if let Some(orders) = self.beginning.get_mut(&copy) {
+            return orders.push(ToAgent::Close(copy));
+        }
+        let part = {
+            let mut parts = lock(&self.parts);
+            let at = parts.iter().position(|part| part.member().copy == copy);
+            at.map(|at| parts.swap_remove(at))
+        };
+        let parcels = part.map_or_else(Vec::new, |part| part.close(&self.agent));
+        self.session.send(&FromAgent::Closed(copy));
+        // Nothing is said, too: the head waits for it.
+        let parcels = if parcels.is_empty() { vec![Vec::new()] } else { parcels };
+        let last = parcels.len() - 1;
+        for (at, parcel) in parcels.into_iter().enumerate() {
+            self.session.send(&FromAgent::Trace(copy, parcel, at < last));
+        }
+    }
+
+    /// The head is gone: nothing of its copies stays but what is committed, or left to the next. What
+    /// hangs isn't waited for.
+    pub fn end(mut self, given: &Receiver<Given>) {
+        while !self.beginning.is_empty() {
+            match given.recv_timeout(OPENING) {
+                Ok(Given::Begun(begun)) => {
+                    self.beginning.remove(&begun.0);
+                    self.begun(*begun);
+                }
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        for part in std::mem::take(&mut *lock(&self.parts)) {
+            log(&format!("the head is gone: {} isn't committed", part.name()));
+            part.end(&self.agent);
+        }
+    }
+}
+
+/// What a copy opens, for messages.
+fn path_of(begin: &Begin) -> String {
+    let path = match &begin.end {
+        End::Source(origin) => &origin.path,
+        End::Sink(Destination::File { path, .. }) => path,
+        End::Sink(Destination::Tree(tree)) => &tree.path,
+        End::Sink(Destination::Scratch { path, .. }) => path,
+        End::Sink(Destination::Command(line)) => line,
+        End::Sink(Destination::Null | Destination::Output) => return "its output".to_owned(),
+    };
+    String::from_utf8_lossy(path).into_owned()
+}

@@ -1,0 +1,61 @@
+//! What says that a node is alive, and what it has come to, from a thread that no disk can block.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use garland_protocol::FromAgent;
+use garland_sys::threads;
+
+use super::copies::{Parts, lock};
+use crate::session::Session;
+use garland_dataplane::calls::Calls;
+use garland_dataplane::recorder::Pulse;
+
+/// How often an agent says that it is alive.
+const HEARTBEAT: Duration = Duration::from_millis(100);
+
+/// The thread that says every so often that the node is alive.
+pub struct Heart {
+    stop: Sender<()>,
+    beat: JoinHandle<()>,
+}
+
+impl Heart {
+    /// Starts it; `parts` are what it tells of, and `opening` what those that begin hang in.
+    ///
+    /// # Errors
+    /// When the system makes no thread for it.
+    pub fn start(session: Arc<Session>, (parts, opening): (Parts, Arc<Calls>)) -> io::Result<Self> {
+        let (stop, stopped) = channel();
+        let beat = threads::spawn("heart", move || {
+            let mut pulse = Pulse::begin(HEARTBEAT);
+            while stopped.recv_timeout(HEARTBEAT) == Err(RecvTimeoutError::Timeout) {
+                // Only the members are kept: a part's end must not wait for a heartbeat.
+                let members: Vec<_> =
+                    lock(&parts).iter().map(|part| Arc::clone(part.member())).collect();
+                let stood = pulse.beat();
+                let mut report = members.first().map(|member| Box::new(member.report()));
+                if let Some(call) = opening.pending(0) {
+                    report.get_or_insert_default().pending.get_or_insert(call);
+                }
+                session.send(&FromAgent::Heartbeat(report));
+                for member in members {
+                    stood.iter().for_each(|stood| stood.note(&member.trace));
+                    member.sample();
+                    member.cut_silent_links();
+                }
+                pulse.rest();
+            }
+        })?;
+        Ok(Self { stop, beat })
+    }
+
+    pub fn stop(self) {
+        drop(self.stop);
+        // Its panic has been printed; there is nothing more to say about it here.
+        let _ = self.beat.join();
+    }
+}

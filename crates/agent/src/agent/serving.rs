@@ -1,0 +1,149 @@
+//! What an agent does for one controller: its orders, and the end of everything when it is gone.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use garland_protocol::{Copy, FromAgent, Secret, ToAgent};
+use garland_sys::clock;
+
+use super::Agent;
+use super::copies::{Copies, Parts};
+use super::heart::Heart;
+use crate::balance::Depot;
+use crate::chain;
+use crate::comparison::Comparing;
+use crate::disk;
+use crate::exec;
+use crate::farm;
+use crate::files;
+use crate::look;
+use crate::orders::{self, Orders};
+use crate::probe;
+use crate::seat::Seat;
+use crate::session::Session;
+use crate::survey::Surveyor;
+use garland_dataplane::calls::Calls;
+use garland_dataplane::log::log;
+use garland_sys::error::reason;
+
+impl Agent {
+    /// Serves one controller until it is gone, and cleans up after it.
+    pub fn serve(self: &Arc<Self>, session: &Arc<Session>) {
+        let parts: Parts = Arc::default();
+        let opening: Arc<Calls> = Arc::default();
+        let seen = (Arc::clone(&parts), Arc::clone(&opening));
+        let Some((heart, (tell, given))) = self.attend(session, seen) else { return };
+        self.sessions.fetch_add(1, Ordering::AcqRel);
+        let age_ns = clock::now_ns() - self.started_ns;
+        session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: self.links() });
+        let (mut commands, mut stands, mut disk_tests) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut surveyor, mut mounts) = (Surveyor::new(session), files::Mounts::new(self));
+        let (mut meetings, mut brought) = (Vec::new(), probe::Brought::default());
+        let mut seat = None;
+        let mut copies = Copies::new(self, session, (parts, opening), tell);
+        let mut depot = Depot::new(self, session);
+        let mut comparing = Comparing::new(self, session);
+        let mut desk = farm::Desk::new(self, session);
+        let shutdown = loop {
+            let Some(order) = copies.next_order(&given) else { break false };
+            match order {
+                // What was asked has been answered already.
+                ToAgent::Ping | ToAgent::Clock(_) | ToAgent::View => {}
+                ToAgent::Exec(command) => {
+                    commands.push(exec::start(self, Arc::clone(session), command));
+                }
+                ToAgent::Stand(order, secret, neighbours) => {
+                    stands.push(self.stand(session, order, &secret, &neighbours));
+                }
+                ToAgent::Look(order) => look::start(self, session, order),
+                ToAgent::Compare(order) => comparing.obey(order),
+                ToAgent::Disk(order) => disk_tests.push(disk::start(self, session, order)),
+                ToAgent::Balance(order) => depot.obey(order),
+                ToAgent::Farm(order) => desk.obey(order),
+                ToAgent::Files(order) => mounts.let_in(session, order),
+                ToAgent::ServeBinary(tickets, seconds) => {
+                    self.tickets.add(session, tickets, seconds);
+                }
+                ToAgent::Survey(order) => surveyor.obey(order),
+                ToAgent::Probe(meeting) => {
+                    let helper = brought.whole();
+                    probe::Running::begin(self, session, *meeting, helper, &mut meetings);
+                }
+                ToAgent::Helper(parcel, more) => brought.take(&parcel, more),
+                ToAgent::EndProbe(id) => probe::Running::end_one(&mut meetings, id),
+                ToAgent::Shutdown => break true,
+                ToAgent::Queue(copy, bytes) => seat = self.queue(session, copy, bytes),
+                ToAgent::Begin(begin) => {
+                    let share = seat.take().and_then(Seat::share);
+                    copies.begin(*begin, share, comparing.last());
+                }
+                ToAgent::Close(copy) => {
+                    seat = None;
+                    copies.close(copy);
+                }
+                ToAgent::Attach(copy, _)
+                | ToAgent::Route(copy, _)
+                | ToAgent::Detach(copy)
+                | ToAgent::Prepare(copy, _)
+                | ToAgent::Commit(copy, _)
+                | ToAgent::Settle(copy) => copies.obey(copy, order),
+            }
+        };
+        session.end();
+        heart.stop();
+        drop((desk, surveyor, depot, seat, comparing, mounts));
+        stands.into_iter().for_each(|order| self.leave(order));
+        commands.into_iter().for_each(exec::Running::end);
+        meetings.into_iter().for_each(probe::Running::end);
+        copies.end(&given);
+        self.end_if(shutdown);
+    }
+
+    /// One controller less; ends the process with the last one, or where one has `asked` for it.
+    fn end_if(&self, asked: bool) {
+        self.active_ns.store(clock::now_ns(), Ordering::Release);
+        // A head may have several channels: one for what goes on, others for files on their way.
+        let is_last = self.sessions.fetch_sub(1, Ordering::AcqRel) == 1;
+        if asked || is_last && self.config.stay.is_none() {
+            std::process::exit(0);
+        }
+    }
+
+    /// Starts the threads of a session. Where that can't be, it is closed, which the controller sees.
+    fn attend(&self, session: &Arc<Session>, seen: (Parts, Arc<Calls>)) -> Option<(Heart, Orders)> {
+        let heart = Heart::start(Arc::clone(session), seen);
+        let begun = heart.and_then(|heart| Ok((heart, orders::read(self, session)?)));
+        let told = |error| log(&format!("a controller was let go: {}", reason(&error)));
+        begun.map_err(told).ok()
+    }
+
+    /// Opens the links of a standing chain, and says which ones failed; gives back the order's identity.
+    fn stand(
+        self: &Arc<Self>,
+        session: &Session,
+        order: Copy,
+        secret: &Secret,
+        neighbours: &[SocketAddr],
+    ) -> Copy {
+        let failed = chain::stand(self, order, secret, neighbours);
+        session.send(&FromAgent::Stands(order, failed));
+        order
+    }
+
+    /// How many links stand here.
+    fn links(&self) -> u32 {
+        let links = self.parking.as_ref().map_or(0, |parking| parking.count());
+        u32::try_from(links).unwrap_or(u32::MAX)
+    }
+
+    fn queue(&self, session: &Arc<Session>, copy: Copy, bytes: u64) -> Option<Seat> {
+        let session = Arc::clone(session);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let teller = Arc::clone(&session);
+        let admitted = move || teller.send(&FromAgent::Admitted(copy));
+        let seat = Seat::take(&self.budget, bytes, admitted);
+        let told = |error| session.send(&FromAgent::Failed(copy, reason(&error)));
+        seat.map_err(told).ok()
+    }
+}

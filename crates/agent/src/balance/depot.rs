@@ -1,0 +1,171 @@
+//! An agent's side of the balance test: a thread that does what one head orders, in order.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use garland_protocol::{BalanceEvent, BalanceOrder, FeedEvent, FromAgent, NodeUse};
+use garland_sys::processors::Processors;
+use garland_sys::{clock, pinning, threads};
+
+use super::feeding::Feeding;
+use super::stock::Stock;
+use crate::agent::Agent;
+use crate::session::Session;
+use garland_sys::error::reason;
+
+/// What one head has ordered. Dropping it ends all of it, but doesn't wait: a disk that hangs must
+/// not keep the agent from its next head.
+pub struct Depot {
+    agent: Arc<Agent>,
+    session: Arc<Session>,
+    stop: Arc<AtomicBool>,
+    /// To the thread, once there is one.
+    orders: Option<Sender<BalanceOrder>>,
+}
+
+impl Depot {
+    /// A depot with nothing in it.
+    pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
+        let (agent, session) = (Arc::clone(agent), Arc::clone(session));
+        Self { agent, session, stop: Arc::default(), orders: None }
+    }
+
+    /// Has an order done.
+    pub fn obey(&mut self, order: BalanceOrder) {
+        if self.orders.is_none() {
+            let (orders, receiver) = channel();
+            let keeper = Keeper {
+                agent: Arc::clone(&self.agent),
+                session: Arc::clone(&self.session),
+                stop: Arc::clone(&self.stop),
+                stock: None,
+                feedings: Vec::new(),
+                since: None,
+            };
+            match threads::spawn("balance", move || keeper.work(&receiver)) {
+                Ok(_) => self.orders = Some(orders),
+                Err(error) => {
+                    let failed = BalanceEvent::Failed(reason(&error));
+                    return self.session.send(&FromAgent::Balance(failed));
+                }
+            }
+        }
+        // The thread ends with this value only.
+        self.orders.iter().for_each(|orders| drop(orders.send(order.clone())));
+    }
+}
+
+impl Drop for Depot {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+    }
+}
+
+struct Keeper {
+    agent: Arc<Agent>,
+    session: Arc<Session>,
+    stop: Arc<AtomicBool>,
+    stock: Option<Stock>,
+    feedings: Vec<Feeding>,
+    since: Option<Since>,
+}
+
+impl Keeper {
+    fn work(mut self, orders: &Receiver<BalanceOrder>) {
+        for order in orders {
+            if let Err(reason) = order.check().and_then(|()| self.obey(order)) {
+                self.tell(BalanceEvent::Failed(reason));
+            }
+        }
+        self.feedings.into_iter().for_each(Feeding::end);
+    }
+
+    fn tell(&self, event: BalanceEvent) {
+        self.session.send(&FromAgent::Balance(event));
+    }
+
+    fn obey(&mut self, order: BalanceOrder) -> Result<(), String> {
+        match order {
+            BalanceOrder::Stock { path, size } => {
+                // The old one's room first.
+                self.stock = None;
+                let (stock, place) = Stock::make(&self.agent, &path, size, &self.stop)?;
+                self.stock = Some(stock);
+                let conditions = self.session.conditions();
+                self.tell(BalanceEvent::Stocked(Box::new(place), conditions));
+            }
+            BalanceOrder::Prepare { size, cold } => {
+                let cached = match &self.stock {
+                    Some(stock) if size > 0 => stock.prepare(size, cold)?,
+                    _ => None,
+                };
+                self.since = Some(Since::now(&self.agent));
+                self.tell(BalanceEvent::Prepared(cached));
+            }
+            BalanceOrder::Feed(begin) => {
+                let (copy, length) = (begin.copy, begin.layout.length);
+                let begun = match &self.stock {
+                    Some(stock) => stock.source(&self.agent, length).and_then(|source| {
+                        Feeding::begin(&self.agent, &self.session, *begin, source)
+                    }),
+                    None => Err("there is nothing to copy".to_owned()),
+                };
+                match begun {
+                    Ok(feeding) => self.feedings.push(feeding),
+                    Err(reason) => self.tell(BalanceEvent::Fed(copy, FeedEvent::Failed(reason))),
+                }
+            }
+            BalanceOrder::Route(copy, route) => {
+                let its = self.feedings.iter().find(|feeding| feeding.is_of(copy));
+                its.into_iter().for_each(|feeding| feeding.route(route.clone()));
+            }
+            BalanceOrder::End(copy) => {
+                let mut accounts = Vec::new();
+                for feeding in self.feedings.extract_if(.., |feeding| feeding.is_of(copy)) {
+                    accounts.extend(feeding.accounts());
+                    feeding.end();
+                }
+                self.tell(BalanceEvent::Fed(copy, FeedEvent::Ended(accounts)));
+            }
+            BalanceOrder::Account => {
+                let account = self.since.as_ref().map(|since| since.account(&self.agent));
+                self.tell(BalanceEvent::Account(account.unwrap_or_default()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the node had done by some time.
+struct Since {
+    now_ns: u64,
+    disk_ns: u64,
+    agent_ns: u64,
+    processors: Processors,
+}
+
+impl Since {
+    fn now(agent: &Agent) -> Self {
+        // What earlier copies did.
+        agent.awake().take();
+        Self {
+            now_ns: clock::now_ns(),
+            disk_ns: agent.usage().used_ns(),
+            agent_ns: clock::cpu_ns(),
+            processors: Processors::now(),
+        }
+    }
+
+    fn account(&self, agent: &Agent) -> NodeUse {
+        let allowed = pinning::allowed().map_or(0, |cpus| cpus.len());
+        NodeUse {
+            elapsed_ns: clock::now_ns().saturating_sub(self.now_ns),
+            disk_ns: agent.usage().used_ns().saturating_sub(self.disk_ns),
+            agent_ns: clock::cpu_ns().saturating_sub(self.agent_ns),
+            awake_ns: agent.awake().take(),
+            busy: (self.processors.busy_since() * 1000.0).round() as u16,
+            processors: u16::try_from(allowed).unwrap_or(u16::MAX),
+        }
+    }
+}

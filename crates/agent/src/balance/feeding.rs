@@ -1,0 +1,130 @@
+//! A copy that this agent feeds, in the head's place.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use garland_core::plan::HEAD;
+use garland_protocol::{
+    BalanceEvent, Begin, Copy, FeedEvent, FromAgent, Route, Sink, StreamWent, TAG_LEN,
+};
+use garland_sys::mptcp::Transport;
+
+use crate::agent::Agent;
+use crate::probe::stream::went;
+use crate::session::Session;
+use garland_dataplane::budget::Share;
+use garland_dataplane::lanes;
+use garland_dataplane::leaving;
+use garland_dataplane::member::{Member, Membership, Notice};
+use garland_dataplane::packing::Packing;
+use garland_dataplane::recorder::{Budget, Collector};
+use garland_dataplane::source::{AHEAD, Content, Source};
+use garland_dataplane::stall::Faults;
+use garland_dataplane::store;
+use garland_sys::error::reason;
+
+/// How long its threads may take to end, where the disk gets on.
+const FAREWELL: Duration = Duration::from_secs(60);
+
+/// Bytes of a lane's threads and what it reads into.
+const LANE: usize = 1 << 20;
+
+/// A copy under way.
+pub struct Feeding {
+    member: Arc<Member>,
+    threads: Vec<JoinHandle<()>>,
+    /// Given back when it is over.
+    _share: Share,
+}
+
+impl Feeding {
+    /// Begins to feed `source` as `begin` says.
+    ///
+    /// # Errors
+    /// When there is no memory or descriptor left for it, in words.
+    pub fn begin(
+        agent: &Agent,
+        session: &Arc<Session>,
+        begin: Begin,
+        source: Source,
+    ) -> Result<Self, String> {
+        let room = begin.layout.block_size as usize + TAG_LEN;
+        let ahead = usize::try_from(AHEAD).unwrap_or(usize::MAX);
+        let memory = (ahead + 3 * room + LANE) * begin.lanes.len();
+        let share = agent.budget().take(memory).map_err(|busy| {
+            format!("its agent's memory is taken by {} other copies", busy.copies)
+        })?;
+        let source: Arc<dyn Content> = Arc::new(source);
+        let (copy, teller, read) = (begin.copy, Arc::clone(session), Arc::clone(&source));
+        let tell = move |notice| {
+            if let Some(event) = to_event(notice, &*read) {
+                teller.send(&FromAgent::Balance(BalanceEvent::Fed(copy, event)));
+            }
+        };
+        let member = Arc::new(Member::new(Membership {
+            copy,
+            me: HEAD,
+            secret: begin.secret,
+            digest_key: begin.digest_key,
+            sealed: begin.sealed,
+            packing: Packing::None,
+            is_source: true,
+            buffers: None,
+            acknowledge: false,
+            sink: Sink::source(begin.layout),
+            lane_count: begin.lanes.len(),
+            store: Box::new(store::NoStore),
+            congestion: begin.congestion,
+            transport: Transport::mptcp_if(begin.mptcp),
+            pace: 0,
+            // Each round's connections are its own: their accounts begin at nothing.
+            parking: None,
+            awake: Arc::clone(agent.awake()),
+            trace: Collector::new(Budget::NOTHING, copy, HEAD.0, 0, None),
+            faults: Faults::default(),
+            notices: Box::new(tell),
+        }));
+        let threads = lanes::start(&member, &begin.lanes, |_| true, Some(&source))
+            .map_err(|error| format!("starting the copy's lanes: {}", reason(&error)))?;
+        agent.doings().add_copy(&member, source.name());
+        begin.routes.into_iter().for_each(|route| member.route(route));
+        Ok(Self { member, threads, _share: share })
+    }
+
+    /// Whether it is this copy.
+    pub fn is_of(&self, copy: Copy) -> bool {
+        self.member.copy == copy
+    }
+
+    /// Its first hop has changed.
+    pub fn route(&self, route: Route) {
+        self.member.route(route);
+    }
+
+    /// The kernel's account of each lane's connection, as far as it is TCP.
+    pub fn accounts(&self) -> Vec<StreamWent> {
+        let lanes = (0..).zip(self.member.lanes.get().into_iter().flatten());
+        lanes.filter_map(|(number, lane)| Some(went(number, &lane.account()?))).collect()
+    }
+
+    /// Ends it, and waits for its threads.
+    pub fn end(self) {
+        self.member.close();
+        let threads = self.threads.into_iter().chain(self.member.take_beside());
+        let _all = leaving::join_all(&self.member, threads, leaving::after(FAREWELL));
+    }
+}
+
+fn to_event(notice: Notice, source: &dyn Content) -> Option<FeedEvent> {
+    match notice {
+        Notice::Read(root) if source.is_unchanged() => Some(FeedEvent::Read(root)),
+        Notice::Read(_) => {
+            Some(FeedEvent::Failed("the file changed while it was copied".to_owned()))
+        }
+        Notice::LinkLost(lane, epoch, _, reason) => Some(FeedEvent::LinkLost(lane, epoch, reason)),
+        Notice::BadFrame(lane, epoch, _) => Some(FeedEvent::BadFrame(lane, epoch)),
+        Notice::Failed(reason) => Some(FeedEvent::Failed(reason)),
+        Notice::First | Notice::Bad(_) | Notice::Written(_) | Notice::Complete(_) => None,
+    }
+}

@@ -1,0 +1,118 @@
+//! The file that a node's copies are made of: without a name, gone with the test.
+
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use garland_core::units::bytes;
+use garland_protocol::{DiskCached, DiskPlace};
+use garland_sys::cache::{self, Way};
+use garland_sys::random;
+
+use crate::agent::Agent;
+use crate::disk::place;
+use garland_dataplane::source::Source;
+use garland_dataplane::test_file::TestFile;
+use garland_sys::error::reason;
+
+/// Bytes that are written or read at a time.
+const PIECE: usize = 1 << 20;
+
+/// The file.
+pub struct Stock {
+    file: TestFile,
+    path: String,
+    size: u64,
+}
+
+impl Stock {
+    /// Makes a file of `size` random bytes in the folder `path`, where there is room for another of
+    /// that length; gives up once `stop` is set.
+    ///
+    /// # Errors
+    /// When it can't be, in words.
+    pub fn make(
+        agent: &Agent,
+        path: &[u8],
+        size: u64,
+        stop: &AtomicBool,
+    ) -> Result<(Self, DiskPlace), String> {
+        let file = TestFile::create(agent.root(), path, size)?;
+        let path = String::from_utf8_lossy(path).into_owned();
+        let both = size.saturating_mul(2);
+        if file.free() < both {
+            return Err(format!(
+                "no room on {path}: a copy and its source take {}, but only {} are free; take \
+                 smaller files",
+                bytes::format(both),
+                bytes::format(file.free())
+            ));
+        }
+        let place = place::of(&file);
+        place::refuse_memory(&place, both)?;
+        let stock = Self { file, path, size };
+        stock.fill(stop)?;
+        Ok((stock, place))
+    }
+
+    /// Writes one random piece again and again, each time turned by another byte: no two blocks are
+    /// alike, and none can be compressed.
+    fn fill(&self, stop: &AtomicBool) -> Result<(), String> {
+        let file = self.file.file();
+        let mut piece = vec![0; PIECE];
+        piece.chunks_mut(32).for_each(|chunk| chunk.copy_from_slice(&random::bytes::<32>()));
+        let failed = |error| format!("writing to a file in {}: {}", self.path, reason(&error));
+        for at in (0..self.size).step_by(PIECE) {
+            if stop.load(Ordering::Relaxed) {
+                return Err("the head is gone".to_owned());
+            }
+            let length = usize::try_from(self.size - at).map_or(PIECE, |rest| rest.min(PIECE));
+            file.write_all_at(&piece[..length], at).map_err(failed)?;
+            piece.iter_mut().for_each(|byte| *byte = byte.wrapping_add(0x9d));
+        }
+        file.sync_all().map_err(failed)
+    }
+
+    /// Has none of its first `size` bytes in the page cache if they shall be `cold`, or all of them;
+    /// what is there, where the kernel tells.
+    ///
+    /// # Errors
+    /// When it can't be read, in words.
+    pub fn prepare(&self, size: u64, cold: bool) -> Result<Option<DiskCached>, String> {
+        let file = self.file.file();
+        if cold {
+            // A file system without a page cache of its own keeps it: what is there is told.
+            let _ = file.sync_all().and_then(|()| cache::forget(file));
+        } else {
+            let mut piece = vec![0; PIECE];
+            for at in (0..size.min(self.size)).step_by(PIECE) {
+                let length = usize::try_from(size - at).map_or(PIECE, |rest| rest.min(PIECE));
+                file.read_exact_at(&mut piece[..length], at).map_err(|error| {
+                    format!("reading from a file in {}: {}", self.path, reason(&error))
+                })?;
+            }
+        }
+        Ok(cache::residency(file, size).ok().map(|found| DiskCached {
+            pages: found.pages,
+            cached: found.cached,
+            by_cachestat: found.way == Way::Cachestat,
+        }))
+    }
+
+    /// Its first `length` bytes, to be copied.
+    ///
+    /// # Errors
+    /// When it hasn't so many, or this process has no descriptors left.
+    pub fn source(&self, agent: &Agent, length: u64) -> Result<Source, String> {
+        if length > self.size {
+            let [length, size] = [length, self.size].map(bytes::format);
+            return Err(format!("a copy of {length} can't be made of a file of {size}"));
+        }
+        let path = PathBuf::from(format!("a file in {}", self.path));
+        let (disk, usage) = (agent.disk().cloned(), Arc::clone(agent.usage()));
+        let file = self.file.file().try_clone();
+        file.and_then(|file| Source::of(file, path, length, disk, usage))
+            .map_err(|error| format!("opening a file in {}: {}", self.path, reason(&error)))
+    }
+}

@@ -1,0 +1,44 @@
+//! The standing chain: links to the next node, opened before any copy needs them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use garland_protocol::{Copy, Keys, Secret};
+
+use crate::agent::{self, Expected};
+use garland_transport::link::{self, Dial, Hop};
+use garland_transport::parking::Parking;
+
+/// The most links that one order may ask a node for.
+const MOST: usize = 64;
+
+/// Obeys an order to stand: lets the neighbour in that holds its `secret`, and connects to those
+/// at `addresses`. What it couldn't reach, and why.
+pub fn stand(
+    agent: &agent::Agent,
+    order: Copy,
+    secret: &Secret,
+    addresses: &[SocketAddr],
+) -> Vec<String> {
+    let Some(parking) = agent.parking() else {
+        return vec!["it doesn't stay, and so keeps no links".to_owned()];
+    };
+    let keys = Arc::new(Keys::new(secret, order));
+    agent.expect(order, Expected::Link(secret.clone(), Arc::clone(&keys)));
+    let transport = agent.transport();
+    let open = |&address: &SocketAddr| {
+        let hop = Hop { copy: order, lane: 0, epoch: 0 };
+        open(parking, &Dial { address, hop, secret, keys: &keys, congestion: &[], transport })
+    };
+    addresses.iter().take(MOST).filter_map(|address| open(address).err()).collect()
+}
+
+fn open(parking: &Parking, to: &Dial<'_>) -> Result<(), String> {
+    let address = to.address;
+    if parking.count_to(address) > 0 {
+        return Ok(());
+    }
+    let stream = link::dial(to, None).map_err(|error| format!("linking to {address}: {error}"))?;
+    parking.park(stream, Some(address));
+    Ok(())
+}

@@ -1,0 +1,372 @@
+//! What is at the destination of a copy that is to come: the agent's side.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use garland_protocol::{
+    Begin, Compare, CompareOrder, Compared, Destination, End, FromAgent, TreeOutline, root_digest,
+};
+use garland_sys::{clock, process, threads};
+use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
+
+use crate::agent::Agent;
+use crate::part_reader::read_part;
+use crate::session::Session;
+use garland_dataplane::budget::Share;
+use garland_dataplane::known::Reuse;
+use garland_dataplane::known::holding::Holding;
+use garland_dataplane::known::trees::{Coming, FoundTree, MEMORY};
+use garland_dataplane::store::{Left, remove_stale, target};
+use garland_dataplane::tree::Gathered;
+
+/// How often the head hears that reading goes on.
+const TELL: Duration = Duration::from_secs(1);
+
+/// Bytes that a block's digests take meanwhile: of the file that is there, of what an interrupted
+/// copy left, of the source, and of what this node read of it.
+const DIGESTS: u64 = 4 * 33;
+
+/// What a copy that is to come is compared with.
+pub struct Comparison {
+    asked: Compare,
+    stop: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    found: Option<Found>,
+    /// A tree whose catalogue comes.
+    coming: Option<Coming>,
+    /// What is there of a tree.
+    tree: Option<FoundTree>,
+    /// The source's digests, as far as they were told.
+    told: Vec<[u8; 32]>,
+    /// Given back when the copy takes its own, or nothing comes of it.
+    share: Option<Share>,
+}
+
+/// What is there.
+#[derive(Default)]
+struct Found {
+    /// The file that has the name.
+    old: Option<Old>,
+    /// What an interrupted copy left.
+    left: Option<(Holding, Left)>,
+    /// What this node has read of a source that it sees by itself.
+    shared: Option<Holding>,
+}
+
+/// The file that has the name: its folder, its name there, its path, and what it has.
+struct Old {
+    folder: OwnedFd,
+    name: OsString,
+    path: PathBuf,
+    holding: Holding,
+}
+
+impl Comparison {
+    /// Looks at what is there, from a thread of its own, and tells the head.
+    pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, asked: Compare) -> Arc<Self> {
+        let stop = AtomicBool::new(false);
+        let comparison = Arc::new(Self { asked, stop, state: Mutex::default() });
+        comparison.answer(agent, session, Self::look);
+        comparison
+    }
+
+    /// Finds something out from a thread of its own, and tells the head.
+    fn answer(
+        self: &Arc<Self>,
+        agent: &Arc<Agent>,
+        session: &Arc<Session>,
+        find: fn(&Self, &Agent, &Arc<Session>) -> Compared,
+    ) {
+        let (agent, its, own) = (Arc::clone(agent), Arc::clone(session), Arc::clone(self));
+        let begun = threads::spawn("compare", move || {
+            let answer = find(&own, &agent, &its);
+            its.send(&FromAgent::Compared(answer));
+        });
+        if begun.is_err() {
+            // The copy is made as if nothing were there.
+            session.send(&FromAgent::Compared(Compared::Nothing));
+        }
+    }
+
+    /// Nobody needs it any more.
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Gives its memory back, to the copy that takes what it found; how many bytes of it that takes as
+    /// long as the copy lasts.
+    pub fn release(&self) -> usize {
+        let mut state = self.state();
+        state.share = None;
+        let outline = self.asked.tree.as_ref().filter(|_| state.tree.is_some());
+        outline.map_or(0, |it| usize::try_from(Gathered::memory(it)).unwrap_or(usize::MAX))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn look(&self, agent: &Agent, session: &Arc<Session>) -> Compared {
+        let layout = self.asked.layout;
+        if let Some(outline) = &self.asked.tree {
+            let coming = self.look_for_tree(agent, outline);
+            return coming.map_or(Compared::Nothing, |()| Compared::Wants);
+        }
+        let bytes = layout.blocks().saturating_mul(DIGESTS) + u64::from(layout.block_size);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        // Where there is no room for it, the copy is made as if nothing were there.
+        let share = self.asked.check().ok().and_then(|()| agent.budget().take(bytes).ok());
+        let found = share.as_ref().and_then(|_| self.find(agent, session));
+        let Some(found) = found else { return Compared::Nothing };
+        let old = found.old.as_ref().map(|old| &old.holding);
+        let (root, length) = (old.and_then(Holding::root), old.map(|old| old.stamp.length));
+        let mut state = self.state();
+        (state.found, state.share) = (Some(found), share);
+        Compared::Found { length, root: root.unwrap_or_default() }
+    }
+
+    /// Waits for a tree's catalogue, if there is something of it, and room for what it takes.
+    fn look_for_tree(&self, agent: &Agent, outline: &TreeOutline) -> Option<()> {
+        self.asked.check().ok()?;
+        let Compare { path, layout, .. } = &self.asked;
+        let memory = Gathered::memory(outline);
+        let digests = layout.blocks().saturating_mul(DIGESTS) + u64::from(layout.block_size);
+        let bytes = usize::try_from(memory.saturating_add(digests)).ok()?;
+        let share = agent.budget().take(bytes).ok().filter(|_| memory <= MEMORY)?;
+        let path = Path::new(OsStr::from_bytes(path));
+        let folder: OwnedFd = agent.root().open_dir(path, false).ok()?;
+        let coming = Coming::new(folder, outline)?;
+        let mut state = self.state();
+        (state.coming, state.share) = (Some(coming), Some(share));
+        Some(())
+    }
+
+    /// Takes a parcel of a tree's catalogue; reads what is here of the tree once all of it is there.
+    fn listen(
+        self: &Arc<Self>,
+        agent: &Arc<Agent>,
+        session: &Arc<Session>,
+        (parcel, more): (&[u8], bool),
+    ) {
+        let mut state = self.state();
+        let took = state.coming.as_mut().is_some_and(|coming| coming.take(parcel));
+        if !took {
+            (state.coming, state.share) = (None, None);
+        }
+        drop(state);
+        if !more {
+            self.answer(agent, session, Self::read_tree);
+        }
+    }
+
+    fn read_tree(&self, agent: &Agent, session: &Arc<Session>) -> Compared {
+        let Some(coming) = self.state().coming.take() else { return Compared::Nothing };
+        let (layout, disk) = (self.asked.layout, agent.disk().map(AsRef::as_ref));
+        let found = coming.read(layout, disk, progress(session), &self.stop);
+        let root = found.as_ref().and_then(FoundTree::root).unwrap_or_default();
+        let mut state = self.state();
+        if found.is_none() {
+            state.share = None;
+            return Compared::Nothing;
+        }
+        state.tree = found;
+        Compared::Found { length: Some(layout.length), root }
+    }
+
+    fn find(&self, agent: &Agent, session: &Arc<Session>) -> Option<Found> {
+        let Compare { layout, shared, .. } = &self.asked;
+        let tell = |said| session.send(&FromAgent::Compared(said));
+        let shared = shared.as_ref().and_then(|asked| {
+            read_part(agent, *layout, asked, (progress(session), tell), &self.stop)
+        });
+        let found = Found { shared, ..self.at_the_place(agent, session).unwrap_or_default() };
+        let is_something = found.old.is_some() || found.left.is_some() || found.shared.is_some();
+        is_something.then_some(found)
+    }
+
+    /// The file that has the name, and what an interrupted copy left.
+    fn at_the_place(&self, agent: &Agent, session: &Arc<Session>) -> Option<Found> {
+        let Compare { path, name, layout, .. } = &self.asked;
+        let root = agent.root();
+        let given = Path::new(OsStr::from_bytes(path));
+        let (folder_path, name) = target(root, given, OsStr::from_bytes(name));
+        let folder = root.open_dir(&folder_path, false).ok()?;
+        let progress = progress(session);
+        let holding = |file| {
+            let (disk, records) = (agent.disk().map(AsRef::as_ref), agent.records());
+            Holding::of(file, layout.block_size, records, disk, &progress, &self.stop)
+        };
+        let old = open_own(&folder, &name).ok().and_then(|file| holding(file).ok());
+        let left = Left::find(&folder, &name).and_then(|left| {
+            let file = left.file().try_clone().ok()?;
+            Some((holding(file).ok()?, left))
+        });
+        let path = folder_path.join(&name);
+        let old = old.map(|holding| Old { folder, name, path, holding });
+        Some(Found { old, left, shared: None })
+    }
+
+    /// Takes more of the source's digests; says what of them is here once they are all told.
+    pub fn take(&self, parcel: Vec<[u8; 32]>, more: bool) -> Option<Compared> {
+        let blocks = usize::try_from(self.asked.layout.blocks()).unwrap_or(usize::MAX);
+        let mut state = self.state();
+        let room = blocks.saturating_sub(state.told.len());
+        state.told.extend(parcel.into_iter().take(room));
+        if more {
+            return None;
+        }
+        let State { found, told, tree, .. } = &*state;
+        if let Some(tree) = tree {
+            let has = |(index, digest): &(u64, &[u8; 32])| tree.has(*index, digest);
+            let blocks = (0..).zip(told).filter(has).count() as u64;
+            return Some(Compared::Has { blocks, left: None });
+        }
+        let found = found.as_ref()?;
+        let (mut all, mut of_left) = (0, 0);
+        for (index, digest) in (0..).zip(told) {
+            let left = found.left.as_ref().is_some_and(|(left, _)| left.has(index, digest));
+            let own = found.old.as_ref().map(|old| &old.holding);
+            let others = own.into_iter().chain(&found.shared);
+            let has = left || others.into_iter().any(|other| other.has(index, digest));
+            of_left += u64::from(left);
+            all += u64::from(has);
+        }
+        let left = found.left.as_ref().map(|_| of_left);
+        Some(Compared::Has { blocks: all, left })
+    }
+
+    /// What of the copy that begins is here; nothing where it is another copy than was asked for, or
+    /// of another source.
+    pub fn reuse(&self, begin: &Begin) -> Option<Reuse> {
+        self.stop();
+        let State { found, told, tree, .. } = std::mem::take(&mut *self.state());
+        if let Some(tree) = tree {
+            return self.reuse_tree(begin, told, tree);
+        }
+        let Found { old, left, shared } = found?;
+        let Compare { path: asked, name: by, layout, .. } = &self.asked;
+        let same = matches!(&begin.end, End::Sink(Destination::File { path, name, .. })
+            if path == asked && name == by);
+        if !same || begin.layout != *layout || begin.stripe.is_some() {
+            return None;
+        }
+        let known = begin.known?;
+        let is_whole = |Old { holding, .. }: &Old| {
+            holding.stamp.length == layout.length && holding.root() == Some(known)
+        };
+        match old {
+            Some(old) if is_whole(&old) => {
+                let Old { folder, name, path, holding } = old;
+                // Nobody will go on with it.
+                drop(left);
+                remove_stale(&folder, &name);
+                let (file, stamp, digests) = holding.into_whole()?;
+                Some(Reuse::Whole { folder, name, path, file, stamp, digests })
+            }
+            old => {
+                let whole = told.len() as u64 == layout.blocks();
+                let others = old.map(|old| old.holding).into_iter().chain(shared).collect();
+                (whole && root_digest(&told) == known).then_some(Reuse::Some {
+                    digests: told,
+                    others,
+                    left,
+                })
+            }
+        }
+    }
+}
+
+impl Comparison {
+    fn reuse_tree(&self, begin: &Begin, told: Vec<[u8; 32]>, tree: FoundTree) -> Option<Reuse> {
+        let Compare { path: asked, layout, .. } = &self.asked;
+        let same = matches!(&begin.end, End::Sink(Destination::Tree(tree)) if tree.path == *asked);
+        let known = begin.known.filter(|_| same && begin.layout == *layout)?;
+        let digests = if tree.root() == Some(known) {
+            tree.digests.iter().copied().collect::<Option<Vec<_>>>()?
+        } else {
+            told
+        };
+        let whole = digests.len() as u64 == layout.blocks() && root_digest(&digests) == known;
+        whole.then_some(Reuse::Tree { digests, tree })
+    }
+}
+
+/// Tells the head now and then that reading goes on.
+fn progress(session: &Arc<Session>) -> impl Fn() {
+    let (session, told) = (Arc::clone(session), Mutex::new(clock::now_ns()));
+    move || {
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        if clock::until(*told).is_zero() {
+            *told = clock::now_ns() + u64::try_from(TELL.as_nanos()).unwrap_or(u64::MAX);
+            session.send(&FromAgent::Compared(Compared::Reading));
+        }
+    }
+}
+
+/// Opens a plain file of this agent's own user.
+fn open_own(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let fd = openat(folder, name, flags, Mode::empty())?;
+    let stat = fstat(&fd)?;
+    let plain = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    if !plain || stat.st_uid != process::user_id() || stat.st_size == 0 {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    Ok(File::from(fd))
+}
+
+/// What a controller has asked for last.
+pub struct Comparing {
+    agent: Arc<Agent>,
+    session: Arc<Session>,
+    last: Option<Arc<Comparison>>,
+}
+
+impl Comparing {
+    /// Nothing has been asked for.
+    pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
+        Self { agent: Arc::clone(agent), session: Arc::clone(session), last: None }
+    }
+
+    /// Begins another comparison, or tells the last one more of the source's digests.
+    pub fn obey(&mut self, order: CompareOrder) {
+        match order {
+            CompareOrder::Look(asked) => {
+                let next = Comparison::start(&self.agent, &self.session, asked);
+                self.last.replace(next).iter().for_each(|last| last.stop());
+            }
+            CompareOrder::Digests(parcel, more) => {
+                let answer = self.last.as_ref().and_then(|last| last.take(parcel, more));
+                let answers = answer.into_iter().map(FromAgent::Compared);
+                answers.for_each(|answer| self.session.send(&answer));
+            }
+            CompareOrder::Catalogue(parcel, more) => {
+                if let Some(last) = &self.last {
+                    last.listen(&self.agent, &self.session, (&parcel, more));
+                }
+            }
+        }
+    }
+
+    /// The last one.
+    pub fn last(&self) -> Option<Arc<Comparison>> {
+        self.last.clone()
+    }
+}
+
+impl Drop for Comparing {
+    fn drop(&mut self) {
+        self.last.iter().for_each(|last| last.stop());
+    }
+}

@@ -1,0 +1,188 @@
+//! The measurements of a test, one after the other, and what proves that they are of the disk.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use garland_analysis::is_flat;
+use garland_protocol::{
+    DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob, DiskOrder, DiskPattern, DiskPlace,
+    DiskTimes, DiskWay,
+};
+use garland_sys::cache::{self, Way};
+use garland_sys::clock;
+use garland_sys::confine::Root;
+
+use super::drive::{Drive, Moved};
+use super::place;
+use super::walk::Walk;
+use garland_dataplane::test_file::TestFile;
+use garland_sys::error::reason;
+
+/// Bytes of a sequential operation.
+const LONG: u32 = 1 << 20;
+
+/// Bytes of a random one.
+const SHORT: u32 = 4 << 10;
+
+/// Sequential operations in flight past the page cache: enough that none waits for the next.
+const STREAM_DEPTH: u16 = 8;
+
+use DiskDirection::{Read, Write};
+use DiskPattern::{Random, Sequential};
+use DiskWay::{Buffered, Direct, Stable};
+
+/// A test under way.
+struct Test<'a> {
+    order: &'a DiskOrder,
+    file: TestFile,
+    place: DiskPlace,
+    stop: &'a AtomicBool,
+    tell: &'a dyn Fn(DiskEvent),
+    /// Bytes of the file that have been written: nobody reads what was never on the disk.
+    extent: u64,
+    /// Random walks so far, so that no two visit the same blocks in the same order.
+    walks: u64,
+}
+
+/// Tests the disk as `order` says, and tells what it finds as it finds it.
+///
+/// # Errors
+/// When something can't be measured, in words: what was told before holds.
+pub fn run(
+    root: &Root,
+    order: &DiskOrder,
+    stop: &AtomicBool,
+    tell: &dyn Fn(DiskEvent),
+) -> Result<(), String> {
+    order.check()?;
+    let size = order.size / u64::from(LONG) * u64::from(LONG);
+    let file = TestFile::create(root, &order.path, size)?;
+    let place = place::of(&file);
+    place::refuse_memory(&place, size)?;
+    tell(DiskEvent::Begun(Box::new(place.clone())));
+    Test { order, file, place, stop, tell, extent: size, walks: 0 }.all()
+}
+
+impl Test<'_> {
+    fn all(mut self) -> Result<(), String> {
+        let direct = self.place.no_direct.is_empty();
+        // What others read must have been written: that is measured in any case.
+        let first = self.take(job(Write, Sequential, Buffered, 1))?;
+        self.extent = first.bytes;
+        self.measure(Read, Sequential, Buffered, 1)?;
+        if direct {
+            self.measure(Write, Sequential, Direct, STREAM_DEPTH.min(self.order.depth))?;
+            self.measure(Read, Sequential, Direct, STREAM_DEPTH.min(self.order.depth))?;
+            self.sweep(Read)?;
+            self.sweep(Write)?;
+        }
+        self.measure(Read, Random, Buffered, 1)?;
+        self.measure(Write, Random, Stable, 1)?;
+        Ok(())
+    }
+
+    /// Random operations at doubling depths, until more in flight brings nothing.
+    fn sweep(&mut self, direction: DiskDirection) -> Result<(), String> {
+        let mut rates = Vec::new();
+        let mut depth = 1;
+        while depth <= self.order.depth && !is_flat(&rates) && !self.is_stopped() {
+            let Some(figures) = self.measure(direction, Random, Direct, depth)? else { break };
+            rates.push(figures.operations as f64 / figures.elapsed_ns.max(1) as f64);
+            depth *= 2;
+        }
+        Ok(())
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Measures, if that is wanted.
+    fn measure(
+        &mut self,
+        direction: DiskDirection,
+        pattern: DiskPattern,
+        way: DiskWay,
+        depth: u16,
+    ) -> Result<Option<DiskFigures>, String> {
+        let job = job(direction, pattern, way, depth);
+        if self.order.only.has(&job) { self.take(job).map(Some) } else { Ok(None) }
+    }
+
+    /// Measures, and tells.
+    fn take(&mut self, job: DiskJob) -> Result<DiskFigures, String> {
+        if self.is_stopped() {
+            return Err("the head is gone".to_owned());
+        }
+        self.walks += 1;
+        let figures = self.figures(job).map_err(|error| {
+            let verb = if job.direction == Read { "reading from" } else { "writing to" };
+            let path = String::from_utf8_lossy(&self.order.path);
+            format!("{verb} the test's file in {path}: {}", reason(&error))
+        })?;
+        (self.tell)(DiskEvent::Measured(Box::new(figures)));
+        Ok(figures)
+    }
+
+    fn figures(&self, job: DiskJob) -> io::Result<DiskFigures> {
+        let file = self.file.file();
+        // Nothing of an earlier measurement is left to be written, nor to be read from memory.
+        file.sync_all()?;
+        cache::forget(file)?;
+        let before = self.cached();
+        self.file.set_direct(job.way == Direct)?;
+        let moved = self.moved(job);
+        self.file.set_direct(false)?;
+        let moved = moved?;
+        let begin = clock::now_ns();
+        if job.way == Buffered && job.direction == Write {
+            file.sync_all()?;
+        }
+        let sync_ns = clock::now_ns() - begin;
+        let after = self.cached();
+        let times = &moved.times;
+        Ok(DiskFigures {
+            job,
+            bytes: times.count() * u64::from(job.block),
+            operations: times.count(),
+            elapsed_ns: moved.elapsed_ns + sync_ns,
+            sync_ns,
+            times: DiskTimes {
+                min: times.min(),
+                p50: times.percentile(0.5),
+                p99: times.percentile(0.99),
+                p999: times.percentile(0.999),
+                max: times.max(),
+            },
+            busy_ns: times.mean().saturating_mul(times.count()),
+            before,
+            after,
+        })
+    }
+
+    fn moved(&self, job: DiskJob) -> io::Result<Moved> {
+        let drive = Drive {
+            file: self.file.file(),
+            job,
+            walk: Walk::new(job.pattern, job.block, self.extent, self.walks),
+            time_ns: self.order.time_ns,
+            stop: self.stop,
+        };
+        match job.way {
+            Direct if self.place.no_uring.is_empty() => drive.by_ring(),
+            Direct => drive.by_threads(),
+            Buffered | Stable => drive.by_calls(),
+        }
+    }
+
+    fn cached(&self) -> Option<DiskCached> {
+        let found = cache::residency(self.file.file(), self.extent).ok()?;
+        let by_cachestat = found.way == Way::Cachestat;
+        Some(DiskCached { pages: found.pages, cached: found.cached, by_cachestat })
+    }
+}
+
+fn job(direction: DiskDirection, pattern: DiskPattern, way: DiskWay, depth: u16) -> DiskJob {
+    let block = if pattern == Sequential { LONG } else { SHORT };
+    DiskJob { direction, pattern, way, depth, block }
+}

@@ -1,0 +1,147 @@
+//! What a test's file lies on: the file system, the block device below it and its settings.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use garland_core::units::bytes;
+use garland_protocol::DiskPlace;
+use garland_sys::uring::Ring;
+
+use crate::conditions;
+use garland_dataplane::test_file::TestFile;
+use garland_sys::error::reason;
+
+/// The settings that are told, files in the device's `queue` folder.
+const SETTINGS: [&str; 10] = [
+    "scheduler",
+    "read_ahead_kb",
+    "rotational",
+    "nr_requests",
+    "write_cache",
+    "max_sectors_kb",
+    "max_hw_sectors_kb",
+    "logical_block_size",
+    "physical_block_size",
+    "wbt_lat_usec",
+];
+
+/// Looks at where `test` lies. Whatever can't be found out stays empty.
+pub fn of(test: &TestFile) -> DiskPlace {
+    let number = test.file().metadata().map_or(0, |metadata| metadata.dev());
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let (system, mounted) = mount(&mounts, major, minor).unwrap_or_default();
+    let device = device_folder(major, minor).or_else(|| {
+        // btrfs and its like have numbers of their own, and are mounted from a device.
+        let number = fs::metadata(&mounted).ok()?.rdev();
+        device_folder(rustix::fs::major(number), rustix::fs::minor(number))
+    });
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let machine = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let in_memory = matches!(system.as_str(), "tmpfs" | "ramfs" | "rootfs");
+    DiskPlace {
+        device: device.as_deref().map(name).unwrap_or_default(),
+        queue: device.as_deref().map(settings).unwrap_or_default(),
+        machine: machine.trim().to_owned(),
+        free: test.free(),
+        memory: kib(&memory, "MemTotal").saturating_mul(1024),
+        no_direct: why_no_direct(test).err().map(|error| reason(&error)).unwrap_or_default(),
+        no_uring: why_no_ring(test.file()).err().map(|error| reason(&error)).unwrap_or_default(),
+        in_memory,
+        guest: processor.lines().any(|line| {
+            line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor")
+        }),
+        conditions: conditions::of_machine(),
+        system,
+        mounted,
+    }
+}
+
+/// Refuses files of `size` bytes in all that would take the memory that other programs need.
+///
+/// # Errors
+/// When the file system is memory and they would take more than half of what is free, in words.
+pub fn refuse_memory(place: &DiskPlace, size: u64) -> Result<(), String> {
+    match memory_available() {
+        Some(free) if place.in_memory && free / 2 < size => Err(format!(
+            "{} is memory, and the test's {} would take more than half of what is free ({}); take \
+             a smaller file",
+            place.system,
+            bytes::format(size),
+            bytes::format(free)
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes of memory that can be used without pushing others out.
+fn memory_available() -> Option<u64> {
+    let memory = fs::read_to_string("/proc/meminfo").ok()?;
+    Some(kib(&memory, "MemAvailable").saturating_mul(1024)).filter(|&bytes| bytes > 0)
+}
+
+fn why_no_direct(test: &TestFile) -> io::Result<()> {
+    test.set_direct(true)?;
+    test.set_direct(false)
+}
+
+fn why_no_ring(file: &File) -> io::Result<()> {
+    Ring::new(file, 1, 4096).map(drop)
+}
+
+/// Kind and source of the file system with this device number.
+fn mount(mounts: &str, major: u32, minor: u32) -> Option<(String, String)> {
+    let number = format!("{major}:{minor}");
+    let line = mounts.lines().find(|line| line.split(' ').nth(2) == Some(&number))?;
+    let mut words = line.split_once(" - ")?.1.split(' ');
+    Some((words.next()?.to_owned(), words.next()?.to_owned()))
+}
+
+/// The folder in /sys of the device, of the whole disk for a partition.
+fn device_folder(major: u32, minor: u32) -> Option<PathBuf> {
+    let folder = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
+    folder.ancestors().take(2).find(|folder| folder.join("queue").is_dir()).map(Path::to_owned)
+}
+
+fn name(folder: &Path) -> String {
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn settings(device: &Path) -> Vec<(String, String)> {
+    let read = |name: &&str| {
+        let text = fs::read_to_string(device.join("queue").join(name)).ok()?;
+        Some(((*name).to_owned(), text.trim().to_owned()))
+    };
+    SETTINGS.iter().filter_map(read).collect()
+}
+
+fn kib(memory: &str, field: &str) -> u64 {
+    let line = memory.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_found_by_their_number() {
+        let mounts = "\
+            22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n\
+            30 22 0:25 / /dev/shm rw,nosuid - tmpfs shm rw,size=1k\n";
+        let found = |major, minor| mount(mounts, major, minor);
+        assert_eq!(found(254, 0), Some(("ext4".to_owned(), "/dev/vda".to_owned())));
+        assert_eq!(found(0, 25), Some(("tmpfs".to_owned(), "shm".to_owned())));
+        assert_eq!(found(0, 2), None);
+    }
+
+    #[test]
+    fn memory_is_read() {
+        assert_eq!(kib("MemTotal:       24684392 kB\nMemFree: 1 kB\n", "MemTotal"), 24_684_392);
+        assert_eq!(kib("", "MemTotal"), 0);
+        assert!(memory_available().is_some());
+    }
+}

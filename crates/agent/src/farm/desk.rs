@@ -1,0 +1,125 @@
+//! The agent's side of a farm: a controller's orders about jobs.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use garland_core::farm::Text;
+use garland_protocol::{FarmEvent, FarmOrder, FromAgent};
+
+use super::bench::Bench;
+use super::facts::facts;
+use super::run::Place;
+use super::window::Window;
+use crate::agent::Agent;
+use crate::session::Session;
+use garland_dataplane::log::log;
+use garland_sys::error::reason;
+
+/// Jobs of one controller. When it is dropped they are killed, and their files are gone.
+pub struct Desk {
+    agent: Arc<Agent>,
+    session: Arc<Session>,
+    bench: Option<Bench>,
+    /// The folder that jobs' own folders are in.
+    own: Option<PathBuf>,
+    window: Option<Window>,
+}
+
+impl Desk {
+    /// Nothing is open yet.
+    pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
+        let (agent, session) = (Arc::clone(agent), Arc::clone(session));
+        Self { agent, session, bench: None, own: None, window: None }
+    }
+
+    /// Does what the controller wants.
+    pub fn obey(&mut self, order: FarmOrder) {
+        match order {
+            FarmOrder::Open { slots, folder } => self.open(slots, &folder),
+            FarmOrder::Run(tasks) => {
+                if let Some(bench) = &mut self.bench {
+                    bench.take(tasks);
+                }
+            }
+            FarmOrder::Make(job, folders) => {
+                let made = self.make(job, &folders);
+                self.tell(FarmEvent::Made(job, made.err()));
+            }
+            FarmOrder::Recall(jobs) => {
+                if let Some(bench) = &self.bench {
+                    bench.give_back(&jobs);
+                }
+            }
+            FarmOrder::Mount(opening) => {
+                let (window, wrong) = match Window::open(&self.path(&opening.folder), &opening) {
+                    Ok(window) => (Some(window), None),
+                    Err(why) => (None, Some(why)),
+                };
+                self.window = window;
+                self.tell(FarmEvent::Mounted(wrong));
+            }
+            FarmOrder::Clear(job) => {
+                if let Some(own) = &self.own {
+                    // What can't be removed now is tried again at the end.
+                    let _ = fs::remove_dir_all(own.join(job.to_string()));
+                }
+            }
+        }
+    }
+
+    fn tell(&self, event: FarmEvent) {
+        self.session.send(&FromAgent::Farm(Box::new(event)));
+    }
+
+    fn open(&mut self, slots: Option<u32>, folder: &Text) {
+        let facts = facts();
+        let own = self.path(folder);
+        let place =
+            Place { folder: self.agent.folder().map(Path::to_owned), own: Some(own.clone()) };
+        let session = Arc::clone(&self.session);
+        let tell = Arc::new(move |event| session.send(&FromAgent::Farm(Box::new(event))));
+        match Bench::new(slots.unwrap_or(facts.cores), place, true, tell) {
+            Ok(bench) => {
+                self.agent.doings().add_bench(bench.glance());
+                self.bench = Some(bench);
+            }
+            Err(error) => log(&format!("no jobs can run here: {}", reason(&error))),
+        }
+        self.own = Some(own);
+        self.tell(FarmEvent::Opened(facts));
+    }
+
+    /// The path of this name in the agent's folder.
+    fn path(&self, name: &Text) -> PathBuf {
+        let name = Path::new(OsStr::from_bytes(name.bytes()));
+        self.agent.folder().map_or_else(|| name.to_owned(), |folder| folder.join(name))
+    }
+
+    /// Makes a job's folder, and those in it that its files lie in.
+    fn make(&self, job: u32, folders: &[Text]) -> Result<(), String> {
+        let own = self.own.as_ref().ok_or("no run is open")?.join(job.to_string());
+        let failed = |error| format!("making its folder {}: {}", own.display(), reason(&error));
+        // An earlier try may have left something.
+        let _ = fs::remove_dir_all(&own);
+        fs::create_dir_all(&own).map_err(failed)?;
+        folders
+            .iter()
+            .try_for_each(|folder| fs::create_dir_all(own.join(OsStr::from_bytes(folder.bytes()))))
+            .map_err(failed)
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        // Jobs first: they use the window.
+        self.bench = None;
+        self.window = None;
+        if let Some(own) = &self.own {
+            // Where no job had files there is none.
+            let _ = fs::remove_dir_all(own);
+        }
+    }
+}

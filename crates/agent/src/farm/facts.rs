@@ -1,0 +1,45 @@
+//! What this node has for jobs.
+
+use garland_protocol::NodeFacts;
+use garland_sys::{cgroup, process};
+
+/// What this node has for jobs: processors that this process may use, of a share of one the whole, and
+/// memory that it may have.
+pub fn facts() -> NodeFacts {
+    let (all_memory, free) = (process::total_memory(), process::available_memory());
+    let memory = cgroup::memory();
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let cores = u32::try_from(cores).unwrap_or(u32::MAX);
+    let all = cores.saturating_mul(1000);
+    NodeFacts {
+        cores,
+        share: cgroup::allowed().map_or(all, |allowed| allowed.min(all)),
+        memory: memory.map_or(all_memory, |memory| memory.most.min(all_memory)),
+        memory_free: memory.map_or(free, |memory| memory.left.min(free)),
+        mhz: mhz(&std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
+    }
+}
+
+/// The mean clock of all processors, as `/proc/cpuinfo` gives it.
+fn mhz(cpuinfo: &str) -> Option<f64> {
+    let clocks = cpuinfo.lines().filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == "cpu MHz").then(|| value.trim().parse::<f64>().ok())?
+    });
+    let (sum, count) = clocks.fold((0.0, 0), |(sum, count), clock| (sum + clock, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_has_something() {
+        let facts = facts();
+        assert!(facts.cores > 0 && facts.memory > 1 << 20);
+        assert!(facts.memory_free > 1 << 20 && facts.memory_free <= facts.memory);
+        assert_eq!(mhz("processor\t: 0\ncpu MHz\t\t: 100.5\ncpu MHz : 101.5\n"), Some(101.0));
+        assert_eq!(mhz("processor: 0\n"), None);
+    }
+}

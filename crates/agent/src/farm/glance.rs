@@ -1,0 +1,106 @@
+//! What of a bench's jobs there is to be seen while they run.
+
+use std::sync::{Arc, Weak};
+
+use garland_core::farm::{Command, Text};
+use garland_protocol::{Account, JobView};
+use garland_sys::clock;
+
+use super::bench::Shared;
+
+/// Shows a bench's jobs as long as it is there.
+#[derive(Clone)]
+pub struct Glance(Weak<Shared>);
+
+impl Glance {
+    pub(super) fn new(bench: &Arc<Shared>) -> Self {
+        Self(Arc::downgrade(bench))
+    }
+
+    /// Whether the bench is there.
+    pub fn is_there(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+
+    /// Adds its jobs to an account.
+    pub fn add_to(&self, account: &mut Account) {
+        let Some(bench) = self.0.upgrade() else { return };
+        let (running, waiting) = {
+            let state = bench.lock();
+            (state.running.clone(), state.waiting.len())
+        };
+        let now = clock::now_ns();
+        account.jobs.extend(running.iter().map(|(task, since_ns)| JobView {
+            job: task.job,
+            command: shown(&task.command),
+            cores: task.cores,
+            running_ns: now.saturating_sub(*since_ns),
+        }));
+        let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
+        account.waiting = account.waiting.saturating_add(waiting);
+    }
+}
+
+/// A command on one line.
+fn shown(command: &Command) -> String {
+    match command {
+        Command::Line(line) => line.escaped().into_owned(),
+        Command::Words(words) => words.iter().map(Text::escaped).collect::<Vec<_>>().join(" "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use garland_protocol::{FarmEvent, FarmTask};
+
+    use super::*;
+    use crate::farm::{Bench, Place};
+
+    #[test]
+    fn jobs_are_seen_while_they_run_and_not_afterwards() {
+        let ended: Arc<Mutex<usize>> = Arc::default();
+        let count = Arc::clone(&ended);
+        let tell = Arc::new(move |event| {
+            if let FarmEvent::Ended(jobs) = event {
+                *count.lock().unwrap() += jobs.len();
+            }
+        });
+        let mut bench = Bench::new(1, Place::default(), false, tell).unwrap();
+        let glance = bench.glance();
+        let look = || {
+            let mut account = Account::default();
+            glance.add_to(&mut account);
+            account
+        };
+        assert_eq!(look(), Account::default());
+        let pipe = std::env::temp_dir().join(format!("garland-glance-{}", std::process::id()));
+        let line = format!("until [ -e {} ]; do sleep 0.01; done", pipe.display());
+        let task = |job| FarmTask {
+            job,
+            command: Command::Line(line.as_str().into()),
+            own_folder: false,
+            outputs: Vec::new(),
+            cores: 1,
+            timeout_ns: None,
+        };
+        bench.take(vec![task(1), task(2)]);
+        let seen = loop {
+            let seen = look();
+            if !seen.jobs.is_empty() {
+                break seen;
+            }
+        };
+        let [job] = &seen.jobs[..] else { panic!("{seen:?}") };
+        assert_eq!((job.job, job.command.as_str(), seen.waiting), (1, line.as_str(), 1));
+        std::fs::write(&pipe, "").unwrap();
+        while *ended.lock().unwrap() < 2 {
+            std::thread::yield_now();
+        }
+        std::fs::remove_file(&pipe).unwrap();
+        assert_eq!(look(), Account::default());
+        drop(bench);
+        assert!(!glance.is_there());
+    }
+}

@@ -1,0 +1,18 @@
+//! Jobs of a farm: run on a node, and handed out by the head.
+
+mod bench;
+mod desk;
+mod facts;
+mod glance;
+mod guard;
+mod output;
+mod run;
+mod saying;
+mod window;
+
+pub use bench::Bench;
+pub use desk::Desk;
+pub use facts::facts;
+pub use glance::Glance;
+pub use guard::guard;
+pub use run::Place;

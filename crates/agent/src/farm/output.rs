@@ -1,0 +1,159 @@
+//! What a job says: read as it comes, so that it never waits, and kept in part.
+
+use std::collections::VecDeque;
+use std::io::{self, PipeReader, Read};
+use std::os::fd::AsFd;
+
+use garland_core::farm::Text;
+use garland_core::farm::last_words::last_words;
+use garland_protocol::OUTPUT_HALF;
+use garland_sys::event;
+
+/// Reads of a pipe before anything else is looked at: more than it can hold. A job may write faster than it
+/// can be read.
+const READS: usize = 64;
+
+/// Bytes of the end of its standard error that are kept for its last words: more than these have, since
+/// there may be empty lines.
+const ERRORS: usize = 2 << 10;
+
+/// The beginning and the end of what was said, and how much of it is lost between.
+#[derive(Debug, Default)]
+pub struct Output {
+    beginning: Vec<u8>,
+    end: VecDeque<u8>,
+    lost: u64,
+}
+
+impl Output {
+    /// Adds what was said.
+    pub fn add(&mut self, bytes: &[u8]) {
+        let room = OUTPUT_HALF - self.beginning.len();
+        let (first, rest) = bytes.split_at(room.min(bytes.len()));
+        self.beginning.extend(first);
+        self.end.extend(rest);
+        let over = self.end.len().saturating_sub(OUTPUT_HALF);
+        self.end.drain(..over);
+        self.lost += over as u64;
+    }
+
+    /// What is kept, with a line where something is lacking.
+    pub fn into_bytes(self) -> Vec<u8> {
+        let mut bytes = self.beginning;
+        if self.lost > 0 {
+            bytes.extend(format!("\n[{} bytes are left out here]\n", self.lost).bytes());
+        }
+        bytes.extend(self.end);
+        bytes
+    }
+}
+
+/// What a job says, by both of its ways to say something.
+#[derive(Debug, Default)]
+pub struct Talk {
+    /// All of it, in the order in which it came.
+    pub all: Output,
+    /// The end of its standard error.
+    errors: VecDeque<u8>,
+}
+
+impl Talk {
+    /// Adds what came from standard error.
+    fn add_error(&mut self, bytes: &[u8]) {
+        self.all.add(bytes);
+        let kept = &bytes[bytes.len().saturating_sub(ERRORS)..];
+        self.errors.extend(kept);
+        let over = self.errors.len().saturating_sub(ERRORS);
+        self.errors.drain(..over);
+    }
+
+    /// The last lines of its standard error.
+    pub fn last_words(&mut self) -> Vec<Text> {
+        last_words(self.errors.make_contiguous())
+    }
+}
+
+/// The pipes of a job: its standard output, and its standard error; none any more that nobody writes to.
+pub struct Pipes([Option<PipeReader>; 2]);
+
+impl Pipes {
+    /// Two that never wait, and what is written to.
+    pub fn new() -> io::Result<(Self, [io::PipeWriter; 2])> {
+        let (output, to_output) = pipe()?;
+        let (errors, to_errors) = pipe()?;
+        Ok((Self([Some(output), Some(errors)]), [to_output, to_errors]))
+    }
+
+    /// Those that may still have something.
+    pub fn open(&self) -> impl Iterator<Item = &PipeReader> {
+        self.0.iter().flatten()
+    }
+
+    /// Reads what can be read now.
+    pub fn read(&mut self, talk: &mut Talk) {
+        let [output, errors] = &mut self.0;
+        drain(output, &mut |bytes| talk.all.add(bytes));
+        drain(errors, &mut |bytes| talk.add_error(bytes));
+    }
+}
+
+/// Reads what can be read now, and not for ever; a pipe that nobody writes to any more is closed.
+fn drain(pipe: &mut Option<PipeReader>, add: &mut dyn FnMut(&[u8])) {
+    let mut buffer = [0; 16 << 10];
+    for _ in 0..READS {
+        let Some(reader) = pipe else { return };
+        match reader.read(&mut buffer) {
+            Ok(0) => *pipe = None,
+            Ok(read) => add(&buffer[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Err(_) => *pipe = None,
+        }
+    }
+}
+
+/// A pipe whose reading end never waits.
+fn pipe() -> io::Result<(PipeReader, io::PipeWriter)> {
+    let (reader, writer) = io::pipe()?;
+    event::never_block(reader.as_fd())?;
+    Ok((reader, writer))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn the_middle_of_much_is_left_out() {
+        let mut output = Output::default();
+        for line in 0..100_000_u32 {
+            output.add(format!("{line}\n").as_bytes());
+        }
+        let text = String::from_utf8(output.into_bytes()).unwrap();
+        assert!(text.len() < 2 * OUTPUT_HALF + 100);
+        assert!(text.starts_with("0\n1\n") && text.ends_with("\n99999\n"));
+        assert!(text.contains("bytes are left out here"));
+        let mut short = Output::default();
+        short.add(b"all of it");
+        assert_eq!(short.into_bytes(), b"all of it");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_apart_from_the_rest() {
+        let (mut pipes, [mut output, mut errors]) = Pipes::new().unwrap();
+        let mut talk = Talk::default();
+        output.write_all(b"result\n").unwrap();
+        errors.write_all(&[b'x'; 3 * ERRORS]).unwrap();
+        errors.write_all(b"\nno room\n").unwrap();
+        pipes.read(&mut talk);
+        assert_eq!(pipes.open().count(), 2);
+        drop((output, errors));
+        pipes.read(&mut talk);
+        assert_eq!(pipes.open().count(), 0, "nobody writes any more");
+        assert_eq!(talk.last_words(), ["no room".into()]);
+        let all = talk.all.into_bytes();
+        assert!(all.starts_with(b"result\nx") && all.ends_with(b"x\nno room\n"));
+    }
+}

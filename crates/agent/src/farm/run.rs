@@ -1,0 +1,182 @@
+//! One job on this node: started, watched, ended.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use garland_core::farm::{self, Outcome, Text};
+use garland_protocol::{FarmTask, TaskEnd};
+use garland_sys::event::{self, Interest, Wake};
+use garland_sys::{child, clock, limits, process};
+
+use super::guard::{Guard, MARK};
+use super::output::{Pipes, Talk};
+use garland_sys::error::reason;
+
+/// Where a job runs.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// The folder that commands run in; this process's own if there is none.
+    pub folder: Option<PathBuf>,
+    /// The folder that jobs' own folders are in.
+    pub own: Option<PathBuf>,
+}
+
+impl Place {
+    /// The folder that a task runs in.
+    pub fn of(&self, task: &FarmTask) -> Option<PathBuf> {
+        match (&self.own, task.own_folder) {
+            (Some(own), true) => Some(own.join(task.job.to_string())),
+            _ => self.folder.clone(),
+        }
+    }
+}
+
+/// Runs a task to its end, or until `stop` is raised; what it said, too.
+pub fn run(
+    task: &FarmTask,
+    place: &Place,
+    guard: Option<&Guard>,
+    stop: &Wake,
+) -> (TaskEnd, Vec<u8>) {
+    let folder = place.of(task);
+    let started_ns = clock::now_ns();
+    let mut talk = Talk::default();
+    let result = start(task, folder.as_deref(), guard)
+        .map_err(|error| format!("starting it: {}", reason(&error)))
+        .and_then(|started| {
+            let group = started.0.id();
+            if let Some(guard) = guard {
+                guard.begun(group);
+            }
+            let about_to_end = || guard.iter().for_each(|guard| guard.ended(group));
+            watch(started, task, stop, &mut talk, &about_to_end)
+                .map_err(|error| format!("waiting for it: {}", reason(&error)))
+        });
+    let ended_ns = clock::now_ns();
+    let (mut outcome, cpu_ns, memory) = match result {
+        Ok((outcome, ended)) => (outcome, ended.cpu_ns, ended.memory),
+        Err(why) => (Outcome::Failed(why), 0, 0),
+    };
+    let mut bytes_out = 0;
+    match name_outputs(task, folder.as_deref(), outcome.is_done()) {
+        Ok(bytes) => bytes_out = bytes,
+        Err(why) => outcome = Outcome::Failed(why),
+    }
+    let (job, is_done) = (task.job, outcome.is_done());
+    let last_words = if is_done { Vec::new() } else { talk.last_words() };
+    let end = TaskEnd { job, started_ns, ended_ns, outcome, cpu_ns, memory, bytes_out, last_words };
+    (end, talk.all.into_bytes())
+}
+
+fn start(
+    task: &FarmTask,
+    folder: Option<&Path>,
+    guard: Option<&Guard>,
+) -> io::Result<(Child, Pipes)> {
+    let (pipes, [to_output, to_errors]) = Pipes::new()?;
+    let mut command = match &task.command {
+        farm::Command::Words(words) => {
+            let mut words = words.iter().map(|word| OsStr::from_bytes(word.bytes()));
+            let mut command = Command::new(words.next().unwrap_or_default());
+            command.args(words);
+            command
+        }
+        farm::Command::Line(line) => {
+            let mut command = Command::new("/bin/sh");
+            command.arg("-c").arg(OsStr::from_bytes(line.bytes()));
+            command
+        }
+    };
+    command.stdin(Stdio::null()).stdout(to_output).stderr(to_errors);
+    // A group of its own, so that all it started can be ended with it.
+    command.process_group(0).env("GARLAND_JOB", task.job.to_string());
+    if let Some(guard) = guard {
+        command.env(MARK, guard.mark());
+    }
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
+    limits::restore_open_files_in(&mut command);
+    Ok((command.spawn()?, pipes))
+}
+
+/// Reads what the job says until it has ended, is stopped, or has taken too long.
+fn watch(
+    (job, mut pipes): (Child, Pipes),
+    task: &FarmTask,
+    stop: &Wake,
+    talk: &mut Talk,
+    about_to_end: &dyn Fn(),
+) -> io::Result<(Outcome, child::Ended)> {
+    let deadline_ns = task.timeout_ns.map(|timeout| clock::now_ns().saturating_add(timeout));
+    let (mut late, mut stopped) = (false, false);
+    let watched = child::watch(&job);
+    while let Ok(pid) = &watched {
+        let mut interests = vec![
+            Interest { fd: pid.as_fd(), write: false },
+            Interest { fd: stop.as_fd(), write: false },
+        ];
+        interests.extend(pipes.open().map(|pipe| Interest { fd: pipe.as_fd(), write: false }));
+        let left: Option<Duration> = deadline_ns.map(clock::until);
+        let ready = event::wait(&interests, left)?;
+        if ready[2..].iter().any(|pipe| pipe.read) {
+            pipes.read(talk);
+        }
+        if ready[0].read {
+            break;
+        }
+        stopped = ready[1].read;
+        late = deadline_ns.is_some_and(|deadline| clock::now_ns() >= deadline);
+        if stopped || late {
+            break;
+        }
+    }
+    // All of the group: what the job has left running is no part of any job. Its number is its own until
+    // it has been waited for.
+    process::kill_group(job.id());
+    about_to_end();
+    let ended = child::reap(&job)?;
+    pipes.read(talk);
+    watched?;
+    let status = ended.status;
+    let outcome = match (late, stopped) {
+        (true, _) => Outcome::Timeout,
+        (_, true) => Outcome::Failed("it was ended with its run".to_owned()),
+        _ => status
+            .signal()
+            .map_or_else(|| Outcome::Exit(status.code().unwrap_or(-1)), Outcome::Signal),
+    };
+    Ok((outcome, ended))
+}
+
+/// Gives outputs the names that they are to have, if the job ended well; else takes them away. Their bytes.
+fn name_outputs(task: &FarmTask, folder: Option<&Path>, is_done: bool) -> Result<u64, String> {
+    let path = |name: &Text| {
+        let name = Path::new(OsStr::from_bytes(name.bytes()));
+        folder.map_or_else(|| name.to_owned(), |folder| folder.join(name))
+    };
+    let mut bytes = 0;
+    if is_done {
+        for (made, name) in &task.outputs {
+            let missing = |error| format!("it has made no {name}: {}", reason(&error));
+            bytes += fs::metadata(path(made)).map_err(missing)?.len();
+        }
+    }
+    for (made, name) in &task.outputs {
+        if !is_done {
+            // Most that fail have made none.
+            let _ = fs::remove_file(path(made));
+        } else if made != name {
+            let failed = |error| format!("naming {name}: {}", reason(&error));
+            fs::rename(path(made), path(name)).map_err(failed)?;
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,84 @@
+//! What is said of jobs that have ended: many at a time where more are about to end.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use garland_protocol::{FarmEvent, TaskEnd};
+use garland_sys::threads;
+
+/// How long an end may wait for others.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// Ends that are told together at most.
+const TOGETHER: usize = 64;
+
+/// Takes what is said.
+pub type Tell = Arc<dyn Fn(FarmEvent) + Send + Sync>;
+
+/// Ends that aren't told yet.
+pub struct Saying {
+    tell: Tell,
+    ends: Mutex<(Vec<TaskEnd>, bool)>,
+    changed: Condvar,
+}
+
+impl Saying {
+    /// Tells by `tell`, from a thread of its own where nobody else does.
+    ///
+    /// # Errors
+    /// When the system makes no thread for it.
+    pub fn begin(tell: Tell) -> io::Result<Arc<Self>> {
+        let saying = Self { tell, ends: Mutex::default(), changed: Condvar::new() };
+        let saying = Arc::new(saying);
+        let late = Arc::clone(&saying);
+        threads::spawn("saying", move || late.tell_late())?;
+        Ok(saying)
+    }
+
+    /// Says something at once.
+    pub fn tell(&self, event: FarmEvent) {
+        (self.tell)(event);
+    }
+
+    /// A job has ended; whether nothing else is about to.
+    pub fn ended(&self, end: TaskEnd, is_last: bool) {
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        ends.0.push(end);
+        if is_last || ends.0.len() >= TOGETHER {
+            let together = std::mem::take(&mut ends.0);
+            drop(ends);
+            (self.tell)(FarmEvent::Ended(together));
+        } else if ends.0.len() == 1 {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Nothing more will be said.
+    pub fn end(&self) {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
+        self.changed.notify_one();
+    }
+
+    fn tell_late(&self) {
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            ends = self
+                .changed
+                .wait_while(ends, |(ends, over)| ends.is_empty() && !*over)
+                .unwrap_or_else(PoisonError::into_inner);
+            if ends.1 {
+                return;
+            }
+            drop(ends);
+            std::thread::sleep(PATIENCE);
+            ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+            let together = std::mem::take(&mut ends.0);
+            drop(ends);
+            if !together.is_empty() {
+                (self.tell)(FarmEvent::Ended(together));
+            }
+            ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A node's window on the files of the machine that has them: a mount, in a process of its own that ends
+//! with this one.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use garland_protocol::Opening;
+use garland_sys::clock;
+
+use garland_sys::error::reason;
+
+/// The running program, which knows how to mount.
+const PROGRAM: &str = "/proc/self/exe";
+
+/// How long a mount may take to go.
+const FAREWELL: Duration = Duration::from_secs(8);
+
+/// A mount that stands.
+pub struct Window {
+    child: Child,
+    folder: PathBuf,
+}
+
+impl Window {
+    /// Mounts on `folder`, which is made.
+    pub fn open(folder: &Path, opening: &Opening) -> Result<Self, String> {
+        fs::create_dir_all(folder)
+            .map_err(|error| format!("making {}: {}", folder.display(), reason(&error)))?;
+        let failed = |error| format!("mounting: {}", reason(&error));
+        let mut command = Command::new(PROGRAM);
+        command.args(["farm", "window"]).arg(folder);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(failed)?;
+        if let Some(input) = &mut child.stdin {
+            // A process that is gone by now says why.
+            let _ = input.write_all(&opening.told());
+        }
+        let mut line = String::new();
+        if let Some(output) = child.stdout.take() {
+            BufReader::new(output).read_line(&mut line).map_err(failed)?;
+        }
+        let window = Self { child, folder: folder.to_owned() };
+        if line == "mounted\n" { Ok(window) } else { Err(window.why()) }
+    }
+
+    fn why(mut self) -> String {
+        let mut said = String::new();
+        if let Some(mut errors) = self.child.stderr.take() {
+            // What it said before is enough.
+            let _ = errors.read_to_string(&mut said);
+        }
+        let line = said.lines().next().unwrap_or("nothing was said");
+        format!("mounting: {}", line.trim_start_matches("error: "))
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        const LOOK: Duration = Duration::from_millis(10);
+        drop(self.child.stdin.take());
+        let deadline = clock::now_ns() + u64::try_from(FAREWELL.as_nanos()).unwrap_or(0);
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if clock::now_ns() > deadline {
+                // Who uses the mount gets errors from now on.
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                break;
+            }
+            std::thread::sleep(LOOK);
+        }
+        // Only if it is empty: what is mounted there must stay.
+        let _ = fs::remove_dir(&self.folder);
+    }
+}

@@ -1,0 +1,73 @@
+//! Changing a file's attributes.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+
+use garland_protocol::{Attr, Changes, TimeSet};
+use rustix::fs::{
+    AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, chmodat, chownat,
+    fchmod, fchown, ftruncate, futimens, utimensat,
+};
+use rustix::io::Errno;
+
+use super::attr;
+use super::places::{ANYWHERE, Place, by_descriptor};
+
+/// Changes what is open.
+pub fn open(file: &File, changes: &Changes) -> Result<Attr, Errno> {
+    if let Some(size) = changes.size {
+        ftruncate(file, size)?;
+    }
+    if let Some((user, group)) = owner(changes) {
+        fchown(file, user, group)?;
+    }
+    if let Some(mode) = changes.mode {
+        fchmod(file, Mode::from_raw_mode(mode.into()))?;
+    }
+    if let Some(times) = times(changes) {
+        futimens(file, &times)?;
+    }
+    attr::of_open(file.as_fd())
+}
+
+/// Changes what has the name itself.
+pub fn named(place: &Place<'_>, changes: &Changes) -> Result<Attr, Errno> {
+    if let Some(size) = changes.size {
+        ftruncate(place.open(OFlags::WRONLY, 0)?, size)?;
+    }
+    if let Some((user, group)) = owner(changes) {
+        chownat(&place.folder, place.name, user, group, AtFlags::SYMLINK_NOFOLLOW)?;
+    }
+    if let Some(mode) = changes.mode {
+        let itself = place.itself()?;
+        let mode = Mode::from_raw_mode(mode.into());
+        chmodat(ANYWHERE, by_descriptor(&itself), mode, AtFlags::empty())?;
+    }
+    if let Some(times) = times(changes) {
+        utimensat(&place.folder, place.name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+    }
+    attr::of_name(&place.folder, place.name)
+}
+
+fn owner(changes: &Changes) -> Option<(Option<Uid>, Option<Gid>)> {
+    // All ones mean nobody, to the kernel: leave it.
+    let real = |number: Option<u32>| number.filter(|&number| number != u32::MAX);
+    let (user, group) = (real(changes.user), real(changes.group));
+    let some = user.is_some() || group.is_some();
+    some.then(|| (user.map(Uid::from_raw), group.map(Gid::from_raw)))
+}
+
+fn times(changes: &Changes) -> Option<Timestamps> {
+    let time = |set: Option<TimeSet>| match set {
+        None => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+        Some(TimeSet::Now) => Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
+        Some(TimeSet::To((tv_sec, nanos))) => {
+            Timespec { tv_sec, tv_nsec: nanos.min(999_999_999).into() }
+        }
+    };
+    let some = changes.accessed.is_some() || changes.modified.is_some();
+    some.then(|| Timestamps {
+        last_access: time(changes.accessed),
+        last_modification: time(changes.modified),
+    })
+}

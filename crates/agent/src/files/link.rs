@@ -1,0 +1,107 @@
+//! One connection of a mount. A few threads share it: one of them waits for a question while others
+//! obey theirs, and whoever has read one obeys it, so that no question changes hands.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use garland_protocol::{Answered, Asked, BULK_LINK, FRAME_HEAD, Line, Opener};
+use garland_sys::threads;
+
+use super::obey::Shop;
+
+/// How many questions are obeyed at a time: those with large answers take memory, the others wait for
+/// disks.
+const BULK_THREADS: usize = 3;
+const SMALL_THREADS: usize = 8;
+
+/// A buffer that has grown beyond this is given back when it is used no more.
+const KEPT: usize = 64 << 10;
+
+/// A connection with both of its directions.
+pub struct Link {
+    asks: Mutex<(TcpStream, Line)>,
+    answers: Mutex<(TcpStream, Line)>,
+    shop: Arc<Shop>,
+}
+
+impl Link {
+    pub fn new(
+        receiving: TcpStream,
+        asks: Line,
+        sending: TcpStream,
+        answers: Line,
+        shop: Arc<Shop>,
+    ) -> Arc<Self> {
+        let (asks, answers) = (Mutex::new((receiving, asks)), Mutex::new((sending, answers)));
+        Arc::new(Self { asks, answers, shop })
+    }
+
+    /// Starts the threads; `ended` is called by each of them when the connection is no good any more.
+    ///
+    /// # Errors
+    /// When the system makes no thread at all; fewer than wanted do as well.
+    pub fn serve(
+        self: &Arc<Self>,
+        number: u16,
+        ended: impl Fn() + Clone + Send + 'static,
+    ) -> io::Result<()> {
+        let wanted = if number == BULK_LINK { BULK_THREADS } else { SMALL_THREADS };
+        for place in 0..wanted {
+            let (link, ended) = (Arc::clone(self), ended.clone());
+            let begun = threads::spawn("files", move || {
+                let (mut body, mut frame) = (Vec::new(), Vec::new());
+                while link.turn(&mut body, &mut frame).is_ok() {
+                    for buffer in [&mut body, &mut frame] {
+                        if number != BULK_LINK && buffer.capacity() > KEPT {
+                            *buffer = Vec::new();
+                        }
+                    }
+                }
+                ended();
+            });
+            match begun {
+                Ok(_) => {}
+                Err(_) if place > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a question, obeys it and answers.
+    fn turn(&self, body: &mut Vec<u8>, frame: &mut Vec<u8>) -> io::Result<()> {
+        let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+        let opener = self.receive(body)?;
+        let (Asked { number, ask }, parts) = opener.open(body).map_err(|_| invalid())?;
+        let payload = &body[..parts.message];
+        if !ask.is_sound(payload.len()) {
+            return Err(invalid());
+        }
+        frame.clear();
+        frame.resize(FRAME_HEAD, 0);
+        let outcome = self.shop.obey(&ask, payload, frame);
+        if outcome.is_err() {
+            frame.truncate(FRAME_HEAD);
+        }
+        let outcome = outcome.map_err(|error| {
+            u16::try_from(error.raw_os_error())
+                .unwrap_or(rustix::io::Errno::IO.raw_os_error() as u16)
+        });
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let (stream, line) = &mut *answers;
+        line.close(frame, &Answered { number, outcome });
+        stream.write_all(frame)
+    }
+
+    fn receive(&self, body: &mut Vec<u8>) -> io::Result<Opener> {
+        let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
+        let (stream, line) = &mut *asks;
+        let mut head = [0; FRAME_HEAD];
+        stream.read_exact(&mut head)?;
+        let behind = Line::behind(head).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+        body.resize(behind, 0);
+        stream.read_exact(body)?;
+        Ok(line.take())
+    }
+}

@@ -1,0 +1,54 @@
+//! A folder's entries, some at a time, each with its attributes: whoever lists a folder asks for
+//! these next, most often.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+
+use garland_protocol::Entry;
+use rustix::fs::Dir;
+use rustix::io::Errno;
+
+use super::attr;
+
+/// Some bytes of an answer's entries, after which the answer is full.
+const ENOUGH: usize = 48 << 10;
+
+/// About what an entry's attributes take.
+const ATTR: usize = 70;
+
+/// A folder that is being listed.
+pub struct Listing {
+    folder: OwnedFd,
+    dir: Dir,
+}
+
+impl Listing {
+    pub fn new(folder: OwnedFd) -> Result<Self, Errno> {
+        let dir = Dir::read_from(&folder)?;
+        Ok(Self { folder, dir })
+    }
+
+    /// The next entries, and whether there are more.
+    pub fn go_on(&mut self) -> Result<(Vec<Entry>, bool), Errno> {
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        while bytes < ENOUGH {
+            let Some(entry) = self.dir.read() else { return Ok((entries, false)) };
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            match attr::of_name(&self.folder, OsStr::from_bytes(name)) {
+                Ok(attr) => {
+                    bytes += name.len() + ATTR;
+                    entries.push(Entry { name: name.to_vec(), attr });
+                }
+                // Removed meanwhile.
+                Err(Errno::NOENT) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((entries, true))
+    }
+}

@@ -1,0 +1,291 @@
+//! What is asked, done.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use garland_protocol::{Answer, Ask, Attr, Hole, NewKind, OpenFlags, Space, Spot};
+use garland_sys::confine::Root;
+use garland_sys::{clock, process};
+use rustix::buffer::spare_capacity;
+use rustix::fs::{
+    Access, AtFlags, FallocateFlags, FileType, Mode, OFlags, RenameFlags, SeekFrom, accessat,
+    fallocate, fchmod, fdatasync, fstatvfs, fsync, linkat, mkdirat, mknodat, readlinkat,
+    renameat_with, seek, symlinkat, unlinkat,
+};
+use rustix::io::{Errno, pread, pwrite};
+
+use super::handles::{Handles, Open};
+use super::listing::Listing;
+use super::places::{ANYWHERE, Place, Places, by_descriptor};
+use super::{attr, change};
+use garland_dataplane::pace::Pace;
+
+/// A change within this time of the last one might leave no trace in a file's times: their ticks are
+/// a few milliseconds apart.
+const TICK_NS: u64 = 100_000_000;
+
+/// What a mount has here.
+pub struct Shop {
+    places: Places,
+    handles: Handles,
+    disk: Option<Arc<Pace>>,
+}
+
+impl Shop {
+    pub fn open(root: &Root, disk: Option<Arc<Pace>>) -> std::io::Result<Self> {
+        Ok(Self { places: Places::new(root)?, handles: Handles::default(), disk })
+    }
+
+    /// Obeys; what is read goes behind what `frame` holds.
+    pub fn obey(&self, ask: &Ask, payload: &[u8], frame: &mut Vec<u8>) -> Result<Answer, Errno> {
+        match ask {
+            Ask::Stat(Spot::Path(path)) => {
+                let place = self.places.find(path)?;
+                attr::of_name(&place.folder, place.name).map(Answer::Attr)
+            }
+            Ask::Stat(Spot::Open(handle)) => {
+                self.handles.file(*handle, |file| attr::of_open(file.as_fd())).map(Answer::Attr)
+            }
+            Ask::Change(Spot::Path(path), changes) => {
+                change::named(&self.places.find(path)?, changes).map(Answer::Attr)
+            }
+            Ask::Change(Spot::Open(handle), changes) => {
+                self.handles.file(*handle, |file| change::open(file, changes)).map(Answer::Attr)
+            }
+            Ask::Open(path, flags) => self.open_file(&self.places.find(path)?, *flags),
+            Ask::Read(handle, offset, length) => {
+                self.handles.file(*handle, |file| self.read(file, *offset, *length, frame))
+            }
+            Ask::Write(handle, offset) => {
+                self.handles.file(*handle, |file| self.write(file, *offset, payload))
+            }
+            Ask::Sync(handle, bytes_only) => self.handles.file(*handle, |file| {
+                if *bytes_only { fdatasync(file) } else { fsync(file) }.map(|()| Answer::Done)
+            }),
+            Ask::Allocate(handle, mode, offset, length) => self.handles.file(*handle, |file| {
+                let mode = FallocateFlags::from_bits(*mode).ok_or(Errno::OPNOTSUPP)?;
+                fallocate(file, mode, *offset, *length).map(|()| Answer::Done)
+            }),
+            Ask::Seek(handle, offset, hole) => self.handles.file(*handle, |file| {
+                let to = match hole {
+                    Hole::Hole => SeekFrom::Hole(*offset),
+                    Hole::Data => SeekFrom::Data(*offset),
+                };
+                seek(file, to).map(Answer::At)
+            }),
+            Ask::List(path) => self.list(&self.places.find(path)?),
+            Ask::ListOn(handle) => self.list_on(*handle),
+            Ask::Close(handle) => {
+                self.handles.close(*handle);
+                Ok(Answer::Done)
+            }
+            other => self.obey_by_name(other),
+        }
+    }
+
+    fn obey_by_name(&self, ask: &Ask) -> Result<Answer, Errno> {
+        let find = |path| self.places.find(path);
+        match ask {
+            Ask::ReadLink(path) => {
+                let place = find(path)?;
+                let text = readlinkat(&place.folder, place.name, Vec::new())?;
+                Ok(Answer::Text(text.into_bytes()))
+            }
+            Ask::Access(path, what) => {
+                let itself = find(path)?.itself()?;
+                let what = Access::from_bits(u32::from(*what)).ok_or(Errno::INVAL)?;
+                accessat(ANYWHERE, by_descriptor(&itself), what, AtFlags::EACCESS)?;
+                Ok(Answer::Done)
+            }
+            Ask::Make(path, kind, mode) => make(&find(path)?, kind, *mode).map(Answer::Attr),
+            Ask::Link(from, to) => {
+                let (from, to) = (find(from)?, find(to)?);
+                linkat(&from.folder, from.name, &to.folder, to.name, AtFlags::empty())?;
+                attr::of_name(&to.folder, to.name).map(Answer::Attr)
+            }
+            Ask::Remove(path) => remove(&find(path)?, AtFlags::empty()),
+            Ask::RemoveFolder(path) => remove(&find(path)?, AtFlags::REMOVEDIR),
+            Ask::Rename(from, to, flags) => {
+                let (from, to) = (find(from)?, find(to)?);
+                let known = RenameFlags::NOREPLACE | RenameFlags::EXCHANGE;
+                let flags = RenameFlags::from_bits_retain((*flags).into());
+                if !known.contains(flags) {
+                    return Err(Errno::INVAL);
+                }
+                renameat_with(&from.folder, from.name, &to.folder, to.name, flags)?;
+                Ok(Answer::Done)
+            }
+            Ask::Space(path) => space(&find(path)?).map(Answer::Space),
+            _ => Err(Errno::NOSYS),
+        }
+    }
+
+    fn open_file(&self, place: &Place<'_>, flags: OpenFlags) -> Result<Answer, Errno> {
+        let (file, made) = open(place, flags)?;
+        let mut attr = attr::of_open(&file)?;
+        match attr.kind {
+            garland_protocol::FileKind::File => {}
+            garland_protocol::FileKind::Folder => return Err(Errno::ISDIR),
+            // The kernel of the mount's machine has pipes and devices of its own under such names.
+            _ => return Err(Errno::NXIO),
+        }
+        if let Some(mode) = flags.create.filter(|_| made) {
+            attr = mend_mode(&file, attr, mode)?;
+        }
+        let changed = u64::try_from(attr.changed.0).unwrap_or(0).saturating_mul(1_000_000_000)
+            + u64::from(attr.changed.1);
+        let fresh = clock::wall_ns().abs_diff(changed) < TICK_NS;
+        let handle = self.handles.keep(Open::File(file))?;
+        Ok(Answer::Opened { handle, attr, fresh })
+    }
+
+    fn read(
+        &self,
+        file: &File,
+        offset: u64,
+        length: u32,
+        frame: &mut Vec<u8>,
+    ) -> Result<Answer, Errno> {
+        let (before, length) = (frame.len(), length as usize);
+        frame.reserve_exact(length);
+        let mut have = 0;
+        while have < length {
+            // Into memory that nobody has to fill with zeros first; it may be a little more than asked.
+            match pread(file, spare_capacity(frame), offset + have as u64) {
+                Ok(0) => break,
+                Ok(read) => have += read,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        have = have.min(length);
+        if let Some(disk) = &self.disk {
+            disk.pass(have, || ());
+        }
+        frame.truncate(before + have);
+        Ok(Answer::Done)
+    }
+
+    fn write(&self, file: &File, offset: u64, payload: &[u8]) -> Result<Answer, Errno> {
+        let write = || {
+            let mut done = 0;
+            while done < payload.len() {
+                match pwrite(file, &payload[done..], offset + done as u64) {
+                    Ok(0) => return Err(Errno::IO),
+                    Ok(written) => done += written,
+                    Err(Errno::INTR) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(Answer::Done)
+        };
+        match &self.disk {
+            Some(disk) => disk.pass(payload.len(), write),
+            None => write(),
+        }
+    }
+
+    fn list(&self, place: &Place<'_>) -> Result<Answer, Errno> {
+        let folder = place.open(OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
+        let mut listing = Listing::new(folder)?;
+        let (entries, more) = listing.go_on()?;
+        let more =
+            more.then(|| self.handles.keep(Open::Folder(Mutex::new(listing)))).transpose()?;
+        Ok(Answer::Listed { more, entries })
+    }
+
+    fn list_on(&self, handle: u64) -> Result<Answer, Errno> {
+        let open = self.handles.find(handle)?;
+        let Open::Folder(listing) = &*open else { return Err(Errno::NOTDIR) };
+        let (entries, more) = listing.lock().unwrap_or_else(PoisonError::into_inner).go_on()?;
+        if !more {
+            self.handles.close(handle);
+        }
+        Ok(Answer::Listed { more: more.then_some(handle), entries })
+    }
+}
+
+/// Opens a file, and says whether it was made.
+fn open(place: &Place<'_>, flags: OpenFlags) -> Result<(File, bool), Errno> {
+    let mut how = match (flags.read, flags.write) {
+        (true, true) => OFlags::RDWR,
+        (false, true) => OFlags::WRONLY,
+        (_, false) => OFlags::RDONLY,
+    };
+    how.set(OFlags::APPEND, flags.append);
+    how.set(OFlags::TRUNC, flags.truncate);
+    let Some(mode) = flags.create else { return Ok((place.open(how, 0)?.into(), false)) };
+    // Others may make and remove it meanwhile, but hardly all the time.
+    for _ in 0..8 {
+        match place.open(how | OFlags::CREATE | OFlags::EXCL, mode) {
+            Ok(file) => return Ok((file.into(), true)),
+            Err(Errno::EXIST) if !flags.exclusive => {}
+            Err(error) => return Err(error),
+        }
+        match place.open(how, 0) {
+            Ok(file) => return Ok((file.into(), false)),
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+/// Gives back the permissions that the agent's own umask has taken: the one that counts is of the
+/// process that asked, and has been obeyed there.
+fn mend_mode(fd: impl AsFd, attr: Attr, mode: u16) -> Result<Attr, Errno> {
+    let umask = process::umask() & 0o777;
+    let taken = mode & !attr.mode & u16::try_from(umask).unwrap_or(0);
+    if taken == 0 {
+        return Ok(attr);
+    }
+    fchmod(&fd, Mode::from_raw_mode((attr.mode | taken).into()))?;
+    attr::of_open(fd)
+}
+
+fn make(place: &Place<'_>, kind: &NewKind, mode: u16) -> Result<Attr, Errno> {
+    let (folder, name) = (&place.folder, place.name);
+    let bits = Mode::from_raw_mode(mode.into());
+    match kind {
+        NewKind::Link(text) => {
+            symlinkat(std::ffi::OsStr::from_bytes(text), folder, name)?;
+            return attr::of_name(folder, name);
+        }
+        NewKind::Folder => {
+            mkdirat(folder, name, bits)?;
+            let made = place.open(OFlags::RDONLY | OFlags::DIRECTORY, 0);
+            // A folder that its own maker may not read stays as it is.
+            let Ok(made) = made else { return attr::of_name(folder, name) };
+            let attr = attr::of_open(&made)?;
+            return mend_mode(made, attr, mode);
+        }
+        NewKind::File => {
+            let file = place.open(OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode)?;
+            let attr = attr::of_open(&file)?;
+            return mend_mode(file, attr, mode);
+        }
+        NewKind::Pipe => mknodat(folder, name, FileType::Fifo, bits, 0)?,
+        NewKind::Socket => mknodat(folder, name, FileType::Socket, bits, 0)?,
+    }
+    attr::of_name(folder, name)
+}
+
+fn remove(place: &Place<'_>, how: AtFlags) -> Result<Answer, Errno> {
+    unlinkat(&place.folder, place.name, how).map(|()| Answer::Done)
+}
+
+fn space(place: &Place<'_>) -> Result<Space, Errno> {
+    let stat = fstatvfs(place.itself()?)?;
+    let short = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    Ok(Space {
+        block: short(stat.f_frsize),
+        blocks: stat.f_blocks,
+        free: stat.f_bfree,
+        available: stat.f_bavail,
+        files: stat.f_files,
+        files_free: stat.f_ffree,
+        name_max: short(stat.f_namemax),
+    })
+}

@@ -1,0 +1,157 @@
+//! Giving the agent's own program to nodes that lack it: the head hands out tickets, each good for
+//! one node and one time, and nobody without one gets a byte.
+//!
+//! The program is no secret, and the node checks the digest that the head told it over ssh; tickets
+//! only keep strangers from costing anything.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use garland_protocol::Secret;
+use garland_sys::clock;
+
+use crate::session::Session;
+use garland_dataplane::image::Image;
+
+/// Bytes of a ticket on the wire: hexadecimal, since shells say it.
+pub const TICKET_LEN: usize = 64;
+
+/// Nodes that are given the program at a time; further ones are turned away.
+const AT_ONCE: usize = 8;
+
+/// Tickets that are kept; the oldest go first.
+const TICKETS_MAX: usize = 1024;
+
+/// How long a node that is faster than the order to serve it is kept waiting.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a node may take for all of it.
+const WHOLE: Duration = Duration::from_secs(120);
+
+/// The tickets that controllers gave out.
+#[derive(Default)]
+pub struct Tickets {
+    open: Mutex<Vec<Ticket>>,
+    more: Condvar,
+    giving: AtomicUsize,
+}
+
+struct Ticket {
+    secret: Secret,
+    /// The controller that gave it out, while it is there.
+    session: Weak<Session>,
+    until_ns: u64,
+}
+
+/// The right to be given the program, once.
+pub struct Leave<'a>(&'a AtomicUsize);
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Tickets {
+    /// Takes what a controller gives out, good for so many seconds.
+    pub fn add(&self, session: &Arc<Session>, secrets: Vec<Secret>, seconds: u16) {
+        let until_ns = clock::now_ns() + u64::from(seconds) * 1_000_000_000;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = Arc::downgrade(session);
+        let ticket = |secret| Ticket { secret, session: Weak::clone(&session), until_ns };
+        open.extend(secrets.into_iter().map(ticket));
+        let surplus = open.len().saturating_sub(TICKETS_MAX);
+        open.drain(..surplus);
+        self.more.notify_all();
+    }
+
+    /// Redeems the ticket that a peer presented in hexadecimal, if it is one.
+    pub fn redeem(&self, said: &[u8; TICKET_LEN]) -> Option<Leave<'_>> {
+        let said = parse(said)?;
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let absent = |open: &mut Vec<Ticket>| !open.iter().any(|ticket| ticket.is(&said));
+        let (mut open, waited) = self
+            .more
+            .wait_timeout_while(open, PATIENCE, absent)
+            .unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out() {
+            return None;
+        }
+        let now = clock::now_ns();
+        let at = open.iter().position(|ticket| ticket.is(&said))?;
+        let ticket = open.swap_remove(at);
+        open.retain(|ticket| ticket.is_good(now));
+        drop(open);
+        self.giving.fetch_add(1, Ordering::AcqRel);
+        let leave = Leave(&self.giving);
+        let free = self.giving.load(Ordering::Acquire) <= AT_ONCE;
+        (free && ticket.is_good(now)).then_some(leave)
+    }
+}
+
+impl Ticket {
+    fn is(&self, said: &[u8; 32]) -> bool {
+        verify_slices_are_equal(&self.secret.0, said).is_ok()
+    }
+
+    fn is_good(&self, now_ns: u64) -> bool {
+        now_ns < self.until_ns && self.session.strong_count() > 0
+    }
+}
+
+/// Sends the running program, and waits until the peer has it.
+///
+/// # Errors
+/// When the peer is gone or too slow.
+pub fn give(stream: &mut TcpStream, _leave: &Leave<'_>) -> io::Result<()> {
+    let deadline = clock::now_ns() + u64::try_from(WHOLE.as_nanos()).unwrap_or(u64::MAX);
+    let mut image = Image::running()?;
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let read = image.read(&mut buffer)?;
+        if read == 0 {
+            break;
+        }
+        if clock::now_ns() > deadline {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.write_all(&buffer[..read])?;
+    }
+    stream.shutdown(Shutdown::Write)?;
+    // Closed before the peer has read all, the connection could take the last bytes with it.
+    let _ = stream.read(&mut [0])?;
+    Ok(())
+}
+
+fn parse(hex: &[u8; TICKET_LEN]) -> Option<[u8; 32]> {
+    let mut secret = [0; 32];
+    for (byte, pair) in secret.iter_mut().zip(hex.chunks_exact(2)) {
+        let digit = |at: usize| char::from(pair[at]).to_digit(16);
+        *byte = u8::try_from(digit(0)? << 4 | digit(1)?).ok()?;
+    }
+    Some(secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_is_read_from_hexadecimal_only() {
+        let mut said = [b'0'; TICKET_LEN];
+        said[..4].copy_from_slice(b"0aFf");
+        let secret = parse(&said).expect("all of it is hexadecimal");
+        assert_eq!(secret[..3], [0x0a, 0xff, 0]);
+        said[63] = b'\n';
+        assert_eq!(parse(&said), None);
+    }
+
+    #[test]
+    fn what_nobody_gave_out_is_no_ticket() {
+        assert!(Tickets::default().redeem(&[b'0'; TICKET_LEN]).is_none());
+    }
+}

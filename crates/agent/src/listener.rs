@@ -1,0 +1,181 @@
+//! The agent's one port: tells controllers, neighbours, nodes that lack the program and strangers
+//! apart, and spends little on strangers.
+
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use garland_protocol::{
+    ChannelError, Copy, Keys, LinkSide, Preamble, Purpose, Secret, VersionError,
+};
+use garland_sys::{tcp, threads};
+
+use crate::agent::{Agent, Expected};
+use crate::files::{self, Door};
+use crate::giving::{self, Leave, TICKET_LEN};
+use crate::greeters::Greeters;
+use crate::probe::{self, Invitation};
+use crate::session::Session;
+use garland_dataplane::log::log;
+use garland_dataplane::member::{Mail, Member};
+use garland_sys::error::reason;
+use garland_transport::greeting::Welcomed;
+use garland_transport::link::{self, LinkError};
+use garland_transport::timed::Timed;
+
+/// How long a peer may take for all that it says while it greets.
+const GREETING: Duration = Duration::from_secs(5);
+
+/// How long a neighbour that comes before its copy waits for it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Accepts until the process ends.
+pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
+    let greeters = Arc::new(Greeters::default());
+    loop {
+        let Ok((stream, peer)) = listener.accept() else {
+            // Out of descriptors, most likely: those in use will be given back.
+            std::thread::sleep(Duration::from_millis(50));
+            continue;
+        };
+        let place = match greeters.admit(peer.ip()) {
+            Ok(place) => place,
+            Err(why) => {
+                agent.log_stranger(peer, why);
+                continue;
+            }
+        };
+        let its = Arc::clone(agent);
+        let begun = threads::spawn("peer", move || {
+            let greeted = meet(&its, &stream);
+            drop(place);
+            let_in(&its, greeted, stream, peer);
+        });
+        if let Err(error) = begun {
+            agent.log_stranger(peer, &reason(&error));
+        }
+    }
+}
+
+/// Greets those who begin to speak on a parked connection as if it were new: no more of them at a
+/// time than are parked.
+pub fn attend_parked(agent: &Arc<Agent>) {
+    let Some(parking) = agent.parking() else { return };
+    parking.attend(|stream| {
+        let its = Arc::clone(agent);
+        let begun = threads::spawn("peer", move || {
+            // One whose peer isn't known any more is broken.
+            let Ok(peer) = stream.peer_addr() else { return };
+            let greeted = meet(&its, &stream);
+            let_in(&its, greeted, stream, peer);
+        });
+        if let Err(error) = begun {
+            log(&format!("a parked link was closed: {}", reason(&error)));
+        }
+    });
+}
+
+fn let_in(
+    agent: &Arc<Agent>,
+    greeted: Result<Peer<'_>, LinkError>,
+    mut stream: TcpStream,
+    peer: SocketAddr,
+) {
+    match greeted {
+        Ok(Peer::Controller(session)) => agent.serve(&session),
+        Ok(Peer::Neighbour(member, hop)) => {
+            if let Some(lane) = member.lane(hop.lane) {
+                let side = if member.is_source { LinkSide::Down } else { LinkSide::Up };
+                if member.is_source {
+                    // Who opens a link chooses for what it sends; here the bytes go the other way.
+                    let names: Vec<&str> = member.congestion.iter().map(String::as_str).collect();
+                    // Where the kernel doesn't even tell, its default is in force, and works.
+                    let _ = tcp::choose_congestion(&stream, &names);
+                }
+                lane.post(Mail::Link(side, hop.epoch, stream));
+            }
+        }
+        Ok(Peer::Standing) => {
+            if let Some(parking) = agent.parking() {
+                parking.park(stream, None);
+            }
+        }
+        Ok(Peer::Guest(invitation, number)) => invitation.seat(number, stream),
+        Ok(Peer::Mount(Welcomed { to, number, binding })) => to.enter(stream, number, &binding),
+        Ok(Peer::Newcomer(leave)) => match giving::give(&mut stream, &leave) {
+            Ok(()) => log(&format!("gave its program to {peer}")),
+            Err(error) => log(&format!("giving its program to {peer}: {}", reason(&error))),
+        },
+        Err(error) => agent.log_stranger(peer, &error.to_string()),
+    }
+}
+
+enum Peer<'a> {
+    Controller(Arc<Session>),
+    Neighbour(Arc<Member>, link::Hop),
+    /// A neighbour that wants nothing yet.
+    Standing,
+    /// A node that lacks the program and was told to fetch it here.
+    Newcomer(Leave<'a>),
+    /// The other agent of a meeting, with its connection of this number.
+    Guest(Arc<Invitation>, u16),
+    /// A mount, with one of its connections.
+    Mount(Welcomed<Arc<Door>>),
+}
+
+fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, LinkError> {
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(GREETING))?;
+    let mut peer = Timed::begin(stream, GREETING);
+    let (theirs, bytes) = match link::read_preamble(&mut peer) {
+        Err(LinkError::Version(error @ VersionError::Version { .. })) => {
+            // Another version learns which one this is.
+            let ours = Preamble::ours(Purpose::Link).to_bytes();
+            std::io::Write::write_all(&mut stream, &ours)?;
+            return Err(error.into());
+        }
+        result => result?,
+    };
+    match theirs.purpose {
+        Purpose::Control => {
+            let session = Session::accept(&mut peer, &bytes, agent.keys(), agent.controllers())?;
+            Ok(Peer::Controller(Arc::new(session)))
+        }
+        Purpose::Link => {
+            let mut found = None;
+            let hop = link::accept(&mut peer, &bytes, |copy| find(agent, copy, &mut found))?;
+            stream.set_write_timeout(None)?;
+            match found.ok_or(LinkError::Channel(ChannelError::Refused))? {
+                Expected::Member(member) => Ok(Peer::Neighbour(member, hop)),
+                Expected::Link(..) => Ok(Peer::Standing),
+                Expected::Guest(_) | Expected::Mount(_) => {
+                    Err(LinkError::Channel(ChannelError::Refused))
+                }
+            }
+        }
+        Purpose::Probe => {
+            let (invitation, number) = probe::greet_guest(agent, &mut peer, &bytes)?;
+            Ok(Peer::Guest(invitation, number))
+        }
+        Purpose::Files => files::greet(agent, &mut peer, &bytes).map(Peer::Mount),
+        Purpose::Binary => {
+            let mut ticket = [0; TICKET_LEN];
+            peer.read_exact(&mut ticket)?;
+            let leave = agent.tickets().redeem(&ticket);
+            stream.set_read_timeout(Some(GREETING))?;
+            leave.map(Peer::Newcomer).ok_or(LinkError::Channel(ChannelError::Refused))
+        }
+    }
+}
+
+fn find(agent: &Agent, copy: Copy, found: &mut Option<Expected>) -> Option<(Secret, Arc<Keys>)> {
+    let expected = agent.await_expected(copy, PATIENCE)?;
+    let given = match &expected {
+        Expected::Member(member) => (member.secret.clone(), Arc::clone(&member.keys)),
+        Expected::Link(secret, keys) => (secret.clone(), Arc::clone(keys)),
+        Expected::Guest(_) | Expected::Mount(_) => return None,
+    };
+    *found = Some(expected);
+    Some(given)
+}

@@ -1,0 +1,147 @@
+//! What a node has to give, asked before a copy from it can be planned.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use garland_core::plan::ASIDE;
+use garland_core::tree::Pattern;
+use garland_protocol::{
+    FromAgent, Look, MANIFEST_MAX, MAX_MESSAGE, SIGHTS_MAX, Sight, TreeLook, TreeSight,
+};
+use garland_sys::confine::Root;
+use garland_sys::threads;
+use rustix::fs::Dir;
+
+use crate::agent::Agent;
+use crate::session::Session;
+use garland_dataplane::source::{Content, Source};
+use garland_dataplane::store::MANIFEST;
+use garland_dataplane::tree::{ScanOptions, Tally, TreeSource};
+use garland_sys::error::reason;
+
+/// The most bytes of an answer's sights: what else stands in the message is short.
+const ANSWER_MAX: usize = MAX_MESSAGE - 4096;
+
+/// Looks, from a thread of its own, and tells the head.
+pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, look: Look) {
+    let (agent, its) = (Arc::clone(agent), Arc::clone(session));
+    let begun = threads::spawn("look", move || {
+        let session = its;
+        let seen = if let Some(what) = &look.tree {
+            tree(&agent, &session, &look.path, what).map(|sight| vec![sight])
+        } else if look.stripes {
+            stripes(agent.root(), &look.path)
+        } else {
+            file(agent.root(), Path::new(OsStr::from_bytes(&look.path))).map(|sight| vec![sight])
+        };
+        session.send(&FromAgent::Looked(seen));
+    });
+    if let Err(error) = begun {
+        session.send(&FromAgent::Looked(Err(reason(&error))));
+    }
+}
+
+fn file(root: &Root, path: &Path) -> Result<Sight, String> {
+    let source = Source::open_in(root, path).map_err(|error| error.to_string())?;
+    let mode = source.mode().map_err(|error| reason(&error))?;
+    let (length, modified) = (Some(source.length()), source.modified());
+    Ok(Sight { suffix: Vec::new(), length, modified, mode, manifest: Vec::new(), tree: None })
+}
+
+/// All that is below `path`, which is kept for the head; one plain file is what it is.
+fn tree(agent: &Agent, session: &Session, path: &[u8], what: &TreeLook) -> Result<Sight, String> {
+    let excludes = what.excludes.iter().map(|pattern| Pattern::parse(pattern));
+    let options = ScanOptions {
+        sweep: false,
+        excludes: excludes.collect::<Result<_, _>>().map_err(|error| error.to_string())?,
+        attributes: what.attributes,
+        root: agent.root(),
+        stop: &|| session.is_over(),
+    };
+    let path = Path::new(OsStr::from_bytes(path));
+    let tree = TreeSource::open(&[path], &options).map_err(|error| error.to_string())?;
+    let tree = tree.on_disk(agent.disk());
+    let Tally { files, folders, links } = tree.tally();
+    if (files, folders, links) == (1, 0, 0) && !path.as_os_str().as_bytes().ends_with(b"/") {
+        return file(agent.root(), path);
+    }
+    let length = Some(tree.length());
+    let number = session.keep(tree).ok_or("too many trees were looked at")?;
+    let tree = Some(TreeSight { number, files, folders, links });
+    Ok(Sight { suffix: Vec::new(), length, modified: (0, 0), mode: 0, manifest: Vec::new(), tree })
+}
+
+/// All stripes that there are of `path`: what has a manifest.
+fn stripes(root: &Root, path: &[u8]) -> Result<Vec<Sight>, String> {
+    let path = Path::new(OsStr::from_bytes(path));
+    let name = path.file_name().ok_or_else(|| format!("{} names no file", path.display()))?;
+    let above = path.parent().unwrap_or(Path::new(""));
+    let folder = root
+        .open_dir(above, false)
+        .map_err(|error| format!("opening the folder {}: {}", above.display(), reason(&error)))?;
+    let start = name.as_bytes().to_vec();
+    let (mut sights, mut room) = (Vec::new(), ANSWER_MAX);
+    for suffix in suffixes(&folder, &start, name.len())? {
+        let at = |end: &str| {
+            let mut name = name.to_owned();
+            name.push(OsStr::from_bytes(&suffix));
+            name.push(end);
+            above.join(name)
+        };
+        let manifest = match manifest(root, &at(MANIFEST)) {
+            Ok(manifest) => manifest,
+            // A copy that is finished removes these at any moment.
+            Err(_) if suffix.starts_with(ASIDE.as_bytes()) => continue,
+            Err(reason) => return Err(reason),
+        };
+        let here = file(root, &at("")).ok();
+        let length = here.as_ref().and_then(|here| here.length);
+        let (modified, mode) = here.map_or(((0, 0), 0), |here| (here.modified, here.mode));
+        room = room.saturating_sub(manifest.len() + suffix.len() + 64);
+        if room == 0 || sights.len() == SIGHTS_MAX {
+            return Err(format!("too many stripes of {}: remove old ones", path.display()));
+        }
+        sights.push(Sight { suffix, length, modified, mode, manifest, tree: None });
+    }
+    Ok(sights)
+}
+
+/// What the names of stripes in `folder` have behind the file's, `start`. Stripes that a newer copy was
+/// replacing have a word between.
+fn suffixes(folder: &OwnedFd, start: &[u8], name: usize) -> Result<Vec<Vec<u8>>, String> {
+    let entries = Dir::read_from(folder)
+        .map_err(|error| format!("reading the folder: {}", reason(&error.into())))?;
+    let names = entries.flatten().map(|entry| entry.file_name().to_bytes().to_vec());
+    let is_stripe = |rest: &[u8]| {
+        let rest = rest.strip_prefix(ASIDE.as_bytes()).map_or(rest, |rest| {
+            let tag = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+            &rest[tag..]
+        });
+        rest.starts_with(b".stripe-")
+    };
+    let ours = names.filter(|entry| entry.strip_prefix(start).is_some_and(is_stripe));
+    let stripes = ours.filter_map(|entry| entry.strip_suffix(MANIFEST.as_bytes()).map(Vec::from));
+    let mut suffixes: Vec<_> = stripes.map(|entry| entry[name..].to_vec()).collect();
+    suffixes.sort();
+    Ok(suffixes)
+}
+
+fn manifest(root: &Root, path: &Path) -> Result<Vec<u8>, String> {
+    let shown = path.display();
+    let source = Source::open_in(root, path).map_err(|error| error.to_string())?;
+    if source.length() > MANIFEST_MAX as u64 {
+        return Err(format!("{shown} has {} bytes, and no manifest does", source.length()));
+    }
+    let file =
+        root.open_entry(path).map_err(|error| format!("opening {shown}: {}", reason(&error)));
+    let mut bytes = Vec::new();
+    std::fs::File::from(file?)
+        .take(MANIFEST_MAX as u64)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("reading {shown}: {}", reason(&error)))?;
+    Ok(bytes)
+}

@@ -1,0 +1,66 @@
+//! A part of a source that this node sees by itself: read here, so that the head needn't read and send
+//! it.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use garland_core::plan::Layout;
+use garland_protocol::{Compared, DIGESTS_MAX, SharedPart};
+
+use crate::agent::Agent;
+use garland_dataplane::known::holding::{Holding, digest_all};
+use garland_dataplane::known::stamp::stamp;
+use garland_dataplane::source::{Content, Source};
+
+/// Reads a node's part of the source, and says with `tell` what it has read, or why it can't.
+pub fn read_part(
+    agent: &Agent,
+    layout: Layout,
+    asked: &SharedPart,
+    (progress, tell): (impl Fn(), impl Fn(Compared)),
+    stop: &AtomicBool,
+) -> Option<Holding> {
+    match read(agent, layout, asked, progress, stop) {
+        Ok((holding, digests)) => {
+            let parcels = digests.chunks(DIGESTS_MAX);
+            let last = parcels.len().saturating_sub(1);
+            for (number, parcel) in parcels.enumerate() {
+                tell(Compared::Part(parcel.to_vec(), number < last));
+            }
+            Some(holding)
+        }
+        Err(reason) => {
+            tell(Compared::Unseen(reason));
+            None
+        }
+    }
+}
+
+fn read(
+    agent: &Agent,
+    layout: Layout,
+    asked: &SharedPart,
+    progress: impl Fn(),
+    stop: &AtomicBool,
+) -> Result<(Holding, Vec<[u8; 32]>), String> {
+    let path = Path::new(OsStr::from_bytes(&asked.path));
+    let source = Source::open_in(agent.root(), path).map_err(|error| error.to_string())?;
+    let source = source.on_disk(agent.disk());
+    if (source.length(), source.modified()) != (layout.length, asked.modified) {
+        return Err(format!("{} is another file here, by its length or time", path.display()));
+    }
+    let failed = |error: io::Error| format!("reading {}: {error}", path.display());
+    let file = source.file().try_clone().map_err(failed)?;
+    let stamp = stamp(&file).map_err(failed)?;
+    progress();
+    let read =
+        |index, bytes: &mut [u8]| source.read(layout, index, bytes).map_err(io::Error::other);
+    let digests = digest_all(layout, asked.blocks, 1, read, progress, stop).map_err(failed)?;
+    if !source.is_unchanged() {
+        return Err(format!("{} changed while it was read", path.display()));
+    }
+    Ok((Holding::of_part((file, stamp), layout, asked.blocks, &digests), digests))
+}

@@ -1,0 +1,61 @@
+//! How two agents that were told to meet greet each other for it.
+
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+
+use garland_protocol::{Meeting, PREAMBLE_LEN, Purpose, Task};
+use garland_sys::mptcp::Transport;
+use garland_sys::tcp;
+
+use super::SILENCE;
+use super::guest::Invitation;
+use crate::agent::{Agent, Expected};
+use garland_transport::greeting::{introduce, welcome};
+use garland_transport::link::LinkError;
+use garland_transport::timed::Timed;
+
+/// Connects to the other agent for the connection `number` of `meeting`.
+pub fn dial(
+    address: SocketAddr,
+    meeting: &Meeting,
+    number: u16,
+    transport: Transport,
+) -> Result<TcpStream, LinkError> {
+    let stream = match packet(&meeting.task) {
+        Some(bytes) => tcp::connect_in_packets(bytes, address, SILENCE)?,
+        None => tcp::connect(address, SILENCE, transport)?,
+    };
+    stream.set_write_timeout(Some(SILENCE))?;
+    introduce(
+        &mut Timed::begin(&stream, SILENCE),
+        Purpose::Probe,
+        meeting.id,
+        &meeting.secret,
+        number,
+    )?;
+    stream.set_read_timeout(Some(SILENCE))?;
+    Ok(stream)
+}
+
+/// The size that a meeting's packets are kept to, if they are.
+fn packet(task: &Task) -> Option<u16> {
+    match task {
+        Task::Stream(task) => task.packet,
+        Task::Ping(_) => None,
+    }
+}
+
+/// Answers a peer that says it comes for a meeting; its preamble, `theirs`, has been read.
+pub fn greet_guest(
+    agent: &Agent,
+    peer: &mut Timed<'_>,
+    theirs: &[u8; PREAMBLE_LEN],
+) -> Result<(Arc<Invitation>, u16), LinkError> {
+    let welcomed = welcome(peer, Purpose::Probe, theirs, |id| {
+        let Some(Expected::Guest(invitation)) = agent.await_expected(id, SILENCE) else {
+            return None;
+        };
+        Some((invitation.secret().clone(), invitation))
+    })?;
+    Ok((welcomed.to, welcomed.number))
+}

@@ -1,0 +1,75 @@
+//! The helper as the head brings it to nodes that lack it: it is in their agents' memory, for as long
+//! as that head is there, and of the head's own release.
+
+use std::io;
+use std::sync::Arc;
+
+use garland_sys::program::Program;
+
+use garland_dataplane::log::log;
+use garland_sys::error::reason;
+
+/// The most bytes that an agent takes.
+const MOST: usize = 32 << 20;
+
+/// What a controller has brought.
+#[derive(Default)]
+pub struct Brought {
+    /// What is still to be whole, and its bytes so far; or why it can't be.
+    coming: Option<io::Result<(Program, usize)>>,
+    whole: Option<Arc<Program>>,
+}
+
+impl Brought {
+    /// Takes the next parcel, and maybe there are more.
+    pub fn take(&mut self, parcel: &[u8], more: bool) {
+        let before = self.coming.take().unwrap_or_else(|| Ok((Program::new()?, 0)));
+        let now = before.and_then(|(mut program, bytes)| {
+            let bytes = bytes + parcel.len();
+            if bytes > MOST {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            program.add(parcel)?;
+            Ok((program, bytes))
+        });
+        if more {
+            self.coming = Some(now);
+            return;
+        }
+        match now {
+            Ok((program, _)) => self.whole = Some(Arc::new(program)),
+            Err(error) => log(&format!("taking garland-fabric from the head: {}", reason(&error))),
+        }
+    }
+
+    /// The program, if it is whole.
+    pub fn whole(&self) -> Option<Arc<Program>> {
+        self.whole.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn parcels_become_a_program_and_too_many_become_none() {
+        let mut brought = Brought::default();
+        let bytes = std::fs::read("/bin/echo").expect("a program");
+        let (one, other) = bytes.split_at(1000);
+        brought.take(one, true);
+        assert!(brought.whole().is_none());
+        brought.take(other, false);
+        let program = brought.whole().expect("it is whole");
+        assert!(Command::new(program.path()).status().expect("it starts").success());
+        let mut brought = Brought::default();
+        let parcel = vec![0; MOST / 2];
+        brought.take(&parcel, true);
+        brought.take(&parcel, true);
+        brought.take(&[0], true);
+        brought.take(&[0], false);
+        assert!(brought.whole().is_none());
+    }
+}

@@ -1,0 +1,266 @@
+//! The helper process: orders in, answers out, each with a deadline.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use garland_fabric::words::{self, ANSWER_MAX, Answer, Order, PREFIX, VERSION};
+use garland_sys::{clock, event};
+
+use super::super::super::SILENCE;
+use super::super::super::runner::Place;
+use super::super::round::broken;
+use garland_fabric::find::find;
+use garland_sys::error::reason;
+
+/// What a helper that the head has brought is called.
+const BROUGHT: &str = "garland-fabric (as the head brought it)";
+
+/// Why that one may not run.
+const ELSEWHERE: &str = "; it needs the head's processor and C library, or a later one: a node of \
+                         another kind wants one of its own, in PATH or in ~/.local/bin";
+
+/// How often a wait looks whether the meeting is over.
+const TICK: Duration = Duration::from_millis(200);
+
+/// How long a helper may take to end by itself.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// What is read at a time.
+const READ: usize = 64 << 10;
+
+/// Where the provider `shm` keeps what its processes share, and how its addresses begin.
+const SHARED: &str = "/dev/shm";
+const SHARED_ADDRESS: &[u8] = b"fi_shm://";
+
+/// A helper at work.
+pub struct Helper {
+    /// What it is called in messages.
+    name: String,
+    child: Child,
+    /// `None` once it is to end.
+    input: Option<ChildStdin>,
+    output: ChildStdout,
+    received: Vec<u8>,
+    /// A file that it would leave behind if it were killed.
+    leftover: Option<PathBuf>,
+}
+
+/// What is wrong with a helper that answers what wasn't asked.
+pub fn out_of_turn() -> String {
+    "garland-fabric answered what it wasn't asked".to_owned()
+}
+
+impl Helper {
+    /// Starts the helper, and hears its hello.
+    pub fn start(place: &Place, stream: &TcpStream) -> Result<Self, String> {
+        let (path, name, hint) = match (find(), place.helper()) {
+            (Ok(path), _) => (path, None, ""),
+            (Err(_), Some(program)) => (program.path(), Some(BROUGHT), ELSEWHERE),
+            (Err(missing), None) => return Err(missing),
+        };
+        let name = name.map_or_else(|| path.display().to_string(), str::to_owned);
+        let mut command = Command::new(path);
+        // It ends by itself when its input does, and then leaves nothing: whoever kills the agent
+        // with all its group must not take it along.
+        command
+            .arg0("garland-fabric")
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let started = command.spawn();
+        let failed = |error: &io::Error| format!("starting {name}: {}{hint}", reason(error));
+        let mut child = started.map_err(|error| failed(&error))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(failed(&io::ErrorKind::BrokenPipe.into()));
+        };
+        let input = Some(input);
+        let mut helper = Self { name, child, input, output, received: Vec::new(), leftover: None };
+        let deadline_ns = clock::now_ns() + u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
+        let hello = helper.answer(place, stream, Some(deadline_ns));
+        match hello.map_err(|why| format!("{why}{hint}"))? {
+            Answer::Hello(VERSION) => Ok(helper),
+            Answer::Hello(version) => Err(format!(
+                "{} speaks version {version}, this agent {VERSION}: take both of one release",
+                helper.name
+            )),
+            _ => Err(out_of_turn()),
+        }
+    }
+
+    /// Has an order obeyed. The wait ends with the meeting, or when the other agent leaves it.
+    pub fn ask(
+        &mut self,
+        order: &Order,
+        place: &Place,
+        stream: &TcpStream,
+    ) -> Result<Answer, String> {
+        let input = self.input.as_mut().ok_or_else(out_of_turn)?;
+        if input.write_all(&words::frame(order)).is_err() {
+            return Err(self.obituary());
+        }
+        match self.answer(place, stream, None)? {
+            Answer::Refused(reason) => {
+                if !matches!(order, Order::List(_) | Order::Open(_) | Order::Meet(_)) {
+                    give_way(stream);
+                }
+                Err(reason)
+            }
+            Answer::Opened(opened) => {
+                self.leftover = shared_file(&opened.peer.address);
+                Ok(Answer::Opened(opened))
+            }
+            answer => Ok(answer),
+        }
+    }
+
+    /// Waits until the other agent says something. Nothing is asked of the helper meanwhile, but it
+    /// must live.
+    pub fn wait_for_other(&mut self, place: &Place, stream: &TcpStream) -> Result<(), String> {
+        let deadline_ns = clock::now_ns() + u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
+        loop {
+            let fds = [self.output.as_fd(), stream.as_fd()];
+            let ready = event::wait_readable(&fds, Some(TICK)).map_err(|error| broken(&error))?;
+            match ready[..] {
+                [true, _] => return Err(self.obituary()),
+                [_, true] => return Ok(()),
+                _ if place.is_over() => return Err("the meeting's time is over".to_owned()),
+                _ if clock::now_ns() > deadline_ns => {
+                    return Err(broken(&io::ErrorKind::TimedOut.into()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn answer(
+        &mut self,
+        place: &Place,
+        stream: &TcpStream,
+        deadline_ns: Option<u64>,
+    ) -> Result<Answer, String> {
+        let mut watches = true;
+        loop {
+            if let Some(answer) = self.take()? {
+                return Ok(answer);
+            }
+            let (own, other) = (self.output.as_fd(), stream.as_fd());
+            let fds = if watches { vec![own, other] } else { vec![own] };
+            let ready = event::wait_readable(&fds, Some(TICK)).map_err(|error| broken(&error))?;
+            if ready.first() == Some(&true) {
+                self.receive()?;
+            } else if ready.get(1) == Some(&true) {
+                // What the other agent says next is for later; that it has left is for now.
+                match stream.peek(&mut [0]) {
+                    Ok(0) => return Err(broken(&io::ErrorKind::UnexpectedEof.into())),
+                    Ok(_) => watches = false,
+                    Err(error) => return Err(broken(&error)),
+                }
+            }
+            if place.is_over() {
+                return Err("the meeting's time is over".to_owned());
+            }
+            if deadline_ns.is_some_and(|deadline| clock::now_ns() > deadline) {
+                return Err(format!("{} said nothing for {SILENCE:?}", self.name));
+            }
+        }
+    }
+
+    /// The answer that has been received, if it is whole.
+    fn take(&mut self) -> Result<Option<Answer>, String> {
+        let Some(prefix) = self.received.first_chunk::<PREFIX>() else { return Ok(None) };
+        let wrong = |what: String| format!("garland-fabric: {what}");
+        let end = PREFIX + words::length(*prefix, ANSWER_MAX).map_err(wrong)?;
+        if self.received.len() < end {
+            return Ok(None);
+        }
+        let answer = words::message(&self.received[PREFIX..end]).map_err(wrong)?;
+        self.received.drain(..end);
+        Ok(Some(answer))
+    }
+
+    fn receive(&mut self) -> Result<(), String> {
+        let before = self.received.len();
+        self.received.resize(before + READ, 0);
+        let read = self.output.read(&mut self.received[before..]);
+        self.received.truncate(before + *read.as_ref().unwrap_or(&0));
+        match read {
+            Ok(0) => Err(self.obituary()),
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(broken(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// How it ended, in words.
+    fn obituary(&mut self) -> String {
+        let ended = self.await_end();
+        let name = &self.name;
+        match ended {
+            Some(status) => format!("{name} ended in the middle: {status}"),
+            None => format!("{name} has closed its output"),
+        }
+    }
+
+    fn await_end(&mut self) -> Option<std::process::ExitStatus> {
+        let deadline = clock::now_ns() + u64::try_from(FAREWELL.as_nanos()).unwrap_or(0);
+        loop {
+            match self.child.try_wait() {
+                Ok(None) if clock::now_ns() < deadline => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                Ok(status) => return status,
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        // No more orders: it closes its endpoint and ends.
+        self.input = None;
+        if self.await_end().is_none() {
+            // One that has ended meanwhile needs no killing.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        if let Some(file) = self.leftover.take() {
+            // There is none where it has ended by itself.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+/// Operations fail, too, when the other side is gone. Then its agent knows why: it is let speak first,
+/// and leaves when it has.
+fn give_way(stream: &TcpStream) {
+    // Whatever comes of it, there is a reason to tell already.
+    let _ = event::wait_readable(&[stream.as_fd()], Some(FAREWELL));
+}
+
+/// The file that an address of the provider `shm` stands for.
+fn shared_file(address: &[u8]) -> Option<PathBuf> {
+    let name = address.strip_prefix(SHARED_ADDRESS)?;
+    let name = name.split(|&byte| byte == 0).next()?;
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b":_-".contains(byte);
+    let is_name = !name.is_empty() && name.iter().all(plain);
+    is_name.then(|| PathBuf::from(SHARED).join(String::from_utf8_lossy(name).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plain_name_of_shared_memory_is_a_file() {
+        let file = shared_file(b"fi_shm://123:0:0\0");
+        assert_eq!(file, Some(PathBuf::from("/dev/shm/123:0:0")));
+        for other in [&b"fi_shm://../x"[..], b"fi_shm://", b"fi_shm://.", b"\x02\0\x1f\x90"] {
+            assert_eq!(shared_file(other), None);
+        }
+    }
+}

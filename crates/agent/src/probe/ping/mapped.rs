@@ -1,0 +1,329 @@
+//! Gets, puts and messages through memory that two agents of one machine share. Gets and puts are
+//! one-sided: loads and stores of the initiator, in which the target's CPU has no part. Messages
+//! are stores that the other side's CPU waits for, looking again and again.
+
+use std::hint::black_box;
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use garland_protocol::{PingKind, PingTask};
+use garland_sys::segment::Segment;
+use garland_sys::{clock, random};
+
+use super::super::SILENCE;
+use super::super::runner::Place;
+use super::means::Means;
+use super::round::{Order, broken, read};
+use super::tally::Tally;
+use garland_sys::error::reason;
+
+/// The most memory that two agents share, in bytes.
+const MOST: u64 = 128 << 20;
+
+/// Words of a cache line.
+const LINE: usize = 8;
+
+/// Words before those that operations use: a line of its own for the token.
+const HEAD: usize = LINE;
+
+/// Words that gets and puts walk over at least, so that not all hit one line.
+const WALK: usize = (256 << 10) / 8;
+
+/// Small operations are timed in groups of so many bytes, about.
+const GROUP_BYTES: u32 = 64 << 10;
+
+/// And of so many operations at most.
+const GROUP_MAX: u32 = 256;
+
+/// Looks between two looks at the clock, of a side that waits.
+const LOOKS: u32 = 4096;
+
+/// A piece of shared memory.
+pub struct Mapped<'a> {
+    place: &'a Place,
+    segment: Segment,
+    /// Messages of all rounds so far.
+    serial: u64,
+    copy: Vec<u64>,
+}
+
+impl<'a> Mapped<'a> {
+    /// Both sides open the same memory: the target makes it and says where it is.
+    pub fn meet(
+        place: &'a Place,
+        task: &PingTask,
+        initiates: bool,
+        stream: &TcpStream,
+    ) -> Result<Self, String> {
+        let needs = task.points.iter().map(|point| {
+            let slot = slot_words(point.size) as u64;
+            2 * slot * u64::from(point.depth) * 8
+        });
+        let ring = needs.max().unwrap_or(0);
+        if ring > MOST {
+            return Err(format!("{ring} bytes in flight: agents share {MOST} at most"));
+        }
+        let words = HEAD + usize::try_from(ring / 8).unwrap_or(0).max(WALK);
+        let segment = match initiates {
+            true => find(place, stream)?,
+            false => offer(place, words, stream)?,
+        };
+        if segment.words().len() < words {
+            return Err("the other agent's memory is too small".to_owned());
+        }
+        Ok(Self { place, segment, serial: 0, copy: Vec::new() })
+    }
+
+    fn work(&self) -> &[AtomicU64] {
+        &self.segment.words()[HEAD..]
+    }
+
+    /// Gets and puts, in groups.
+    fn reach(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
+        let length = words_of(order.size);
+        let together = u64::from(self.timed_together(order));
+        let depth = u64::from(order.depth);
+        let gets = order.kind == Some(PingKind::Get);
+        let mut copy = std::mem::take(&mut self.copy);
+        copy.resize(length, 1);
+        let places = self.work().len() / length.max(1);
+        let (mut done, mut at) = (0, 0);
+        let begin = clock::now_ns();
+        while done < order.count {
+            let group = together.min(order.count - done);
+            let start = clock::now_ns();
+            for number in 1..=group {
+                let words = &self.work()[at * length..][..length];
+                if gets {
+                    load(words, &mut copy);
+                } else {
+                    store(words, &copy);
+                }
+                at = if at + 1 < places { at + 1 } else { 0 };
+                // So many may be under way before all must be done.
+                if number % depth == 0 || number == group {
+                    black_box(&copy);
+                    fence(Ordering::SeqCst);
+                }
+            }
+            let took = clock::now_ns() - start;
+            tally.sojourn.record_many(took * depth.min(group) / group, group);
+            tally.work_ns[0] += took;
+            done += group;
+            if done % (64 * together) < together && self.place.is_over() {
+                return Err("the meeting's time is over".to_owned());
+            }
+        }
+        self.copy = copy;
+        Ok(clock::now_ns() - begin)
+    }
+
+    fn slots(&self, order: &Order, answers: bool) -> Slots<'_> {
+        let each = slot_words(order.size);
+        let ring = each * order.depth as usize;
+        let start = if answers { ring } else { 0 };
+        let words = &self.work()[start..start + ring];
+        Slots { words, each, length: words_of(order.size), depth: u64::from(order.depth) }
+    }
+
+    fn converse(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
+        let mut copy = std::mem::take(&mut self.copy);
+        copy.resize(words_of(order.size), 1);
+        let (asks, answers) = (self.slots(order, false), self.slots(order, true));
+        let depth = u64::from(order.depth);
+        let mut begins = vec![0; order.depth as usize];
+        let (mut begun, mut waited_ns) = (0_u64, 0_u64);
+        let start = clock::now_ns();
+        let mut now = start;
+        for done in 0..order.count {
+            while begun < order.count.min(done + depth) {
+                let due = order.rate.map(|rate| start + begun * 1_000_000_000 / u64::from(rate));
+                if due.is_some_and(|due| due > now) {
+                    if begun > done {
+                        break;
+                    }
+                    now = clock::now_ns();
+                    continue;
+                }
+                begins[(begun % depth) as usize] = due.unwrap_or(now);
+                asks.put(self.serial + begun, &copy);
+                begun += 1;
+            }
+            let sent = clock::now_ns();
+            answers.take(self.serial + done, &mut copy, self.place)?;
+            now = clock::now_ns();
+            waited_ns += now - sent;
+            tally.sojourn.record(now.saturating_sub(begins[(done % depth) as usize]));
+        }
+        tally.work_ns[0] += (now - start).saturating_sub(waited_ns);
+        self.serial += order.count;
+        self.copy = copy;
+        Ok(now - start)
+    }
+}
+
+impl Means for Mapped<'_> {
+    fn timed_together(&self, order: &Order) -> u32 {
+        match order.kind {
+            Some(PingKind::Get | PingKind::Put) => {
+                let group = (GROUP_BYTES / order.size.max(1)).clamp(1, GROUP_MAX);
+                group.next_multiple_of(order.depth)
+            }
+            Some(PingKind::Msg) | None => 1,
+        }
+    }
+
+    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
+        match order.kind {
+            Some(PingKind::Msg) | None => self.converse(order, tally),
+            Some(PingKind::Get | PingKind::Put) => self.reach(order, tally),
+        }
+    }
+
+    fn serve(&mut self, order: &Order) -> Result<u64, String> {
+        if order.kind != Some(PingKind::Msg) {
+            // The next word from the initiator is waited for in the kernel: this CPU has no part.
+            return Ok(0);
+        }
+        if 2 * slot_words(order.size) * order.depth as usize > self.work().len() {
+            return Err("the other agent's order is larger than the memory".to_owned());
+        }
+        let mut copy = std::mem::take(&mut self.copy);
+        copy.resize(words_of(order.size), 1);
+        let (asks, answers) = (self.slots(order, false), self.slots(order, true));
+        for number in self.serial..self.serial + order.count {
+            asks.take(number, &mut copy, self.place)?;
+            answers.put(number, &copy);
+        }
+        self.serial += order.count;
+        self.copy = copy;
+        // It has looked all the time; how often in vain isn't known.
+        Ok(0)
+    }
+}
+
+/// A ring of messages, each behind a word that says which one it is.
+struct Slots<'a> {
+    words: &'a [AtomicU64],
+    each: usize,
+    length: usize,
+    depth: u64,
+}
+
+impl Slots<'_> {
+    fn slot(&self, number: u64) -> &[AtomicU64] {
+        &self.words[(number % self.depth) as usize * self.each..][..=self.length]
+    }
+
+    fn put(&self, number: u64, message: &[u64]) {
+        let slot = self.slot(number);
+        store(&slot[1..], message);
+        slot[0].store(number + 1, Ordering::Release);
+    }
+
+    /// Waits for message `number`.
+    fn take(&self, number: u64, message: &mut [u64], place: &Place) -> Result<(), String> {
+        let slot = self.slot(number);
+        let mut looks = 0_u32;
+        let mut deadline_ns = None;
+        while slot[0].load(Ordering::Acquire) != number + 1 {
+            looks += 1;
+            if looks.is_multiple_of(LOOKS) {
+                let now = clock::now_ns();
+                let silence = u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
+                if now > *deadline_ns.get_or_insert(now + silence) || place.is_over() {
+                    return Err(broken(&std::io::ErrorKind::TimedOut.into()));
+                }
+                // The other one may need this CPU.
+                std::thread::yield_now();
+            }
+            std::hint::spin_loop();
+        }
+        load(&slot[1..], message);
+        black_box(message);
+        Ok(())
+    }
+}
+
+fn load(words: &[AtomicU64], copy: &mut [u64]) {
+    for (to, from) in copy.iter_mut().zip(words) {
+        *to = from.load(Ordering::Relaxed);
+    }
+}
+
+fn store(words: &[AtomicU64], copy: &[u64]) {
+    for (to, from) in words.iter().zip(copy) {
+        // A word that says which message it is never has this bit.
+        to.store(*from | 1 << 63, Ordering::Relaxed);
+    }
+}
+
+/// Words of so many bytes.
+fn words_of(size: u32) -> usize {
+    (size as usize).div_ceil(8)
+}
+
+/// Words of a message and the word before it, in whole cache lines.
+fn slot_words(size: u32) -> usize {
+    (1 + words_of(size)).next_multiple_of(LINE)
+}
+
+/// What a machine is known by: all its namespaces have the same.
+fn machine() -> [u8; 36] {
+    let mut id = [0; 36];
+    let text = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let length = text.len().min(id.len());
+    id[..length].copy_from_slice(&text[..length]);
+    id
+}
+
+fn offer(place: &Place, words: usize, mut stream: &TcpStream) -> Result<Segment, String> {
+    let segment =
+        Segment::new(words).map_err(|error| format!("making shared memory: {}", reason(&error)))?;
+    let [token] = segment.words().first_chunk::<1>().ok_or("no memory")?;
+    let secret = u64::from_le_bytes(random::bytes());
+    token.store(secret, Ordering::Release);
+    let mut bytes = machine().to_vec();
+    let owner = Segment::owner().map_err(|error| format!("reading /proc: {}", reason(&error)))?;
+    bytes.extend(owner.to_le_bytes());
+    bytes.extend(segment.number().to_le_bytes());
+    bytes.extend(secret.to_le_bytes());
+    stream.write_all(&bytes).map_err(|error| broken(&error))?;
+    // It must stay until the initiator has it, or has said that it hasn't.
+    read(place, stream, &mut [0; 1])?;
+    Ok(segment)
+}
+
+fn find(place: &Place, mut stream: &TcpStream) -> Result<Segment, String> {
+    let mut bytes = [0; 36 + 4 + 4 + 8];
+    read(place, stream, &mut bytes)?;
+    if bytes[..36] != machine() {
+        return Err("shared memory is only between agents of one machine: \
+                    take --transport tcp, or nodes such as local[1-2]"
+            .to_owned());
+    }
+    let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or([0; 4]));
+    let secret = u64::from_le_bytes(bytes[44..].try_into().unwrap_or([0; 8]));
+    let segment = Segment::of_process(number(36), number(40)).map_err(|error| {
+        format!("opening the other agent's memory: {}: do both run as one user?", reason(&error))
+    })?;
+    if segment.words()[0].load(Ordering::Acquire) != secret {
+        return Err("the other agent's memory isn't the one it meant: they are in different \
+                    process namespaces"
+            .to_owned());
+    }
+    stream.write_all(&[1]).map_err(|error| broken(&error))?;
+    Ok(segment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_and_its_number_share_a_line_when_it_is_short() {
+        assert_eq!((slot_words(0), slot_words(8), slot_words(56), slot_words(57)), (8, 8, 8, 16));
+        assert_eq!((words_of(0), words_of(1), words_of(8), words_of(9)), (0, 1, 1, 2));
+    }
+}

@@ -1,0 +1,64 @@
+//! Small gets, puts and messages between two agents. A point is measured in rounds, which the
+//! initiator announces: between rounds it looks at what it knows and whether that is enough.
+
+mod burner;
+pub mod fabric;
+mod flow;
+mod mapped;
+mod means;
+mod memory;
+mod point;
+mod round;
+mod tally;
+mod wire;
+
+use std::net::TcpStream;
+
+use garland_protocol::{Finding, PingMeans, PingTask, TargetState};
+
+use super::runner::Place;
+use crate::conditions;
+use burner::Burner;
+use garland_sys::error::reason;
+use means::Means;
+use round::Order;
+
+/// Measures as the initiator, or serves as the target.
+pub fn take_part(
+    place: &Place,
+    task: &PingTask,
+    initiates: bool,
+    streams: &[TcpStream],
+) -> Result<(), String> {
+    let [stream] = streams else { return Err("a ping has one connection".to_owned()) };
+    place.found(Finding::Conditions(conditions::of(stream)));
+    let watch = conditions::Watch::begin();
+    let polls = match initiates {
+        true => task.wait == garland_protocol::PingWait::Poll,
+        false => task.target == TargetState::Idle,
+    };
+    let mut means: Box<dyn Means> = match task.means {
+        PingMeans::Tcp => Box::new(wire::Wire::new(place, stream, polls)),
+        PingMeans::Shm => Box::new(mapped::Mapped::meet(place, task, initiates, stream)?),
+        PingMeans::Fabric => Box::new(fabric::Fabric::meet(place, task, initiates, stream)?),
+    };
+    if initiates {
+        place.found(Finding::Timer(point::timer_ns()));
+        for (number, ping) in (0..).zip(&task.points) {
+            let took = point::measure(place, number, ping, stream, &mut *means)?;
+            place.found(Finding::Ping(took));
+        }
+        Order::END.send(stream)?;
+        watch.end().into_iter().for_each(|set| place.found(Finding::Conditions(vec![set])));
+        return Ok(());
+    }
+    let _burner = (task.target == TargetState::Busy)
+        .then(Burner::start)
+        .transpose()
+        .map_err(|error| reason(&error))?;
+    while let Some(order) = Order::receive(place, stream)? {
+        let work_ns = means.serve(&order)?;
+        round::send_receipt(stream, work_ns)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! What initiator and target say to each other between rounds, over the meeting's connection: an
+//! order of 24 bytes, a word that the target is ready, and after the round its receipt.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+
+use garland_protocol::{PING_DEPTH_MAX, PING_SIZE_MAX, PingKind};
+
+use super::super::runner::Place;
+use garland_transport::link::break_reason;
+
+const LEN: usize = 24;
+
+/// A round: so many operations of a kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    /// The operation; `None` ends the meeting.
+    pub kind: Option<PingKind>,
+    /// Its bytes.
+    pub size: u32,
+    /// How many in flight at most.
+    pub depth: u32,
+    /// How many.
+    pub count: u64,
+    /// Operations per second to begin.
+    pub rate: Option<u32>,
+}
+
+impl Order {
+    /// The end.
+    pub const END: Self = Self { kind: None, size: 0, depth: 1, count: 0, rate: None };
+
+    /// Bytes of a request and of its answer over a stream.
+    pub fn bytes(&self) -> (u64, u64) {
+        self.kind.unwrap_or(PingKind::Msg).bytes(self.size)
+    }
+
+    /// Tells the target.
+    pub fn send(&self, mut stream: &TcpStream) -> Result<(), String> {
+        let mut bytes = [0; LEN];
+        bytes[0] = match self.kind {
+            None => b'E',
+            Some(PingKind::Get) => b'G',
+            Some(PingKind::Put) => b'P',
+            Some(PingKind::Msg) => b'M',
+        };
+        bytes[4..8].copy_from_slice(&self.size.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.depth.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.count.to_le_bytes());
+        stream.write_all(&bytes).map_err(|error| broken(&error))
+    }
+
+    /// Waits for the initiator's next order, and says that this side is ready; `None` at the end.
+    pub fn receive(place: &Place, mut stream: &TcpStream) -> Result<Option<Self>, String> {
+        let mut bytes = [0; LEN];
+        read(place, stream, &mut bytes)?;
+        let kind = match bytes[0] {
+            b'E' => return Ok(None),
+            b'G' => PingKind::Get,
+            b'P' => PingKind::Put,
+            b'M' => PingKind::Msg,
+            _ => return Err("the other agent's order makes no sense".to_owned()),
+        };
+        let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or([0; 4]));
+        let count = u64::from_le_bytes(bytes[16..24].try_into().unwrap_or([0; 8]));
+        let order = Self { kind: Some(kind), size: number(4), depth: number(8), count, rate: None };
+        if order.size > PING_SIZE_MAX || !(1..=PING_DEPTH_MAX).contains(&order.depth) {
+            return Err("the other agent's order is out of bounds".to_owned());
+        }
+        stream.write_all(&1_u64.to_le_bytes()).map_err(|error| broken(&error))?;
+        Ok(Some(order))
+    }
+}
+
+/// Waits until the target is ready.
+pub fn await_ready(place: &Place, stream: &TcpStream) -> Result<(), String> {
+    read(place, stream, &mut [0; 8])
+}
+
+/// Tells the initiator how long this side was at work.
+pub fn send_receipt(mut stream: &TcpStream, work_ns: u64) -> Result<(), String> {
+    stream.write_all(&work_ns.to_le_bytes()).map_err(|error| broken(&error))
+}
+
+/// How long the target was at work, in nanoseconds.
+pub fn read_receipt(place: &Place, stream: &TcpStream) -> Result<u64, String> {
+    let mut bytes = [0; 8];
+    read(place, stream, &mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// Reads all of `bytes`.
+pub fn read(place: &Place, mut stream: &TcpStream, bytes: &mut [u8]) -> Result<(), String> {
+    stream.read_exact(bytes).map_err(|error| match place.is_over() {
+        true => "the meeting's time is over".to_owned(),
+        false => broken(&error),
+    })
+}
+
+/// Why the meeting's connection broke, in words.
+pub fn broken(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            format!("no sign of the other agent for {:?}", super::super::SILENCE)
+        }
+        _ => format!("the connection to the other agent: {}", break_reason(error)),
+    }
+}

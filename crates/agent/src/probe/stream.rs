@@ -1,0 +1,216 @@
+//! Streams: one thread a connection sends, or receives and measures.
+
+mod counter;
+mod together;
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use garland_protocol::{Finding, StreamCame, StreamTask, StreamWent};
+use garland_sys::event::{self, Interest};
+use garland_sys::tcp_info::TcpInfo;
+use garland_sys::{arrival, clock, random, tcp, threads};
+
+use super::SILENCE;
+use super::runner::Place;
+use counter::Counter;
+use garland_sys::error::reason;
+pub use together::Together;
+
+/// What a receiver says when it has counted enough.
+const ENOUGH: u8 = b'.';
+
+/// How much is read at a time.
+const READ: usize = 256 << 10;
+
+/// How often a sender that has room looks for what else there is to know.
+const LOOK_NS: u64 = 1_000_000;
+
+/// Takes part in a meeting's streams, to its end.
+pub fn take_part(
+    place: &Place,
+    task: &StreamTask,
+    dials: bool,
+    streams: &[TcpStream],
+) -> Result<(), String> {
+    let is_over = || place.is_over();
+    let sends = |number: u16| (number < task.forward) == dials;
+    let received = (0..).zip(streams).filter(|(number, _)| !sends(*number)).count();
+    let together = Together::new(received);
+    let one = |(number, stream): (u16, &TcpStream)| {
+        if sends(number) {
+            send(task, stream, &is_over).map(|info| Finding::StreamWent(went(number, &info)))
+        } else {
+            receive(task, stream, &together, &is_over)
+                .map(|count| Finding::StreamCame(StreamCame { number, ..count }))
+        }
+    };
+    let results: Vec<io::Result<Finding>> = std::thread::scope(|scope| {
+        let numbered = (0..).zip(streams);
+        let start = |stream| threads::spawn_in(scope, "stream", move || one(stream));
+        let begun: Vec<_> = numbered.map(start).collect();
+        if begun.iter().any(Result::is_err) {
+            together.break_off();
+        }
+        let join = |thread: io::Result<std::thread::ScopedJoinHandle<'_, _>>| {
+            thread?.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+        };
+        begun.into_iter().map(join).collect()
+    });
+    for result in results {
+        place.found(result.map_err(|error| format!("its stream broke: {}", reason(&error)))?);
+    }
+    Ok(())
+}
+
+/// A connection's account as it is told.
+pub fn went(number: u16, info: &TcpInfo) -> StreamWent {
+    let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    StreamWent {
+        number,
+        busy_us: micros(info.busy),
+        window_limited_us: micros(info.window_limited),
+        buffer_limited_us: micros(info.buffer_limited),
+        segments: info.segments,
+        retransmits: info.retransmits,
+        window: info.window,
+        round_trip_us: u32::try_from(info.round_trip.as_micros()).unwrap_or(u32::MAX),
+        segment_size: info.segment_size,
+    }
+}
+
+/// Sends until the receiver has enough, or `is_over` gives it up. What is under way then is dropped
+/// with the connection, which doesn't block from now on.
+///
+/// # Errors
+/// When the stream breaks, or takes nothing for [`SILENCE`].
+pub fn send(
+    task: &StreamTask,
+    mut stream: &TcpStream,
+    is_over: &dyn Fn() -> bool,
+) -> io::Result<TcpInfo> {
+    // Bytes that no link compresses.
+    let length = task.write as usize;
+    let mut bytes = random::bytes::<4096>().repeat(length.div_ceil(4096));
+    bytes.truncate(length);
+    stream.set_nonblocking(true)?;
+    tcp::reset_on_close(stream)?;
+    let mut heard_ns = clock::now_ns();
+    let (mut sent, mut look_ns) = (0, 0);
+    loop {
+        let now = clock::now_ns();
+        if now >= look_ns {
+            if has_enough(stream)? {
+                return Ok(account(stream));
+            }
+            if now - heard_ns > nanos(SILENCE) || is_over() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            look_ns = now + LOOK_NS;
+        }
+        match stream.write(&bytes[sent..]) {
+            Ok(written) => {
+                sent = (sent + written) % bytes.len();
+                heard_ns = now;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let interest = [Interest { fd: stream.as_fd(), write: true }];
+                let ready = event::wait(&interest, Some(Duration::from_millis(100)))?;
+                if ready.iter().any(|ready| ready.read || !ready.write) {
+                    look_ns = 0;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // The receiver said so and was gone before it was heard.
+            Err(_) if has_enough(stream)? => return Ok(account(stream)),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// By MPTCP there is none; the rates stand by themselves.
+fn account(stream: &TcpStream) -> TcpInfo {
+    TcpInfo::of(stream).unwrap_or_default()
+}
+
+fn has_enough(mut stream: &TcpStream) -> io::Result<bool> {
+    let mut word = [0];
+    match stream.read(&mut word) {
+        Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Ok(_) => Ok(word == [ENOUGH]),
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Receives until the rates of all that are counted together are known, and measures this one,
+/// unless `is_over` gives it up. The number of its connection isn't its business.
+///
+/// # Errors
+/// When the stream breaks, or is silent for as long as the socket waits.
+pub fn receive(
+    task: &StreamTask,
+    stream: &TcpStream,
+    together: &Together,
+    is_over: &dyn Fn() -> bool,
+) -> io::Result<StreamCame> {
+    let received = count(task, stream, together, is_over);
+    if received.is_err() {
+        together.break_off();
+    }
+    received
+}
+
+fn count(
+    task: &StreamTask,
+    mut stream: &TcpStream,
+    together: &Together,
+    is_over: &dyn Fn() -> bool,
+) -> io::Result<StreamCame> {
+    let mut buffer = vec![0; READ];
+    let mut bytes = 0;
+    let mut counter = None;
+    let mut count = None;
+    loop {
+        let read = match stream.read(&mut buffer) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        bytes += read as u64;
+        let arrived = arrival::by_now(stream, bytes);
+        if bytes == read as u64 {
+            together.begin(arrived.at_ns);
+        }
+        if counter.is_none() {
+            counter = together.began().map(|began| Counter::new(task, began));
+        }
+        if count.is_none() {
+            count = counter.as_mut().and_then(|counter| counter.note(arrived.at_ns, arrived.bytes));
+            if count.is_some() {
+                together.count();
+            }
+        }
+        if let Some(count) = &count
+            && (together.is_counted() || together.is_broken())
+        {
+            // A sender that is gone by now has said all that it had to.
+            let _ = stream.write_all(&[ENOUGH]);
+            return Ok(*count);
+        }
+        if is_over() || together.is_broken() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! When enough of a stream has come in for its rate to be known.
+
+use garland_protocol::{StreamCame, StreamTask};
+
+/// How often a receiver notes how far it is.
+const TICK_NS: u64 = 5_000_000;
+
+/// The most that two halves may differ, as a share of their mean.
+const STEADY: f64 = 0.02;
+
+/// Counts a stream's bytes, and knows when it is enough.
+pub struct Counter {
+    from_ns: u64,
+    least_ns: u64,
+    most_ns: u64,
+    /// When how many bytes had come in, at times a tick apart; the first is where counting begins.
+    ticks: Vec<(u64, u64)>,
+}
+
+impl Counter {
+    /// For a stream whose first bytes come now.
+    pub fn new(task: &StreamTask, now: u64) -> Self {
+        let ns = |ms: u32| u64::from(ms) * 1_000_000;
+        Self {
+            from_ns: now + ns(task.warm_up_ms),
+            least_ns: ns(task.least_ms),
+            most_ns: ns(task.most_ms),
+            ticks: Vec::new(),
+        }
+    }
+
+    /// So many bytes have come in by now; the count, if that is enough.
+    pub fn note(&mut self, now: u64, bytes: u64) -> Option<StreamCame> {
+        if now < self.from_ns {
+            return None;
+        }
+        let Some(&(began, before)) = self.ticks.first() else {
+            self.ticks.push((now, bytes));
+            return None;
+        };
+        let elapsed_ns = now - began;
+        if self.ticks.last().is_none_or(|&(last, _)| now - last < TICK_NS)
+            && elapsed_ns < self.most_ns
+        {
+            return None;
+        }
+        self.ticks.push((now, bytes));
+        let steady = self.is_steady();
+        let enough = elapsed_ns >= self.most_ns || (elapsed_ns >= self.least_ns && steady);
+        enough.then_some(StreamCame { number: 0, bytes: bytes - before, elapsed_ns, steady })
+    }
+
+    /// Whether both halves of the time so far had the same rate.
+    fn is_steady(&self) -> bool {
+        let (Some(&first), Some(&last)) = (self.ticks.first(), self.ticks.last()) else {
+            return false;
+        };
+        let middle_ns = u64::midpoint(first.0, last.0);
+        let at = self.ticks.partition_point(|tick| tick.0 < middle_ns);
+        let Some(&middle) = self.ticks.get(at) else { return false };
+        let rate = |a: (u64, u64), b: (u64, u64)| (b.1 - a.1) as f64 / (b.0 - a.0).max(1) as f64;
+        let (one, other) = (rate(first, middle), rate(middle, last));
+        (one - other).abs() <= STEADY * f64::midpoint(one, other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TASK: StreamTask = StreamTask {
+        forward: 1,
+        write: 1,
+        packet: None,
+        warm_up_ms: 20,
+        least_ms: 100,
+        most_ms: 300,
+    };
+
+    /// Counts a stream that has `rate(ms)` bytes in every millisecond.
+    fn counted(rate: impl Fn(u64) -> u64) -> StreamCame {
+        let mut counter = Counter::new(&TASK, 0);
+        let mut bytes = 0;
+        for ms in 0.. {
+            bytes += rate(ms);
+            if let Some(count) = counter.note(ms * 1_000_000, bytes) {
+                return count;
+            }
+        }
+        unreachable!("it counts for 300 ms at most");
+    }
+
+    #[test]
+    fn a_steady_stream_is_counted_briefly_and_its_start_not_at_all() {
+        let count = counted(|ms| if ms <= 20 { 1 } else { 1000 });
+        assert_eq!(
+            count,
+            StreamCame { number: 0, bytes: 100_000, elapsed_ns: 100_000_000, steady: true }
+        );
+    }
+
+    #[test]
+    fn a_stream_that_never_settles_is_counted_to_the_end() {
+        let count = counted(|ms| ms * ms);
+        assert!(!count.steady);
+        assert_eq!(count.elapsed_ns, 300_000_000);
+    }
+
+    #[test]
+    fn a_stream_that_settles_late_is_counted_until_then() {
+        let count = counted(|ms| if ms < 30 { 800 } else { 1000 });
+        assert!(count.steady);
+        assert!((105_000_000..300_000_000).contains(&count.elapsed_ns), "{count:?}");
+    }
+}

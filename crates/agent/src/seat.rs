@@ -1,0 +1,55 @@
+//! A head's place in an agent's queue, from its asking until its copy begins or it is gone.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use garland_sys::threads;
+
+use garland_dataplane::budget::{Budget, Share, Turn};
+
+/// A place in the queue, and the share once it is there.
+pub struct Seat {
+    turn: Arc<Turn>,
+    share: Arc<Mutex<Option<Share>>>,
+    waiting: Option<JoinHandle<()>>,
+}
+
+impl Seat {
+    /// Queues for `bytes` of `budget`; `tell` is called when they are there.
+    ///
+    /// # Errors
+    /// When the system makes no thread for it.
+    pub fn take(
+        budget: &Arc<Budget>,
+        bytes: usize,
+        tell: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Self> {
+        let turn = Arc::new(budget.queue(bytes));
+        let share = Arc::default();
+        let (waiter, slot): (_, Arc<Mutex<Option<Share>>>) =
+            (Arc::clone(&turn), Arc::clone(&share));
+        let waiting = threads::spawn("seat", move || {
+            if let Some(share) = waiter.wait() {
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(share);
+                tell();
+            }
+        })?;
+        Ok(Self { turn, share, waiting: Some(waiting) })
+    }
+
+    /// The share, if it is there.
+    pub fn share(self) -> Option<Share> {
+        self.share.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.turn.leave();
+        if let Some(waiting) = self.waiting.take() {
+            // Its panic has been printed; there is nothing more to say about it here.
+            let _ = waiting.join();
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The agent's side of a control channel.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use garland_protocol::{
+    Channel, ChannelError, FromAgent, Handshake, KeyPair, PREAMBLE_LEN, Preamble, PublicKey,
+    Purpose, Role, ToAgent,
+};
+use garland_sys::{tcp, threads};
+
+use crate::conditions;
+use garland_dataplane::tree::TreeSource;
+use garland_transport::link::{self, LinkError};
+use garland_transport::timed::Timed;
+
+/// How long a write to the head waits at a time before it is looked whether the session is over. A head
+/// that reads nothing for longer isn't gone: whoever reads its output (`garland exec .. | less`) may
+/// take any time. One that is gone is the kernel's to notice: its host no longer acknowledges.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Trees that a head may have an agent look at: each stays in memory as long as the head.
+const TREES_MAX: usize = 16;
+
+/// An open control channel to a head. Threads share it: any may send, one receives.
+pub struct Session {
+    channel: Mutex<Channel>,
+    sending: Mutex<TcpStream>,
+    receiving: Mutex<(TcpStream, Vec<u8>)>,
+    /// Trees that were looked at for the head; it may have them copied.
+    trees: Mutex<Vec<Arc<TreeSource>>>,
+    over: AtomicBool,
+}
+
+impl Session {
+    /// Greets a peer that says it is a controller; its preamble, `theirs`, has been read.
+    pub fn accept(
+        peer: &mut Timed<'_>,
+        theirs: &[u8; PREAMBLE_LEN],
+        ours: &KeyPair,
+        allowed: &[PublicKey],
+    ) -> Result<Self, LinkError> {
+        let mut key = [0; 32];
+        peer.read_exact(&mut key)?;
+        let first = link::read_message(&mut *peer)?;
+        if !allowed.contains(&key) {
+            return Err(LinkError::Channel(ChannelError::Refused));
+        }
+        let mut shake = Handshake::control(Role::Responder, ours, &key, theirs)?;
+        shake.read(&first)?;
+        let mut answer = Preamble::ours(Purpose::Control).to_bytes().to_vec();
+        link::put_message(&mut answer, &shake.write(&[])?);
+        peer.write_all(&answer)?;
+        let channel = shake.into_channel()?;
+        let stream = peer.stream().try_clone()?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        tcp::keep_alive(&stream)?;
+        let receiving = stream.try_clone()?;
+        let session = Self {
+            channel: Mutex::new(channel),
+            sending: Mutex::new(stream),
+            receiving: Mutex::new((receiving, Vec::new())),
+            trees: Mutex::default(),
+            over: AtomicBool::new(false),
+        };
+        session.await_proof(peer)?;
+        Ok(session)
+    }
+
+    /// The first message of this handshake may be an old one, sent again by someone who listened
+    /// on the way. Only who made it can answer the agent's part of it.
+    fn await_proof(&self, peer: &mut Timed<'_>) -> Result<(), LinkError> {
+        let refused = |_| LinkError::Channel(ChannelError::Refused);
+        let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = self.receive_from(peer, &mut receiving.1);
+        if !matches!(first.map_err(refused)?, ToAgent::Ping) {
+            return Err(LinkError::Channel(ChannelError::Refused));
+        }
+        Ok(receiving.0.set_read_timeout(None)?)
+    }
+
+    /// What about this node and its way to the head may change what is measured.
+    #[must_use]
+    pub fn conditions(&self) -> Vec<(String, String)> {
+        conditions::of(&self.sending.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Keeps a tree that was looked at; says its number, or none where there are too many.
+    pub fn keep(&self, tree: TreeSource) -> Option<u32> {
+        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = u32::try_from(trees.len()).ok().filter(|_| trees.len() < TREES_MAX)?;
+        trees.push(Arc::new(tree));
+        Some(number)
+    }
+
+    /// The tree of that number.
+    pub fn tree(&self, number: u32) -> Option<Arc<TreeSource>> {
+        let trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        trees.get(usize::try_from(number).ok()?).cloned()
+    }
+
+    /// The head is gone: nobody waits for what is being looked at.
+    pub fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the head is gone.
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Sends a message. A head that is gone is noticed by `receive`.
+    pub fn send(&self, message: &FromAgent) {
+        let mut stream = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = Vec::new();
+        let sealed = {
+            let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
+            channel.seal(&message.to_bytes(), &mut bytes)
+        };
+        if sealed.is_err() || write_whole(&mut *stream, &bytes, || self.is_over()).is_err() {
+            // Half a message can't be mended: end the channel.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Sends a message later, from a thread of its own; at once if `late` is nothing.
+    pub fn send_after(self: &Arc<Self>, late: Duration, message: FromAgent) {
+        if late.is_zero() {
+            return self.send(&message);
+        }
+        let session = Arc::clone(self);
+        let (message, its) = (Arc::new(message), Arc::clone(&session));
+        let later = Arc::clone(&message);
+        let begun = threads::spawn("late", move || {
+            std::thread::sleep(late);
+            its.send(&later);
+        });
+        if begun.is_err() {
+            session.send(&message);
+        }
+    }
+
+    /// Waits for the next message.
+    ///
+    /// # Errors
+    /// When the head is gone, or isn't who it was.
+    pub fn receive(&self) -> io::Result<ToAgent> {
+        let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
+        let (stream, received) = &mut *receiving;
+        self.receive_from(stream, received)
+    }
+
+    fn receive_from(&self, stream: &mut impl Read, received: &mut Vec<u8>) -> io::Result<ToAgent> {
+        let mut buffer = [0; 16 << 10];
+        loop {
+            let message = {
+                let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
+                channel.open(received).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?
+            };
+            if let Some(bytes) = message {
+                return ToAgent::parse(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into());
+            }
+            match stream.read(&mut buffer) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => received.extend(&buffer[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Writes all of `bytes`, however long the reader pauses, unless it `is_over` meanwhile.
+fn write_whole(
+    mut stream: impl Write,
+    mut bytes: &[u8],
+    is_over: impl Fn() -> bool,
+) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match stream.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && !is_over() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_that_pauses_gets_all_and_one_whose_session_is_over_holds_nobody() {
+        const BYTES: usize = 16 << 20;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        near.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
+        let over = Arc::new(AtomicBool::new(false));
+        let its = Arc::clone(&over);
+        let writing = std::thread::spawn(move || {
+            let is_over = || its.load(Ordering::Relaxed);
+            let first = write_whole(&near, &vec![7; BYTES], is_over);
+            (first, write_whole(&near, &vec![8; BYTES], is_over))
+        });
+        // Longer than many timeouts.
+        std::thread::sleep(Duration::from_millis(400));
+        let mut read = vec![0; BYTES];
+        far.read_exact(&mut read).unwrap();
+        assert!(read.iter().all(|&byte| byte == 7));
+        std::thread::sleep(Duration::from_millis(100));
+        over.store(true, Ordering::Relaxed);
+        let (first, second) = writing.join().unwrap();
+        assert!(first.is_ok(), "{first:?}");
+        assert_eq!(second.unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+}

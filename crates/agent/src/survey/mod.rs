@@ -1,0 +1,89 @@
+//! Looking at the network: which NICs there are, whom each reaches, what passes. An agent does it on
+//! the head's order; [`Survey`] is the head's side.
+
+mod mtu;
+mod nics;
+mod probe;
+mod probing;
+mod rate;
+mod responder;
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use garland_protocol::{FromAgent, SurveyAnswer, SurveyOrder};
+use garland_sys::threads;
+
+use crate::session::Session;
+use garland_sys::error::reason;
+use responder::Responder;
+
+/// What an agent does of surveys for one controller. Dropping it ends all of it.
+pub struct Surveyor {
+    session: Arc<Session>,
+    responder: Arc<Mutex<Option<Responder>>>,
+    working: Option<JoinHandle<()>>,
+}
+
+impl Surveyor {
+    /// One that has no orders yet.
+    pub fn new(session: &Arc<Session>) -> Self {
+        Self { session: Arc::clone(session), responder: Arc::default(), working: None }
+    }
+
+    /// Obeys an order; its answer goes to the controller when it is there. One order is obeyed at a
+    /// time, and each takes a bounded time.
+    pub fn obey(&mut self, order: SurveyOrder) {
+        self.wait();
+        let (session, responder) = (Arc::clone(&self.session), Arc::clone(&self.responder));
+        let working = threads::spawn("survey", move || {
+            let answer = answer(order, &responder);
+            let answer = answer.unwrap_or_else(|error| SurveyAnswer::Failed(reason(&error)));
+            session.send(&FromAgent::Surveyed(answer));
+        });
+        match working {
+            Ok(working) => self.working = Some(working),
+            Err(error) => {
+                let failed = SurveyAnswer::Failed(reason(&error));
+                self.session.send(&FromAgent::Surveyed(failed));
+            }
+        }
+    }
+
+    fn wait(&mut self) {
+        if let Some(working) = self.working.take() {
+            // Its panic has been printed; there is nothing more to say about it here.
+            let _ = working.join();
+        }
+    }
+}
+
+impl Drop for Surveyor {
+    fn drop(&mut self) {
+        self.wait();
+    }
+}
+
+fn answer(order: SurveyOrder, responder: &Mutex<Option<Responder>>) -> io::Result<SurveyAnswer> {
+    let mut responder = responder.lock().unwrap_or_else(PoisonError::into_inner);
+    match order {
+        SurveyOrder::Open => {
+            let opened = Responder::open()?;
+            let (udp, tcp) = opened.ports();
+            *responder = Some(opened);
+            Ok(SurveyAnswer::Open(nics::facts()?, udp, tcp))
+        }
+        SurveyOrder::Frames(token, node) => probing::frames(token, node),
+        SurveyOrder::Datagrams(token, node, port) => probing::datagrams(token, node, port),
+        SurveyOrder::Mtu(probes) => mtu::find(&probes).map(SurveyAnswer::Mtu),
+        SurveyOrder::Rate { nic, to, millis } => rate::send(&nic, to, millis),
+        SurveyOrder::Burst { to, number, count } => {
+            responder::burst(to, number, count).map(SurveyAnswer::Sent)
+        }
+        SurveyOrder::Counts(number) => {
+            let arrived = responder.as_mut().map_or(0, |responder| responder.take(number));
+            Ok(SurveyAnswer::Counts(nics::sent()?, arrived))
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The largest packet that passes: tried at its planned length, and by halves below it.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use garland_protocol::MtuProbe;
+use garland_sys::datagram::DatagramSocket;
+use garland_sys::{clock, event};
+
+use super::responder::ECHO;
+
+/// Bytes of IPv4 and UDP headers.
+const HEADERS: u16 = 28;
+
+/// What every host must take (RFC 791).
+const LEAST: u16 = 576;
+
+/// How long each try waits for its answer: a lost packet and a busy node are no short MTU.
+const PATIENCE: [Duration; 4] = [
+    Duration::from_millis(50),
+    Duration::from_millis(100),
+    Duration::from_millis(200),
+    Duration::from_millis(400),
+];
+
+/// The most probes of one order.
+const MOST: usize = 1024;
+
+/// For each probe the largest packet that was answered.
+pub fn find(probes: &[MtuProbe]) -> io::Result<Vec<Option<u16>>> {
+    probes.iter().take(MOST).map(largest).collect()
+}
+
+fn largest(probe: &MtuProbe) -> io::Result<Option<u16>> {
+    let socket = DatagramSocket::open(0, Some(&probe.nic))?;
+    socket.never_cut()?;
+    let mut number = 0;
+    let mut passes = |bytes: u16| passes(&socket, probe, bytes, &mut number);
+    if passes(probe.most)? {
+        return Ok(Some(probe.most));
+    }
+    if probe.most <= LEAST || !passes(LEAST)? {
+        return Ok(None);
+    }
+    let (mut good, mut bad) = (LEAST, probe.most);
+    while bad - good > 1 {
+        let middle = good + (bad - good) / 2;
+        if passes(middle)? { good = middle } else { bad = middle }
+    }
+    Ok(Some(good))
+}
+
+/// Whether a packet of so many bytes is answered.
+fn passes(
+    socket: &DatagramSocket,
+    probe: &MtuProbe,
+    bytes: u16,
+    number: &mut u32,
+) -> io::Result<bool> {
+    let mut packet = vec![0; usize::from(bytes.saturating_sub(HEADERS)).max(5)];
+    packet[0] = ECHO;
+    for patience in PATIENCE {
+        *number += 1;
+        packet[1..5].copy_from_slice(&number.to_le_bytes());
+        match socket.send(&packet, probe.to) {
+            Ok(()) => {}
+            Err(error) if error.raw_os_error() == Some(EMSGSIZE) => return Ok(false),
+            // Nobody has answered who has the address, or there is no way there: none passes.
+            Err(_) => {}
+        }
+        let deadline =
+            clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX >> 1);
+        let mut answer = [0; 4];
+        while clock::now_ns() < deadline {
+            event::wait_readable(&[socket.as_fd()], Some(clock::until(deadline)))?;
+            while let Ok(arrival) = socket.receive(&mut answer) {
+                if arrival.length == 4 && u32::from_le_bytes(answer) == *number {
+                    return Ok(true);
+                }
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// The packet is longer than the NIC sends.
+const EMSGSIZE: i32 = rustix::io::Errno::MSGSIZE.raw_os_error();

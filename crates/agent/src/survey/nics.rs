@@ -1,0 +1,30 @@
+//! The node's NICs.
+
+use std::io;
+
+use garland_core::nic_facts::Duplex;
+use garland_core::nic_facts::Ethernet;
+use garland_core::nic_facts::NicFacts;
+use garland_sys::{link_settings, nic};
+
+/// What is known of each.
+pub fn facts() -> io::Result<Vec<NicFacts>> {
+    let facts = nic::list()?.into_iter().map(|nic| {
+        let agreed = link_settings::agreed(&nic.name)?;
+        Ok(NicFacts {
+            mtu: link_settings::mtu(&nic.name)?,
+            name: nic.name,
+            ethernet: Ethernet(nic.ethernet),
+            carrier: nic.carrier,
+            speed: agreed.speed,
+            duplex: agreed.full_duplex.map(|full| if full { Duplex::Full } else { Duplex::Half }),
+            addresses: nic.addresses,
+        })
+    });
+    facts.collect()
+}
+
+/// Frames that each has sent.
+pub fn sent() -> io::Result<Vec<(String, u32)>> {
+    Ok(nic::list()?.into_iter().map(|nic| (nic.name, nic.sent)).collect())
+}

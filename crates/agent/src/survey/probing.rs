@@ -1,0 +1,126 @@
+//! Everybody sends by every NIC, several times, and listens on all meanwhile: who hears whom.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use garland_core::nic_facts::Heard;
+use garland_protocol::{SurveyAnswer, Token};
+use garland_sys::datagram::DatagramSocket;
+use garland_sys::packet::{EXPERIMENTAL, FrameSocket};
+use garland_sys::{clock, event, nic};
+
+use super::probe;
+use garland_sys::error::reason;
+
+/// When probes are sent, after the order: not all nodes have it at once, and a frame may get lost.
+const SENT_AFTER: [Duration; 5] = [
+    Duration::from_millis(150),
+    Duration::from_millis(350),
+    Duration::from_millis(550),
+    Duration::from_millis(750),
+    Duration::from_millis(950),
+];
+
+/// How long is listened for.
+const LISTEN: Duration = Duration::from_millis(1400);
+
+/// The most probes that are kept: a thousand nodes on one medium with a NIC each, and some.
+const MOST: usize = 4096;
+
+/// By frames of their own EtherType; refused where the agent may not.
+pub fn frames(token: Token, node: u32) -> io::Result<SurveyAnswer> {
+    let mut sockets = Vec::new();
+    for nic in nic::list()? {
+        match FrameSocket::open(nic.index, EXPERIMENTAL) {
+            Ok(socket) => sockets.push((nic.name, socket)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Ok(SurveyAnswer::Refused(reason(&error)));
+            }
+            // It has gone meanwhile, or is down: it hears nothing.
+            Err(_) => {}
+        }
+    }
+    let send = || {
+        for (name, socket) in &sockets {
+            // One that is down is told by its carrier.
+            let _ = socket.broadcast(&probe::write(&token, node, name));
+        }
+    };
+    let mut heard = BTreeSet::new();
+    let mut receive = |place: usize| {
+        let (name, socket): &(String, FrameSocket) = &sockets[place];
+        let mut buffer = [0; 128];
+        while let Ok(length) = socket.receive(&mut buffer) {
+            note(&mut heard, &token, name, &buffer[..length]);
+        }
+    };
+    let fds: Vec<BorrowedFd<'_>> = sockets.iter().map(|(_, socket)| socket.as_fd()).collect();
+    exchange(&fds, send, &mut receive)?;
+    Ok(SurveyAnswer::Heard(heard.into_iter().collect()))
+}
+
+/// By datagrams to everybody on `port`: each NIC sends its own, and the kernel says by which one
+/// they came.
+pub fn datagrams(token: Token, node: u32, port: u16) -> io::Result<SurveyAnswer> {
+    let everybody = SocketAddrV4::new(Ipv4Addr::BROADCAST, port);
+    let ears = DatagramSocket::open(port, None)?;
+    let nics = nic::list()?;
+    let sockets = nics.iter().map(|nic| {
+        let socket = DatagramSocket::open(0, Some(&nic.name))?;
+        Ok((nic.name.as_str(), socket))
+    });
+    let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
+    let send = || {
+        for (name, socket) in &sockets {
+            // One that is down is told by its carrier.
+            let _ = socket.send(&probe::write(&token, node, name), everybody);
+        }
+    };
+    let mut heard = BTreeSet::new();
+    let mut receive = |_| {
+        let mut buffer = [0; 128];
+        while let Ok(arrival) = ears.receive(&mut buffer) {
+            if let Some(nic) = nics.iter().find(|nic| nic.index == arrival.interface) {
+                note(&mut heard, &token, &nic.name, &buffer[..arrival.length]);
+            }
+        }
+    };
+    exchange(&[ears.as_fd()], send, &mut receive)?;
+    Ok(SurveyAnswer::Heard(heard.into_iter().collect()))
+}
+
+fn note(heard: &mut BTreeSet<Heard>, token: &Token, by: &str, bytes: &[u8]) {
+    if let Some((node, nic)) = probe::read(token, bytes)
+        && heard.len() < MOST
+    {
+        heard.insert(Heard { by: by.to_owned(), node, nic });
+    }
+}
+
+/// Sends at its times and receives until the end.
+fn exchange(
+    fds: &[BorrowedFd<'_>],
+    send: impl Fn(),
+    receive: &mut dyn FnMut(usize),
+) -> io::Result<()> {
+    let begin = clock::now_ns();
+    let at = |after: Duration| begin + u64::try_from(after.as_nanos()).unwrap_or(u64::MAX >> 1);
+    let mut times = SENT_AFTER.into_iter().map(at).peekable();
+    loop {
+        let now = clock::now_ns();
+        if times.next_if(|time| *time <= now).is_some() {
+            send();
+        }
+        if now >= at(LISTEN) {
+            return Ok(());
+        }
+        let next = times.peek().copied().unwrap_or_else(|| at(LISTEN));
+        let ready = event::wait_readable(fds, Some(clock::until(next)))?;
+        for (place, _) in ready.into_iter().enumerate().filter(|(_, ready)| *ready) {
+            receive(place);
+        }
+    }
+}

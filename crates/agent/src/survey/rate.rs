@@ -1,0 +1,110 @@
+//! What a link carries: a short stream by one NIC, measured where it arrives, as meetings' streams are.
+//! Before it goes how long it is to take, and after it comes its rate.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddrV4, TcpStream};
+use std::time::Duration;
+
+use garland_protocol::{StreamTask, SurveyAnswer};
+use garland_sys::{clock, tcp};
+
+use crate::probe::stream::{self, Together};
+
+/// The longest that a stream may be asked to take.
+const MOST_MILLIS: u32 = 2_000;
+
+/// One that hasn't settled is counted so many times as long.
+const UNSETTLED: u32 = 3;
+
+/// Bytes of a write.
+const WRITE: u32 = 256 << 10;
+
+/// How much longer than its longest a stream may take to be over, and its rate to be told.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a connection may take to be there.
+const CONNECT: Duration = Duration::from_secs(2);
+
+/// How long the receiver waits for the sender to have heard the rate.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The stream of so many milliseconds: in the first quarter TCP finds its pace.
+fn task(millis: u32) -> StreamTask {
+    let millis = millis.clamp(4, MOST_MILLIS);
+    let (warm_up_ms, least_ms) = (millis / 4, millis - millis / 4);
+    let most_ms = UNSETTLED * least_ms;
+    StreamTask { forward: 1, write: WRITE, packet: None, warm_up_ms, least_ms, most_ms }
+}
+
+/// Whether a stream that begins now has taken too long, to be asked again and again.
+fn too_long(task: &StreamTask) -> impl Fn() -> bool {
+    let longest = Duration::from_millis(u64::from(task.warm_up_ms + task.most_ms)) + PATIENCE;
+    let deadline = after(longest);
+    move || clock::now_ns() > deadline
+}
+
+fn after(time: Duration) -> u64 {
+    clock::now_ns() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX >> 1)
+}
+
+/// Sends by one NIC until the receiver has measured it.
+pub fn send(nic: &str, to: SocketAddrV4, millis: u32) -> io::Result<SurveyAnswer> {
+    let mut stream = tcp::connect_by(nic, to.into(), CONNECT)?;
+    // The wire is to be measured, not what bbr takes it for.
+    tcp::choose_congestion(&stream, &tcp::PREFERRED)?;
+    stream.write_all(&millis.to_le_bytes())?;
+    let task = task(millis);
+    stream::send(&task, &stream, &too_long(&task))?;
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut rate = [0; 8];
+    stream.read_exact(&mut rate)?;
+    Ok(SurveyAnswer::Rate(f64::from_le_bytes(rate)))
+}
+
+/// Measures what comes in by a connection, for as long as its first 4 bytes say, answers how many bits
+/// a second that is, and waits for the sender to go.
+pub fn receive(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut millis = [0; 4];
+    stream.read_exact(&mut millis)?;
+    let task = task(u32::from_le_bytes(millis));
+    let came = stream::receive(&task, &stream, &Together::new(1), &too_long(&task))?;
+    let rate = came.bytes as f64 * 8e9 / came.elapsed_ns.max(1) as f64;
+    stream.write_all(&rate.to_le_bytes())?;
+    // Closed with bytes unread, the connection would take the rate with it.
+    let deadline = after(FAREWELL);
+    let mut rest = vec![0; WRITE as usize];
+    while clock::now_ns() < deadline && stream.read(&mut rest)? > 0 {}
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+
+    #[test]
+    fn a_stream_is_measured_where_it_arrives() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let port = listener.local_addr().expect("it has one").port();
+        let receiver = std::thread::spawn(move || receive(listener.accept()?.0));
+        let answer = send("lo", SocketAddrV4::new(Ipv4Addr::LOCALHOST, port), 40);
+        let Ok(SurveyAnswer::Rate(rate)) = answer else { panic!("{answer:?}") };
+        assert!(rate.is_finite() && rate > 1e6, "{rate} bit/s");
+        // The sender is gone, by a reset where bytes were under way.
+        let _ = receiver.join().expect("no panic");
+    }
+
+    #[test]
+    fn what_a_stranger_asks_for_is_bounded() {
+        assert_eq!(
+            task(400),
+            StreamTask { warm_up_ms: 100, least_ms: 300, most_ms: 900, ..task(4) }
+        );
+        assert_eq!(task(0), task(4));
+        assert_eq!(task(u32::MAX), task(MOST_MILLIS));
+    }
+}

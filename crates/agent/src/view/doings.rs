@@ -1,0 +1,123 @@
+//! What one agent is at, and its door for the node's other agents.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use garland_protocol::Account;
+use garland_sys::local_socket::Door;
+use garland_sys::threads;
+
+use super::siblings;
+use crate::farm::Glance;
+use garland_dataplane::log::log;
+use garland_dataplane::member::Member;
+use garland_sys::error::reason;
+
+/// How long an agent that asks may leave the answer unread.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Copies and benches that an agent has, while they last.
+#[derive(Default)]
+pub struct Doings {
+    /// What the names of all doors of the node begin with, if that is known.
+    doors: Option<String>,
+    busy: Mutex<Busy>,
+    /// The name of its door, once it has had something to do.
+    door: OnceLock<Option<String>>,
+}
+
+#[derive(Default)]
+struct Busy {
+    /// Parts in copies, and what they are called.
+    copies: Vec<(Weak<Member>, String)>,
+    benches: Vec<Glance>,
+}
+
+impl Doings {
+    /// Nothing yet, of an agent that has this root.
+    pub fn new(root: Option<&Path>) -> Self {
+        let doors = siblings::prefix(root.unwrap_or(Path::new("/")));
+        let said = |error| log(&format!("no other agents are seen: {}", reason(&error)));
+        Self { doors: doors.map_err(said).ok(), ..Self::default() }
+    }
+
+    /// What the names of all doors of the node begin with, if that is known.
+    pub fn doors(&self) -> Option<&str> {
+        self.doors.as_deref()
+    }
+
+    /// The name of its own door, if it has one.
+    pub fn door(&self) -> Option<&str> {
+        self.door.get()?.as_deref()
+    }
+
+    /// It takes part in a copy; where its bytes go to or come from is `name`.
+    pub fn add_copy(self: &Arc<Self>, member: &Arc<Member>, name: String) {
+        let mut busy = self.lock();
+        busy.copies.retain(|(member, _)| member.strong_count() > 0);
+        busy.copies.push((Arc::downgrade(member), name));
+        drop(busy);
+        self.open_door();
+    }
+
+    /// It has a bench for jobs.
+    pub fn add_bench(self: &Arc<Self>, bench: Glance) {
+        let mut busy = self.lock();
+        busy.benches.retain(Glance::is_there);
+        busy.benches.push(bench);
+        drop(busy);
+        self.open_door();
+    }
+
+    /// What it is at just now.
+    pub fn account(&self) -> Account {
+        let (members, benches): (Vec<_>, Vec<_>) = {
+            let busy = self.lock();
+            let copies = busy.copies.iter();
+            let members =
+                copies.filter_map(|(member, name)| Some((member.upgrade()?, name.clone())));
+            (members.collect(), busy.benches.clone())
+        };
+        let present = members.iter().filter(|(member, _)| !member.is_closing());
+        let copies = present.map(|(member, name)| member.view(name)).collect();
+        let mut account = Account { copies, ..Account::default() };
+        benches.iter().for_each(|bench| bench.add_to(&mut account));
+        account.bound();
+        account
+    }
+
+    /// Lets the node's other agents ask, from the first time on that there is something to tell.
+    fn open_door(self: &Arc<Self>) {
+        self.door.get_or_init(|| {
+            let name = siblings::new_name(self.doors()?);
+            let opened = Door::open(&name).and_then(|door| {
+                let doings = Arc::clone(self);
+                threads::spawn("door", move || doings.answer(&door))
+            });
+            match opened {
+                Ok(_) => Some(name),
+                Err(error) => {
+                    log(&format!("others can't see what this agent does: {}", reason(&error)));
+                    None
+                }
+            }
+        });
+    }
+
+    fn answer(&self, door: &Door) {
+        loop {
+            match door.next(PATIENCE) {
+                // One that doesn't listen has only itself to blame.
+                Ok(mut caller) => drop(caller.write_all(&self.account().to_bytes())),
+                // No descriptor is left; one will be.
+                Err(_) => std::thread::sleep(PATIENCE),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Busy> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

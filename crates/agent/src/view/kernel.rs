@@ -1,0 +1,126 @@
+//! What the kernel has counted: proc_pid_net(5), proc_stat(5) and diskstats of its documentation. What
+//! isn't there or isn't understood is left out.
+
+use std::fs;
+
+use garland_protocol::{DiskCounts, KernelCounts, NicCounts};
+
+/// Bytes of a sector in `/proc/diskstats`, whatever the disk's own are.
+const SECTOR: u64 = 512;
+
+/// All counts.
+pub fn counts() -> KernelCounts {
+    // /proc/net is the network namespace of the process.
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let mut counts = KernelCounts { nics: nics(&read("/proc/net/dev")), ..KernelCounts::default() };
+    counts.disks = disks(&read("/proc/diskstats"));
+    (counts.busy_ticks, counts.ticks) = ticks(&read("/proc/stat"));
+    counts.resent = resent(&read("/proc/net/snmp"));
+    counts
+}
+
+fn nics(dev: &str) -> Vec<NicCounts> {
+    let nics = dev.lines().filter_map(|line| {
+        // The first count may stand right behind the colon.
+        let (name, counts) = line.split_once(':')?;
+        let counts: Vec<u64> = counts.split_whitespace().map_while(|it| it.parse().ok()).collect();
+        let (name, received, sent) = (name.trim(), *counts.first()?, *counts.get(8)?);
+        (name != "lo").then(|| NicCounts { name: name.to_owned(), received, sent })
+    });
+    nics.collect()
+}
+
+/// The processors' ticks at work, and all of them.
+fn ticks(stat: &str) -> (u64, u64) {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or_default();
+    // What guests have had is in the first two already.
+    let all: Vec<u64> = line.split_whitespace().take(8).map_while(|it| it.parse().ok()).collect();
+    let sum: u64 = all.iter().sum();
+    // The fourth is idle, the fifth waits for disks.
+    let idle: u64 = all.iter().skip(3).take(2).sum();
+    (sum - idle, sum)
+}
+
+fn disks(diskstats: &str) -> Vec<DiskCounts> {
+    let disks = diskstats.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = |at: usize| words.get(at)?.parse::<u64>().ok();
+        let name = *words.get(2)?;
+        let (read, written, busy_ms) = (number(5)?, number(9)?, number(12)?);
+        is_whole(name).then(|| DiskCounts {
+            name: name.to_owned(),
+            read: read.saturating_mul(SECTOR),
+            written: written.saturating_mul(SECTOR),
+            busy_ms,
+        })
+    });
+    disks.collect()
+}
+
+/// Whether a block device is a disk, and no part of one, nor what stands on others.
+fn is_whole(name: &str) -> bool {
+    let stacked = ["loop", "ram", "dm-", "md", "zram", "sr"];
+    if stacked.iter().any(|prefix| name.starts_with(prefix)) {
+        return false;
+    }
+    let numbered = name.ends_with(|last: char| last.is_ascii_digit());
+    let of_controller = name.starts_with("nvme") || name.starts_with("mmcblk");
+    if of_controller { !name.contains('p') } else { !numbered }
+}
+
+/// TCP's segments that were sent again.
+fn resent(snmp: &str) -> u64 {
+    let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Tcp: "));
+    let (names, counts) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let at = names.split_whitespace().position(|name| name == "RetransSegs");
+    let count = at.and_then(|at| counts.split_whitespace().nth(at));
+    count.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEV: &str = "\
+Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+    lo:  900       1    0    0    0     0          0         0      900       1    0    0    0     0       0          0
+  eth0:1000      10    0    0    0     0          0         0     2000      10    0    0    0     0       0          0
+";
+
+    const DISKS: &str = "\
+ 259       0 nvme0n1 10 0 2000 5 20 0 4000 6 0 300 11 0 0 0 0
+ 259       1 nvme0n1p1 10 0 2000 5 20 0 4000 6 0 300 11 0 0 0 0
+   8       0 sda 1 0 8 1 1 0 8 1 0 1 1
+   8       1 sda1 1 0 8 1 1 0 8 1 0 1 1
+   7       0 loop0 10 0 2000 5 20 0 4000 6 0 300 11
+";
+
+    #[test]
+    fn the_kernels_counts_are_read() {
+        let nic = |name: &str, received, sent| NicCounts { name: name.to_owned(), received, sent };
+        assert_eq!(nics(DEV), [nic("eth0", 1000, 2000)]);
+        let disks = disks(DISKS);
+        let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
+        assert_eq!(names, ["nvme0n1", "sda"]);
+        let nvme = &disks[0];
+        assert_eq!((nvme.read, nvme.written, nvme.busy_ms), (2000 * 512, 4000 * 512, 300));
+        assert_eq!(ticks("cpu  100 0 50 800 50 0 0 0 7 7\ncpu0 1 1 1 1\n"), (150, 1000));
+        let snmp = "Ip: A\nIp: 1\nTcp: RtoAlgorithm RtoMin RetransSegs InErrs\nTcp: 1 200 7 0\n";
+        assert_eq!(resent(snmp), 7);
+    }
+
+    #[test]
+    fn what_is_no_count_is_left_out() {
+        for text in ["", ":", "cpu \n: : :\n1 2 3\n", "eth0: x\n", "Tcp: RetransSegs\nTcp: x\n"] {
+            assert_eq!((nics(text), disks(text)), (vec![], vec![]), "{text}");
+            assert_eq!((ticks(text), resent(text)), ((0, 0), 0), "{text}");
+        }
+    }
+
+    #[test]
+    fn this_kernel_counts() {
+        let counts = counts();
+        assert!(counts.ticks > counts.busy_ticks && counts.busy_ticks > 0, "{counts:?}");
+    }
+}

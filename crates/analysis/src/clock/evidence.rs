@@ -1,0 +1,74 @@
+//! What traces tell of clocks.
+
+use std::collections::BTreeMap;
+
+use super::clocks::{Clocks, Exchange, Message};
+use garland_core::trace::{NO_BLOCK, Record, Span, Stage, Trace};
+
+/// A block's way over a hop: from, to, lane, block.
+type Way = (usize, usize, u16, u32);
+
+/// What is known of all clocks so far, one trace after another.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    exchanges: Vec<Exchange>,
+    sent: BTreeMap<Way, i64>,
+    received: BTreeMap<Way, i64>,
+}
+
+impl Evidence {
+    /// Takes in what the trace of the node at place `node` tells: round trips, and blocks that have
+    /// spans of their own.
+    pub fn learn(&mut self, node: usize, trace: &Trace) {
+        for record in &trace.records {
+            match record {
+                Record::Probe(probe) => self.exchanges.push(Exchange {
+                    from: node,
+                    to: usize::from(probe.peer),
+                    sent: reading(probe.sent_ns),
+                    received: reading(probe.received_ns),
+                    answered: reading(probe.answered_ns),
+                    back: reading(probe.back_ns),
+                }),
+                Record::Span(span) if span.count == 1 && span.block != NO_BLOCK => {
+                    self.learn_block(node, span);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn learn_block(&mut self, node: usize, span: &Span) {
+        let peer = usize::from(span.peer);
+        match span.stage {
+            Stage::Send | Stage::Relay => {
+                let way = (node, peer, span.lane, span.block);
+                self.sent.insert(way, reading(span.begin_ns));
+            }
+            Stage::Receive => {
+                let way = (peer, node, span.lane, span.block);
+                self.received.insert(way, reading(span.end_ns));
+            }
+            _ => {}
+        }
+    }
+
+    /// The clocks of `nodes` nodes.
+    #[must_use]
+    pub fn clocks(&self, nodes: usize) -> Clocks {
+        let both = |(way, &sent): (&Way, &i64)| {
+            let received = *self.received.get(way)?;
+            Some(Message { from: way.0, to: way.1, sent, received })
+        };
+        let messages: Vec<Message> = self.sent.iter().filter_map(both).collect();
+        Clocks::of(nodes, &self.exchanges, &messages)
+    }
+}
+
+/// A reading of a monotonic clock: 36 years at most, so that sums of a few can't overflow, whatever a
+/// file says.
+#[must_use]
+pub fn reading(ns: u64) -> i64 {
+    const MOST: i64 = 1 << 60;
+    i64::try_from(ns).unwrap_or(MOST).min(MOST)
+}

@@ -1,0 +1,117 @@
+//! How the time of a work depends on the number of nodes.
+
+use serde::Serialize;
+
+use super::{Demand, Work};
+use crate::queue::cycles;
+
+/// How jobs that want the same resource fall together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Law {
+    /// As luck has it: a node waits for those that it finds there.
+    Queue,
+    /// They keep out of each other's way, so that a resource is waited for only when it is full: the
+    /// upper bound of power.
+    Turns,
+    /// Between that and lockstep: jobs that began together want the same thing together for a while.
+    Bunched,
+    /// All want it at the same time, again and again: the lower bound.
+    Lockstep,
+    /// Each node adds the same.
+    Linear,
+}
+
+impl Law {
+    /// Those that may hold for a work.
+    pub(super) fn of(work: &Work<'_>) -> &'static [Self] {
+        match work {
+            // Without a shared resource they are one and the same.
+            Work::Fixed { demands: [], .. } => &[Self::Queue],
+            Work::Fixed { .. } => &[Self::Queue, Self::Turns, Self::Bunched, Self::Lockstep],
+            Work::Growing { .. } => &[Self::Linear],
+        }
+    }
+
+    /// What the law says in words.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Queue => "nodes wait for those that they find at a shared resource",
+            Self::Turns => "nodes keep out of each other's way until a shared resource is full",
+            Self::Bunched => "nodes tend to want a shared resource at the same time",
+            Self::Lockstep => "all nodes want the shared resource at the same time",
+            Self::Linear => "each node adds the same time",
+        }
+    }
+}
+
+/// Seconds that a given work takes on so many nodes at each of `counts` (rising), when one node alone
+/// needs `alone` of them; of [`Law::Bunched`] what it takes without any bunching.
+pub(super) fn shared(
+    law: Law,
+    alone: f64,
+    jobs: Option<u32>,
+    demands: &[Demand],
+    counts: &[u32],
+) -> Vec<f64> {
+    let cut = f64::from(jobs.unwrap_or(1).max(1));
+    let each: Vec<f64> = demands.iter().map(|demand| demand.seconds / cut).collect();
+    let (all, most) = (each.iter().sum::<f64>(), each.iter().copied().fold(0.0, f64::max));
+    let own = (alone / cut - all).max(0.0);
+    // Nobody has more nodes at work than there are jobs.
+    let busy = |count: u32| jobs.map_or(count, |jobs| count.min(jobs.max(1)));
+    let largest = counts.last().map_or(0, |count| busy(*count));
+    let queued = if matches!(law, Law::Queue | Law::Bunched) {
+        cycles(own, &each, largest)
+    } else {
+        Vec::new()
+    };
+    let round = |nodes: u32| match law {
+        Law::Queue | Law::Bunched => {
+            queued.get(nodes.saturating_sub(1) as usize).copied().unwrap_or(0.0)
+        }
+        Law::Turns => (own + all).max(f64::from(nodes) * most),
+        Law::Lockstep | Law::Linear => own + f64::from(nodes) * all,
+    };
+    let time = |&count: &u32| {
+        let nodes = busy(count);
+        let Some(jobs) = jobs.filter(|jobs| *jobs > 0) else {
+            return round(nodes) / f64::from(nodes.max(1));
+        };
+        let (full, rest) = (jobs / nodes.max(1), jobs % nodes.max(1));
+        f64::from(full) * round(nodes) + if rest > 0 { round(rest) } else { 0.0 }
+    };
+    counts.iter().map(time).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(seconds: f64) -> [Demand; 1] {
+        [Demand { name: "wire".to_owned(), seconds }]
+    }
+
+    #[test]
+    fn rounds_are_whole() {
+        let times = shared(Law::Queue, 24.0, Some(24), &[], &[1, 5, 7, 11, 16, 23, 24, 100]);
+        assert_eq!(times, [24.0, 5.0, 4.0, 3.0, 2.0, 2.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn the_bounds_enclose_the_queue() {
+        let counts: Vec<u32> = (1..=40).collect();
+        for jobs in [None, Some(24), Some(1000)] {
+            let of = |law| shared(law, 90.0, jobs, &wire(6.0), &counts);
+            let (turns, queue, lockstep) = (of(Law::Turns), of(Law::Queue), of(Law::Lockstep));
+            for place in 0..counts.len() {
+                let at = (counts[place], jobs);
+                assert!(turns[place] <= queue[place] + 1e-9, "{at:?}");
+                assert!(queue[place] <= lockstep[place] + 1e-9, "{at:?}");
+                assert!(turns[place] >= 6.0 - 1e-9, "{at:?}");
+            }
+            assert!((turns[0] - 90.0).abs() < 1e-9 && (lockstep[0] - 90.0).abs() < 1e-9);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What the kernel counted of the disks that time is put down to: a disk that was idle meanwhile, or
+//! busy for others, is another matter than one that was busy for the copy.
+
+use super::cause::Cause;
+use super::rows::Row;
+use super::run::Run;
+use garland_core::trace::{Disk, Record, Stage, Trace};
+
+/// What a node's disk did from the copy's begin to its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DiskUse {
+    /// The node.
+    pub node: usize,
+    /// The share of the time in which its device had anything to do, from 0 to 1.
+    pub busy: f64,
+    /// The share of the bytes read and written there that weren't the copy's; `None` where nodes share
+    /// a machine, and so its disk.
+    pub others: Option<f64>,
+}
+
+/// Time in disks below this share of the command is of no interest.
+const MATTERS: f64 = 0.1;
+
+/// The disks that a good deal of the time is put down to, in the order of the rows.
+pub(super) fn disks(run: &Run<'_>, rows: &[Row]) -> Vec<DiskUse> {
+    let of_disks = rows.iter().filter(|row| {
+        let cause = row.within.unwrap_or(row.cause);
+        let matters = row.ns as f64 >= MATTERS * run.wall_ns() as f64;
+        matters && matches!(cause, Cause::SourceDisk | Cause::SinkDisk | Cause::Fsync)
+    });
+    let mut used: Vec<DiskUse> = Vec::new();
+    for node in of_disks.filter_map(|row| row.place.node) {
+        let known = used.iter().any(|disk| disk.node == node);
+        let trace = run.traces.get(node).and_then(Option::as_ref).filter(|_| !known);
+        used.extend(trace.and_then(|trace| disk_use(node, trace)));
+    }
+    used
+}
+
+fn disk_use(node: usize, trace: &Trace) -> Option<DiskUse> {
+    let mut read: Option<(Disk, Disk)> = None;
+    let mut own = 0_u64;
+    for record in &trace.records {
+        match record {
+            Record::Disk(disk) => read = Some((read.map_or(*disk, |(first, _)| first), *disk)),
+            Record::Span(span) if matches!(span.stage, Stage::Read | Stage::Write) => {
+                own = own.saturating_add(span.bytes);
+            }
+            _ => {}
+        }
+    }
+    let (first, last) = read?;
+    let ns = last.at_ns.checked_sub(first.at_ns).filter(|ns| *ns > 0)?;
+    let busy = f64::from(last.busy_ms.saturating_sub(first.busy_ms)) * 1e6 / ns as f64;
+    let bytes = |disk: Disk| disk.read_bytes.saturating_add(disk.written_bytes);
+    let moved = bytes(last).saturating_sub(bytes(first));
+    let others = moved.saturating_sub(own) as f64 / moved.max(1) as f64;
+    let others = Some(others).filter(|_| !trace.origin.emulated);
+    Some(DiskUse { node, busy: busy.min(1.0), others })
+}

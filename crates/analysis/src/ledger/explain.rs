@@ -1,0 +1,229 @@
+//! From a run to its ledger.
+
+use super::cause::Cause;
+use super::disks::{DiskUse, disks};
+use super::rows::{Fix, Row, best_fix, faults, resent, rows};
+use super::run::Run;
+use super::segment::{Place, Segment, joined};
+use super::walk::Walk;
+use super::weigh::Scales;
+use super::world::World;
+use crate::clock::Clocks;
+use garland_core::trace::{NONE, Stage};
+
+/// A node whose part can't be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Undecided {
+    /// The node.
+    pub node: usize,
+    /// Its trace is there, but not what its clock showed when.
+    pub clock_unknown: bool,
+    /// How long it was waited for, in nanoseconds.
+    pub ns: u64,
+}
+
+/// Where a run's time went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ledger {
+    /// The whole command, in nanoseconds.
+    pub wall_ns: u64,
+    /// What it went into, the largest first; they sum to it.
+    pub rows: Vec<Row>,
+    /// The rows that are faults.
+    pub faults: Vec<Row>,
+    /// What would help most.
+    pub fix: Option<Fix>,
+    /// The critical path, in its order, in nanoseconds since the command began.
+    pub path: Vec<Segment>,
+    /// Nodes whose part can't be told.
+    pub undecided: Vec<Undecided>,
+    /// Shares of segments that were sent again, by hop, where there were any.
+    pub resent: Vec<(Place, f64)>,
+    /// What the disks did that a good deal of the time is put down to.
+    pub disks: Vec<DiskUse>,
+    /// How far each node's clock may be off, in nanoseconds; none where that is open.
+    pub clock_errors: Vec<Option<u64>>,
+}
+
+/// Other nodes have ended long before one that is called a straggler: this share of the whole.
+const LATE: f64 = 0.05;
+
+/// Attributes all of a run's time.
+#[must_use]
+pub fn explain(run: &Run<'_>, clocks: &Clocks) -> Ledger {
+    let world = World::of(run, clocks);
+    let path = path(run, &world);
+    let path = Scales::new(run, &world).weigh(path);
+    let path = joined(stragglers(run, &world, path));
+    let rows = rows(&world, &path);
+    let began = run.began();
+    let relative = |s: Segment| Segment { begin: s.begin - began, end: s.end - began, ..s };
+    let missing = (0..run.nodes.len()).filter(|&node| world.errors[node].is_none());
+    let undecided = missing.map(|node| {
+        let of_node = rows.iter().filter(|row| {
+            row.cause == Cause::Undecided && row.place.node.is_none_or(|at| at == node)
+        });
+        let clock_unknown = run.traces.get(node).is_some_and(Option::is_some);
+        Undecided { node, clock_unknown, ns: of_node.map(|row| row.ns).sum() }
+    });
+    let hops = rows.iter().filter(|row| row.place.to.is_some()).map(|row| row.place);
+    let mut resent: Vec<(Place, f64)> = hops.map(|hop| (hop, resent(&world, hop))).collect();
+    resent.retain(|(_, share)| *share > 0.0);
+    resent.dedup();
+    Ledger {
+        wall_ns: run.wall_ns(),
+        faults: faults(run, &world, &rows),
+        fix: best_fix(run, &rows, &busy(run, &world)),
+        undecided: undecided.collect(),
+        resent,
+        disks: disks(run, &rows),
+        clock_errors: world.errors.clone(),
+        path: path.into_iter().map(relative).collect(),
+        rows,
+    }
+}
+
+/// The critical path in its order, from the command's beginning to its end, without gaps.
+fn path(run: &Run<'_>, world: &World) -> Vec<Segment> {
+    let began = run.began();
+    let end = run.stretches().last().map_or(began, |(.., end)| *end);
+    let ready = run.end_of(&["set-up", "waiting"]);
+    let committed = run.end_of(&["fsync"]).max(ready);
+    let mut walk = Walk::new(world, ready, end);
+    walk.pass(committed, Cause::Teardown, Place::default());
+    let head_known = world.errors.first().is_some_and(Option::is_some);
+    if head_known {
+        let last = follow_commit(world, &mut walk);
+        match world.last_landing(last, walk.at()) {
+            Some((thread, landed)) => {
+                let node = world.threads[thread].node;
+                walk.pass(landed, Cause::FinalAck, Place::node(node));
+                walk.follow(thread);
+            }
+            None => follow_head(run, world, &mut walk),
+        }
+    }
+    let (mut segments, at) = walk.end();
+    for (name, begin, end) in run.stretches().into_iter().rev() {
+        let cause = match name {
+            "set-up" => Cause::SetUp,
+            "waiting" => Cause::Queue,
+            "first byte" => Cause::Control,
+            _ if !head_known => Cause::Undecided,
+            _ => Cause::Unattributed,
+        };
+        let end = end.min(at);
+        // Of the time until all were ready: how long the last one's word took.
+        let late = world.last_ready().filter(|_| cause == Cause::SetUp);
+        let late =
+            late.filter(|&(_, since, until)| begin <= since && since < until && until <= end);
+        if let Some((node, since, until)) = late {
+            segments.push(Segment::new(until, end, cause, Place::default()));
+            segments.push(Segment::new(since, until, Cause::Control, Place::node(node)));
+            segments.push(Segment::new(begin, since, cause, Place::default()));
+        } else {
+            segments.push(Segment::new(begin, end, cause, Place::default()));
+        }
+    }
+    segments.retain(|segment| segment.end > segment.begin);
+    segments.reverse();
+    segments
+}
+
+/// The file's last steps at the node that was through last; which one.
+fn follow_commit(world: &World, walk: &mut Walk<'_>) -> Option<usize> {
+    let stages = [Stage::Fsync, Stage::Commit];
+    let done = |&thread: &usize| {
+        let unsure = world.error(0, world.threads[thread].node);
+        let end = world.threads[thread].done(&stages, walk.at().saturating_add(unsure))?;
+        Some((end, thread))
+    };
+    let (end, thread) = world.finishers.iter().filter_map(done).max()?;
+    let node = world.threads[thread].node;
+    walk.pass(end, Cause::FinalAck, Place::node(node));
+    walk.follow_work(thread, &stages, Cause::FinalAck);
+    Some(node)
+}
+
+/// Where nobody tells what came in: back from what the head did last, to what it did.
+fn follow_head(run: &Run<'_>, world: &World, walk: &mut Walk<'_>) {
+    let mut missing = (1..run.nodes.len()).filter(|&node| world.errors[node].is_none());
+    let place = match (missing.next(), missing.next()) {
+        (None, _) => return,
+        (Some(node), None) => Place::node(node),
+        _ => Place::default(),
+    };
+    let lanes = world.lanes.range((0, 0)..=(0, NONE));
+    let last = lanes.filter_map(|(_, &thread)| {
+        Some((world.threads[thread].done(&[Stage::Send, Stage::Control], walk.at())?, thread))
+    });
+    let Some((end, thread)) = last.max() else { return };
+    walk.pass_with(end, Cause::Undecided, place, Some(thread));
+    walk.follow(thread);
+}
+
+/// Calls what one node did after all others had ended by its name.
+fn stragglers(run: &Run<'_>, world: &World, path: Vec<Segment>) -> Vec<Segment> {
+    let end = run.end_of(&["fsync"]);
+    let landings = (1..run.nodes.len()).filter_map(|node| {
+        let of_node = (0..world.threads.len()).filter(|&thread| world.threads[thread].node == node);
+        let stages = [Stage::Write, Stage::Open, Stage::Receive];
+        of_node.filter_map(|thread| world.threads[thread].done(&stages, end)).max()
+    });
+    let mut landings: Vec<i64> = landings.collect();
+    landings.sort_unstable();
+    let [.., others, last] = landings[..] else { return path };
+    let before = |segment: &&Segment| segment.end <= others && segment.cause.can_be_fault();
+    let late = path.iter().rev().find(|segment| segment.end <= last);
+    let node = late.and_then(|segment| segment.place.to.or(segment.place.node));
+    let held_up =
+        path.iter().filter(before).filter(|s| s.place.to.is_none() && s.place.node == node);
+    let held_up: u64 = held_up.map(Segment::ns).sum();
+    let late = nanos(last - others);
+    // Who held up the others as long as itself is slow, but no straggler.
+    if (late as f64) < LATE * run.wall_ns() as f64 || held_up >= late {
+        return path;
+    }
+    let mut named = Vec::with_capacity(path.len() + 1);
+    for segment in path {
+        let node = segment.place.to.or(segment.place.node);
+        let stays = segment.end <= others || segment.end > last || !segment.cause.can_be_fault();
+        match node.filter(|_| !stays) {
+            Some(node) => {
+                let begin = segment.begin.max(others);
+                named.extend((segment.begin < begin).then_some(Segment { end: begin, ..segment }));
+                let (cause, place) = (Cause::Straggler, Place::node(node));
+                let within = Some(segment.cause);
+                named.push(Segment { begin, cause, place, within, ..segment });
+            }
+            None => named.push(segment),
+        }
+    }
+    named
+}
+
+fn nanos(ns: i64) -> u64 {
+    u64::try_from(ns).unwrap_or(0)
+}
+
+/// How long each stage was at work at each node while bytes went; threads that share work share its
+/// time.
+fn busy(run: &Run<'_>, world: &World) -> Vec<(Cause, Place, i64)> {
+    let (begin, end) = (run.end_of(&["set-up", "waiting"]), run.end_of(&["drain"]));
+    let mut all: Vec<(Cause, Place, i64)> = Vec::new();
+    for (at, thread) in world.threads.iter().enumerate() {
+        let sharing = world.stores.get(&thread.node).filter(|of| of.contains(&at));
+        let sharing = i64::try_from(sharing.map_or(1, Vec::len)).unwrap_or(1);
+        for stage in
+            [Stage::Read, Stage::Seal, Stage::Send, Stage::Relay, Stage::Open, Stage::Write]
+        {
+            let key = (world.cause_of(stage, thread.node), Place::node(thread.node));
+            let ns = thread.spent(&[stage], begin, end) / sharing;
+            match all.iter_mut().find(|known| (known.0, known.1) == key) {
+                Some(known) => known.2 += ns,
+                None => all.push((key.0, key.1, ns)),
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,160 @@
+//! Stalls that were put in are found, where they are, and as long as they cost.
+
+use super::model::{MS, Model, every, stalling};
+use crate::ledger::{Cause, Ledger, Place, Row};
+
+fn row(ledger: &Ledger, cause: Cause, place: Place) -> f64 {
+    let found = ledger.rows.iter().find(|row| (row.cause, row.place) == (cause, place));
+    found.map_or(0.0, |row| row.ns as f64 / 1e6)
+}
+
+fn first(ledger: &Ledger) -> (Cause, Place) {
+    (ledger.rows[0].cause, ledger.rows[0].place)
+}
+
+fn near(found: f64, put_in: f64) {
+    assert!((found - put_in).abs() <= 0.05 * put_in, "{found} ms of {put_in} ms");
+}
+
+/// The one fault.
+fn fault(ledger: &Ledger) -> Row {
+    assert_eq!(ledger.faults.len(), 1, "{:#?}", ledger.rows);
+    ledger.faults[0]
+}
+
+#[test]
+fn a_healthy_chain_waits_for_its_wires_and_has_no_fault() {
+    for nodes in [1, 3, 6] {
+        let ledger = Model::healthy(nodes).run().explain();
+        assert_eq!(ledger.rows[0].cause, Cause::Wire, "{:#?}", ledger.rows);
+        let wires: u64 = ledger.rows.iter().filter(|r| r.cause == Cause::Wire).map(|r| r.ns).sum();
+        assert!(wires as f64 > 0.93 * ledger.wall_ns as f64, "{:#?}", ledger.rows);
+        assert!(ledger.faults.is_empty(), "{:?}", ledger.faults);
+    }
+}
+
+#[test]
+fn a_source_that_stalls_is_found_as_long_as_it_cost() {
+    // 17 ms every tenth block, at a source that is somewhat slower than the wire anyway.
+    let mut model = Model { ahead: 1, ..Model::healthy(1) };
+    model.read = stalling(9 * MS, 10, 17 * MS);
+    let with = model.run().explain();
+    model.read = every(9 * MS);
+    let without = model.run().explain();
+    let cost = (with.wall_ns - without.wall_ns) as f64 / 1e6;
+    let grown = row(&with, Cause::SourceDisk, Place::node(0))
+        - row(&without, Cause::SourceDisk, Place::node(0));
+    near(cost, 20.0 * 17.0);
+    assert!((grown - cost).abs() < 0.05 * cost + 8.0, "{grown} of {cost}");
+}
+
+#[test]
+fn a_slow_source_disk_is_named() {
+    let model = Model { read: every(20 * MS), ..Model::healthy(3) };
+    let ledger = model.run().explain();
+    assert_eq!(first(&ledger), (Cause::SourceDisk, Place::node(0)));
+    near(row(&ledger, Cause::SourceDisk, Place::node(0)), 200.0 * 20.0);
+    assert_eq!(fault(&ledger).cause, Cause::SourceDisk);
+    let fix = ledger.fix.unwrap();
+    // A block would take the wire's 8 ms then.
+    near(fix.gain_ns as f64 / 1e6, 200.0 * 12.5 + 30.0);
+}
+
+#[test]
+fn a_small_copy_is_not_to_be_larger() {
+    let fixed = [Cause::Control, Cause::FinalAck, Cause::Teardown];
+    let ledger = Model { blocks: 1, control: 100 * MS, ..Model::healthy(2) }.run().explain();
+    assert!(fixed.contains(&ledger.rows[0].cause), "{:#?}", ledger.rows);
+    let fix = ledger.fix.expect("agents that stay take no set-up");
+    assert_eq!(fix.cause, Cause::SetUp, "{:#?}", ledger.rows);
+}
+
+#[test]
+fn slow_sealing_is_named() {
+    let ledger = Model { seal: every(16 * MS), ..Model::healthy(2) }.run().explain();
+    assert_eq!(first(&ledger), (Cause::Seal, Place::node(0)));
+    assert_eq!(fault(&ledger).cause, Cause::Seal);
+}
+
+#[test]
+fn a_slow_sink_is_named_whoever_it_holds_up() {
+    for slow in [1, 2, 3] {
+        let mut model = Model::healthy(3);
+        model.writes[slow - 1] = every(25 * MS);
+        let ledger = model.run().explain();
+        assert_eq!(first(&ledger), (Cause::SinkDisk, Place::node(slow)), "{:#?}", ledger.rows);
+        near(row(&ledger, Cause::SinkDisk, Place::node(slow)), 200.0 * 25.0);
+        assert_eq!(fault(&ledger).place, Place::node(slow));
+    }
+}
+
+#[test]
+fn what_buffers_hide_costs_nothing() {
+    let mut model = Model::healthy(2);
+    model.writes[1] = stalling(MS, 40, 100 * MS);
+    let ledger = model.run().explain();
+    assert!(row(&ledger, Cause::SinkDisk, Place::node(2)) < 105.0, "{:#?}", ledger.rows);
+    assert_eq!(ledger.rows[0].cause, Cause::Wire);
+}
+
+#[test]
+fn a_slow_wire_is_named_by_its_hop() {
+    for slow in 0..3 {
+        let mut model = Model::healthy(3);
+        model.wires[slow] = every(40 * MS);
+        let ledger = model.run().explain();
+        assert_eq!(first(&ledger), (Cause::Wire, Place::hop(slow, slow + 1)), "{:#?}", ledger.rows);
+        near(row(&ledger, Cause::Wire, Place::hop(slow, slow + 1)), 200.0 * 40.0);
+        assert_eq!(fault(&ledger).place, Place::hop(slow, slow + 1));
+    }
+}
+
+#[test]
+fn a_slow_fsync_is_named_at_its_node() {
+    let mut model = Model::healthy(3);
+    model.fsync[1] = 900 * MS;
+    let ledger = model.run().explain();
+    near(row(&ledger, Cause::Fsync, Place::node(2)), 900.0);
+    assert_eq!(fault(&ledger).cause, Cause::Fsync);
+    near(ledger.fix.unwrap().gain_ns as f64 / 1e6, 900.0);
+}
+
+#[test]
+fn a_late_control_reply_is_an_acknowledgement() {
+    let ledger = Model { control: 300 * MS, ..Model::healthy(2) }.run().explain();
+    let acknowledged: f64 =
+        (1..3).map(|node| row(&ledger, Cause::FinalAck, Place::node(node))).sum();
+    near(acknowledged, 600.0);
+}
+
+#[test]
+fn clocks_that_are_far_off_change_no_answer() {
+    let mut model = Model::healthy(3);
+    model.writes[1] = every(25 * MS);
+    let right = model.run().explain();
+    model.clocks = vec![49_000 * MS, -2_000 * MS, 7];
+    let off = model.run().explain();
+    assert_eq!(first(&off), first(&right));
+    near(off.rows[0].ns as f64, right.rows[0].ns as f64);
+    assert!(off.clock_errors.iter().flatten().all(|error| *error < 40_000));
+}
+
+#[test]
+fn two_faults_stand_in_the_order_of_what_they_cost() {
+    let mut model = Model::healthy(3);
+    model.fsync[2] = 1500 * MS;
+    model.wires[1] = every(30 * MS);
+    let ledger = model.run().explain();
+    let named: Vec<Cause> = ledger.faults.iter().map(|fault| fault.cause).collect();
+    assert_eq!(named, [Cause::Wire, Cause::Fsync], "{:#?}", ledger.rows);
+}
+
+#[test]
+fn a_straggler_is_told_apart_from_a_slow_chain() {
+    let mut model = Model { buffers: 500, ..Model::healthy(3) };
+    model.writes[2] = every(20 * MS);
+    let ledger = model.run().explain();
+    let straggler = ledger.rows.iter().find(|row| row.cause == Cause::Straggler).unwrap();
+    assert_eq!((straggler.place, straggler.within), (Place::node(3), Some(Cause::SinkDisk)));
+    assert!(ledger.faults.iter().any(|fault| fault.cause == Cause::Straggler));
+}

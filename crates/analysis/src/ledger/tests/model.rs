@@ -1,0 +1,359 @@
+//! A small pipeline whose answers are known: a head that reads and seals, wires, and nodes that
+//! receive, pass on, open and write, each block after the other.
+
+use crate::ledger::{Ledger, Run, explain};
+use garland_core::trace::{
+    Exchange, NO_BLOCK, NONE, Origin, Probe, Record, Role, Span, Stage, Trace,
+};
+
+pub(super) const MS: i64 = 1_000_000;
+const BLOCK: u64 = 1 << 20;
+/// What giving a block to the kernel or taking it takes.
+const COPY: i64 = 200_000;
+/// Blocks that a connection's buffers hold.
+const SOCKET: usize = 2;
+/// When the head's clock starts, and how long set-up takes.
+const START: i64 = 5_000 * MS;
+const SET_UP: i64 = 30 * MS;
+const TEARDOWN: i64 = 4 * MS;
+
+/// Nanoseconds that a stage takes for a block.
+pub(super) type Cost = Box<dyn Fn(usize) -> i64>;
+
+pub(super) fn every(ns: i64) -> Cost {
+    Box::new(move |_| ns)
+}
+
+/// So long, and longer by `stall` at every `nth` block.
+pub(super) fn stalling(ns: i64, nth: usize, stall: i64) -> Cost {
+    Box::new(move |block| if block % nth == nth - 1 { ns + stall } else { ns })
+}
+
+pub(super) struct Model {
+    pub blocks: usize,
+    pub read: Cost,
+    pub seal: Cost,
+    /// By hop.
+    pub wires: Vec<Cost>,
+    /// By node.
+    pub writes: Vec<Cost>,
+    pub open: Cost,
+    pub fsync: Vec<i64>,
+    /// From the last write to the beginning of fsync, and from its end to the head's knowing it.
+    pub control: i64,
+    pub ahead: usize,
+    pub buffers: usize,
+    /// What a writer notes as its waiting for a block that is there already.
+    pub hand_over: i64,
+    /// What the head's sender does nothing for, after a block.
+    pub pause: Cost,
+    /// From this block on another thread of the head reads and seals.
+    pub second_reader: usize,
+    /// Between the end of fsync and the file's final name, which takes 1 ms.
+    pub between: i64,
+    /// What each node's clock is ahead of the head's.
+    pub clocks: Vec<i64>,
+    pub limit: Option<f64>,
+    /// Blocks of an operation: the next begins when the nodes have answered that they wrote it.
+    pub operation: Option<usize>,
+    /// How long that answer takes.
+    pub answer: i64,
+}
+
+impl Model {
+    /// A healthy chain of `nodes` nodes on wires of 8 ms a block.
+    pub fn healthy(nodes: usize) -> Self {
+        Self {
+            blocks: 200,
+            read: every(MS),
+            seal: every(MS / 2),
+            wires: (0..nodes).map(|_| every(8 * MS)).collect(),
+            writes: (0..nodes).map(|_| every(MS)).collect(),
+            open: every(MS / 2),
+            fsync: vec![5 * MS; nodes],
+            control: MS / 5,
+            ahead: 8,
+            buffers: 24,
+            hand_over: 0,
+            pause: every(0),
+            second_reader: usize::MAX,
+            between: 0,
+            clocks: vec![0; nodes],
+            limit: Some(BLOCK as f64 / 0.008),
+            operation: None,
+            answer: MS / 10,
+        }
+    }
+
+    pub fn run(&self) -> Made {
+        Maker::new(self).make()
+    }
+}
+
+/// What a run of the model leaves behind.
+pub(super) struct Made {
+    pub nodes: Vec<String>,
+    pub traces: Vec<Option<Trace>>,
+    pub phases: Vec<(String, u64)>,
+    pub bytes: u64,
+    pub limit: Option<f64>,
+}
+
+impl Made {
+    pub fn explain(&self) -> Ledger {
+        let run = Run {
+            nodes: &self.nodes,
+            traces: &self.traces,
+            phases: &self.phases,
+            bytes: self.bytes,
+            limit: self.limit,
+        };
+        let ledger = explain(&run, &run.clocks());
+        assert_eq!(ledger.rows.iter().map(|row| row.ns).sum::<u64>(), ledger.wall_ns);
+        ledger
+    }
+
+    /// Adds records to a node's trace.
+    pub fn add(&mut self, node: usize, records: impl IntoIterator<Item = Record>) {
+        let trace = self.traces[node].as_mut().unwrap();
+        trace.records.extend(records);
+        trace.records.sort_by_key(|record| record.at_ns());
+    }
+
+    /// From the command's beginning to its end, on the head's clock.
+    pub fn span(&self) -> (i64, i64) {
+        let wall: u64 = self.phases.iter().map(|(_, ns)| ns).sum();
+        (START, START + i64::try_from(wall).unwrap())
+    }
+}
+
+/// A span of one of the model's threads: 1 reads, 2 is the lane, 3 finishes, 4 writes. It is of a whole
+/// block, if it is of any.
+pub(super) fn span_of(
+    stage: Stage,
+    peer: u16,
+    thread: u16,
+    (begin_ns, end_ns): (u64, u64),
+) -> Span {
+    let moves = matches!(stage, Stage::Send | Stage::Relay | Stage::Receive);
+    Span {
+        stage,
+        lane: if thread == 2 { 0 } else { NONE },
+        peer,
+        thread,
+        begin_ns,
+        end_ns,
+        busy_ns: end_ns - begin_ns,
+        bytes: if moves { BLOCK } else { 0 },
+        block: NO_BLOCK,
+        count: 1,
+        operation: 0,
+    }
+}
+
+struct Maker<'a> {
+    model: &'a Model,
+    traces: Vec<Trace>,
+    sealed: Vec<i64>,
+    sent: Vec<i64>,
+    /// By node, by block.
+    received: Vec<Vec<i64>>,
+    /// By node: when its lane, its writer was free, and by hop: when its wire was.
+    lanes: Vec<i64>,
+    written: Vec<Vec<i64>>,
+    wires: Vec<i64>,
+}
+
+impl<'a> Maker<'a> {
+    fn new(model: &'a Model) -> Self {
+        let nodes = model.wires.len();
+        let ready = START + SET_UP;
+        let trace = |index: usize| {
+            let name = if index == 0 { "head".to_owned() } else { format!("n{index}") };
+            let origin = Origin {
+                node: name,
+                index: u16::try_from(index).unwrap(),
+                role: if index == 0 { Role::Head } else { Role::Agent },
+                processors: 2,
+                started_ns: u64::try_from(START).unwrap(),
+                wall_ns: 0,
+                copy: [7; 16],
+                emulated: false,
+            };
+            Trace { origin, records: Vec::new() }
+        };
+        Self {
+            model,
+            traces: (0..=nodes).map(trace).collect(),
+            sealed: Vec::new(),
+            sent: Vec::new(),
+            received: vec![Vec::new(); nodes],
+            lanes: vec![ready; nodes],
+            written: vec![Vec::new(); nodes],
+            wires: vec![ready; nodes],
+        }
+    }
+
+    fn make(mut self) -> Made {
+        let ready = START + SET_UP;
+        for block in 0..self.model.blocks {
+            let came = self.head(block);
+            self.chain(block, came);
+        }
+        let (sent, first) =
+            (self.sent[self.sent.len() - 1], self.received.iter().map(|r| r[0]).max());
+        let held = self.written.iter().map(|written| written[written.len() - 1]).max().unwrap();
+        let mut committed = held;
+        for node in 1..self.traces.len() {
+            let written = &self.written[node - 1];
+            let asked = written[written.len() - 1].max(sent) + self.model.control;
+            let mut done = asked + self.model.fsync[node - 1];
+            self.note(node, Stage::Fsync, NONE, 3, (asked, done), None);
+            if self.model.between > 0 {
+                done += self.model.between + MS;
+                self.note(node, Stage::Commit, NONE, 3, (done - MS, done), None);
+            }
+            committed = committed.max(done + self.model.control);
+        }
+        self.probe(committed);
+        let ends = [ready, first.unwrap(), sent, held, committed, committed + TEARDOWN];
+        let names = ["set-up", "first byte", "stream", "drain", "fsync", "teardown"];
+        let mut last = START;
+        let phase = |(name, end): (&str, i64)| {
+            let ns = u64::try_from((end - last).max(0)).unwrap();
+            last = last.max(end);
+            (name.to_owned(), ns)
+        };
+        let phases = names.into_iter().zip(ends).map(phase).collect();
+        for trace in &mut self.traces {
+            trace.records.sort_by_key(Record::at_ns);
+        }
+        Made {
+            nodes: self.traces.iter().map(|trace| trace.origin.node.clone()).collect(),
+            traces: self.traces.into_iter().map(Some).collect(),
+            phases,
+            bytes: self.model.blocks as u64 * BLOCK,
+            limit: self.model.limit,
+        }
+    }
+
+    /// The head reads, seals and sends; when the block's last byte comes out of the first wire.
+    fn head(&mut self, block: usize) -> i64 {
+        let ready = START + SET_UP;
+        let before = self.sealed.last().copied().unwrap_or(ready);
+        let room = block.checked_sub(self.model.ahead).map_or(ready, |old| self.sent[old]);
+        let left = self.leave(block);
+        let begin = before.max(room).max(left);
+        let reader = if block < self.model.second_reader { 1 } else { 5 };
+        self.note(0, Stage::WaitBuffer, NONE, reader, (before, begin), None);
+        let read = begin + (self.model.read)(block);
+        let sealed = read + (self.model.seal)(block);
+        self.note(0, Stage::Read, NONE, reader, (begin, read), Some(block));
+        self.note(0, Stage::Seal, NONE, reader, (read, sealed), Some(block));
+        self.sealed.push(sealed);
+        let pause = block.checked_sub(1).map_or(0, |last| (self.model.pause)(last));
+        let idle = self.sent.last().copied().unwrap_or(ready).max(left) + pause;
+        let have = idle.max(sealed);
+        self.note(0, Stage::WaitUpstream, NONE, 2, (idle, have), Some(block));
+        let (given, came) = self.give(0, Stage::Send, have, block);
+        self.sent.push(given);
+        came
+    }
+
+    /// When the head may begin with a block.
+    fn leave(&mut self, block: usize) -> i64 {
+        let ends = |every: usize| block > 0 && block.is_multiple_of(every);
+        let Some(&sent) = self.sent.last().filter(|_| self.model.operation.is_some_and(ends))
+        else {
+            return START + SET_UP;
+        };
+        let written = self.written.iter().map(|written| written[block - 1]).max();
+        let answered = written.unwrap_or(sent) + self.model.answer;
+        let about = Exchange::Operation as usize;
+        self.note(0, Stage::Control, 1, 2, (sent, answered), Some(about));
+        answered
+    }
+
+    /// A block goes into the wire behind `from`; when it is given, and when it comes out.
+    fn give(&mut self, from: usize, stage: Stage, have: i64, block: usize) -> (i64, i64) {
+        let taken = block.checked_sub(SOCKET).map_or(have, |old| self.received[from][old]);
+        let room = have.max(taken);
+        let peer = u16::try_from(from + 1).unwrap();
+        self.note(from, Stage::WaitDownstream, peer, 2, (have, room), Some(block));
+        let given = room + COPY;
+        self.note(from, stage, peer, 2, (room, given), Some(block));
+        let came = self.wires[from].max(room) + (self.model.wires[from])(block);
+        self.wires[from] = came;
+        (given, came)
+    }
+
+    fn chain(&mut self, block: usize, mut came: i64) {
+        for node in 1..self.traces.len() {
+            let at = node - 1;
+            let free = self.lanes[at];
+            let old = block.checked_sub(self.model.buffers);
+            let room = old.map_or(free, |old| self.written[at][old].max(free));
+            self.note(node, Stage::WaitBuffer, NONE, 2, (free, room), Some(block));
+            let here = room.max(came);
+            let up = u16::try_from(at).unwrap();
+            self.note(node, Stage::WaitUpstream, up, 2, (room, here), Some(block));
+            let received = here + COPY;
+            self.note(node, Stage::Receive, up, 2, (here, received), Some(block));
+            self.received[at].push(received);
+            self.lanes[at] = received;
+            if node + 1 < self.traces.len() {
+                let (given, out) = self.give(node, Stage::Relay, received, block);
+                self.lanes[at] = given;
+                came = out;
+            }
+            let last = self.written[at].last().copied().unwrap_or(received);
+            let there = last.max(received);
+            let begin = there + self.model.hand_over;
+            self.note(node, Stage::WaitUpstream, NONE, 4, (there, begin), Some(block));
+            let opened = begin + (self.model.open)(block);
+            let written = opened + (self.model.writes[at])(block);
+            self.note(node, Stage::Open, NONE, 4, (begin, opened), Some(block));
+            self.note(node, Stage::Write, NONE, 4, (opened, written), Some(block));
+            self.written[at].push(written);
+        }
+    }
+
+    fn note(
+        &mut self,
+        node: usize,
+        stage: Stage,
+        peer: u16,
+        thread: u16,
+        span: (i64, i64),
+        block: Option<usize>,
+    ) {
+        let (begin_ns, end_ns) = (self.shown(node, span.0), self.shown(node, span.1));
+        if begin_ns < end_ns {
+            let mut span = span_of(stage, peer, thread, (begin_ns, end_ns));
+            span.block = block.map_or(NO_BLOCK, |block| u32::try_from(block).unwrap());
+            self.traces[node].records.push(Record::Span(span));
+        }
+    }
+
+    /// What a node's clock shows at a moment of the head's.
+    fn shown(&self, node: usize, at: i64) -> u64 {
+        let ahead = node.checked_sub(1).map_or(0, |node| self.model.clocks[node]);
+        u64::try_from(at + ahead).unwrap()
+    }
+
+    /// Round trips of 60 µs every 100 ms.
+    fn probe(&mut self, until: i64) {
+        for node in 1..self.traces.len() {
+            let mut at = START + SET_UP;
+            while at < until {
+                let [received_ns, answered_ns] =
+                    [25_000, 30_000].map(|ns| self.shown(node, at + ns));
+                let [sent_ns, back_ns] = [0, 60_000].map(|ns| self.shown(0, at + ns));
+                let peer = u16::try_from(node).unwrap();
+                let probe = Probe { peer, sent_ns, received_ns, answered_ns, back_ns };
+                self.traces[0].records.push(Record::Probe(probe));
+                at += 100 * MS;
+            }
+        }
+    }
+}

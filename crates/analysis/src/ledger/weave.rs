@@ -1,0 +1,201 @@
+//! From a thread's spans, which may overlap (bytes are received and passed on in turns, and neighbours
+//! were merged when a ring was full), to pieces that don't.
+
+use garland_core::trace::Stage;
+
+/// A thread at one stage, in nanoseconds of the head's clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Piece {
+    pub begin: i64,
+    pub end: i64,
+    pub stage: Stage,
+    pub lane: u16,
+    pub peer: u16,
+    pub bytes: f64,
+}
+
+/// A span on the head's clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strand {
+    pub piece: Piece,
+    /// Nanoseconds of it that belong to its stage.
+    pub busy: i64,
+    pub count: u32,
+}
+
+/// A block is passed on in so many turns at most.
+const TURNS: i64 = 16;
+
+/// A thread's spans are cut into about so many turns at most.
+const TURNS_MAX: i64 = 20_000;
+
+/// Lays the strands of one thread one behind the other. Where several overlap, each has its busy time
+/// spread evenly over its length, in turns with the others: sums stay right, and moments are as right
+/// as a turn is short.
+pub(super) fn weave(mut strands: Vec<Strand>) -> Vec<Piece> {
+    strands.sort_by_key(|strand| (strand.piece.begin, strand.piece.stage));
+    let first = strands.first().map_or(0, |strand| strand.piece.begin);
+    let last = strands.iter().map(|strand| strand.piece.end).max().unwrap_or(first);
+    let shortest = ((last - first) / TURNS_MAX).max(1);
+    let mut pieces = Vec::with_capacity(strands.len());
+    let mut rest = &strands[..];
+    while !rest.is_empty() {
+        let (region, others) = rest.split_at(region(rest));
+        let of_one_block = region.len() > 1 && region.iter().all(|strand| strand.count == 1);
+        match of_one_block.then(|| lay_ahead(region)).flatten() {
+            Some((ahead, left)) => {
+                pieces.extend(ahead);
+                lay(&left, shortest, &mut pieces);
+            }
+            None => lay(region, shortest, &mut pieces),
+        }
+        rest = others;
+    }
+    pieces
+}
+
+/// How many of the first strands overlap, one with the next.
+fn region(strands: &[Strand]) -> usize {
+    let mut end = strands[0].piece.end;
+    let mut many = 1;
+    for strand in &strands[1..] {
+        if strand.piece.begin >= end {
+            break;
+        }
+        end = end.max(strand.piece.end);
+        many += 1;
+    }
+    many
+}
+
+/// Lays what was before the last of a block's strands began, who began first in front: a thread waits
+/// for a block, and then moves it. Gives that, and what is left of the strands, which overlaps; `None`
+/// where one would end before all of it is laid.
+fn lay_ahead(strands: &[Strand]) -> Option<(Vec<Piece>, Vec<Strand>)> {
+    let last = strands.last()?.piece.begin;
+    let mut left = strands.to_vec();
+    let mut pieces = Vec::new();
+    let mut at = strands[0].piece.begin;
+    for next in strands.iter().map(|strand| strand.piece.begin) {
+        for strand in left.iter_mut().take_while(|strand| strand.piece.begin < next) {
+            let ns = strand.busy.min(next.min(strand.piece.end) - at);
+            if ns > 0 {
+                let bytes = strand.piece.bytes * ns as f64 / strand.busy as f64;
+                pieces.push(Piece { begin: at, end: at + ns, bytes, ..strand.piece });
+                strand.busy -= ns;
+                strand.piece.bytes -= bytes;
+                at += ns;
+            }
+        }
+        at = next;
+    }
+    left.retain(|strand| strand.piece.end > last || strand.busy > 0);
+    left.iter_mut().for_each(|strand| strand.piece.begin = last);
+    left.iter().all(|strand| strand.piece.end > last).then_some((pieces, left))
+}
+
+fn lay(strands: &[Strand], shortest: i64, pieces: &mut Vec<Piece>) {
+    if let [Strand { piece, busy, .. }] = strands
+        && *busy >= piece.end - piece.begin
+    {
+        pieces.extend((piece.end > piece.begin).then_some(*piece));
+        return;
+    }
+    let begin = strands[0].piece.begin;
+    let end = strands.iter().map(|strand| strand.piece.end).max().unwrap_or(begin);
+    let of_block = |s: &Strand| (s.piece.end - s.piece.begin) / i64::from(s.count.max(1));
+    let turn = strands.iter().map(of_block).filter(|&ns| ns > 0).min().unwrap_or(1) / TURNS;
+    let turn = turn.max(shortest);
+    let (mut at, mut from) = (begin, 0);
+    while at < end {
+        let until = (at + turn).min(end);
+        // Strands that have ended stay behind, as long as all before them have, too.
+        while from < strands.len() && strands[from].piece.end <= at {
+            from += 1;
+        }
+        lay_turn(&strands[from..], at, until, pieces);
+        at = until;
+    }
+}
+
+/// One turn of every strand between two moments, in the order of their begins.
+fn lay_turn(strands: &[Strand], begin: i64, end: i64, pieces: &mut Vec<Piece>) {
+    let mut shares = Vec::new();
+    for strand in strands.iter().take_while(|strand| strand.piece.begin < end) {
+        let piece = &strand.piece;
+        let inside = piece.end.min(end) - piece.begin.max(begin);
+        if inside > 0 {
+            let part = inside as f64 / (piece.end - piece.begin) as f64;
+            shares.push((part * strand.busy as f64, part * piece.bytes, piece));
+        }
+    }
+    let sum: f64 = shares.iter().map(|share| share.0).sum();
+    // Busy times can't sum to more than there is, but for the clock's own rounding.
+    let scale = ((end - begin) as f64 / sum.max(1.0)).min(1.0);
+    let mut at = begin as f64;
+    for (busy, bytes, piece) in shares {
+        let next = at + busy * scale;
+        let (from, until) = (at.round() as i64, next.round() as i64);
+        if until > from || bytes > 0.0 {
+            pieces.push(Piece { begin: from, end: until, bytes, ..*piece });
+        }
+        at = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn strand(stage: Stage, begin: i64, end: i64, busy: i64, count: u32) -> Strand {
+        let piece = Piece { begin, end, stage, lane: 0, peer: 1, bytes: 1000.0 };
+        Strand { piece, busy, count }
+    }
+
+    #[test]
+    fn what_takes_turns_is_laid_in_turns() {
+        let pieces = weave(vec![
+            strand(Stage::Read, 0, 100, 100, 1),
+            strand(Stage::Receive, 1000, 2600, 400, 1),
+            strand(Stage::Relay, 1000, 2600, 1200, 1),
+        ]);
+        assert_eq!(pieces.len(), 33);
+        assert_eq!((pieces[1].begin, pieces[1].end, pieces[1].stage), (1000, 1025, Stage::Receive));
+        assert_eq!((pieces[2].begin, pieces[2].end, pieces[2].stage), (1025, 1100, Stage::Relay));
+    }
+
+    #[test]
+    fn what_was_waited_before_a_block_is_laid_before_it() {
+        let pieces = weave(vec![
+            strand(Stage::WaitBuffer, 0, 10_000, 6000, 1),
+            strand(Stage::WaitUpstream, 6000, 10_000, 2800, 1),
+            strand(Stage::Receive, 8400, 10_000, 1200, 1),
+        ]);
+        let stages: Vec<_> = pieces.iter().map(|p| (p.stage, p.begin, p.end)).take(3).collect();
+        let expected = [
+            (Stage::WaitBuffer, 0, 6000),
+            (Stage::WaitUpstream, 6000, 8400),
+            (Stage::WaitUpstream, 8400, 8425),
+        ];
+        assert_eq!(stages, expected);
+        assert!(pieces.iter().filter(|p| p.stage == Stage::Receive).count() == 16, "{pieces:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_do_not_overlap_and_keep_their_sums(spans in proptest::collection::vec((0..50_000_i64, 1..20_000_i64, 1..40_u32), 1..30)) {
+            let share = 1.0 / spans.len() as f64;
+            let strands: Vec<Strand> = spans.iter().map(|&(begin, length, count)| {
+                strand(Stage::Write, begin, begin + length, (length as f64 * share) as i64, count)
+            }).collect();
+            let (busy, bytes) = (strands.iter().map(|s| s.busy).sum::<i64>(), 1000.0 * spans.len() as f64);
+            let pieces = weave(strands);
+            prop_assert!(pieces.windows(2).all(|two| two[0].end <= two[1].begin));
+            let laid: i64 = pieces.iter().map(|p| p.end - p.begin).sum();
+            prop_assert!((laid - busy).abs() <= 2 + pieces.len() as i64, "{laid} of {busy}");
+            prop_assert!((pieces.iter().map(|p| p.bytes).sum::<f64>() - bytes).abs() < 1.0);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! What the kernel's counters say of the stretches of a path: whether a thread worked or waited for a
+//! processor, and what kept a wire from carrying more.
+
+use std::collections::BTreeMap;
+
+use super::cause::Cause;
+use super::run::Run;
+use super::segment::{Place, Segment};
+use super::world::World;
+use garland_core::trace::{NONE, Stage};
+
+/// A thread that lacks a processor for a larger share of the time than its peers keeps a wire waiting;
+/// below, bytes under way hide it.
+const STARVED: f64 = 0.3;
+
+/// A thread that lacks one for this share is why its window is full.
+const PARALYSED: f64 = 0.6;
+
+/// Much shorter than the time from one reading of a thread's account to the next.
+const SHORT_NS: u64 = 50_000_000;
+
+/// A thread works slower for want of a processor from this share of its work on.
+const SLOWED: f64 = 0.1;
+
+/// A window is to blame where it was full for so much of the time...
+const FULL: f64 = 0.2;
+
+/// ... and the wire gave less than this share of what it can.
+const SATURATED: f64 = 0.9;
+
+/// Stages whose spans last as long by the clock as they take, with or without a processor. What a
+/// lane's thread moves is noted by its own CPU time.
+const WORK: [Stage; 5] = [Stage::Read, Stage::Seal, Stage::Open, Stage::Write, Stage::Fsync];
+
+pub(super) struct Scales<'a> {
+    world: &'a World,
+    emulated: bool,
+    /// The share of its work for which each thread lacked a processor.
+    slowed: Vec<f64>,
+    /// The share of all its time for which each thread that works lacked one, and what is usual.
+    lacked: Vec<f64>,
+    usual: f64,
+}
+
+impl<'a> Scales<'a> {
+    pub fn new(run: &Run<'_>, world: &'a World) -> Self {
+        let (slowed, lacked): (Vec<f64>, Vec<f64>) = world.threads.iter().map(slowness).unzip();
+        let mut by_node: BTreeMap<usize, f64> = BTreeMap::new();
+        for (thread, lacked) in world.threads.iter().zip(&lacked) {
+            let worst = by_node.entry(thread.node).or_default();
+            *worst = worst.max(*lacked);
+        }
+        Self {
+            world,
+            emulated: run.is_emulated(),
+            slowed,
+            lacked,
+            usual: middle(by_node.into_values().collect()),
+        }
+    }
+
+    /// The same stretches, by what the evidence says of them.
+    pub fn weigh(&self, segments: Vec<Segment>) -> Vec<Segment> {
+        let mut weighed = Vec::with_capacity(segments.len());
+        for segment in segments {
+            match (segment.cause, segment.thread) {
+                (Cause::Wire, _) => self.weigh_wire(segment, &mut weighed),
+                (Cause::Undecided, None) => self.weigh_unknown(segment, &mut weighed),
+                // What the wire needs is told apart already.
+                (Cause::Undecided, Some(_)) => weighed.push(segment),
+                (Cause::Unattributed | Cause::Pause | Cause::Bubble, Some(thread)) => {
+                    weighed.push(self.weigh_nothing(segment, thread));
+                }
+                (_, Some(thread)) => self.weigh_work(segment, thread, &mut weighed),
+                _ => weighed.push(segment),
+            }
+        }
+        self.lay_lost(self.lay_pauses(weighed))
+    }
+
+    /// Time of which a node has no record is what it had no room to record, as far as that goes.
+    fn lay_lost(&self, segments: Vec<Segment>) -> Vec<Segment> {
+        let mut lost = self.world.lost.clone();
+        let mut all = Vec::with_capacity(segments.len());
+        for mut segment in segments {
+            let is_open = |node: &usize| {
+                segment.cause == Cause::Unattributed && self.world.lost.contains_key(node)
+            };
+            if let Some(node) = segment.place.node.filter(is_open) {
+                let work = lost.get_mut(&node).into_iter().flatten();
+                for (&stage, left) in work.filter(|(stage, _)| !stage.is_wait()) {
+                    let end = segment.begin + (*left).min(segment.end - segment.begin);
+                    let cause = self.world.cause_of(stage, node);
+                    all.extend((end > segment.begin).then_some(Segment { end, cause, ..segment }));
+                    *left -= end - segment.begin;
+                    segment.begin = end;
+                }
+            }
+            all.push(segment);
+        }
+        all
+    }
+
+    /// A node that stood still did nothing else, and whoever waited for it waited for that.
+    fn lay_pauses(&self, segments: Vec<Segment>) -> Vec<Segment> {
+        let mut all = segments;
+        for (&node, pauses) in &self.world.pauses {
+            let mut next = Vec::with_capacity(all.len());
+            for segment in all {
+                let place = segment.place;
+                if place.node == Some(node) || place.to == Some(node) {
+                    segment.overlaid(pauses, Cause::Pause, Place::node(node), &mut next);
+                } else {
+                    next.push(segment);
+                }
+            }
+            all = next;
+        }
+        all
+    }
+
+    fn weigh_work(&self, segment: Segment, thread: usize, into: &mut Vec<Segment>) {
+        let slowed = Some(self.slowed[thread]).filter(|slowed| *slowed >= SLOWED).unwrap_or(0.0);
+        let starved = segment.place.node.is_some_and(|node| self.is_starved(node));
+        // What all nodes of one machine lack, the starved one would lack as well.
+        let own = match self.emulated {
+            true if starved => slowed * (1.0 - self.usual / self.lacked[thread].max(self.usual)),
+            true => 0.0,
+            false => slowed,
+        };
+        let rest = segment.shared(own, self.starving(segment.place.node), segment.place, into);
+        let others = if self.emulated { slowed - own } else { 0.0 };
+        let share = if own < 1.0 { others / (1.0 - own) } else { 0.0 };
+        let rest = rest.shared(share, Cause::Emulator, Place::default(), into);
+        into.push(rest);
+    }
+
+    /// A thread did nothing that is recorded. It may have lacked a processor in between.
+    fn weigh_nothing(&self, segment: Segment, thread: usize) -> Segment {
+        let thread = &self.world.threads[thread];
+        let (begin, end) = (segment.begin, segment.end);
+        let waited = match segment.ns() < SHORT_NS {
+            // What was waited between two readings lies in all that isn't recorded there.
+            true => thread.scheduled.grown_around(begin, end).map(|((t0, t1), [_, waited])| {
+                let open = t1 - t0 - thread.recorded(t0, t1);
+                waited * segment.ns() as f64 / open.max(1) as f64
+            }),
+            false => thread.scheduled.between(begin, end).map(|[_, waited]| waited),
+        };
+        let waited = waited.unwrap_or(0.0);
+        if waited < segment.ns() as f64 / 2.0 {
+            return segment;
+        }
+        let node = segment.place.node;
+        let own = !self.emulated || node.is_some_and(|node| self.is_starved(node));
+        let (cause, place) = match own {
+            true => (self.starving(node), segment.place),
+            false => (Cause::Emulator, Place::default()),
+        };
+        Segment { cause, place, ..segment }
+    }
+
+    fn weigh_wire(&self, segment: Segment, into: &mut Vec<Segment>) {
+        let (Some(from), Some(to)) = (segment.place.node, segment.place.to) else {
+            into.push(segment);
+            return;
+        };
+        let (begin, end) = (segment.begin, segment.end);
+        let lanes: Vec<(usize, f64)> = self
+            .world
+            .lanes
+            .iter()
+            .map(|(key, &thread)| (key.0, self.world.threads[thread].starved(begin, end)))
+            .collect();
+        let usual = middle(lanes.iter().map(|lane| lane.1).collect());
+        let ends = lanes.iter().filter(|(node, _)| *node == from || *node == to);
+        let worst = ends.copied().max_by(|a, b| a.1.total_cmp(&b.1));
+        let usual = if self.emulated { usual } else { 0.0 };
+        let mut rest = segment;
+        let lacks =
+            |(node, share): &(usize, f64)| share - usual >= STARVED && self.is_starved(*node);
+        let own = worst.filter(lacks);
+        if let Some((node, share)) = own.filter(|(_, share)| *share >= PARALYSED) {
+            let cause = self.starving(Some(node));
+            rest = segment.shared(share, cause, Place::node(node), into);
+        } else {
+            rest = self.weigh_windows(rest, from, to, into);
+            if let Some((node, share)) = own {
+                rest = rest.shared(share, self.starving(Some(node)), Place::node(node), into);
+            } else if usual >= STARVED {
+                rest = rest.shared(usual, Cause::Emulator, Place::default(), into);
+            }
+        }
+        into.push(rest);
+    }
+
+    /// Bytes were under way: what kept the sender from sending more? What is left is the wire's.
+    fn weigh_windows(
+        &self,
+        segment: Segment,
+        from: usize,
+        to: usize,
+        into: &mut Vec<Segment>,
+    ) -> Segment {
+        let (begin, end) = (segment.begin, segment.end);
+        let sockets = self.world.sockets.range((0, from, to)..=(NONE, from, to));
+        let grown = sockets.filter(|(key, _)| (key.1, key.2) == (from, to)).filter_map(|(_, s)| {
+            // Between two readings nobody knows when: as long a time around as there is one.
+            s.around(begin, end)
+        });
+        let mut worst: Option<(f64, f64, bool)> = None;
+        for (ns, [_, window, buffer, _, bytes]) in grown {
+            let seconds = (ns as f64 / 1e9).max(1e-9);
+            let full =
+                self.world.lane_limit.is_some_and(|limit| bytes / seconds > SATURATED * limit);
+            let shares = (window / 1e6 / seconds, buffer / 1e6 / seconds, full);
+            if worst.is_none_or(|known| shares.0 + shares.1 > known.0 + known.1) {
+                worst = Some(shares);
+            }
+        }
+        let Some((window, buffer, false)) = worst else { return segment };
+        let blamed = |share: f64| if share >= FULL { share.min(1.0) } else { 0.0 };
+        let (window, buffer) = (blamed(window), blamed(buffer));
+        let rest = segment.shared(window, Cause::BlockedByPeer, Place::hop(from, to), into);
+        let share = if window < 1.0 { buffer / (1.0 - window) } else { 0.0 };
+        rest.shared(share, Cause::BlockedByBuffer, Place::hop(from, to), into)
+    }
+
+    /// A node without a trace was waited for. Its neighbour's connection knows whether it read.
+    fn weigh_unknown(&self, segment: Segment, into: &mut Vec<Segment>) {
+        let node = segment.place.node;
+        let feeding = self.world.sockets.iter().find(|(key, _)| Some(key.2) == node);
+        let grown =
+            feeding.and_then(|(key, s)| Some((key.1, s.around(segment.begin, segment.end)?)));
+        let Some((from, (_, [busy, window, buffer, ..]))) = grown else {
+            into.push(segment);
+            return;
+        };
+        // While a sender waits its connection is busy, whatever it is in the time around.
+        let wire = ((busy - window - buffer) / busy.max(1.0)).clamp(0.0, 1.0);
+        let hop = Place { node: Some(from), to: node };
+        let rest = segment.shared(wire, Cause::Wire, hop, into);
+        into.push(rest);
+    }
+
+    /// Whether all of a node lacks processors, and not only a thread that wakes up very often.
+    fn is_starved(&self, node: usize) -> bool {
+        let threads = self.world.threads.iter().zip(&self.lacked);
+        let stores = self.world.stores.get(&node).is_some_and(|stores| !stores.is_empty());
+        let worst = threads.filter(|(thread, _)| thread.node == node).map(|(_, lacked)| *lacked);
+        let usual = if self.emulated { self.usual } else { 0.0 };
+        !stores || worst.fold(0.0, f64::max) - usual >= STARVED
+    }
+
+    fn starving(&self, node: Option<usize>) -> Cause {
+        let source = node.is_some_and(|node| self.world.is_source(node));
+        if source { Cause::SourceCpu } else { Cause::Processor }
+    }
+}
+
+/// The share of its work for which a thread lacked a processor, if all of that was while it worked, and
+/// of all its time; none for a thread that does no work which takes a while.
+fn slowness(thread: &super::world::Thread) -> (f64, f64) {
+    let Some((begin, end)) = thread.scheduled.known() else { return (0.0, 0.0) };
+    let Some([_, waiting]) = thread.scheduled.between(begin, end) else { return (0.0, 0.0) };
+    let work = thread.spent(&WORK, begin, end);
+    let share = |of: i64| if work > 0 && of > 0 { (waiting / of as f64).min(1.0) } else { 0.0 };
+    (share(work), share(end - begin))
+}
+
+/// The median; 0 of nothing.
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
+}

@@ -1,0 +1,423 @@
+//! What nodes have already at a copy's destination: the head's side.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::Scope;
+use std::time::Duration;
+
+use garland_core::plan::{LaneBlocks, Layout, NodeId};
+use garland_protocol::{
+    Compare, CompareOrder, Compared, DIGESTS_MAX, FromAgent, NodeAddress, SharedPart, ToAgent,
+    content_digest, root_digest,
+};
+use garland_sys::event::Wake;
+use garland_sys::signal::Interrupts;
+use garland_sys::{clock, threads};
+
+use super::parts::{Parts, Told};
+use crate::copy::Agent;
+use crate::switchboard::{Call, Switchboard};
+use garland_dataplane::known::Records;
+use garland_dataplane::known::holding::digest_all;
+use garland_dataplane::source::{Content, Source};
+use garland_dataplane::tree::{Catalogue, TreeSource};
+
+/// How long a node may take without a word of progress; then it is sent all.
+const PATIENCE_NS: u64 = 30_000_000_000;
+
+/// An agent that says nothing at all for so long is left to the copy to deal with.
+const SILENCE_NS: u64 = 5_000_000_000;
+
+/// Threads that read and digest the source.
+const THREADS: usize = 4;
+
+/// Of a tree's bytes its catalogue may take one part in so many, over all nodes: more is better spent
+/// on the tree.
+const CATALOGUE_SHARE: u64 = 4;
+
+/// What is to be copied.
+pub enum Asked<'a> {
+    /// A file, and what is remembered of files of this machine.
+    File(&'a Source, &'a Records),
+    /// Folders with what is in them.
+    Tree(&'a TreeSource),
+}
+
+/// What is asked, and of whom it is known.
+pub struct Asking<'a> {
+    /// What to compare.
+    pub compare: Compare,
+    /// With what.
+    pub asked: Asked<'a>,
+    /// Where nodes may see it by themselves.
+    pub shared: Option<Shared>,
+    /// What tells that the user gave up.
+    pub interrupts: Option<&'a Interrupts>,
+}
+
+/// A source that nodes may see by themselves, and read.
+pub struct Shared {
+    /// Its path, in the system's bytes.
+    pub path: Vec<u8>,
+    /// When it was modified: seconds and nanoseconds.
+    pub modified: (i64, u32),
+    /// What each node is to read, in their order; nothing where it is none.
+    pub parts: Vec<Option<LaneBlocks>>,
+}
+
+/// What came of it.
+pub struct Answered {
+    /// The agents, in their order.
+    pub agents: Vec<Result<Agent, String>>,
+    /// The digests of the source's blocks, if there is a node that has something like it.
+    pub digests: Option<Vec<[u8; 32]>>,
+    /// Nodes, by their places, where what an interrupted copy left is nothing of this source.
+    pub strange: Vec<usize>,
+    /// Nodes, by their places, that didn't read their part of a shared source, and why.
+    pub unseen: Vec<(usize, String)>,
+}
+
+/// Where a node stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stand {
+    /// It looks.
+    Looks,
+    /// It is told the tree's catalogue: so many parcels so far.
+    Listens(usize),
+    /// It has this.
+    Found(Option<u64>, [u8; 32]),
+    /// It is told the source's digests: so many so far.
+    Told(usize),
+    /// No more is to be heard.
+    Over,
+}
+
+struct Course<'a> {
+    asking: &'a Asking<'a>,
+    board: Switchboard,
+    stands: Vec<Stand>,
+    /// When each said something last, and when it got on last.
+    heard_ns: Vec<(u64, u64)>,
+    digests: Option<Vec<[u8; 32]>>,
+    /// A tree's catalogue, once it is wanted; none where it isn't worth telling.
+    catalogue: Option<Option<Catalogue>>,
+    /// The digests, once they are there.
+    coming: Option<Receiver<io::Result<Vec<[u8; 32]>>>>,
+    strange: Vec<usize>,
+    /// What nodes read of a shared source.
+    parts: Parts,
+}
+
+/// Asks all `agents` what they have of a copy that is to come.
+///
+/// # Errors
+/// When this host can't wait for them.
+pub fn compare(agents: Vec<Result<Agent, String>>, asking: &Asking<'_>) -> io::Result<Answered> {
+    let mut addresses: Vec<Result<NodeAddress, String>> = Vec::new();
+    let connections: Vec<_> = agents
+        .into_iter()
+        .map(|agent| {
+            let (connection, address) = match agent {
+                Ok(Agent { connection, addresses }) => (Some(connection), Ok(addresses)),
+                Err(reason) => (None, Err(reason)),
+            };
+            addresses.push(address);
+            connection
+        })
+        .collect();
+    let now = clock::now_ns();
+    let course = Course {
+        asking,
+        stands: connections
+            .iter()
+            .map(|it| if it.is_some() { Stand::Looks } else { Stand::Over })
+            .collect(),
+        heard_ns: vec![(now, now); connections.len()],
+        board: Switchboard::new(connections.into_iter()),
+        digests: None,
+        catalogue: None,
+        coming: None,
+        strange: Vec::new(),
+        parts: Parts::new(asking.parts()),
+    };
+    let (wake, stop) = (Wake::new()?, AtomicBool::new(false));
+    let course = std::thread::scope(|scope| {
+        let course = course.run(scope, &wake, &stop);
+        // It is of no use any more.
+        stop.store(true, Ordering::Relaxed);
+        course
+    })?;
+    let Course { board, digests, strange, parts, .. } = course;
+    let unseen = parts.unseen(digests.as_deref());
+    let gone = || "its agent is gone".to_owned();
+    let agents = board.into_connections().zip(addresses).map(|(connection, addresses)| {
+        Ok(Agent { addresses: addresses?, connection: connection.ok_or_else(gone)? })
+    });
+    Ok(Answered { agents: agents.collect(), digests, strange, unseen })
+}
+
+fn order(order: CompareOrder) -> ToAgent {
+    ToAgent::Compare(order)
+}
+
+impl Asking<'_> {
+    /// Nodes, by their places, and what each is to read of a shared source.
+    fn parts(&self) -> impl Iterator<Item = (usize, LaneBlocks)> {
+        let parts = self.shared.iter().flat_map(|shared| shared.parts.iter().enumerate());
+        parts.filter_map(|(place, part)| Some((place, (*part)?)))
+    }
+
+    /// What the node at this place is to look at.
+    fn look_at(&self, place: usize) -> CompareOrder {
+        let part = |shared: &Shared| {
+            let blocks = shared.parts.get(place).copied().flatten()?;
+            Some(SharedPart { path: shared.path.clone(), modified: shared.modified, blocks })
+        };
+        let shared = self.shared.as_ref().and_then(part);
+        CompareOrder::Look(Compare { shared, ..self.compare.clone() })
+    }
+}
+
+impl Course<'_> {
+    fn run<'scope>(
+        mut self,
+        scope: &'scope Scope<'scope, '_>,
+        wake: &'scope Wake,
+        stop: &'scope AtomicBool,
+    ) -> io::Result<Self>
+    where
+        Self: 'scope,
+    {
+        for id in self.board.ids() {
+            self.board.send(id, &order(self.asking.look_at(id.index() - 1)));
+        }
+        let interrupts = self.asking.interrupts;
+        while self.stands.iter().any(|stand| *stand != Stand::Over) {
+            if interrupts.is_some_and(Interrupts::have_come) {
+                // The copy will notice it, too.
+                break;
+            }
+            let others: Vec<BorrowedFd<'_>> =
+                std::iter::once(wake.as_fd()).chain(interrupts.map(AsFd::as_fd)).collect();
+            let calls = self.board.wait(&others, Duration::from_millis(200))?;
+            wake.lower();
+            for (id, call) in calls {
+                self.hear(id.index() - 1, call);
+            }
+            self.miss_parts();
+            if self.needs_digests() {
+                self.coming = Some(self.digest(scope, wake, stop));
+            }
+            if let Some(Ok(digests)) = self.coming.as_ref().map(Receiver::try_recv) {
+                match digests {
+                    Ok(digests) => self.digests = Some(digests),
+                    // What can't be read can't be copied: the copy will say why.
+                    Err(_) => break,
+                }
+            }
+            self.judge();
+            self.list();
+            self.tell();
+            self.give_up();
+        }
+        Ok(self)
+    }
+
+    fn hear(&mut self, place: usize, call: Call) {
+        let now = clock::now_ns();
+        self.heard_ns[place].0 = now;
+        let Call::Message(FromAgent::Compared(answer)) = call else {
+            if matches!(call, Call::Lost(_)) {
+                self.stands[place] = Stand::Over;
+            }
+            return;
+        };
+        self.heard_ns[place].1 = now;
+        match (self.stands[place], answer) {
+            (Stand::Looks, Compared::Found { length, root }) => {
+                self.stands[place] = Stand::Found(length, root);
+            }
+            (Stand::Looks, Compared::Wants) => self.stands[place] = Stand::Listens(0),
+            (Stand::Looks, Compared::Nothing) => self.stands[place] = Stand::Over,
+            (_, Compared::Part(digests, more)) => self.parts.take(place, digests, more),
+            (_, Compared::Unseen(reason)) => self.parts.fail(place, reason),
+            (Stand::Told(_), Compared::Has { left, .. }) => {
+                self.stands[place] = Stand::Over;
+                if left == Some(0) {
+                    self.strange.push(place);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Of whom no more is to be heard no part is awaited either.
+    fn miss_parts(&mut self) {
+        let over = self.stands.iter().enumerate().filter(|(_, stand)| **stand == Stand::Over);
+        over.for_each(|(place, _)| self.parts.fail(place, "it says nothing".to_owned()));
+    }
+
+    /// Whether the source's digests are needed, and aren't on their way; what nodes read of it is awaited.
+    fn needs_digests(&self) -> bool {
+        if self.asking.shared.is_some() && !self.parts.are_settled() {
+            return false;
+        }
+        // Who has heard a catalogue reads what it has of the tree meanwhile.
+        let told = self.catalogue.as_ref().is_some_and(Option::is_some);
+        let found = told || self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
+        found && self.digests.is_none() && self.coming.is_none()
+    }
+
+    /// Digests the source, unless it is remembered, from threads of their own.
+    fn digest<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        wake: &'scope Wake,
+        stop: &'scope AtomicBool,
+    ) -> Receiver<io::Result<Vec<[u8; 32]>>>
+    where
+        Self: 'scope,
+    {
+        let (tell, told) = channel();
+        let Asking { asked, compare, .. } = self.asking;
+        let layout = compare.layout;
+        let parts = self.parts.told(layout);
+        let failed = tell.clone();
+        let begun = threads::spawn_in(scope, "digest", move || {
+            let (known, content): (_, &dyn Content) = match asked {
+                Asked::File(source, records) => (records.recall(source.file(), layout), *source),
+                Asked::Tree(tree) => (None, *tree),
+            };
+            let known: Option<Vec<[u8; 32]>> = known.and_then(|all| all.into_iter().collect());
+            let digests = known.map_or_else(|| digest_rest(layout, content, parts, stop), Ok);
+            // Nobody may wait for them any more.
+            let _ = tell.send(digests);
+            wake.raise();
+        });
+        if let Err(error) = begun {
+            // This is who is told.
+            let _ = failed.send(Err(error));
+            wake.raise();
+        }
+        told
+    }
+
+    /// Decides who has all of it, and who is told of what it consists.
+    fn judge(&mut self) {
+        let Some(digests) = &self.digests else { return };
+        let (length, root) = (self.asking.compare.layout.length, root_digest(digests));
+        for stand in &mut self.stands {
+            match *stand {
+                Stand::Found(Some(has), of) if has == length && of == root => {
+                    *stand = Stand::Over;
+                }
+                Stand::Found(..) => *stand = Stand::Told(0),
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends the next parcels of the catalogue to those who want it, and have taken those before.
+    fn list(&mut self) {
+        let wanted = |stand: &Stand| matches!(stand, Stand::Listens(_));
+        if !self.stands.iter().any(wanted) {
+            return;
+        }
+        let nodes = self.stands.len() as u64;
+        let length = self.asking.compare.layout.length;
+        let pays = |it: &Catalogue| it.packed().saturating_mul(nodes) <= length / CATALOGUE_SHARE;
+        let catalogue = self.catalogue.get_or_insert_with(|| match self.asking.asked {
+            Asked::File(..) => None,
+            Asked::Tree(tree) => tree.catalogue().filter(pays),
+        });
+        for (id, stand) in (1..).map(NodeId).zip(&mut self.stands) {
+            let (Stand::Listens(told), Some(catalogue)) = (&mut *stand, &*catalogue) else {
+                if wanted(stand) {
+                    *stand = Stand::Over;
+                }
+                continue;
+            };
+            let parcels = catalogue.parcels();
+            let has_room = |board: &Switchboard| {
+                board.connection(id).is_some_and(|connection| !connection.has_unsent())
+            };
+            while *told < parcels.len() && has_room(&self.board) {
+                *told += 1;
+                let parcel = parcels[*told - 1].clone();
+                let more = *told < parcels.len();
+                self.board.send(id, &order(CompareOrder::Catalogue(parcel, more)));
+            }
+            if *told == parcels.len() {
+                *stand = Stand::Looks;
+            }
+        }
+    }
+
+    /// Sends the next digests to whom they are told, and who has taken those before.
+    fn tell(&mut self) {
+        let Some(digests) = &self.digests else { return };
+        for (id, stand) in (1..).map(NodeId).zip(&mut self.stands) {
+            let Stand::Told(told) = stand else { continue };
+            let has_room = |board: &Switchboard| {
+                board.connection(id).is_some_and(|connection| !connection.has_unsent())
+            };
+            while *told < digests.len() && has_room(&self.board) {
+                let next = (*told + DIGESTS_MAX).min(digests.len());
+                let parcel = digests[*told..next].to_vec();
+                *told = next;
+                let more = next < digests.len();
+                self.board.send(id, &order(CompareOrder::Digests(parcel, more)));
+            }
+        }
+    }
+
+    /// Waits no more for those who say nothing, or don't get on.
+    fn give_up(&mut self) {
+        let now = clock::now_ns();
+        for (stand, (heard, got_on)) in self.stands.iter_mut().zip(&mut self.heard_ns) {
+            if matches!(stand, Stand::Found(..) | Stand::Listens(_)) {
+                // It is the head that it waits for.
+                *got_on = now;
+            }
+            let silent = now.saturating_sub(*heard) > SILENCE_NS;
+            if silent || now.saturating_sub(*got_on) > PATIENCE_NS {
+                *stand = Stand::Over;
+            }
+        }
+    }
+}
+
+/// The digests of a source, of which nodes have told some: of each that has, one block is read here, too,
+/// and where that is another nothing of it is believed.
+fn digest_rest(
+    layout: Layout,
+    content: &dyn Content,
+    Told { digests: mut told, samples }: Told,
+    stop: &AtomicBool,
+) -> io::Result<Vec<[u8; 32]>> {
+    let read =
+        |index, bytes: &mut [u8]| content.read(layout, index, bytes).map_err(io::Error::other);
+    let mut buffer = vec![0; layout.block_size as usize];
+    for (blocks, index) in samples {
+        let bytes = &mut buffer[..layout.block_length(index) as usize];
+        read(index, bytes)?;
+        if told[index as usize] != Some(content_digest(bytes)) {
+            blocks.indices().for_each(|index| told[index as usize] = None);
+        }
+    }
+    let here = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = THREADS.min(here);
+    // One stretch after another that nobody has told.
+    while let Some(first) = told.iter().position(Option::is_none) {
+        let length = told[first..].iter().take_while(|it| it.is_none()).count();
+        let (first, end) = (first as u64, (first + length) as u64);
+        let blocks = LaneBlocks { first, end, ..LaneBlocks::all(end) };
+        let digests = digest_all(layout, blocks, threads, read, || (), stop)?;
+        for (index, digest) in blocks.indices().zip(digests) {
+            told[index as usize] = Some(digest);
+        }
+    }
+    Ok(told.into_iter().flatten().collect())
+}

@@ -1,0 +1,159 @@
+//! How a copy begins: at once, or when every busy agent has had room for it.
+
+use garland_core::plan::{HEAD, NodeId};
+use garland_core::trace::{Exchange, Stage};
+use garland_protocol::{Begin, End, FromAgent, HeadEvent, HeadOrder, ToAgent, root_digest};
+use garland_sys::clock;
+use garland_sys::mptcp::Transport;
+use garland_sys::signal::Interrupts;
+
+use super::{Agent, Driver, Ends, QUIET_NS};
+use crate::outcome::NodeOutcome;
+use crate::queue::{Queue, Step};
+use garland_dataplane::lanes;
+use garland_dataplane::member::Member;
+use garland_dataplane::recorder::{At, Budget};
+
+impl Driver<'_> {
+    pub(super) fn start_lanes(&mut self) -> std::io::Result<()> {
+        let blocks: Vec<_> = self.job.plan.lanes.iter().map(|lane| lane.blocks).collect();
+        let source = match &self.job.ends {
+            Ends::Out { source, .. } => Some(source),
+            Ends::In { .. } => None,
+        };
+        self.threads = lanes::start(&self.member, &blocks, |_| true, source)?;
+        Ok(())
+    }
+
+    /// Tells every node of the copy, and of its hops as they stand after those who never came.
+    pub(super) fn begin(&mut self) -> std::io::Result<()> {
+        self.start_lanes()?;
+        self.pass_over_orders();
+        if let Some(tracing) = self.job.tracing {
+            // Waiting for busy agents is no part of it.
+            let end_ns = self.moments.waited.map_or_else(clock::now_ns, |(since, _)| since);
+            self.member.trace.note(At::HERE.span(Stage::SetUp, tracing.started_ns, end_ns));
+        }
+        for id in self.board.ids() {
+            let begin = self.begin_of(id);
+            self.started[id.index()] = self.board.has(id);
+            self.exchanges.asked(id, Exchange::Begin, &self.member.trace);
+            self.board.send(id, &ToAgent::Begin(Box::new(begin)));
+        }
+        self.head.routes(HEAD).into_iter().for_each(|route| self.member.route(route));
+        self.member.sample_now();
+        self.begin_burst();
+        // With nobody left the copy is over before it began.
+        self.head.handle(clock::now_ns(), HeadEvent::Tick);
+        self.obey();
+        self.note_moments();
+        Ok(())
+    }
+
+    pub(super) fn begin_of(&self, id: NodeId) -> Begin {
+        let job = self.job;
+        let place = id.index() - 1;
+        let end = match &job.ends {
+            Ends::Out { destination, .. } => End::Sink(destination.clone()),
+            Ends::In { origins, .. } => End::Source(origins[place].clone()),
+        };
+        let number = u16::try_from(place).unwrap_or(u16::MAX);
+        Begin {
+            copy: self.copy,
+            secret: self.secret.clone(),
+            digest_key: match &end {
+                End::Sink(_) => self.digest_key.to_public(),
+                End::Source(_) => self.digest_key.clone(),
+            },
+            sealed: job.sealed,
+            layout: job.plan.layout,
+            lanes: job.plan.lanes.iter().map(|lane| lane.blocks).collect(),
+            me: id,
+            end,
+            stripe: job.stripes.map(|stripes| stripes.stripe(number)),
+            known: job.known.as_ref().map(|digests| root_digest(digests)),
+            buffers: job.pipeline.buffers.unwrap_or(0),
+            acknowledge: job.pipeline.cut.is_some(),
+            routes: self.head.routes(id),
+            congestion: job.congestion.clone(),
+            mptcp: job.transport == Transport::Mptcp,
+            pace: job.pipeline.pace,
+            read_back: self.read_back_of_nodes(),
+            trace: Budget::of_node(job.plan, job.tracing),
+            injections: job.injections_at(id),
+        }
+    }
+
+    /// Before the copy has begun nobody needs to hear of changes: its beginning tells all.
+    pub(super) fn pass_over_orders(&mut self) {
+        while let Some(order) = self.head.poll() {
+            self.finished |= matches!(order, HeadOrder::Finished);
+        }
+    }
+
+    /// Gives back every place that it has got, and waits for all of them in turn: the copy begins
+    /// anew, but for the nodes that have ended.
+    pub(super) fn queue_up(mut self, interrupts: Option<&Interrupts>) -> std::io::Result<Self> {
+        let since = self.moments.waiting.unwrap_or_else(clock::now_ns);
+        self.say_goodbye(interrupts);
+        if self.interrupted {
+            self.finished = true;
+            return Ok(self);
+        }
+        for id in self.board.ids().filter(|id| self.is_owing_goodbye(*id)).collect::<Vec<_>>() {
+            let event = if self.is_silent(id) {
+                HeadEvent::Lost(id, format!("no word from it for {} ms", QUIET_NS / 1_000_000))
+            } else {
+                let reason = "its agent didn't give its place back".to_owned();
+                HeadEvent::From(id, FromAgent::Failed(self.copy, reason))
+            };
+            self.head.handle(clock::now_ns(), event);
+        }
+        let ended: Vec<_> = self.job.plan.receivers().map(|(id, _)| self.outcome_of(id)).collect();
+        let places = self.board.ids().filter(|id| ended[id.index() - 1].is_none());
+        let key = |id| Some((self.board.connection(id)?.key(), id));
+        let queue = Queue::new(places.filter_map(key).collect(), self.busy);
+        let agents = self.board.into_connections().zip(self.addresses).zip(ended);
+        let seated = agents.zip(self.job.plan.receivers());
+        let seated = seated.map(|(((connection, addresses), ended), (_, node))| {
+            let gone = || Box::new(NodeOutcome::failed(&node.name, "its agent is gone".to_owned()));
+            match ended {
+                Some(outcome) => Err(Box::new(outcome)),
+                None => Ok(Agent { connection: connection.ok_or_else(gone)?, addresses }),
+            }
+        });
+        let mut next = Self::new(self.job, seated.collect())?;
+        next.queue = Some(queue);
+        next.moments.waiting = Some(since);
+        Ok(next)
+    }
+
+    /// Asks for the next place, or begins once there is one everywhere.
+    pub(super) fn advance(&mut self) -> std::io::Result<()> {
+        self.pass_over_orders();
+        let Some(queue) = &mut self.queue else { return Ok(()) };
+        for id in self.board.ids().filter(|&id| self.head.verdict(id).is_some()) {
+            queue.settle(id);
+        }
+        match queue.step() {
+            Step::Wait => {}
+            Step::Ask(id) => {
+                let plan = self.job.plan;
+                let lanes = plan.lanes_of(id);
+                let bytes = Member::memory(plan.layout, lanes, self.job.pipeline.buffers);
+                let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+                self.exchanges.asked(id, Exchange::Queue, &self.member.trace);
+                self.board.send(id, &ToAgent::Queue(self.copy, bytes));
+            }
+            Step::Through => {
+                self.queue = None;
+                let since = self.moments.waiting.take();
+                self.moments.waited = since.map(|since| (since, clock::now_ns()));
+                if !self.finished {
+                    self.begin()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

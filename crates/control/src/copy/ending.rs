@@ -1,0 +1,112 @@
+//! How a copy ends: goodbyes, and what became of every node.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use garland_core::plan::NodeId;
+use garland_core::trace::Exchange;
+use garland_protocol::{ToAgent, Verdict};
+use garland_sys::clock;
+use garland_sys::signal::Interrupts;
+
+use super::{Driver, QUIET_NS};
+use crate::outcome::{NodeOutcome, Outcome};
+use garland_dataplane::leaving;
+
+/// How long agents may take to clean up when a copy is over.
+const GOODBYE: Duration = Duration::from_secs(5);
+
+/// How long this machine's own threads may take, where its disk gets on.
+const FAREWELL: Duration = Duration::from_secs(60);
+
+/// The same for a user who gave up, each.
+const HURRY: Duration = Duration::from_millis(500);
+
+impl Driver<'_> {
+    /// Ends the copy at every agent, and waits until they have cleaned up.
+    pub(super) fn say_goodbye(&mut self, interrupts: Option<&Interrupts>) {
+        let copy = self.copy;
+        for id in self.board.ids() {
+            self.exchanges.asked(id, Exchange::Close, &self.member.trace);
+            self.board.send(id, &ToAgent::Close(copy));
+        }
+        self.member.sample_now();
+        self.member.close();
+        let began = clock::now_ns();
+        // What was silent before is asked once more: this process itself may have stood still.
+        self.heard_ns.iter_mut().for_each(|heard| *heard = began);
+        let patience = if self.interrupted { HURRY } else { GOODBYE };
+        let deadline = leaving::after(patience);
+        while self.board.ids().any(|id| self.is_awaiting_goodbye(id)) && clock::now_ns() < deadline
+        {
+            if self.wait(interrupts).is_err() {
+                break;
+            }
+            self.wake.lower();
+        }
+        // What hangs on a disk here is left behind, too.
+        let patience = if self.interrupted { HURRY } else { FAREWELL };
+        let threads = self.threads.drain(..).chain(self.member.take_beside());
+        self.is_clean = leaving::join_all(&self.member, threads, leaving::after(patience));
+    }
+
+    /// Says goodbye and puts the outcome together.
+    pub(super) fn end(mut self) -> Outcome {
+        self.begin_burst();
+        self.say_goodbye(None);
+        self.await_traces();
+        let traces = self.traces();
+        // On a disk that hangs nothing can be removed either.
+        if self.is_clean || !self.member.hangs() {
+            self.member.store.abandon();
+        }
+        let nodes = self.board.ids().map(|id| {
+            let early = || "the copy ended before it".to_owned();
+            self.outcome_of(id).unwrap_or_else(|| NodeOutcome::failed(self.name_of(id), early()))
+        });
+        Outcome {
+            nodes: nodes.collect(),
+            moments: self.moments.settle(clock::now_ns()),
+            faults: self.head.faults(),
+            bad_frames: self.head.bad_frames().to_vec(),
+            interrupted: self.interrupted,
+            traces,
+            depths: self.member.stages.depths(),
+            digests: self.member.sink().contents().map(<[_]>::to_vec),
+            sent_bytes: self.member.sent_bytes.load(Ordering::Relaxed),
+            checksum: self.member.summed.get().cloned(),
+        }
+    }
+
+    /// How a node has ended, now or before this attempt; `None` when it hasn't.
+    pub(super) fn outcome_of(&self, id: NodeId) -> Option<NodeOutcome> {
+        if let Some(Some(outcome)) = self.before.get(id.index() - 1) {
+            return Some(outcome.clone());
+        }
+        Some(NodeOutcome {
+            name: self.name_of(id).to_owned(),
+            verdict: self.head.verdict(id)?,
+            report: self.head.report(id).clone(),
+            detached: self.head.is_detached(id),
+            slow: self.head.slow(id),
+            held_ns: self.held_ns[id.index()],
+            silent: self.is_silent(id) || self.is_owing_goodbye(id),
+            absence: self.absences[id.index()].clone(),
+        })
+    }
+
+    pub(super) fn is_awaiting_goodbye(&self, id: NodeId) -> bool {
+        self.is_owing_goodbye(id) && !self.is_silent(id)
+    }
+
+    pub(super) fn is_owing_goodbye(&self, id: NodeId) -> bool {
+        self.board.has(id) && self.started[id.index()] && !self.closed[id.index()]
+    }
+
+    pub(super) fn is_silent(&self, id: NodeId) -> bool {
+        let quiet = clock::now_ns().saturating_sub(self.heard_ns[id.index()]) > QUIET_NS;
+        let hangs = quiet && self.board.has(id) && !self.closed[id.index()];
+        let stuck = self.head.hangs_in(id).is_some();
+        hangs || stuck || matches!(self.head.verdict(id), Some(Verdict::Dead(_)))
+    }
+}

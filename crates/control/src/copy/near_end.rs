@@ -1,0 +1,81 @@
+//! This machine's own end of a copy.
+
+use std::sync::Arc;
+
+use garland_core::plan::HEAD;
+use garland_protocol::{Copy, DigestKey, Secret, Sink};
+use garland_sys::confine::Root;
+
+use super::{CopyJob, Ends};
+use garland_dataplane::member::{Member, Membership, Notice};
+use garland_dataplane::recorder::{Budget, Collector};
+use garland_dataplane::stall::Faults;
+use garland_dataplane::store::{self, NoStore, Store};
+
+/// This machine's part: it holds all at the start, or has a place for what it gets.
+pub(super) fn near_end(
+    job: &CopyJob<'_>,
+    copy: Copy,
+    secret: &Secret,
+    digest_key: &DigestKey,
+    tell: impl Fn(Notice) + Send + Sync + 'static,
+) -> std::io::Result<Arc<Member>> {
+    let layout = job.plan.layout;
+    let (sink, store): (_, Box<dyn Store>) = match &job.ends {
+        Ends::Out { .. } => {
+            let sink = Sink::source(layout);
+            let sink = match &job.known {
+                Some(digests) => sink.knowing(digests.clone()),
+                None => sink,
+            };
+            (sink, Box::new(NoStore))
+        }
+        Ends::In { destination, .. } => {
+            let tag: String = copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+            let store =
+                store::open(destination, &Root::Free, layout, None, &tag, None, &Arc::default());
+            let store = store.map_err(std::io::Error::other)?;
+            let sink = if store.is_ordered() {
+                let (lanes, buffers) = (job.plan.lanes.len(), job.pipeline.buffers);
+                Sink::in_order(layout, Member::buffer_count(layout, lanes, buffers))
+            } else {
+                Sink::new(layout, store.is_holder())
+            };
+            (sink, store)
+        }
+    };
+    let device = match &job.ends {
+        Ends::Out { source, .. } => source.device(),
+        Ends::In { .. } => store.device(),
+    };
+    let began = job.tracing.map_or(0, |tracing| tracing.started_ns);
+    let trace = Collector::new(Budget::of_head(job.plan, job.tracing), copy, HEAD.0, began, device);
+    let member = Arc::new(Member::new(Membership {
+        copy,
+        me: HEAD,
+        secret: secret.clone(),
+        digest_key: match &job.ends {
+            Ends::Out { .. } => digest_key.clone(),
+            Ends::In { .. } => digest_key.to_public(),
+        },
+        sealed: job.sealed,
+        is_source: matches!(job.ends, Ends::Out { .. }),
+        buffers: job.pipeline.buffers,
+        acknowledge: false,
+        packing: job.packing,
+        sink,
+        lane_count: job.plan.lanes.len(),
+        store,
+        congestion: job.congestion.clone(),
+        transport: job.transport,
+        pace: job.pipeline.pace,
+        // Its links end with its command.
+        parking: None,
+        awake: Arc::default(),
+        trace,
+        faults: Faults::new(&job.injections_at(HEAD)),
+        notices: Box::new(tell),
+    }));
+    member.watch_store();
+    Ok(member)
+}

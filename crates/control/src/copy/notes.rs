@@ -1,0 +1,141 @@
+//! What the head's driver notes of a copy: how long orders took, what time it was elsewhere, and the
+//! traces of all.
+
+use std::time::Duration;
+
+use garland_core::plan::{Layout, NodeId};
+use garland_core::trace::{Exchange, NO_BLOCK, Record, Trace};
+use garland_protocol::{Cut, FromAgent, ToAgent};
+use garland_sys::clock;
+
+use super::Driver;
+use garland_dataplane::recorder::Tracing;
+use garland_dataplane::recorder::{ClockProbes, Harvest};
+
+/// How long traces are waited for when a copy is over, and when the user gave up.
+const TRACES: Duration = Duration::from_secs(2);
+const TRACES_HURRY: Duration = Duration::from_millis(300);
+
+impl Driver<'_> {
+    /// Notes how long the order took whose answer this is, if it is one.
+    pub(super) fn note_answer(&mut self, id: NodeId, message: &FromAgent) {
+        let exchange = match message {
+            FromAgent::Ready(copy) if *copy == self.copy => Exchange::Begin,
+            FromAgent::Prepared(copy) | FromAgent::Committed(copy, _) if *copy == self.copy => {
+                Exchange::Commit
+            }
+            FromAgent::Closed(copy) if *copy == self.copy => Exchange::Close,
+            FromAgent::Admitted(copy) if *copy == self.copy => Exchange::Queue,
+            _ => return,
+        };
+        self.exchanges.answered(id, exchange, &self.member.trace);
+    }
+
+    /// Asks everyone for the time, again and again for a moment.
+    pub(super) fn begin_burst(&mut self) {
+        if self.member.trace.is_on() {
+            self.probes.begin_burst();
+            self.board.ids().for_each(|id| self.board.send(id, &ToAgent::Clock(clock::now_ns())));
+        }
+    }
+
+    /// Asks everyone for the time when that was long ago.
+    pub(super) fn ask_the_time(&mut self) {
+        if self.probes.is_due() {
+            self.board.ids().for_each(|id| self.board.send(id, &ToAgent::Clock(clock::now_ns())));
+        }
+    }
+
+    pub(super) fn time_told(&mut self, id: NodeId, [asked, came, answered]: [u64; 3]) {
+        let Some(connection) = self.board.connection(id) else { return };
+        if self.probes.answered(id, [asked, came, answered, connection.read_ns()]) {
+            self.board.send(id, &ToAgent::Clock(clock::now_ns()));
+        }
+    }
+
+    /// Waits for the traces of the nodes that have said goodbye: they are on their way, and no
+    /// copy is held up by one for long.
+    pub(super) fn await_traces(&mut self) {
+        let patience = if self.interrupted { TRACES_HURRY } else { TRACES };
+        let deadline = clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+        let owes = |own: &Self, id: NodeId| {
+            own.board.has(id) && own.closed[id.index()] && own.harvest.is_awaiting(id)
+        };
+        while self.member.trace.is_on() && clock::now_ns() < deadline {
+            if !self.board.ids().any(|id| owes(self, id)) || self.wait(None).is_err() {
+                return;
+            }
+            self.wake.lower();
+        }
+    }
+
+    /// The head's own trace and those of the nodes.
+    pub(super) fn traces(&mut self) -> Vec<Trace> {
+        let Some(Tracing { emulated, .. }) = self.job.tracing else { return Vec::new() };
+        let mut own = self.member.trace.finish();
+        let probes = std::mem::replace(&mut self.probes, ClockProbes::new(0));
+        own.records.extend(probes.into_records());
+        own.put_in_order();
+        let harvest = std::mem::replace(&mut self.harvest, Harvest::new(0));
+        let mut traces = vec![own];
+        traces.extend(harvest.into_traces(self.copy));
+        for trace in &mut traces {
+            trace.origin.node = self.name_of(NodeId(trace.origin.index.into())).to_owned();
+            trace.origin.emulated = emulated;
+            if let Some(cut) = self.job.pipeline.cut {
+                number_operations(trace, cut, self.job.plan.layout);
+            }
+        }
+        traces
+    }
+}
+
+/// Notes of which operation each block's span is, from 1: only the head knows how the file was cut.
+fn number_operations(trace: &mut Trace, cut: Cut, layout: Layout) {
+    for record in &mut trace.records {
+        if let Record::Span(span) = record
+            && span.stage.is_of_blocks()
+            && span.block != NO_BLOCK
+        {
+            let number = cut.operation(layout, u64::from(span.block)) + 1;
+            span.operation = u16::try_from(number).unwrap_or(u16::MAX);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_core::trace::{Origin, Role, Stage};
+
+    use super::*;
+    use garland_dataplane::recorder::At;
+
+    #[test]
+    fn blocks_have_the_operation_that_they_begin_in_and_orders_have_none() {
+        let begin = At { block: 1, ..At::HERE };
+        let spans = [
+            At::block(0, 0).span(Stage::Read, 1, 2),
+            At::block(0, 3).span(Stage::Write, 1, 2),
+            begin.span(Stage::Control, 1, 2),
+            At::HERE.span(Stage::WaitUpstream, 1, 2),
+        ];
+        let origin = Origin {
+            node: String::new(),
+            index: 0,
+            role: Role::Head,
+            processors: 1,
+            started_ns: 0,
+            wall_ns: 0,
+            copy: [0; 16],
+            emulated: false,
+        };
+        let mut trace = Trace { origin, records: spans.map(Record::Span).to_vec() };
+        let layout = Layout::new(6 * 4096, 4096).unwrap();
+        number_operations(&mut trace, Cut { size: 10_000, overlap: 0 }, layout);
+        let numbers = trace.records.iter().map(|record| match record {
+            Record::Span(span) => span.operation,
+            _ => panic!("not a span"),
+        });
+        assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 0, 0]);
+    }
+}

@@ -1,0 +1,391 @@
+//! The head's side of a farm: one loop over all agents, which hands out jobs and hears how they end.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use garland_core::farm::{Job, Outcome, Record, Text};
+use garland_protocol::dispatch::{Dispatcher, Rules, Step, Try};
+use garland_protocol::placement::{Placement, Sight};
+use garland_protocol::{
+    COMMAND_MAX, FarmEvent, FarmOrder, FarmTask, FromAgent, NodeFacts, Opening, TaskEnd, ToAgent,
+};
+use garland_sys::clock;
+use garland_sys::event::Wake;
+use garland_sys::signal::Interrupts;
+
+use super::carrying::{Carrier, Carrying, Load, Way};
+use super::hands::{Call, Hand, Hands, size};
+use super::live::{Live, folders};
+use crate::copy::Agent;
+
+/// How often the loop comes round at least.
+const TURN: Duration = Duration::from_millis(100);
+
+/// How long nodes may take to say what they have.
+const OPENING_NS: u64 = 10_000_000_000;
+
+/// Times that a node's clock is asked; the quickest answer counts.
+const CLOCK_ASKED: usize = 3;
+
+/// Jobs for agents.
+pub struct FarmWork<'a> {
+    /// The jobs, with their numbers.
+    pub jobs: Vec<Job>,
+    /// The nodes' names, in the agents' order.
+    pub names: Vec<String>,
+    /// What may be decided.
+    pub rules: Rules,
+    /// Who gets which job.
+    pub placement: Box<dyn Placement>,
+    /// Processors of each node that jobs may have; all of them without it.
+    pub slots: Option<u32>,
+    /// The name of the folder at nodes that jobs' own folders are in.
+    pub folder: Text,
+    /// What a node is told of a job on its nth try.
+    pub task: &'a dyn Fn(&Job, u32) -> FarmTask,
+    /// Who moves files, where jobs have a folder of their own.
+    pub carrier: Option<&'a dyn Carrier>,
+    /// What each node is to mount, where jobs see files of this machine.
+    pub openings: Vec<Option<Opening>>,
+    /// When the run began, by the monotonic clock.
+    pub began_ns: u64,
+}
+
+/// What happens in a run.
+#[derive(Debug)]
+pub enum FarmNews<'a> {
+    /// A job is over.
+    Over(&'a Record),
+    /// What a job has said on its last try so far, by its number.
+    Said(u32, &'a [u8]),
+    /// A node takes jobs no more, by its place; and why.
+    Lost(usize, &'a str),
+    /// All that has happened until now is told; so many jobs aren't over.
+    Turn(usize),
+}
+
+/// What a node was for a run.
+#[derive(Clone, Debug)]
+pub struct FarmNode {
+    /// What it had for jobs, if it ever told.
+    pub facts: Option<NodeFacts>,
+    /// Why it takes no jobs any more.
+    pub gone: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub struct FarmEnd {
+    /// The nodes, in their order.
+    pub nodes: Vec<FarmNode>,
+    /// Whether the user ended it.
+    pub interrupted: bool,
+}
+
+/// Runs jobs on agents until all are over. `news` is told what happens.
+///
+/// # Errors
+/// When this host can't wait for agents.
+pub fn run_farm(
+    work: FarmWork<'_>,
+    agents: Vec<Result<Agent, String>>,
+    interrupts: Option<&Interrupts>,
+    news: &mut dyn FnMut(FarmNews<'_>),
+) -> io::Result<FarmEnd> {
+    let wake = Arc::new(Wake::new()?);
+    let nodes = agents.len();
+    std::thread::scope(|scope| {
+        let carrying = work.carrier.map(|carrier| Carrying::begin(scope, nodes, carrier, &wake));
+        let carrying = carrying.transpose()?;
+        let mut hands = Hands::new(agents);
+        let opened = open(&mut hands, &work, interrupts)?;
+        let mut hall = Hall::new(work, hands, carrying, news);
+        let interrupted = !opened || hall.go_round(&wake, interrupts)?;
+        let nodes = hall.hands.all.iter();
+        let nodes = nodes.map(|hand| FarmNode { facts: hand.facts, gone: hand.gone.clone() });
+        Ok(FarmEnd { nodes: nodes.collect(), interrupted })
+    })
+}
+
+/// Waits until every node has said what it has; whether the user let it.
+fn open(
+    hands: &mut Hands,
+    work: &FarmWork<'_>,
+    interrupts: Option<&Interrupts>,
+) -> io::Result<bool> {
+    let slots = if work.rules.at_once { Some(u32::MAX) } else { work.slots };
+    for node in 0..hands.all.len() {
+        for _ in 0..CLOCK_ASKED {
+            hands.send(node, &ToAgent::Clock(clock::now_ns()));
+        }
+        hands.order(node, FarmOrder::Open { slots, folder: work.folder.clone() });
+    }
+    for (node, hand) in hands.all.iter_mut().enumerate() {
+        hand.sees = work.openings.get(node).is_none_or(Option::is_none);
+    }
+    for (node, opening) in work.openings.iter().enumerate() {
+        if let Some(opening) = opening {
+            hands.order(node, FarmOrder::Mount(opening.clone()));
+        }
+    }
+    let deadline = clock::now_ns() + OPENING_NS;
+    let is_missing = |it: &Hand| it.gone.is_none() && (it.facts.is_none() || !it.sees);
+    let waits = |hands: &Hands| hands.all.iter().any(is_missing);
+    while waits(hands) && clock::now_ns() < deadline {
+        let others: Vec<BorrowedFd<'_>> = interrupts.iter().map(|fd| fd.as_fd()).collect();
+        for (node, call) in hands.wait(&others, TURN)? {
+            let hand = &mut hands.all[node];
+            hand.heard();
+            match call {
+                Call::Message(FromAgent::Clock(asked, received, answered)) => {
+                    hand.told_time(asked, received, answered);
+                }
+                Call::Message(FromAgent::Farm(event)) => match *event {
+                    FarmEvent::Opened(facts) => hand.facts = Some(facts),
+                    FarmEvent::Mounted(wrong) => {
+                        hand.sees = wrong.is_none();
+                        hand.gone = wrong;
+                    }
+                    _ => {}
+                },
+                Call::Message(_) => {}
+                Call::Lost(reason) => hand.gone = Some(reason),
+            }
+        }
+        if interrupts.is_some_and(Interrupts::have_come) {
+            return Ok(false);
+        }
+    }
+    for hand in hands.all.iter_mut().filter(|hand| is_missing(hand)) {
+        hand.gone = Some("its agent doesn't say what it has for jobs".to_owned());
+    }
+    Ok(true)
+}
+
+struct Hall<'a, 'n> {
+    farm: Dispatcher,
+    hands: Hands,
+    /// Jobs that nodes have, by their places.
+    live: HashMap<usize, Live>,
+    /// The places of jobs, by their numbers.
+    places: HashMap<u32, usize>,
+    carrying: Option<Carrying>,
+    task: &'a dyn Fn(&Job, u32) -> FarmTask,
+    began_ns: u64,
+    news: &'n mut dyn FnMut(FarmNews<'_>),
+}
+
+impl<'a, 'n> Hall<'a, 'n> {
+    fn new(
+        work: FarmWork<'a>,
+        hands: Hands,
+        carrying: Option<Carrying>,
+        news: &'n mut dyn FnMut(FarmNews<'_>),
+    ) -> Self {
+        let quickest = hands.all.iter().filter_map(|hand| hand.facts).map(|facts| facts.pace());
+        let quickest = quickest.fold(0.0, f64::max);
+        let known = |bytes: &u64| *bytes > 0;
+        let sight = |(hand, name): (&Hand, &String)| Sight {
+            name: name.clone(),
+            is_alive: hand.gone.is_none(),
+            cores: work.slots.or(hand.facts.map(|facts| facts.cores)).unwrap_or(0),
+            speed: hand.facts.map_or(1.0, |facts| facts.pace() / quickest),
+            busy: 0,
+            waiting: 0,
+            load: None,
+            memory: hand.facts.map(|facts| facts.memory).filter(known),
+            memory_free: hand.facts.map(|facts| facts.memory_free).filter(known),
+        };
+        let sights = hands.all.iter().zip(&work.names).map(sight).collect();
+        for (node, hand) in hands.all.iter().enumerate() {
+            if let Some(reason) = &hand.gone {
+                news(FarmNews::Lost(node, reason));
+            }
+        }
+        let places = work.jobs.iter().enumerate().map(|(at, job)| (job.number, at)).collect();
+        Self {
+            farm: Dispatcher::new(work.jobs, sights, work.placement, work.rules),
+            hands,
+            live: HashMap::new(),
+            places,
+            carrying,
+            task: work.task,
+            began_ns: work.began_ns,
+            news,
+        }
+    }
+
+    /// Goes on until all jobs are over; whether the user ended it before.
+    fn go_round(&mut self, wake: &Wake, interrupts: Option<&Interrupts>) -> io::Result<bool> {
+        loop {
+            for step in self.farm.steps(self.now()) {
+                self.take(step);
+            }
+            self.hands.flush();
+            (self.news)(FarmNews::Turn(self.farm.open()));
+            if self.farm.open() == 0 {
+                return Ok(false);
+            }
+            let mut others = vec![wake.as_fd()];
+            others.extend(interrupts.map(AsFd::as_fd));
+            for (node, call) in self.hands.wait(&others, TURN)? {
+                self.hands.all[node].heard();
+                match call {
+                    Call::Message(message) => self.hear(node, message),
+                    Call::Lost(reason) => self.lose(node, reason),
+                }
+            }
+            if interrupts.is_some_and(Interrupts::have_come) {
+                return Ok(true);
+            }
+            wake.lower();
+            let done: Vec<Load> = self.carrying.iter().flat_map(Carrying::done).collect();
+            done.into_iter().for_each(|load| self.moved(load));
+            while let Some(node) = self.hands.silent() {
+                let seconds = super::hands::SILENCE_NS / 1_000_000_000;
+                self.lose(node, format!("no word from its agent for {seconds} s"));
+            }
+        }
+    }
+
+    fn now(&self) -> f64 {
+        clock::now_ns().saturating_sub(self.began_ns) as f64 / 1e9
+    }
+
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Give { node, job } => self.give(node, job),
+            Step::Recall { node, jobs } => {
+                let jobs = jobs.into_iter().map(|job| self.farm.jobs()[job].number).collect();
+                self.hands.order(node, FarmOrder::Recall(jobs));
+            }
+            Step::Over(record) => (self.news)(FarmNews::Over(&record)),
+        }
+    }
+
+    fn give(&mut self, node: usize, job: usize) {
+        let tries = self.farm.tries(job);
+        self.live.insert(job, Live::new(node, tries));
+        let wanted = &self.farm.jobs()[job];
+        let task = (self.task)(wanted, tries);
+        if size(&task) > COMMAND_MAX {
+            let why = format!("its command is longer than {COMMAND_MAX} bytes");
+            return self.fail(job, why);
+        }
+        if task.own_folder {
+            let names = folders(&wanted.inputs.iter().chain(&wanted.outputs).collect::<Vec<_>>());
+            let number = wanted.number;
+            return self.hands.order(node, FarmOrder::Make(number, names));
+        }
+        self.hands.all[node].give(task);
+    }
+
+    fn hear(&mut self, node: usize, message: FromAgent) {
+        match message {
+            FromAgent::Clock(asked, received, answered) => {
+                self.hands.all[node].told_time(asked, received, answered);
+            }
+            FromAgent::Farm(event) => self.hear_of_jobs(node, *event),
+            _ => {}
+        }
+    }
+
+    fn hear_of_jobs(&mut self, node: usize, event: FarmEvent) {
+        match event {
+            FarmEvent::Ended(ends) => ends.into_iter().for_each(|end| self.ended(node, end)),
+            FarmEvent::Made(number, wrong) => match (self.job_at(node, number), wrong) {
+                (Some(job), Some(why)) => self.fail(job, why),
+                (Some(job), None) => self.carry(job, Way::There),
+                (None, _) => {}
+            },
+            FarmEvent::Said(number, said) if self.job_at(node, number).is_some() => {
+                (self.news)(FarmNews::Said(number, &said));
+            }
+            FarmEvent::Returned(numbers) => {
+                let jobs: Vec<usize> =
+                    numbers.iter().filter_map(|&number| self.job_at(node, number)).collect();
+                jobs.iter().for_each(|job| drop(self.live.remove(job)));
+                self.farm.returned(node, &jobs);
+            }
+            FarmEvent::Said(..) | FarmEvent::Opened(_) | FarmEvent::Mounted(_) => {}
+        }
+    }
+
+    /// The place of the job of this number, if the node has it.
+    fn job_at(&self, node: usize, number: u32) -> Option<usize> {
+        let job = *self.places.get(&number)?;
+        (self.live.get(&job)?.node == node).then_some(job)
+    }
+
+    fn ended(&mut self, node: usize, end: TaskEnd) {
+        let Some(job) = self.job_at(node, end.job) else { return };
+        let Some(live) = self.live.get_mut(&job) else { return };
+        let hand = &self.hands.all[node];
+        let began = self.began_ns;
+        let seconds = |ns: u64| hand.our_ns(ns).saturating_sub(began) as f64 / 1e9;
+        let (started, ended) = (seconds(end.started_ns), seconds(end.ended_ns));
+        let (is_done, bytes_out) = (end.outcome.is_done(), end.bytes_out);
+        live.ran = Some((started, ended));
+        live.end = Some(end);
+        let has_files = self.carrying.is_some() && !self.farm.jobs()[job].outputs.is_empty();
+        if is_done && has_files {
+            self.farm.freed(node, job, ended - started);
+            return self.carry(job, Way::Back);
+        }
+        self.over(job, None, None, bytes_out);
+    }
+
+    fn carry(&mut self, job: usize, way: Way) {
+        let (Some(live), Some(carrying)) = (self.live.get(&job), &self.carrying) else { return };
+        let (node, tries) = (live.node, live.tries);
+        let load = Load { node, job, tries, way, moved: Ok(0) };
+        carrying.order(load, self.farm.jobs()[job].clone());
+    }
+
+    fn moved(&mut self, load: Load) {
+        let now = self.now();
+        let Load { node, job, tries, way, moved } = load;
+        let Some(live) = self.live.get_mut(&job) else { return };
+        if live.node != node || live.tries != tries {
+            return;
+        }
+        match (way, moved) {
+            (_, Err(why)) => self.fail(job, why),
+            (Way::There, Ok(bytes)) => {
+                (live.staged_in, live.bytes_in) = (Some(now), bytes);
+                let task = (self.task)(&self.farm.jobs()[job], tries);
+                self.hands.all[node].give(task);
+            }
+            (Way::Back, Ok(bytes)) => self.over(job, None, Some(now), bytes),
+        }
+    }
+
+    fn fail(&mut self, job: usize, why: String) {
+        self.over(job, Some(Outcome::Failed(why)), None, 0);
+    }
+
+    /// A try is over.
+    fn over(&mut self, job: usize, wrong: Option<Outcome>, staged_out: Option<f64>, bytes: u64) {
+        let Some(live) = self.live.remove(&job) else { return };
+        let (node, now) = (live.node, self.now());
+        let tried: Try = live.over(wrong, staged_out, bytes);
+        if self.carrying.is_some() {
+            self.hands.order(node, FarmOrder::Clear(self.farm.jobs()[job].number));
+        }
+        self.farm.tried(node, job, tried, now);
+    }
+
+    fn lose(&mut self, node: usize, reason: String) {
+        if self.hands.all[node].gone.is_some() {
+            return;
+        }
+        (self.news)(FarmNews::Lost(node, &reason));
+        self.hands.all[node].gone = Some(reason);
+        self.live.retain(|_, live| live.node != node);
+        let now = self.now();
+        self.farm.lost(node, now);
+    }
+}

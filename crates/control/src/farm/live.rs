@@ -1,0 +1,61 @@
+//! A job that a node has: how far it is.
+
+use garland_core::farm::staging::path_inside;
+use garland_core::farm::{Outcome, Text};
+use garland_protocol::TaskEnd;
+use garland_protocol::dispatch::Try;
+
+/// A job's try.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// The node's place.
+    pub node: usize,
+    /// Which of the job's tries it is.
+    pub tries: u32,
+    /// When its inputs were there, in seconds since the run began.
+    pub staged_in: Option<f64>,
+    /// Bytes of these.
+    pub bytes_in: u64,
+    /// How its command has ended.
+    pub end: Option<TaskEnd>,
+    /// When it was started and when it had ended, in seconds since the run began.
+    pub ran: Option<(f64, f64)>,
+}
+
+impl Live {
+    /// A try that begins.
+    pub fn new(node: usize, tries: u32) -> Self {
+        Self { node, tries, staged_in: None, bytes_in: 0, end: None, ran: None }
+    }
+
+    /// How it ended: as its command did, unless something else went wrong afterwards.
+    pub fn over(self, wrong: Option<Outcome>, staged_out: Option<f64>, bytes_out: u64) -> Try {
+        let outcome = self.end.as_ref().map(|end| end.outcome.clone());
+        let unknown = || Outcome::Failed("what became of it isn't known".to_owned());
+        Try {
+            outcome: wrong.or(outcome).unwrap_or_else(unknown),
+            staged_in: self.staged_in,
+            started: self.ran.map(|(started, _)| started),
+            ended: self.ran.map(|(_, ended)| ended),
+            staged_out,
+            cpu: self.end.as_ref().map(|end| end.cpu_ns as f64 / 1e9),
+            memory: self.end.as_ref().map(|end| end.memory),
+            bytes_in: self.bytes_in,
+            bytes_out,
+            last_words: self.end.map(|end| end.last_words).unwrap_or_default(),
+        }
+    }
+}
+
+/// The folders that files with these paths lie in, in a job's own; each once.
+pub fn folders(paths: &[&Text]) -> Vec<Text> {
+    let folder = |path: &Text| {
+        let path = path_inside(path);
+        let at = path.bytes().iter().rposition(|&byte| byte == b'/')?;
+        Some(Text::from(&path.bytes()[..at]))
+    };
+    let mut folders: Vec<Text> = paths.iter().filter_map(|path| folder(path)).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    folders
+}

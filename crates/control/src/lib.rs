@@ -1,0 +1,34 @@
+//! The head's side: each operation drives its machine over the control channels of all agents.
+
+#![forbid(unsafe_code)]
+
+mod balance;
+mod chain;
+mod command;
+mod compare;
+mod copy;
+mod disk;
+mod fabric_helper;
+mod farm;
+mod look;
+mod outcome;
+mod parts;
+mod probe;
+mod queue;
+mod survey;
+mod switchboard;
+mod view;
+
+pub use balance::{Errand, ErrandCourse, Exchange, RoundCourse, RoundEnd, RoundJob, Stocked};
+pub use chain::{Links, count_links, stand_chain};
+pub use command::{CommandEnd, run_command, shut_down};
+pub use compare::{Answered, Asked, Asking, Shared, compare};
+pub use copy::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, run_copy};
+pub use disk::{DiskCourse, DiskEnd, DiskNode, test_disks};
+pub use fabric_helper::bring as bring_helper;
+pub use farm::{Carrier, FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};
+pub use look::{Seen, look};
+pub use outcome::{Moments, NodeOutcome, Outcome};
+pub use probe::{Pair, PairEnd, Party};
+pub use survey::Survey;
+pub use view::{Watched, watch};

@@ -1,0 +1,80 @@
+//! What nodes have to give, asked before a copy from them can be planned.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use garland_protocol::{FromAgent, Look, Sight, ToAgent};
+use garland_sys::clock;
+use garland_sys::signal::Interrupts;
+
+use crate::copy::Agent;
+use crate::switchboard::{Call, Switchboard};
+
+/// How long a node may take to look for a file: its disk may have to be woken first. A tree takes as
+/// long as it is large.
+const PATIENCE_NS: u64 = 30_000_000_000;
+
+/// An agent that is silent for so long is gone.
+const SILENCE_NS: u64 = 5_000_000_000;
+
+/// An agent and what it has, or why it can't say.
+pub type Seen = Result<(Agent, Vec<Sight>), String>;
+
+/// What all `agents` have of what `look` asks for, and the agents back, both in their order.
+///
+/// # Errors
+/// When this host can't wait for them.
+pub fn look(
+    agents: Vec<Result<Agent, String>>,
+    look: &Look,
+    interrupts: Option<&Interrupts>,
+) -> std::io::Result<Vec<Seen>> {
+    let (mut connections, mut addresses, mut seen) = (Vec::new(), Vec::new(), Vec::new());
+    for agent in agents {
+        let (connection, listens, known) = match agent {
+            Ok(agent) => (Some(agent.connection), agent.addresses, None),
+            Err(reason) => (None, Vec::new(), Some(Err(reason))),
+        };
+        connections.push(connection);
+        addresses.push(listens);
+        seen.push(known);
+    }
+    let mut board = Switchboard::new(connections.into_iter());
+    board.ids().for_each(|id| board.send(id, &ToAgent::Look(look.clone())));
+    let began = clock::now_ns();
+    let mut heard = vec![began; seen.len()];
+    while seen.iter().any(Option::is_none) {
+        let others: Vec<_> = interrupts.iter().map(|fd| fd.as_fd()).collect();
+        for (id, call) in board.wait(&others, Duration::from_millis(200))? {
+            let at = id.index() - 1;
+            heard[at] = clock::now_ns();
+            let answer = match call {
+                Call::Message(FromAgent::Looked(answer)) => Some(answer),
+                Call::Message(_) => None,
+                Call::Lost(reason) => Some(Err(reason)),
+            };
+            seen[at] = seen[at].take().or(answer);
+        }
+        let now = clock::now_ns();
+        let interrupted = interrupts.is_some_and(Interrupts::have_come);
+        for (seen, heard) in seen.iter_mut().zip(&heard).filter(|(seen, _)| seen.is_none()) {
+            *seen = if interrupted {
+                Some(Err("interrupted".to_owned()))
+            } else if now.saturating_sub(*heard) > SILENCE_NS {
+                Some(Err(format!("no word from its agent for {} s", SILENCE_NS / 1_000_000_000)))
+            } else if look.tree.is_none() && now.saturating_sub(began) > PATIENCE_NS {
+                let seconds = PATIENCE_NS / 1_000_000_000;
+                Some(Err(format!("looking for the file took longer than {seconds} s")))
+            } else {
+                None
+            };
+        }
+    }
+    let gone = || "its agent is gone".to_owned();
+    let agents = board.into_connections().zip(addresses).zip(seen);
+    let agents = agents.map(|((connection, addresses), seen)| {
+        let sights = seen.unwrap_or_else(|| Err(gone()))?;
+        Ok((Agent { connection: connection.ok_or_else(gone)?, addresses }, sights))
+    });
+    Ok(agents.collect())
+}

@@ -1,0 +1,267 @@
+//! The head's side of meetings: who meets whom, all pairs of a round at once.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use garland_core::plan::NodeId;
+use garland_protocol::{
+    Complaint, Copy, Finding, FromAgent, Meeting, NodeAddress, Secret, Task, ToAgent,
+};
+use garland_sys::signal::Interrupts;
+use garland_sys::{clock, random};
+
+use crate::copy::Agent;
+use crate::switchboard::{Call, Switchboard};
+
+/// An agent that is silent for so long is gone.
+const SILENCE_NS: u64 = 5_000_000_000;
+
+/// One that complains may only be the first to notice that the other one is gone: so long that may
+/// take to show.
+const SECOND_THOUGHT_NS: u64 = 500_000_000;
+
+/// How much longer than its limit a meeting's end is waited for.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Two agents that are to meet, by their places in the node list.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// The one that dials.
+    pub from: usize,
+    /// The one that is dialled.
+    pub to: usize,
+    /// Which of the dialled one's addresses.
+    pub rail: usize,
+    /// How many connections.
+    pub streams: u16,
+    /// How long it may take.
+    pub limit: Duration,
+    /// The CPUs to stay on.
+    pub pin: Option<(u16, u16)>,
+    /// What to measure.
+    pub task: Task,
+}
+
+/// How a meeting ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PairEnd {
+    /// As planned, at both ends.
+    Done,
+    /// Not: whose fault it seems, by its place, and why.
+    Failed(usize, String),
+    /// The user gave up.
+    Interrupted,
+}
+
+/// Agents that can meet.
+pub struct Party {
+    board: Switchboard,
+    addresses: Vec<NodeAddress>,
+    heard: Vec<u64>,
+}
+
+struct Underway {
+    id: Copy,
+    sides: [usize; 2],
+    done: [bool; 2],
+    end: Option<PairEnd>,
+    /// Who complained first, what of, and since when; whoever was left alone comes behind the one that
+    /// left, though it may be heard first.
+    complaint: Option<(usize, Complaint, u64)>,
+    deadline_ns: u64,
+}
+
+impl Party {
+    /// The agents, in the node list's order; those that can't be reached are empty places.
+    pub fn new(agents: Vec<Option<Agent>>) -> Self {
+        let addresses: Vec<NodeAddress> = agents
+            .iter()
+            .map(|agent| agent.as_ref().map_or_else(Vec::new, |agent| agent.addresses.clone()))
+            .collect();
+        let heard = vec![clock::now_ns(); addresses.len()];
+        let connections = agents.into_iter().map(|agent| agent.map(|agent| agent.connection));
+        Self { board: Switchboard::new(connections), addresses, heard }
+    }
+
+    /// Whether there is still a channel to a node's agent.
+    #[must_use]
+    pub fn has(&self, node: usize) -> bool {
+        self.board.has(place(node))
+    }
+
+    /// Lets all `pairs` meet at once; `found` gets (the pair's place, the node's place, what it
+    /// found) as it comes. How each ended, in their order.
+    ///
+    /// # Errors
+    /// When this host can't wait for them.
+    pub fn round(
+        &mut self,
+        pairs: &[Pair],
+        interrupts: Option<&Interrupts>,
+        found: &mut dyn FnMut(usize, usize, Finding),
+    ) -> io::Result<Vec<PairEnd>> {
+        let now = clock::now_ns();
+        self.heard.fill(now);
+        let mut meetings: Vec<Underway> = pairs.iter().map(|pair| self.begin(pair)).collect();
+        while meetings.iter().any(|meeting| meeting.end.is_none()) {
+            let others: Vec<_> = interrupts.iter().map(|fd| fd.as_fd()).collect();
+            for (id, call) in self.board.wait(&others, Duration::from_millis(200))? {
+                let node = id.index() - 1;
+                self.heard[node] = clock::now_ns();
+                hear(&mut meetings, node, call, found);
+            }
+            if interrupts.is_some_and(Interrupts::pending) {
+                meetings.iter_mut().for_each(|m| m.close(PairEnd::Interrupted));
+            }
+            self.give_up(&mut meetings);
+        }
+        for meeting in meetings.iter().filter(|m| m.end != Some(PairEnd::Done)) {
+            for side in meeting.sides {
+                self.board.send(place(side), &ToAgent::EndProbe(meeting.id));
+            }
+        }
+        Ok(meetings.into_iter().filter_map(|meeting| meeting.end).collect())
+    }
+
+    fn begin(&mut self, pair: &Pair) -> Underway {
+        let (id, secret) = (Copy(random::bytes()), Secret(random::bytes()));
+        let within = u64::try_from((pair.limit + GRACE).as_nanos()).unwrap_or(u64::MAX >> 1);
+        let mut underway = Underway {
+            id,
+            sides: [pair.from, pair.to],
+            done: [false; 2],
+            end: None,
+            complaint: None,
+            deadline_ns: clock::now_ns() + within,
+        };
+        for side in [pair.from, pair.to] {
+            if !self.board.has(place(side)) {
+                underway.close(PairEnd::Failed(side, "its agent is gone".to_owned()));
+                return underway;
+            }
+        }
+        let Some(&address) = self.addresses[pair.to].get(pair.rail) else {
+            let reason = format!("it has no address on rail {}", pair.rail);
+            underway.close(PairEnd::Failed(pair.to, reason));
+            return underway;
+        };
+        let meeting = |dial, pin| Meeting {
+            id,
+            secret: secret.clone(),
+            dial,
+            streams: pair.streams,
+            limit_ms: u32::try_from(pair.limit.as_millis()).unwrap_or(u32::MAX),
+            pin,
+            task: pair.task.clone(),
+        };
+        let target = meeting(None, pair.pin.map(|(_, to)| to));
+        self.board.send(place(pair.to), &ToAgent::Probe(Box::new(target)));
+        let initiator = meeting(Some(address), pair.pin.map(|(from, _)| from));
+        self.board.send(place(pair.from), &ToAgent::Probe(Box::new(initiator)));
+        underway
+    }
+
+    fn give_up(&self, meetings: &mut [Underway]) {
+        let now = clock::now_ns();
+        for meeting in meetings.iter_mut().filter(|meeting| meeting.end.is_none()) {
+            let silent = |&side: &usize| now.saturating_sub(self.heard[side]) > SILENCE_NS;
+            if let Some(side) = meeting.sides.into_iter().find(silent) {
+                let seconds = SILENCE_NS / 1_000_000_000;
+                let reason = format!("no word from its agent for {seconds} s");
+                meeting.close(PairEnd::Failed(side, reason));
+            } else if let Some((side, complaint, _)) = meeting
+                .complaint
+                .take_if(|(.., since)| now.saturating_sub(*since) > SECOND_THOUGHT_NS)
+            {
+                meeting.close(PairEnd::Failed(side, complaint.reason));
+            } else if now > meeting.deadline_ns {
+                let side = meeting.sides[usize::from(meeting.done[0])];
+                meeting.close(PairEnd::Failed(side, "it did not end in time".to_owned()));
+            }
+        }
+    }
+}
+
+impl Underway {
+    /// The first end counts.
+    fn close(&mut self, end: PairEnd) {
+        self.end.get_or_insert(end);
+    }
+
+    fn complain(&mut self, node: usize, complaint: Complaint) {
+        match &mut self.complaint {
+            None => self.complaint = Some((node, complaint, clock::now_ns())),
+            Some((first, before, _)) if before.left_alone && !complaint.left_alone => {
+                (*first, *before) = (node, complaint);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn side(&self, node: usize) -> Option<usize> {
+        self.sides.iter().position(|&side| side == node)
+    }
+}
+
+fn hear(
+    meetings: &mut [Underway],
+    node: usize,
+    call: Call,
+    found: &mut dyn FnMut(usize, usize, Finding),
+) {
+    match call {
+        Call::Message(FromAgent::Found(id, finding)) => {
+            if let Some(at) = meetings.iter().position(|m| m.id == id && m.side(node).is_some()) {
+                found(at, node, *finding);
+            }
+        }
+        Call::Message(FromAgent::ProbeEnded(id, complaint)) => {
+            let Some(meeting) = meetings.iter_mut().find(|meeting| meeting.id == id) else {
+                return;
+            };
+            let Some(side) = meeting.side(node) else { return };
+            meeting.done[side] = true;
+            match complaint {
+                Some(complaint) => meeting.complain(node, complaint),
+                None if meeting.done == [true; 2] => meeting.close(PairEnd::Done),
+                None => {}
+            }
+        }
+        Call::Message(_) => {}
+        Call::Lost(reason) => {
+            let its = meetings.iter_mut().filter(|meeting| meeting.side(node).is_some());
+            its.for_each(|meeting| meeting.close(PairEnd::Failed(node, reason.clone())));
+        }
+    }
+}
+
+fn place(node: usize) -> NodeId {
+    NodeId(u32::try_from(node + 1).expect("a node list has fewer nodes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_left_first_counts_though_it_is_heard_last() {
+        let told = |complaints: [(usize, bool); 2]| {
+            let mut meeting = Underway {
+                id: Copy([0; 16]),
+                sides: [0, 1],
+                done: [false; 2],
+                end: None,
+                complaint: None,
+                deadline_ns: 0,
+            };
+            for (node, left_alone) in complaints {
+                meeting.complain(node, Complaint { reason: node.to_string(), left_alone });
+            }
+            meeting.complaint.map(|(node, complaint, _)| (node, complaint.reason))
+        };
+        assert_eq!(told([(0, true), (1, false)]), Some((1, "1".to_owned())));
+        assert_eq!(told([(1, false), (0, true)]), Some((1, "1".to_owned())));
+        assert_eq!(told([(0, false), (1, false)]), Some((0, "0".to_owned())));
+    }
+}

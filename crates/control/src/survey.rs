@@ -1,0 +1,84 @@
+//! The head's side of a survey: orders to many agents at once, an answer from each.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use garland_core::plan::NodeId;
+use garland_protocol::{FromAgent, SurveyAnswer, SurveyOrder, ToAgent};
+use garland_sys::clock;
+use garland_sys::signal::Interrupts;
+
+use crate::copy::Agent;
+use crate::switchboard::{Call, Switchboard};
+
+/// The agents of a survey, by their places.
+pub struct Survey<'a> {
+    board: Switchboard,
+    interrupts: Option<&'a Interrupts>,
+    /// Answers that were given up and may still come, by place.
+    late: BTreeMap<usize, u32>,
+}
+
+impl<'a> Survey<'a> {
+    /// A survey by these agents; a place may have none.
+    pub fn new(agents: Vec<Option<Agent>>, interrupts: Option<&'a Interrupts>) -> Self {
+        let connections = agents.into_iter().map(|agent| agent.map(|agent| agent.connection));
+        Self { board: Switchboard::new(connections), interrupts, late: BTreeMap::new() }
+    }
+
+    /// Gives orders, at most one an agent, and waits for their answers: `patience` at most. What
+    /// each answered by its place, or why it didn't.
+    ///
+    /// # Errors
+    /// When this host can't wait, or the user gave up ([`io::ErrorKind::Interrupted`]).
+    pub fn ask(
+        &mut self,
+        orders: Vec<(usize, SurveyOrder)>,
+        patience: Duration,
+    ) -> io::Result<BTreeMap<usize, Result<SurveyAnswer, String>>> {
+        let mut answers = BTreeMap::new();
+        let mut waiting = Vec::new();
+        for (place, order) in orders {
+            let id = NodeId(u32::try_from(place + 1).map_err(io::Error::other)?);
+            if self.board.has(id) {
+                self.board.send(id, &ToAgent::Survey(order));
+                waiting.push(place);
+            } else {
+                answers.insert(place, Err("its agent is gone".to_owned()));
+            }
+        }
+        let deadline =
+            clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX >> 1);
+        while !waiting.is_empty() && clock::now_ns() < deadline {
+            let others: Vec<_> = self.interrupts.iter().map(|fd| fd.as_fd()).collect();
+            for (id, call) in self.board.wait(&others, clock::until(deadline))? {
+                let place = id.index() - 1;
+                if let (Call::Message(FromAgent::Surveyed(_)), Some(late @ 1..)) =
+                    (&call, self.late.get_mut(&place))
+                {
+                    *late -= 1;
+                    continue;
+                }
+                let answer = match call {
+                    Call::Message(FromAgent::Surveyed(SurveyAnswer::Failed(reason))) => Err(reason),
+                    Call::Message(FromAgent::Surveyed(answer)) => Ok(answer),
+                    Call::Message(_) => continue,
+                    Call::Lost(reason) => Err(reason),
+                };
+                waiting.retain(|waiting| *waiting != place);
+                answers.insert(place, answer);
+            }
+            if self.interrupts.is_some_and(Interrupts::pending) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+        }
+        for place in waiting {
+            *self.late.entry(place).or_default() += 1;
+            let seconds = patience.as_secs();
+            answers.insert(place, Err(format!("its agent didn't answer within {seconds} s")));
+        }
+        Ok(answers)
+    }
+}

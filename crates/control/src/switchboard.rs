@@ -1,0 +1,128 @@
+//! All control channels of a command in one poll loop.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use garland_core::plan::NodeId;
+use garland_protocol::{FromAgent, ToAgent};
+use garland_sys::event::{self, Interest};
+
+use garland_transport::connection::Connection;
+
+/// What came in over a channel.
+#[derive(Debug)]
+pub enum Call {
+    /// A message.
+    Message(FromAgent),
+    /// The channel is gone, and why.
+    Lost(String),
+}
+
+/// The channels, by the nodes' places in the plan; the head's own place stays empty.
+pub struct Switchboard {
+    connections: Vec<Option<Connection>>,
+    /// Channels that broke while something was sent.
+    lost: Vec<(NodeId, String)>,
+}
+
+impl Switchboard {
+    /// A board of the receivers' channels, in the plan's order.
+    pub fn new(receivers: impl Iterator<Item = Option<Connection>>) -> Self {
+        let connections = std::iter::once(None).chain(receivers).collect();
+        Self { connections, lost: Vec::new() }
+    }
+
+    /// The receivers.
+    pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        let count = u32::try_from(self.connections.len()).expect("a plan has fewer nodes");
+        (1..count).map(NodeId)
+    }
+
+    /// Whether there is a channel to a node.
+    pub fn has(&self, id: NodeId) -> bool {
+        self.connections[id.index()].is_some()
+    }
+
+    /// A place for one more node, which has no channel yet.
+    pub fn grow(&mut self) {
+        self.connections.push(None);
+    }
+
+    /// Gives a node that had none a channel.
+    pub fn seat(&mut self, id: NodeId, connection: Connection) {
+        self.connections[id.index()] = Some(connection);
+    }
+
+    /// Sends a message; a channel that breaks is reported by the next `wait`.
+    pub fn send(&mut self, id: NodeId, message: &ToAgent) {
+        let Some(connection) = &mut self.connections[id.index()] else { return };
+        if let Err(error) = connection.send(message) {
+            self.lose(id, error.to_string());
+        }
+    }
+
+    /// Waits until something comes in, one of `others` can be read, or the time is over.
+    ///
+    /// # Errors
+    /// When the system can't wait.
+    pub fn wait(
+        &mut self,
+        others: &[BorrowedFd<'_>],
+        timeout: Duration,
+    ) -> io::Result<Vec<(NodeId, Call)>> {
+        let timeout = if self.lost.is_empty() { timeout } else { Duration::ZERO };
+        let open: Vec<NodeId> = self.ids().filter(|&id| self.has(id)).collect();
+        let connections = open.iter().filter_map(|id| self.connections[id.index()].as_ref());
+        let channels = connections
+            .map(|connection| Interest { fd: connection.as_fd(), write: connection.has_unsent() });
+        let others = others.iter().map(|&fd| Interest { fd, write: false });
+        let count = others.len();
+        let interests: Vec<Interest<'_>> = others.chain(channels).collect();
+        let ready = event::wait(&interests, Some(timeout))?;
+        let mut calls = Vec::new();
+        for (id, ready) in open.into_iter().zip(&ready[count..]) {
+            if ready.write {
+                self.flush(id);
+            }
+            if ready.read {
+                self.receive(id, &mut calls);
+            }
+        }
+        let lost = self.lost.drain(..).map(|(id, reason)| (id, Call::Lost(reason)));
+        calls.extend(lost);
+        Ok(calls)
+    }
+
+    /// The channel to a node, if there is one.
+    pub fn connection(&self, id: NodeId) -> Option<&Connection> {
+        self.connections[id.index()].as_ref()
+    }
+
+    /// The receivers' channels, for another board.
+    pub fn into_connections(self) -> impl Iterator<Item = Option<Connection>> {
+        self.connections.into_iter().skip(1)
+    }
+
+    fn receive(&mut self, id: NodeId, calls: &mut Vec<(NodeId, Call)>) {
+        let Some(connection) = &mut self.connections[id.index()] else { return };
+        match connection.receive() {
+            Ok(messages) => {
+                calls.extend(messages.into_iter().map(|message| (id, Call::Message(message))));
+            }
+            Err(error) => self.lose(id, error.to_string()),
+        }
+    }
+
+    fn flush(&mut self, id: NodeId) {
+        let Some(connection) = &mut self.connections[id.index()] else { return };
+        if let Err(error) = connection.flush() {
+            self.lose(id, error.to_string());
+        }
+    }
+
+    fn lose(&mut self, id: NodeId, reason: String) {
+        self.connections[id.index()] = None;
+        self.lost.push((id, reason));
+    }
+}

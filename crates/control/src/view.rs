@@ -1,0 +1,126 @@
+//! Asking all nodes again and again what they are doing: the head's side.
+
+use std::ops::ControlFlow;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use garland_core::plan::NodeId;
+use garland_protocol::{FromAgent, NodeView, ToAgent};
+use garland_sys::clock;
+
+use crate::copy::Agent;
+use crate::switchboard::{Call, Switchboard};
+
+/// An agent that is silent for so long is gone.
+const SILENCE_NS: u64 = 5_000_000_000;
+
+/// How long there may be nothing to tell whoever watches.
+const TURN: Duration = Duration::from_millis(100);
+
+/// What is told of the nodes that are watched.
+#[derive(Debug)]
+pub enum Watched {
+    /// What the node of this place is doing.
+    Node(usize, Box<NodeView>),
+    /// The node of this place can't be watched any more, and why.
+    Lost(usize, String),
+    /// It is time to draw, or there is something to be read from one of the others.
+    Turn,
+}
+
+/// A node that is watched.
+struct Node {
+    /// When it is asked next; none while it hasn't answered yet.
+    due_ns: Option<u64>,
+    /// When anything was heard of it last.
+    heard_ns: u64,
+    gone: bool,
+}
+
+/// Asks all `agents` what they are doing, every so often, until `tell` has had enough. A node that takes
+/// longer to answer is asked less often. `tell` is also called when one of `others` can be read.
+///
+/// # Errors
+/// When this host can't wait for them.
+pub fn watch(
+    agents: Vec<Result<Agent, String>>,
+    every: Duration,
+    others: &[BorrowedFd<'_>],
+    tell: &mut dyn FnMut(Watched) -> ControlFlow<()>,
+) -> std::io::Result<()> {
+    let now = clock::now_ns();
+    let (mut connections, mut nodes) = (Vec::new(), Vec::new());
+    for (at, agent) in agents.into_iter().enumerate() {
+        nodes.push(Node { due_ns: Some(now), heard_ns: now, gone: agent.is_err() });
+        let connection = match agent {
+            Ok(agent) => Some(agent.connection),
+            Err(reason) => {
+                if tell(Watched::Lost(at, reason)).is_break() {
+                    return Ok(());
+                }
+                None
+            }
+        };
+        connections.push(connection);
+    }
+    let mut board = Switchboard::new(connections.into_iter());
+    loop {
+        for news in turn(&mut board, &mut nodes, every, others)? {
+            if tell(news).is_break() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Asks those that are due, waits a moment, and gives what has come.
+fn turn(
+    board: &mut Switchboard,
+    nodes: &mut [Node],
+    every: Duration,
+    others: &[BorrowedFd<'_>],
+) -> std::io::Result<Vec<Watched>> {
+    let now = clock::now_ns();
+    for (at, node) in nodes.iter_mut().enumerate().filter(|(_, node)| !node.gone) {
+        if node.due_ns.is_some_and(|due| due <= now) {
+            node.due_ns = None;
+            board.send(id(at), &ToAgent::View);
+        }
+    }
+    let next_ns = nodes.iter().filter_map(|node| node.due_ns).min().unwrap_or(u64::MAX);
+    let calls = board.wait(others, clock::until(next_ns).min(TURN))?;
+    let now = clock::now_ns();
+    let mut news = Vec::new();
+    for (id, call) in calls {
+        let at = id.index() - 1;
+        let node = &mut nodes[at];
+        node.heard_ns = now;
+        match call {
+            Call::Message(FromAgent::Viewed(mut view)) => {
+                view.bound();
+                // From answer to question: a node that is busy isn't asked twice at once.
+                node.due_ns = Some(now + every.as_nanos() as u64);
+                news.push(Watched::Node(at, view));
+            }
+            Call::Message(_) => {}
+            Call::Lost(reason) if !node.gone => {
+                node.gone = true;
+                news.push(Watched::Lost(at, reason));
+            }
+            Call::Lost(_) => {}
+        }
+    }
+    for (at, node) in nodes.iter_mut().enumerate().filter(|(_, node)| !node.gone) {
+        if now.saturating_sub(node.heard_ns) > SILENCE_NS {
+            node.gone = true;
+            let seconds = SILENCE_NS / 1_000_000_000;
+            news.push(Watched::Lost(at, format!("no word from its agent for {seconds} s")));
+        }
+    }
+    news.push(Watched::Turn);
+    Ok(news)
+}
+
+fn id(at: usize) -> NodeId {
+    NodeId(u32::try_from(at + 1).expect("a list has fewer nodes"))
+}

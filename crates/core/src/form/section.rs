@@ -1,0 +1,287 @@
+//! Tables of a file, read by kind; every value keeps its place.
+
+use std::ops::{Range, RangeInclusive};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::{Fault, FormProblem};
+use crate::nearest::nearest;
+
+/// A table of which all keys are known.
+pub struct Section<'t> {
+    title: &'static str,
+    span: Range<usize>,
+    table: &'t DeTable<'t>,
+}
+
+/// A text that isn't empty, its place, and the key it stands under.
+#[derive(Clone)]
+pub struct Text<'t> {
+    /// The key.
+    pub key: String,
+    /// The text.
+    pub value: &'t str,
+    /// Its bytes in the file.
+    pub span: Range<usize>,
+}
+
+impl<'t> Section<'t> {
+    /// Refuses a table with keys that aren't allowed; the first in the file is told.
+    pub fn new(
+        title: &'static str,
+        span: Range<usize>,
+        table: &'t DeTable<'t>,
+        allowed: &[&'static str],
+    ) -> Result<Self, Fault> {
+        let unknown = table.keys().filter(|key| !allowed.contains(&key.get_ref().as_ref()));
+        match unknown.min_by_key(|key| key.span().start) {
+            None => Ok(Self { title, span, table }),
+            Some(key) => {
+                let problem = FormProblem::UnknownKey {
+                    key: key.get_ref().escape_debug().to_string(),
+                    section: title,
+                    allowed: allowed.join(", "),
+                    near: nearest(key.get_ref(), allowed.iter().copied()),
+                };
+                Err(Fault::new(key.span(), problem))
+            }
+        }
+    }
+
+    /// A table of which the keys aren't known yet: one of them decides about the others.
+    pub fn open(title: &'static str, span: Range<usize>, table: &'t DeTable<'t>) -> Self {
+        Self { title, span, table }
+    }
+
+    /// The section below `key`, if it is there.
+    pub fn section(
+        &self,
+        key: &'static str,
+        title: &'static str,
+        allowed: &[&'static str],
+    ) -> Result<Option<Self>, Fault> {
+        let Some((table, span)) = self.table_at(key)? else {
+            return Ok(None);
+        };
+        Self::new(title, span, table, allowed).map(Some)
+    }
+
+    /// The table below `key`, whatever its keys.
+    pub fn table_at(
+        &self,
+        key: &'static str,
+    ) -> Result<Option<(&'t DeTable<'t>, Range<usize>)>, Fault> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(value) => match value.get_ref() {
+                DeValue::Table(table) => Ok(Some((table, value.span()))),
+                other => Err(wrong_kind(key, &format!("a section `[{key}]`"), other, value.span())),
+            },
+        }
+    }
+
+    /// The value of `key`, of whatever kind.
+    pub fn value(&self, key: &str) -> Option<&'t Spanned<DeValue<'t>>> {
+        self.table.get(key)
+    }
+
+    /// The text of `key`, if it is there.
+    pub fn text(&self, key: &'static str) -> Result<Option<Text<'t>>, Fault> {
+        self.value(key).map(|value| text(key.to_owned(), value)).transpose()
+    }
+
+    /// The text of `key`; the fault shows `example` if it is missing.
+    pub fn needed_text(&self, key: &'static str, example: &'static str) -> Result<Text<'t>, Fault> {
+        self.text(key)?.ok_or_else(|| self.missing(key, example))
+    }
+
+    /// The fault of a section without `key`.
+    pub fn missing(&self, key: &'static str, example: &'static str) -> Fault {
+        Fault::new(self.span.clone(), FormProblem::Missing { section: self.title, key, example })
+    }
+
+    /// The texts of an array; none when the key is missing.
+    pub fn texts(&self, key: &'static str) -> Result<Vec<Text<'t>>, Fault> {
+        let Some(value) = self.value(key) else {
+            return Ok(Vec::new());
+        };
+        match value.get_ref() {
+            DeValue::Array(items) => items
+                .iter()
+                .enumerate()
+                .map(|(index, item)| text(format!("{key}[{index}]"), item))
+                .collect(),
+            other => Err(wrong_kind(key, "an array of texts", other, value.span())),
+        }
+    }
+
+    /// One of some words, and what it stands for.
+    pub fn word<T: Copy>(
+        &self,
+        key: &'static str,
+        words: &[(&'static str, T)],
+    ) -> Result<Option<T>, Fault> {
+        let Some(text) = self.text(key)? else {
+            return Ok(None);
+        };
+        let found = words.iter().find(|(word, _)| *word == text.value);
+        found.map(|(_, meaning)| Some(*meaning)).ok_or_else(|| {
+            let words = words.iter().map(|(word, _)| *word);
+            let problem = FormProblem::Word {
+                key,
+                found: text.value.to_owned(),
+                allowed: words.clone().collect::<Vec<_>>().join(", "),
+                near: nearest(text.value, words),
+            };
+            Fault::new(text.span, problem)
+        })
+    }
+
+    /// A text that `read` understands, such as a rate.
+    pub fn read<T, E: ToString>(
+        &self,
+        key: &'static str,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, Fault> {
+        let Some(text) = self.text(key)? else {
+            return Ok(None);
+        };
+        read(text.value).map(Some).map_err(|error| {
+            let problem = FormProblem::Value { key: text.key, reason: error.to_string() };
+            Fault::new(text.span, problem)
+        })
+    }
+
+    /// A number of `1 / parts` that isn't below `least` parts nor above `most`, as so many parts.
+    pub fn parts(
+        &self,
+        key: &'static str,
+        parts: u32,
+        bounds: RangeInclusive<u32>,
+    ) -> Result<Option<u32>, Fault> {
+        let Some(value) = self.value(key) else {
+            return Ok(None);
+        };
+        let one = f64::from(parts);
+        let (least, most) = (f64::from(*bounds.start()) / one, f64::from(*bounds.end()) / one);
+        let expected = format!("a number from {least} to {most}");
+        let number = match value.get_ref() {
+            DeValue::Integer(number) => {
+                u32::from_str_radix(number.as_str(), number.radix()).ok().map(f64::from)
+            }
+            DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
+            _ => None,
+        };
+        let rounded = number.map(|number| (number * one).round());
+        let fits = rounded.filter(|parts| {
+            *parts >= f64::from(*bounds.start()) && *parts <= f64::from(*bounds.end())
+        });
+        match fits {
+            Some(parts) => Ok(Some(parts as u32)),
+            None => Err(wrong_kind(key, &expected, value.get_ref(), value.span())),
+        }
+    }
+
+    /// The tables of an array of sections; none when the key is missing.
+    pub fn sections(
+        &self,
+        key: &'static str,
+        title: &'static str,
+        allowed: &[&'static str],
+    ) -> Result<Vec<Self>, Fault> {
+        let open = self.open_sections(key, title)?;
+        open.into_iter()
+            .map(|section| Self::new(title, section.span, section.table, allowed))
+            .collect()
+    }
+
+    /// The same, when their keys aren't known yet or are checked elsewhere.
+    pub fn open_sections(
+        &self,
+        key: &'static str,
+        title: &'static str,
+    ) -> Result<Vec<Self>, Fault> {
+        let Some(value) = self.value(key) else {
+            return Ok(Vec::new());
+        };
+        let expected = format!("sections `{title}` in double brackets");
+        let DeValue::Array(items) = value.get_ref() else {
+            return Err(wrong_kind(key, &expected, value.get_ref(), value.span()));
+        };
+        let section = |item: &'t Spanned<DeValue<'t>>| match item.get_ref() {
+            DeValue::Table(table) => Ok(Self::open(title, item.span(), table)),
+            other => Err(wrong_kind(key, &expected, other, item.span())),
+        };
+        items.iter().map(section).collect()
+    }
+
+    /// True or false.
+    pub fn boolean(&self, key: &'static str) -> Result<Option<bool>, Fault> {
+        match self.value(key).map(|value| (value.get_ref(), value.span())) {
+            None => Ok(None),
+            Some((DeValue::Boolean(value), _)) => Ok(Some(*value)),
+            Some((other, span)) => Err(wrong_kind(key, "true or false", other, span)),
+        }
+    }
+
+    /// The texts of an array, or a single one; none when the key is missing.
+    pub fn one_or_more(&self, key: &'static str) -> Result<Vec<Text<'t>>, Fault> {
+        match self.value(key).map(Spanned::get_ref) {
+            Some(DeValue::String(_)) => Ok(self.text(key)?.into_iter().collect()),
+            _ => self.texts(key),
+        }
+    }
+
+    /// Where the value of `key` stands; the section when there is none.
+    pub fn span_of(&self, key: &str) -> Range<usize> {
+        self.value(key).map_or_else(|| self.span.clone(), Spanned::span)
+    }
+
+    /// A whole number within bounds.
+    pub fn integer(
+        &self,
+        key: &'static str,
+        bounds: RangeInclusive<u32>,
+    ) -> Result<Option<u32>, Fault> {
+        let Some(value) = self.value(key) else {
+            return Ok(None);
+        };
+        let expected = format!("a whole number from {} to {}", bounds.start(), bounds.end());
+        let DeValue::Integer(integer) = value.get_ref() else {
+            return Err(wrong_kind(key, &expected, value.get_ref(), value.span()));
+        };
+        let number = u32::from_str_radix(integer.as_str(), integer.radix()).ok();
+        number.filter(|number| bounds.contains(number)).map(Some).ok_or_else(|| {
+            let problem =
+                FormProblem::Kind { key: key.to_owned(), expected, found: integer.to_string() };
+            Fault::new(value.span(), problem)
+        })
+    }
+}
+
+/// A text that isn't empty.
+pub fn text<'t>(key: String, value: &'t Spanned<DeValue<'t>>) -> Result<Text<'t>, Fault> {
+    match value.get_ref() {
+        DeValue::String(text) if text.trim().is_empty() => {
+            Err(Fault::new(value.span(), FormProblem::Empty(key)))
+        }
+        DeValue::String(text) => Ok(Text { key, value: text, span: value.span() }),
+        other => Err(wrong_kind(&key, "a text in quotes", other, value.span())),
+    }
+}
+
+/// The fault of a value that is of another kind than `expected`.
+pub fn wrong_kind(key: &str, expected: &str, found: &DeValue<'_>, span: Range<usize>) -> Fault {
+    let found = match found {
+        DeValue::String(_) => "a text".to_owned(),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(_) => "true or false".to_owned(),
+        DeValue::Datetime(_) => "a date".to_owned(),
+        DeValue::Array(_) => "an array".to_owned(),
+        DeValue::Table(_) => "a section".to_owned(),
+    };
+    let problem = FormProblem::Kind { key: key.to_owned(), expected: expected.to_owned(), found };
+    Fault::new(span, problem)
+}

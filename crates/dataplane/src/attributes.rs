@@ -1,0 +1,57 @@
+//! Extended attributes of files and folders, access control lists among them.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
+use rustix::io::Errno;
+
+/// The most that the kernel gives of a list of names, or of a value, in bytes.
+const MOST: usize = 64 << 10;
+
+/// Bytes of a short list of names.
+const FEW: usize = 128;
+
+/// What is copied: the user's own, access control lists, capabilities, and what only root sees. The
+/// others are the system's and say something of the machine.
+const KEPT: [&[u8]; 4] = [b"user.", b"trusted.", b"system.posix_acl_", b"security.capability"];
+
+/// The attributes of an open file or folder; none where its file system has none.
+///
+/// # Errors
+/// When they can't be read.
+pub fn read(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    // Most have none, or few.
+    if matches!(flistxattr(&fd, &mut [0_u8; FEW][..]), Ok(0)) {
+        return Ok(Vec::new());
+    }
+    let mut names = vec![0; MOST];
+    let length = match flistxattr(&fd, names.as_mut_slice()) {
+        Ok(length) => length,
+        Err(Errno::OPNOTSUPP) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let names = names[..length].split(|&byte| byte == 0);
+    let mut value = vec![0; MOST];
+    let mut found = Vec::new();
+    for name in names.filter(|name| KEPT.iter().any(|kept| name.starts_with(kept))) {
+        let length = fgetxattr(&fd, name, value.as_mut_slice())?;
+        found.push((name.to_vec(), value[..length].to_vec()));
+    }
+    Ok(found)
+}
+
+/// Gives attributes to an open file or folder.
+///
+/// # Errors
+/// When one can't be given; says which.
+pub fn write(fd: impl AsFd, attributes: &[(Vec<u8>, Vec<u8>)]) -> io::Result<()> {
+    for (name, value) in attributes {
+        fsetxattr(&fd, name.as_slice(), value, XattrFlags::empty()).map_err(|error| {
+            let name = String::from_utf8_lossy(name);
+            let reason = garland_sys::error::reason(&error.into());
+            io::Error::other(format!("its attribute {name}: {reason}"))
+        })?;
+    }
+    Ok(())
+}

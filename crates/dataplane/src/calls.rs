@@ -1,0 +1,208 @@
+//! Calls on a disk that are under way: which of them makes no progress, and since when. A call that
+//! hangs in the kernel can't be ended, but it can be named by another thread.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use garland_protocol::{DiskCall, PendingCall};
+use garland_sys::block_device::BlockDevice;
+use garland_sys::clock;
+use garland_sys::thread_io::Thread;
+
+/// A call is of interest when it has made no progress for so many nanoseconds.
+const NOTED_NS: u64 = 1_000_000_000;
+
+/// Who looks less often than this was stopped itself: what passed then says nothing of the disk.
+const LOOKS_NS: u64 = 1_000_000_000;
+
+/// Bytes a second that a very slow disk takes.
+const SLOWEST: u64 = 5_000_000;
+
+/// Bytes of a path that are told.
+const PATH_MAX: usize = 300;
+
+/// The calls of one store or source.
+#[derive(Debug, Default)]
+pub struct Calls {
+    state: Mutex<State>,
+    /// The disk, if they all go to one that tells what it does.
+    disk: OnceLock<Option<BlockDevice>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    calls: Vec<Call>,
+    next: u64,
+    /// When somebody looked last.
+    looked_ns: u64,
+}
+
+#[derive(Debug)]
+struct Call {
+    number: u64,
+    operation: DiskCall,
+    path: Arc<str>,
+    allowance_ns: u64,
+    thread: Thread,
+    /// When it last got on, as far as anybody can tell.
+    moved_ns: u64,
+    seen: Option<Seen>,
+}
+
+/// What was seen of a call's progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    /// Bytes and calls of its thread.
+    thread: Option<u64>,
+    /// Reads, writes and flushes that its disk has ended.
+    disk: Option<(u64, u64, u64)>,
+    /// Steps that its store has done.
+    steps: u64,
+}
+
+impl Calls {
+    /// Says which disk the calls go to, if that is known; the first word counts.
+    pub fn go_to(&self, device: Option<u64>) {
+        self.disk.get_or_init(|| device.and_then(BlockDevice::of));
+    }
+
+    /// Does a call of so many bytes.
+    pub fn during<T>(
+        &self,
+        operation: DiskCall,
+        path: &Arc<str>,
+        bytes: u64,
+        call: impl FnOnce() -> T,
+    ) -> T {
+        let number = {
+            let mut state = self.lock();
+            let number = state.next;
+            state.next += 1;
+            let allowance = u128::from(bytes) * 1_000_000_000 / u128::from(SLOWEST);
+            state.calls.push(Call {
+                number,
+                operation,
+                path: Arc::clone(path),
+                allowance_ns: u64::try_from(allowance).unwrap_or(u64::MAX),
+                thread: Thread::this(),
+                moved_ns: clock::now_ns(),
+                seen: None,
+            });
+            number
+        };
+        let result = call();
+        self.lock().calls.retain(|call| call.number != number);
+        result
+    }
+
+    /// The call that is overdue most, of those that have made no progress for a while; `steps` are what
+    /// their store has done so far. To be asked several times a second.
+    #[must_use]
+    pub fn pending(&self, steps: u64) -> Option<PendingCall> {
+        self.pending_at(clock::now_ns(), steps)
+    }
+
+    fn pending_at(&self, now: u64, steps: u64) -> Option<PendingCall> {
+        let mut state = self.lock();
+        let pause = now.saturating_sub(std::mem::replace(&mut state.looked_ns, now));
+        for call in &mut state.calls {
+            if pause > LOOKS_NS {
+                call.moved_ns = now.min(call.moved_ns.saturating_add(pause));
+            }
+            if now.saturating_sub(call.moved_ns) < NOTED_NS {
+                continue;
+            }
+            let disk = self.disk.get().and_then(|disk| disk.as_ref()?.counters());
+            let disk = disk.map(|disk| (disk.reads, disk.writes, disk.flushes));
+            let seen = Seen { thread: call.thread.moved(), disk, steps };
+            if call.seen.replace(seen).is_some_and(|before| before != seen) {
+                call.moved_ns = now;
+            }
+        }
+        let noted = state.calls.iter().filter(|call| now.saturating_sub(call.moved_ns) >= NOTED_NS);
+        noted.map(|call| call.pending(now)).max_by_key(PendingCall::weight)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Call {
+    fn pending(&self, now: u64) -> PendingCall {
+        PendingCall {
+            operation: self.operation,
+            path: self.path.chars().take(PATH_MAX).collect(),
+            silent_ns: now.saturating_sub(self.moved_ns),
+            allowance_ns: self.allowance_ns,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// What is seen, so many seconds after a call of so many bytes began that doesn't return, by who
+    /// looks ten times a second; `steps` are its store's then.
+    fn seen(bytes: u64, seconds: u64, steps: impl Fn(u64) -> u64) -> Option<PendingCall> {
+        let calls = Calls::default();
+        let (release, hang) = channel::<()>();
+        let (tell, began) = channel();
+        std::thread::scope(|scope| {
+            let calls = &calls;
+            scope.spawn(move || {
+                calls.during(DiskCall::Write, &"/d/y".into(), bytes, || {
+                    tell.send(()).expect("the test waits");
+                    hang.recv()
+                })
+            });
+            began.recv().expect("the call begins");
+            let start = clock::now_ns();
+            let mut last = None;
+            for tenth in 0..=seconds * 10 {
+                last = calls.pending_at(start + tenth * SECOND / 10, steps(tenth));
+            }
+            drop(release);
+            last
+        })
+    }
+
+    #[test]
+    fn a_call_that_does_not_return_is_named_and_one_that_returned_is_not() {
+        let call = seen(0, 7, |_| 0).expect("it hangs");
+        assert_eq!((call.operation, &*call.path), (DiskCall::Write, "/d/y"));
+        assert!((6 * SECOND..=7 * SECOND).contains(&call.overdue_ns()), "{call:?}");
+        let calls = Calls::default();
+        calls.during(DiskCall::Write, &"/d/y".into(), 0, || ());
+        assert_eq!(calls.pending_at(clock::now_ns() + 7 * SECOND, 0), None);
+    }
+
+    #[test]
+    fn a_call_may_take_longer_for_its_bytes() {
+        let call = seen(100_000_000, 22, |_| 0).expect("it hangs");
+        assert_eq!(call.allowance_ns, 20 * SECOND);
+        assert!((SECOND..=2 * SECOND).contains(&call.overdue_ns()), "{call:?}");
+    }
+
+    #[test]
+    fn what_gets_on_is_not_stuck_however_long_it_takes() {
+        // A step every four seconds.
+        let call = seen(0, 100, |tenth| tenth / 40);
+        assert!(call.is_none_or(|call| call.silent_ns <= 4 * SECOND));
+    }
+
+    #[test]
+    fn nothing_is_stuck_because_nobody_looked() {
+        let calls = Calls::default();
+        let start = clock::now_ns();
+        calls.during(DiskCall::Write, &"/d/y".into(), 0, || {
+            assert_eq!(calls.pending_at(start, 0), None);
+            // The process was stopped for an hour.
+            assert_eq!(calls.pending_at(start + 3600 * SECOND, 0), None);
+        });
+    }
+}

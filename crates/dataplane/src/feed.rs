@@ -1,0 +1,161 @@
+//! Making blocks ready to be sent: by the head from the source, by everyone else from what they
+//! hold.
+
+use std::sync::Arc;
+
+use garland_core::trace::Stage;
+use garland_protocol::{FRAME_LEN, Form, Frame, Keys, Kind, Sealer, TAG_LEN, content_digest};
+use thiserror::Error;
+
+use crate::member::Member;
+use crate::recorder::{At, Recorder};
+use garland_sys::error::reason;
+
+/// A block as it goes on the wire: its header, and its bytes with the tag behind them.
+pub struct Prepared {
+    /// The header's bytes.
+    pub header: [u8; FRAME_LEN],
+    /// A buffer whose first `length` bytes follow the header.
+    pub buffer: Vec<u8>,
+    /// How many.
+    pub length: usize,
+}
+
+/// Why a block can't be fed.
+#[derive(Debug, Error)]
+pub enum FeedError {
+    /// It can't be read.
+    #[error("reading {0}: {1}")]
+    Read(String, String),
+    /// It isn't what it was.
+    #[error("{0} changed while it was copied")]
+    Changed(String),
+    /// A stream went by, and the block is no longer kept.
+    #[error("{0} can't be read twice, and block {1} isn't kept any more")]
+    Gone(String, u64),
+    /// A stream has broken off, or what is elsewhere can't be had: the source itself says so.
+    #[error("{0}")]
+    Broken(String),
+    /// It hasn't come yet from where it is: it may be asked for again.
+    #[error("it hasn't come yet")]
+    NotYet,
+    /// It never will be: the source has ended, after so many blocks.
+    #[error("the source has only {0} blocks")]
+    Ended(u64),
+}
+
+/// Gives a lane the blocks that it feeds.
+pub trait Feeder: Send {
+    /// The block `index`, sealed under `incarnation`; notes what it took. One that is wanted `again` is
+    /// no part of the lane's run.
+    fn prepare(
+        &mut self,
+        index: u64,
+        incarnation: u64,
+        again: bool,
+        recorder: &mut Recorder,
+    ) -> Result<Prepared, FeedError>;
+    /// Takes back the buffer of a block that has gone out.
+    fn recycle(&mut self, buffer: Vec<u8>);
+}
+
+/// Seals blocks for one lane of a copy under this node's keys.
+pub struct Wrapper {
+    frame: Frame,
+    sealer: Option<Sealer>,
+}
+
+impl Wrapper {
+    /// A wrapper for `lane` of the copy that `member` takes part in.
+    #[must_use]
+    pub fn new(member: &Member, lane: u16) -> Self {
+        let mut frame = Frame::bare(Kind::Block, member.copy, lane, 0);
+        frame.sealed = member.sealed;
+        frame.sealer = member.me;
+        Self { frame, sealer: None }
+    }
+
+    /// Seals the first `packed` bytes of `buffer`, which are a block of `length` bytes in this form.
+    pub fn wrap(
+        &mut self,
+        keys: &Keys,
+        index: u64,
+        incarnation: u64,
+        mut buffer: Vec<u8>,
+        (form, length, packed): (Form, usize, usize),
+    ) -> Prepared {
+        let frame = &mut self.frame;
+        frame.index = index;
+        frame.incarnation = incarnation;
+        frame.length = u32::try_from(length).expect("a block is short");
+        frame.form = form;
+        frame.packed = u32::try_from(packed).expect("a block is short");
+        if !frame.sealed {
+            let header = frame.to_bytes(keys);
+            return Prepared { header, buffer, length: packed };
+        }
+        let header = frame.to_bytes(keys);
+        let same = self.sealer.take().filter(|sealer| sealer.seals(incarnation, index));
+        let sealer = same.unwrap_or_else(|| keys.sealer(frame.sealer, incarnation, index));
+        let tag = self.sealer.insert(sealer).seal(frame, &header, &mut buffer[..packed]);
+        buffer[packed..packed + TAG_LEN].copy_from_slice(&tag);
+        Prepared { header, buffer, length: packed + TAG_LEN }
+    }
+}
+
+/// Feeds from what a node holds.
+pub struct StoreFeeder {
+    member: Arc<Member>,
+    wrapper: Wrapper,
+    spare: Option<Vec<u8>>,
+}
+
+impl StoreFeeder {
+    /// A feeder for `lane` of the copy that `member` takes part in.
+    #[must_use]
+    pub fn new(member: Arc<Member>, lane: u16) -> Self {
+        let wrapper = Wrapper::new(&member, lane);
+        Self { member, wrapper, spare: None }
+    }
+}
+
+impl Feeder for StoreFeeder {
+    fn prepare(
+        &mut self,
+        index: u64,
+        incarnation: u64,
+        _again: bool,
+        recorder: &mut Recorder,
+    ) -> Result<Prepared, FeedError> {
+        let member = &self.member;
+        let (at, began) = (At::block(self.wrapper.frame.lane, index), recorder.now());
+        let layout = member.layout;
+        let length = member.block_length(index) as usize;
+        let room = layout.block_size as usize + TAG_LEN;
+        let mut buffer = self.spare.take().unwrap_or_else(|| vec![0; room]);
+        let store = &member.store;
+        let read = store.read_at(layout.offset(index), &mut buffer[..length]);
+        let began = recorder.took(Stage::Read, at, began, length);
+        let content = content_digest(&buffer[..length]);
+        let is_same = read.is_ok() && member.sink().content(index) == Some(content);
+        if !is_same && store.is_ordered() {
+            // Not every file of a tree need be there.
+            member.sink().unserve(index);
+            self.spare = Some(buffer);
+            return Err(FeedError::Gone(store.name(), index));
+        }
+        read.map_err(|error| FeedError::Read(store.name(), reason(&error)))?;
+        if !is_same {
+            return Err(FeedError::Changed(store.name()));
+        }
+        let keys = &member.keys;
+        let plain = (Form::Plain, length, length);
+        let prepared = self.wrapper.wrap(keys, index, incarnation, buffer, plain);
+        recorder.took(Stage::Seal, at, began, length);
+        Ok(prepared)
+    }
+
+    fn recycle(&mut self, buffer: Vec<u8>) {
+        self.spare = Some(buffer);
+    }
+}

@@ -1,0 +1,100 @@
+//! How many blocks each stage of the pipeline has at a time: the depth that was achieved, beside the
+//! one that was allowed.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use garland_protocol::{Stage, StageDepth};
+use garland_sys::clock;
+
+/// The stages of one node's part in a copy.
+#[derive(Debug, Default)]
+pub struct Stages {
+    /// Blocks being read and sealed.
+    pub read: Gauge,
+    /// Blocks ready to be sent.
+    pub ready: Gauge,
+    /// Blocks received, being opened and written.
+    pub write: Gauge,
+}
+
+impl Stages {
+    /// The depths of those that had anything.
+    pub fn depths(&self) -> Vec<StageDepth> {
+        let stages =
+            [(Stage::Read, &self.read), (Stage::Ready, &self.ready), (Stage::Write, &self.write)];
+        stages.into_iter().filter_map(|(stage, gauge)| gauge.depth(stage)).collect()
+    }
+}
+
+/// A stage: how many blocks are in it.
+#[derive(Debug, Default)]
+pub struct Gauge(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    now: u32,
+    most: u32,
+    /// When the number changed last, in monotonic nanoseconds.
+    since_ns: u64,
+    /// Nanoseconds with any block.
+    busy_ns: u64,
+    /// Blocks times nanoseconds.
+    area: u128,
+}
+
+impl Gauge {
+    /// A block comes in.
+    pub fn enter(&self) {
+        let mut state = self.settled();
+        state.now += 1;
+        state.most = state.most.max(state.now);
+    }
+
+    /// A block goes out.
+    pub fn leave(&self) {
+        let mut state = self.settled();
+        state.now = state.now.saturating_sub(1);
+    }
+
+    /// All of them go out.
+    pub fn clear(&self) {
+        self.settled().now = 0;
+    }
+
+    fn depth(&self, stage: Stage) -> Option<StageDepth> {
+        let state = self.settled();
+        let mean = (state.area * 1000).checked_div(u128::from(state.busy_ns))?;
+        Some(StageDepth { stage, mean: u32::try_from(mean).unwrap_or(u32::MAX), most: state.most })
+    }
+
+    /// What was counted until now.
+    fn settled(&self) -> MutexGuard<'_, State> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now_ns = clock::now_ns();
+        let passed = now_ns.saturating_sub(std::mem::replace(&mut state.since_ns, now_ns));
+        if state.now > 0 {
+            state.busy_ns += passed;
+            state.area += u128::from(state.now) * u128::from(passed);
+        }
+        state
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_is_over_the_time_with_any() {
+        let stages = Stages::default();
+        assert_eq!(stages.depths(), []);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        (0..3).for_each(|_| stages.write.enter());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        stages.write.clear();
+        let [depth] = stages.depths()[..] else { panic!("one stage had blocks") };
+        assert_eq!((depth.stage, depth.most), (Stage::Write, 3));
+        // Between the three entries next to nothing passed.
+        assert!((2900..=3000).contains(&depth.mean), "{depth:?}");
+    }
+}

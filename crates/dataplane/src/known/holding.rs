@@ -1,0 +1,149 @@
+//! A file's blocks by their digests: remembered, or read.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use garland_core::plan::{LaneBlocks, Layout};
+use garland_protocol::{FileStamp, content_digest, root_digest};
+use garland_sys::threads;
+
+use super::records::Records;
+use super::stamp::stamp;
+use crate::pace::Pace;
+
+/// An open file and what its blocks are.
+pub struct Holding {
+    /// The file.
+    pub file: File,
+    /// What it was when its blocks were looked at.
+    pub stamp: FileStamp,
+    /// How it is cut.
+    layout: Layout,
+    /// Its blocks' digests, as far as they are known.
+    digests: Vec<Option<[u8; 32]>>,
+}
+
+impl Holding {
+    /// The blocks of an open file, cut into blocks of `block_size`: by its record, or by reading all
+    /// of it, of which `progress` is told.
+    ///
+    /// # Errors
+    /// When it can't be read, changes meanwhile, or `stop` says so.
+    pub fn of(
+        file: File,
+        block_size: u32,
+        records: &Records,
+        disk: Option<&Pace>,
+        progress: impl Fn(),
+        stop: &AtomicBool,
+    ) -> io::Result<Self> {
+        let before = stamp(&file)?;
+        let layout = Layout { length: before.length, block_size, open: false };
+        if let Some(digests) = records.recall(&file, layout) {
+            return Ok(Self { file, stamp: before, layout, digests });
+        }
+        progress();
+        let read = |index: u64, bytes: &mut [u8]| {
+            let length = bytes.len();
+            let mut read = || file.read_exact_at(bytes, layout.offset(index));
+            match disk {
+                Some(disk) => disk.pass(length, read),
+                None => read(),
+            }
+        };
+        let all = LaneBlocks::all(layout.blocks());
+        let digests = digest_all(layout, all, 1, read, progress, stop)?;
+        if stamp(&file)? != before {
+            return Err(io::Error::other("it changes"));
+        }
+        Ok(Self { file, stamp: before, layout, digests: digests.into_iter().map(Some).collect() })
+    }
+
+    /// These blocks of a file that was this before they were read.
+    pub fn of_part(
+        (file, stamp): (File, FileStamp),
+        layout: Layout,
+        blocks: LaneBlocks,
+        read: &[[u8; 32]],
+    ) -> Self {
+        let mut digests = vec![None; usize::try_from(layout.blocks()).unwrap_or(0)];
+        for (index, digest) in blocks.indices().zip(read) {
+            digests[index as usize] = Some(*digest);
+        }
+        Self { file, stamp, layout, digests }
+    }
+
+    /// The digest that stands for the whole file, if all of its blocks' are known.
+    pub fn root(&self) -> Option<[u8; 32]> {
+        let digests: Option<Vec<[u8; 32]>> = self.digests.iter().copied().collect();
+        digests.map(|digests| root_digest(&digests))
+    }
+
+    /// The digests of all blocks, if they are known.
+    pub fn into_whole(self) -> Option<(File, FileStamp, Vec<[u8; 32]>)> {
+        let digests: Option<Vec<[u8; 32]>> = self.digests.into_iter().collect();
+        Some((self.file, self.stamp, digests?))
+    }
+
+    /// Whether block `index` is this one.
+    pub fn has(&self, index: u64, digest: &[u8; 32]) -> bool {
+        let own = usize::try_from(index).ok().and_then(|at| self.digests.get(at));
+        own.is_some_and(|own| own.as_ref() == Some(digest))
+    }
+
+    /// Reads block `index` into a buffer of the block's length; says whether it has this digest.
+    pub fn read(&self, index: u64, bytes: &mut [u8], digest: &[u8; 32]) -> bool {
+        let read = self.file.read_exact_at(bytes, self.layout.offset(index));
+        read.is_ok() && content_digest(bytes) == *digest
+    }
+}
+
+/// The digests of these `blocks` of `layout`, by `threads` that each `read` every so-many-th of them;
+/// `progress` is told of every block.
+///
+/// # Errors
+/// When one can't be read, or `stop` says so.
+pub fn digest_all(
+    layout: Layout,
+    blocks: LaneBlocks,
+    at_once: usize,
+    read: impl Fn(u64, &mut [u8]) -> io::Result<()> + Sync,
+    progress: impl Fn(),
+    stop: &AtomicBool,
+) -> io::Result<Vec<[u8; 32]>> {
+    let next = AtomicU64::new(0);
+    let work = |told: &dyn Fn()| -> io::Result<Vec<(u64, [u8; 32])>> {
+        let mut buffer = vec![0; layout.block_size as usize];
+        let mut digests = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            if place >= blocks.len() {
+                return Ok(digests);
+            }
+            let index = blocks.index(place);
+            if stop.load(Ordering::Relaxed) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let bytes = &mut buffer[..layout.block_length(index) as usize];
+            // What one can't read nobody needs the rest of.
+            read(index, bytes).inspect_err(|_| next.store(blocks.len(), Ordering::Relaxed))?;
+            digests.push((index, content_digest(bytes)));
+            told();
+        }
+    };
+    let parts = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..at_once)
+            // Where the system makes no more threads, those that are there do it.
+            .map_while(|_| threads::spawn_in(scope, "digest", || work(&|| ())).ok())
+            .collect();
+        let own = work(&progress);
+        let panicked = || Err(io::Error::other("a thread that digests has panicked"));
+        let others = others.into_iter().map(|other| other.join().unwrap_or_else(|_| panicked()));
+        std::iter::once(own).chain(others).collect::<io::Result<Vec<_>>>()
+    })?;
+    let mut all: Vec<(u64, [u8; 32])> = parts.into_iter().flatten().collect();
+    all.sort_unstable_by_key(|(index, _)| *index);
+    Ok(all.into_iter().map(|(_, digest)| digest).collect())
+}

@@ -1,0 +1,258 @@
+//! Records of files whose bytes were seen: in a folder of Garland's state on this host, a file each.
+//!
+//! Not beside the files: a folder may be read-only, on a network file system that many write to, or
+//! without extended attributes, and a record there would go with copies of its file. They hold until
+//! the machine boots again, since what wasn't stable may be gone then and devices have other numbers;
+//! there are [`COUNT`] of at most [`BYTES`] together, and the oldest go first, after [`DAYS`] at the
+//! latest. A record that is lost costs a reading.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
+
+use garland_core::plan::Layout;
+use garland_protocol::{FileStamp, Known, content_digest};
+use garland_sys::process;
+
+use super::stamp::{is_trusted, stamp, unsettled_ns};
+
+/// Smaller files are read as quickly as remembered.
+const LEAST: u64 = 4 << 20;
+
+/// Bytes of a record at most: files of 2 TiB.
+const RECORD_MAX: u64 = 17 << 20;
+
+const COUNT: usize = 1000;
+const BYTES: u64 = 256 << 20;
+const DAYS: u64 = 30;
+
+/// What is remembered, if there is a place for it.
+#[derive(Clone, Debug, Default)]
+pub struct Records {
+    folder: Option<PathBuf>,
+}
+
+impl Records {
+    /// Those in `folder`, which only this user may change.
+    #[must_use]
+    pub fn at(folder: PathBuf) -> Self {
+        Self { folder: Some(folder) }
+    }
+
+    /// The digests of an open file's blocks, as far as they are known, if it is what it was.
+    pub fn recall(&self, file: &File, layout: Layout) -> Option<Vec<Option<[u8; 32]>>> {
+        let stamp = stamp(file).ok()?;
+        let path = self.path_of(&stamp)?;
+        let mut bytes = Vec::new();
+        File::open(path).ok()?.take(RECORD_MAX).read_to_end(&mut bytes).ok()?;
+        let known = Known::parse(&bytes).ok()?;
+        let same = known.stamp == stamp && known.layout == layout && Some(known.boot) == boot();
+        (same && is_trusted(file)).then_some(known.digests)
+    }
+
+    /// Remembers an open file, which has just got its last change: waits until another would show.
+    pub fn settle(&self, file: &File, layout: Layout, digests: Vec<Option<[u8; 32]>>) {
+        let now = stamp(file).ok().filter(|stamp| self.is_worth(file, stamp));
+        let Some((now, wait)) = now.and_then(|now| Some((now, unsettled_ns(&now)?))) else {
+            return;
+        };
+        std::thread::sleep(Duration::from_nanos(wait));
+        if stamp(file).is_ok_and(|then| then == now) {
+            self.keep(now, layout, digests);
+        }
+    }
+
+    /// Remembers a file that was opened when it had this stamp, and read since: it must have it still.
+    pub fn note(&self, file: &File, opened: &Opened, layout: Layout, digests: &[[u8; 32]]) {
+        let same = opened.settled && stamp(file).is_ok_and(|now| now == opened.stamp);
+        if same && self.is_worth(file, &opened.stamp) {
+            self.keep(opened.stamp, layout, digests.iter().copied().map(Some).collect());
+        }
+    }
+
+    fn is_worth(&self, file: &File, stamp: &FileStamp) -> bool {
+        self.folder.is_some() && stamp.length >= LEAST && is_trusted(file)
+    }
+
+    fn keep(&self, stamp: FileStamp, layout: Layout, digests: Vec<Option<[u8; 32]>>) {
+        let (Some(path), Some(folder), Some(boot)) = (self.path_of(&stamp), &self.folder, boot())
+        else {
+            return;
+        };
+        let bytes = Known { stamp, boot, layout, digests }.to_bytes();
+        if bytes.len() as u64 > RECORD_MAX {
+            return;
+        }
+        tidy(folder);
+        // What can't be remembered is read again.
+        let _ = write(&path, &bytes);
+    }
+
+    fn path_of(&self, stamp: &FileStamp) -> Option<PathBuf> {
+        let name = format!("{:x}-{:x}", stamp.device, stamp.inode);
+        Some(self.folder.as_ref()?.join(name))
+    }
+}
+
+/// What a file was when it was opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened {
+    /// What it was.
+    pub stamp: FileStamp,
+    /// Whether every later change shows in the stamp.
+    settled: bool,
+}
+
+impl Opened {
+    /// What an open file is now.
+    ///
+    /// # Errors
+    /// When the system doesn't say.
+    pub fn now(file: &File) -> io::Result<Self> {
+        let stamp = stamp(file)?;
+        Ok(Self { stamp, settled: unsettled_ns(&stamp) == Some(0) })
+    }
+}
+
+/// The present boot of this machine; none where nobody knows.
+fn boot() -> Option<[u8; 16]> {
+    let id = process::boot_id();
+    let [digest @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] =
+        content_digest(id.as_bytes());
+    (!id.is_empty()).then_some(digest)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let temporary = path.with_extension(format!("tmp{}-{number}", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+    let written = file.write_all(bytes).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Removes the oldest records where there are too many, and all that are too old.
+fn tidy(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut all: Vec<(SystemTime, u64, PathBuf)> = entries
+        .filter_map(|entry| {
+            let stat = entry.metadata().ok()?;
+            Some((stat.modified().ok()?, stat.len(), entry.path()))
+        })
+        .collect();
+    all.sort_by(|one, two| two.cmp(one));
+    let newest = all.first().map_or(SystemTime::UNIX_EPOCH, |(time, ..)| *time);
+    let oldest = newest.checked_sub(Duration::from_secs(DAYS * 24 * 3600));
+    let mut bytes = 0;
+    for (place, (time, length, path)) in all.into_iter().enumerate() {
+        bytes += length;
+        if place >= COUNT || bytes > BYTES || oldest.is_some_and(|oldest| time < oldest) {
+            // One that stays is only untidy.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Self {
+            let path =
+                std::env::temp_dir().join(format!("garland-known-{name}-{}", std::process::id()));
+            fs::create_dir_all(path.join("records")).unwrap();
+            Self(path)
+        }
+
+        fn records(&self) -> Records {
+            Records::at(self.0.join("records"))
+        }
+
+        fn file(&self) -> File {
+            let path = self.0.join("file");
+            fs::write(&path, vec![7; LEAST as usize]).unwrap();
+            OpenOptions::new().read(true).write(true).open(path).unwrap()
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn layout() -> Layout {
+        Layout::fitting(LEAST)
+    }
+
+    fn digests() -> Vec<Option<[u8; 32]>> {
+        let mut digests = vec![Some([3; 32]); layout().blocks() as usize];
+        digests[1] = None;
+        digests
+    }
+
+    #[test]
+    fn a_file_is_known_until_it_changes() {
+        let place = Place::new("changes");
+        let (records, file) = (place.records(), place.file());
+        records.settle(&file, layout(), digests());
+        assert_eq!(records.recall(&file, layout()), Some(digests()));
+        let other = Layout { block_size: 8192, ..layout() };
+        assert_eq!(records.recall(&file, other), None, "it isn't cut so");
+        let before = stamp(&file).unwrap();
+        file.write_at(b"x", 5).unwrap();
+        let modified =
+            SystemTime::UNIX_EPOCH + Duration::new(before.modified.0 as u64, before.modified.1);
+        file.set_modified(modified).unwrap();
+        assert_eq!(stamp(&file).unwrap().modified, before.modified);
+        assert_eq!(records.recall(&file, layout()), None, "its last change can't be set back");
+    }
+
+    #[test]
+    fn what_is_no_record_is_none() {
+        let place = Place::new("broken");
+        let (records, file) = (place.records(), place.file());
+        records.settle(&file, layout(), digests());
+        let path = records.path_of(&stamp(&file).unwrap()).unwrap();
+        let whole = fs::read(&path).unwrap();
+        let mut broken = whole.clone();
+        broken[40] ^= 1;
+        for bytes in [&[][..], &whole[..whole.len() - 1], &broken, b"GLKNOWN0 of another version"] {
+            fs::write(&path, bytes).unwrap();
+            assert_eq!(records.recall(&file, layout()), None);
+        }
+        let mut known = Known::parse(&whole).unwrap();
+        known.boot = [0; 16];
+        fs::write(&path, known.to_bytes()).unwrap();
+        assert_eq!(records.recall(&file, layout()), None, "another boot's");
+        assert_eq!(Records::default().recall(&file, layout()), None);
+    }
+
+    #[test]
+    fn there_are_never_many() {
+        let place = Place::new("many");
+        let folder = place.0.join("records");
+        for number in 0..COUNT + 5 {
+            fs::write(folder.join(number.to_string()), b"x").unwrap();
+        }
+        tidy(&folder);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), COUNT);
+        let old = OpenOptions::new()
+            .write(true)
+            .open(fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path());
+        old.unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        tidy(&folder);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), COUNT - 1);
+    }
+}

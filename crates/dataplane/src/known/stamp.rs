@@ -1,0 +1,61 @@
+//! What tells whether a file is still the one whose bytes were seen.
+
+use std::fs::File;
+use std::io;
+
+use garland_protocol::FileStamp;
+use garland_sys::clock;
+use rustix::fs::{Stat, fstat, fstatfs};
+
+/// A file may change twice within a tick of the kernel's clock (10 ms at most) and show it once.
+pub const TICK_NS: i128 = 20_000_000;
+
+/// File systems of this machine that date every change by its own clock. On others (NFS, Lustre,
+/// FUSE) other machines change files by their clocks, or what is said of a file may be old.
+const TRUSTED: [i64; 8] = [
+    0xef53,      // ext2, ext3, ext4
+    0x5846_5342, // XFS
+    0x9123_683e, // Btrfs
+    0x0102_1994, // tmpfs
+    0x794c_7630, // overlayfs
+    0x2fc1_2fc1, // ZFS
+    0xf2f5_2010, // F2FS
+    0xca45_1a4e, // bcachefs
+];
+
+/// What an open file is now.
+///
+/// # Errors
+/// When the system doesn't say.
+pub fn stamp(file: &File) -> io::Result<FileStamp> {
+    Ok(of(&fstat(file)?))
+}
+
+fn of(stat: &Stat) -> FileStamp {
+    let nanos = |nanos| u32::try_from(nanos).unwrap_or(0);
+    FileStamp {
+        device: stat.st_dev,
+        inode: stat.st_ino,
+        length: u64::try_from(stat.st_size).unwrap_or(0),
+        modified: (stat.st_mtime, nanos(stat.st_mtime_nsec)),
+        changed: (stat.st_ctime, nanos(stat.st_ctime_nsec)),
+    }
+}
+
+/// Whether stamps of this file mean anything.
+pub fn is_trusted(file: &File) -> bool {
+    fstatfs(file).is_ok_and(|system| TRUSTED.contains(&system.f_type))
+}
+
+/// Nanoseconds until a change to a file that has this stamp would show in it; none when nobody can
+/// say, since its last change lies in the future.
+pub fn unsettled_ns(stamp: &FileStamp) -> Option<u64> {
+    unsettled_since_ns(stamp.changed)
+}
+
+/// The same of a file that was changed last at that time, in seconds and nanoseconds.
+pub fn unsettled_since_ns((seconds, nanos): (i64, u32)) -> Option<u64> {
+    let changed = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+    let left = changed + TICK_NS - i128::from(clock::wall_ns());
+    (left <= TICK_NS).then(|| u64::try_from(left.max(0)).unwrap_or(0))
+}

@@ -1,0 +1,303 @@
+//! A lane's thread: obeys its relay machine with real sockets.
+
+mod blocks;
+mod digests;
+mod links;
+mod waiting;
+
+use std::collections::VecDeque;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use garland_core::plan::{LaneBlocks, NodeId};
+use garland_core::trace::{NONE, Stage};
+use garland_protocol::{
+    DigestWindows, FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
+};
+
+use self::digests::Told;
+use crate::conduit::Conduit;
+use crate::feed::Feeder;
+use crate::member::{LaneHandle, Mail, Member, Notice};
+use crate::recorder::{Passage, Recorder};
+use crate::writer::Arrived;
+
+/// A relay passes a block on in so many slices: a chain of N nodes takes N slices' time to fill.
+const SLICES: usize = 4;
+
+/// A lane on this node.
+pub struct Lane {
+    number: u16,
+    blocks: LaneBlocks,
+    relay: Relay,
+    member: Arc<Member>,
+    handle: Arc<LaneHandle>,
+    feeder: Box<dyn Feeder>,
+    writer: Option<Sender<Arrived>>,
+    conduit: Conduit,
+    up: Option<(u32, TcpStream)>,
+    downs: Vec<(u32, TcpStream)>,
+    /// What the source signed about the lane's blocks; those that feed beside it have it, too.
+    windows: Arc<Mutex<DigestWindows>>,
+    /// What each downstream has of it.
+    told: Vec<Told>,
+    /// Who feeds this node by the present route, and the link's epoch.
+    fed_by: Option<(u16, u32)>,
+    /// Whom this node feeds by the present route.
+    fed: Vec<Fed>,
+    /// It fed one beside the lane, which it is to feed no more.
+    is_over: bool,
+    /// Links from neighbours that came before the route that names them.
+    early: Vec<(LinkSide, u32, TcpStream)>,
+    /// The header of the block that the machine is about to receive.
+    header: Option<(Frame, [u8; FRAME_LEN])>,
+    /// What is noted of the blocks' way.
+    passage: Passage,
+    letters: Receiver<Mail>,
+    /// Letters that came while something was waited for, unread.
+    unread: VecDeque<Mail>,
+}
+
+/// A downstream that the present route names.
+struct Fed {
+    /// Its place in the plan.
+    peer: u16,
+    /// The link's epoch.
+    epoch: u32,
+    /// Where it listens, if this node opens the link.
+    address: Option<SocketAddr>,
+}
+
+/// What a lane is made of.
+pub struct LaneParts {
+    /// Its number in the plan.
+    pub number: u16,
+    /// Its blocks.
+    pub blocks: LaneBlocks,
+    /// Its machine.
+    pub relay: Relay,
+    /// The node's part in the copy.
+    pub member: Arc<Member>,
+    /// Its outside.
+    pub handle: Arc<LaneHandle>,
+    /// Where the blocks it feeds come from.
+    pub feeder: Box<dyn Feeder>,
+    /// Who writes what it receives; nobody at the head.
+    pub writer: Option<Sender<Arrived>>,
+    /// What its thread is told.
+    pub letters: Receiver<Mail>,
+}
+
+impl Lane {
+    /// A lane with no hops yet.
+    #[must_use]
+    pub fn new(parts: LaneParts) -> Self {
+        let LaneParts { number, blocks, relay, member, handle, feeder, writer, letters } = parts;
+        let slice = member.layout.block_size as usize / SLICES;
+        let windows = member.windows(number);
+        Self {
+            number,
+            blocks,
+            relay,
+            member,
+            handle,
+            feeder,
+            writer,
+            conduit: Conduit::new(slice),
+            up: None,
+            downs: Vec::new(),
+            windows,
+            told: Vec::new(),
+            fed_by: None,
+            fed: Vec::new(),
+            is_over: false,
+            early: Vec::new(),
+            header: None,
+            passage: Passage::default(),
+            letters,
+            unread: VecDeque::new(),
+        }
+    }
+
+    /// Works until the copy is over here; parks the links on which nothing is under way then.
+    pub fn run(mut self) {
+        let what = if self.member.is_source { Stage::Send } else { Stage::Relay };
+        // A trace has one thread a lane.
+        let recorder = match self.relay.is_beside() {
+            false => self.member.trace.recorder(what),
+            true => Recorder::default(),
+        };
+        self.passage = Passage::new(recorder, self.number, Arc::clone(&self.handle.flow));
+        let _watch = self.member.awake.watch();
+        self.work();
+        if let Some(parking) = self.member.parking.clone() {
+            self.park(&parking);
+        }
+    }
+
+    fn work(&mut self) {
+        self.member.tell_if_complete();
+        while !self.member.is_closing() {
+            self.handle.wake.lower();
+            // Every event's orders are obeyed before the next event: a block whose header has been
+            // read belongs to the link that it came by, and a letter may replace that link.
+            let mut more = self.obey_all();
+            while let Some(mail) = self.next_letter() {
+                self.read_mail(mail);
+                more = self.obey_all();
+            }
+            if self.member.is_closing() || self.is_over {
+                return;
+            }
+            if let Err(error) = self.wait(more) {
+                self.member.tell(Notice::Failed(format!("waiting for its links: {error}")));
+                return;
+            }
+        }
+    }
+
+    fn next_letter(&mut self) -> Option<Mail> {
+        self.unread.pop_front().or_else(|| self.letters.try_recv().ok())
+    }
+
+    /// Obeys until there is nothing to do, or a block was fed: what the downstream asks must not
+    /// wait until there is nothing more to feed. Says whether there may be more to do.
+    fn obey_all(&mut self) -> bool {
+        while let Some(order) = self.poll() {
+            let feeds = matches!(order, RelayOrder::Feed { .. });
+            self.obey(order);
+            if self.member.is_closing() || feeds {
+                return feeds;
+            }
+        }
+        false
+    }
+
+    fn poll(&mut self) -> Option<RelayOrder> {
+        let sink = self.member.sink();
+        self.relay.poll(&sink)
+    }
+
+    fn handle(&mut self, event: RelayEvent) {
+        let front_moved = {
+            let mut sink = self.member.sink();
+            let before = sink.front();
+            self.relay.handle(event, &mut sink);
+            before != sink.front()
+        };
+        if front_moved {
+            self.member.wake_others(self.number);
+        }
+    }
+
+    fn windows(&self) -> MutexGuard<'_, DigestWindows> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_mail(&mut self, mail: Mail) {
+        match mail {
+            Mail::Event(RelayEvent::Route(route)) => self.take_route(route),
+            Mail::Event(event) => {
+                let landed = if let RelayEvent::Landed(index, landing) = event {
+                    Some((index, landing))
+                } else {
+                    None
+                };
+                self.handle(event);
+                if let Some((index, landing)) = landed {
+                    if landing == Landing::Written && self.member.acknowledge {
+                        self.member.tell(Notice::Written(index));
+                    }
+                    self.member.wake_beside();
+                    self.member.tell_if_complete();
+                }
+            }
+            Mail::Link(side, epoch, stream) => {
+                let feeder = self.fed_by.map(|(_, epoch)| epoch).into_iter();
+                let fed = self.fed.iter().map(|fed| fed.epoch);
+                let expected: Vec<u32> = match side {
+                    LinkSide::Up => feeder.collect(),
+                    LinkSide::Down => fed.collect(),
+                };
+                if expected.contains(&epoch) {
+                    self.open(side, epoch, stream);
+                } else if expected.iter().max().is_none_or(|&newest| newest < epoch) {
+                    self.early.push((side, epoch, stream));
+                }
+                // Else it is from a neighbour that has been replaced since, or of a dial that took
+                // longer than its route lasted: closing the link tells it so.
+            }
+        }
+    }
+
+    fn take_route(&mut self, route: Route) {
+        self.passage.route(&route);
+        self.handle.note_peers(&route);
+        self.is_over = self.relay.is_beside() && route.downstreams.is_empty();
+        let place = |id: NodeId| u16::try_from(id.0).unwrap_or(NONE);
+        let before = self.fed_by.map(|(_, epoch)| epoch);
+        self.fed_by = route.upstream.map(|(id, epoch, _)| (place(id), epoch));
+        let fed = route.downstreams.iter();
+        self.fed = fed
+            .map(|down| Fed { peer: place(down.node), epoch: down.epoch, address: down.address })
+            .collect();
+        let up = route.upstream.filter(|(_, epoch, _)| before != Some(*epoch));
+        self.handle(RelayEvent::Route(route));
+        if let Some((_, epoch, Some(address))) = up {
+            self.dial(LinkSide::Up, epoch, address);
+        }
+        for (side, epoch, stream) in std::mem::take(&mut self.early) {
+            self.read_mail(Mail::Link(side, epoch, stream));
+        }
+    }
+
+    fn obey(&mut self, order: RelayOrder) {
+        match order {
+            RelayOrder::OpenDown(_, epoch) => {
+                let fed = self.fed.iter().find(|fed| fed.epoch == epoch);
+                if let Some(address) = fed.and_then(|fed| fed.address) {
+                    self.dial(LinkSide::Down, epoch, address);
+                }
+            }
+            RelayOrder::CloseDown(epoch) => {
+                self.forget(LinkSide::Down, epoch);
+                self.downs.retain(|(of, _)| *of != epoch);
+            }
+            RelayOrder::CloseUp => {
+                self.close_up();
+            }
+            RelayOrder::AskUp(kind, index) => {
+                if let Some((_, stream)) = &self.up {
+                    let sent = self.send(stream, &self.frame(kind, index));
+                    self.after_up(sent);
+                }
+            }
+            RelayOrder::TellUp(first, bits) => {
+                if let Some((_, stream)) = &self.up {
+                    let have = Frame { bits, ..self.frame(Kind::Have, first) };
+                    let sent = self.send(stream, &have);
+                    self.after_up(sent);
+                }
+            }
+            RelayOrder::SendDown(epoch, kind, index) => {
+                if kind == Kind::End {
+                    self.tell_all_digests(epoch, index);
+                }
+                if let Some((_, stream)) = self.downs.iter().find(|(of, _)| *of == epoch) {
+                    let sent = self.send(stream, &self.frame(kind, index));
+                    self.after_down(epoch, sent);
+                }
+            }
+            RelayOrder::Receive { store, forward, .. } => self.receive(store, &forward),
+            RelayOrder::Feed { index, incarnation, again, to } => {
+                self.feed(index, incarnation, again, &to);
+            }
+            RelayOrder::ReportBad(index) => self.member.tell(Notice::Bad(index)),
+            RelayOrder::ReportLost(side, epoch, reason) => {
+                self.member.tell(Notice::LinkLost(self.number, epoch, side, reason));
+            }
+            RelayOrder::Fail(error) => self.member.tell(Notice::Failed(error.to_string())),
+        }
+    }
+}

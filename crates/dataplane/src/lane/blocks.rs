@@ -1,0 +1,198 @@
+//! A lane's blocks: fed, received, and passed on while they still arrive.
+
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::sync::atomic::Ordering;
+
+use garland_core::trace::{NONE, Stage};
+use garland_protocol::{FRAME_LEN, Frame, Kind, RelayEvent, Store, TAG_LEN};
+use garland_sys::clock;
+
+use super::{Fed, Lane};
+use crate::conduit::{Onward, SLICE_MAX};
+use crate::feed::FeedError;
+use crate::member::{Awaited, Mail, Notice};
+use crate::recorder::Passage;
+use crate::writer::Arrived;
+use garland_transport::link::break_reason;
+
+impl Lane {
+    pub(super) fn feed(&mut self, index: u64, incarnation: u64, again: bool, to: &[u32]) {
+        self.member.faults.before_sending(self.member.layout.block_length(index) as usize);
+        self.passage.awaits(Awaited::Disk);
+        let asked = self.passage.begin();
+        let recorder = self.passage.recorder();
+        let prepared = self.feeder.prepare(index, incarnation, again, recorder);
+        self.passage.prepared(asked);
+        match prepared {
+            Ok(prepared) => {
+                self.passage.awaits(Awaited::Down);
+                let (began, since) = (self.passage.begin(), clock::now_ns());
+                self.tell_digests(index, to);
+                let block = &prepared.buffer[..prepared.length];
+                let mut onward = onward(&self.downs, &self.fed, to);
+                send_block(&mut onward, &prepared.header, block, &mut self.passage);
+                let (peers, errors) = outcome(onward);
+                self.passage.fed(began, index, prepared.length, &peers);
+                let sending = clock::now_ns().saturating_sub(since);
+                let bytes = prepared.length * peers.len();
+                self.member.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+                self.member.packing.sent(bytes, sending, self.member.lane_count);
+                self.feeder.recycle(prepared.buffer);
+                self.lose(errors);
+                self.handle(RelayEvent::Fed);
+                if self.member.is_source {
+                    self.handle.received.fetch_add(1, Ordering::Relaxed);
+                    self.member.tell_if_complete();
+                }
+            }
+            Err(FeedError::NotYet) => self.handle(RelayEvent::NotYet),
+            Err(FeedError::Gone(..)) => self.handle(RelayEvent::Gone),
+            Err(FeedError::Ended(blocks)) => {
+                self.handle(RelayEvent::Ended(blocks));
+                self.member.tell_if_complete();
+            }
+            Err(error) => {
+                self.member.tell(Notice::Failed(error.to_string()));
+                let reason = "there is nothing more to feed";
+                to.iter().for_each(|&epoch| self.lose_down(epoch, reason.to_owned()));
+                self.handle(RelayEvent::Fed);
+            }
+        }
+    }
+
+    pub(super) fn receive(&mut self, store: Store, forward: &[u32]) {
+        let Some((frame, header)) = self.header.take() else { return };
+        let length = frame.packed as usize + if frame.sealed { TAG_LEN } else { 0 };
+        let waits = self.passage.awaits(Awaited::Disk);
+        let mut buffer = match store {
+            Store::No => None,
+            Store::IfRoom => self.member.pool.try_take(),
+            Store::Yes => self.await_buffer(),
+        };
+        self.passage.waited(Stage::WaitBuffer, waits);
+        self.tell_digests(frame.index, forward);
+        let Some((_, up)) = &self.up else { return };
+        self.passage.awaits(Awaited::Up);
+        let began = self.passage.begin();
+        let mut onward = onward(&self.downs, &self.fed, forward);
+        onward.iter_mut().for_each(|down| down.give(&header));
+        let keep = buffer.as_mut().map(|buffer| &mut buffer[..length]);
+        let moved = self.conduit.transfer(up, &mut onward, keep, length, &mut self.passage);
+        let (peers, errors) = outcome(onward);
+        self.passage.passed(began, frame.index, length, &peers);
+        self.lose(errors);
+        if let Err(error) = moved {
+            buffer.into_iter().for_each(|buffer| self.member.pool.give(buffer));
+            self.handle(RelayEvent::CutOff);
+            self.lose_up(break_reason(&error));
+            return;
+        }
+        let stored = buffer.is_some();
+        self.handle(RelayEvent::Received { stored });
+        self.member.tell_first();
+        self.handle.received.store(self.relay.received(), Ordering::Relaxed);
+        if let (Some(buffer), Some(writer)) = (buffer, &self.writer) {
+            self.member.stages.write.enter();
+            // A writer that ended has told why.
+            let _ = writer.send(Arrived { frame, header, buffer, length });
+        }
+    }
+
+    /// A buffer; none when the copy is over, and when a letter ends the waiting: this node is to hold
+    /// nobody up any more, or has other neighbours. Then the block goes by, to come again.
+    fn await_buffer(&mut self) -> Option<Vec<u8>> {
+        let Self { member, letters, unread, .. } = self;
+        let ends =
+            |mail: &Mail| matches!(mail, Mail::Event(RelayEvent::Detached | RelayEvent::Route(_)));
+        member.pool.take_unless(|| {
+            unread.extend(letters.try_iter());
+            unread.iter().any(ends)
+        })
+    }
+
+    /// Gives up the links that broke while a block went to them.
+    fn lose(&mut self, errors: Vec<(u32, io::Error)>) {
+        for (epoch, error) in errors {
+            self.lose_down(epoch, break_reason(&error));
+        }
+    }
+
+    pub(super) fn take_frame(&mut self, frame: Frame, header: [u8; FRAME_LEN]) {
+        let ours = frame.copy == self.member.copy && frame.lane == self.number;
+        let index = frame.index;
+        match frame.kind {
+            Kind::Block if ours && self.fits(&frame) => {
+                let Some(content) = self.member.sink().content(index) else {
+                    return self.lose_up(format!("block {index} came before its digest"));
+                };
+                self.header = Some((frame, header));
+                self.handle(RelayEvent::Block(index, content));
+            }
+            Kind::Digests if ours => self.take_digests(&frame),
+            Kind::Void if ours => self.handle(RelayEvent::Void(index)),
+            Kind::End if ours => {
+                self.handle(RelayEvent::End(index));
+                self.handle.ended.store(true, Ordering::Relaxed);
+                self.member.tell_if_complete();
+            }
+            _ => self.lose_up("its upstream sent a frame that doesn't belong here".to_owned()),
+        }
+    }
+
+    /// Whether a block is one of this lane, of the right length and kind.
+    fn fits(&self, frame: &Frame) -> bool {
+        let known = self.blocks.ordinal(frame.index).is_some();
+        let fits = frame.length > 0 && self.member.takes_length(frame.index, frame.length);
+        known && fits && frame.sealed == self.member.sealed
+    }
+}
+
+/// The links of these epochs.
+fn onward<'a>(downs: &'a [(u32, TcpStream)], fed: &[Fed], to: &[u32]) -> Vec<Onward<'a>> {
+    let peer = |epoch: u32| fed.iter().find(|fed| fed.epoch == epoch).map_or(NONE, |fed| fed.peer);
+    let these = downs.iter().filter(|(epoch, _)| to.contains(epoch));
+    these
+        .map(|(epoch, stream)| Onward { epoch: *epoch, peer: peer(*epoch), stream, error: None })
+        .collect()
+}
+
+/// The peers that a block went to, and the links that broke meanwhile.
+fn outcome(onward: Vec<Onward<'_>>) -> (Vec<u16>, Vec<(u32, io::Error)>) {
+    let peers = onward.iter().map(|down| down.peer).collect();
+    let broken = onward.into_iter().filter_map(|down| Some((down.epoch, down.error?)));
+    (peers, broken.collect())
+}
+
+/// Sends a header and its block: to one in as few calls as its socket takes, to several slice by slice
+/// in turn.
+fn send_block(downs: &mut [Onward<'_>], header: &[u8], block: &[u8], passage: &mut Passage) {
+    if let [down] = downs {
+        down.error = write_block(down.stream, header, block).err();
+        return;
+    }
+    downs.iter_mut().for_each(|down| down.give(header));
+    for slice in block.chunks(SLICE_MAX) {
+        let mut now = passage.now();
+        for down in downs.iter_mut() {
+            down.give(slice);
+            now = passage.sent(now, down.peer, slice.len());
+        }
+    }
+}
+
+/// Sends a header and its block; gathered into one call where the socket takes it.
+fn write_block(mut stream: &TcpStream, header: &[u8], block: &[u8]) -> io::Result<()> {
+    let slices = [io::IoSlice::new(header), io::IoSlice::new(block)];
+    let sent = loop {
+        match stream.write_vectored(&slices) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => break result?,
+        }
+    };
+    if sent < header.len() {
+        stream.write_all(&header[sent..])?;
+        return stream.write_all(block);
+    }
+    stream.write_all(&block[sent - header.len()..])
+}

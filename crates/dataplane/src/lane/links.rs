@@ -1,0 +1,174 @@
+//! A lane's links: opened, spoken on, lost, and parked for the next copy.
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+
+use garland_core::trace::{NONE, Stage};
+use garland_protocol::{Frame, Kind, LinkSide, RelayEvent};
+use garland_sys::{tcp, threads};
+
+use super::Lane;
+use crate::member::{Mail, Member, Notice};
+use garland_sys::error::reason;
+use garland_transport::link::{self, Hop, LinkError, break_reason};
+use garland_transport::parking::Parking;
+
+impl Lane {
+    pub(super) fn open(&mut self, side: LinkSide, epoch: u32, stream: TcpStream) {
+        self.handle.note(side, epoch, Some(&stream));
+        match side {
+            LinkSide::Up => {
+                self.up = Some((epoch, stream));
+                self.handle(RelayEvent::UpOpened(epoch));
+            }
+            LinkSide::Down => {
+                if let Err(error) = tcp::pace(&stream, self.member.pace) {
+                    let reason = format!("holding its link to a rate: {}", reason(&error));
+                    return self.member.tell(Notice::Failed(reason));
+                }
+                self.downs.retain(|(of, _)| *of != epoch);
+                self.downs.push((epoch, stream));
+                self.handle(RelayEvent::DownOpened(epoch));
+            }
+        }
+    }
+
+    /// Connects to a neighbour from a thread of its own: the lane may be told of another one
+    /// meanwhile.
+    pub(super) fn dial(&self, side: LinkSide, epoch: u32, address: SocketAddr) {
+        let hop = Hop { copy: self.member.copy, lane: self.number, epoch };
+        let peer = match side {
+            LinkSide::Up => self.fed_by.map(|(peer, _)| peer),
+            LinkSide::Down => self.fed.iter().find(|fed| fed.epoch == epoch).map(|fed| fed.peer),
+        };
+        let at = self.passage.neighbor(peer.unwrap_or(NONE));
+        let began = self.passage.now();
+        let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
+        let lost = move |reason| {
+            Mail::Event(match side {
+                LinkSide::Up => RelayEvent::UpLost(epoch, reason),
+                LinkSide::Down => RelayEvent::DownLost(epoch, reason),
+            })
+        };
+        let outside = Arc::clone(&handle);
+        let begun = threads::spawn("dial", move || {
+            let Member { secret, keys, congestion, transport, .. } = &*member;
+            let transport = *transport;
+            let to = link::Dial { address, hop, secret, keys, congestion, transport };
+            let dialed = link::dial(&to, member.parking.as_deref());
+            member.trace.took(Stage::Dial, at, began);
+            let mail = match dialed {
+                Ok(stream) => Mail::Link(side, epoch, stream),
+                Err(error) => lost(format!("linking to {address}: {error}")),
+            };
+            handle.post(mail);
+        });
+        if let Err(error) = begun {
+            outside.post(lost(format!("linking to {address}: {}", reason(&error))));
+        }
+    }
+
+    /// A frame of this lane without a block.
+    pub(super) fn frame(&self, kind: Kind, index: u64) -> Frame {
+        Frame::bare(kind, self.member.copy, self.number, index)
+    }
+
+    pub(super) fn send(&self, mut stream: &TcpStream, frame: &Frame) -> io::Result<()> {
+        stream.write_all(&frame.to_bytes(&self.member.keys))
+    }
+
+    /// Sends a frame and what it announces.
+    pub(super) fn send_with(
+        &self,
+        mut stream: &TcpStream,
+        frame: &Frame,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        stream.write_all(&[&frame.to_bytes(&self.member.keys)[..], bytes].concat())
+    }
+
+    pub(super) fn after_up(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.lose_up(break_reason(&error));
+        }
+    }
+
+    pub(super) fn after_down(&mut self, epoch: u32, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.lose_down(epoch, break_reason(&error));
+        }
+    }
+
+    /// A link is no more; what the kernel knew of it is noted.
+    pub(super) fn forget(&self, side: LinkSide, epoch: u32) {
+        self.member.trace.sample_link(self.number, &self.handle, side);
+        self.handle.note(side, epoch, None);
+    }
+
+    /// Lets go of the link from upstream; gives its epoch.
+    pub(super) fn close_up(&mut self) -> Option<u32> {
+        let (epoch, _) = self.up.take()?;
+        self.forget(LinkSide::Up, epoch);
+        Some(epoch)
+    }
+
+    pub(super) fn lose_up(&mut self, reason: String) {
+        if let Some(epoch) = self.close_up() {
+            self.handle(RelayEvent::UpLost(epoch, reason));
+        }
+    }
+
+    pub(super) fn lose_down(&mut self, epoch: u32, reason: String) {
+        self.forget(LinkSide::Down, epoch);
+        if let Some(at) = self.downs.iter().position(|(of, _)| *of == epoch) {
+            self.downs.remove(at);
+            self.handle(RelayEvent::DownLost(epoch, reason));
+        }
+    }
+
+    /// Tells of a frame that isn't what was sent. Told before the link's loss: the head forgets
+    /// links that were replaced.
+    pub(super) fn tell_if_changed(&self, side: LinkSide, epoch: u32, error: &LinkError) {
+        if let LinkError::Frame(_) = error {
+            self.member.tell(Notice::BadFrame(self.number, epoch, side));
+        }
+    }
+
+    /// What comes from upstream when all of this copy has come is the next copy's greeting: the
+    /// upstream has heard sooner that this one is over. A link that has ended is lost as ever.
+    pub(super) fn give_up_to_the_next(&mut self, parking: &Parking) {
+        let speaks = |stream: &TcpStream| matches!(stream.peek(&mut [0]), Ok(1));
+        if self.up.as_ref().is_some_and(|(_, stream)| speaks(stream)) {
+            let up = self.up.take();
+            up.into_iter().for_each(|(epoch, stream)| {
+                self.forget(LinkSide::Up, epoch);
+                parking.park(stream, None);
+            });
+        } else {
+            self.read_up();
+        }
+    }
+
+    pub(super) fn park(&mut self, parking: &Parking) {
+        let up_over = {
+            let sink = self.member.sink();
+            self.relay.is_up_over(&sink)
+        };
+        // Second descriptors would keep a connection open that the next copy closes.
+        if let Some((epoch, stream)) = self.up.take() {
+            self.forget(LinkSide::Up, epoch);
+            Some(stream).filter(|_| up_over).into_iter().for_each(|up| parking.park(up, None));
+        }
+        for (epoch, stream) in std::mem::take(&mut self.downs) {
+            self.forget(LinkSide::Down, epoch);
+            let fed = self.fed.iter().find(|fed| fed.epoch == epoch);
+            let address = fed.and_then(|fed| fed.address);
+            // One that was held to a rate is paced for good.
+            let fit = self.relay.is_down_over(epoch) && self.member.pace == 0;
+            if address.is_some() && fit {
+                parking.park(stream, address);
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a lane waits for, and what came meanwhile.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use garland_core::trace::Stage;
+use garland_protocol::{Kind, LinkSide, RelayEvent, Sink};
+use garland_sys::event;
+
+use super::Lane;
+use crate::member::Awaited;
+use garland_transport::link;
+
+impl Lane {
+    /// Waits for a letter, a frame from upstream if one may be read, or what the downstream asks;
+    /// while there is `more` to feed, only looks whether it has asked.
+    pub(super) fn wait(&mut self, more: bool) -> io::Result<()> {
+        let (may_read, held, up_over, awaited) = {
+            let sink = self.member.sink();
+            let may_read = !more && self.relay.may_read(&sink);
+            let held = !more && self.relay.is_held(&sink);
+            (may_read, held, self.relay.is_up_over(&sink), self.awaited(may_read, held, &sink))
+        };
+        let at_rest = !more
+            && (self.up.is_none() || up_over)
+            && self.downs.iter().all(|(epoch, _)| self.relay.is_down_over(*epoch));
+        self.handle.at_rest.store(at_rest, Ordering::SeqCst);
+        let up = self.up.as_ref().filter(|_| may_read).map(|(_, stream)| stream.as_fd());
+        let downs = self.downs.iter().map(|(_, stream)| stream.as_fd());
+        let fds: Vec<_> =
+            std::iter::once(self.handle.wake.as_fd()).chain(up).chain(downs).collect();
+        let has_up = up.is_some();
+        let stage = awaited.filter(|_| !more && !at_rest);
+        let began = self.passage.awaits(stage.map_or(Awaited::Rest, Awaited::of));
+        // Waiting for the node's own stream is waiting for its writer, as waiting for a buffer is.
+        let since = held.then(|| self.member.pool.begin_waiting());
+        let ready = event::wait_readable(&fds, more.then_some(Duration::ZERO));
+        since.into_iter().for_each(|since| self.member.pool.end_waiting(since));
+        match stage {
+            Some(stage) => self.passage.waited(stage, began),
+            None => self.passage.rested(began),
+        }
+        self.handle.at_rest.store(false, Ordering::SeqCst);
+        let ready = ready?;
+        if self.member.is_closing() {
+            return Ok(());
+        }
+        let downs = self.downs.iter().zip(&ready[1 + usize::from(has_up)..]);
+        let asking: Vec<u32> =
+            downs.filter(|(_, ready)| **ready).map(|((epoch, _), _)| *epoch).collect();
+        asking.into_iter().for_each(|epoch| self.read_down(epoch));
+        if has_up && ready[1] {
+            match self.member.parking.clone() {
+                Some(parking) if up_over => self.give_up_to_the_next(&parking),
+                _ => self.read_up(),
+            }
+        }
+        Ok(())
+    }
+
+    /// What the lane lacks while it waits: a buffer, its upstream or the upstream's next block, its
+    /// downstream, what its writer has, or leave to send what it has.
+    fn awaited(&self, reads: bool, held: bool, sink: &Sink) -> Option<Stage> {
+        if held {
+            Some(Stage::WaitBuffer)
+        } else if self.up.is_none() && self.fed_by.is_some() || reads && self.relay.is_owed() {
+            Some(Stage::WaitUpstream)
+        } else if self.downs.len() < self.fed.len() {
+            Some(Stage::WaitDownstream)
+        } else if self.relay.is_behind_writer(sink) {
+            Some(Stage::WaitBuffer)
+        } else if self.downs.iter().any(|(epoch, _)| !self.relay.is_down_over(*epoch)) {
+            Some(Stage::Control)
+        } else {
+            None
+        }
+    }
+
+    fn read_down(&mut self, epoch: u32) {
+        let Some((_, stream)) = self.downs.iter().find(|(of, _)| *of == epoch) else { return };
+        match link::read_frame(stream, &self.member.keys) {
+            Ok((frame, _)) => {
+                if frame.kind == Kind::Resume {
+                    self.begin_telling(epoch, frame.index);
+                }
+                self.handle(match frame.kind {
+                    Kind::Have => RelayEvent::Told(epoch, frame.index, frame.bits),
+                    kind => RelayEvent::Asked(epoch, kind, frame.index),
+                });
+            }
+            Err(error) => {
+                self.tell_if_changed(LinkSide::Down, epoch, &error);
+                self.lose_down(epoch, error.to_string());
+            }
+        }
+    }
+
+    pub(super) fn read_up(&mut self) {
+        let Some((epoch, stream)) = &self.up else { return };
+        match link::read_frame(stream, &self.member.keys) {
+            Ok((frame, header)) => self.take_frame(frame, header),
+            Err(error) => {
+                self.tell_if_changed(LinkSide::Up, *epoch, &error);
+                self.lose_up(error.to_string());
+            }
+        }
+    }
+}

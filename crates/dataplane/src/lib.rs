@@ -1,0 +1,44 @@
+//! The data plane of one member of a copy, head or agent: lanes move sealed blocks, writers and
+//! stores put them on disk, sources read them.
+//!
+//! It is plain threads and blocking calls: one thread a lane moves blocks, one writes them.
+
+#![forbid(unsafe_code)]
+
+pub mod attributes;
+pub mod awake;
+pub mod budget;
+pub mod calls;
+mod conduit;
+pub mod feed;
+pub mod gauge;
+pub mod image;
+pub mod known;
+pub mod lane;
+pub mod lanes;
+pub mod leaving;
+pub mod log;
+pub mod member;
+pub mod pace;
+pub mod packing;
+pub mod pool;
+pub mod read_back;
+pub mod recorder;
+pub mod shell;
+pub mod source;
+pub mod stall;
+pub mod store;
+pub mod test_file;
+pub mod tree;
+pub mod usage;
+mod writer;
+pub mod writing;
+
+pub use feed::FeedError;
+pub use image::Image;
+pub use known::{Opened, Records};
+pub use pace::Pace;
+pub use packing::Packing;
+pub use recorder::Tracing;
+pub use source::{Content, Source, SourceError, StreamSource};
+pub use tree::{LeftOut, ScanError, ScanOptions, Tally, TreeSource, name_of};

@@ -1,0 +1,186 @@
+//! The outside of a lane's thread: its letter box, and the links that it works on.
+
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use garland_core::plan::NodeId;
+use garland_core::trace::NONE;
+use garland_protocol::{HopReport, LinkSide, RelayEvent, Route};
+use garland_sys::event::Wake;
+use garland_sys::tcp_info::TcpInfo;
+
+use super::Flow;
+
+/// A link is silent when nothing has come back over it for so long, ..
+const UNHEARD: Duration = Duration::from_millis(1500);
+
+/// .. though something was sent so often in a row.
+const VAIN: u8 = 2;
+
+/// What a lane's thread is told.
+pub enum Mail {
+    /// Something for its machine.
+    Event(RelayEvent),
+    /// A link on that side, of this epoch.
+    Link(LinkSide, u32, TcpStream),
+}
+
+/// A link that the lane's route names.
+struct Link {
+    side: LinkSide,
+    epoch: u32,
+    /// The place in the plan of the node that it leads to.
+    peer: u16,
+    /// A second descriptor of it while it is in use, to end a transfer that hangs in it.
+    stream: Option<TcpStream>,
+}
+
+/// The outside of a lane's thread.
+pub struct LaneHandle {
+    mail: Sender<Mail>,
+    /// Raised with every letter.
+    pub wake: Wake,
+    links: Mutex<Vec<Link>>,
+    /// What it has moved and waited for.
+    pub flow: Arc<Flow>,
+    /// Blocks received.
+    pub received: AtomicU64,
+    /// The upstream has said once that it has sent the lane's end.
+    pub ended: AtomicBool,
+    /// The thread waits, and nothing is under way on its links or will be: they needn't be cut.
+    pub at_rest: AtomicBool,
+}
+
+impl LaneHandle {
+    /// A lane's outside and the letter box for its thread.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn new() -> std::io::Result<(Arc<Self>, Receiver<Mail>)> {
+        let (mail, letters) = channel();
+        let wake = Wake::new()?;
+        let handle = Self {
+            mail,
+            wake,
+            links: Mutex::default(),
+            flow: Arc::default(),
+            received: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
+            at_rest: AtomicBool::new(false),
+        };
+        Ok((Arc::new(handle), letters))
+    }
+
+    /// Tells the lane's thread; a thread that has ended needs no telling.
+    pub fn post(&self, mail: Mail) {
+        let _ = self.mail.send(mail);
+        self.wake.raise();
+    }
+
+    /// Notes the link in use on one side, of that epoch, so that it can be cut from outside; or that
+    /// it is in use no more.
+    pub fn note(&self, side: LinkSide, epoch: u32, stream: Option<&TcpStream>) {
+        let mut links = self.links();
+        let link = links.iter_mut().find(|link| link.side == side && link.epoch == epoch);
+        if let Some(link) = link {
+            link.stream = stream.and_then(|stream| stream.try_clone().ok());
+        }
+    }
+
+    /// Notes whom the lane's links lead to; those that lead elsewhere aren't its any more.
+    pub fn note_peers(&self, route: &Route) {
+        let place = |id: NodeId| u16::try_from(id.0).unwrap_or(NONE);
+        let up = route.upstream.map(|(id, epoch, _)| (LinkSide::Up, epoch, place(id)));
+        let downs = route.downstreams.iter();
+        let downs = downs.map(|down| (LinkSide::Down, down.epoch, place(down.node)));
+        let mut links = self.links();
+        let mut before = std::mem::take(&mut *links);
+        *links = up
+            .into_iter()
+            .chain(downs)
+            .map(|(side, epoch, peer)| {
+                let same = before.iter_mut().find(|link| link.side == side && link.epoch == epoch);
+                Link { side, epoch, peer, stream: same.and_then(|link| link.stream.take()) }
+            })
+            .collect();
+    }
+
+    /// Whether its route leads anywhere: the node is on this lane.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        !self.links().is_empty()
+    }
+
+    /// Asks something about every link in use on one side: whom it leads to, and the answer.
+    pub fn ask<T>(&self, side: LinkSide, question: impl Fn(&TcpStream) -> T) -> Vec<(u16, T)> {
+        let links = self.links();
+        let used = links.iter().filter(|link| link.side == side);
+        used.filter_map(|link| Some((link.peer, question(link.stream.as_ref()?)))).collect()
+    }
+
+    /// The kernel's account of the first link in use downstream; none of MPTCP.
+    #[must_use]
+    pub fn account(&self) -> Option<TcpInfo> {
+        self.ask(LinkSide::Down, TcpInfo::of).into_iter().next()?.1.ok()
+    }
+
+    /// What a report says of the link downstream, where it is one, and by TCP.
+    #[must_use]
+    pub fn hop(&self) -> Option<HopReport> {
+        let links = self.links();
+        let mut down = links.iter().filter(|link| link.side == LinkSide::Down);
+        let link = down.next().filter(|_| down.next().is_none())?;
+        let info = TcpInfo::of(link.stream.as_ref()?).ok()?;
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        Some(HopReport {
+            epoch: link.epoch,
+            sent: info.acknowledged,
+            busy_ns: ns(info.busy),
+            blocked_ns: ns(info.window_limited),
+        })
+    }
+
+    /// Cuts each link downstream whose other end hasn't been heard of for so long that the wire must
+    /// be dead: data and probes are sent again and again in vain.
+    pub fn cut_silent(&self) {
+        let silent = |info: &TcpInfo| info.vain >= VAIN && info.unheard >= UNHEARD;
+        for link in self.links().iter().filter(|link| link.side == LinkSide::Down) {
+            let info = link.stream.as_ref().and_then(|stream| TcpInfo::of(stream).ok());
+            if info.as_ref().is_some_and(silent) {
+                link.cut();
+            }
+        }
+    }
+
+    pub(super) fn cut_others(&self, route: &Route) {
+        for link in self.links().iter() {
+            let stays = match link.side {
+                LinkSide::Up => route.epoch_up() == Some(link.epoch),
+                LinkSide::Down => route.epochs_down().any(|epoch| epoch == link.epoch),
+            };
+            if !stays {
+                link.cut();
+            }
+        }
+    }
+
+    pub(super) fn cut_all(&self) {
+        self.links().iter().for_each(Link::cut);
+    }
+
+    fn links(&self) -> MutexGuard<'_, Vec<Link>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Link {
+    fn cut(&self) {
+        if let Some(stream) = &self.stream {
+            // It may be broken already.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What memory a part in a copy takes.
+
+use garland_core::plan::Layout;
+use garland_protocol::TAG_LEN;
+
+use super::Member;
+use crate::pool;
+
+impl Member {
+    /// The size of its buffers in bytes and how many there may be.
+    pub(super) fn room(layout: Layout, lanes: usize, buffers: Option<u16>) -> (usize, usize) {
+        let room = layout.block_size as usize + TAG_LEN;
+        let fitting = || pool::count(room, layout.blocks());
+        let count = buffers.map_or_else(fitting, |buffers| usize::from(buffers) * lanes);
+        (room, count.max(lanes + 2))
+    }
+
+    /// How many blocks the writer of a copy of `layout` over so many lanes may have: more than
+    /// there are lanes, since a lane holds a buffer while it waits for its downstream.
+    #[must_use]
+    pub fn buffer_count(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
+        Self::room(layout, lanes, buffers).1
+    }
+
+    /// Bytes of memory that a part in a copy of `layout` over so many lanes may take: its buffers,
+    /// what each lane feeds from and reads into, the blocks' digests, and its threads.
+    #[must_use]
+    pub fn memory(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
+        const DIGEST: u64 = 40;
+        /// Of a stream so many are reckoned with: 64 GiB in blocks of 1 MiB.
+        const STREAM: u64 = 1 << 16;
+        const THREADS: usize = 1 << 20;
+        const LANE: usize = 512 << 10;
+        let (room, count) = Self::room(layout, lanes, buffers);
+        let blocks = if layout.open { STREAM } else { layout.blocks() };
+        let digests = usize::try_from(blocks.saturating_mul(DIGEST)).unwrap_or(usize::MAX);
+        (room * count + (room + LANE) * lanes + THREADS).saturating_add(digests)
+    }
+}

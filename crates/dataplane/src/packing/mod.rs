@@ -1,0 +1,154 @@
+//! Blocks in fewer bytes: packed by the head before they are sealed, unpacked by each node for its own
+//! sink. Relays pass on what they get.
+
+mod pace;
+mod zeros;
+
+use garland_protocol::Form;
+use zstd::bulk::{Compressor, Decompressor};
+
+pub use self::pace::PackingPace;
+pub use self::zeros::{Zeros, are_zeros};
+
+/// Zstandard's level. The higher ones that are of use take several times as long, for a tenth less.
+const LEVEL: i32 = 1;
+
+/// How blocks are packed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Packing {
+    /// They aren't.
+    #[default]
+    None,
+    /// By LZ4: quick.
+    Lz4,
+    /// By Zstandard: small.
+    Zstd,
+    /// By whichever gets more through the wire, measured as it goes; not at all where neither does.
+    Auto,
+}
+
+/// Packs blocks, one at a time.
+#[derive(Default)]
+pub struct Packer {
+    zstd: Option<Compressor<'static>>,
+}
+
+impl Packer {
+    /// Packs `bytes` into `room`; how many they are then. `None` where they don't get fewer.
+    pub fn pack(&mut self, form: Form, bytes: &[u8], room: &mut [u8]) -> Option<usize> {
+        let packed = match form {
+            Form::Lz4 => lz4_flex::block::compress_into(bytes, room).ok(),
+            Form::Zstd => {
+                if self.zstd.is_none() {
+                    self.zstd = Compressor::new(LEVEL).ok();
+                }
+                self.zstd.as_mut()?.compress_to_buffer(bytes, room).ok()
+            }
+            Form::Plain | Form::Zeros | Form::Hole => None,
+        };
+        packed.filter(|&packed| packed > 0 && packed < bytes.len())
+    }
+}
+
+/// Bytes that packing `length` bytes may want at most, before it turns out not to be worth it.
+#[must_use]
+pub fn room(length: usize) -> usize {
+    lz4_flex::block::get_maximum_output_size(length).max(zstd::zstd_safe::compress_bound(length))
+}
+
+/// Unpacks blocks, one at a time.
+#[derive(Default)]
+pub struct Unpacker {
+    zstd: Option<Decompressor<'static>>,
+}
+
+impl Unpacker {
+    /// Unpacks `packed` into `bytes`; says whether it was exactly that. Nothing is ever written beyond,
+    /// whatever `packed` says.
+    pub fn unpack(&mut self, form: Form, packed: &[u8], bytes: &mut [u8]) -> bool {
+        let length = match form {
+            Form::Lz4 => lz4_flex::block::decompress_into(packed, bytes).ok(),
+            Form::Zstd => {
+                if self.zstd.is_none() {
+                    self.zstd = Decompressor::new().ok();
+                }
+                let unpacker = self.zstd.as_mut();
+                unpacker.and_then(|zstd| zstd.decompress_to_buffer(packed, bytes).ok())
+            }
+            Form::Plain | Form::Zeros | Form::Hole => None,
+        };
+        length == Some(bytes.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FORMS: [Form; 2] = [Form::Lz4, Form::Zstd];
+
+    fn packed(form: Form, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut packed = vec![0; room(bytes.len())];
+        let length = Packer::default().pack(form, bytes, &mut packed)?;
+        packed.truncate(length);
+        Some(packed)
+    }
+
+    #[test]
+    fn a_bomb_is_no_larger_than_its_block() {
+        for form in FORMS {
+            let bomb = packed(form, &vec![0; 4 << 20]).unwrap();
+            assert!(bomb.len() < 32 << 10);
+            for length in [0, 1, 4096, (4 << 20) - 1, (4 << 20) + 1] {
+                let mut bytes = vec![1; length];
+                assert!(!Unpacker::default().unpack(form, &bomb, &mut bytes), "{form:?} {length}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_get_smaller_is_not_packed() {
+        let noise: Vec<u8> =
+            (0..4096_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()).collect();
+        for form in FORMS {
+            assert!(packed(form, &noise[..1]).is_none(), "{form:?}");
+            assert!(packed(form, &[]).is_none(), "{form:?}");
+        }
+        assert!(packed(Form::Plain, &[0; 100]).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_packed_comes_back(words in proptest::collection::vec(0..4_u64, 1..2000)) {
+            let bytes: Vec<u8> = words.iter().flat_map(|word| (word * 77).to_le_bytes()).collect();
+            for form in FORMS {
+                let Some(packed) = packed(form, &bytes) else { continue };
+                prop_assert!(packed.len() < bytes.len());
+                let mut back = vec![9; bytes.len()];
+                prop_assert!(Unpacker::default().unpack(form, &packed, &mut back));
+                prop_assert!(back == bytes);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_a_block_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300), length in 0..2000_usize) {
+            for form in FORMS {
+                let mut room = vec![0; length];
+                Unpacker::default().unpack(form, &bytes, &mut room);
+            }
+        }
+
+        #[test]
+        fn a_changed_block_does_no_harm(at in any::<prop::sample::Index>(), bit in 0..8_u8) {
+            let text = b"some text that is said again and again ".repeat(50);
+            for form in FORMS {
+                let mut packed = packed(form, &text).expect("it repeats itself");
+                let at = at.index(packed.len());
+                packed[at] ^= 1 << bit;
+                Unpacker::default().unpack(form, &packed, &mut vec![0; text.len()]);
+            }
+        }
+    }
+}

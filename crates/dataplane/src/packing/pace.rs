@@ -1,0 +1,195 @@
+//! Whether packing gets more through the wire, measured as it goes.
+//!
+//! A block's time is that of the slower of two things at once: making it ready, which several threads
+//! share, and the wire. Unpacked it is the wire's time for all its bytes; packed, the larger of the
+//! packing's time and the wire's for fewer bytes. What a packing takes and saves is known from the
+//! blocks it has packed, and from a sample of one block in sixteen otherwise.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use garland_protocol::Form;
+
+use super::{Packer, Packing};
+
+/// Bytes of a sample.
+const SAMPLE: usize = 64 << 10;
+
+/// One block in so many is sampled by a packing that isn't in use.
+const EVERY: u32 = 16;
+
+/// A packing must save so much of a block's time to be used.
+const GAIN: f64 = 0.9;
+
+/// How much the newest figure counts.
+const NEWEST: f64 = 0.25;
+
+/// What a copy's blocks have taken so far. Times are nanoseconds a byte.
+#[derive(Debug)]
+pub struct PackingPace {
+    packing: Packing,
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// How long the wire takes for a byte, over all lanes.
+    wire: Option<f64>,
+    lz4: Figures,
+    zstd: Figures,
+    /// Blocks since the last sample.
+    blocks: u32,
+}
+
+/// What a packing takes for a byte, over all threads, and what it leaves of it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Figures(Option<(f64, f64)>);
+
+impl PackingPace {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new(packing: Packing) -> Self {
+        Self { packing, state: Mutex::default() }
+    }
+
+    /// Whether any block may be packed.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.packing != Packing::None
+    }
+
+    /// `lanes` wires took `ns` each for `bytes` of one lane.
+    pub fn sent(&self, bytes: usize, ns: u64, lanes: usize) {
+        if self.packing == Packing::Auto && bytes > 0 {
+            let took = ns as f64 / bytes as f64 / lanes.max(1) as f64;
+            let mut state = self.lock();
+            state.wire = Some(mixed(state.wire, took));
+        }
+    }
+
+    /// `threads` of them pack blocks, and one took `ns` to make `packed` bytes of `bytes`.
+    pub fn packed(&self, form: Form, (bytes, packed): (usize, usize), ns: u64, threads: usize) {
+        if self.packing != Packing::Auto || bytes == 0 {
+            return;
+        }
+        let took = ns as f64 / bytes as f64 / threads.max(1) as f64;
+        let left = packed as f64 / bytes as f64;
+        let mut state = self.lock();
+        let Some(figures) = state.of(form) else { return };
+        let (old_took, old_left) = figures.0.unzip();
+        figures.0 = Some((mixed(old_took, took), mixed(old_left, left)));
+    }
+
+    /// How the next block is best packed.
+    #[must_use]
+    pub fn choose(&self) -> Form {
+        match self.packing {
+            Packing::None => Form::Plain,
+            Packing::Lz4 => Form::Lz4,
+            Packing::Zstd => Form::Zstd,
+            Packing::Auto => self.lock().choose(),
+        }
+    }
+
+    /// Tries the packings that aren't in use on a piece of a block, if it is time for it; `clock`
+    /// tells nanoseconds.
+    pub fn sample(
+        &self,
+        packer: &mut Packer,
+        bytes: &[u8],
+        room: &mut [u8],
+        threads: usize,
+        clock: impl Fn() -> u64,
+    ) {
+        if self.packing != Packing::Auto {
+            return;
+        }
+        let chosen = {
+            let mut state = self.lock();
+            let due = state.blocks.is_multiple_of(EVERY);
+            state.blocks = state.blocks.wrapping_add(1);
+            if !due {
+                return;
+            }
+            state.choose()
+        };
+        let middle = bytes.len().saturating_sub(SAMPLE) / 2;
+        let piece = &bytes[middle..bytes.len().min(middle + SAMPLE)];
+        for form in [Form::Lz4, Form::Zstd].into_iter().filter(|form| *form != chosen) {
+            let began = clock();
+            let packed = packer.pack(form, piece, room).unwrap_or(piece.len());
+            self.packed(form, (piece.len(), packed), clock().saturating_sub(began), threads);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn of(&mut self, form: Form) -> Option<&mut Figures> {
+        match form {
+            Form::Lz4 => Some(&mut self.lz4),
+            Form::Zstd => Some(&mut self.zstd),
+            Form::Plain | Form::Zeros | Form::Hole => None,
+        }
+    }
+
+    fn choose(&self) -> Form {
+        let Some(wire) = self.wire else { return Form::Plain };
+        let time = |figures: Figures| figures.0.map(|(took, left)| took.max(left * wire));
+        let packings = [(Form::Lz4, time(self.lz4)), (Form::Zstd, time(self.zstd))];
+        let known = packings.into_iter().filter_map(|(form, time)| Some((form, time?)));
+        let best = known.min_by(|(_, one), (_, other)| one.total_cmp(other));
+        best.filter(|(_, time)| *time < GAIN * wire).map_or(Form::Plain, |(form, _)| form)
+    }
+}
+
+fn mixed(old: Option<f64>, newest: f64) -> f64 {
+    old.map_or(newest, |old| old + NEWEST * (newest - old))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A wire of `wire` ns a byte; LZ4 halves in 1 ns a byte, Zstandard leaves `left` in 3.
+    fn pace(wire: u64, left: usize) -> PackingPace {
+        let pace = PackingPace::new(Packing::Auto);
+        for _ in 0..50 {
+            pace.sent(1000, wire * 1000, 1);
+            pace.packed(Form::Lz4, (1000, 500.max(left)), 2000, 2);
+            pace.packed(Form::Zstd, (1000, left), 6000, 2);
+        }
+        pace
+    }
+
+    #[test]
+    fn slow_wires_get_small_blocks_and_quick_ones_none() {
+        assert_eq!(pace(80, 300).choose(), Form::Zstd);
+        assert_eq!(pace(8, 300).choose(), Form::Zstd, "3 ns a byte against 4");
+        assert_eq!(pace(4, 300).choose(), Form::Lz4);
+        assert_eq!(pace(1, 300).choose(), Form::Plain, "packing takes as long as the wire");
+    }
+
+    #[test]
+    fn what_does_not_get_smaller_is_left_as_it_is() {
+        assert_eq!(pace(80, 990).choose(), Form::Plain);
+        assert_eq!(PackingPace::new(Packing::Auto).choose(), Form::Plain, "nothing is known");
+        assert_eq!(PackingPace::new(Packing::Lz4).choose(), Form::Lz4);
+    }
+
+    #[test]
+    fn what_is_not_in_use_is_tried_now_and_then() {
+        let pace = PackingPace::new(Packing::Auto);
+        let (text, mut room) = (b"again and ".repeat(10_000), vec![0; 200_000]);
+        for number in 0..40 {
+            let clock = std::cell::Cell::new(0);
+            let tick = || clock.replace(clock.get() + 1000);
+            pace.sample(&mut Packer::default(), &text, &mut room, 1, tick);
+            assert_eq!(clock.get(), if u32::is_multiple_of(number, EVERY) { 4000 } else { 0 });
+        }
+        pace.sent(1000, 1_000_000, 1);
+        assert_ne!(pace.choose(), Form::Plain);
+    }
+}

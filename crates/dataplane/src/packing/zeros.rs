@@ -1,0 +1,61 @@
+//! Blocks of zeros, which needn't be sent.
+
+use std::sync::{Mutex, PoisonError};
+
+use garland_protocol::content_digest;
+
+/// Whether all of `bytes` are zero: where they aren't, that is seen at the first one.
+#[must_use]
+pub fn are_zeros(bytes: &[u8]) -> bool {
+    const STEP: usize = 64;
+    let chunks = bytes.chunks_exact(STEP);
+    let rest = chunks.remainder();
+    let or = |bytes: &[u8]| bytes.iter().fold(0, |all, byte| all | byte);
+    chunks.into_iter().all(|chunk| or(chunk) == 0) && or(rest) == 0
+}
+
+/// The digests of blocks of zeros, which are alike but for the last one.
+#[derive(Debug, Default)]
+pub struct Zeros(Mutex<Option<(usize, [u8; 32])>>);
+
+impl Zeros {
+    /// The digest of so many zeros.
+    #[must_use]
+    pub fn digest(&self, length: usize) -> [u8; 32] {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match *known {
+            Some((of, digest)) if of == length => digest,
+            _ => {
+                let digest = content_digest(&vec![0; length]);
+                *known = Some((length, digest));
+                digest
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_byte_is_enough_wherever_it_is() {
+        for length in [0, 1, 63, 64, 65, 1000] {
+            let mut bytes = vec![0; length];
+            assert!(are_zeros(&bytes));
+            for at in 0..length {
+                bytes[at] = 1;
+                assert!(!are_zeros(&bytes), "{at} of {length}");
+                bytes[at] = 0;
+            }
+        }
+    }
+
+    #[test]
+    fn digests_are_those_of_the_bytes() {
+        let zeros = Zeros::default();
+        for length in [4096, 4096, 100] {
+            assert_eq!(zeros.digest(length), content_digest(&vec![0; length]));
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Reading back what was written, before it gets its name: does the medium have what came, and what
+//! is the file's digest?
+
+use garland_core::trace::Stage;
+use garland_protocol::{Checksum, ReadBack, Summed, Summing};
+
+use crate::member::Member;
+use crate::recorder::At;
+use crate::store::Store;
+use garland_sys::error::reason;
+
+/// Bytes that are read at a time.
+const PIECE: usize = 256 << 10;
+
+/// Finds out what is `wanted` of all that `member` holds; a digest is in its report from then on.
+///
+/// # Errors
+/// When a block isn't what came, in words; or nobody can say.
+pub fn read_back(member: &Member, wanted: ReadBack) -> Result<(), String> {
+    let store = &*member.store;
+    if wanted.verify {
+        member.faults.rot().into_iter().for_each(|place| spoil(store, place));
+        let over = || member.is_closing();
+        store.prove(&member.trace, &over).map_err(|error| error.to_string())?;
+    }
+    // What is written in its order has been compared file by file.
+    if wanted == ReadBack::default() || !store.is_holder() || store.is_ordered() {
+        return Ok(());
+    }
+    let began = member.trace.now();
+    let read = read(member, wanted);
+    member.trace.took(Stage::Read, At::HERE, began);
+    read
+}
+
+fn read(member: &Member, wanted: ReadBack) -> Result<(), String> {
+    let (store, layout) = (&member.store, member.layout);
+    let mut whole = wanted.checksum.map(Summing::new);
+    let mut piece = vec![0; PIECE.min(layout.block_size as usize)];
+    let blocks = member.sink().own_blocks();
+    for index in blocks {
+        let (begin, length) = (layout.offset(index), u64::from(member.block_length(index)));
+        let mut block = Summing::new(Checksum::B3);
+        let mut done = 0;
+        while done < length {
+            if member.is_closing() {
+                return Err("the copy ended while its file was read back".to_owned());
+            }
+            let part = usize::try_from(length - done).unwrap_or(PIECE).min(piece.len());
+            let bytes = &mut piece[..part];
+            store.read_at(begin + done, bytes).map_err(|error| {
+                format!("reading block {index} of {} back: {}", store.name(), reason(&error))
+            })?;
+            block.update(bytes);
+            whole.iter_mut().for_each(|whole| whole.update(bytes));
+            done += part as u64;
+        }
+        if wanted.verify && member.sink().content(index) != Some(block.finish()) {
+            return Err(format!(
+                "block {index} of {} (of {length} bytes, from byte {begin} of the source on) is not \
+                 on its medium what was written; look at the disk",
+                store.name()
+            ));
+        }
+    }
+    if let (Some(checksum), Some(whole)) = (wanted.checksum, whole) {
+        let summed = Summed { checksum, digest: whole.finish(), path: store.path() };
+        // It is read once.
+        let _ = member.summed.set(summed);
+    }
+    Ok(())
+}
+
+/// Changes a byte of what was written, as a disk would that loses what it was given.
+fn spoil(store: &dyn Store, place: u64) {
+    let mut byte = [0];
+    if store.read_at(place, &mut byte).is_ok() {
+        // What can't be spoilt stays as it is.
+        let _ = store.write_at(place, &[!byte[0]]);
+    }
+}

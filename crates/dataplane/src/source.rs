@@ -1,0 +1,286 @@
+//! A copy's source: a file, what it was when it was opened, and its bytes.
+
+mod ahead;
+mod content;
+mod stream;
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use garland_core::plan::{Layout, Stripe};
+use garland_sys::confine::Root;
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+use thiserror::Error;
+
+pub use self::ahead::{AHEAD, SourceFeeder};
+pub use self::content::Content;
+pub use self::stream::StreamSource;
+use crate::feed::FeedError;
+use crate::known::{Opened, Records};
+use crate::pace::Pace;
+use crate::usage::Usage;
+use garland_sys::error::reason;
+
+/// Why a source can't be copied.
+#[derive(Debug, Error)]
+pub enum SourceError {
+    /// It can't be opened or read.
+    #[error("{operation} {path}: {reason}")]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// The source.
+        path: String,
+        /// Why it failed.
+        reason: String,
+    },
+    /// It is no file.
+    #[error("{path} is {is}, and only plain files can be copied so far")]
+    NotAFile {
+        /// The source.
+        path: String,
+        /// What it is instead.
+        is: &'static str,
+    },
+}
+
+/// An open source file and what it was when it was opened.
+#[derive(Debug)]
+pub struct Source {
+    file: File,
+    path: PathBuf,
+    identity: Identity,
+    /// What it was when it was opened, for those who remember files.
+    opened: Opened,
+    /// Bytes from its beginning that are copied.
+    length: u64,
+    /// Bytes of it that take room.
+    room: u64,
+    disk: Option<Arc<Pace>>,
+    usage: Option<Arc<Usage>>,
+    /// The units that it has of a file; all of it where there is none.
+    stripe: Option<Stripe>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    length: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Source {
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    /// When it isn't there, can't be read, or is no file.
+    pub fn open(path: &Path) -> Result<Self, SourceError> {
+        Self::open_in(&Root::Free, path)
+    }
+
+    /// Opens the file at `path` under `root`.
+    ///
+    /// # Errors
+    /// When it isn't there, can't be read, leads out of the root, or is no file.
+    pub fn open_in(root: &Root, path: &Path) -> Result<Self, SourceError> {
+        let error = |operation, error: &io::Error| SourceError::Io {
+            operation,
+            path: path.display().to_string(),
+            reason: reason(error),
+        };
+        // Without waiting: a pipe would wait for its writer.
+        let file = File::from(root.open_entry(path).map_err(|e| error("opening", &e))?);
+        let stat = file.metadata().map_err(|e| error("asking about", &e))?;
+        let kind = stat.file_type();
+        if kind.is_block_device() {
+            return Self::of_device(file, path).map_err(|e| error("asking about", &e));
+        }
+        if !kind.is_file() {
+            let is = if kind.is_dir() { "a folder" } else { "a device or a pipe" };
+            return Err(SourceError::NotAFile { path: path.display().to_string(), is });
+        }
+        let identity = Identity::of(&file).map_err(|e| error("asking about", &e))?;
+        let opened = Opened::now(&file).map_err(|e| error("asking about", &e))?;
+        if identity.length == 0 && file.read_at(&mut [0], 0).is_ok_and(|got| got > 0) {
+            // As those of /proc are.
+            let is = "a file that doesn't tell its length";
+            return Err(SourceError::NotAFile { path: path.display().to_string(), is });
+        }
+        let (path, length) = (path.to_owned(), identity.length);
+        // Where file systems keep less than there is, as those that compress do, there may be none.
+        let taken = stat.blocks().saturating_mul(512);
+        let sparse = taken < length
+            && rustix::fs::seek(&file, SeekFrom::Hole(0)).is_ok_and(|hole| hole < length);
+        let room = if sparse { taken } else { length };
+        Ok(Self {
+            file,
+            path,
+            identity,
+            opened,
+            length,
+            room,
+            disk: None,
+            usage: None,
+            stripe: None,
+        })
+    }
+
+    /// All of a block device.
+    fn of_device(file: File, path: &Path) -> io::Result<Self> {
+        let length = rustix::fs::seek(&file, SeekFrom::End(0))?;
+        let identity = Identity { length, modified: (0, 0), changed: (0, 0) };
+        let (path, room, opened) = (path.to_owned(), length, Opened::now(&file)?);
+        Ok(Self {
+            file,
+            path,
+            identity,
+            opened,
+            length,
+            room,
+            disk: None,
+            usage: None,
+            stripe: None,
+        })
+    }
+
+    /// Bytes that it takes on a disk: fewer than its length where it has holes.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        self.room
+    }
+
+    /// The first `length` bytes of an open file, which is on `disk`, if there is one; how long it is
+    /// read is noted in `usage`. `path` is for messages.
+    ///
+    /// # Errors
+    /// When the system doesn't say what file it is.
+    pub fn of(
+        file: File,
+        path: PathBuf,
+        length: u64,
+        disk: Option<Arc<Pace>>,
+        usage: Arc<Usage>,
+    ) -> io::Result<Self> {
+        let identity = Identity::of(&file)?;
+        let (opened, length) = (Opened::now(&file)?, length.min(identity.length));
+        let (room, usage) = (length, Some(usage));
+        Ok(Self { file, path, identity, opened, length, room, disk, usage, stripe: None })
+    }
+
+    /// The same file on an emulated node's disk of so many bytes per second.
+    #[must_use]
+    pub fn on_disk_of(self, bytes_per_second: Option<u64>) -> Self {
+        Self { disk: bytes_per_second.map(|rate| Arc::new(Pace::new(rate))), ..self }
+    }
+
+    /// The same file on the disk that a node's copies share.
+    #[must_use]
+    pub fn on_disk(self, disk: Option<&Arc<Pace>>) -> Self {
+        Self { disk: disk.cloned(), ..self }
+    }
+
+    /// The same file, which has only these units of the one that is copied.
+    #[must_use]
+    pub fn with_stripe(self, stripe: Option<Stripe>) -> Self {
+        Self { stripe, ..self }
+    }
+
+    /// The file itself.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Remembers the digests of all its blocks, if it is what it was when it was opened.
+    pub fn remember(&self, records: &Records, layout: Layout, digests: &[[u8; 32]]) {
+        records.note(&self.file, &self.opened, layout, digests);
+    }
+
+    /// Its permission bits.
+    ///
+    /// # Errors
+    /// When the system doesn't say.
+    pub fn mode(&self) -> io::Result<u32> {
+        let stat = self.file.metadata()?;
+        // What is on a disk is for those who may read disks.
+        Ok(if stat.file_type().is_block_device() { 0o600 } else { stat.mode() & 0o7777 })
+    }
+
+    /// When it was modified last: seconds and nanoseconds since the start of 1970.
+    #[must_use]
+    pub fn modified(&self) -> (i64, u32) {
+        let (seconds, nanos) = self.identity.modified;
+        (seconds, u32::try_from(nanos).unwrap_or(0))
+    }
+}
+
+impl Content for Source {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn is_hole(&self, layout: Layout, index: u64) -> bool {
+        if self.room >= self.length {
+            return false;
+        }
+        let offset = layout.offset(index);
+        let offset = self.stripe.map_or(offset, |stripe| stripe.offset(offset));
+        let end = offset + u64::from(layout.block_length(index));
+        match rustix::fs::seek(&self.file, SeekFrom::Data(offset)) {
+            Ok(data) => data >= end,
+            Err(error) => error == Errno::NXIO,
+        }
+    }
+
+    fn is_unchanged(&self) -> bool {
+        Identity::of(&self.file).is_ok_and(|now| now == self.identity)
+    }
+
+    fn device(&self) -> Option<u64> {
+        self.file.metadata().ok().map(|stat| stat.dev())
+    }
+
+    fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
+        let (length, offset) = (bytes.len(), layout.offset(index));
+        let offset = self.stripe.map_or(offset, |stripe| stripe.offset(offset));
+        let mut read = || self.file.read_exact_at(bytes, offset);
+        let paced = || match &self.disk {
+            Some(disk) => disk.pass(length, read),
+            None => read(),
+        };
+        let read = match &self.usage {
+            Some(usage) => usage.during(paced),
+            None => paced(),
+        };
+        read.map_err(|error| {
+            if error.kind() == io::ErrorKind::UnexpectedEof {
+                FeedError::Changed(self.name())
+            } else {
+                FeedError::Read(self.name(), reason(&error))
+            }
+        })
+    }
+}
+
+impl Identity {
+    fn of(file: &File) -> io::Result<Self> {
+        let stat = file.metadata()?;
+        if stat.file_type().is_block_device() {
+            // Nothing tells whether it was written to; its digests do, where it is read again.
+            let length = rustix::fs::seek(file, SeekFrom::End(0))?;
+            return Ok(Self { length, modified: (0, 0), changed: (0, 0) });
+        }
+        Ok(Self {
+            length: stat.len(),
+            modified: (stat.mtime(), stat.mtime_nsec()),
+            changed: (stat.ctime(), stat.ctime_nsec()),
+        })
+    }
+}

@@ -1,0 +1,376 @@
+//! A source read ahead, digested and sealed by threads of its own, so that sending waits for none of
+//! it. How far ahead, and by how many threads, grows as long as the sender has to wait.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use garland_core::plan::LaneBlocks;
+use garland_core::trace::Stage;
+use garland_protocol::{DiskCall, Form, TAG_LEN, content_digest};
+use garland_sys::{clock, threads};
+
+use super::Content;
+use crate::feed::{FeedError, Feeder, Prepared, Wrapper};
+use crate::member::Member;
+use crate::packing::{self, Packer, are_zeros};
+use crate::recorder::{At, Recorder};
+
+/// Bytes that are made ready ahead of a lane's sender at most.
+pub const AHEAD: u64 = 8 << 20;
+
+/// Bytes that all lanes together make ready.
+const AHEAD_OF_ALL: u64 = 64 << 20;
+
+/// Blocks that are made ready ahead at first.
+const AHEAD_FIRST: u64 = 4;
+
+/// Threads that make the blocks of a copy of one lane ready at first: one reads and seals some
+/// 2 GB/s. With several lanes each has one.
+const WORKERS: usize = 2;
+
+/// Threads that a lane may have where its disk is what is waited for: so many reads are under way.
+const WORKERS_MAX: usize = 4;
+
+/// A lane waits so long at a time for what a stream hasn't brought yet.
+const MOMENT: Duration = Duration::from_millis(50);
+
+/// So often a lane that waits looks whether the copy is over.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Feeds one lane from the source.
+pub struct SourceFeeder {
+    shared: Arc<Shared>,
+    /// For blocks that are sent again, which leave what is made ready as it is.
+    repairs: Bench,
+}
+
+/// What one thread makes blocks ready with.
+struct Bench {
+    wrapper: Wrapper,
+    packer: Packer,
+    room: Vec<u8>,
+}
+
+impl Bench {
+    fn new(member: &Member, lane: u16) -> Self {
+        let (wrapper, packer) = (Wrapper::new(member, lane), Packer::default());
+        Self { wrapper, packer, room: Vec::new() }
+    }
+}
+
+struct Shared {
+    member: Arc<Member>,
+    source: Arc<dyn Content>,
+    /// What it is called.
+    name: Arc<str>,
+    lane: u16,
+    blocks: LaneBlocks,
+    state: Mutex<Ahead>,
+    changed: Condvar,
+}
+
+/// What is being made ready: the places from `wanted` on, under one incarnation.
+struct Ahead {
+    incarnation: u64,
+    /// The place in the lane that the sender takes next.
+    wanted: u64,
+    /// The place that no worker has begun.
+    unclaimed: u64,
+    ready: BTreeMap<u64, Result<Prepared, FeedError>>,
+    spare: Vec<Vec<u8>>,
+    over: bool,
+    /// So many blocks may be ready or on their way there, now and at most.
+    ahead: u64,
+    ahead_most: u64,
+    /// The sender had to wait since a thread was added last.
+    starved: bool,
+    workers: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl SourceFeeder {
+    /// Begins to make the blocks of `lane` ready.
+    ///
+    /// # Errors
+    /// When the system makes no thread for it.
+    pub fn start(
+        member: Arc<Member>,
+        source: Arc<dyn Content>,
+        lane: u16,
+        blocks: LaneBlocks,
+    ) -> io::Result<Self> {
+        let lanes = member.lane_count.max(1);
+        let room = AHEAD.min(AHEAD_OF_ALL / lanes as u64);
+        let fitting = (room / u64::from(member.layout.block_size)).max(3);
+        let ahead_most = member.buffers.map_or(fitting, u64::from);
+        let state = Ahead {
+            incarnation: 1,
+            wanted: 0,
+            unclaimed: 0,
+            ready: BTreeMap::new(),
+            spare: Vec::new(),
+            over: false,
+            ahead: ahead_most.min(AHEAD_FIRST),
+            ahead_most,
+            starved: false,
+            workers: Vec::new(),
+        };
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        member.calls.go_to(source.device());
+        let name = source.name().into();
+        let shared = Arc::new(Shared { member, source, name, lane, blocks, state, changed });
+        let workers = if lanes == 1 { WORKERS } else { 1 };
+        let repairs = Bench::new(&shared.member, lane);
+        let feeder = Self { shared, repairs };
+        (0..workers).try_for_each(|_| feeder.shared.add_worker(&mut feeder.shared.lock()))?;
+        Ok(feeder)
+    }
+}
+
+impl Feeder for SourceFeeder {
+    fn prepare(
+        &mut self,
+        index: u64,
+        incarnation: u64,
+        again: bool,
+        recorder: &mut Recorder,
+    ) -> Result<Prepared, FeedError> {
+        if again {
+            return self.repair(index, incarnation, recorder);
+        }
+        let (at, began) = (At::block(self.shared.lane, index), recorder.now());
+        let prepared = self.take(index, incarnation);
+        recorder.took(Stage::WaitUpstream, at, began, 0);
+        prepared
+    }
+
+    fn recycle(&mut self, buffer: Vec<u8>) {
+        self.shared.lock().spare.push(buffer);
+    }
+}
+
+impl SourceFeeder {
+    /// Makes the block `index` ready on the sender's own thread, beside what is made ready ahead.
+    fn repair(
+        &mut self,
+        index: u64,
+        incarnation: u64,
+        recorder: &mut Recorder,
+    ) -> Result<Prepared, FeedError> {
+        let Self { shared, repairs } = self;
+        let buffer = shared.lock().spare.pop();
+        let buffer = buffer.unwrap_or_else(|| shared.new_buffer());
+        let is_over = || shared.member.is_closing();
+        shared.make(repairs, recorder, (index, incarnation), buffer, &is_over)
+    }
+
+    /// The block `index`; waits until a worker has made it ready.
+    fn take(&self, index: u64, incarnation: u64) -> Result<Prepared, FeedError> {
+        let shared = &self.shared;
+        let place = shared.blocks.ordinal(index).unwrap_or(0);
+        let mut state = shared.lock();
+        // It may have been held back until now.
+        shared.changed.notify_all();
+        if (state.wanted, state.incarnation) != (place, incarnation) {
+            let old = std::mem::take(&mut state.ready);
+            let buffers = old.into_values().flatten().map(|prepared| prepared.buffer);
+            state.spare.extend(buffers);
+            shared.member.stages.ready.clear();
+            (state.wanted, state.unclaimed, state.incarnation) = (place, place, incarnation);
+            shared.changed.notify_all();
+        }
+        loop {
+            if let Some(prepared) = state.ready.remove(&place) {
+                state.wanted = place + 1;
+                shared.member.stages.ready.leave();
+                shared.changed.notify_all();
+                return prepared;
+            }
+            state.starved = true;
+            if state.ahead < state.ahead_most {
+                state.ahead = (2 * state.ahead).min(state.ahead_most);
+                shared.changed.notify_all();
+            }
+            if !shared.member.layout.open {
+                // What is elsewhere isn't waited for any more when the copy is over.
+                let waited = shared.changed.wait_timeout(state, LOOK);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                if shared.member.is_closing() {
+                    return Err(FeedError::NotYet);
+                }
+                continue;
+            }
+            // Nobody knows when a stream brings more, and the lane has other things to do.
+            let (next, waited) =
+                shared.changed.wait_timeout(state, MOMENT).unwrap_or_else(PoisonError::into_inner);
+            state = next;
+            if waited.timed_out() && !state.ready.contains_key(&place) {
+                return Err(FeedError::NotYet);
+            }
+        }
+    }
+}
+
+impl Drop for SourceFeeder {
+    fn drop(&mut self) {
+        self.shared.lock().over = true;
+        self.shared.changed.notify_all();
+        loop {
+            // One that ends may have added another just before.
+            let Some(worker) = self.shared.lock().workers.pop() else { return };
+            // A worker's panic has been printed; there is nothing more to say about it here.
+            let _ = worker.join();
+        }
+    }
+}
+
+impl Shared {
+    fn add_worker(self: &Arc<Self>, state: &mut Ahead) -> io::Result<()> {
+        let shared = Arc::clone(self);
+        state.workers.push(threads::spawn("read", move || shared.work())?);
+        Ok(())
+    }
+
+    fn work(self: &Arc<Self>) {
+        let _watch = self.member.awake.watch();
+        let mut bench = Bench::new(&self.member, self.lane);
+        let mut recorder = self.member.trace.recorder(Stage::Read);
+        let mut idle = recorder.now();
+        let stages = &self.member.stages;
+        while let Some((place, incarnation, buffer)) = self.claim() {
+            let index = self.blocks.index(place);
+            recorder.took(Stage::WaitBuffer, At::block(self.lane, index), idle, 0);
+            stages.read.enter();
+            let (began, worked) = (clock::now_ns(), clock::thread_cpu_ns());
+            let stale = || self.is_stale(index, incarnation);
+            let block = (index, incarnation);
+            let prepared = self.make(&mut bench, &mut recorder, block, buffer, &stale);
+            let took = clock::now_ns().saturating_sub(began);
+            let worked = clock::thread_cpu_ns().saturating_sub(worked);
+            stages.read.leave();
+            idle = recorder.now();
+            let mut state = self.lock();
+            // Where the disk is waited for, another read may go on beside this one.
+            let disk = !self.member.layout.open;
+            let waits = disk && worked < took / 2 && state.starved && !state.over;
+            if waits && state.workers.len() < WORKERS_MAX {
+                state.starved = false;
+                // Where the system makes no more threads, those that are there do it.
+                let _ = self.add_worker(&mut state);
+            }
+            let given_up = matches!(prepared, Err(FeedError::NotYet));
+            if state.incarnation == incarnation && place >= state.wanted && !given_up {
+                stages.ready.enter();
+                state.ready.insert(place, prepared);
+                self.changed.notify_all();
+            } else if let Ok(prepared) = prepared {
+                state.spare.push(prepared.buffer);
+            }
+        }
+    }
+
+    fn claim(&self) -> Option<(u64, u64, Vec<u8>)> {
+        let mut state = self.lock();
+        loop {
+            if state.over {
+                return None;
+            }
+            let end = self.blocks.len().min(state.wanted + state.ahead);
+            // What is held back isn't even read; the sender comes for it when it no longer is.
+            let serves = |place| self.member.sink().serves(self.blocks.index(place));
+            if state.unclaimed < end && serves(state.unclaimed) {
+                let place = state.unclaimed;
+                state.unclaimed += 1;
+                let buffer = state.spare.pop().unwrap_or_else(|| self.new_buffer());
+                return Some((place, state.incarnation, buffer));
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn new_buffer(&self) -> Vec<u8> {
+        vec![0; self.member.layout.block_size as usize + TAG_LEN]
+    }
+
+    /// Reads a block, fixes its digest, and seals it under its incarnation; gives up waiting for it when
+    /// it is `stale`.
+    fn make(
+        &self,
+        bench: &mut Bench,
+        recorder: &mut Recorder,
+        (index, incarnation): (u64, u64),
+        mut buffer: Vec<u8>,
+        stale: &dyn Fn() -> bool,
+    ) -> Result<Prepared, FeedError> {
+        let layout = self.member.layout;
+        let (at, began) = (At::block(self.lane, index), recorder.now());
+        let length = self.source.await_block(layout, index, stale)? as usize;
+        self.member.faults.before_reading(length);
+        let hole = self.member.calls.during(DiskCall::Read, &self.name, length as u64, || {
+            if self.source.is_hole(layout, index) {
+                buffer[..length].fill(0);
+                return Ok(true);
+            }
+            self.source.read(layout, index, &mut buffer[..length]).map(|()| false)
+        })?;
+        let began = recorder.took(Stage::Read, at, began, length);
+        let zeros = hole || are_zeros(&buffer[..length]);
+        let content = if zeros {
+            self.member.zeros.digest(length)
+        } else {
+            content_digest(&buffer[..length])
+        };
+        self.member
+            .sink()
+            .learn(index, content)
+            .map_err(|_| FeedError::Changed(self.source.changed(layout, index)))?;
+        if let Some(byte) = self.member.faults.flip(layout.offset(index), length) {
+            buffer[byte] ^= 1;
+        }
+        let (form, packed) = match (hole, zeros) {
+            (true, _) => (Form::Hole, 0),
+            (false, true) => (Form::Zeros, 0),
+            (false, false) => self.squeeze(bench, &mut buffer, length),
+        };
+        let (keys, written) = (&self.member.keys, (form, length, packed));
+        let prepared = bench.wrapper.wrap(keys, index, incarnation, buffer, written);
+        recorder.took(Stage::Seal, at, began, length);
+        Ok(prepared)
+    }
+
+    /// Packs a block where it stands, if that is of use; its form, and its bytes then.
+    fn squeeze(&self, bench: &mut Bench, buffer: &mut [u8], length: usize) -> (Form, usize) {
+        let pace = &self.member.packing;
+        if !pace.is_on() {
+            return (Form::Plain, length);
+        }
+        let threads = WORKERS.max(self.member.lane_count);
+        bench.room.resize(packing::room(self.member.layout.block_size as usize), 0);
+        let Bench { packer, room, .. } = bench;
+        pace.sample(packer, &buffer[..length], room, threads, clock::thread_cpu_ns);
+        let form = pace.choose();
+        if form == Form::Plain {
+            return (Form::Plain, length);
+        }
+        let began = clock::thread_cpu_ns();
+        let packed = packer.pack(form, &buffer[..length], room);
+        let took = clock::thread_cpu_ns().saturating_sub(began);
+        pace.packed(form, (length, packed.unwrap_or(length)), took, threads);
+        let Some(packed) = packed else { return (Form::Plain, length) };
+        buffer[..packed].copy_from_slice(&room[..packed]);
+        (form, packed)
+    }
+
+    /// Whether nobody waits for a block any more that is still to be made ready.
+    fn is_stale(&self, index: u64, incarnation: u64) -> bool {
+        let place = self.blocks.ordinal(index).unwrap_or(0);
+        let state = self.lock();
+        let near = (state.wanted..state.wanted + state.ahead).contains(&place);
+        state.over || state.incarnation != incarnation || !near || self.member.is_closing()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ahead> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

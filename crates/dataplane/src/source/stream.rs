@@ -1,0 +1,325 @@
+//! A source that can be read once, and tells its length by its end: standard input, a named pipe, a
+//! command's output. What has been read is kept until every node has it.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use garland_core::plan::Layout;
+use garland_sys::event;
+use rustix::fs::{Mode, OFlags};
+
+use super::Content;
+use crate::feed::FeedError;
+use crate::shell::Shell;
+use garland_sys::error::reason;
+
+/// Bytes that are kept for nodes that have yet to get them. No more are read until some are given up:
+/// the slowest node's pace is everybody's then.
+const WINDOW: usize = 256 << 20;
+
+/// So many blocks' memory is kept for those to come.
+const SPARE: usize = 16;
+
+/// Who waits looks so often whether anybody still wants what it waits for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A stream.
+pub struct StreamSource {
+    name: String,
+    input: File,
+    /// The command whose output it is, if it is one.
+    shell: Option<Shell>,
+    /// Bytes of a block.
+    block: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The index of the first block that is kept.
+    first: u64,
+    kept: VecDeque<Vec<u8>>,
+    /// A part of the next block, and how much of it has come.
+    begun: Option<(Vec<u8>, usize)>,
+    spare: Vec<Vec<u8>>,
+    /// One thread at a time reads.
+    busy: bool,
+    length: u64,
+    /// It has ended after so many blocks, or broken.
+    over: Option<Result<u64, String>>,
+}
+
+impl StreamSource {
+    /// The bytes that come out of `input`, which messages call `name`, in blocks of a layout.
+    #[must_use]
+    pub fn of(input: OwnedFd, name: &str, layout: Layout) -> Self {
+        let (name, input) = (name.to_owned(), File::from(input));
+        let block = layout.block_size as usize;
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        Self { name, input, shell: None, block, state, changed }
+    }
+
+    /// What comes out of the named pipe at `path`.
+    ///
+    /// # Errors
+    /// When it can't be opened.
+    pub fn of_pipe(path: &Path, layout: Layout) -> io::Result<Self> {
+        // Without waiting for its writer: the nodes can be made ready meanwhile.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let input = rustix::fs::open(path, flags, Mode::empty())?;
+        Ok(Self::of(input, &path.display().to_string(), layout))
+    }
+
+    /// The output of the command `line`, which must end with code 0.
+    ///
+    /// # Errors
+    /// When it can't be started.
+    pub fn of_command(line: &[u8], folder: Option<&Path>, layout: Layout) -> io::Result<Self> {
+        let (shell, output) = Shell::writing(line, folder)?;
+        let name = format!("`{}`", shell.line());
+        Ok(Self { shell: Some(shell), ..Self::of(OwnedFd::from(output), &name, layout) })
+    }
+
+    /// Reads on, until a block is whole, the stream has ended, or nobody wants it any more.
+    fn read_on<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        stale: &dyn Fn() -> bool,
+    ) -> MutexGuard<'a, State> {
+        state.busy = true;
+        let spare = state.begun.take().or_else(|| state.spare.pop().map(|block| (block, 0)));
+        drop(state);
+        let (mut block, mut filled) = spare.unwrap_or_else(|| (vec![0; self.block], 0));
+        let over = match self.fill(&mut block, &mut filled, stale) {
+            Ok(false) => None,
+            // Only a command that ended well has given all that it had to give.
+            Ok(true) => self.verdict(stale),
+            Err(error) => Some(Err(format!("reading {}: {}", self.name, reason(&error)))),
+        };
+        let mut state = self.lock();
+        if filled == self.block || filled > 0 && matches!(over, Some(Ok(()))) {
+            block.truncate(filled);
+            state.length += filled as u64;
+            state.kept.push_back(block);
+        } else {
+            state.begun = Some((block, filled));
+        }
+        let blocks = state.end();
+        state.over = over.map(|over| over.map(|()| blocks));
+        state.busy = false;
+        self.changed.notify_all();
+        state
+    }
+
+    /// How the stream has ended; `None` while that isn't known and nobody wants to know it.
+    fn verdict(&self, stale: &dyn Fn() -> bool) -> Option<Result<(), String>> {
+        let Some(shell) = &self.shell else { return Some(Ok(())) };
+        loop {
+            let verdict = shell.verdict(LOOK);
+            if verdict.is_some() || stale() {
+                return verdict;
+            }
+        }
+    }
+
+    /// Fills a block; says whether the stream has ended.
+    fn fill(
+        &self,
+        block: &mut [u8],
+        filled: &mut usize,
+        stale: &dyn Fn() -> bool,
+    ) -> io::Result<bool> {
+        while *filled < block.len() {
+            if !event::wait_readable(&[self.input.as_fd()], Some(LOOK))?[0] {
+                if stale() {
+                    return Ok(false);
+                }
+                continue;
+            }
+            match (&self.input).read(&mut block[*filled..]) {
+                Ok(0) => return Ok(true),
+                Ok(read) => *filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The index of the first block that hasn't come.
+    fn end(&self) -> u64 {
+        self.first + self.kept.len() as u64
+    }
+
+    fn block(&self, index: u64) -> Option<&Vec<u8>> {
+        self.kept.get(usize::try_from(index.checked_sub(self.first)?).ok()?)
+    }
+}
+
+impl Content for StreamSource {
+    fn read(&self, _: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
+        let state = self.lock();
+        let block = state.block(index).filter(|block| block.len() == bytes.len());
+        bytes.copy_from_slice(block.ok_or_else(|| FeedError::Gone(self.name(), index))?);
+        Ok(())
+    }
+
+    fn await_block(
+        &self,
+        _: Layout,
+        index: u64,
+        stale: &dyn Fn() -> bool,
+    ) -> Result<u32, FeedError> {
+        let mut state = self.lock();
+        loop {
+            if index < state.first {
+                return Err(FeedError::Gone(self.name(), index));
+            }
+            if let Some(block) = state.block(index) {
+                return Ok(u32::try_from(block.len()).unwrap_or(u32::MAX));
+            }
+            match &state.over {
+                Some(Ok(blocks)) => return Err(FeedError::Ended(*blocks)),
+                Some(Err(reason)) => return Err(FeedError::Broken(reason.clone())),
+                None => {}
+            }
+            if stale() {
+                return Err(FeedError::NotYet);
+            }
+            let full = state.kept.len() >= (WINDOW / self.block).max(1);
+            state = if state.busy || full {
+                let waited = self.changed.wait_timeout(state, LOOK);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            } else {
+                self.read_on(state, stale)
+            };
+        }
+    }
+
+    fn release(&self, index: u64) {
+        let mut state = self.lock();
+        while state.first < index {
+            let Some(mut block) = state.kept.pop_front() else { break };
+            state.first += 1;
+            // What is ahead of the lanes goes round; the rest of a window is given back.
+            if state.spare.len() < SPARE {
+                block.resize(self.block, 0);
+                state.spare.push(block);
+            }
+        }
+        self.changed.notify_all();
+    }
+
+    fn length(&self) -> u64 {
+        self.lock().length
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn is_unchanged(&self) -> bool {
+        true
+    }
+
+    fn device(&self) -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    const WANTED: &dyn Fn() -> bool = &|| false;
+
+    fn layout() -> Layout {
+        Layout::open_ended(4096).unwrap()
+    }
+
+    fn pipe() -> (StreamSource, io::PipeWriter) {
+        let (reader, writer) = io::pipe().unwrap();
+        (StreamSource::of(reader.into(), "a pipe", layout()), writer)
+    }
+
+    #[test]
+    fn blocks_are_whole_whatever_comes_at_a_time_and_the_end_is_told() {
+        let (source, mut writer) = pipe();
+        let bytes: Vec<u8> = (0..10_000_u32).map(|at| (at % 251) as u8).collect();
+        let wanted = bytes.clone();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                bytes.chunks(777).for_each(|chunk| writer.write_all(chunk).unwrap())
+            });
+            // Another lane's block first.
+            for (index, length) in [(1, 4096), (0, 4096), (2, 1808)] {
+                assert_eq!(source.await_block(layout(), index, WANTED).unwrap(), length);
+                let mut block = vec![0; length as usize];
+                source.read(layout(), index, &mut block).unwrap();
+                let start = index as usize * 4096;
+                assert!(block == wanted[start..start + length as usize]);
+            }
+        });
+        for index in [3, 9] {
+            let end = source.await_block(layout(), index, WANTED);
+            assert!(matches!(end, Err(FeedError::Ended(3))), "{end:?}");
+        }
+        assert_eq!(source.length(), 10_000);
+    }
+
+    #[test]
+    fn what_every_node_has_is_given_up_and_nothing_else() {
+        let (source, mut writer) = pipe();
+        writer.write_all(&[1; 3 * 4096]).unwrap();
+        source.await_block(layout(), 2, WANTED).unwrap();
+        source.release(1);
+        assert!(matches!(source.await_block(layout(), 0, WANTED), Err(FeedError::Gone(..))));
+        assert!(source.await_block(layout(), 1, WANTED).is_ok());
+        // Nobody is left: what hasn't come can't be given up.
+        source.release(u64::MAX);
+        writer.write_all(&[2; 4096]).unwrap();
+        drop(writer);
+        assert_eq!(source.await_block(layout(), 3, WANTED).unwrap(), 4096);
+        assert!(matches!(source.await_block(layout(), 4, WANTED), Err(FeedError::Ended(4))));
+    }
+
+    #[test]
+    fn what_nobody_wants_any_more_is_not_waited_for_and_not_lost() {
+        let (source, mut writer) = pipe();
+        writer.write_all(b"begun").unwrap();
+        let looks = std::cell::Cell::new(0);
+        let stale = || looks.replace(looks.get() + 1) > 1;
+        assert!(matches!(source.await_block(layout(), 0, &stale), Err(FeedError::NotYet)));
+        drop(writer);
+        let mut bytes = [0; 5];
+        assert_eq!(source.await_block(layout(), 0, WANTED).unwrap(), 5);
+        source.read(layout(), 0, &mut bytes).unwrap();
+        assert_eq!(&bytes, b"begun");
+    }
+
+    #[test]
+    fn a_command_that_fails_has_no_end() {
+        let source = StreamSource::of_command(b"echo x; echo why >&2; exit 4", None, layout());
+        let end = source.unwrap().await_block(layout(), 0, WANTED);
+        let Err(FeedError::Broken(reason)) = end else { panic!("{end:?}") };
+        assert!(reason.ends_with("ended with code 4: why"), "{reason}");
+        let source = StreamSource::of_command(b"echo x", None, layout()).unwrap();
+        assert_eq!(source.await_block(layout(), 0, WANTED).unwrap(), 2);
+        assert!(matches!(source.await_block(layout(), 1, WANTED), Err(FeedError::Ended(1))));
+    }
+}

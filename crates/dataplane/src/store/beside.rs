@@ -1,0 +1,190 @@
+//! What lies beside a stripe: its manifest, and the older pair of both that a new one replaces.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use garland_core::plan::ASIDE;
+use rustix::fs::{AtFlags, Dir, linkat, renameat, statat, unlinkat};
+use rustix::io::Errno;
+
+use super::file::{Dress, FileStore, Size};
+use super::{MANIFEST, Store, StoreError};
+use crate::log::log;
+use crate::recorder::Collector;
+
+/// A stripe's place in its folder.
+pub struct Beside {
+    folder: OwnedFd,
+    folder_path: PathBuf,
+    /// What the stripe's name has behind the file's.
+    suffix: OsString,
+    /// The stripe's name.
+    stripe: OsString,
+    /// The manifest's name.
+    manifest: OsString,
+    /// The copy's, in the names of what it sets aside.
+    tag: String,
+    dress: Dress,
+}
+
+/// What of an older stripe was set aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aside {
+    stripe: bool,
+    manifest: bool,
+}
+
+impl Beside {
+    /// The place of the stripe `name` in `folder`, whose name has `suffix` behind the file's; files get
+    /// `dress`.
+    pub fn new(
+        (folder, folder_path): (OwnedFd, PathBuf),
+        name: &OsStr,
+        suffix: &str,
+        tag: &str,
+        dress: Dress,
+    ) -> Self {
+        let (stripe, suffix) = (name.to_owned(), OsString::from(suffix));
+        let manifest = joined(&[name.as_bytes(), MANIFEST.as_bytes()]);
+        let (tag, dress) = (tag.to_owned(), Dress { times: None, ..dress });
+        Self { folder, folder_path, suffix, stripe, manifest, tag, dress }
+    }
+
+    /// Writes the manifest under a hidden name, and makes it stable.
+    pub fn prepare(&self, bytes: &[u8], trace: &Collector) -> Result<FileStore, StoreError> {
+        let error = |error: io::Error| self.error("writing", &self.manifest, &error);
+        let folder = self.folder.try_clone().map_err(error)?;
+        let (name, size) = (self.manifest.clone(), Size::whole(bytes.len() as u64));
+        let file = FileStore::create_in(folder, &self.folder_path, name, size, &self.tag, None)?;
+        let file = file.with(self.dress);
+        file.write_at(0, bytes).map_err(error)?;
+        file.prepare(trace)?;
+        Ok(file)
+    }
+
+    /// Removes the manifest.
+    pub fn remove(&self) -> Result<(), StoreError> {
+        self.unlink(&self.manifest)
+            .map_err(|error| self.error("removing the old", &self.manifest, &error.into()))
+    }
+
+    /// Gives the stripe and the manifest that are there further names. A manifest that is aside has its
+    /// stripe aside.
+    pub fn set_aside(&self) -> Result<Aside, StoreError> {
+        let mut aside = Aside { stripe: false, manifest: false };
+        let mut keep = || -> io::Result<()> {
+            aside.stripe = self.also(&self.stripe, &self.aside_name(&self.stripe))?;
+            aside.manifest = self.also(&self.manifest, &self.aside_name(&self.manifest))?;
+            self.sync()
+        };
+        let kept = keep();
+        kept.map(|()| aside).map_err(|error| {
+            let pair = [(&self.stripe, aside.stripe), (&self.manifest, aside.manifest)];
+            for (name, _) in pair.into_iter().filter(|(_, is_aside)| *is_aside) {
+                let aside = self.aside_name(name);
+                // Two names of one file both stay, and one is removed; a file that was renamed goes back.
+                let _ = renameat(&self.folder, &aside, &self.folder, name);
+                let _ = self.unlink(&aside);
+            }
+            self.error("keeping the old", &self.stripe, &error)
+        })
+    }
+
+    /// Puts what was set aside back into its place; where nothing was, nothing is there then.
+    pub fn bring_back(&self, aside: Aside) {
+        let pair = [(&self.stripe, aside.stripe), (&self.manifest, aside.manifest)];
+        let back = || -> io::Result<()> {
+            // The manifest goes first and comes last: none lies beside a stripe that isn't its own.
+            pair.iter().rev().try_for_each(|(name, _)| self.unlink(name))?;
+            for (name, _) in pair.iter().filter(|(_, is_aside)| *is_aside) {
+                self.also(&self.aside_name(name), name)?;
+            }
+            self.sync()?;
+            Ok(pair.iter().rev().try_for_each(|(name, _)| self.unlink(&self.aside_name(name)))?)
+        };
+        if let Err(error) = back() {
+            let stripe = self.folder_path.join(&self.stripe);
+            let error = garland_sys::error::reason(&error);
+            log(&format!("bringing back the old {}: {error}", stripe.display()));
+        }
+    }
+
+    /// Removes what any copy has set aside of this stripe, manifests first.
+    pub fn remove_asides(&self) {
+        let Ok(entries) = Dir::read_from(&self.folder) else { return };
+        let names = entries.flatten().map(|entry| entry.file_name().to_bytes().to_vec());
+        let mut names: Vec<Vec<u8>> = names.filter(|name| self.is_aside(name)).collect();
+        names.sort_by_key(|name| !name.ends_with(MANIFEST.as_bytes()));
+        for name in names {
+            if let Err(error) = self.unlink(OsStr::from_bytes(&name)) {
+                let path = self.folder_path.join(OsStr::from_bytes(&name));
+                let error = garland_sys::error::reason(&error.into());
+                log(&format!("removing the old {}: {error}", path.display()));
+            }
+        }
+    }
+
+    /// The name of a file whose stripe this is.
+    fn file_name(&self) -> &[u8] {
+        let stripe = self.stripe.as_bytes();
+        stripe.strip_suffix(self.suffix.as_bytes()).unwrap_or(stripe)
+    }
+
+    /// The name under which the stripe or manifest `name` is aside.
+    fn aside_name(&self, name: &OsStr) -> OsString {
+        let file = self.file_name();
+        let end = name.as_bytes().strip_prefix(file).unwrap_or_default();
+        joined(&[file, ASIDE.as_bytes(), self.tag.as_bytes(), end])
+    }
+
+    fn is_aside(&self, name: &[u8]) -> bool {
+        let behind = name.strip_prefix(self.file_name());
+        let behind = behind.and_then(|rest| rest.strip_prefix(ASIDE.as_bytes()));
+        let tag = behind.and_then(|rest| {
+            let rest = rest.strip_suffix(MANIFEST.as_bytes()).unwrap_or(rest);
+            rest.strip_suffix(self.suffix.as_bytes())
+        });
+        tag.is_some_and(|tag| tag.len() == self.tag.len() && tag.iter().all(u8::is_ascii_hexdigit))
+    }
+
+    /// Gives the file `from` the name `to`, too; whether there is such a file. Where a file can't have
+    /// two names it is renamed.
+    fn also(&self, from: &OsStr, to: &OsStr) -> Result<bool, Errno> {
+        let folder = &self.folder;
+        if let Err(Errno::NOENT) = statat(folder, from, AtFlags::SYMLINK_NOFOLLOW) {
+            return Ok(false);
+        }
+        match linkat(folder, from, folder, to, AtFlags::empty()) {
+            Ok(()) => Ok(true),
+            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {
+                renameat(folder, from, folder, to).map(|()| true)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn unlink(&self, name: &OsStr) -> Result<(), Errno> {
+        match unlinkat(&self.folder, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        if self.dress.fsync {
+            rustix::fs::fsync(&self.folder)?;
+        }
+        Ok(())
+    }
+
+    fn error(&self, operation: &'static str, name: &OsStr, error: &io::Error) -> StoreError {
+        StoreError::path(operation, &self.folder_path.join(name), error)
+    }
+}
+
+fn joined(parts: &[&[u8]]) -> OsString {
+    OsString::from_vec(parts.concat())
+}

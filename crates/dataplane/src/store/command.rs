@@ -1,0 +1,76 @@
+//! A command's standard input: a stream, so blocks come in order and nothing can be taken back.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use garland_core::trace::Stage;
+
+use super::outflow::Outflow;
+use super::{Store, StoreError, Watcher};
+use crate::recorder::Collector;
+use crate::shell::Shell;
+use garland_sys::error::reason;
+
+/// Passes bytes to a command, whose exit code is the verdict.
+pub struct CommandStore {
+    input: Outflow,
+    shell: Shell,
+}
+
+impl CommandStore {
+    /// Starts the command `line` in `folder`, or where the agent is.
+    pub fn start(line: &[u8], folder: Option<&Path>) -> Result<Self, StoreError> {
+        let failed =
+            |error: io::Error| StoreError::Command(format!("starting a shell: {}", reason(&error)));
+        let (shell, input) = Shell::reading(line, folder).map_err(failed)?;
+        let input = Outflow::into(OwnedFd::from(input)).map_err(failed)?;
+        Ok(Self { input, shell })
+    }
+}
+
+impl Store for CommandStore {
+    /// As behind a shell's pipe, one that doesn't read to the end isn't wrong for it: its exit code
+    /// tells.
+    fn write_at(&self, _: u64, bytes: &[u8]) -> io::Result<()> {
+        self.input.write_all(bytes)
+    }
+
+    fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
+        trace.time(Stage::Commit, || {
+            self.input.close();
+            self.shell.release();
+            self.shell.wait().map_err(StoreError::Command)
+        })
+    }
+
+    fn abandon(&self) {
+        self.stop();
+    }
+
+    fn is_holder(&self) -> bool {
+        false
+    }
+
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
+    fn name(&self) -> String {
+        format!("`{}`", self.shell.line())
+    }
+
+    fn watch(&self, watcher: Watcher) {
+        self.shell.watch(watcher);
+    }
+
+    fn stop(&self) {
+        // Before its input ends here.
+        self.shell.kill();
+        self.input.stop();
+    }
+}

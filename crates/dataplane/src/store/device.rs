@@ -1,0 +1,94 @@
+//! A block device: written in place, so it is neither whole nor as it was when a copy ends early.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use garland_core::trace::Stage;
+use garland_sys::confine::Root;
+use garland_sys::device_use::use_of;
+
+use super::{Store, StoreError};
+use crate::recorder::Collector;
+use garland_sys::error::reason;
+
+/// An open device.
+pub struct DeviceStore {
+    file: File,
+    path: PathBuf,
+    fsync: bool,
+}
+
+impl DeviceStore {
+    /// Opens the device at `path` for `length` bytes, if that is known. One in use is only written to
+    /// if `force` says so.
+    pub fn open(
+        root: &Root,
+        path: &Path,
+        length: Option<u64>,
+        (force, fsync): (bool, bool),
+    ) -> Result<Self, StoreError> {
+        let failed = |error: &io::Error| StoreError::path("opening the device", path, error);
+        // The kernel itself refuses to share it, and keeps others from it while it is written.
+        let opened = root.open_to_write(path, !force);
+        let file = match opened {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                let number = root.look(path).map(|stat| stat.st_rdev);
+                let used = number.ok().and_then(use_of).unwrap_or_else(|| "in use".to_owned());
+                let reason =
+                    format!("it is {used} (--force-device would write to it all the same)");
+                let path = path.display().to_string();
+                return Err(StoreError::Path { operation: "writing to", path, reason });
+            }
+            opened => File::from(opened.map_err(|error| failed(&error))?),
+        };
+        let room = (&file).seek(SeekFrom::End(0)).map_err(|error| failed(&error))?;
+        if length.is_some_and(|length| length > room) {
+            let needed = length.unwrap_or_default();
+            let reason = format!("it has {room} bytes, and {needed} are to be written");
+            let path = path.display().to_string();
+            return Err(StoreError::Path { operation: "writing to", path, reason });
+        }
+        Ok(Self { file, path: path.to_owned(), fsync })
+    }
+}
+
+impl Store for DeviceStore {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(bytes, offset)
+    }
+
+    fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
+        if !self.fsync {
+            return Ok(());
+        }
+        trace.time(Stage::Fsync, || self.file.sync_all()).map_err(|error| StoreError::Path {
+            operation: "making stable",
+            path: self.name(),
+            reason: reason(&error),
+        })
+    }
+
+    fn abandon(&self) {}
+
+    fn is_holder(&self) -> bool {
+        true
+    }
+
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn device(&self) -> Option<u64> {
+        self.file.metadata().ok().map(|stat| stat.rdev())
+    }
+}

@@ -1,0 +1,506 @@
+//! A file that appears whole or not at all: written under a hidden name beside its final one, made
+//! stable, then renamed.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use garland_core::trace::Stage;
+use garland_sys::confine::{self, Root};
+use garland_sys::{lock, process};
+use rustix::fs::{
+    AtFlags, FallocateFlags, FileType, Mode, OFlags, Timespec, Timestamps, fallocate, fchmod,
+    fstat, fstatvfs, futimens, openat, renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::beside::Beside;
+use super::forget::{forget, is_in_memory};
+use super::left::{Left, partial_name, remove_stale};
+use super::{Store, StoreError};
+use crate::recorder::Collector;
+
+/// How long a file will be, and how much of it takes room.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Its length in bytes.
+    pub length: u64,
+    /// Bytes that it takes on a disk.
+    pub room: u64,
+}
+
+impl Size {
+    /// A file without holes.
+    pub fn whole(length: u64) -> Self {
+        Self { length, room: length }
+    }
+
+    /// Makes a file as long, and keeps the room for it where it has no holes.
+    fn give(self, file: &File) -> io::Result<()> {
+        file.set_len(self.length)?;
+        if self.room == self.length { reserve(file, self.length) } else { Ok(()) }
+    }
+}
+
+/// A file under its hidden name.
+pub struct FileStore {
+    folder: OwnedFd,
+    file: File,
+    partial: OsString,
+    name: OsString,
+    path: PathBuf,
+    dress: Dress,
+    /// It has its final name, or is left to another copy.
+    settled: AtomicBool,
+    /// It couldn't be written.
+    failed: AtomicBool,
+    /// It has its attributes, and is stable if that was asked for.
+    prepared: AtomicBool,
+    /// Folders in which folders were made for it.
+    parents: Vec<OwnedFd>,
+}
+
+/// What a file is to have besides its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Dress {
+    /// Its permission bits.
+    pub mode: u32,
+    /// Its modification time, and the mode exactly; otherwise that is cut by the umask.
+    pub times: Option<(i64, u32)>,
+    /// Whether it is made stable.
+    pub fsync: bool,
+}
+
+impl Dress {
+    /// Gives it to an open file, as far as the file hasn't it.
+    pub fn put_on(&self, file: &File) -> io::Result<()> {
+        let stat = fstat(file)?;
+        let mode = match self.times {
+            Some((seconds, nanos)) => {
+                if (stat.st_mtime, stat.st_mtime_nsec) != (seconds, nanos.into()) {
+                    let time = Timespec { tv_sec: seconds, tv_nsec: nanos.into() };
+                    futimens(file, &Timestamps { last_access: time, last_modification: time })?;
+                }
+                self.mode & 0o7777
+            }
+            None => self.mode & 0o777 & !process::umask(),
+        };
+        if stat.st_mode & 0o7777 == mode {
+            return Ok(());
+        }
+        Ok(fchmod(file, Mode::from_raw_mode(mode))?)
+    }
+}
+
+impl FileStore {
+    /// Creates the hidden file for `path` (in `path` under `name` when `path` is a folder), after a
+    /// look at the room; its final name has `suffix` behind it. A path that ends in a slash is a folder and is made when it isn't there.
+    pub fn create(
+        root: &Root,
+        path: &[u8],
+        name: &[u8],
+        suffix: &str,
+        size: Size,
+        tag: &str,
+    ) -> Result<Self, StoreError> {
+        let given = Path::new(OsStr::from_bytes(path));
+        let (folder_path, mut name) = target(root, given, OsStr::from_bytes(name));
+        if name.is_empty() {
+            let path = folder_path.display().to_string();
+            let reason = "it is a folder, and what is copied has no name: add one".to_owned();
+            return Err(StoreError::Path { operation: "creating", path, reason });
+        }
+        name.push(suffix);
+        let make = given.as_os_str().as_bytes().ends_with(b"/");
+        let opened = match make {
+            true => root.open_or_make_dir(&folder_path),
+            false => root.open_dir(&folder_path, false).map(|folder| (folder, Vec::new())),
+        };
+        let (folder, parents) =
+            opened.map_err(|error| StoreError::path("opening the folder", &folder_path, &error))?;
+        let mut store = Self::create_in(folder, &folder_path, name, size, tag, None)?;
+        store.parents = parents;
+        Ok(store)
+    }
+
+    /// The same for the file `name` in the directory `below`, which is in the directory `path`. Both are
+    /// created if missing; no symbolic link leads to `below`.
+    pub fn create_below(
+        root: &Root,
+        (path, below): (&[u8], &[u8]),
+        name: &[u8],
+        size: Size,
+        tag: &str,
+    ) -> Result<Self, StoreError> {
+        let (folder, path, parents) = open_below(root, path, Some(below))?;
+        let name = OsStr::from_bytes(name).to_owned();
+        let mut store = Self::create_in(folder, &path, name, size, tag, None)?;
+        store.parents = parents;
+        Ok(store)
+    }
+
+    /// The same for what an interrupted copy left, whose bytes stay where they are.
+    pub fn resume(
+        root: &Root,
+        path: &[u8],
+        name: &[u8],
+        length: u64,
+        tag: &str,
+        left: Left,
+    ) -> Result<Self, StoreError> {
+        let given = Path::new(OsStr::from_bytes(path));
+        let (folder_path, name) = target(root, given, OsStr::from_bytes(name));
+        let folder = root
+            .open_dir(&folder_path, false)
+            .map_err(|error| StoreError::path("opening the folder", &folder_path, &error))?;
+        Self::create_in(folder, &folder_path, name, Size::whole(length), tag, Some(left))
+    }
+
+    /// Creates the hidden file for `name` in a folder that is open, or goes on with what is left.
+    pub(super) fn create_in(
+        folder: OwnedFd,
+        folder_path: &Path,
+        name: OsString,
+        size: Size,
+        tag: &str,
+        left: Option<Left>,
+    ) -> Result<Self, StoreError> {
+        let path = folder_path.join(&name);
+        Self::refuse_others(&folder, &name, &path)?;
+        let there = left.as_ref().map_or(0, Left::allocated);
+        Self::look_at_room(&folder, folder_path, size.room.saturating_sub(there))?;
+        remove_stale(&folder, &name);
+        let partial = partial_name(&name, tag);
+        let file = match left {
+            None => Self::create_partial(&folder, &partial),
+            Some(left) => renameat(&folder, &left.name, &folder, &partial)
+                .map(|()| left.into_file())
+                .map_err(io::Error::from),
+        };
+        let error = |error| StoreError::path("creating", &path, &error);
+        let file = file.map_err(error)?;
+        let dress = Dress { mode: 0o666, times: None, fsync: true };
+        let [settled, failed, prepared] = std::array::from_fn(|_| AtomicBool::new(false));
+        let (path, parents) = (path.clone(), Vec::new());
+        let store =
+            Self { folder, file, partial, name, path, parents, dress, settled, failed, prepared };
+        // From here on it is removed if it can't be.
+        size.give(&store.file).map_err(error)?;
+        Ok(store)
+    }
+
+    /// Which mode and times the file gets, and whether it is made stable.
+    pub fn with(mut self, dress: Dress) -> Self {
+        self.dress = dress;
+        self
+    }
+
+    /// What lies beside this stripe, whose name has `suffix` behind the file's.
+    pub fn beside(&self, suffix: &str, tag: &str) -> io::Result<Beside> {
+        let folder_path = self.path.parent().unwrap_or(Path::new("")).to_owned();
+        let folder = (self.folder.try_clone()?, folder_path);
+        Ok(Beside::new(folder, &self.name, suffix, tag, self.dress))
+    }
+
+    /// Only a file may be replaced by a file.
+    fn refuse_others(folder: &OwnedFd, name: &OsStr, path: &Path) -> Result<(), StoreError> {
+        match unreplaceable(folder, name) {
+            Ok(None) => Ok(()),
+            // Such as a name that is too long, which must not be found after the copy.
+            Err(error) => Err(StoreError::path("creating", path, &error)),
+            Ok(Some(is)) => {
+                let path = path.display().to_string();
+                Err(StoreError::Path { operation: "replacing", path, reason: is.to_owned() })
+            }
+        }
+    }
+
+    fn look_at_room(folder: &OwnedFd, path: &Path, needed: u64) -> Result<(), StoreError> {
+        let Ok(stat) = fstatvfs(folder) else { return Ok(()) };
+        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+        if stat.f_blocks > 0 && free < needed {
+            return Err(StoreError::NoSpace { path: path.display().to_string(), needed, free });
+        }
+        Ok(())
+    }
+
+    fn create_partial(folder: &OwnedFd, partial: &OsStr) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let fd = openat(folder, partial, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600))?;
+        // A lock says that the copy is alive: what nobody holds is what a killed agent left.
+        lock::try_lock(&fd)?;
+        Ok(File::from(fd))
+    }
+
+    fn unfinished(&self, error: &io::Error) -> StoreError {
+        self.failed.store(true, Ordering::Release);
+        StoreError::path("finishing", &self.path, error)
+    }
+
+    fn make_ready(&self, trace: &Collector) -> io::Result<()> {
+        if self.prepared.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        trace.time(Stage::Commit, || self.dress.put_on(&self.file))?;
+        if self.dress.fsync {
+            trace.time(Stage::Fsync, || self.file.sync_all())?;
+        }
+        self.prepared.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    fn finish(&self, trace: &Collector) -> io::Result<()> {
+        self.make_ready(trace)?;
+        trace.time(Stage::Commit, || {
+            renameat(&self.folder, &self.partial, &self.folder, &self.name)
+        })?;
+        self.settled.store(true, Ordering::Release);
+        if self.dress.fsync {
+            trace.time(Stage::Fsync, || rustix::fs::fsync(&self.folder))?;
+            for parent in &self.parents {
+                trace.time(Stage::Fsync, || rustix::fs::fsync(parent))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Store for FileStore {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let written = self.file.write_all_at(bytes, offset);
+        written.inspect_err(|_| self.failed.store(true, Ordering::Release))
+    }
+
+    fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match fallocate(&self.file, flags, offset, length as u64) {
+            Ok(()) => Ok(()),
+            // Where nothing can be given back, zeros are written: an interrupted copy may have left
+            // something else there.
+            Err(_) => self.write_at(offset, &vec![0; length]),
+        }
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(bytes, offset)
+    }
+
+    fn prepare(&self, trace: &Collector) -> Result<(), StoreError> {
+        self.make_ready(trace).map_err(|error| self.unfinished(&error))
+    }
+
+    fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
+        self.finish(trace).map_err(|error| self.unfinished(&error))
+    }
+
+    fn prove(&self, trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        trace
+            .time(Stage::Fsync, || self.file.sync_all().and_then(|()| forget(&self.file)))
+            .map_err(|error| StoreError::path("verifying", &self.path, &error))
+    }
+
+    fn path(&self) -> Vec<u8> {
+        self.path.as_os_str().as_bytes().to_vec()
+    }
+
+    fn abandon(&self) {
+        if !self.settled.swap(true, Ordering::AcqRel) {
+            // It may be gone already: somebody cleaned up by hand.
+            let _ = unlinkat(&self.folder, &self.partial, AtFlags::empty());
+        }
+    }
+
+    fn is_holder(&self) -> bool {
+        true
+    }
+
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn device(&self) -> Option<u64> {
+        fstat(&self.file).ok().map(|stat| stat.st_dev)
+    }
+
+    fn file(&self) -> Option<&File> {
+        Some(&self.file)
+    }
+
+    /// A disk that is full or broken isn't left with more than before.
+    fn leave(&self) -> bool {
+        if self.failed.load(Ordering::Acquire) || self.settled.load(Ordering::Acquire) {
+            return false;
+        }
+        // One at most: its lock keeps this one.
+        remove_stale(&self.folder, &self.name);
+        !self.settled.swap(true, Ordering::AcqRel)
+    }
+}
+
+/// Opens the directory `path`, or the directory `below` in it; creates what is missing. With its path, and
+/// the directories in which others may have been created.
+pub fn open_below(
+    root: &Root,
+    path: &[u8],
+    below: Option<&[u8]>,
+) -> Result<(OwnedFd, PathBuf, Vec<OwnedFd>), StoreError> {
+    let path = Path::new(OsStr::from_bytes(path));
+    let failed = |path: &Path, error| StoreError::path("opening the folder", path, &error);
+    let (folder, mut parents) = root.open_or_make_dir(path).map_err(|error| failed(path, error))?;
+    let Some(below) = below.map(OsStr::from_bytes) else {
+        return Ok((folder, path.to_owned(), parents));
+    };
+    let path = path.join(below);
+    let inner = confine::open_below(&folder, below).map_err(|error| failed(&path, error))?;
+    parents.push(folder);
+    Ok((inner, path, parents))
+}
+
+/// The folder that a file goes into, and its name there: in `given`, under `name`, if that is a folder.
+pub fn target(root: &Root, given: &Path, name: &OsStr) -> (PathBuf, OsString) {
+    let is_folder = given.as_os_str().as_bytes().ends_with(b"/")
+        || root.open_dir(given, false).is_ok()
+        || given.file_name().is_none();
+    if is_folder {
+        return (given.to_owned(), name.to_owned());
+    }
+    let folder = given.parent().unwrap_or(Path::new("")).to_owned();
+    (folder, given.file_name().unwrap_or(name).to_owned())
+}
+
+impl Drop for FileStore {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}
+
+/// Reserves blocks on a disk, so that a full one is found before the copy and not in its middle.
+/// Memory-backed file systems would fill them with zeros, which costs as much as the copy.
+pub fn reserve(file: &File, length: u64) -> io::Result<()> {
+    if length == 0 || is_in_memory(file)? {
+        return Ok(());
+    }
+    match fallocate(file, FallocateFlags::empty(), 0, length) {
+        Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Err(Errno::NOSPC.into()),
+        // Not every file system can; then a full disk is met on the way.
+        _ => Ok(()),
+    }
+}
+
+/// Why what has this name can't be replaced by a file, if it can't.
+pub fn unreplaceable(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<&'static str>> {
+    let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile | FileType::Symlink => None,
+        FileType::Directory => Some("it is a folder"),
+        FileType::BlockDevice | FileType::CharacterDevice => Some("it is a device"),
+        _ => Some("it is no plain file"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_core::trace::Record;
+    use garland_protocol::Copy;
+
+    use super::*;
+    use crate::recorder::Budget;
+
+    fn nothing_noted() -> std::sync::Arc<Collector> {
+        Collector::new(Budget::NOTHING, Copy([0; 16]), 1, 0, None)
+    }
+
+    fn folder(test: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("garland-file-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_appears_whole_and_shorter_than_the_old_one() {
+        let dir = folder("whole");
+        let root = Root::confined(&dir).unwrap();
+        std::fs::write(dir.join("x"), b"a longer old file").unwrap();
+        let file = FileStore::create(&root, b"/x", b"s", "", Size::whole(3), "t1").unwrap();
+        file.write_at(0, b"new").unwrap();
+        assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"a longer old file");
+        file.commit(&nothing_noted()).unwrap();
+        drop(file);
+        assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"new");
+        assert_eq!(names(&dir), ["x"]);
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn folders_that_were_made_for_a_file_are_synced_with_it() {
+        let dir = folder("parents");
+        let root = Root::confined(&dir).unwrap();
+        std::fs::create_dir(dir.join("there")).unwrap();
+        let synced = |path: &[u8], fsync: bool| {
+            let budget = Budget { records: 1000, threads: 1 };
+            let trace = Collector::new(budget, Copy([0; 16]), 1, 0, None);
+            let file = FileStore::create(&root, path, b"x", "", Size::whole(3), "t1").unwrap();
+            let file = file.with(Dress { mode: 0o666, times: None, fsync });
+            file.commit(&trace).unwrap();
+            let is_sync =
+                |record: &&Record| matches!(record, Record::Span(it) if it.stage == Stage::Fsync);
+            trace.finish().records.iter().filter(is_sync).count()
+        };
+        assert_eq!(synced(b"/there/", true), 2, "the file and its folder");
+        // `there` got an entry, and so did `a` and `b`.
+        assert_eq!(synced(b"/there/a/b/c/", true), 2 + 3, "and each folder with a new one in it");
+        assert_eq!(synced(b"/there/d/e/", false), 0);
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn an_abandoned_file_leaves_nothing_and_stale_ones_are_removed() {
+        let dir = folder("stale");
+        let root = Root::confined(&dir).unwrap();
+        drop(FileStore::create(&root, b"/d/", b"x", "", Size::whole(10), "t1").unwrap());
+        assert_eq!(names(&dir.join("d")), Vec::<String>::new());
+        std::fs::write(dir.join("d/.x.dead.garland-part"), b"left").unwrap();
+        let alive = FileStore::create(&root, b"/d", b"x", "", Size::whole(10), "t2").unwrap();
+        let other = FileStore::create(&root, b"/d", b"x", "", Size::whole(10), "t3").unwrap();
+        assert_eq!(names(&dir.join("d")), [".x.t2.garland-part", ".x.t3.garland-part"]);
+        drop((alive, other));
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn only_files_are_replaced_and_space_is_looked_at() {
+        let dir = folder("replace");
+        let root = Root::confined(&dir).unwrap();
+        std::fs::create_dir_all(dir.join("d/x")).unwrap();
+        let error = FileStore::create(&root, b"/d", b"x", "", Size::whole(1), "t").err().unwrap();
+        assert_eq!(error.to_string(), "replacing /d/x: it is a folder");
+        let error =
+            FileStore::create(&root, b"/d/y", b"y", "", Size::whole(1 << 60), "t").err().unwrap();
+        assert!(error.to_string().starts_with("no space left on /d: "), "{error}");
+        let error =
+            FileStore::create(&root, b"/none/y", b"y", "", Size::whole(1), "t").err().unwrap();
+        assert_eq!(error.to_string(), "opening the folder /none: no such file or directory");
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+}

@@ -1,0 +1,83 @@
+//! A file without a name, gone with its copy: bytes are on the disk as those of any copy, and leave
+//! nothing behind.
+
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use garland_core::trace::Stage;
+use garland_sys::confine::Root;
+
+use super::{Store, StoreError};
+use crate::pace::Pace;
+use crate::recorder::Collector;
+use crate::test_file::TestFile;
+use crate::usage::Usage;
+use garland_sys::error::reason;
+
+/// The file, and the disk that it is on.
+pub struct ScratchStore {
+    file: TestFile,
+    path: String,
+    fsync: bool,
+    disk: Option<Arc<Pace>>,
+    usage: Arc<Usage>,
+}
+
+impl ScratchStore {
+    /// Makes a file of `length` bytes in the folder `path`, never of the file system's last ones.
+    pub fn create(
+        root: &Root,
+        (path, fsync): (&[u8], bool),
+        length: u64,
+        disk: Option<Arc<Pace>>,
+        usage: Arc<Usage>,
+    ) -> Result<Self, StoreError> {
+        let file = TestFile::create(root, path, length).map_err(StoreError::Scratch)?;
+        let path = String::from_utf8_lossy(path).into_owned();
+        Ok(Self { file, path, fsync, disk, usage })
+    }
+
+    fn pass<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
+        self.usage.during(|| match &self.disk {
+            Some(disk) => disk.pass(bytes, work),
+            None => work(),
+        })
+    }
+}
+
+impl Store for ScratchStore {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.pass(bytes.len(), || self.file.file().write_all_at(bytes, offset))
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.pass(bytes.len(), || self.file.file().read_exact_at(bytes, offset))
+    }
+
+    fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
+        if !self.fsync {
+            return Ok(());
+        }
+        let sync = || self.usage.during(|| self.file.file().sync_all());
+        trace.time(Stage::Fsync, sync).map_err(|error| StoreError::Path {
+            operation: "making stable",
+            path: self.name(),
+            reason: reason(&error),
+        })
+    }
+
+    fn abandon(&self) {}
+
+    fn is_holder(&self) -> bool {
+        true
+    }
+
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    fn name(&self) -> String {
+        format!("a file in {}", self.path)
+    }
+}

@@ -1,0 +1,166 @@
+//! What every file of a tree was when it came, noted in a file without a name until all of them are
+//! read back: memory would grow with the tree.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+
+use garland_protocol::{Checksum, Summing};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, unlinkat};
+
+use super::settle::FOLDER;
+use super::trouble::Troubles;
+use crate::store::forget::forget;
+use crate::store::left::partial_name;
+
+/// Bytes of a file that are read at a time.
+const PIECE: usize = 256 << 10;
+
+/// A disk on which so many files are wrong isn't read any further.
+const WRONG_MAX: usize = 5;
+
+/// The notes.
+pub struct Proofs(BufWriter<File>);
+
+/// A file as it came.
+struct Proof {
+    /// The names from the top down, with slashes between them.
+    path: Vec<u8>,
+    length: u64,
+    digest: [u8; 32],
+}
+
+impl Proofs {
+    /// Notes nothing yet; the notes lie in the folder `top`, where nobody sees them.
+    pub fn create(top: &OwnedFd, tag: &str) -> io::Result<Self> {
+        let name = partial_name("proofs".as_ref(), tag);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let own = Mode::from_raw_mode(0o600);
+        let fd = openat(top, &name, flags | OFlags::CLOEXEC, own)?;
+        unlinkat(top, &name, AtFlags::empty())?;
+        Ok(Self(BufWriter::new(File::from(fd))))
+    }
+
+    /// Notes a file that has its name.
+    pub fn note(&mut self, path: &[u8], length: u64, digest: [u8; 32]) -> io::Result<()> {
+        let words = u32::try_from(path.len()).map_err(io::Error::other)?;
+        self.0.write_all(&words.to_le_bytes())?;
+        self.0.write_all(path)?;
+        self.0.write_all(&length.to_le_bytes())?;
+        self.0.write_all(&digest)
+    }
+
+    /// Compares every file below `top` that was noted with its medium, until the copy is `over`.
+    pub fn check(
+        &mut self,
+        top: &OwnedFd,
+        over: &dyn Fn() -> bool,
+        troubles: &mut Troubles,
+    ) -> io::Result<()> {
+        self.0.flush()?;
+        let file = self.0.get_ref();
+        let mut reader = BufReader::new(Notes { file, at: 0 });
+        let (mut at, mut wrong) = (0, 0);
+        while let Some(proof) = Proof::read(&mut reader)? {
+            if over() {
+                return Err(io::Error::other("the copy ended while its files were read back"));
+            }
+            at += proof.size();
+            let found = digest_of(top, &proof);
+            // Of several files of one name the last one stayed.
+            if found.as_ref().is_ok_and(|found| *found == proof.digest)
+                || is_noted_again(file, at, &proof.path)?
+            {
+                continue;
+            }
+            let error = found.err().unwrap_or_else(|| {
+                io::Error::other("its medium hasn't what was written; look at the disk")
+            });
+            troubles.note(&proof.path, &error)?;
+            wrong += 1;
+            if wrong == WRONG_MAX {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The notes from some place on, whoever else reads them.
+struct Notes<'a> {
+    file: &'a File,
+    at: u64,
+}
+
+impl Read for Notes<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let got = self.file.read_at(bytes, self.at)?;
+        self.at += got as u64;
+        Ok(got)
+    }
+}
+
+impl Proof {
+    /// The next one; none where the notes end.
+    fn read(notes: &mut BufReader<Notes<'_>>) -> io::Result<Option<Self>> {
+        let mut words = [0; 4];
+        match notes.read_exact(&mut words) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            read => read?,
+        }
+        let mut path = vec![0; u32::from_le_bytes(words) as usize];
+        let (mut length, mut digest) = ([0; 8], [0; 32]);
+        notes.read_exact(&mut path)?;
+        notes.read_exact(&mut length)?;
+        notes.read_exact(&mut digest)?;
+        Ok(Some(Self { path, length: u64::from_le_bytes(length), digest }))
+    }
+
+    /// Its bytes among the notes.
+    fn size(&self) -> u64 {
+        4 + self.path.len() as u64 + 8 + 32
+    }
+}
+
+fn is_noted_again(file: &File, at: u64, path: &[u8]) -> io::Result<bool> {
+    let mut reader = BufReader::new(Notes { file, at });
+    while let Some(proof) = Proof::read(&mut reader)? {
+        if proof.path == path {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The digest of what the medium has, if it has as many bytes.
+fn digest_of(top: &OwnedFd, proof: &Proof) -> io::Result<[u8; 32]> {
+    let mut names: Vec<&[u8]> = proof.path.split(|&byte| byte == b'/').collect();
+    let name = names.pop().unwrap_or_default();
+    let mut folder = top.try_clone()?;
+    for name in names {
+        folder = openat(&folder, name, FOLDER, Mode::empty())?;
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = File::from(openat(&folder, name, flags, Mode::empty())?);
+    let stat = fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile
+        || u64::try_from(stat.st_size) != Ok(proof.length)
+    {
+        return Err(io::Error::other("it isn't what was written any more"));
+    }
+    forget(&file)?;
+    let mut summing = Summing::new(Checksum::B3);
+    let mut piece = vec![0; PIECE.min(usize::try_from(proof.length).unwrap_or(PIECE)).max(1)];
+    let mut at = 0;
+    while at < proof.length {
+        match file.read_at(&mut piece, at)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            got => {
+                summing.update(&piece[..got]);
+                at += got as u64;
+            }
+        }
+    }
+    Ok(summing.finish())
+}

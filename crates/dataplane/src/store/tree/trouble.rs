@@ -1,0 +1,83 @@
+//! What of a tree couldn't be put where it belongs.
+
+use std::io;
+
+use rustix::io::Errno;
+
+use garland_sys::error::reason;
+
+/// So many are told of; of the others only how many there are.
+const TOLD: usize = 5;
+
+/// What went wrong so far; it doesn't grow with the tree.
+#[derive(Debug, Default)]
+pub struct Troubles {
+    count: u64,
+    first: Vec<String>,
+}
+
+impl Troubles {
+    /// Takes note that what is at `path` isn't what it should be.
+    ///
+    /// # Errors
+    /// When what went wrong will go wrong with all that follows, too.
+    pub fn note(&mut self, path: &[u8], error: &io::Error) -> io::Result<()> {
+        let said = format!("{}: {}", String::from_utf8_lossy(path), reason(error));
+        if is_for_all(error) {
+            return Err(io::Error::other(said));
+        }
+        self.count += 1;
+        if self.first.len() < TOLD {
+            self.first.push(said);
+        }
+        Ok(())
+    }
+
+    /// Nothing went wrong.
+    ///
+    /// # Errors
+    /// What did.
+    pub fn none(&self) -> Result<(), String> {
+        let more = self.count.saturating_sub(self.first.len() as u64);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        match self.count {
+            0 => Ok(()),
+            1 => Err(format!("all but one: {}", self.first.join("; "))),
+            count => Err(format!("all but {count}: {}{more}", self.first.join("; "))),
+        }
+    }
+}
+
+/// Whether the disk or the process is at its end, and not only one file in the way.
+fn is_for_all(error: &io::Error) -> bool {
+    const FOR_ALL: [Errno; 8] = [
+        Errno::NOSPC,
+        Errno::DQUOT,
+        Errno::ROFS,
+        Errno::IO,
+        Errno::STALE,
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOMEM,
+    ];
+    Errno::from_io_error(error).is_some_and(|errno| FOR_ALL.contains(&errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_are_told_and_the_others_counted() {
+        let mut troubles = Troubles::default();
+        assert_eq!(troubles.none(), Ok(()));
+        for number in 0..7 {
+            let path = format!("d/{number}");
+            troubles.note(path.as_bytes(), &Errno::ACCESS.into()).unwrap();
+        }
+        let said = troubles.none().unwrap_err();
+        assert!(said.starts_with("all but 7: d/0: permission denied; d/1: "), "{said}");
+        assert!(said.ends_with("; and 2 more"), "{said}");
+        assert!(troubles.note(b"x", &Errno::NOSPC.into()).is_err());
+    }
+}

@@ -1,0 +1,180 @@
+//! The test's own file: without a name from its beginning where the file system can, else from
+//! right after it; its room reserved, and never the disk's last.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use garland_core::units::bytes;
+use garland_sys::confine::Root;
+use garland_sys::{lock, random};
+use rustix::fs::{
+    AtFlags, FallocateFlags, Mode, OFlags, fallocate, fcntl_getfl, fcntl_setfl, fstatvfs, openat,
+    unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::store::{partial_name, remove_stale};
+use garland_sys::error::reason;
+
+/// The hidden name begins with a dot and this, where there must be one.
+const NAME: &str = "garland-disk";
+
+/// What is left free: this part of the file system, or so many bytes if that is less.
+const RESERVE_PART: u64 = 20;
+const RESERVE_MAX: u64 = 4 << 30;
+
+/// A file for a test, gone when it is dropped or the process ends.
+#[derive(Debug)]
+pub struct TestFile {
+    file: File,
+    free: u64,
+}
+
+impl TestFile {
+    /// Makes a file of `size` bytes in the folder `path`.
+    ///
+    /// # Errors
+    /// When there is no such folder, it can't be written, or has no room: in words.
+    pub fn create(root: &Root, path: &[u8], size: u64) -> Result<Self, String> {
+        let path = Path::new(OsStr::from_bytes(path));
+        let shown = path.display();
+        let folder = root
+            .open_dir(path, false)
+            .map_err(|error| format!("opening the folder {shown}: {}", reason(&error)))?;
+        let (free, reserve) = room(&folder).map_err(|error| {
+            format!("asking how much room there is on {shown}: {}", reason(&error))
+        })?;
+        refuse_to_fill(&shown.to_string(), size, free, reserve)?;
+        let file = unnamed(&folder)
+            .map_err(|error| format!("creating a file in {shown}: {}", reason(&error)))?;
+        // Others may reserve theirs at the same time: who finds too little left gives up.
+        allocate(&file, size).map_err(|error| {
+            format!("reserving {} on {shown}: {}", bytes::format(size), reason(&error))
+        })?;
+        let (left, _) = room(&folder).unwrap_or((reserve, reserve));
+        if left < reserve {
+            return Err(too_little(&shown.to_string(), size, left.saturating_add(size), reserve));
+        }
+        Ok(Self { file, free })
+    }
+
+    /// The file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Bytes that were free before.
+    pub fn free(&self) -> u64 {
+        self.free
+    }
+
+    /// Lets reads and writes go past the page cache, or through it.
+    ///
+    /// # Errors
+    /// When the file system can't.
+    pub fn set_direct(&self, direct: bool) -> io::Result<()> {
+        let mut flags = fcntl_getfl(&self.file)?;
+        flags.set(OFlags::DIRECT, direct);
+        Ok(fcntl_setfl(&self.file, flags)?)
+    }
+}
+
+/// Bytes that are free for this user, and those that are to stay free.
+fn room(folder: &OwnedFd) -> io::Result<(u64, u64)> {
+    let stat = fstatvfs(folder)?;
+    let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+    if stat.f_blocks == 0 {
+        // Such as an unlimited tmpfs: the memory is looked at elsewhere.
+        return Ok((u64::MAX, 0));
+    }
+    Ok((bytes(stat.f_bavail), (bytes(stat.f_blocks) / RESERVE_PART).min(RESERVE_MAX)))
+}
+
+fn refuse_to_fill(path: &str, size: u64, free: u64, reserve: u64) -> Result<(), String> {
+    match size.checked_add(reserve) {
+        Some(needed) if needed <= free => Ok(()),
+        _ => Err(too_little(path, size, free, reserve)),
+    }
+}
+
+fn too_little(path: &str, size: u64, free: u64, reserve: u64) -> String {
+    let [size, free, reserve] = [size, free, reserve].map(bytes::format);
+    format!(
+        "no room on {path}: the test takes {size} and leaves {reserve} free, but only {free} are \
+         free; take a smaller file"
+    )
+}
+
+fn unnamed(folder: &OwnedFd) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o600);
+    match openat(folder, ".", flags | OFlags::TMPFILE, mode) {
+        Ok(fd) => Ok(File::from(fd)),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {
+            named_and_forgotten(folder, flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A file whose name is taken away at once. Who is killed in between leaves an empty file under a
+/// hidden name, which the next test removes.
+fn named_and_forgotten(folder: &OwnedFd, flags: OFlags) -> io::Result<File> {
+    remove_stale(folder, OsStr::new(NAME));
+    let tag = random::bytes::<8>().map(|byte| format!("{byte:02x}")).concat();
+    let name = partial_name(OsStr::new(NAME), &tag);
+    let fd = openat(folder, &name, flags, Mode::from_raw_mode(0o600))?;
+    // Locked, so that another test doesn't take it for a stale one.
+    let locked = lock::try_lock(&fd);
+    unlinkat(folder, &name, AtFlags::empty())?;
+    locked?;
+    Ok(File::from(fd))
+}
+
+/// Reserves the room on the disk, so that the test doesn't meet its end.
+fn allocate(file: &File, size: u64) -> io::Result<()> {
+    match fallocate(file, FallocateFlags::empty(), 0, size) {
+        // Not every file system can; then a full disk is met on the way.
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Err(Errno::DQUOT | Errno::FBIG) => Err(Errno::NOSPC.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_has_no_name_in_either_way() {
+        let path = std::env::temp_dir().join(format!("garland-disk-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        let root = Root::confined(&path).unwrap();
+        let test = TestFile::create(&root, b"/", 1 << 20).unwrap();
+        assert_eq!(test.file().metadata().unwrap().len(), 1 << 20);
+        std::fs::write(path.join(".garland-disk.0123.garland-part"), b"left").unwrap();
+        let folder = root.open_dir(Path::new("/"), false).unwrap();
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let file = named_and_forgotten(&folder, flags).unwrap();
+        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0, "the stale one is gone, too");
+        drop((test, file));
+        std::fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn the_disk_is_not_filled() {
+        let path = std::env::temp_dir();
+        let root = Root::confined(&path).unwrap();
+        let error = TestFile::create(&root, b"/", 1 << 45).unwrap_err();
+        assert!(error.starts_with("no room on /: the test takes 32.00 TiB and leaves "), "{error}");
+        let error = TestFile::create(&root, b"/no-such-folder", 1 << 20).unwrap_err();
+        assert_eq!(error, "opening the folder /no-such-folder: no such file or directory");
+        assert!(refuse_to_fill("/", 90, 100, 10).is_ok());
+        assert!(refuse_to_fill("/", 91, 100, 10).is_err());
+        assert!(refuse_to_fill("/", u64::MAX, 100, 10).is_err());
+    }
+}

@@ -1,0 +1,215 @@
+//! What of a tree others must know to say what of it they have: its records. The bytes of its files
+//! are theirs.
+
+use std::collections::HashSet;
+
+use garland_core::tree::{GOOD, Parser, Record, Step};
+use garland_protocol::{CATALOGUE_MAX, TreeOutline};
+
+use super::index::{Body, ENTRY, Index, Stamp, TOP};
+use super::place::name_of;
+
+/// zstd's level: names and numbers get small at any.
+const LEVEL: i32 = 1;
+
+/// A tree's records as they are told.
+pub struct Catalogue {
+    /// The records in parcels, each packed by itself.
+    parcels: Vec<Vec<u8>>,
+}
+
+/// What is told of a tree before its catalogue; none where two things at its top have one name: what is
+/// there may be of either then.
+pub fn outline(index: &Index) -> Option<TreeOutline> {
+    let mut seen = HashSet::new();
+    let mut names = Vec::new();
+    for number in (0..index.len()).filter(|number| index.folder(*number).is_none()) {
+        let name = name_of(index, number);
+        if name.is_empty() {
+            continue;
+        }
+        if names.len() < TreeOutline::NAMES_MAX {
+            names.push(name.clone());
+        }
+        if !seen.insert(name) {
+            return None;
+        }
+    }
+    Some(TreeOutline { bytes: index.records().len() as u64, records: index.len(), names })
+}
+
+impl Catalogue {
+    /// That of a tree; none where it can't be packed.
+    pub fn of(index: &Index) -> Option<Self> {
+        let parcels = index.records().chunks(CATALOGUE_MAX);
+        let parcels = parcels.map(|parcel| zstd::bulk::compress(parcel, LEVEL).ok());
+        Some(Self { parcels: parcels.collect::<Option<_>>()? })
+    }
+
+    /// Its parcels.
+    pub fn parcels(&self) -> &[Vec<u8>] {
+        &self.parcels
+    }
+
+    /// Bytes of its parcels.
+    pub fn packed(&self) -> u64 {
+        self.parcels.iter().map(|parcel| parcel.len() as u64).sum()
+    }
+}
+
+/// A catalogue that comes.
+pub struct Gathered {
+    outline: TreeOutline,
+    records: Vec<u8>,
+}
+
+impl Gathered {
+    /// Bytes of memory that an index of it takes.
+    pub fn memory(outline: &TreeOutline) -> u64 {
+        let records = u64::from(outline.records).saturating_mul(ENTRY);
+        // While it is made the records are there twice.
+        outline.bytes.saturating_mul(2).saturating_add(records)
+    }
+
+    /// One of which nothing has come.
+    pub fn new(outline: &TreeOutline) -> Self {
+        Self { outline: outline.clone(), records: Vec::new() }
+    }
+
+    /// Takes a parcel; says whether it can be one.
+    pub fn take(&mut self, parcel: &[u8]) -> bool {
+        let Ok(bytes) = zstd::bulk::decompress(parcel, CATALOGUE_MAX) else { return false };
+        let fits = (self.records.len() + bytes.len()) as u64 <= self.outline.bytes;
+        if fits {
+            self.records.extend(bytes);
+        }
+        fits
+    }
+
+    /// The index of a stream of `length` bytes, if that is what came; of none of its files anything
+    /// is known.
+    pub fn index(self, length: u64) -> Option<Index> {
+        let Self { outline, records } = self;
+        if records.len() as u64 != outline.bytes {
+            return None;
+        }
+        let mut index = Index::with_room(outline.records as usize, records.len());
+        let (mut parser, mut folders) = (Parser::default(), Vec::new());
+        let mut rest = &records[..];
+        while !rest.is_empty() && index.len() < outline.records {
+            let before = rest;
+            let Ok(Some(Step::Record(record))) = parser.step(&mut rest) else { return None };
+            let bytes = &before[..before.len() - rest.len()];
+            let folder = folders.last().copied().unwrap_or(TOP);
+            match record {
+                Record::Enter { .. } => folders.push(index.push_bytes(folder, bytes, Body::None)),
+                Record::Leave => {
+                    folders.pop();
+                    let folder = folders.last().copied().unwrap_or(TOP);
+                    index.push_bytes(folder, bytes, Body::None);
+                }
+                Record::File { length, .. } => {
+                    index.push_bytes(folder, bytes, Body::File(Stamp::unseen(length)));
+                    parser.pass(length);
+                    if !matches!(parser.step(&mut &[GOOD][..]), Ok(Some(Step::Over(_)))) {
+                        return None;
+                    }
+                }
+                _ => {
+                    index.push_bytes(folder, bytes, Body::None);
+                }
+            }
+        }
+        let whole = rest.is_empty() && parser.is_over() && index.length() == length;
+        whole.then_some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_core::tree::Meta;
+
+    use super::*;
+
+    fn file(name: &[u8], length: u64) -> (Record, Body) {
+        let (name, meta) = (name.to_vec(), Meta::default());
+        let record = Record::File { name, meta, length, sparse: false, linked: false };
+        (record, Body::File(Stamp::unseen(length)))
+    }
+
+    fn index() -> Index {
+        let mut index = Index::default();
+        let enter = Record::Enter { name: b"d".to_vec(), meta: Meta::default() };
+        let folder = index.push(TOP, &enter, Body::None);
+        let (record, body) = file(b"f", 5_000_000_000);
+        index.push(folder, &record, body);
+        index.push(TOP, &Record::Leave, Body::None);
+        for number in 0..5_000 {
+            let (record, body) = file(format!("file {number}").as_bytes(), number % 3);
+            index.push(TOP, &record, body);
+        }
+        index.push(TOP, &Record::End, Body::None);
+        index
+    }
+
+    #[test]
+    fn a_catalogue_becomes_the_index_that_it_was_made_of() {
+        let index = index();
+        let catalogue = Catalogue::of(&index).unwrap();
+        let outline = outline(&index).unwrap();
+        assert_eq!(outline.names.len(), TreeOutline::NAMES_MAX);
+        assert!(catalogue.parcels().len() > 1 && catalogue.packed() < outline.bytes / 3);
+        let mut gathered = Gathered::new(&outline);
+        assert!(catalogue.parcels().iter().all(|parcel| gathered.take(parcel)));
+        let own = gathered.index(index.length()).unwrap();
+        assert_eq!((own.len(), own.length()), (index.len(), index.length()));
+        for number in 0..own.len() {
+            assert_eq!(own.span(number), index.span(number));
+            assert_eq!(own.folder(number), index.folder(number), "{number}");
+            assert_eq!(own.bytes(number), index.bytes(number));
+        }
+    }
+
+    #[test]
+    fn what_is_no_catalogue_is_none() {
+        let index = index();
+        let catalogue = Catalogue::of(&index).unwrap();
+        let gathered = |outline: &TreeOutline| {
+            let mut gathered = Gathered::new(outline);
+            let all = catalogue.parcels().iter().all(|parcel| gathered.take(parcel));
+            all.then(|| gathered.index(index.length())).flatten()
+        };
+        let outline = outline(&index).unwrap();
+        assert!(gathered(&outline).is_some());
+        let shorter = TreeOutline { bytes: outline.bytes - 1, ..outline.clone() };
+        assert!(gathered(&shorter).is_none());
+        let fewer = TreeOutline { records: 7, ..outline.clone() };
+        assert!(gathered(&fewer).is_none());
+        assert!(!Gathered::new(&outline).take(b"nothing that was packed"));
+    }
+
+    #[test]
+    fn any_records_are_survived() {
+        let index = index();
+        let (outline, records) = (outline(&index).unwrap(), index.records());
+        for at in (0..2_000).step_by(7) {
+            let mut changed = records.to_vec();
+            changed[at] = changed[at].wrapping_add(1 + (at % 200) as u8);
+            let mut gathered = Gathered::new(&outline);
+            for parcel in changed.chunks(CATALOGUE_MAX) {
+                assert!(gathered.take(&zstd::bulk::compress(parcel, LEVEL).unwrap()));
+            }
+            // It is another tree, or none.
+            let length = gathered.index(index.length()).map_or(index.length(), |it| it.length());
+            assert_eq!(length, index.length());
+        }
+    }
+
+    #[test]
+    fn a_tree_with_one_name_twice_is_not_told_of() {
+        let mut index = index();
+        let (record, body) = file(b"d", 1);
+        index.push(TOP, &record, body);
+        assert!(outline(&index).is_none());
+    }
+}

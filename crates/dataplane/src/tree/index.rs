@@ -1,0 +1,207 @@
+//! The stream of a tree: what lies where in it.
+
+use garland_core::tree::Record;
+use rustix::fs::Stat;
+
+/// The number of the folder that something at the top of a source is in.
+pub const TOP: u32 = u32::MAX;
+
+/// All records of a stream, in their order.
+#[derive(Debug, Default)]
+pub struct Index {
+    entries: Vec<Entry>,
+    /// The records' bytes, one after another.
+    records: Vec<u8>,
+    length: u64,
+}
+
+/// One record and what follows it.
+#[derive(Debug)]
+struct Entry {
+    /// Where it begins in the stream.
+    at: u64,
+    /// Where its record begins among the records' bytes.
+    record: u64,
+    /// The number of the folder that it is in.
+    folder: u32,
+    body: Body,
+}
+
+/// What stands behind a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Nothing.
+    None,
+    /// The bytes of a file, which was this when it was looked at; and a mark.
+    File(Stamp),
+    /// Nothing, and the record isn't to be obeyed if the file of this number failed.
+    NameOf(u32),
+}
+
+/// What tells that a file isn't what it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    inode: u64,
+    length: u64,
+    changed: i64,
+    changed_nanos: u32,
+}
+
+impl Stamp {
+    /// What a file is now. The time of its last change covers its bytes, too, and can't be set back.
+    pub fn of(stat: &Stat) -> Self {
+        Self {
+            inode: stat.st_ino,
+            length: u64::try_from(stat.st_size).unwrap_or(0),
+            changed: stat.st_ctime,
+            changed_nanos: u32::try_from(stat.st_ctime_nsec).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// What is known of a file that wasn't looked at: so many bytes.
+    pub fn unseen(length: u64) -> Self {
+        Self { inode: 0, length, changed: 0, changed_nanos: 0 }
+    }
+
+    /// Whether a file was looked at.
+    pub fn is_seen(&self) -> bool {
+        self.inode != 0
+    }
+
+    /// Its bytes.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+}
+
+/// Bytes of memory that a record takes besides its own.
+pub const ENTRY: u64 = size_of::<Entry>() as u64;
+
+impl Index {
+    /// An index with room for so many records of so many bytes together.
+    pub fn with_room(records: usize, bytes: usize) -> Self {
+        let (entries, records) = (Vec::with_capacity(records), Vec::with_capacity(bytes));
+        Self { entries, records, length: 0 }
+    }
+
+    /// Notes what the file of record `number` is here; of the same length.
+    pub fn see(&mut self, number: u32, stamp: Stamp) {
+        if let Body::File(own) = &mut self.entries[number as usize].body
+            && own.length == stamp.length
+        {
+            *own = stamp;
+        }
+    }
+
+    /// Notes that the file of record `number` isn't here, or is another.
+    pub fn unsee(&mut self, number: u32) {
+        if let Body::File(own) = &mut self.entries[number as usize].body {
+            *own = Stamp::unseen(own.length);
+        }
+    }
+
+    /// All records' bytes, one after another.
+    pub fn records(&self) -> &[u8] {
+        &self.records
+    }
+
+    /// Adds a record in the folder of that number; says its own.
+    pub fn push(&mut self, folder: u32, record: &Record, body: Body) -> u32 {
+        self.push_bytes(folder, &record.to_bytes(), body)
+    }
+
+    /// Adds a record by its bytes.
+    pub fn push_bytes(&mut self, folder: u32, bytes: &[u8], body: Body) -> u32 {
+        let (at, record) = (self.length, self.records.len() as u64);
+        self.records.extend_from_slice(bytes);
+        let behind = match body {
+            Body::File(stamp) => stamp.length + 1,
+            Body::None | Body::NameOf(_) => 0,
+        };
+        self.length += bytes.len() as u64 + behind;
+        self.entries.push(Entry { at, record, folder, body });
+        self.len() - 1
+    }
+
+    /// How many records there are.
+    #[allow(clippy::len_without_is_empty)] // Nobody asks.
+    pub fn len(&self) -> u32 {
+        u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Nothing follows: gives back what memory isn't needed.
+    pub fn close(&mut self) {
+        self.entries.shrink_to_fit();
+        self.records.shrink_to_fit();
+    }
+
+    /// Bytes of the stream.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The number of the record that has the stream's byte `at`, itself or behind it.
+    pub fn find(&self, at: u64) -> u32 {
+        let after = self.entries.partition_point(|entry| entry.at <= at);
+        u32::try_from(after.saturating_sub(1)).unwrap_or(u32::MAX)
+    }
+
+    /// Where record `number` begins in the stream, and where the next one does.
+    pub fn span(&self, number: u32) -> (u64, u64) {
+        let end = self.entries.get(number as usize + 1).map_or(self.length, |next| next.at);
+        (self.entries[number as usize].at, end)
+    }
+
+    /// The bytes of record `number`.
+    pub fn bytes(&self, number: u32) -> &[u8] {
+        let entry = &self.entries[number as usize];
+        let next = self.entries.get(number as usize + 1);
+        let end = next.map_or(self.records.len(), |next| next.record as usize);
+        &self.records[entry.record as usize..end]
+    }
+
+    /// What stands behind record `number`.
+    pub fn body(&self, number: u32) -> Body {
+        self.entries[number as usize].body
+    }
+
+    /// The number of the folder that record `number` is in; none at the top.
+    pub fn folder(&self, number: u32) -> Option<u32> {
+        Some(self.entries[number as usize].folder).filter(|folder| *folder != TOP)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_core::tree::Meta;
+
+    use super::*;
+
+    #[test]
+    fn every_byte_of_a_stream_belongs_to_a_record() {
+        let mut index = Index::default();
+        let stamp = Stamp { inode: 1, length: 5, changed: 0, changed_nanos: 0 };
+        let (name, meta) = (b"f".to_vec(), Meta::default());
+        let file = Record::File { name, meta, length: 5, sparse: false, linked: false };
+        let numbers = [
+            index.push(
+                TOP,
+                &Record::Enter { name: b"d".to_vec(), meta: Meta::default() },
+                Body::None,
+            ),
+            index.push(0, &file, Body::File(stamp)),
+            index.push(TOP, &Record::Leave, Body::None),
+        ];
+        assert_eq!(numbers, [0, 1, 2]);
+        let mut at = 0;
+        for number in numbers {
+            let (begin, end) = index.span(number);
+            assert_eq!(begin, at);
+            (begin..end).for_each(|byte| assert_eq!(index.find(byte), number));
+            at = end;
+        }
+        assert_eq!(at, index.length());
+        assert_eq!(index.bytes(2), Record::Leave.to_bytes());
+        assert_eq!((index.folder(0), index.folder(1)), (None, Some(0)));
+    }
+}

@@ -1,0 +1,67 @@
+//! What of a tree isn't copied.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use garland_protocol::{Absence, Absent, MAX_MESSAGE};
+
+/// Something that stays behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its path, as the user would write it.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: String,
+    /// Whether it should have been copied; sockets and devices shouldn't.
+    pub failed: bool,
+}
+
+impl LeftOut {
+    /// What can't be copied, though it should.
+    pub fn failed(path: &[u8], reason: String) -> Self {
+        Self { path: PathBuf::from(OsStr::from_bytes(path)), reason, failed: true }
+    }
+
+    /// What isn't for copying.
+    pub fn skipped(path: &[u8], is: &str) -> Self {
+        Self { path: PathBuf::from(OsStr::from_bytes(path)), reason: is.to_owned(), failed: false }
+    }
+}
+
+/// All of it in a message: what should have been given first, and no more than fits.
+pub fn absence(left_out: &[LeftOut]) -> Absence {
+    let missed = left_out.iter().filter(|left| left.failed);
+    let skipped = left_out.iter().filter(|left| !left.failed);
+    let mut room = MAX_MESSAGE / 2;
+    let fits = |left: &&LeftOut| {
+        let size = left.path.as_os_str().len() + left.reason.len() + 16;
+        let fits = size <= room;
+        room = room.saturating_sub(size);
+        fits
+    };
+    let absent = |left: &LeftOut| Absent {
+        path: left.path.as_os_str().as_bytes().to_vec(),
+        reason: left.reason.clone(),
+        missed: left.failed,
+    };
+    Absence {
+        missed: missed.clone().count() as u64,
+        skipped: skipped.clone().count() as u64,
+        first: missed.chain(skipped).take_while(fits).map(absent).collect(),
+    }
+}
+
+impl From<Absent> for LeftOut {
+    fn from(absent: Absent) -> Self {
+        let path = PathBuf::from(OsString::from_vec(absent.path));
+        Self { path, reason: absent.reason, failed: absent.missed }
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.reason)
+    }
+}

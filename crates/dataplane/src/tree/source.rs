@@ -1,0 +1,291 @@
+//! A tree as a copy's source: its stream, made from the files while it is read.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use garland_core::plan::Layout;
+use garland_core::tree::{GOOD, VOID};
+use garland_protocol::{Absence, TreeOutline};
+use rustix::fs::{Stat, fstat};
+
+use super::catalogue::{Catalogue, outline};
+use super::index::{Body, Index, Stamp};
+use super::left_out::{LeftOut, absence};
+use super::making::{Bodies, make};
+use super::place::{Opener, Place, path_of};
+use super::scan::{Scan, ScanError, ScanOptions, Tally, scan};
+use crate::feed::FeedError;
+use crate::pace::Pace;
+use crate::source::Content;
+use garland_sys::error::reason;
+
+/// Bytes of blocks that are kept since a later one was asked for first.
+const EARLY: usize = 64 << 20;
+
+/// Files and folders of this machine, as one stream.
+pub struct TreeSource {
+    index: Index,
+    places: Vec<Place>,
+    tally: Tally,
+    /// What was left out before the copy began.
+    left_out: Vec<LeftOut>,
+    /// Folders that nodes don't sweep, though they sweep others.
+    unswept: Vec<PathBuf>,
+    /// The files that could not be read as they were, by their records, and why.
+    failed: Mutex<BTreeMap<u32, String>>,
+    first: Mutex<FirstTime>,
+    disk: Option<Arc<Pace>>,
+}
+
+/// Where the stream is read for the first time. Whether a file is whole stands behind its bytes: it
+/// is known only if these have all been read before, so all is read once in its order.
+#[derive(Default)]
+struct FirstTime {
+    /// The next block.
+    next: u64,
+    /// Blocks that were passed on the way to one that was asked for before them.
+    early: BTreeMap<u64, Vec<u8>>,
+    hands: Hands,
+}
+
+/// What a reader has open.
+#[derive(Default)]
+struct Hands {
+    opener: Opener,
+    file: Option<(u32, File)>,
+}
+
+impl TreeSource {
+    /// Looks at all of `sources`: what ends in a slash gives what is in it, anything else itself.
+    ///
+    /// # Errors
+    /// When a source isn't there, can't be opened, or is nothing that can be copied.
+    pub fn open(
+        sources: &[impl AsRef<Path>],
+        options: &ScanOptions<'_>,
+    ) -> Result<Self, ScanError> {
+        let Scan { index, places, left_out, unswept, tally } = scan(sources, options)?;
+        let (failed, first) = (Mutex::default(), Mutex::default());
+        Ok(Self { index, places, tally, left_out, unswept, failed, first, disk: None })
+    }
+
+    /// The same on an emulated node's disk of so many bytes per second.
+    #[must_use]
+    pub fn on_disk_of(self, bytes_per_second: Option<u64>) -> Self {
+        Self { disk: bytes_per_second.map(|rate| Arc::new(Pace::new(rate))), ..self }
+    }
+
+    /// The same on the disk that a node's copies share.
+    pub fn on_disk(self, disk: Option<&Arc<Pace>>) -> Self {
+        Self { disk: disk.cloned(), ..self }
+    }
+
+    /// How much there is.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// Folders that nodes remove nothing from, though that was asked for: not all that is in them here
+    /// could be seen.
+    #[must_use]
+    pub fn unswept(&self) -> &[PathBuf] {
+        &self.unswept
+    }
+
+    /// What is told of it before its catalogue; none where nobody could say what of it is there, since
+    /// two sources bring something of one name.
+    #[must_use]
+    pub fn outline(&self) -> Option<TreeOutline> {
+        outline(&self.index)
+    }
+
+    /// What of it others must know to say what of it they have.
+    pub fn catalogue(&self) -> Option<Catalogue> {
+        Catalogue::of(&self.index)
+    }
+
+    /// What stays behind, as far as it is known.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<LeftOut> {
+        let failed = self.failed();
+        let path = |number| path_of(&self.places, &self.index, number);
+        let mut all = self.left_out.clone();
+        all.extend(failed.iter().map(|(at, why)| LeftOut::failed(&path(*at), why.clone())));
+        if !failed.is_empty() {
+            let numbers = (0..self.index.len()).filter(|number| {
+                matches!(self.index.body(*number), Body::NameOf(first) if failed.contains_key(&first))
+            });
+            let reason = || "a name of a file that failed".to_owned();
+            all.extend(numbers.map(|number| LeftOut::failed(&path(number), reason())));
+        }
+        all
+    }
+
+    fn failed(&self) -> MutexGuard<'_, BTreeMap<u32, String>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fail(&self, number: u32, reason: String) {
+        self.failed().entry(number).or_insert(reason);
+    }
+
+    /// Makes the stream's bytes from `at` on; `judge` says whether what is behind a file's bytes is
+    /// to be found out, or known.
+    fn make(&self, hands: &mut Hands, at: u64, bytes: &mut [u8], judge: bool) {
+        let mut given = Given { source: self, hands, judge };
+        // What can't be read has been noted, and is zeros.
+        let _ = make(&self.index, &mut given, at, bytes);
+    }
+
+    /// Reads a file's bytes; what can't be read is zeros, and the file has failed.
+    fn read_file(&self, hands: &mut Hands, number: u32, offset: u64, bytes: &mut [u8]) {
+        let read = hands.file(self, number).and_then(|file| file.read_exact_at(bytes, offset));
+        if let Err(error) = read {
+            bytes.fill(0);
+            let short = error.kind() == io::ErrorKind::UnexpectedEof;
+            let why =
+                if short { CHANGED.to_owned() } else { format!("reading it: {}", reason(&error)) };
+            self.fail(number, why);
+        }
+    }
+
+    /// Finds out whether a file whose bytes have all been read is still what it was.
+    fn judge(&self, hands: &mut Hands, number: u32, stamp: Stamp) {
+        let now = hands.file(self, number).and_then(|file| Ok(fstat(file)?));
+        match now {
+            Ok(stat) if Stamp::of(&stat) == stamp => self.look_behind(hands, number, &stat),
+            Ok(_) => self.fail(number, CHANGED.to_owned()),
+            Err(error) => self.fail(number, format!("reading it: {}", reason(&error))),
+        }
+        hands.file = None;
+    }
+
+    /// A file of no length may have bytes all the same, as those of /proc.
+    fn look_behind(&self, hands: &mut Hands, number: u32, stat: &Stat) {
+        let has = |file: &File| file.read_at(&mut [0], 0).is_ok_and(|got| got > 0);
+        if stat.st_size == 0 && hands.file(self, number).is_ok_and(has) {
+            self.fail(number, "it doesn't tell its length".to_owned());
+        }
+    }
+}
+
+const CHANGED: &str = "it changed while it was copied";
+
+/// The files as they are given.
+struct Given<'a> {
+    source: &'a TreeSource,
+    hands: &'a mut Hands,
+    judge: bool,
+}
+
+impl Bodies for Given<'_> {
+    fn is_void(&mut self, body: Body) -> bool {
+        matches!(body, Body::NameOf(first) if self.source.failed().contains_key(&first))
+    }
+
+    fn read(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.source.read_file(self.hands, number, offset, bytes);
+        Ok(())
+    }
+
+    fn mark(&mut self, number: u32, stamp: Stamp) -> u8 {
+        if self.judge {
+            self.source.judge(self.hands, number, stamp);
+        }
+        if self.source.failed().contains_key(&number) { VOID } else { GOOD }
+    }
+}
+
+impl Hands {
+    fn file(&mut self, source: &TreeSource, number: u32) -> io::Result<&File> {
+        if self.file.as_ref().is_none_or(|(of, _)| *of != number) {
+            let file = self.opener.open(&source.places, &source.index, number)?;
+            self.file = Some((number, file));
+        }
+        self.file.as_ref().map(|(_, file)| file).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl Content for TreeSource {
+    fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
+        let make = |hands: &mut Hands, index, bytes: &mut [u8], judge| {
+            let mut work = || self.make(hands, layout.offset(index), bytes, judge);
+            match &self.disk {
+                Some(disk) => disk.pass(layout.block_length(index) as usize, work),
+                None => work(),
+            }
+        };
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(early) = first.early.remove(&index) {
+            bytes.copy_from_slice(&early);
+            return Ok(());
+        }
+        if index < first.next {
+            drop(first);
+            make(&mut Hands::default(), index, bytes, false);
+            return Ok(());
+        }
+        while first.next < index {
+            let between = first.next;
+            let mut block = vec![0; layout.block_length(between) as usize];
+            make(&mut first.hands, between, &mut block, true);
+            first.next += 1;
+            // Those that are too many are read once more.
+            if (first.early.len() + 1).saturating_mul(layout.block_size as usize) <= EARLY {
+                first.early.insert(between, block);
+            }
+        }
+        make(&mut first.hands, index, bytes, true);
+        first.next = index + 1;
+        Ok(())
+    }
+
+    fn length(&self) -> u64 {
+        self.index.length()
+    }
+
+    fn name(&self) -> String {
+        "the tree".to_owned()
+    }
+
+    /// The first of its files that isn't what it was; where none is, the tree itself.
+    fn changed(&self, layout: Layout, index: u64) -> String {
+        let (begin, length) = (layout.offset(index), u64::from(layout.block_length(index)));
+        let mut hands = Hands::default();
+        let files = (self.index.find(begin)..self.index.len())
+            .take_while(|number| self.index.span(*number).0 < begin + length)
+            .filter_map(|number| match self.index.body(number) {
+                Body::File(stamp) => Some((number, stamp)),
+                Body::None | Body::NameOf(_) => None,
+            });
+        let changed = |(number, stamp): &(u32, Stamp)| {
+            let now = hands.file(self, *number).and_then(|file| Ok(fstat(file)?));
+            now.map_or(true, |stat| Stamp::of(&stat) != *stamp)
+        };
+        files.into_iter().find(changed).map_or_else(
+            || self.name(),
+            |(number, _)| {
+                let path = path_of(&self.places, &self.index, number);
+                String::from_utf8_lossy(&path).into_owned()
+            },
+        )
+    }
+
+    fn absence(&self) -> Option<Absence> {
+        Some(absence(&self.left_out()))
+    }
+
+    /// Each file is looked at by itself, and fails alone.
+    fn is_unchanged(&self) -> bool {
+        true
+    }
+
+    fn device(&self) -> Option<u64> {
+        self.places.first().and_then(|place| fstat(&place.folder).ok()).map(|stat| stat.st_dev)
+    }
+}

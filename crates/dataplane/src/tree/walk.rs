@@ -1,0 +1,304 @@
+//! Going through sources, folder by folder, and noting what is there.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use garland_core::tree::{DEPTH_MAX, Meta, RECORD_MAX, Record};
+use rustix::fs::{
+    Access, AtFlags, Dir, FileType, Mode, OFlags, Stat, accessat, fstat, openat, readlinkat, statat,
+};
+use rustix::process::geteuid;
+
+use super::index::{Body, Stamp, TOP};
+use super::left_out::LeftOut;
+use super::place::{FOLDER, Place, names_to};
+use super::scan::{Scan, ScanError, ScanOptions};
+use crate::attributes;
+use garland_sys::error::reason;
+
+/// Bytes of a block of `st_blocks`, whatever the file system's are.
+const STAT_BLOCK: i64 = 512;
+
+/// Where a look at sources is.
+pub struct Walk<'a> {
+    options: &'a ScanOptions<'a>,
+    /// What was seen so far.
+    pub scan: Scan,
+    /// Where the walk is, as the user would write it: a folder's ends in a slash.
+    path: Vec<u8>,
+    /// Where in this path the part begins that nodes will have, too.
+    top: usize,
+    depth: usize,
+    /// Something directly in the folder where the walk is stays behind.
+    incomplete: bool,
+    /// Whom files are read as.
+    user: u32,
+    /// Files of this source that have more than one name, by device and number.
+    firsts: HashMap<(u64, u64), u32>,
+}
+
+impl<'a> Walk<'a> {
+    /// Nothing has been looked at.
+    pub fn new(options: &'a ScanOptions<'a>) -> Self {
+        let (scan, path, firsts) = (Scan::default(), Vec::new(), HashMap::new());
+        let user = geteuid().as_raw();
+        Self { options, scan, path, top: 0, depth: 0, incomplete: false, user, firsts }
+    }
+
+    /// A source that is copied itself.
+    pub fn named(&mut self, source: &Path, name: &[u8]) -> Result<(), ScanError> {
+        let above = source.parent().filter(|above| !above.as_os_str().is_empty());
+        let folder = self.begin(source, above.unwrap_or(Path::new(".")))?;
+        self.path = above.map_or_else(Vec::new, with_slash);
+        self.top = self.path.len();
+        let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW);
+        let stat = stat.map_err(|error| unopened(source, &error.into()))?;
+        if let Some(is) = other_kind(&stat) {
+            return Err(ScanError::Kind { path: source.display().to_string(), is });
+        }
+        self.entry(&folder, name, TOP)
+    }
+
+    /// A source of which only what is in it is copied, and what it has goes to the folder that this
+    /// comes into.
+    pub fn content(&mut self, source: &Path) -> Result<(), ScanError> {
+        let folder = self.begin(source, source)?;
+        self.path = with_slash(source);
+        self.top = self.path.len();
+        let meta = fstat(&folder).map_err(io::Error::from).and_then(|stat| {
+            let attributes = self.attributes(&folder)?;
+            Ok(meta(&stat, attributes))
+        });
+        let meta = meta.map_err(|error| unopened(source, &error))?;
+        self.scan.index.push(TOP, &Record::Top(meta), Body::None);
+        self.inside(&folder, TOP)
+    }
+
+    /// Opens the folder that a source is in, and begins its records.
+    fn begin(&mut self, source: &Path, folder: &Path) -> Result<OwnedFd, ScanError> {
+        let opened = self.options.root.open_dir(folder, false);
+        let opened = opened.and_then(|fd| Ok((fd.try_clone()?, fd)));
+        let (fd, kept) = opened.map_err(|error| unopened(source, &error))?;
+        let path = if folder == Path::new(".") { Vec::new() } else { with_slash(folder) };
+        self.scan.places.push(Place { folder: kept, path, first: self.scan.index.len() });
+        // A later source may replace what an earlier one brought: no name leads there.
+        self.firsts.clear();
+        Ok(fd)
+    }
+
+    /// All that is in a folder; nodes sweep it only if nothing in it stays behind.
+    fn inside(&mut self, folder: &OwnedFd, number: u32) -> Result<(), ScanError> {
+        let above = std::mem::take(&mut self.incomplete);
+        self.entries(folder, number)?;
+        let incomplete = std::mem::replace(&mut self.incomplete, above);
+        if self.options.sweep && incomplete {
+            self.scan.unswept.push(PathBuf::from(OsStr::from_bytes(&self.path)));
+        } else if self.options.sweep {
+            self.scan.index.push(number, &Record::Sweep, Body::None);
+        }
+        Ok(())
+    }
+
+    fn entries(&mut self, folder: &OwnedFd, number: u32) -> Result<(), ScanError> {
+        if (self.options.stop)() {
+            return Err(ScanError::Interrupted);
+        }
+        let listed = Dir::read_from(folder).and_then(|entries| {
+            entries
+                .map(|entry| Ok(entry?.file_name().to_bytes().to_vec()))
+                .filter(|name| !matches!(name.as_deref(), Ok(b"." | b"..")))
+                .collect::<rustix::io::Result<Vec<_>>>()
+        });
+        let mut names = match listed {
+            Ok(names) => names,
+            Err(error) => {
+                self.fail("listing", &error.into());
+                return Ok(());
+            }
+        };
+        names.sort_unstable();
+        names.iter().try_for_each(|name| self.entry(folder, name, number))
+    }
+
+    fn entry(&mut self, folder: &OwnedFd, name: &[u8], number: u32) -> Result<(), ScanError> {
+        let before = self.path.len();
+        self.path.extend_from_slice(name);
+        let looked = self.look(folder, name, number);
+        self.path.truncate(before);
+        looked
+    }
+
+    fn look(&mut self, folder: &OwnedFd, name: &[u8], number: u32) -> Result<(), ScanError> {
+        if self.scan.index.len() >= TOP - 2 {
+            return Err(ScanError::TooMany);
+        }
+        let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(error) => {
+                self.fail("asking about", &error.into());
+                return Ok(());
+            }
+        };
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        let inside = &self.path[self.top..];
+        let is_folder = kind == FileType::Directory;
+        if self.options.excludes.iter().any(|pattern| pattern.matches(inside, is_folder)) {
+            return Ok(());
+        }
+        let done = match kind {
+            FileType::Directory => return self.folder(folder, name, number, &stat),
+            FileType::RegularFile => self.file(folder, name, number, &stat),
+            FileType::Symlink => self.link(folder, name, number, &stat),
+            _ => {
+                let is = other_kind(&stat).unwrap_or_default();
+                self.leave_out(LeftOut::skipped(&self.path, is));
+                Ok(())
+            }
+        };
+        if let Err(error) = done {
+            self.fail("reading", &error);
+        }
+        Ok(())
+    }
+
+    fn folder(
+        &mut self,
+        above: &OwnedFd,
+        name: &[u8],
+        number: u32,
+        stat: &Stat,
+    ) -> Result<(), ScanError> {
+        if self.depth == DEPTH_MAX {
+            let reason = format!("more than {DEPTH_MAX} folders within each other");
+            self.leave_out(LeftOut::failed(&self.path, reason));
+            return Ok(());
+        }
+        let opened = openat(above, name, FOLDER, Mode::empty()).map_err(io::Error::from);
+        let opened = opened.and_then(|fd| Ok((self.attributes(&fd)?, fd)));
+        let (attributes, folder) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.fail("opening", &error);
+                return Ok(());
+            }
+        };
+        let record = Record::Enter { name: name.to_vec(), meta: meta(stat, attributes) };
+        let Some(own) = self.push(number, &record, Body::None) else { return Ok(()) };
+        self.scan.tally.folders += 1;
+        self.depth += 1;
+        self.path.push(b'/');
+        let walked = self.inside(&folder, own);
+        self.depth -= 1;
+        self.scan.index.push(number, &Record::Leave, Body::None);
+        walked
+    }
+
+    fn file(&mut self, folder: &OwnedFd, name: &[u8], number: u32, stat: &Stat) -> io::Result<()> {
+        let linked = stat.st_nlink > 1;
+        let key = (stat.st_dev, stat.st_ino);
+        if let Some(&first) = self.firsts.get(&key).filter(|_| linked) {
+            let record =
+                Record::Name { name: name.to_vec(), first: names_to(&self.scan.index, first) };
+            self.push(number, &record, Body::NameOf(first));
+            self.scan.tally.links += 1;
+            return Ok(());
+        }
+        if !self.reads_surely(stat) {
+            accessat(folder, name, Access::READ_OK, AtFlags::EACCESS)?;
+        }
+        let attributes = if self.options.attributes {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+            attributes::read(openat(folder, name, flags, Mode::empty())?)?
+        } else {
+            Vec::new()
+        };
+        let stamp = Stamp::of(stat);
+        let length = stamp.length();
+        let sparse = stat.st_blocks.saturating_mul(STAT_BLOCK) < stat.st_size;
+        let (name, meta) = (name.to_vec(), meta(stat, attributes));
+        let record = Record::File { name, meta, length, sparse, linked };
+        if let Some(own) = self.push(number, &record, Body::File(stamp)) {
+            self.scan.tally.files += 1;
+            if linked {
+                self.firsts.insert(key, own);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it can be read by what its mode says already. (What a list denies all the same is
+    /// found when it is read.)
+    fn reads_surely(&self, stat: &Stat) -> bool {
+        let (owner, others) = (0o400, 0o044);
+        let wanted = if stat.st_uid == self.user { owner } else { others };
+        stat.st_mode & wanted == wanted
+    }
+
+    fn link(&mut self, folder: &OwnedFd, name: &[u8], number: u32, stat: &Stat) -> io::Result<()> {
+        let target = readlinkat(folder, name, Vec::new())?.into_bytes();
+        let record = Record::Link { name: name.to_vec(), meta: meta(stat, Vec::new()), target };
+        if self.push(number, &record, Body::None).is_some() {
+            self.scan.tally.links += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds a record, unless it is too long for nodes to take.
+    fn push(&mut self, number: u32, record: &Record, body: Body) -> Option<u32> {
+        let bytes = record.to_bytes();
+        if bytes.len() > RECORD_MAX {
+            let reason = format!("its attributes take more than {RECORD_MAX} bytes");
+            self.leave_out(LeftOut::failed(&self.path, reason));
+            return None;
+        }
+        Some(self.scan.index.push_bytes(number, &bytes, body))
+    }
+
+    fn attributes(&self, fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        if self.options.attributes { attributes::read(fd) } else { Ok(Vec::new()) }
+    }
+
+    fn leave_out(&mut self, left: LeftOut) {
+        self.scan.left_out.push(left);
+        self.incomplete = true;
+    }
+
+    fn fail(&mut self, operation: &str, error: &io::Error) {
+        let reason = format!("{operation} it: {}", reason(error));
+        self.leave_out(LeftOut::failed(&self.path, reason));
+    }
+}
+
+fn meta(stat: &Stat, attributes: Vec<(Vec<u8>, Vec<u8>)>) -> Meta {
+    let nanos = u32::try_from(stat.st_mtime_nsec).unwrap_or(0);
+    let modified = (stat.st_mtime, nanos);
+    Meta { mode: stat.st_mode & 0o7777, owner: (stat.st_uid, stat.st_gid), modified, attributes }
+}
+
+/// What it is that isn't copied; none for what is.
+fn other_kind(stat: &Stat) -> Option<&'static str> {
+    Some(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile | FileType::Directory | FileType::Symlink => return None,
+        FileType::Socket => "a socket",
+        FileType::Fifo => "a pipe",
+        FileType::BlockDevice | FileType::CharacterDevice => "a device",
+        _ => "nothing that is known here",
+    })
+}
+
+fn with_slash(path: &Path) -> Vec<u8> {
+    let mut bytes = path.as_os_str().as_bytes().to_vec();
+    if !bytes.ends_with(b"/") {
+        bytes.push(b'/');
+    }
+    bytes
+}
+
+fn unopened(source: &Path, error: &io::Error) -> ScanError {
+    let path = source.display().to_string();
+    ScanError::Io { operation: "opening", path, reason: reason(error) }
+}

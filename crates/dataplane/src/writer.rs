@@ -1,0 +1,281 @@
+//! The writer: opens blocks and writes them, apart from the lane that received them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+
+use garland_core::trace::Stage;
+use garland_protocol::{FRAME_LEN, Form, Frame, Keys, Landing, RelayEvent, content_digest};
+use garland_sys::clock;
+
+use crate::member::{Mail, Member, Notice};
+use crate::packing::{Unpacker, Zeros};
+use crate::recorder::{At, Recorder};
+use garland_sys::error::reason;
+
+/// A block that has come in whole.
+pub struct Arrived {
+    /// Its header.
+    pub frame: Frame,
+    /// Its header's bytes, which the seal covers.
+    pub header: [u8; FRAME_LEN],
+    /// Its bytes.
+    pub buffer: Vec<u8>,
+    /// How many of them.
+    pub length: usize,
+}
+
+/// Writes what arrives until nobody sends any more, or the store fails.
+pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
+    member.writing.begin();
+    let _watch = member.awake.watch();
+    let mut keys = Keys::new(&member.secret, member.copy);
+    let mut turns = member.store.is_ordered().then(Turns::default);
+    let mut unwrapping = Unwrapping::default();
+    let mut recorder = member.trace.recorder(Stage::Write);
+    let mut began = recorder.now();
+    loop {
+        if let Some(turns) = &mut turns
+            && !turns.go_on(member, &mut unwrapping, &mut recorder)
+        {
+            return;
+        }
+        began = began.max(recorder.now());
+        let Ok(mut arrived) = arrivals.recv() else { return };
+        let now = recorder.now();
+        recorder.note(At::HERE.of(arrived.frame.index).span(Stage::WaitUpstream, began, now));
+        let sound = verify(member, &mut keys, &mut unwrapping, &mut arrived);
+        began = recorder.took(Stage::Open, at(&arrived.frame), now, arrived.frame.length as usize);
+        if !sound {
+            member.pool.give(arrived.buffer);
+            member.stages.write.leave();
+            land(member, &arrived.frame, Landing::Changed);
+        } else if let Some(turns) = &mut turns {
+            turns.enter(member, arrived);
+        } else if !write(member, &mut unwrapping, &mut recorder, (arrived, 0)) {
+            return;
+        } else {
+            began = recorder.now();
+        }
+    }
+}
+
+fn at(frame: &Frame) -> At {
+    At::block(frame.lane, frame.index)
+}
+
+/// A stream's blocks that are here before their turn. The sink lets in no more than there are
+/// buffers for.
+#[derive(Default)]
+struct Turns {
+    next: u64,
+    early: BTreeMap<u64, Arrived>,
+    /// So many bytes of the next one are of no interest any more.
+    done: usize,
+    /// For blocks that are brought.
+    buffer: Vec<u8>,
+}
+
+impl Turns {
+    fn enter(&mut self, member: &Member, arrived: Arrived) {
+        if arrived.frame.index != self.next {
+            land(member, &arrived.frame, Landing::Opened);
+        }
+        self.early.insert(arrived.frame.index, arrived);
+    }
+
+    /// Writes the blocks whose turn it is, as far as they are here: what has come, and what this node
+    /// had before. Says whether the store took them.
+    fn go_on(
+        &mut self,
+        member: &Arc<Member>,
+        unwrapping: &mut Unwrapping,
+        recorder: &mut Recorder,
+    ) -> bool {
+        loop {
+            if member.sink().is_brought(self.next) {
+                if member.is_closing() {
+                    return false;
+                }
+                match bring(member, &mut self.buffer, self.next, recorder) {
+                    Brought::Whole => {}
+                    Brought::Some(done) => {
+                        self.done = done;
+                        continue;
+                    }
+                    Brought::Failed => return false,
+                }
+            } else if let Some(arrived) = self.early.remove(&self.next) {
+                let done = std::mem::take(&mut self.done);
+                if !write(member, unwrapping, recorder, (arrived, done)) {
+                    return false;
+                }
+            } else {
+                return true;
+            }
+            self.next += 1;
+        }
+    }
+}
+
+/// What became of a block that was here before.
+enum Brought {
+    /// It is written.
+    Whole,
+    /// It isn't what it was, and has to be sent; so many bytes of it are of no interest any more.
+    Some(usize),
+    /// The store failed.
+    Failed,
+}
+
+/// Has the store take a block that was here before; what of its bytes is needed is read, and is what
+/// it was.
+fn bring(member: &Member, buffer: &mut Vec<u8>, index: u64, recorder: &mut Recorder) -> Brought {
+    let length = member.block_length(index) as usize;
+    let began = recorder.now();
+    let done = member.writing.measure(|| bring_bytes(member, buffer, index, length));
+    recorder.took(Stage::Write, At::HERE.of(index), began, length);
+    let brought = match done {
+        Ok(done) if done == length => Brought::Whole,
+        Ok(done) => Brought::Some(done),
+        Err(error) => {
+            if !member.is_closing() {
+                let (name, reason) = (member.store.name(), reason(&error));
+                member.tell(Notice::Failed(format!("writing {name}: {reason}")));
+            }
+            return Brought::Failed;
+        }
+    };
+    let whole = matches!(brought, Brought::Whole);
+    member.sink().landed(index, if whole { Landing::Written } else { Landing::Changed });
+    member.wake_all();
+    member.tell_if_complete();
+    brought
+}
+
+/// How many of the block's bytes are written, or not needed.
+fn bring_bytes(
+    member: &Member,
+    buffer: &mut Vec<u8>,
+    index: u64,
+    length: usize,
+) -> std::io::Result<usize> {
+    let (offset, store) = (member.layout.offset(index), &member.store);
+    let done = store.bring(offset, length)?;
+    if done == length {
+        return Ok(length);
+    }
+    buffer.resize(member.layout.block_size as usize, 0);
+    let bytes = &mut buffer[..length];
+    let read = store.read_at(offset, bytes);
+    if read.is_err() || member.sink().content(index) != Some(content_digest(bytes)) {
+        return Ok(done);
+    }
+    store.write_at(offset + done as u64, &bytes[done..]).map(|()| length)
+}
+
+/// Opens a block in its buffer and compares what it contains with the digest that the source signed:
+/// whoever sealed other bytes, or a fault between hashing and sealing, is found here. Says whether it
+/// is what the source has.
+fn verify(
+    member: &Member,
+    keys: &mut Keys,
+    unwrapping: &mut Unwrapping,
+    arrived: &mut Arrived,
+) -> bool {
+    let before = clock::thread_cpu_ns();
+    let Arrived { frame, header, buffer, length } = arrived;
+    let opened = keys.open(frame, header, &mut buffer[..*length]).is_ok();
+    let content = opened.then(|| unwrapping.digest(&member.zeros, frame, buffer)).flatten();
+    let sound = content.is_some() && content == member.sink().content(frame.index);
+    let spent = clock::thread_cpu_ns().saturating_sub(before);
+    member.opening_ns.fetch_add(spent, Ordering::Relaxed);
+    sound
+}
+
+/// What unpacks blocks, and where to.
+#[derive(Default)]
+struct Unwrapping {
+    unpacker: Unpacker,
+    room: Vec<u8>,
+    /// The block that is in `room`.
+    holds: Option<u64>,
+}
+
+impl Unwrapping {
+    /// The digest of what an opened block contains; `None` if it isn't what its header says.
+    fn digest(&mut self, zeros: &Zeros, frame: &Frame, buffer: &[u8]) -> Option<[u8; 32]> {
+        // Blocks that are asked for again may come in another form.
+        self.holds = None;
+        match frame.form {
+            Form::Zeros | Form::Hole => Some(zeros.digest(frame.length as usize)),
+            Form::Plain | Form::Lz4 | Form::Zstd => self.bytes(frame, buffer).map(content_digest),
+        }
+    }
+
+    /// The bytes of an opened block; `None` if it holds others than its header says.
+    fn bytes<'a>(&'a mut self, frame: &Frame, buffer: &'a [u8]) -> Option<&'a [u8]> {
+        let (length, packed) = (frame.length as usize, &buffer[..frame.packed as usize]);
+        match frame.form {
+            Form::Plain => Some(packed),
+            Form::Lz4 | Form::Zstd if self.holds == Some(frame.index) => Some(&self.room),
+            Form::Lz4 | Form::Zstd => {
+                self.room.resize(length, 0);
+                let whole = self.unpacker.unpack(frame.form, packed, &mut self.room);
+                self.holds = whole.then_some(frame.index);
+                whole.then_some(&self.room[..])
+            }
+            // The store writes these by itself.
+            Form::Zeros | Form::Hole => Some(&[]),
+        }
+    }
+}
+
+/// Writes an opened block, but for so many bytes at its beginning; says whether the store took it.
+fn write(
+    member: &Member,
+    unwrapping: &mut Unwrapping,
+    recorder: &mut Recorder,
+    (arrived, done): (Arrived, usize),
+) -> bool {
+    let Arrived { frame, buffer, .. } = arrived;
+    let length = frame.length as usize;
+    let (from, rest) = (member.layout.offset(frame.index) + done as u64, length - done);
+    let Some(bytes) = unwrapping.bytes(&frame, &buffer) else {
+        // It was unpacked before, to be compared with its digest.
+        let reason = format!("unpacking block {} again failed", frame.index);
+        member.tell(Notice::Failed(reason));
+        return false;
+    };
+    let began = recorder.now();
+    let written = member.writing.measure(|| {
+        member.faults.before_writing(length);
+        match frame.form {
+            Form::Zeros => member.store.write_zeros(from, rest),
+            Form::Hole => member.store.leave_hole(from, rest),
+            Form::Plain | Form::Lz4 | Form::Zstd => member.store.write_at(from, &bytes[done..]),
+        }
+    });
+    recorder.took(Stage::Write, at(&frame), began, length);
+    if let Err(error) = written {
+        if member.is_closing() {
+            // What waited was told to end.
+            return false;
+        }
+        let reason = format!("writing {}: {}", member.store.name(), reason(&error));
+        member.tell(Notice::Failed(reason));
+        return false;
+    }
+    member.pool.give(buffer);
+    member.stages.write.leave();
+    land(member, &frame, Landing::Written);
+    true
+}
+
+/// Tells a block's lane how it ended.
+fn land(member: &Member, frame: &Frame, landing: Landing) {
+    if let Some(lane) = member.lane(frame.lane) {
+        lane.post(Mail::Event(RelayEvent::Landed(frame.index, landing)));
+    }
+}

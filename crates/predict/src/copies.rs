@@ -1,0 +1,258 @@
+//! A copy by its plan: each lane is one flow over its whole route.
+
+use garland_core::plan::{Lane, Plan};
+use garland_topology::{NodeId, Topology};
+
+use super::fluid::Fluid;
+use super::network::{Network, NoWay, Use};
+
+/// A relay passes a block on in so many slices, of at most so many bytes.
+const SLICES: u32 = 4;
+const SLICE_MAX: u32 = 64 << 10;
+
+/// A byte takes about so many of a wire, with headers and acknowledgements.
+const FRAMED: f64 = 1.08;
+
+/// What a copy takes besides wires and disks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// Seconds that no node changes: starting, greeting, ending.
+    pub fixed: f64,
+    /// Seconds that each node adds to these.
+    pub each: f64,
+    /// Seconds until a node passes on what has come in.
+    pub hop: f64,
+    /// Bytes per second that the head can read and seal; infinite where that doesn't matter.
+    pub seal: f64,
+    /// Bytes per second that a node can receive, open and write.
+    pub open: f64,
+}
+
+impl Default for Costs {
+    /// Nothing but a tenth of a millisecond for each hop.
+    fn default() -> Self {
+        Self { fixed: 0.0, each: 0.0, hop: 1e-4, seal: f64::INFINITY, open: f64::INFINITY }
+    }
+}
+
+/// A copy to be simulated.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyTry<'a> {
+    /// Where.
+    pub topology: &'a Topology,
+    /// What.
+    pub plan: &'a Plan,
+    /// The places of the plan's nodes in the topology, in the plan's order.
+    pub places: &'a [NodeId],
+    /// What it takes besides.
+    pub costs: Costs,
+}
+
+/// What becomes of a copy, in seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyRun {
+    /// All of it.
+    pub seconds: f64,
+    /// Starting and ending.
+    pub set_up: f64,
+    /// Until the first byte has come to the last node.
+    pub fill: f64,
+    /// Until the last byte has left.
+    pub stream: f64,
+    /// What the last block takes at the end of the way.
+    pub drain: f64,
+    /// What was busy all the time; none where nothing has a rate.
+    pub limit: Option<String>,
+    /// The share of the stream's time that each resource was busy, the busiest first.
+    pub busy: Vec<(String, f64)>,
+}
+
+/// Simulates a copy.
+///
+/// # Errors
+/// When a hop has no way.
+pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
+    let mut network = Network::new();
+    let routes: Vec<Vec<Use>> = copy
+        .plan
+        .lanes
+        .iter()
+        .map(|lane| copy.route(&mut network, lane))
+        .collect::<Result<_, _>>()?;
+    let layout = &copy.plan.layout;
+    let all = copy.plan.lanes.iter().map(|lane| lane.blocks.len()).sum::<u64>().max(1) as f64;
+    let bytes = |lane: &Lane| layout.length as f64 * lane.blocks.len() as f64 / all;
+    let mut fluid = Fluid::new(network.capacity());
+    for (number, (lane, uses)) in copy.plan.lanes.iter().zip(&routes).enumerate() {
+        fluid.flow(number, bytes(lane), uses.clone());
+    }
+    let mut left = routes.len();
+    while left > 0 {
+        let Some(ended) = fluid.next(None) else { break };
+        left -= ended.len();
+    }
+    let stream = fluid.now;
+    let share = |(place, given): (usize, &f64)| {
+        let whole = network.capacity()[place] * stream;
+        (network.name(place).to_owned(), if whole > 0.0 { given / whole } else { 0.0 })
+    };
+    let mut busy: Vec<(String, f64)> = fluid.given.iter().enumerate().map(share).collect();
+    busy.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let limit = busy.first().filter(|(_, share)| *share > 0.0).map(|(name, _)| name.clone());
+    let fill = copy.fill(&network, &routes);
+    let block = f64::from(layout.block_size).min(layout.length as f64);
+    let drain = if copy.costs.open.is_finite() { block / copy.costs.open } else { 0.0 };
+    let receivers = copy.plan.nodes.len().saturating_sub(1) as f64;
+    let set_up = copy.costs.fixed + copy.costs.each * receivers;
+    Ok(CopyRun {
+        seconds: set_up + fill + stream + drain,
+        set_up,
+        fill,
+        stream,
+        drain,
+        limit,
+        busy,
+    })
+}
+
+impl CopyTry<'_> {
+    /// All that a byte of a lane takes on its way.
+    fn route(&self, network: &mut Network, lane: &Lane) -> Result<Vec<Use>, NoWay> {
+        let topology = self.topology;
+        let place = |node: garland_core::plan::NodeId| self.places[node.index()];
+        let hops: Vec<(NodeId, NodeId)> =
+            lane.route.hops().map(|(near, far)| (place(near), place(far))).collect();
+        let taken = match self.plan.lanes.len() {
+            1 => network.between(topology, &hops)?,
+            _ => network.over_rail(topology, &hops, usize::from(lane.rail))?,
+        };
+        let mut all = vec![0.0; network.len()];
+        for (place, weight) in taken.into_iter().flatten() {
+            all[place] += weight;
+        }
+        let mut uses: Vec<Use> =
+            all.into_iter().enumerate().filter(|(_, weight)| *weight > 0.0).collect();
+        let first = place(lane.route.first());
+        uses.extend(network.disk(topology, first));
+        for (_, far) in &hops {
+            uses.extend(network.disk(topology, *far));
+        }
+        // Reading and sealing, and the slowest node's opening, hold a lane up as a wire does.
+        let slowest = self.costs.seal.min(self.costs.open);
+        if slowest.is_finite() {
+            let name = if self.costs.seal <= self.costs.open {
+                "reading and sealing"
+            } else {
+                "receiving and opening"
+            };
+            let known = (0..network.len()).find(|place| network.name(*place) == name);
+            let place = known.unwrap_or_else(|| network.add(name, slowest));
+            uses.push((place, 1.0));
+        }
+        Ok(uses)
+    }
+
+    /// A slice goes through the longest route before its last node has anything.
+    fn fill(&self, network: &Network, routes: &[Vec<Use>]) -> f64 {
+        let layout = &self.plan.layout;
+        let slice = f64::from((layout.block_size / SLICES).clamp(1, SLICE_MAX));
+        let slice = slice.min(layout.length as f64);
+        let of_lane = |(lane, uses): (&Lane, &Vec<Use>)| {
+            let slowest = uses.iter().map(|&(place, weight)| weight / network.capacity()[place]);
+            let byte = slowest.fold(0.0, f64::max);
+            // Hops of a chain that share a medium don't do so before all are busy; a head or relay
+            // that branches sends each slice several times from the start.
+            let most = uses.iter().map(|&(_, weight)| weight).fold(1.0, f64::max);
+            let shared = if lane.route.is_chain() { (most / FRAMED).round().max(1.0) } else { 1.0 };
+            let latency = self.latency(lane);
+            lane.route.depth() as f64 * (slice * byte / shared + self.costs.hop) + latency
+        };
+        self.plan.lanes.iter().zip(routes).map(of_lane).fold(0.0, f64::max)
+    }
+
+    /// What media add on the way to a lane's last node: each hop the first one's latency.
+    fn latency(&self, lane: &Lane) -> f64 {
+        let first = self.places[lane.route.first().index()];
+        let mut nics = self.topology.nics_of(first);
+        let medium = nics.next().map(|(_, nic)| nic.medium);
+        let latency =
+            medium.map_or(0.0, |medium| self.topology.media[medium].latency.as_secs_f64());
+        latency * lane.route.depth() as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_core::plan::Layout;
+    use garland_topology::bounds::max_min;
+    use garland_topology::shapes::{Basis, Between, hub, rail, star, switch};
+
+    use super::*;
+
+    fn plan(length: u64, nodes: u32, lanes: u16) -> Plan {
+        let names: Vec<String> = (1..=nodes).map(|node| format!("n{node}")).collect();
+        Plan::broadcast(Layout::fitting(length), &names, lanes).unwrap()
+    }
+
+    fn run(topology: &Topology, plan: &Plan) -> CopyRun {
+        let places: Vec<NodeId> = (0..plan.nodes.len()).collect();
+        copy(&CopyTry { topology, plan, places: &places, costs: Costs::default() }).unwrap()
+    }
+
+    fn basis(nodes: u32) -> Basis {
+        Basis::numbered("try", nodes).at("100mbit".parse().unwrap())
+    }
+
+    #[test]
+    fn a_chain_is_as_fast_as_one_wire_and_a_hub_carries_every_hop() {
+        let switched = switch(&basis(5), None);
+        let alone = 100e6 * 8.0 / max_min(&switched, &[(0, 1)])[0];
+        let chain = run(&switched, &plan(100_000_000, 5, 1));
+        assert!((chain.stream / alone - 1.0).abs() < 1e-6, "{chain:?}");
+        let shared = run(&hub(&basis(5)), &plan(100_000_000, 5, 1));
+        let of_hub = 100e6 * 8.0 / max_min(&hub(&basis(5)), &[(0, 1)])[0];
+        assert!((shared.stream / (5.0 * of_hub) - 1.0).abs() < 1e-6, "{shared:?}");
+        assert_eq!(shared.limit.as_deref(), Some("hub hub"));
+    }
+
+    #[test]
+    fn a_tree_sends_everything_as_often_as_it_branches() {
+        let topology = star(&basis(4), Between::Isolated);
+        let each = run(&topology, &plan(100_000_000, 4, 1).branching(4));
+        let alone = 100e6 * 8.0 / max_min(&topology, &[(0, 1)])[0];
+        assert!((each.stream / alone - 1.0).abs() < 1e-6, "a star's wires are apart: {each:?}");
+        let switched = run(&switch(&basis(4), None), &plan(100_000_000, 4, 1).branching(4));
+        assert!((switched.stream / alone / 4.0 - 1.0).abs() < 1e-2, "{switched:?}");
+        assert_eq!(switched.limit.as_deref(), Some("n0 eth0 out"));
+        let places = [0, 1, 2, 3, 4];
+        let chain = plan(1000, 4, 1);
+        let lost =
+            CopyTry { topology: &topology, plan: &chain, places: &places, costs: Costs::default() };
+        assert_eq!(copy(&lost), Err(NoWay { from: "n1".to_owned(), to: "n2".to_owned() }));
+    }
+
+    #[test]
+    fn two_rails_are_twice_as_fast_and_a_slow_disk_is_named() {
+        let one = run(&rail(&basis(6), 1), &plan(1 << 28, 6, 1));
+        let mut topology = rail(&basis(6), 2);
+        let two = run(&topology, &plan(1 << 28, 6, 2));
+        assert!((one.stream / two.stream - 2.0).abs() < 0.01, "{one:?} {two:?}");
+        topology.nodes[3].disk = Some("2MB/s".parse().unwrap());
+        let slow = run(&topology, &plan(1 << 28, 6, 2));
+        assert_eq!(slow.limit.as_deref(), Some("disk of n3"));
+        assert!((slow.stream - f64::from(1 << 28) / 2e6).abs() < 1e-3);
+    }
+
+    #[test]
+    fn ten_thousand_nodes_are_no_work() {
+        let names: Vec<String> = (1..=10_000).map(|node| format!("n{node}")).collect();
+        let plan = Plan::broadcast(Layout::fitting(1 << 30), &names, 1).unwrap();
+        let basis = Basis::numbered("try", 10_000).at("1gbit".parse().unwrap());
+        let chain = run(&switch(&basis, None), &plan);
+        let wire = f64::from(1 << 30) / 117.7e6;
+        assert!((chain.stream / wire - 1.0).abs() < 0.01, "{}", chain.stream);
+        // 10 000 hops of a slice of 64 KiB, and what a node needs for each.
+        let fill = 10_000.0 * (65_536.0 / 117.7e6 + 1e-4);
+        assert!((chain.fill / fill - 1.0).abs() < 0.01, "{}", chain.fill);
+    }
+}

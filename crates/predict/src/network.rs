@@ -1,0 +1,253 @@
+//! What flows compete for: the resources of a topology's wires, and the disks of its nodes.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use garland_topology::bounds::uses;
+use garland_topology::paths::{Path, Stream, Ways};
+use garland_topology::{NodeId, Resource, Topology};
+
+/// A resource's place in the network, and how much of it a byte of payload takes.
+pub type Use = (usize, f64);
+
+/// What a byte takes from the head to a node, and what one takes back.
+pub type ThereAndBack = (Vec<Use>, Vec<Use>);
+
+/// Packets that take several ways in turn overtake each other, and each is acknowledged then, not every
+/// second one: by so much more of a hub (1538 bytes of a frame and 102 of its acknowledgement with what
+/// it says of gaps, instead of 1538 and 45).
+const ACKNOWLEDGED: f64 = 1640.0 / 1583.0;
+
+/// Where those ways are longer than one medium, queues of unlike lengths let packets overtake by more
+/// than TCP waits for, and it sends some twice: by so much more of everything, as labs have it
+/// (`garland scenario run beowulf-pairs-1996` with two routes: 1.12 to 1.3).
+const SENT_AGAIN: f64 = 1.2;
+
+/// Which resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Thing {
+    Wire(Resource),
+    Disk(NodeId),
+}
+
+/// Resources with names and bytes per second.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    names: Vec<String>,
+    capacity: Vec<f64>,
+    places: HashMap<Thing, usize>,
+}
+
+/// No packet gets from one node to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoWay {
+    /// The sender's name.
+    pub from: String,
+    /// The receiver's name.
+    pub to: String,
+}
+
+impl fmt::Display for NoWay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no packet gets from {} to {}", self.from, self.to)
+    }
+}
+
+impl Network {
+    /// One without resources.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a resource of so many bytes (or whatever is used) per second; its place.
+    pub fn add(&mut self, name: &str, capacity: f64) -> usize {
+        self.names.push(name.to_owned());
+        self.capacity.push(capacity);
+        self.names.len() - 1
+    }
+
+    /// The name of a resource.
+    #[must_use]
+    pub fn name(&self, place: usize) -> &str {
+        &self.names[place]
+    }
+
+    /// How many resources there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there is nothing to compete for.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Bytes per second of a resource.
+    #[must_use]
+    pub fn capacity_of(&self, place: usize) -> f64 {
+        self.capacity[place]
+    }
+
+    pub(super) fn capacity(&self) -> &[f64] {
+        &self.capacity
+    }
+
+    /// What each of these connections takes, from sender to receiver; a connection to itself takes
+    /// nothing.
+    ///
+    /// # Errors
+    /// When a receiver isn't reached.
+    pub fn between(
+        &mut self,
+        topology: &Topology,
+        hops: &[(NodeId, NodeId)],
+    ) -> Result<Vec<Vec<Use>>, NoWay> {
+        let ways = Ways::of(topology);
+        let streams: Vec<Vec<Stream>> = hops
+            .iter()
+            .map(|&(from, to)| if from == to { Vec::new() } else { ways.between(from, to) })
+            .collect();
+        self.of_streams(topology, hops, &streams)
+    }
+
+    /// What a byte takes from the head to each of these nodes, and back: all that staging needs. The head's
+    /// own bytes take nothing.
+    ///
+    /// # Errors
+    /// When one isn't reached.
+    pub fn there_and_back(
+        &mut self,
+        topology: &Topology,
+        head: NodeId,
+        nodes: impl IntoIterator<Item = NodeId>,
+    ) -> Result<Vec<ThereAndBack>, NoWay> {
+        let there: Vec<_> = nodes.into_iter().map(|node| (head, node)).collect();
+        let back: Vec<_> = there.iter().map(|&(head, node)| (node, head)).collect();
+        let outward = self.between(topology, &there)?;
+        let inward = self.between(topology, &back)?;
+        Ok(outward.into_iter().zip(inward).collect())
+    }
+
+    /// [`Network::between`] over a rail: each receiver's NIC of this number, modulo how many it has.
+    ///
+    /// # Errors
+    /// When a receiver isn't reached.
+    pub fn over_rail(
+        &mut self,
+        topology: &Topology,
+        hops: &[(NodeId, NodeId)],
+        rail: usize,
+    ) -> Result<Vec<Vec<Use>>, NoWay> {
+        let ways = Ways::of(topology);
+        let stream = |&(from, to): &(NodeId, NodeId)| {
+            let addresses: Vec<_> =
+                topology.nics_of(to).filter_map(|(_, nic)| nic.address).collect();
+            match addresses.get(rail % addresses.len().max(1)) {
+                _ if from == to => Vec::new(),
+                Some(address) => vec![ways.to_address(from, to, *address)],
+                None => ways.between(from, to),
+            }
+        };
+        let streams: Vec<Vec<Stream>> = hops.iter().map(stream).collect();
+        self.of_streams(topology, hops, &streams)
+    }
+
+    /// What a byte takes of a node's disk; nothing where that is as fast as the machine.
+    pub fn disk(&mut self, topology: &Topology, node: NodeId) -> Option<Use> {
+        let Some(rate) = topology.nodes[node].disk else {
+            return self.places.get(&Thing::Disk(node)).map(|place| (*place, 1.0));
+        };
+        let name = format!("disk of {}", topology.nodes[node].name);
+        Some((self.place(Thing::Disk(node), || (name, rate.bytes_per_second())), 1.0))
+    }
+
+    /// Says how fast a node's disk is, in bytes per second, where the topology doesn't.
+    pub fn set_disk(&mut self, topology: &Topology, node: NodeId, rate: f64) {
+        let name = format!("disk of {}", topology.nodes[node].name);
+        let place = self.place(Thing::Disk(node), || (name, rate));
+        self.capacity[place] = rate;
+    }
+
+    fn of_streams(
+        &mut self,
+        topology: &Topology,
+        hops: &[(NodeId, NodeId)],
+        streams: &[Vec<Stream>],
+    ) -> Result<Vec<Vec<Use>>, NoWay> {
+        let taken = uses(topology, streams);
+        let mut all = Vec::with_capacity(hops.len());
+        for ((&(from, to), taken), streams) in hops.iter().zip(taken).zip(streams) {
+            let (direct, far) = overtaking(streams);
+            let name = |node: NodeId| topology.nodes[node].name.clone();
+            let taken = match taken {
+                Some(taken) => taken,
+                None if from == to => Vec::new(),
+                None => return Err(NoWay { from: name(from), to: name(to) }),
+            };
+            let finite = taken.into_iter().filter_map(|(resource, weight)| {
+                let bits = resource.capacity(topology);
+                let make = || (resource.describe(topology), bits / 8.0);
+                let on_hub = matches!(resource, Resource::Hub(_)) && direct;
+                let more = if on_hub { ACKNOWLEDGED } else { 1.0 };
+                let weight = weight * more * if far { SENT_AGAIN } else { 1.0 };
+                bits.is_finite().then(|| (self.place(Thing::Wire(resource), make), weight))
+            });
+            all.push(finite.collect());
+        }
+        Ok(all)
+    }
+
+    fn place(&mut self, thing: Thing, make: impl FnOnce() -> (String, f64)) -> usize {
+        if let Some(&place) = self.places.get(&thing) {
+            return place;
+        }
+        let (name, capacity) = make();
+        let place = self.add(&name, capacity);
+        self.places.insert(thing, place);
+        place
+    }
+}
+
+/// Whether a connection's packets overtake each other: on ways of one medium, on longer ones.
+fn overtaking(streams: &[Stream]) -> (bool, bool) {
+    let in_turn = streams.iter().flat_map(|stream| &stream.there).filter(|way| way.legs.len() > 1);
+    let mut legs = in_turn.flat_map(|way| &way.legs).peekable();
+    let some = legs.peek().is_some();
+    let hubs = |path: &Path| {
+        path.resources.iter().filter(|resource| matches!(resource, Resource::Hub(_))).count()
+    };
+    let far = legs.any(|leg| leg.path.nodes.len() > 2 || hubs(&leg.path) > 1);
+    (some && !far, far)
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_topology::file::parse;
+
+    use super::*;
+
+    /// What the fullest resource of a connection takes by the bit, over that of one way.
+    fn most(text: &str, (from, to): (NodeId, NodeId)) -> f64 {
+        let text = format!("version = 1\n[topology]\n{text}\nrate = \"10mbit\"\n");
+        let topology = parse(&text, "x.toml").unwrap().topology;
+        let uses = Network::new().between(&topology, &[(from, to)]).unwrap().remove(0);
+        uses.iter().map(|(_, weight)| *weight).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn packets_that_take_turns_are_acknowledged_one_by_one_and_sent_again_on_long_ways() {
+        let one = most("shape = \"hub\"\nnodes = 3", (0, 1));
+        let two = most(
+            "shape = \"bonded\"\nnets = 2\nselector = \"packet\"\nsegments = \"hub\"\nnodes = 3",
+            (0, 1),
+        );
+        assert!((two / (one / 2.0) - ACKNOWLEDGED).abs() < 0.01, "{one} {two}");
+        let mesh = "shape = \"mesh\"\nnodes = 3\nrows = 2\ncolumns = 2\nsegments = \"hub\"\njoined = \"routed\"";
+        let way = most(mesh, (0, 3));
+        let ways = most(&format!("{mesh}\nroutes = 2\nselector = \"packet\""), (0, 3));
+        assert!((ways / (way / 2.0) - SENT_AGAIN).abs() < 0.06, "{way} {ways}");
+    }
+}

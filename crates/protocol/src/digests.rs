@@ -1,0 +1,341 @@
+//! Digests signed by the source of a copy: what each node checks a block's content against.
+//!
+//! Every member of a copy knows its secret, so seals and marks only keep strangers out. What a block
+//! must contain is vouched for by the copy's source alone: it signs the digests of blocks that follow
+//! each other in a lane (Ed25519), and sends each such window down the data links ahead of its blocks.
+//! Nodes pass windows on as they are, to whoever they feed, so that the source sends them once.
+
+use std::collections::BTreeMap;
+
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::frame::Copy;
+use super::seal::Secret;
+use super::sink::{Sink, SinkError};
+use garland_core::plan::LaneBlocks;
+
+/// The most digests in one window.
+pub const WINDOW_MAX: usize = 1024;
+
+/// Bytes of a window's signature.
+const SIGNATURE_LEN: usize = 64;
+
+/// Bytes of a digest.
+const DIGEST_LEN: usize = 32;
+
+/// The most bytes of a window on the wire: its digests and its signature.
+pub const WINDOW_BYTES_MAX: usize = WINDOW_MAX * DIGEST_LEN + SIGNATURE_LEN;
+
+/// What a member knows of the source's key.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum DigestKey {
+    /// The public key: this member checks what the source signed.
+    Check([u8; 32]),
+    /// The seed of the key pair: this member is the source.
+    Sign(Secret),
+}
+
+impl DigestKey {
+    /// What members are given that only check.
+    #[must_use]
+    pub fn to_public(&self) -> Self {
+        match self {
+            Self::Check(key) => Self::Check(*key),
+            Self::Sign(seed) => {
+                let key = key_pair(seed).public_key().as_ref().try_into();
+                Self::Check(key.expect("an Ed25519 public key has 32 bytes"))
+            }
+        }
+    }
+}
+
+/// Why a window of digests isn't believed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DigestError {
+    /// Its length or place is impossible.
+    #[error("a window of digests that the lane cannot have")]
+    Malformed,
+    /// The source of the copy didn't sign it.
+    #[error("a window of digests that the source of the copy did not sign")]
+    Forged,
+    /// The source signed another digest for one of its blocks before.
+    #[error("{0}")]
+    Changed(#[from] SinkError),
+}
+
+/// A signed window as it goes on the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedDigests {
+    /// The place in the lane of its first block.
+    pub first: u64,
+    /// The place behind its last block.
+    pub end: u64,
+    /// The digests in their order (32 bytes each), then the signature (64 bytes).
+    pub bytes: Vec<u8>,
+}
+
+/// The signed windows of one lane at one node. The digests themselves are in the node's [`Sink`].
+pub struct DigestWindows {
+    copy: Copy,
+    lane: u16,
+    key: Key,
+    /// By the place of the first block: the place behind the last one, and the signature.
+    windows: BTreeMap<u64, (u64, [u8; SIGNATURE_LEN])>,
+}
+
+enum Key {
+    Check([u8; 32]),
+    Sign(Box<Ed25519KeyPair>),
+}
+
+impl DigestWindows {
+    /// No window yet, of the lane numbered `lane`.
+    #[must_use]
+    pub fn new(copy: Copy, lane: u16, key: &DigestKey) -> Self {
+        let key = match key {
+            DigestKey::Check(key) => Key::Check(*key),
+            DigestKey::Sign(seed) => Key::Sign(Box::new(key_pair(seed))),
+        };
+        Self { copy, lane, key, windows: BTreeMap::new() }
+    }
+
+    /// Takes a window that came in: checks its signature and fixes its blocks' digests in `sink`, which
+    /// may serve them from then on.
+    ///
+    /// # Errors
+    /// When it can't be a window of `blocks`, isn't signed by the source, or contradicts an earlier one.
+    pub fn accept(
+        &mut self,
+        blocks: &LaneBlocks,
+        first: u64,
+        bytes: &[u8],
+        sink: &mut Sink,
+    ) -> Result<(), DigestError> {
+        let split = bytes.len().checked_sub(SIGNATURE_LEN).ok_or(DigestError::Malformed)?;
+        let (digests, signature) = bytes.split_at(split);
+        let count = (digests.len() / DIGEST_LEN) as u64;
+        let whole = digests.len() % DIGEST_LEN == 0 && (1..=WINDOW_MAX as u64).contains(&count);
+        let end = first.checked_add(count).filter(|end| whole && *end <= blocks.len());
+        let end = end.ok_or(DigestError::Malformed)?;
+        let signature: [u8; SIGNATURE_LEN] =
+            signature.try_into().map_err(|_| DigestError::Malformed)?;
+        if self.windows.get(&first) == Some(&(end, signature)) {
+            return Ok(());
+        }
+        let Key::Check(key) = &self.key else { return Err(DigestError::Forged) };
+        let message = self.message(first, digests);
+        UnparsedPublicKey::new(&ED25519, key)
+            .verify(&message, &signature)
+            .map_err(|_| DigestError::Forged)?;
+        for (place, digest) in (first..end).zip(digests.chunks_exact(DIGEST_LEN)) {
+            let digest = digest.try_into().expect("a chunk has the digest's length");
+            sink.learn(blocks.index(place), digest)?;
+            sink.sign(blocks.index(place));
+        }
+        if self.covering(first).is_none_or(|(_, known)| known < end) {
+            // Whoever begins before a place and ends behind it has what begins there, too.
+            let within = self.windows.range(first..end).filter(|(_, (known, _))| *known <= end);
+            let within: Vec<u64> = within.map(|(first, _)| *first).collect();
+            for first in within {
+                self.windows.remove(&first);
+            }
+            self.windows.insert(first, (end, signature));
+        }
+        Ok(())
+    }
+
+    /// The next window for a link whose other end has those before `told`, on the way to the block at
+    /// `place`; `None` once it has that block's. The source signs it now, over as many blocks as it
+    /// has read in a row.
+    pub fn next(
+        &mut self,
+        blocks: &LaneBlocks,
+        told: u64,
+        place: u64,
+        sink: &Sink,
+    ) -> Option<SignedDigests> {
+        if told > place {
+            return None;
+        }
+        let known = self.covering(told);
+        let first = known.map(|(first, _)| first);
+        let first = match (first, &self.key) {
+            (Some(first), _) => first,
+            (None, Key::Sign(_)) => self.sign(blocks, told, place, sink)?,
+            (None, Key::Check(_)) => *self.windows.range(told..=place).next()?.0,
+        };
+        let (end, signature) = self.windows[&first];
+        let mut bytes = digests(blocks, first..end, sink)?;
+        bytes.extend(signature);
+        Some(SignedDigests { first, end, bytes })
+    }
+
+    /// Signs a window that begins at the first place from `told` on whose digest is known, `place` at
+    /// the latest; says where it begins.
+    fn sign(&mut self, blocks: &LaneBlocks, told: u64, place: u64, sink: &Sink) -> Option<u64> {
+        let is_known = |place: &u64| sink.content(blocks.index(*place)).is_some();
+        let first = (told..=place).find(is_known)?;
+        if self.covering(first).is_some() {
+            return self.covering(first).map(|(first, _)| first);
+        }
+        let next = self.windows.range(first..).next().map_or(u64::MAX, |(next, _)| *next);
+        let most = blocks.len().min(next).min(first.saturating_add(WINDOW_MAX as u64));
+        let end = (first..most).find(|place| !is_known(place)).unwrap_or(most);
+        let message = self.message(first, &digests(blocks, first..end, sink)?);
+        let Key::Sign(pair) = &self.key else { return None };
+        let signature = pair.sign(&message).as_ref().try_into();
+        let signature = signature.expect("an Ed25519 signature has 64 bytes");
+        self.windows.insert(first, (end, signature));
+        Some(first)
+    }
+
+    /// The window that has the digest of the block at `place`: where it begins and ends.
+    fn covering(&self, place: u64) -> Option<(u64, u64)> {
+        let (first, (end, _)) = self.windows.range(..=place).next_back()?;
+        (*end > place).then_some((*first, *end))
+    }
+
+    /// What is signed. Copies have numbers of their own, so no window of one passes in another.
+    fn message(&self, first: u64, digests: &[u8]) -> Vec<u8> {
+        let lane = self.lane.to_le_bytes();
+        [b"garland/1 digests", &self.copy.0[..], &lane, &first.to_le_bytes(), digests].concat()
+    }
+}
+
+/// The digests of the blocks at these places; `None` where one isn't known.
+fn digests(blocks: &LaneBlocks, places: std::ops::Range<u64>, sink: &Sink) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for place in places {
+        bytes.extend(sink.content(blocks.index(place))?);
+    }
+    Some(bytes)
+}
+
+fn key_pair(seed: &Secret) -> Ed25519KeyPair {
+    Ed25519KeyPair::from_seed_unchecked(&seed.0).expect("an Ed25519 seed has 32 bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use garland_core::plan::Layout;
+
+    const COPY: Copy = Copy([4; 16]);
+
+    fn layout() -> Layout {
+        Layout::new(4096 * 6, 4096).unwrap()
+    }
+
+    fn blocks() -> LaneBlocks {
+        LaneBlocks::all(6)
+    }
+
+    /// A source that has read these blocks, and its windows.
+    fn source(read: &[u64], seed: u8) -> (DigestWindows, Sink, DigestKey) {
+        let key = DigestKey::Sign(Secret([seed; 32]));
+        let mut sink = Sink::source(layout());
+        read.iter().for_each(|index| sink.learn(*index, [*index as u8; 32]).unwrap());
+        (DigestWindows::new(COPY, 0, &key), sink, key.to_public())
+    }
+
+    #[test]
+    fn a_window_tells_all_that_was_read_in_a_row() {
+        let (mut windows, mut sink, public) = source(&[0, 1, 2, 4], 1);
+        let window = windows.next(&blocks(), 0, 0, &sink).unwrap();
+        assert_eq!((window.first, window.end), (0, 3));
+        assert_eq!(windows.next(&blocks(), 3, 2, &sink), None, "2 is told");
+        assert_eq!(windows.next(&blocks(), 3, 3, &sink), None, "3 isn't read");
+        let (mut theirs, mut node) =
+            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        theirs.accept(&blocks(), 0, &window.bytes, &mut node).unwrap();
+        assert_eq!(node.content(2), Some([2; 32]));
+        assert_eq!(node.content(3), None);
+        sink.learn(3, [3; 32]).unwrap();
+        let window = windows.next(&blocks(), 3, 3, &sink).unwrap();
+        assert_eq!((window.first, window.end), (3, 5));
+        // Whoever checked a window passes on the same bytes.
+        theirs.accept(&blocks(), 3, &window.bytes, &mut node).unwrap();
+        assert_eq!(theirs.next(&blocks(), 4, 4, &node), Some(window));
+        assert_eq!(theirs.next(&blocks(), 5, 5, &node), None);
+    }
+
+    #[test]
+    fn only_the_source_can_say_what_a_block_contains() {
+        let (mut windows, sink, public) = source(&[0, 1], 1);
+        let window = windows.next(&blocks(), 0, 0, &sink).unwrap();
+        let fresh = || (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        for at in 0..window.bytes.len() {
+            let (mut theirs, mut node) = fresh();
+            let mut changed = window.bytes.clone();
+            changed[at] ^= 1;
+            let refused = theirs.accept(&blocks(), 0, &changed, &mut node);
+            assert_eq!(refused, Err(DigestError::Forged), "byte {at}");
+            assert_eq!(node.content(0), None);
+        }
+        let (mut theirs, mut node) = fresh();
+        let moved = theirs.accept(&blocks(), 1, &window.bytes, &mut node);
+        assert_eq!(moved, Err(DigestError::Forged), "at another place");
+        let mut other_lane = DigestWindows::new(COPY, 1, &public);
+        let moved = other_lane.accept(&blocks(), 0, &window.bytes, &mut node);
+        assert_eq!(moved, Err(DigestError::Forged), "in another lane");
+        // Another member knows the copy's secret, but not this key.
+        let (mut member, sink, _) = source(&[0, 1], 2);
+        let forged = member.next(&blocks(), 0, 0, &sink).unwrap();
+        assert_eq!(theirs.accept(&blocks(), 0, &forged.bytes, &mut node), Err(DigestError::Forged));
+    }
+
+    #[test]
+    fn impossible_windows_are_refused_before_they_are_used() {
+        let (mut windows, sink, public) = source(&[0, 1], 1);
+        let window = windows.next(&blocks(), 0, 0, &sink).unwrap();
+        let (mut theirs, mut node) =
+            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        let long = vec![0; WINDOW_BYTES_MAX + DIGEST_LEN];
+        let malformed = [
+            (0, &[][..]),
+            (0, &[0; SIGNATURE_LEN][..]),
+            (0, &[0; SIGNATURE_LEN + 31][..]),
+            (0, &long[..]),
+            (5, &window.bytes[..]),
+            (u64::MAX, &window.bytes[..]),
+        ];
+        for (first, bytes) in malformed {
+            let refused = theirs.accept(&blocks(), first, bytes, &mut node);
+            assert_eq!(refused, Err(DigestError::Malformed), "{} at {first}", bytes.len());
+        }
+    }
+
+    #[test]
+    fn a_source_that_signs_two_contents_is_caught() {
+        let (mut windows, sink, public) = source(&[0, 1], 1);
+        let window = windows.next(&blocks(), 0, 0, &sink).unwrap();
+        let (mut theirs, mut node) =
+            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        theirs.accept(&blocks(), 0, &window.bytes, &mut node).unwrap();
+        let key = DigestKey::Sign(Secret([1; 32]));
+        let mut other = Sink::source(layout());
+        other.learn(0, [9; 32]).unwrap();
+        let again = DigestWindows::new(COPY, 0, &key).next(&blocks(), 0, 0, &other).unwrap();
+        let refused = theirs.accept(&blocks(), 0, &again.bytes, &mut node);
+        assert_eq!(refused, Err(DigestError::Changed(SinkError::SourceChanged(0))));
+    }
+
+    #[test]
+    fn windows_may_begin_in_the_middle_of_others() {
+        let (mut first, sink, public) = source(&[0, 1, 2], 1);
+        let early = first.next(&blocks(), 0, 0, &sink).unwrap();
+        let (mut second, sink, _) = source(&[1, 2, 3, 4, 5], 1);
+        let late = second.next(&blocks(), 0, 1, &sink).unwrap();
+        assert_eq!((late.first, late.end), (1, 6));
+        let (mut theirs, mut node) =
+            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        theirs.accept(&blocks(), 0, &early.bytes, &mut node).unwrap();
+        theirs.accept(&blocks(), 1, &late.bytes, &mut node).unwrap();
+        assert!((0..6).all(|index| node.content(index).is_some()));
+        let told = theirs.next(&blocks(), 0, 5, &node).unwrap();
+        assert_eq!(told, early);
+        assert_eq!(theirs.next(&blocks(), told.end, 5, &node), Some(late));
+    }
+}

@@ -1,0 +1,309 @@
+//! What crosses a mount's connection: frames of a payload and a message, authenticated under a key
+//! for each direction that no other connection has.
+//!
+//! A frame is the length of what follows (4 bytes, little endian), the payload, the message
+//! (postcard), the message's length (4 bytes), and a tag of AES-256-GCM (16 bytes). A sealed frame is
+//! encrypted; a clear one is the cipher's associated data, so that it can be read on the way but not
+//! forged. Frames are numbered by their order, and the number is the nonce: none can be left out,
+//! repeated or changed unnoticed. After 2^16 frames (80 GiB at most) the key is replaced by one that is
+//! derived from the same secret, so that a mount may last. The payload comes first, so that it can be read from a disk to
+//! where it is sent from.
+
+use std::sync::Arc;
+
+use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::hkdf;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use crate::channel::Role;
+use crate::seal::Secret;
+
+/// The most bytes of a payload: what is read or written at a time.
+pub const PIECE: u32 = 1 << 20;
+
+/// Bytes of a frame before what is sealed.
+pub const FRAME_HEAD: usize = 4;
+
+/// The most bytes that a frame may have behind its head.
+pub const FRAME_MAX: usize = PIECE as usize + (256 << 10);
+
+const TAG: usize = 16;
+const TRAILER: usize = 4;
+
+/// Why a frame can't be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum LineError {
+    /// It is longer than any frame.
+    #[error("a frame of {0} bytes is longer than any")]
+    TooLong(usize),
+    /// A byte of it isn't the one that was sent.
+    #[error("a frame was changed on the way")]
+    Changed,
+    /// It holds no message of this version.
+    #[error("a frame makes no sense")]
+    Garbage,
+}
+
+/// Frames that one key seals.
+const KEY_FRAMES: u64 = 1 << 16;
+
+/// One direction of a connection.
+pub struct Line {
+    /// What its keys are derived from.
+    prk: hkdf::Prk,
+    /// What it is for: no two lines have the same keys.
+    label: Vec<u8>,
+    /// The key of the frames from here on.
+    key: Arc<LessSafeKey>,
+    sealed: bool,
+    next: u64,
+}
+
+/// A frame that came in whole and can be opened, by any thread.
+pub struct Opener {
+    key: Arc<LessSafeKey>,
+    sealed: bool,
+    number: u64,
+}
+
+/// An opened frame's parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Where the message begins; the payload is before it.
+    pub message: usize,
+    /// Where it ends.
+    pub end: usize,
+}
+
+impl Line {
+    /// What the side `role` of a connection sends by and receives by. `binding` is of the connection's
+    /// greeting alone, so that no two connections have the same keys though they know the same secret.
+    /// Frames are encrypted if `sealed` says so, and authenticated in any case.
+    #[must_use]
+    pub fn both(secret: &Secret, binding: &[u8], sealed: bool, role: Role) -> (Self, Self) {
+        let line = |label: &[u8]| {
+            let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, binding).extract(&secret.0);
+            let kind: &[u8] = if sealed { b"garland/1 files " } else { b"garland/1 files clear " };
+            let label = [kind, label].concat();
+            let key = Arc::new(key(&prk, &label, 0));
+            Self { prk, label, key, sealed, next: 0 }
+        };
+        let (asks, answers) = (line(b"asks"), line(b"answers"));
+        match role {
+            Role::Initiator => (asks, answers),
+            Role::Responder => (answers, asks),
+        }
+    }
+
+    /// Makes `frame`, which holds room for the head and then the payload, the next frame with
+    /// `message` in it.
+    ///
+    /// # Panics
+    /// When the message or the frame is too long, which their makers prevent.
+    pub fn close(&mut self, frame: &mut Vec<u8>, message: &impl Serialize) {
+        let payload = frame.len();
+        let bytes = postcard::to_extend(message, std::mem::take(frame));
+        *frame = bytes.expect("the type has no unserialisable part");
+        let length = u32::try_from(frame.len() - payload);
+        frame.extend(length.expect("a message is short").to_le_bytes());
+        let behind = frame.len() - FRAME_HEAD + TAG;
+        assert!(behind <= FRAME_MAX, "a frame is bounded");
+        let head = u32::try_from(behind).expect("it is bounded").to_le_bytes();
+        let (space, body) = frame.split_at_mut(FRAME_HEAD);
+        space.copy_from_slice(&head);
+        let nonce = nonce(self.number());
+        let tag = match self.sealed {
+            true => self.key.seal_in_place_separate_tag(nonce, Aad::from(head), body),
+            false => self.key.seal_in_place_separate_tag(nonce, Aad::from(&*body), &mut []),
+        };
+        let tag = tag.expect("a frame is far below the cipher's limit");
+        frame.extend(tag.as_ref());
+    }
+
+    /// The number of the next frame, for which the key is the right one from here on.
+    fn number(&mut self) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        if number > 0 && number.is_multiple_of(KEY_FRAMES) {
+            self.key = Arc::new(key(&self.prk, &self.label, number / KEY_FRAMES));
+        }
+        number
+    }
+
+    /// Takes the number of the frame that has come in, so that it can be opened while others come.
+    pub fn take(&mut self) -> Opener {
+        let number = self.number();
+        Opener { key: Arc::clone(&self.key), sealed: self.sealed, number }
+    }
+
+    /// How many bytes follow a frame's head.
+    ///
+    /// # Errors
+    /// When there are more than any frame has.
+    pub fn behind(head: [u8; FRAME_HEAD]) -> Result<usize, LineError> {
+        let length = u32::from_le_bytes(head) as usize;
+        if length > FRAME_MAX { Err(LineError::TooLong(length)) } else { Ok(length) }
+    }
+}
+
+impl Opener {
+    /// Opens what followed a head, in place.
+    ///
+    /// # Errors
+    /// When it isn't what was sent, or holds no message.
+    pub fn open<T: DeserializeOwned>(&self, body: &mut [u8]) -> Result<(T, Parts), LineError> {
+        let head = u32::try_from(body.len()).map_err(|_| LineError::TooLong(body.len()))?;
+        let nonce = nonce(self.number);
+        let plain = if self.sealed {
+            let opened = self.key.open_in_place(nonce, Aad::from(head.to_le_bytes()), body);
+            opened.map_err(|_| LineError::Changed)?.len()
+        } else {
+            // The frame's length is authenticated with the frame.
+            let (clear, tag) = body.split_last_chunk_mut::<TAG>().ok_or(LineError::Garbage)?;
+            let opened = self.key.open_in_place(nonce, Aad::from(&*clear), tag);
+            opened.map_err(|_| LineError::Changed)?;
+            clear.len()
+        };
+        let (rest, trailer) =
+            body[..plain].split_last_chunk::<TRAILER>().ok_or(LineError::Garbage)?;
+        let length = u32::from_le_bytes(*trailer) as usize;
+        let message = rest.len().checked_sub(length).ok_or(LineError::Garbage)?;
+        let parts = Parts { message, end: rest.len() };
+        let read = postcard::from_bytes(&rest[message..]).map_err(|_| LineError::Garbage)?;
+        Ok((read, parts))
+    }
+}
+
+/// The key of the frames from `run` * [`KEY_FRAMES`] on.
+fn key(prk: &hkdf::Prk, label: &[u8], run: u64) -> LessSafeKey {
+    let mut key = [0; 32];
+    let (run, info) = (run.to_le_bytes(), label);
+    let info = [info, &run];
+    let okm = prk.expand(&info, hkdf::HKDF_SHA256).expect("32 bytes are in reach");
+    okm.fill(&mut key).expect("the output has the length asked for");
+    let key = UnboundKey::new(&aead::AES_256_GCM, &key);
+    LessSafeKey::new(key.expect("the key has the cipher's length"))
+}
+
+fn nonce(number: u64) -> Nonce {
+    let mut bytes = [0; 12];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    Nonce::assume_unique_for_key(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{Ask, Asked, Spot};
+    use super::*;
+
+    fn lines(sealed: bool, binding: &[u8]) -> [(Line, Line); 2] {
+        [Role::Initiator, Role::Responder]
+            .map(|role| Line::both(&Secret([7; 32]), binding, sealed, role))
+    }
+
+    fn frame(line: &mut Line, payload: &[u8], ask: Ask) -> Vec<u8> {
+        let mut frame = vec![0; FRAME_HEAD];
+        frame.extend(payload);
+        line.close(&mut frame, &Asked { number: 5, ask });
+        frame
+    }
+
+    #[test]
+    fn what_is_sent_comes_in_and_nothing_else() {
+        for sealed in [true, false] {
+            let [(mut asks, _), (_, mut heard)] = lines(sealed, b"one");
+            let first = frame(&mut asks, b"payload", Ask::Write(3, 9));
+            let second = frame(&mut asks, b"", Ask::Stat(Spot::Open(1)));
+            let head = *first.first_chunk().unwrap();
+            assert_eq!(Line::behind(head).unwrap(), first.len() - FRAME_HEAD);
+            for at in 0..first.len() - FRAME_HEAD {
+                let mut changed = first[FRAME_HEAD..].to_vec();
+                changed[at] ^= 1;
+                let [_, (_, mut other)] = lines(sealed, b"one");
+                assert!(other.take().open::<Asked>(&mut changed).is_err(), "{at}");
+            }
+            let mut body = first[FRAME_HEAD..].to_vec();
+            let (asked, parts) = heard.take().open::<Asked>(&mut body).unwrap();
+            assert_eq!(asked, Asked { number: 5, ask: Ask::Write(3, 9) });
+            assert_eq!(&body[..parts.message], b"payload");
+            let again = heard.take().open::<Asked>(&mut first[FRAME_HEAD..].to_vec());
+            assert_eq!(again, Err(LineError::Changed), "a frame that was sent again");
+            let [_, (_, mut late)] = lines(sealed, b"one");
+            let left_out = late.take().open::<Asked>(&mut second[FRAME_HEAD..].to_vec());
+            assert_eq!(left_out, Err(LineError::Changed), "one before it is missing");
+        }
+    }
+
+    #[test]
+    fn a_line_that_lasts_has_new_keys_now_and_then() {
+        let [(mut asks, _), (_, mut heard)] = lines(true, b"one");
+        // Frames up to the last one of the first key: only their numbers count.
+        (asks.next, heard.next) = (KEY_FRAMES - 1, KEY_FRAMES - 1);
+        let first = Arc::clone(&asks.key);
+        for turn in 0..3 {
+            let mut body = frame(&mut asks, b"payload", Ask::Close(9)).split_off(FRAME_HEAD);
+            let opened = heard.take().open::<Asked>(&mut body);
+            assert!(opened.is_ok(), "frame {turn}: {opened:?}");
+            assert_eq!(Arc::ptr_eq(&first, &asks.key), turn == 0, "frame {turn}");
+        }
+        let old = Opener { key: first, sealed: true, number: KEY_FRAMES + 2 };
+        let mut body = frame(&mut asks, b"payload", Ask::Close(9)).split_off(FRAME_HEAD);
+        assert_eq!(old.open::<Asked>(&mut body), Err(LineError::Changed), "it is another key");
+    }
+
+    #[test]
+    fn no_two_connections_and_directions_have_the_same_keys() {
+        for sealed in [true, false] {
+            let ask = || Ask::Close(1);
+            let [(mut one, mut back), _] = lines(sealed, b"one");
+            let [(mut two, _), _] = lines(sealed, b"two");
+            let frames = [&mut one, &mut back, &mut two].map(|line| frame(line, b"x", ask()));
+            assert_ne!(frames[0], frames[1]);
+            assert_ne!(frames[0], frames[2]);
+        }
+    }
+
+    #[test]
+    fn whoever_lacks_the_key_makes_no_request_even_where_nothing_is_encrypted() {
+        let [(mut asks, _), _] = lines(false, b"one");
+        let sent = frame(&mut asks, b"payload", Ask::Write(3, 9));
+        let readable = sent.windows(7).any(|bytes| bytes == b"payload");
+        assert!(readable, "payloads are in the clear");
+        // A request of somebody on the path: a good message, and every checksum that needs no key.
+        let mut plain = b"PAYLOAD".to_vec();
+        let payload = plain.len();
+        let asked = Asked { number: 5, ask: Ask::Write(3, 4096) };
+        plain = postcard::to_extend(&asked, plain).unwrap();
+        let length = u32::try_from(plain.len() - payload).unwrap();
+        plain.extend(length.to_le_bytes());
+        let digest = blake3::hash(&plain);
+        let hashed = [&plain[..], &digest.as_bytes()[..16]].concat();
+        let bare = [&plain[..], &[0; 16]].concat();
+        for mut forged in [hashed, bare, plain] {
+            let [_, (_, mut heard)] = lines(false, b"one");
+            let opened = heard.take().open::<Asked>(&mut forged);
+            assert!(opened.is_err(), "believed without a key: {opened:?}");
+        }
+        // A frame of the other direction, or of another connection, is no better.
+        let [_, (mut answers, _)] = lines(false, b"one");
+        let [(mut strange, _), _] = lines(false, b"two");
+        for line in [&mut answers, &mut strange] {
+            let mut body = frame(line, b"payload", Ask::Write(3, 9)).split_off(FRAME_HEAD);
+            let [_, (_, mut heard)] = lines(false, b"one");
+            let opened = heard.take().open::<Asked>(&mut body);
+            assert_eq!(opened, Err(LineError::Changed));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200), sealed: bool) {
+            let [_, (_, mut heard)] = lines(sealed, b"one");
+            prop_assert!(heard.take().open::<Asked>(&mut bytes.clone()).is_err());
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The fixed frame that goes before every block on a link, and carries what little else links say.
+//!
+//! All of a frame is authenticated by a key that every member of the copy has and nobody else, so a
+//! relay bounds and believes a header before the first slice goes on.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::seal::Keys;
+use garland_core::plan::NodeId;
+
+/// Bytes of a frame on the wire.
+pub const FRAME_LEN: usize = size_of::<Wire>();
+
+const MAGIC: [u8; 4] = *b"GLF1";
+const MAC_LEN: usize = 16;
+
+/// The identity of one copy: 16 random bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Copy(pub [u8; 16]);
+
+impl fmt::Debug for Copy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..4].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// What a frame says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Downstream, once a link: the blocks of this copy's lane follow. `epoch` says for which route.
+    Open,
+    /// Downstream: a block follows, `length` bytes and a tag.
+    Block,
+    /// Downstream: the block `index` just sent was cut off and padded, through no fault of this
+    /// hop; it will be sent again.
+    Void,
+    /// Downstream: the lane's last block has been sent; only blocks asked for again may follow.
+    End,
+    /// Upstream, first: send the lane from the block at place `index` on.
+    Resume,
+    /// Upstream: send the block `index` again.
+    Again,
+    /// Upstream, before `Resume`: of the 256 blocks from `index` on, those whose bits are set in
+    /// `bits` are here and needn't be sent.
+    Have,
+    /// Downstream, before the blocks it is about: the digests of the lane's blocks from the place
+    /// `index` on, signed by the copy's source, follow in `length` bytes ([`super::DigestWindows`]).
+    Digests,
+}
+
+/// How a block's bytes are written on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As they are.
+    Plain,
+    /// Packed by LZ4, in its block format.
+    Lz4,
+    /// Packed as one Zstandard frame.
+    Zstd,
+    /// Not at all: every one of them is zero.
+    Zeros,
+    /// Not at all: they are a hole in a file, and read as zeros.
+    Hole,
+}
+
+/// A frame, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// What it says.
+    pub kind: Kind,
+    /// Whether the block that follows is sealed.
+    pub sealed: bool,
+    /// The lane's number.
+    pub lane: u16,
+    /// The copy it belongs to.
+    pub copy: Copy,
+    /// The block's index in the copy.
+    pub index: u64,
+    /// The block's bytes.
+    pub length: u32,
+    /// How they are written on the wire.
+    pub form: Form,
+    /// How many they are there, before sealing.
+    pub packed: u32,
+    /// Who sealed the block.
+    pub sealer: NodeId,
+    /// Which incarnation of that sealer's key.
+    pub incarnation: u64,
+    /// The route's epoch (`Open`).
+    pub epoch: u32,
+    /// Which of 256 blocks are here (`Have`).
+    pub bits: [u8; 32],
+}
+
+/// Why bytes are no frame of this copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum FrameError {
+    /// The bytes are no frame at all.
+    #[error("the bytes are no frame")]
+    Garbage,
+    /// The frame doesn't carry the copy's mark: changed on the way, or a stranger's.
+    #[error("the frame was changed on the way or comes from a stranger")]
+    Forged,
+}
+
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Wire {
+    magic: [u8; 4],
+    kind: u8,
+    /// Whether it is sealed, and above that bit the form.
+    sealed: u8,
+    lane: U16,
+    copy: [u8; 16],
+    index: U64,
+    length: U32,
+    packed: U32,
+    sealer: U32,
+    epoch: U32,
+    incarnation: U64,
+    bits: [u8; 32],
+    mac: [u8; MAC_LEN],
+}
+
+impl Frame {
+    /// A frame that carries no block.
+    #[must_use]
+    pub fn bare(kind: Kind, copy: Copy, lane: u16, index: u64) -> Self {
+        Self {
+            kind,
+            sealed: false,
+            lane,
+            copy,
+            index,
+            length: 0,
+            form: Form::Plain,
+            packed: 0,
+            sealer: NodeId(0),
+            incarnation: 0,
+            epoch: 0,
+            bits: [0; 32],
+        }
+    }
+
+    /// The bytes on the wire, marked with the copy's key.
+    #[must_use]
+    pub fn to_bytes(&self, keys: &Keys) -> [u8; FRAME_LEN] {
+        let mut wire = Wire {
+            magic: MAGIC,
+            kind: self.kind.to_wire(),
+            sealed: u8::from(self.sealed) | self.form.to_wire() << 1,
+            lane: self.lane.into(),
+            copy: self.copy.0,
+            index: self.index.into(),
+            length: self.length.into(),
+            packed: self.packed.into(),
+            sealer: self.sealer.0.into(),
+            epoch: self.epoch.into(),
+            incarnation: self.incarnation.into(),
+            bits: self.bits,
+            mac: [0; MAC_LEN],
+        };
+        wire.mac = keys.mark(body(wire.as_bytes()));
+        zerocopy::transmute!(wire)
+    }
+
+    /// Reads a frame and checks its mark.
+    ///
+    /// # Errors
+    /// When the bytes are no frame, or one without this copy's mark.
+    pub fn parse(bytes: &[u8; FRAME_LEN], keys: &Keys) -> Result<Self, FrameError> {
+        let wire = Wire::ref_from_bytes(bytes).map_err(|_| FrameError::Garbage)?;
+        let kind = Kind::from_wire(wire.kind).filter(|_| wire.magic == MAGIC);
+        let kind = kind.ok_or(FrameError::Garbage)?;
+        if !keys.is_mark(body(bytes), &wire.mac) {
+            return Err(FrameError::Forged);
+        }
+        let (length, packed) = (wire.length.get(), wire.packed.get());
+        let form = Form::from_wire(wire.sealed >> 1);
+        let form = form.filter(|form| form.fits(length, packed)).ok_or(FrameError::Garbage)?;
+        Ok(Self {
+            kind,
+            sealed: wire.sealed & 1 != 0,
+            lane: wire.lane.get(),
+            copy: Copy(wire.copy),
+            index: wire.index.get(),
+            length,
+            form,
+            packed,
+            sealer: NodeId(wire.sealer.get()),
+            incarnation: wire.incarnation.get(),
+            epoch: wire.epoch.get(),
+            bits: wire.bits,
+        })
+    }
+
+    /// Which copy a frame claims to belong to, before anything is checked: to find the keys.
+    #[must_use]
+    pub fn claimed_copy(bytes: &[u8; FRAME_LEN]) -> Option<Copy> {
+        let wire = Wire::ref_from_bytes(bytes).ok()?;
+        (wire.magic == MAGIC).then_some(Copy(wire.copy))
+    }
+}
+
+/// The part of a frame's bytes that its mark covers; a sealed block has it as associated data.
+pub(super) fn body(bytes: &[u8]) -> &[u8] {
+    &bytes[..FRAME_LEN - MAC_LEN]
+}
+
+impl Form {
+    /// Whether a block of `length` bytes can have so many on the wire: never more.
+    fn fits(self, length: u32, packed: u32) -> bool {
+        match self {
+            Self::Plain => packed == length,
+            Self::Lz4 | Self::Zstd => 0 < packed && packed < length,
+            Self::Zeros | Self::Hole => packed == 0,
+        }
+    }
+
+    /// The form as one byte, on the wire and in a seal's nonce.
+    pub(super) fn to_wire(self) -> u8 {
+        match self {
+            Self::Plain => 0,
+            Self::Lz4 => 1,
+            Self::Zstd => 2,
+            Self::Zeros => 3,
+            Self::Hole => 4,
+        }
+    }
+
+    fn from_wire(byte: u8) -> Option<Self> {
+        Some(match byte {
+            0 => Self::Plain,
+            1 => Self::Lz4,
+            2 => Self::Zstd,
+            3 => Self::Zeros,
+            4 => Self::Hole,
+            _ => return None,
+        })
+    }
+}
+
+impl Kind {
+    fn to_wire(self) -> u8 {
+        match self {
+            Self::Open => 1,
+            Self::Block => 2,
+            Self::Void => 3,
+            Self::End => 4,
+            Self::Resume => 5,
+            Self::Again => 6,
+            Self::Have => 7,
+            Self::Digests => 8,
+        }
+    }
+
+    fn from_wire(byte: u8) -> Option<Self> {
+        Some(match byte {
+            1 => Self::Open,
+            2 => Self::Block,
+            3 => Self::Void,
+            4 => Self::End,
+            5 => Self::Resume,
+            6 => Self::Again,
+            7 => Self::Have,
+            8 => Self::Digests,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::seal::Secret;
+    use super::*;
+
+    fn keys() -> Keys {
+        Keys::new(&Secret([7; 32]), Copy([1; 16]))
+    }
+
+    #[test]
+    fn a_frame_survives_the_wire() {
+        let mut frame = Frame::bare(Kind::Block, Copy([1; 16]), 3, 1 << 40);
+        (frame.length, frame.packed) = (1 << 20, 1 << 20);
+        frame.sealer = NodeId(4);
+        frame.bits = [9; 32];
+        frame.incarnation = 1 << 63 | 5;
+        assert_eq!(Frame::parse(&frame.to_bytes(&keys()), &keys()), Ok(frame));
+    }
+
+    #[test]
+    fn a_block_never_has_more_bytes_on_the_wire() {
+        let forms = [Form::Plain, Form::Lz4, Form::Zstd, Form::Zeros, Form::Hole];
+        for form in forms {
+            for packed in [0, 1, 9, 10, 11, u32::MAX] {
+                let mut frame = Frame::bare(Kind::Block, Copy([1; 16]), 3, 1);
+                (frame.form, frame.length, frame.packed) = (form, 10, packed);
+                let wanted = match form {
+                    Form::Plain => packed == 10,
+                    Form::Lz4 | Form::Zstd => packed == 1 || packed == 9,
+                    Form::Zeros | Form::Hole => packed == 0,
+                };
+                let parsed = Frame::parse(&frame.to_bytes(&keys()), &keys());
+                let garbage = Err(FrameError::Garbage);
+                assert_eq!(parsed, if wanted { Ok(frame) } else { garbage }, "{form:?} {packed}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found() {
+        let bytes = Frame::bare(Kind::Again, Copy([1; 16]), 0, 5).to_bytes(&keys());
+        for bit in 0..FRAME_LEN * 8 {
+            let mut flipped = bytes;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(Frame::parse(&flipped, &keys()).is_err(), "bit {bit}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_refused(bytes in proptest::array::uniform32(any::<u8>())) {
+            let mut frame = [0; FRAME_LEN];
+            frame[..32].copy_from_slice(&bytes);
+            prop_assert!(Frame::parse(&frame, &keys()).is_err());
+        }
+    }
+}

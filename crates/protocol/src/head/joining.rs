@@ -1,0 +1,43 @@
+//! Nodes that come when the copy is under way: they are fed beside the others, which go on as they were.
+
+use super::node::Node;
+use super::{Head, NodeState};
+use crate::route::NodeAddress;
+use garland_core::plan::{HEAD, NodeId};
+
+impl Head {
+    /// Makes room for a node that nobody had planned for. Until it joins it is one that didn't come.
+    pub(super) fn add(&mut self, now: u64, name: String) {
+        let failed = NodeState::Failed("it was to join, and didn't come".to_owned());
+        self.nodes.push(Node { state: failed, left: true, ..Node::new(now) });
+        self.names.push(name);
+        self.addresses.push(NodeAddress::default());
+    }
+
+    /// Takes in a node that was given up before it had begun, by all lanes that it was planned for.
+    pub(super) fn join(&mut self, now: u64, id: NodeId, address: NodeAddress) {
+        let at = id.index();
+        let known = id != HEAD && at < self.nodes.len() && at < self.addresses.len();
+        // Where none has a substitute all are lost already; and what is over isn't begun anew.
+        if !known || self.policy.together || self.finished {
+            return;
+        }
+        if !self.nodes[at].left || !matches!(self.nodes[at].state, NodeState::Failed(_)) {
+            return;
+        }
+        // Where each is to have the same, whoever was added is, too.
+        let wanted = self.roots.get(at - 1).or(self.roots.first()).copied();
+        self.nodes[at] = Node { wanted, ..Node::new(now) };
+        self.addresses[at] = address;
+        for lane in 0..self.lanes.len() {
+            let state = &self.lanes[lane];
+            let belongs = state.route.contains(id) || at >= self.planned;
+            if !belongs || state.nodes.contains(&id) {
+                continue;
+            }
+            let feeder = self.side_feeder(lane, id);
+            self.lanes[lane].hang(id, feeder, true);
+            feeder.into_iter().for_each(|feeder| self.send_route(lane, feeder));
+        }
+    }
+}

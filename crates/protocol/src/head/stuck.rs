@@ -1,0 +1,81 @@
+//! Disks that don't answer. Heartbeats go on while a call hangs in the kernel, so that silence accuses
+//! nobody; what does is an agent's word of a call on its disk that makes no progress.
+
+use super::{Head, HeadOrder, NodeState, SlowNodes};
+use crate::message::ToAgent;
+use crate::report::{PendingCall, Report};
+use garland_core::plan::{HEAD, NodeId};
+
+impl Head {
+    /// The call that a node hangs in, if it does.
+    #[must_use]
+    pub fn hangs_in(&self, id: NodeId) -> Option<&PendingCall> {
+        let node = self.nodes.get(id.index())?;
+        node.report.pending.as_ref().filter(|call| call.silent_ns >= PendingCall::HANG_NS)
+    }
+
+    /// Judges a node by the call that its last report names: one that hangs holds nobody up, and
+    /// fails in the end.
+    pub(super) fn judge_call(&mut self, id: NodeId) {
+        let node = &self.nodes[id.index()];
+        let Some(call) = self.hangs_in(id).filter(|_| !node.left).cloned() else {
+            self.nodes[id.index()].hangs = false;
+            return;
+        };
+        // What is whole already, and is only made stable, holds nobody up.
+        let holds_up = call.holds_up() && call.overdue_ns() >= PendingCall::HANG_NS;
+        let fails_at_once =
+            holds_up && self.policy.slow == SlowNodes::Fail && !self.policy.together;
+        if fails_at_once || call.overdue_ns() >= self.policy.stuck_after_ns {
+            let reason = self.reason_of(&call);
+            return self.gone(id, NodeState::Failed(reason));
+        }
+        if holds_up && !std::mem::replace(&mut self.nodes[id.index()].hangs, true) {
+            self.detach_hanging(id);
+        }
+    }
+
+    /// Judges the head's own disk by what it says of itself.
+    pub(super) fn judge_own_call(&mut self, report: &Report) {
+        let Some(call) = &report.pending else { return };
+        if call.overdue_ns() >= self.policy.stuck_after_ns {
+            let reason = format!("on this machine: {}", self.reason_of(call));
+            self.give_up(&reason);
+        }
+    }
+
+    /// Whether a node still opens its destination, and that takes long: nobody can be linked to it yet.
+    pub(super) fn is_opening(&self, id: NodeId) -> bool {
+        id != HEAD && self.nodes[id.index()].report.pending.as_ref().is_some_and(PendingCall::opens)
+    }
+
+    fn reason_of(&self, call: &PendingCall) -> String {
+        let least = self.policy.stuck_after_ns.min(call.overdue_ns()) + call.allowance_ns;
+        format!(
+            "{} {}: no progress for {} s, its disk or file server doesn't answer (see dmesg there; \
+             --stuck-after waits longer)",
+            call.operation,
+            call.path,
+            least / 1_000_000_000
+        )
+    }
+
+    /// Takes a node that hangs off the way of the others, as far as there are any and they don't wait
+    /// for it by the user's will.
+    fn detach_hanging(&mut self, id: NodeId) {
+        let is_other = |at: usize| at != id.index() && self.is_alive(at) && !self.nodes[at].hangs;
+        let others = (1..self.nodes.len()).any(is_other);
+        if !others || self.policy.slow != SlowNodes::Detach || self.policy.together {
+            return;
+        }
+        if !std::mem::replace(&mut self.nodes[id.index()].detached, true) {
+            self.orders.push_back(HeadOrder::Send(id, ToAgent::Detach(self.copy)));
+        }
+        for lane in 0..self.lanes.len() {
+            let state = &self.lanes[lane];
+            if state.nodes.contains(&id) && !state.loose.contains(&id) {
+                self.loosen(lane, id);
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Known faults, put into a copy on purpose: what explains where a copy's time went must find them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use garland_core::units::{Nanos, bytes};
+
+/// Pauses, each before the bytes at some place: the first, and every so many bytes behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stall {
+    /// Nanoseconds of a pause.
+    pub pause_ns: u64,
+    /// Bytes between pauses, at least 1.
+    pub every: u64,
+    /// Bytes before the first one.
+    pub first: u64,
+}
+
+impl Stall {
+    /// How many pauses there are in so many bytes.
+    #[must_use]
+    pub fn count(&self, bytes: u64) -> u64 {
+        bytes.saturating_sub(self.first).div_ceil(self.every.max(1))
+    }
+}
+
+/// What one node does worse than it could.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Injection {
+    /// Its reading of the source stalls.
+    SourceDisk(Stall),
+    /// Its writing stalls.
+    SinkDisk(Stall),
+    /// Making its file stable takes so many nanoseconds longer.
+    Fsync(u64),
+    /// Its sender does nothing for a while.
+    Pause(Stall),
+    /// Its answers to the head's orders come so many nanoseconds late.
+    Control(u64),
+    /// A byte of its file, so many behind the first, isn't on the medium what was written.
+    Rot(u64),
+    /// A byte of the source, so many behind the first, changes in memory once, when its block has been
+    /// hashed and isn't sealed yet.
+    Flip(u64),
+}
+
+/// A fault of a clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockFault {
+    /// Nanoseconds that it is ahead.
+    pub offset_ns: i64,
+    /// Nanoseconds that it gains in a second (thousandths of a ppm).
+    pub drift_ppb: i64,
+    /// It jumps by so many nanoseconds (the second) so many after its process began (the first).
+    pub step: Option<(u64, i64)>,
+}
+
+/// A fault as the user wrote it: what, and at which node; the head without one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// At the head.
+    AtHead(Injection),
+    /// At the node of this name.
+    At(String, Injection),
+    /// Of the clock of the node of this name.
+    Clock(String, ClockFault),
+}
+
+/// What can be injected.
+pub const FORM: &str = "source-disk:TIME/SIZE[@FIRST], sink-disk:NODE:TIME/SIZE[@FIRST], \
+     pause:TIME/SIZE[@FIRST], fsync:NODE:TIME, control:NODE:TIME, rot:NODE:PLACE, \
+     flip:PLACE or \
+     clock:NODE:TIME[,PPMppm][,TIME@TIME]";
+
+/// The longest pause: what waits for a node gives it up not much later.
+const PAUSE_MAX: Nanos = Nanos::from_secs(60);
+
+/// Reads a fault, such as `sink-disk:n2:17ms/10MiB`.
+///
+/// # Errors
+/// What it should look like.
+pub fn parse_injection(text: &str) -> Result<Wanted, String> {
+    let error = |why: &dyn fmt::Display| format!("`{text}`: {why}; known faults are {FORM}");
+    let (kind, rest) = text.split_once(':').ok_or_else(|| error(&"no `:` behind its name"))?;
+    let head = |injection| Ok(Wanted::AtHead(injection));
+    match kind {
+        "source-disk" => return head(Injection::SourceDisk(stall(rest).map_err(|e| error(&e))?)),
+        "pause" => return head(Injection::Pause(stall(rest).map_err(|e| error(&e))?)),
+        "flip" => return head(Injection::Flip(bytes::parse(rest).map_err(|e| error(&e))?)),
+        _ => {}
+    }
+    // A lab's nodes have a `:` in their names.
+    let (node, what) = rest.rsplit_once(':').ok_or_else(|| error(&"it names no node"))?;
+    let at = |injection| Wanted::At(node.to_owned(), injection);
+    match kind {
+        "sink-disk" => stall(what).map(|stall| at(Injection::SinkDisk(stall))),
+        "fsync" => pause(what).map(|ns| at(Injection::Fsync(ns))),
+        "rot" => {
+            bytes::parse(what).map(|place| at(Injection::Rot(place))).map_err(|e| e.to_string())
+        }
+        "control" => pause(what).map(|ns| at(Injection::Control(ns))),
+        "clock" => clock(what).map(|fault| Wanted::Clock(node.to_owned(), fault)),
+        _ => Err(format!("no fault is called {kind}")),
+    }
+    .map_err(|why| error(&why))
+}
+
+fn pause(text: &str) -> Result<u64, String> {
+    let time: Nanos = text.parse().map_err(|error| format!("{error}"))?;
+    if time > PAUSE_MAX {
+        return Err(format!("{time} is more than {PAUSE_MAX}"));
+    }
+    Ok(time.0)
+}
+
+fn stall(text: &str) -> Result<Stall, String> {
+    let (time, places) = text.split_once('/').ok_or("it lacks `/` and a size")?;
+    let (size, first) = places.split_once('@').unwrap_or((places, places));
+    let bytes = |text| bytes::parse(text).map_err(|error| error.to_string());
+    Ok(Stall { pause_ns: pause(time)?, every: bytes(size)?.max(1), first: bytes(first)? })
+}
+
+fn clock(text: &str) -> Result<ClockFault, String> {
+    let mut fault = ClockFault::default();
+    for part in text.split(',') {
+        if let Some(ppm) = part.strip_suffix("ppm") {
+            let ppm: f64 = ppm.parse().map_err(|_| format!("{ppm} is no number"))?;
+            if ppm.abs() > 100_000.0 || ppm.is_nan() {
+                return Err(format!("{ppm} ppm is more than 100000"));
+            }
+            fault.drift_ppb = (ppm * 1000.0) as i64;
+        } else if let Some((by, after)) = part.split_once('@') {
+            let after: Nanos = after.parse().map_err(|error| format!("{error}"))?;
+            fault.step = Some((after.0, signed(by)?));
+        } else {
+            fault.offset_ns = signed(part)?;
+        }
+    }
+    Ok(fault)
+}
+
+/// A time that may be negative; beyond a year none is believed.
+fn signed(text: &str) -> Result<i64, String> {
+    const YEAR: Nanos = Nanos::from_secs(366 * 24 * 3600);
+    let (sign, size) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text),
+    };
+    let time: Nanos = size.parse().map_err(|error| format!("{error}"))?;
+    if time > YEAR {
+        return Err(format!("{time} is more than a year"));
+    }
+    Ok(sign * i64::try_from(time.0).unwrap_or(i64::MAX))
+}
+
+impl fmt::Display for ClockFault {
+    /// As [`parse_injection`] reads it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}ns,{}ppm", self.offset_ns, self.drift_ppb as f64 / 1000.0)?;
+        self.step.iter().try_for_each(|(after, by)| write!(f, ",{by}ns@{after}ns"))
+    }
+}
+
+impl std::str::FromStr for ClockFault {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        clock(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn faults_are_read() {
+        let stall = Stall { pause_ns: 17_000_000, every: 10 << 20, first: 10 << 20 };
+        let read = |text| parse_injection(text).unwrap();
+        assert_eq!(read("source-disk:17ms/10MiB"), Wanted::AtHead(Injection::SourceDisk(stall)));
+        let early = Stall { first: 0, ..stall };
+        assert_eq!(read("pause:17ms/10MiB@0"), Wanted::AtHead(Injection::Pause(early)));
+        assert_eq!([0, 1, 10 << 20, (10 << 20) + 1].map(|bytes| early.count(bytes)), [0, 1, 1, 2]);
+        assert_eq!([10 << 20, (10 << 20) + 1].map(|bytes| stall.count(bytes)), [0, 1]);
+        let sink = Wanted::At("lab:n2".to_owned(), Injection::SinkDisk(stall));
+        assert_eq!(read("sink-disk:lab:n2:17ms/10MiB"), sink);
+        assert_eq!(read("flip:5MiB"), Wanted::AtHead(Injection::Flip(5 << 20)));
+        let late = Wanted::At("n2".to_owned(), Injection::Control(11_000_000));
+        assert_eq!(read("control:n2:11ms"), late);
+        let rotten = Wanted::At("n2".to_owned(), Injection::Rot(5 << 20));
+        assert_eq!(read("rot:n2:5MiB"), rotten);
+        let step = Some((2_000_000_000, -5_000_000));
+        let fault = ClockFault { offset_ns: 49_000_000_000, drift_ppb: 100_000, step };
+        assert_eq!(read("clock:n2:49s,100ppm,-5ms@2s"), Wanted::Clock("n2".to_owned(), fault));
+    }
+
+    #[test]
+    fn nonsense_says_what_there_is() {
+        for text in [
+            "",
+            "x",
+            "fsync:200ms",
+            "sink-disk:n1:17ms",
+            "pause:2h/1MiB",
+            "pause:1ms/1MiB@",
+            "slow:n1:1ms",
+        ] {
+            let error = parse_injection(text).unwrap_err();
+            assert!(error.contains(text) && error.contains("sink-disk:NODE"), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_clocks_fault_survives_its_argument(offset_ns in -1_000_000_000_000_i64..1_000_000_000_000, drift_ppb in -1_000_000_i64..1_000_000, step in proptest::option::of((0..1_u64 << 40, -1_000_000_000_i64..1_000_000_000))) {
+            let fault = ClockFault { offset_ns, drift_ppb, step };
+            let again: ClockFault = fault.to_string().parse().unwrap();
+            prop_assert_eq!((again.offset_ns, again.step), (offset_ns, step));
+            prop_assert!((again.drift_ppb - drift_ppb).abs() <= 1);
+        }
+
+        #[test]
+        fn any_text_is_a_fault_or_an_error(text in "\\PC{0,40}") {
+            let _ = parse_injection(&text);
+        }
+    }
+}

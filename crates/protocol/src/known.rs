@@ -1,0 +1,168 @@
+//! What is remembered of a file whose bytes were seen once: what it was then, and its blocks' digests.
+//! As long as the file is still that, by what nobody can set back, its bytes need not be read again.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use garland_core::plan::{BLOCKS_MAX, Layout};
+
+const MAGIC: &[u8; 8] = b"GLKNOWN1";
+
+/// Bytes of the digest over a record, at its end.
+const SUM: usize = 32;
+
+/// What a file is, besides its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileStamp {
+    /// The number of its device.
+    pub device: u64,
+    /// Its own number there.
+    pub inode: u64,
+    /// Its bytes.
+    pub length: u64,
+    /// When its bytes were changed last, as anybody may set it: seconds and nanoseconds.
+    pub modified: (i64, u32),
+    /// When anything about it was changed last; nobody can set that.
+    pub changed: (i64, u32),
+}
+
+/// What is remembered of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// What it was.
+    pub stamp: FileStamp,
+    /// The boot of the machine that it was seen in: devices get other numbers with the next one, and
+    /// what wasn't stable may be gone.
+    pub boot: [u8; 16],
+    /// How it is cut.
+    pub layout: Layout,
+    /// Its blocks' digests, as far as they are known.
+    pub digests: Vec<Option<[u8; 32]>>,
+}
+
+/// Why bytes are no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum KnownError {
+    /// They begin otherwise, or another version wrote them.
+    #[error("no record of this version")]
+    Version,
+    /// They aren't what was written.
+    #[error("a record that was changed or cut off")]
+    Changed,
+    /// Their numbers contradict each other.
+    #[error("a record that can't be")]
+    Nonsense,
+}
+
+/// A record's body on disk.
+#[derive(Serialize, Deserialize)]
+struct Body {
+    stamp: FileStamp,
+    boot: [u8; 16],
+    layout: Layout,
+    /// The digests, one after another; those that aren't known are zeros.
+    digests: Vec<u8>,
+}
+
+impl Known {
+    /// The record's bytes.
+    ///
+    /// # Panics
+    /// Never: the type always has bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let digests = self.digests.iter().flat_map(|digest| digest.unwrap_or_default()).collect();
+        let body = Body { stamp: self.stamp, boot: self.boot, layout: self.layout, digests };
+        let body = postcard::to_stdvec(&body).expect("the type has no unserialisable part");
+        let mut bytes = [&MAGIC[..], &body].concat();
+        let sum = blake3::hash(&bytes);
+        bytes.extend_from_slice(sum.as_bytes());
+        bytes
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// When the bytes are none.
+    pub fn parse(bytes: &[u8]) -> Result<Self, KnownError> {
+        let body = bytes.strip_prefix(MAGIC).ok_or(KnownError::Version)?;
+        let whole = bytes.len().checked_sub(SUM).filter(|_| body.len() >= SUM);
+        let (said, sum) = bytes.split_at(whole.ok_or(KnownError::Changed)?);
+        if blake3::hash(said).as_bytes() != sum {
+            return Err(KnownError::Changed);
+        }
+        let body = &body[..body.len() - SUM];
+        let Body { stamp, boot, layout, digests } =
+            postcard::from_bytes(body).map_err(|_| KnownError::Nonsense)?;
+        let layout =
+            Layout::new(layout.length, layout.block_size).map_err(|_| KnownError::Nonsense)?;
+        let (digests, rest) = digests.as_chunks::<32>();
+        let fits = layout.length == stamp.length
+            && rest.is_empty()
+            && layout.blocks() <= BLOCKS_MAX
+            && layout.blocks() == digests.len() as u64;
+        if !fits {
+            return Err(KnownError::Nonsense);
+        }
+        let digests = digests.iter().map(|digest| Some(*digest).filter(|it| *it != [0; 32]));
+        Ok(Self { stamp, boot, layout, digests: digests.collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn known(length: u64) -> Known {
+        let layout = Layout::new(length, 4096).unwrap();
+        let stamp =
+            FileStamp { device: 1, inode: 2, length, modified: (3, 4), changed: (-5, 999_999_999) };
+        let digest = |index: u64| Some([index as u8; 32]).filter(|it| *it != [0; 32]);
+        Known { stamp, boot: [9; 16], layout, digests: (0..layout.blocks()).map(digest).collect() }
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        for length in [0, 1, 4096, 100_000] {
+            let known = known(length);
+            assert_eq!(Known::parse(&known.to_bytes()), Ok(known));
+        }
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        let mut other = known(10_000);
+        other.digests.pop();
+        assert_eq!(Known::parse(&other.to_bytes()), Err(KnownError::Nonsense));
+        let mut other = known(10_000);
+        other.stamp.length += 1;
+        assert_eq!(Known::parse(&other.to_bytes()), Err(KnownError::Nonsense));
+        let mut other = known(10_000);
+        other.layout.block_size = 0;
+        assert_eq!(Known::parse(&other.to_bytes()), Err(KnownError::Nonsense));
+        assert_eq!(Known::parse(b"GLKNOWN0"), Err(KnownError::Version));
+        assert_eq!(Known::parse(b"GLKNOWN1"), Err(KnownError::Changed));
+    }
+
+    proptest! {
+        #[test]
+        fn a_changed_byte_is_noticed(length in 0..50_000_u64, at in any::<prop::sample::Index>(), bit in 0..8) {
+            let mut bytes = known(length).to_bytes();
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1u8 << bit;
+            prop_assert!(Known::parse(&bytes).is_err());
+            prop_assert!(Known::parse(&bytes[..at]).is_err());
+        }
+
+        #[test]
+        fn any_bytes_are_survived(body in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let mut bytes = [&MAGIC[..], &body].concat();
+            let _ = Known::parse(&bytes);
+            let sum = blake3::hash(&bytes);
+            bytes.extend_from_slice(sum.as_bytes());
+            let _ = Known::parse(&bytes);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The protocol: fixed frames on the links of the chain, sealed blocks, messages on the control
+//! channel, and the machines that decide. A machine is fed inputs and asked for orders; it never
+//! holds payload, waits, or fails on time by itself.
+
+#![forbid(unsafe_code)]
+
+mod balance;
+mod begin;
+mod channel;
+mod compare;
+mod digests;
+mod disk;
+pub mod dispatch;
+mod fabric;
+mod farm;
+mod files;
+mod frame;
+mod head;
+mod injection;
+mod known;
+mod message;
+mod operations;
+pub mod placement;
+mod probe;
+mod read_back;
+mod ready_line;
+mod relay;
+mod report;
+mod route;
+mod seal;
+mod sight;
+mod sink;
+mod stream;
+mod survey;
+mod version;
+mod view;
+
+pub use balance::{BALANCE_SIZES, BalanceEvent, BalanceOrder, FeedEvent, NodeUse};
+pub use begin::{
+    BUFFERS_MAX, Begin, Destination, End, Origin, TRACE_MAX, TreeDestination, TreeLimits,
+};
+pub use channel::{
+    BINDING_LEN, Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
+};
+pub use compare::{
+    CATALOGUE_MAX, Compare, CompareOrder, Compared, DIGESTS_MAX, SharedPart, TreeOutline,
+};
+pub use digests::{
+    DigestError, DigestKey, DigestWindows, SignedDigests, WINDOW_BYTES_MAX, WINDOW_MAX,
+};
+pub use disk::{
+    DISK_DEPTH_MAX, DISK_SIZES, DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob,
+    DiskOnly, DiskOrder, DiskPattern, DiskPlace, DiskTimes, DiskWay,
+};
+pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
+pub use farm::{
+    COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, OUTPUT_HALF, Opening, Task as FarmTask, TaskEnd,
+};
+pub use files::{
+    Answer, Answered, Ask, Asked, Attr, BULK_LINK, Changes, Entry, FILES_LINKS, FRAME_HEAD,
+    FRAME_MAX, FileKind, FilesOrder, Hole, Line, LineError, NewKind, OpenFlags, Opener, PIECE,
+    Parts, SMALL_MAX, Space, Spot, Stamp, TimeSet,
+};
+pub use frame::{Copy, FRAME_LEN, Form, Frame, FrameError, Kind};
+pub use head::{
+    BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Slow, SlowNodes, Verdict,
+};
+pub use injection::{
+    ClockFault, FORM as INJECTION_FORM, Injection, Stall, Wanted, parse_injection,
+};
+pub use known::{FileStamp, Known, KnownError};
+pub use message::{FromAgent, ToAgent};
+pub use operations::{Cut, Operations};
+pub use probe::{
+    Complaint, Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT,
+    PingKind, PingMeans, PingPoint, PingTask, PingTook, PingWait, STREAMS_MAX, Summary,
+    TargetState, Task,
+};
+pub use read_back::{Checksum, ReadBack, Summed, Summing};
+pub use ready_line::ReadyLine;
+pub use relay::{Relay, RelayEvent, RelayOrder, Store};
+pub use report::{DiskCall, HopReport, LaneReport, PendingCall, Report, Stage, StageDepth};
+pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
+pub use seal::{Keys, SealError, Sealer, Secret, TAG_LEN, content_digest, root_digest};
+pub use sight::{Absence, Absent, Look, MANIFEST_MAX, SIGHTS_MAX, Sight, TreeLook, TreeSight};
+pub use sink::{Landing, Sink, SinkError};
+pub use stream::{PACKETS, StreamCame, StreamTask, StreamWent, WRITE_MAX};
+pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};
+pub use version::{PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, VersionError};
+pub use view::{
+    ACCOUNT_MAX, Account, CopyView, DiskCounts, JobView, KernelCounts, LaneView, NAME_MAX,
+    NicCounts, NodeView, Waits,
+};

@@ -1,0 +1,100 @@
+//! Operations: stretches of the file of which only so many are under way at a time, as the parallel
+//! file systems of 2007 copied. An operation ends when the servers have acknowledged each of its
+//! blocks as written. Nothing needs them but the comparison: without them there is one window.
+
+use std::collections::BTreeMap;
+
+use garland_core::plan::{BlockSet, Layout};
+
+/// How a copy is cut into operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Bytes of an operation, at least 1.
+    pub size: u64,
+    /// How many operations may be under way beside the oldest that isn't acknowledged.
+    pub overlap: u64,
+}
+
+impl Cut {
+    /// The operation that block `index` belongs to, from 0: the one that it begins in.
+    #[must_use]
+    pub fn operation(&self, layout: Layout, index: u64) -> u64 {
+        layout.offset(index) / self.size.max(1)
+    }
+}
+
+/// Which operations of a copy are under way.
+#[derive(Clone, Debug)]
+pub struct Operations {
+    cut: Cut,
+    layout: Layout,
+    written: BlockSet,
+    /// Blocks that aren't acknowledged, of each operation that has any.
+    open: BTreeMap<u64, u64>,
+}
+
+impl Operations {
+    /// All operations of a copy of `layout`; none has begun.
+    #[must_use]
+    pub fn new(cut: Cut, layout: Layout) -> Self {
+        let cut = Cut { size: cut.size.max(1), ..cut };
+        let mut open = BTreeMap::new();
+        for index in 0..layout.blocks() {
+            *open.entry(cut.operation(layout, index)).or_default() += 1;
+        }
+        Self { cut, layout, written: BlockSet::new(layout.blocks()), open }
+    }
+
+    /// The block from which on none may be under way yet.
+    #[must_use]
+    pub fn bound(&self) -> u64 {
+        let Some(oldest) = self.open.keys().next() else { return u64::MAX };
+        let next = oldest.saturating_add(self.cut.overlap).saturating_add(1);
+        next.saturating_mul(self.cut.size).div_ceil(u64::from(self.layout.block_size))
+    }
+
+    /// A server has written block `index`; the new bound, if that ended an operation.
+    pub fn written(&mut self, index: u64) -> Option<u64> {
+        if !self.written.insert(index) {
+            return None;
+        }
+        let own = self.cut.operation(self.layout, index);
+        let left = self.open.get_mut(&own)?;
+        *left -= 1;
+        if *left > 0 {
+            return None;
+        }
+        self.open.remove(&own);
+        Some(self.bound())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operations(overlap: u64) -> Operations {
+        let layout = Layout::new(6 * 4096 - 1, 4096).unwrap();
+        Operations::new(Cut { size: 10_000, overlap }, layout)
+    }
+
+    #[test]
+    fn the_next_begins_when_the_last_is_acknowledged() {
+        let mut operations = operations(0);
+        // Blocks 0 to 2 begin in the first operation, 3 and 4 in the second, 5 in the third.
+        assert_eq!(operations.bound(), 3);
+        assert_eq!([2, 0, 2].map(|index| operations.written(index)), [None; 3]);
+        assert_eq!(operations.written(99), None, "there is no such block");
+        assert_eq!(operations.written(1), Some(5));
+        assert_eq!([5, 4].map(|index| operations.written(index)), [Some(5), None]);
+        assert_eq!(operations.written(3), Some(u64::MAX));
+    }
+
+    #[test]
+    fn some_overlap() {
+        assert_eq!(operations(1).bound(), 5);
+        assert!(operations(9).bound() > 5);
+        let nothing = Operations::new(Cut { size: 1, overlap: 0 }, Layout::fitting(0));
+        assert_eq!(nothing.bound(), u64::MAX);
+    }
+}

@@ -1,0 +1,137 @@
+//! Who knows what of whom. Every second each node tells one other, chosen at random, the newest half of
+//! what it knows, itself among it; so everybody knows few nodes, and these as they were a while ago,
+//! however many there are (Barak, Guday and Wheeler, The MOSIX distributed operating system, 1993).
+
+use super::super::Sight;
+use super::cost::Stand;
+use garland_core::farm::Job;
+
+/// How many others a node keeps in mind.
+pub(super) const VECTOR: usize = 8;
+
+/// Seconds from one message of a node to its next.
+const PERIOD: f64 = 1.0;
+
+/// So many rounds were before the run began: nodes didn't come up with it.
+const BEFORE: u32 = 16;
+
+/// No more rounds are caught up with: by then nothing older is left.
+const MOST: u32 = 64;
+
+/// What somebody knows of a node.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    node: usize,
+    stand: Stand,
+    /// When it was so, in rounds.
+    since: f64,
+}
+
+/// What all nodes know, and the controller.
+#[derive(Clone, Debug)]
+pub(super) struct Gossip {
+    random: u64,
+    /// The nodes', in their order, and last the controller's, which has no load of its own.
+    minds: Vec<Vec<Entry>>,
+    /// When the last round was; none yet.
+    round: Option<f64>,
+    /// How nodes stood at the last look.
+    last: Vec<Sight>,
+}
+
+impl Gossip {
+    pub(super) fn new(seed: u64) -> Self {
+        // It must not be 0.
+        Self { random: seed | 1, minds: Vec::new(), round: None, last: Vec::new() }
+    }
+
+    /// Lets the time until `now` pass, in which `nodes` came to stand as they do.
+    pub(super) fn go_on(&mut self, nodes: &[Sight], now: f64) {
+        self.minds.resize(nodes.len() + 1, Vec::new());
+        let first = self.round.is_none();
+        let mut at = self.round.unwrap_or(now - f64::from(BEFORE) * PERIOD);
+        at = at.max(now - f64::from(MOST) * PERIOD);
+        while at + PERIOD <= now {
+            at += PERIOD;
+            // What happened between two looks is known as it was at one of them.
+            let seen = if first || at + PERIOD > now { nodes } else { &self.last.clone()[..] };
+            self.tell(seen, at);
+        }
+        self.round = Some(at);
+        self.hear_of_ends(nodes, now);
+        for mind in &mut self.minds {
+            mind.retain(|entry| nodes.get(entry.node).is_some_and(|node| node.is_alive));
+        }
+        self.last = nodes.to_vec();
+    }
+
+    /// Whom the controller knows, and how they stand as far as it knows.
+    pub(super) fn known(&self) -> impl Iterator<Item = (usize, &Stand)> {
+        self.minds.last().into_iter().flatten().map(|entry| (entry.node, &entry.stand))
+    }
+
+    /// The controller gives a job to the node at `at`.
+    pub(super) fn place(&mut self, at: usize, node: &Sight, job: &Job, now: f64) {
+        let Some(mind) = self.minds.last_mut() else { return };
+        let known = mind.iter().find(|entry| entry.node == at);
+        let stand = known.map_or(Stand::of(node), |entry| entry.stand).with(job);
+        learn(mind, Entry { node: at, stand, since: now });
+        if let Some(last) = self.last.get_mut(at) {
+            last.busy += job.cores;
+        }
+    }
+
+    /// Whoever has given back a job tells the controller how it stands.
+    fn hear_of_ends(&mut self, nodes: &[Sight], now: f64) {
+        let Some(mind) = self.minds.last_mut() else { return };
+        for (at, (node, before)) in nodes.iter().zip(&self.last).enumerate() {
+            if node.is_alive && node.busy + node.waiting < before.busy + before.waiting {
+                learn(mind, Entry { node: at, stand: Stand::of(node), since: now });
+            }
+        }
+    }
+
+    /// One round at the time `at`.
+    fn tell(&mut self, nodes: &[Sight], at: f64) {
+        let count = nodes.len();
+        for (teller, node) in nodes.iter().enumerate().filter(|(_, node)| node.is_alive) {
+            let own = Entry { node: teller, stand: Stand::of(node), since: at };
+            learn(&mut self.minds[teller], own);
+            // Somebody else, or the controller, which is the last.
+            let to = (teller + 1 + self.below(count)) % (count + 1);
+            let news: Vec<Entry> = newest(&self.minds[teller]).take(VECTOR / 2).collect();
+            for entry in news {
+                if entry.node != to {
+                    learn(&mut self.minds[to], entry);
+                }
+            }
+        }
+    }
+
+    /// A number below `count`, which isn't 0 (Marsaglia, Xorshift RNGs, 2003).
+    fn below(&mut self, count: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % count.max(1) as u64) as usize
+    }
+}
+
+/// Entries, the newest first.
+fn newest(mind: &[Entry]) -> impl Iterator<Item = Entry> {
+    let mut sorted = mind.to_vec();
+    sorted.sort_by(|one, two| two.since.total_cmp(&one.since));
+    sorted.into_iter()
+}
+
+/// Takes in `entry` if it is news; what is oldest is forgotten for it.
+fn learn(mind: &mut Vec<Entry>, entry: Entry) {
+    match mind.iter_mut().find(|known| known.node == entry.node) {
+        Some(known) if known.since > entry.since => {}
+        Some(known) => *known = entry,
+        None => mind.push(entry),
+    }
+    if mind.len() > VECTOR {
+        *mind = newest(mind).take(VECTOR).collect();
+    }
+}

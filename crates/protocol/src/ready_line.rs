@@ -1,0 +1,53 @@
+//! The line by which an agent says that it is ready.
+
+use std::path::PathBuf;
+
+use crate::PublicKey;
+
+/// What an agent says on its standard output once it can be connected to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadyLine {
+    /// The port it listens on.
+    pub port: u16,
+    /// Its public key.
+    pub key: PublicKey,
+    /// Its release.
+    pub release: String,
+    /// The file on its host that it writes its complaints to, if it stays; written in UTF-8.
+    pub log: Option<PathBuf>,
+}
+
+impl ReadyLine {
+    const WORD: &str = "garland-agent";
+
+    /// Reads a line of an agent's output; `None` when it is something else.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        if words.next()? != Self::WORD {
+            return None;
+        }
+        let release = words.next()?.to_owned();
+        let port = words.next()?.parse().ok()?;
+        let hex = words.next()?;
+        let mut key = [0; 32];
+        if hex.len() != 64 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        for (at, byte) in key.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).ok()?;
+        }
+        // The rest of the line: a path may have spaces.
+        let rest = line.trim_end().split_once(hex).map_or("", |(_, rest)| rest.trim_start());
+        let log = Some(rest).filter(|path| path.starts_with('/')).map(PathBuf::from);
+        Some(Self { port, key, release, log })
+    }
+}
+
+impl std::fmt::Display for ReadyLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} {} ", Self::WORD, self.release, self.port)?;
+        self.key.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        self.log.iter().try_for_each(|log| write!(f, " {}", log.display()))
+    }
+}

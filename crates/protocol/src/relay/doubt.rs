@@ -1,0 +1,76 @@
+//! Blocks that may have been cut off: a changed block accuses its hop only if it was whole.
+
+use super::{Relay, RelayOrder};
+use crate::frame::Kind;
+use crate::sink::{Landing, Sink};
+
+/// A block that came from upstream, and may have been cut off on the way there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unsettled {
+    pub(super) index: u64,
+    pub(super) stored: bool,
+    /// It was passed on to these, which have to hear if it is void.
+    pub(super) forwarded: Vec<u32>,
+    /// It came in changed.
+    pub(super) changed: bool,
+    /// It came in as it was sealed, and waits for its turn with the writer.
+    pub(super) opened: bool,
+}
+
+impl Relay {
+    pub(super) fn void(&mut self, index: u64, sink: &Sink) {
+        let Some(place) = self.blocks.ordinal(index) else { return };
+        if place + 1 == self.cursor {
+            self.cursor = place;
+        }
+        let Some(at) = self.unsettled.iter().position(|block| block.index == index) else { return };
+        let mut block = self.unsettled.remove(at);
+        self.void_down(&block);
+        block.forwarded.clear();
+        if block.stored && !block.opened && sink.is_flying(index) {
+            self.doubts.push(block);
+        }
+    }
+
+    /// Tells those downstream to whom a block was passed on that it is void.
+    pub(super) fn void_down(&mut self, block: &Unsettled) {
+        let Some(place) = self.blocks.ordinal(block.index) else { return };
+        let downs = self.downs.iter_mut().filter(|down| down.resumed);
+        for down in downs.filter(|down| block.forwarded.contains(&down.epoch)) {
+            if down.next == place + 1 {
+                down.next = place;
+            }
+            self.orders.push_back(RelayOrder::SendDown(down.epoch, Kind::Void, block.index));
+        }
+    }
+
+    /// The stream goes on: whatever came in changed before was changed on the way, not cut off.
+    pub(super) fn settle(&mut self) {
+        for block in self.unsettled.drain(..).filter(|block| block.changed) {
+            self.orders.push_back(RelayOrder::ReportBad(block.index));
+        }
+    }
+
+    pub(super) fn landed(&mut self, index: u64, landing: Landing, sink: &mut Sink) {
+        sink.landed(index, landing);
+        if landing == Landing::Opened {
+            self.doubts.retain(|block| block.index != index);
+            let unsettled = self.unsettled.iter_mut().filter(|block| block.index == index);
+            unsettled.for_each(|block| block.opened = true);
+            return;
+        }
+        self.flying = self.flying.saturating_sub(1);
+        let doubt = self.doubts.iter().position(|block| block.index == index);
+        let doubt = doubt.map(|at| self.doubts.remove(at));
+        if landing == Landing::Written {
+            return;
+        }
+        if let Some(block) = doubt {
+            self.void_down(&block);
+        } else if let Some(block) = self.unsettled.iter_mut().find(|block| block.index == index) {
+            block.changed = true;
+        } else {
+            self.orders.push_back(RelayOrder::ReportBad(index));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Feeding those downstream what they lack and this node holds.
+
+use super::links::Down;
+use super::{Busy, Relay, RelayOrder};
+use crate::frame::Kind;
+use crate::sink::Sink;
+
+impl Relay {
+    /// Feeds those downstream what they lack and this node holds: first what they asked for again,
+    /// then whoever is farthest behind, and all that are as far with it.
+    pub(super) fn feed(&mut self, sink: &Sink) -> Option<RelayOrder> {
+        let again = self.downs.iter().filter(|down| down.resumed).find_map(|down| {
+            let index = down.again.iter().find(|&&index| sink.can_serve(index));
+            index.map(|&index| (index, vec![down.epoch]))
+        });
+        if let Some((index, to)) = again {
+            // The same block may have gone out under the lane's incarnation already, in another form.
+            let incarnation = self.next_incarnation();
+            self.busy = Busy::Feeding { index, to: to.clone() };
+            return Some(RelayOrder::Feed { index, incarnation, again: true, to });
+        }
+        // None gets ahead while another is being linked: a stream among those behind it may need what
+        // that one lacks, in another lane.
+        while self.downs.iter().all(|down| down.resumed) {
+            let cursor = self.cursor;
+            let behind = self.downs.iter().filter(|down| down.next < cursor);
+            let Some(place) = behind.map(|down| down.next).min() else { break };
+            let index = self.blocks.index(place);
+            let there = |down: &&mut Down| down.next == place;
+            // Who has it already goes on.
+            let has = self.downs.iter_mut().filter(there).filter(|down| down.has(index));
+            if has.map(|down| down.next += 1).count() > 0 {
+                continue;
+            }
+            if sink.can_serve(index) {
+                let to = self.downs.iter_mut().filter(there).map(|down| down.epoch).collect();
+                return Some(self.start_feeding(index, to));
+            }
+            if sink.will_serve(index) || self.is_beside {
+                return None;
+            }
+            // Not here: who is downstream sees the gap and asks again, and then so do we.
+            self.downs.iter_mut().filter(there).for_each(|down| down.next += 1);
+        }
+        // The end would settle what may yet be void.
+        for down in self.downs.iter_mut().filter(|down| down.resumed && !down.ended) {
+            let unsettled = &self.unsettled;
+            let settled = !unsettled.iter().any(|block| block.forwarded.contains(&down.epoch));
+            if self.up_ended && settled && down.next >= self.blocks.len() {
+                down.ended = true;
+                return Some(RelayOrder::SendDown(down.epoch, Kind::End, self.blocks.end));
+            }
+        }
+        None
+    }
+
+    fn start_feeding(&mut self, index: u64, to: Vec<u32>) -> RelayOrder {
+        self.busy = Busy::Feeding { index, to: to.clone() };
+        RelayOrder::Feed { index, incarnation: self.incarnation, again: false, to }
+    }
+
+    pub(super) fn unfed(&mut self) {
+        if matches!(self.busy, Busy::Feeding { .. }) {
+            self.busy = Busy::No;
+        }
+    }
+
+    /// The block that is to be fed isn't here any more. At the source it is nowhere: who asks for what all
+    /// have asked before it had it. Elsewhere whoever asked for it by name gets it from above.
+    pub(super) fn pass_over(&mut self) {
+        let Busy::Feeding { index, to } = &self.busy else { return };
+        let (index, to) = (*index, to.clone());
+        self.busy = Busy::No;
+        let Some(place) = self.blocks.ordinal(index) else { return };
+        for down in self.downs.iter_mut().filter(|down| to.contains(&down.epoch)) {
+            if self.is_source {
+                down.again.retain(|&again| again != index);
+            }
+            down.next += u64::from(down.next == place);
+        }
+    }
+
+    /// The source has turned out to have so many blocks.
+    pub(super) fn source_ended(&mut self, blocks: u64, sink: &mut Sink) {
+        self.unfed();
+        if self.ends_at(blocks, sink) {
+            self.cursor = self.cursor.min(self.blocks.len());
+        }
+    }
+
+    /// Notes that a stream has no block from `blocks` on, if that isn't known; says whether it can be.
+    pub(super) fn ends_at(&mut self, blocks: u64, sink: &mut Sink) -> bool {
+        if blocks == self.blocks.end {
+            return true;
+        }
+        if let Err(error) = sink.end_at(blocks) {
+            self.orders.push_back(RelayOrder::Fail(error));
+            return false;
+        }
+        self.blocks.end = blocks;
+        true
+    }
+
+    pub(super) fn fed(&mut self) {
+        let Busy::Feeding { index, to } = &self.busy else { return };
+        let (index, to) = (*index, to.clone());
+        self.busy = Busy::No;
+        let Some(place) = self.blocks.ordinal(index) else { return };
+        for down in self.downs.iter_mut().filter(|down| to.contains(&down.epoch)) {
+            down.sent(index, place);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! A relay's links: who is at their ends, and how far these have come.
+
+use std::collections::VecDeque;
+
+use super::{Busy, Relay, RelayOrder};
+use crate::frame::Kind;
+use crate::route::{Downstream, LinkSide, Route};
+use crate::sink::Sink;
+use garland_core::plan::BlockSet;
+
+/// How many blocks a downstream may ask for again at a time; what it asks beyond is forgotten.
+const AGAIN_MAX: usize = 64;
+
+#[derive(Debug)]
+pub(super) struct Down {
+    pub(super) epoch: u32,
+    /// The downstream has said where it stands.
+    pub(super) resumed: bool,
+    /// The place in the lane of the next block that it expects.
+    pub(super) next: u64,
+    pub(super) again: VecDeque<u64>,
+    /// What it has told that it has, if it has told of any.
+    pub(super) has: Option<BlockSet>,
+    pub(super) ended: bool,
+}
+
+impl Down {
+    fn new(epoch: u32) -> Self {
+        Self { epoch, resumed: false, next: 0, again: VecDeque::new(), has: None, ended: false }
+    }
+
+    /// Takes note that the block `index`, at `place` in the lane, has gone out on this link.
+    pub(super) fn sent(&mut self, index: u64, place: u64) {
+        let again = self.again.iter().position(|&again| again == index);
+        if let Some(at) = again {
+            self.again.remove(at);
+            // A frame must follow every block, or its receiver couldn't tell cut off from changed.
+            self.ended = false;
+        }
+        if place == self.next || place > self.next && again.is_none() {
+            self.next = place + 1;
+        }
+    }
+}
+
+impl Relay {
+    pub(super) fn route(&mut self, route: &Route) {
+        let epoch = route.epoch_up();
+        if self.up.map(|(epoch, _)| epoch) != epoch {
+            if matches!(self.up, Some((_, true))) {
+                self.orders.push_back(RelayOrder::CloseUp);
+            }
+            self.up = epoch.map(|epoch| (epoch, false));
+        }
+        let stays = |epoch: u32| route.epochs_down().any(|other| other == epoch);
+        for down in self.downs.iter().filter(|down| !stays(down.epoch)) {
+            self.orders.push_back(RelayOrder::CloseDown(down.epoch));
+        }
+        self.downs.retain(|down| stays(down.epoch));
+        for block in self.unsettled.iter_mut().chain(&mut self.doubts) {
+            block.forwarded.retain(|&epoch| stays(epoch));
+        }
+        for &Downstream { node, epoch, .. } in &route.downstreams {
+            if self.downs.iter().all(|down| down.epoch != epoch) {
+                self.downs.push(Down::new(epoch));
+                self.orders.push_back(RelayOrder::OpenDown(node, epoch));
+            }
+        }
+    }
+
+    pub(super) fn down_lost(&mut self, lost: u32, reason: String) {
+        if let Busy::Feeding { to, .. } = &mut self.busy {
+            to.retain(|&epoch| epoch != lost);
+            if to.is_empty() {
+                // The loss is the answer to the feed.
+                self.busy = Busy::No;
+            }
+        }
+        if let Some(down) = self.downs.iter_mut().find(|down| down.epoch == lost) {
+            // The place stays taken until the head says who comes next: reading on would only mean
+            // sealing again what a new downstream has yet to get.
+            down.resumed = false;
+            down.again.clear();
+            self.orders.push_back(RelayOrder::ReportLost(LinkSide::Down, lost, reason));
+        }
+    }
+
+    pub(super) fn asked_by_down(&mut self, epoch: u32, kind: Kind, index: u64) {
+        let Some(down) = self.downs.iter_mut().find(|down| down.epoch == epoch) else { return };
+        match kind {
+            // It would be fed again what it was fed, under the same keys: a frame that was repeated.
+            Kind::Resume if down.resumed => {
+                self.orders.push_back(RelayOrder::CloseDown(epoch));
+                self.down_lost(epoch, "its downstream asked twice where to begin".to_owned());
+            }
+            Kind::Resume => {
+                down.resumed = true;
+                down.ended = false;
+                down.next = index.min(self.blocks.len());
+            }
+            Kind::Again => {
+                let room = down.again.len() < AGAIN_MAX && !down.again.contains(&index);
+                if room && self.blocks.ordinal(index).is_some() {
+                    down.again.push_back(index);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn up_opened(&mut self, opened: u32, sink: &mut Sink) {
+        let Some((epoch, open)) = &mut self.up else { return };
+        if *epoch != opened {
+            return;
+        }
+        *open = true;
+        self.up_ended = false;
+        self.asked.clear();
+        self.tell_holdings(sink);
+        self.orders.push_back(RelayOrder::AskUp(Kind::Resume, self.cursor));
+        if std::mem::replace(&mut self.was_open, true) {
+            self.doubt_next(sink);
+        }
+        // The old upstream may have been cut off in these and lost before it could say so.
+        for block in std::mem::take(&mut self.unsettled) {
+            if block.stored && !block.opened && sink.is_flying(block.index) {
+                self.doubts.push(block);
+            } else if block.changed || !block.stored {
+                self.void_down(&block);
+            }
+        }
+    }
+
+    /// What was on its way when a link broke may be nowhere any more. Where a stream is written here,
+    /// its other lanes mustn't wait for the first such block: it may be that this one's upstream waits
+    /// for them.
+    fn doubt_next(&self, sink: &mut Sink) {
+        if sink.front().is_some() {
+            let rest = (self.cursor..self.blocks.len()).map(|place| self.blocks.index(place));
+            let lacked = rest.into_iter().find(|index| !sink.has(*index));
+            lacked.into_iter().for_each(|index| sink.miss(index));
+        }
+    }
+
+    pub(super) fn up_lost(&mut self, lost: u32, reason: String) {
+        if let Some((epoch, open)) = &mut self.up
+            && *epoch == lost
+        {
+            *open = false;
+            self.orders.push_back(RelayOrder::ReportLost(LinkSide::Up, lost, reason));
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The relay machine: one lane on one node, from the head's first hop to the chain's tail.
+//!
+//! Every node runs the same machine. The head's has no upstream and a sink that holds everything,
+//! so it feeds; a relay forwards a block while it still arrives, to one downstream or to several, and
+//! feeds from its own sink when one of them is behind (a dead node was spliced out, a block came in
+//! changed); the tail has no downstream. Who is fed beside a lane, so that the lane never waits for
+//! it, has a machine of its own at its feeder, which feeds what is held there. The driver calls `handle` for what happened and `poll` until it says `None`.
+
+mod doubt;
+mod event;
+mod feed;
+mod holdings;
+mod links;
+mod receive;
+mod repair;
+mod waiting;
+
+use std::collections::{BTreeSet, VecDeque};
+
+use self::doubt::Unsettled;
+pub use self::event::{RelayEvent, RelayOrder, Store};
+use self::links::Down;
+use super::sink::Sink;
+use garland_core::plan::LaneBlocks;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Busy {
+    No,
+    /// `to` are the epochs of the links that the block is forwarded on.
+    Receiving {
+        index: u64,
+        store: Store,
+        to: Vec<u32>,
+    },
+    Feeding {
+        index: u64,
+        to: Vec<u32>,
+    },
+}
+
+/// One lane on one node.
+#[derive(Debug)]
+pub struct Relay {
+    blocks: LaneBlocks,
+    /// The link from upstream: its epoch, and whether it is open. The head has none.
+    up: Option<(u32, bool)>,
+    /// There was a link from upstream before.
+    was_open: bool,
+    is_source: bool,
+    /// The place in the lane of the next block that the upstream will send.
+    cursor: u64,
+    /// The upstream has sent its last block.
+    up_ended: bool,
+    downs: Vec<Down>,
+    /// It feeds beside the lane: what isn't held yet is waited for.
+    is_beside: bool,
+    busy: Busy,
+    /// What the lane's blocks are sealed under, as long as its links stay.
+    incarnation: u64,
+    /// The newest incarnation; blocks that are sent again take one of their own.
+    newest: u64,
+    /// Blocks asked for again, not yet received.
+    asked: BTreeSet<u64>,
+    /// Blocks that may yet be declared void: those received since the stream last went on. (Blocks
+    /// asked for again prove nothing: a neighbour sends them while it still waits to hear whether
+    /// what it passed on was cut off.)
+    unsettled: Vec<Unsettled>,
+    /// Blocks with the writer that were cut off, or may have been.
+    doubts: Vec<Unsettled>,
+    detached: bool,
+    /// How many of this lane's blocks are with the writer.
+    flying: usize,
+    orders: VecDeque<RelayOrder>,
+}
+
+impl Relay {
+    /// The relay of a node in the lane `blocks`.
+    #[must_use]
+    pub fn new(blocks: LaneBlocks, is_source: bool) -> Self {
+        Self {
+            blocks,
+            up: None,
+            was_open: false,
+            is_source,
+            cursor: if is_source { blocks.len() } else { 0 },
+            up_ended: is_source,
+            downs: Vec::new(),
+            is_beside: false,
+            busy: Busy::No,
+            incarnation: 0,
+            newest: 0,
+            asked: BTreeSet::new(),
+            unsettled: Vec::new(),
+            doubts: Vec::new(),
+            detached: false,
+            flying: 0,
+            orders: VecDeque::new(),
+        }
+    }
+
+    /// What feeds one downstream beside the lane `blocks`, from what the node holds or will hold. Its
+    /// keys' incarnations begin behind `epoch`, the link's.
+    #[must_use]
+    pub fn beside(blocks: LaneBlocks, epoch: u32) -> Self {
+        // The lane's own count from 1; each link's have 32 bits for themselves.
+        let newest = 1 << 63 | u64::from(epoch) << 32;
+        Self { is_beside: true, newest, ..Self::new(blocks, true) }
+    }
+
+    /// An incarnation under which nothing was sealed yet.
+    fn next_incarnation(&mut self) -> u64 {
+        self.newest += 1;
+        self.newest
+    }
+
+    /// Whether it feeds beside the lane.
+    #[must_use]
+    pub fn is_beside(&self) -> bool {
+        self.is_beside
+    }
+
+    /// Blocks that have come from upstream, counting from the lane's start.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.cursor
+    }
+
+    /// Whether nothing more of this copy comes from upstream: the lane's last block has come, and
+    /// this node, which holds the whole source, has nothing to ask for.
+    #[must_use]
+    pub fn is_up_over(&self, sink: &Sink) -> bool {
+        let open = matches!(self.up, Some((_, true)));
+        let quiet = self.busy == Busy::No && self.asked.is_empty() && self.doubts.is_empty();
+        open && self.up_ended && quiet && sink.is_complete()
+    }
+
+    /// Whether this node has nothing more to send on the link of that epoch: it has sent the lane's
+    /// end, and was asked for nothing since.
+    #[must_use]
+    pub fn is_down_over(&self, epoch: u32) -> bool {
+        let over = |down: &Down| down.resumed && down.ended && down.again.is_empty();
+        let down = self.downs.iter().find(|down| down.epoch == epoch);
+        self.busy == Busy::No && down.is_some_and(over)
+    }
+
+    /// Whether the next frame from upstream may be read. A relay leaves it in the socket while it
+    /// would have nowhere to go: that is the chain's back-pressure.
+    #[must_use]
+    pub fn may_read(&self, sink: &Sink) -> bool {
+        let open = matches!(self.up, Some((_, true)));
+        let settled = self.doubts.is_empty();
+        let down_ready = self.downs.iter().all(|down| {
+            let behind = down.next < self.cursor;
+            let waiting = behind && sink.will_surely_serve(self.blocks.index(down.next));
+            down.resumed && !waiting
+        });
+        open && self.busy == Busy::No && settled && down_ready && !self.is_held(sink)
+    }
+
+    /// Whether the next block from upstream has to wait for the node's own stream (a pipe), which
+    /// isn't that far: it waits for its reader, or for other lanes.
+    #[must_use]
+    pub fn is_held(&self, sink: &Sink) -> bool {
+        if self.detached || sink.front().is_none() {
+            return false;
+        }
+        // What is here already won't come.
+        let rest = (self.cursor..self.blocks.len()).map(|place| self.blocks.index(place));
+        let next = rest.into_iter().find(|&index| sink.is_far(index) || !sink.has(index));
+        next.is_some_and(|index| sink.is_ahead(index))
+    }
+
+    /// Takes note of what happened.
+    pub fn handle(&mut self, event: RelayEvent, sink: &mut Sink) {
+        match event {
+            RelayEvent::Route(route) => self.route(&route),
+            RelayEvent::DownOpened(_) => self.incarnation = self.next_incarnation(),
+            RelayEvent::DownLost(epoch, reason) => self.down_lost(epoch, reason),
+            RelayEvent::Asked(epoch, kind, index) => self.asked_by_down(epoch, kind, index),
+            RelayEvent::Told(epoch, first, bits) => self.told(epoch, first, &bits),
+            RelayEvent::UpOpened(epoch) => self.up_opened(epoch, sink),
+            RelayEvent::UpLost(epoch, reason) => self.up_lost(epoch, reason),
+            RelayEvent::Block(index, content) => self.block(index, content, sink),
+            RelayEvent::Void(index) => self.void(index, sink),
+            RelayEvent::End(blocks) => self.end(blocks, sink),
+            RelayEvent::Received { stored } => self.received_block(stored, sink),
+            RelayEvent::CutOff => self.cut_off(sink),
+            RelayEvent::Fed => self.fed(),
+            RelayEvent::NotYet => self.unfed(),
+            RelayEvent::Gone => self.pass_over(),
+            RelayEvent::Ended(blocks) => self.source_ended(blocks, sink),
+            RelayEvent::Landed(index, landing) => self.landed(index, landing, sink),
+            RelayEvent::Detached => self.detached = true,
+        }
+    }
+
+    /// The next thing to do; `None` when there is nothing until something happens.
+    pub fn poll(&mut self, sink: &Sink) -> Option<RelayOrder> {
+        if let Some(order) = self.orders.pop_front() {
+            return Some(order);
+        }
+        if self.busy != Busy::No {
+            return None;
+        }
+        self.feed(sink).or_else(|| self.ask_for_missing(sink))
+    }
+}

@@ -1,0 +1,100 @@
+//! Blocks that come: stored, passed on, or cut off on the way.
+
+use super::doubt::Unsettled;
+use super::links::Down;
+use super::{Busy, Relay, RelayOrder, Store};
+use crate::frame::Kind;
+use crate::sink::Sink;
+
+impl Relay {
+    pub(super) fn block(&mut self, index: u64, content: [u8; 32], sink: &mut Sink) {
+        let Some(place) = self.blocks.ordinal(index) else { return };
+        if place >= self.cursor {
+            self.settle();
+        }
+        self.pass(place, sink);
+        let streamed = place == self.cursor;
+        // Where a stream is written below, too, what was left out for this node's sake comes first: what
+        // goes on over a gap has to be dropped there.
+        let owes = |down: &Down| {
+            let mut gap = (down.next..place).map(|place| self.blocks.index(place));
+            let serves = |index| sink.can_serve(index) || sink.will_surely_serve(index);
+            sink.front().is_some() && gap.any(|index| !down.has(index) && serves(index))
+        };
+        let wants = |down: &&Down| {
+            let next = streamed && down.next <= place && !down.has(index) && !owes(down);
+            down.resumed && (next || down.again.contains(&index))
+        };
+        let to: Vec<u32> = self.downs.iter().filter(wants).map(|down| down.epoch).collect();
+        let mut store = Store::No;
+        if sink.wants(index) {
+            if let Err(error) = sink.take(index, content) {
+                self.orders.push_back(RelayOrder::Fail(error));
+                return;
+            }
+            store = if self.detached { Store::IfRoom } else { Store::Yes };
+        }
+        self.busy = Busy::Receiving { index, store, to: to.clone() };
+        self.orders.push_back(RelayOrder::Receive { index, store, forward: to });
+    }
+
+    /// The upstream goes on at `place`: what lies before it was left out.
+    pub(super) fn pass(&mut self, place: u64, sink: &mut Sink) {
+        while self.cursor < place {
+            sink.miss(self.blocks.index(self.cursor));
+            self.cursor += 1;
+        }
+    }
+
+    pub(super) fn end(&mut self, blocks: u64, sink: &mut Sink) {
+        self.settle();
+        if !self.ends_at(blocks, sink) {
+            return;
+        }
+        self.pass(self.blocks.len(), sink);
+        self.up_ended = true;
+    }
+
+    pub(super) fn received_block(&mut self, stored: bool, sink: &mut Sink) {
+        let Some((index, store, to)) = self.end_receiving() else { return };
+        self.asked.remove(&index);
+        if store != Store::No && !stored {
+            sink.untake(index);
+        }
+        sink.miss(index);
+        let Some(place) = self.blocks.ordinal(index) else { return };
+        if place == self.cursor {
+            self.cursor += 1;
+        }
+        let mut forwarded = Vec::new();
+        for down in self.downs.iter_mut().filter(|down| to.contains(&down.epoch)) {
+            down.sent(index, place);
+            forwarded.push(down.epoch);
+        }
+        let stored = stored && store != Store::No;
+        self.flying += usize::from(stored);
+        self.unsettled.push(Unsettled { index, stored, forwarded, changed: false, opened: false });
+    }
+
+    pub(super) fn cut_off(&mut self, sink: &mut Sink) {
+        let Some((index, store, to)) = self.end_receiving() else { return };
+        if store != Store::No {
+            sink.untake(index);
+        }
+        if self.blocks.ordinal(index).is_some_and(|place| place < self.cursor) {
+            sink.miss(index);
+        }
+        let downs = self.downs.iter().filter(|down| down.resumed && to.contains(&down.epoch));
+        for down in downs {
+            self.orders.push_back(RelayOrder::SendDown(down.epoch, Kind::Void, index));
+        }
+    }
+
+    /// The block that is being received, where it goes, and to whom.
+    fn end_receiving(&mut self) -> Option<(u64, Store, Vec<u32>)> {
+        let Busy::Receiving { index, store, to } = &mut self.busy else { return None };
+        let receiving = (*index, *store, std::mem::take(to));
+        self.busy = Busy::No;
+        Some(receiving)
+    }
+}

@@ -1,0 +1,28 @@
+//! Whom a lane that has nothing to do waits for.
+
+use super::Relay;
+use crate::sink::Sink;
+
+impl Relay {
+    /// Whether the upstream owes this node a block: the lane goes on, or one was asked for again.
+    #[must_use]
+    pub fn is_owed(&self) -> bool {
+        let open = matches!(self.up, Some((_, true)));
+        open && (!self.up_ended || !self.asked.is_empty())
+    }
+
+    /// Whether this node's writer has what the lane needs to go on: a block that the downstream is to
+    /// have from here, or all that is still to land.
+    #[must_use]
+    pub fn is_behind_writer(&self, sink: &Sink) -> bool {
+        if self.is_source {
+            return false;
+        }
+        let lacked_below = self.downs.iter().any(|down| {
+            let next = (down.next < self.cursor).then(|| self.blocks.index(down.next));
+            down.again.iter().copied().chain(next).any(|index| sink.will_surely_serve(index))
+        });
+        let all_came = self.up_ended && self.asked.is_empty();
+        lacked_below || !self.doubts.is_empty() || all_came && self.flying > 0
+    }
+}

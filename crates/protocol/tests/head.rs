@@ -1,0 +1,526 @@
+//! The head machine, rule by rule.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use garland_core::plan::{HEAD, Layout, NodeId, Plan, Stripes};
+use garland_protocol::{
+    BadFrame, Copy, DiskCall, FromAgent, Head, HeadEvent as Event, HeadOrder, LinkSide,
+    PendingCall, Policy, Report, Route, SlowNodes, ToAgent, Verdict,
+};
+
+const COPY: Copy = Copy([7; 16]);
+const SECOND: u64 = 1_000_000_000;
+
+/// A head of a copy to `count` nodes.
+fn head(count: usize) -> Head {
+    head_of(count, Policy::for_nodes(count))
+}
+
+/// The same with another policy.
+fn head_of(count: usize, policy: Policy) -> Head {
+    let names: Vec<String> = (1..=count).map(|number| format!("n{number}")).collect();
+    let plan = Plan::broadcast(Layout::fitting(1 << 20), &names, 1).expect("there are nodes");
+    let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; count + 1];
+    Head::new(COPY, &plan, addresses, policy, 0)
+}
+
+fn hear_all(head: &mut Head, now: u64, count: u32) {
+    for node in 1..=count {
+        head.handle(now, Event::From(NodeId(node), FromAgent::Heartbeat(None)));
+    }
+}
+
+#[test]
+fn nobody_is_dead_because_the_head_slept() {
+    let mut head = head(2);
+    head.handle(SECOND, Event::Slept(SECOND));
+    head.handle(2 * SECOND, Event::Tick);
+    assert_eq!(head.verdict(NodeId(1)), None);
+    hear_all(&mut head, 2 * SECOND, 1);
+    head.handle(5 * SECOND / 2, Event::Tick);
+    assert_eq!(head.verdict(NodeId(1)), None);
+    assert!(matches!(head.verdict(NodeId(2)), Some(Verdict::Dead(_))));
+}
+
+/// The links of a node, with their epochs.
+fn links(head: &Head, node: NodeId) -> Vec<(LinkSide, u32)> {
+    let routes = head.routes(node).into_iter();
+    let links = routes.flat_map(|route| {
+        let up = route.upstream.map(|(_, epoch, _)| (LinkSide::Up, epoch));
+        let downs = route.epochs_down().map(|epoch| (LinkSide::Down, epoch));
+        up.into_iter().chain(downs.collect::<Vec<_>>())
+    });
+    links.collect()
+}
+
+/// Twelve seconds of a copy to `nodes` nodes that all send heartbeats. Every link that is opened
+/// breaks within a fifth of a second if `lost` says so of one of its ends: why, as that end sees it.
+fn breaking(nodes: u32, lost: impl Fn(NodeId, LinkSide) -> Option<&'static str>) -> Head {
+    let mut head = head(nodes as usize);
+    let mut told = BTreeSet::new();
+    for step in 1..60 {
+        let now = step * SECOND / 5;
+        hear_all(&mut head, now, nodes);
+        head.handle(now, Event::Tick);
+        while head.poll().is_some() {}
+        for node in (1..=nodes).map(NodeId) {
+            for (side, epoch) in links(&head, node) {
+                let Some(reason) = lost(node, side).filter(|_| told.insert((node, epoch))) else {
+                    continue;
+                };
+                let (copy, reason) = (COPY, reason.to_owned());
+                let lost = FromAgent::LinkLost { copy, lane: 0, epoch, side, reason };
+                head.handle(now, Event::From(node, lost));
+            }
+        }
+    }
+    head
+}
+
+fn failures(head: &Head, nodes: u32) -> Vec<(u32, String)> {
+    let failed = |node| match head.verdict(NodeId(node)) {
+        Some(Verdict::Failed(reason)) => Some((node, reason)),
+        None => None,
+        Some(other) => panic!("node {node} is {other:?}"),
+    };
+    (1..=nodes).filter_map(failed).collect()
+}
+
+#[test]
+fn a_link_given_up_names_both_its_ends_and_the_last_reason() {
+    let head = breaking(4, |node, side| match (node, side) {
+        (NodeId(4), LinkSide::Up) => Some("its other end closed it"),
+        (NodeId(3), LinkSide::Down) => Some("linking to 10.0.0.4:7000: connection refused"),
+        _ => None,
+    });
+    let reason = "n3 gave up the link to n4 after 3 tries: linking to 10.0.0.4:7000: connection \
+                  refused (both are alive: is a firewall between?)";
+    assert_eq!(failures(&head, 4), [(4, reason.to_owned())]);
+}
+
+#[test]
+fn a_node_that_loses_the_links_on_both_its_sides_fails_alone() {
+    let head = breaking(5, |node, _| (node == NodeId(2)).then_some("network is down"));
+    let failed = failures(&head, 5);
+    assert_eq!(failed.iter().map(|(node, _)| *node).collect::<Vec<_>>(), [2], "{failed:?}");
+    assert!(failed[0].1.contains("n1 gave up the link to n2"), "{failed:?}");
+}
+
+#[test]
+fn a_silent_node_is_dead_with_its_neighbours_word() {
+    let mut head = head(3);
+    hear_all(&mut head, SECOND, 3);
+    let epoch = head.routes(NodeId(1))[0].downstreams[0].epoch;
+    let reason = "connection reset by peer".to_owned();
+    let lost = FromAgent::LinkLost { copy: COPY, lane: 0, epoch, side: LinkSide::Down, reason };
+    for quarter in 5..10 {
+        let now = quarter * SECOND / 4;
+        hear_all(&mut head, now, 1);
+        head.handle(now, Event::From(NodeId(3), FromAgent::Heartbeat(None)));
+        if quarter == 8 {
+            head.handle(now, Event::From(NodeId(1), lost.clone()));
+        }
+        head.handle(now, Event::Tick);
+    }
+    let Some(Verdict::Dead(reason)) = head.verdict(NodeId(2)) else { panic!("it is dead") };
+    assert!(reason.ends_with("n1 lost its link to it: connection reset by peer"), "{reason}");
+}
+
+#[test]
+fn a_node_that_reaches_nobody_takes_one_with_it_and_not_all_behind_it() {
+    let head = breaking(5, |node, side| {
+        (node == NodeId(2) && side == LinkSide::Down).then_some("no route to host")
+    });
+    let failed = failures(&head, 5);
+    assert_eq!(failed.iter().map(|(node, _)| *node).collect::<Vec<_>>(), [2, 3]);
+    assert!(failed[0].1.starts_with("it reaches neither n3 nor n4, which are alive"), "{failed:?}");
+    assert!(failed[0].1.contains("after 3 tries: no route to host"), "{failed:?}");
+}
+
+#[test]
+fn a_changed_frame_names_its_hop_whichever_way_it_went() {
+    let mut head = head(3);
+    let routes = head.routes(NodeId(2));
+    let (up, down) = (routes[0].epoch_up(), routes[0].epochs_down().next());
+    let (Some(up), Some(down)) = (up, down) else { panic!("it is in the middle") };
+    let bad = |epoch, side| FromAgent::BadFrame { copy: COPY, lane: 0, epoch, side };
+    head.handle(1, Event::From(NodeId(2), bad(up, LinkSide::Up)));
+    head.handle(1, Event::From(NodeId(2), bad(down, LinkSide::Down)));
+    head.handle(1, Event::From(NodeId(2), bad(down + 9, LinkSide::Down)));
+    let hop = |from, to| BadFrame { from: NodeId(from), to: NodeId(to) };
+    assert_eq!(head.bad_frames(), [hop(1, 2), hop(3, 2)]);
+    let epoch = head.routes(HEAD)[0].downstreams[0].epoch;
+    head.handle(1, Event::BadFrame(0, epoch));
+    assert_eq!(head.bad_frames()[2], hop(1, 0));
+}
+
+#[test]
+fn a_file_that_got_its_name_before_the_user_gave_up_is_told_of() {
+    let mut head = head(2);
+    let root = [5; 32];
+    for node in [1, 2] {
+        let complete = FromAgent::Complete(COPY, root, Default::default());
+        head.handle(1, Event::From(NodeId(node), complete));
+    }
+    head.handle(1, Event::SourceRead(root));
+    let commits = std::iter::from_fn(|| head.poll());
+    let commits = commits.filter(|o| matches!(o, HeadOrder::Send(_, ToAgent::Commit(..))));
+    assert_eq!(commits.count(), 2);
+    head.handle(2, Event::Interrupted);
+    let committed = FromAgent::Committed(COPY, Default::default());
+    head.handle(3, Event::From(NodeId(1), committed));
+    assert_eq!(head.verdict(NodeId(1)), Some(Verdict::Ok));
+    assert_eq!(head.verdict(NodeId(2)), Some(Verdict::Failed("interrupted".to_owned())));
+}
+
+#[test]
+fn a_late_node_for_which_no_feeder_has_room_is_failed_and_named() {
+    const LATE: u32 = 70;
+    let mut head = head(1);
+    // The one node that was planned for can't feed others: it holds nothing that can be read back.
+    let address = vec![SocketAddr::from(([127, 0, 0, 1], 1))];
+    for late in 2..2 + LATE {
+        head.handle(1, Event::Added(format!("late{late}")));
+        head.handle(1, Event::Joined(NodeId(late), address.clone()));
+    }
+    let fed: Vec<NodeId> = head.routes(HEAD)[0].downstreams.iter().map(|down| down.node).collect();
+    assert_eq!(fed.len(), 64, "a node feeds 64 at most");
+    for late in (2..2 + LATE).map(NodeId) {
+        match head.verdict(late) {
+            None => assert!(fed.contains(&late), "{late:?} waits for nobody"),
+            Some(Verdict::Failed(reason)) => {
+                let wanted = "no node has room to feed it: the head feeds 64 nodes";
+                assert!(reason.starts_with(wanted), "{reason}");
+                assert!(!fed.contains(&late), "{late:?} is fed and has failed");
+            }
+            Some(other) => panic!("{late:?} is {other:?}"),
+        }
+    }
+    assert_eq!(failures(&head, 1 + LATE).len(), 7, "the lane's own node is one of the 64");
+}
+
+/// A head of a striped copy to two servers.
+fn striped(reversed: bool) -> Head {
+    let names = ["io1".to_owned(), "io2".to_owned()];
+    let stripes = Stripes::new(1 << 20, 1 << 16, 2).expect("they can be");
+    let layout = stripes.fitting_layout().expect("it can be");
+    let plan = Plan::striped(layout, stripes, &names, 1).expect("there are servers");
+    let plan = if reversed { plan.reversed() } else { plan };
+    let addresses = [vec![], vec![7001], vec![7002]];
+    let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+    let addresses = addresses.map(|ports| ports.into_iter().map(address).collect()).to_vec();
+    let policy = Policy::for_nodes(2);
+    let policy = if reversed { policy.together() } else { policy.striped() };
+    Head::new(COPY, &plan, addresses, policy, 0)
+}
+
+fn complete(head: &mut Head, node: u32, root: [u8; 32]) {
+    let complete = FromAgent::Complete(COPY, root, Box::default());
+    head.handle(1, Event::From(NodeId(node), complete));
+}
+
+/// What servers were ordered to do about their stripes since the last call, with the first byte of the
+/// digest.
+fn ordered(head: &mut Head) -> Vec<(u32, &'static str, u8)> {
+    let orders = std::iter::from_fn(|| head.poll());
+    let about_stripes = orders.filter_map(|order| match order {
+        HeadOrder::Send(node, ToAgent::Prepare(_, root)) => Some((node.0, "prepare", root[0])),
+        HeadOrder::Send(node, ToAgent::Commit(_, root)) => Some((node.0, "commit", root[0])),
+        HeadOrder::Send(node, ToAgent::Settle(_)) => Some((node.0, "settle", 0)),
+        HeadOrder::Send(node, ToAgent::Close(_)) => Some((node.0, "close", 0)),
+        _ => None,
+    });
+    about_stripes.collect()
+}
+
+fn says(head: &mut Head, node: u32, message: FromAgent) {
+    head.handle(1, Event::From(NodeId(node), message));
+}
+
+fn committed() -> FromAgent {
+    FromAgent::Committed(COPY, Box::default())
+}
+
+/// A head whose servers have all prepared, and were ordered to commit.
+fn prepared() -> Head {
+    let mut head = striped(false);
+    complete(&mut head, 1, [1; 32]);
+    complete(&mut head, 2, [2; 32]);
+    head.handle(1, Event::PartsKnown(vec![[1; 32], [2; 32]]));
+    for node in [1, 2] {
+        says(&mut head, node, FromAgent::Prepared(COPY));
+    }
+    ordered(&mut head);
+    head
+}
+
+#[test]
+fn no_stripe_commits_before_all_can() {
+    let mut head = striped(false);
+    complete(&mut head, 2, [2; 32]);
+    head.handle(1, Event::PartsKnown(vec![[1; 32], [2; 32]]));
+    assert_eq!(ordered(&mut head), []);
+    complete(&mut head, 1, [1; 32]);
+    assert_eq!(ordered(&mut head), [(1, "prepare", 1), (2, "prepare", 2)]);
+    says(&mut head, 2, FromAgent::Prepared(COPY));
+    says(&mut head, 2, committed());
+    assert_eq!(ordered(&mut head), [], "the first one hasn't prepared");
+    says(&mut head, 1, FromAgent::Prepared(COPY));
+    assert_eq!(ordered(&mut head), [(1, "commit", 1), (2, "commit", 2)]);
+}
+
+#[test]
+fn the_old_stripes_go_when_every_server_has_the_new_ones() {
+    let mut head = prepared();
+    says(&mut head, 1, committed());
+    assert_eq!((ordered(&mut head), head.verdict(NodeId(1))), (vec![], None));
+    // What it has committed stays.
+    head.handle(1, Event::Lost(NodeId(1), "its agent is gone".to_owned()));
+    assert_eq!((ordered(&mut head), head.verdict(NodeId(1))), (vec![], None));
+    says(&mut head, 2, committed());
+    assert_eq!(ordered(&mut head), [(2, "settle", 0)]);
+    assert_eq!(
+        [1, 2].map(|node| head.verdict(NodeId(node))),
+        [Some(Verdict::Ok), Some(Verdict::Ok)]
+    );
+}
+
+#[test]
+fn a_server_that_dies_before_it_has_committed_takes_the_new_stripes_with_it() {
+    for is_prepared in [false, true] {
+        let mut head = prepared();
+        says(&mut head, 1, committed());
+        let end = match is_prepared {
+            true => Event::Lost(NodeId(2), "its agent is gone".to_owned()),
+            false => Event::From(NodeId(2), FromAgent::Failed(COPY, "no space left".to_owned())),
+        };
+        head.handle(1, end);
+        assert!(ordered(&mut head).contains(&(1, "close", 0)));
+        let Some(Verdict::Failed(reason)) = head.verdict(NodeId(1)) else { panic!("it hasn't it") };
+        assert!(reason.starts_with("a striped file can't do without io2: "), "{reason}");
+        assert!(reason.ends_with("; the new stripes are withdrawn"), "{reason}");
+        assert_ne!(head.verdict(NodeId(2)), Some(Verdict::Ok));
+        // Whatever they say afterwards.
+        says(&mut head, 1, committed());
+        says(&mut head, 2, committed());
+        assert_eq!(ordered(&mut head), []);
+        assert!(matches!(head.verdict(NodeId(1)), Some(Verdict::Failed(_))));
+    }
+}
+
+#[test]
+fn no_stripe_stays_committed_when_the_user_gives_up() {
+    let mut head = prepared();
+    says(&mut head, 1, committed());
+    head.handle(2, Event::Interrupted);
+    assert_eq!(ordered(&mut head), [(1, "close", 0), (2, "close", 0)]);
+    let interrupted = Some(Verdict::Failed("interrupted".to_owned()));
+    assert_eq!([1, 2].map(|node| head.verdict(NodeId(node))), [interrupted.clone(), interrupted]);
+}
+
+#[test]
+fn one_stripe_that_is_not_the_sources_fails_all() {
+    let mut head = striped(false);
+    complete(&mut head, 1, [1; 32]);
+    complete(&mut head, 2, [9; 32]);
+    head.handle(1, Event::PartsKnown(vec![[1; 32], [2; 32]]));
+    assert_eq!(ordered(&mut head), [(2, "close", 0), (1, "close", 0)]);
+    assert_eq!(
+        failures(&head, 2),
+        [
+            (
+                1,
+                "a striped file can't do without io2: its blocks are not those of the source"
+                    .to_owned()
+            ),
+            (2, "its blocks are not those of the source".to_owned())
+        ]
+    );
+}
+
+#[test]
+fn a_striped_file_cannot_lose_a_server() {
+    let mut head = striped(false);
+    head.handle(1, Event::Lost(NodeId(1), "its agent is gone".to_owned()));
+    let reason = "a striped file can't do without io1: its agent is gone";
+    assert_eq!(head.verdict(NodeId(1)), Some(Verdict::Dead("its agent is gone".to_owned())));
+    complete(&mut head, 2, [2; 32]);
+    let other = head.verdict(NodeId(2));
+    assert_eq!(other, Some(Verdict::Failed(reason.to_owned())), "whatever it says afterwards");
+    assert!(std::iter::from_fn(|| head.poll()).any(|order| matches!(order, HeadOrder::Finished)));
+}
+
+#[test]
+fn the_head_opens_the_links_of_what_comes_in() {
+    let mut head = striped(true);
+    let port = |route: Option<(NodeId, u32, Option<SocketAddr>)>| {
+        route.map(|(node, _, address)| (node.0, address.map(|address| address.port())))
+    };
+    let ends = |head: &Head, node| -> Vec<_> {
+        let routes = head.routes(node).into_iter();
+        let down = |route: &Route| {
+            let down = route.downstreams.first();
+            port(down.map(|down| (down.node, down.epoch, down.address)))
+        };
+        routes.map(|route| (route.lane, port(route.upstream), down(&route))).collect()
+    };
+    let [one, two] = [(0, Some((1, Some(7001))), None), (1, Some((2, Some(7002))), None)];
+    assert_eq!(ends(&head, HEAD), [one, two]);
+    assert_eq!(ends(&head, NodeId(2)), [(1, None, Some((0, None)))]);
+    // A link that can't be had fails the node at its other end, not the head.
+    let mut told = None;
+    for step in 1..60 {
+        let now = step * SECOND / 5;
+        hear_all(&mut head, now, 2);
+        let present = head.routes(HEAD).first().and_then(|route| route.upstream);
+        let epoch = present.map(|(_, epoch, _)| epoch);
+        if let Some(epoch) = epoch.filter(|_| told != epoch) {
+            head.handle(now, Event::LinkLost(0, epoch, "refused".to_owned()));
+        }
+        told = epoch;
+        head.handle(now, Event::Tick);
+    }
+    let Some(Verdict::Failed(reason)) = head.verdict(NodeId(1)) else { panic!("it has failed") };
+    assert!(
+        reason.starts_with("the head gave up the link to io1 after 3 tries: refused"),
+        "{reason}"
+    );
+    assert!(matches!(head.verdict(NodeId(2)), Some(Verdict::Failed(_))));
+}
+
+/// A heartbeat of a node whose write has made no progress for so many seconds.
+fn pending(seconds: u64) -> FromAgent {
+    let call = PendingCall {
+        operation: DiskCall::Write,
+        path: "/d/y".to_owned(),
+        silent_ns: seconds * SECOND,
+        allowance_ns: 0,
+    };
+    let pending = Some(call).filter(|_| seconds > 0);
+    FromAgent::Heartbeat(Some(Box::new(Report { pending, ..Report::default() })))
+}
+
+/// A minute and more of a copy to three nodes, of which the second hangs in a write from the first
+/// second on: what `look` sees after every fifth of a second, and the head at the end.
+fn hanging(policy: Policy, mut look: impl FnMut(u64, &mut Head)) -> Head {
+    let mut head = head_of(3, policy);
+    for step in 1..=330 {
+        let now = step * SECOND / 5;
+        for node in 1..=3 {
+            let silent = if node == 2 { now.saturating_sub(SECOND) / SECOND } else { 0 };
+            head.handle(now, Event::From(NodeId(node), pending(silent)));
+        }
+        head.handle(now, Event::Tick);
+        look(now, &mut head);
+    }
+    head
+}
+
+#[test]
+fn a_node_that_hangs_on_its_disk_is_taken_off_the_way_and_fails_in_the_end() {
+    let (mut detached, mut failed) = (None, None);
+    let head = hanging(Policy::for_nodes(3), |now, head| {
+        let orders: Vec<HeadOrder> = std::iter::from_fn(|| head.poll()).collect();
+        let detach =
+            |order: &HeadOrder| matches!(order, HeadOrder::Send(NodeId(2), ToAgent::Detach(_)));
+        if orders.iter().any(detach) {
+            detached = Some(now);
+            assert!(head.is_detached(NodeId(2)) && head.hangs_in(NodeId(2)).is_some());
+            // The third is fed by the first from now on.
+            let fed = head.routes(NodeId(1)).into_iter().flat_map(|route| route.downstreams);
+            assert!(fed.into_iter().any(|down| down.node == NodeId(3) && !down.loose));
+            let third = head.routes(NodeId(3)).into_iter().flat_map(|route| route.upstream);
+            assert!(third.into_iter().all(|(near, ..)| near == NodeId(1)));
+        }
+        if head.verdict(NodeId(2)).is_some() {
+            failed.get_or_insert(now);
+        }
+    });
+    assert_eq!((detached, failed), (Some(6 * SECOND), Some(61 * SECOND)));
+    let Some(Verdict::Failed(reason)) = head.verdict(NodeId(2)) else { panic!("it failed") };
+    assert!(reason.starts_with("writing /d/y: no progress for 60 s"), "{reason}");
+    assert_eq!((head.verdict(NodeId(1)), head.verdict(NodeId(3))), (None, None));
+}
+
+#[test]
+fn a_node_that_hangs_fails_when_the_user_says() {
+    let failed_at = |policy: Policy| {
+        let mut failed = None;
+        hanging(policy, |now, head| {
+            if head.verdict(NodeId(2)).is_some() {
+                failed.get_or_insert(now / SECOND);
+            }
+        });
+        failed
+    };
+    let policy = Policy::for_nodes(3);
+    assert_eq!(failed_at(policy.with_stuck_after(20 * SECOND)), Some(21));
+    assert_eq!(failed_at(policy.with_slow(SlowNodes::Fail, 500)), Some(6));
+    assert_eq!(failed_at(policy.with_slow(SlowNodes::Wait, 0)), Some(61));
+    assert_eq!(failed_at(policy.with_stuck_after(100 * SECOND)), None);
+    assert_eq!(failed_at(policy.together()), Some(61));
+}
+
+#[test]
+fn a_long_fsync_is_named_and_has_time_for_its_bytes() {
+    let mut head = head(3);
+    let mut fsync = |seconds: u64| {
+        let call = PendingCall {
+            operation: DiskCall::Finish,
+            path: "/d/y".to_owned(),
+            silent_ns: seconds * SECOND,
+            allowance_ns: 200 * SECOND,
+        };
+        let report = Report { pending: Some(call), ..Report::default() };
+        let heartbeat = FromAgent::Heartbeat(Some(Box::new(report)));
+        head.handle(seconds * SECOND, Event::From(NodeId(2), heartbeat));
+        let named = head.hangs_in(NodeId(2)).is_some();
+        (named, head.is_detached(NodeId(2)), head.verdict(NodeId(2)).is_some())
+    };
+    assert_eq!(fsync(4), (false, false, false));
+    assert_eq!(fsync(6), (true, false, false));
+    assert_eq!(fsync(259), (true, false, false));
+    assert_eq!(fsync(260), (true, false, true));
+}
+
+#[test]
+fn a_head_that_hangs_on_its_own_disk_ends_the_copy_and_says_so() {
+    let mut head = head(2);
+    let FromAgent::Heartbeat(Some(report)) = pending(60) else { panic!("it is one") };
+    head.handle(SECOND, Event::Own(*report));
+    let Some(Verdict::Failed(reason)) = head.verdict(NodeId(1)) else { panic!("it failed") };
+    assert!(reason.starts_with("on this machine: writing /d/y: no progress"), "{reason}");
+}
+
+#[test]
+fn nobody_is_given_up_for_a_link_to_a_node_that_still_opens_its_file() {
+    let mut head = head(2);
+    for step in 1..100 {
+        let now = step * SECOND / 5;
+        let call = PendingCall {
+            operation: DiskCall::Open,
+            path: "/d/y".to_owned(),
+            silent_ns: 2 * SECOND,
+            allowance_ns: 0,
+        };
+        let report = Report { pending: Some(call), ..Report::default() };
+        head.handle(now, Event::From(NodeId(1), FromAgent::Heartbeat(None)));
+        head.handle(now, Event::From(NodeId(2), FromAgent::Heartbeat(Some(Box::new(report)))));
+        for (side, epoch) in links(&head, NodeId(2)) {
+            if side == LinkSide::Up {
+                let reason = "it isn't expected there".to_owned();
+                let lost = FromAgent::LinkLost {
+                    copy: COPY,
+                    lane: 0,
+                    epoch,
+                    side: LinkSide::Down,
+                    reason,
+                };
+                head.handle(now, Event::From(NodeId(1), lost));
+            }
+        }
+        head.handle(now, Event::Tick);
+    }
+    assert_eq!((head.verdict(NodeId(1)), head.verdict(NodeId(2))), (None, None));
+}

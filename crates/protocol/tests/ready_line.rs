@@ -1,0 +1,49 @@
+//! The line by which an agent says that it can be connected to.
+
+use garland_protocol::ReadyLine;
+use proptest::prelude::*;
+
+#[test]
+fn other_lines_are_none() {
+    let key = "ab".repeat(32);
+    assert!(ReadyLine::parse(&format!("garland-agent 0.1.0 4100 {key}\n")).is_some());
+    for line in [
+        String::new(),
+        "Last login: Thu Feb  3 04:05:06 2005".to_owned(),
+        format!("garland-agent 0.1.0 65536 {key}"),
+        format!("garland-agent 0.1.0 4100 {}", &key[1..]),
+        format!("garland-agent 0.1.0 4100 {}é", &key[2..]),
+        format!("garland 0.1.0 4100 {key}"),
+    ] {
+        assert_eq!(ReadyLine::parse(&line), None, "{line}");
+    }
+}
+
+#[test]
+fn a_key_with_signs_is_no_key() {
+    let key = "+a".repeat(32);
+    assert_eq!(ReadyLine::parse(&format!("garland-agent 0.1.0 4100 {key}")), None);
+}
+
+proptest! {
+    #[test]
+    fn a_line_survives(
+        port: u16,
+        key in proptest::array::uniform32(any::<u8>()),
+        release in "[0-9a-z.+-]{1,20}",
+        log in proptest::option::of("/[a-z /]{0,20}[a-z]"),
+    ) {
+        let log = log.map(std::path::PathBuf::from);
+        let line = ReadyLine { port, key, release, log: log.clone() };
+        prop_assert_eq!(ReadyLine::parse(&format!("{line}\n")), Some(line));
+    }
+
+    #[test]
+    fn any_line_is_one_or_none(rest in ".*") {
+        for line in [rest.clone(), format!("garland-agent {rest}")] {
+            if let Some(ready) = ReadyLine::parse(&line) {
+                prop_assert_eq!(ReadyLine::parse(&ready.to_string()), Some(ready));
+            }
+        }
+    }
+}

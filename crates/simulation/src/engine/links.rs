@@ -1,0 +1,302 @@
+//! Links: opened, taken, refused, closed and broken.
+
+use garland_core::plan::NodeId;
+use garland_protocol::{FRAME_LEN, Kind, RelayEvent};
+
+use super::control::id;
+use super::steps::Engine;
+use crate::agenda::Event;
+use crate::link::{Item, Link, LinkId, NEVER, Side};
+use crate::node::{Life, Stage};
+
+impl Engine<'_> {
+    /// A node connects to the next one of a lane.
+    pub(super) fn open(&mut self, place: usize, thread: usize, node: NodeId, epoch: u32) {
+        let far = node.index();
+        let number = LinkId::try_from(self.links.len()).expect("links are few");
+        let lane = usize::from(self.nodes[place].lanes[thread].number);
+        let rate = self.wire_rate(place).min(self.wire_rate(far));
+        let mut link = Link { thread, ..Link::new(lane, epoch, place, far, rate) };
+        link.frozen = self.nodes[place].cut || self.nodes[far].cut;
+        if !link.frozen {
+            let due = self.now + self.world.connect_ns + self.world.latency_ns;
+            self.agenda.add(due, Event::Accept(number));
+        }
+        self.links.push(link);
+        self.nodes[place].lanes[thread].downs.push(number);
+    }
+
+    /// Bytes a second that a node's wire carries.
+    pub(super) fn wire_rate(&self, place: usize) -> u64 {
+        place.checked_sub(1).map_or(self.world.link_rate, |at| self.world.nodes[at].wire_rate)
+    }
+
+    /// The link of an epoch that a thread sends on.
+    pub(super) fn down(&self, place: usize, thread: usize, epoch: u32) -> Option<LinkId> {
+        let mut downs = self.nodes[place].lanes[thread].downs.iter().copied();
+        downs.find(|&link| self.links[link as usize].epoch == epoch)
+    }
+
+    /// A new link reaches the far end's kernel.
+    pub(super) fn knock(&mut self, number: LinkId) {
+        let link = &self.links[number as usize];
+        if link.near_closed || link.frozen {
+            return;
+        }
+        let soon = self.now + self.world.latency_ns;
+        match self.nodes[link.far].life {
+            Life::Paused(until) if until > self.now => {
+                self.agenda.add(until, Event::Accept(number));
+            }
+            Life::Crashed => self.refuse(number),
+            Life::Stopped => self.agenda.add(soon, Event::Opened(number)),
+            Life::Running | Life::Paused(_) => {
+                self.agenda.add(soon, Event::Opened(number));
+                self.admit(number);
+            }
+        }
+    }
+
+    /// A node's acceptor looks whether a link fits its route.
+    pub(super) fn admit(&mut self, number: LinkId) {
+        let Link { far, lane, epoch, near_closed, far_closed, .. } = self.links[number as usize];
+        if near_closed || far_closed {
+            return;
+        }
+        if self.nodes[far].closed {
+            return self.refuse(number);
+        }
+        let thread = &mut self.nodes[far].lanes[lane];
+        let expected = thread.route.as_ref().and_then(|route| route.upstream);
+        match expected.map_or(0, |(_, expected, _)| expected) {
+            expected if expected == epoch => {
+                let before = thread.up.replace(number);
+                self.links[number as usize].accepted = true;
+                if let Some(before) = before {
+                    self.close_far(before);
+                }
+                self.nodes[far].lanes[lane].up = Some(number);
+                self.happened(far, lane, RelayEvent::UpOpened(epoch));
+            }
+            expected if expected < epoch => {
+                thread.early.push(number);
+                self.agenda.add(self.now + self.world.accept_ns, Event::Expire(number));
+            }
+            _ => self.refuse(number),
+        }
+    }
+
+    pub(super) fn expire(&mut self, number: LinkId) {
+        let Link { far, lane, .. } = self.links[number as usize];
+        let early = &mut self.nodes[far].lanes[lane].early;
+        if let Some(at) = early.iter().position(|&link| link == number) {
+            early.remove(at);
+            self.refuse(number);
+        }
+    }
+
+    fn refuse(&mut self, number: LinkId) {
+        let link = &mut self.links[number as usize];
+        link.far_closed = true;
+        if !link.frozen {
+            self.agenda.add(self.now + self.world.latency_ns, Event::Broken(number, Side::Near));
+        }
+    }
+
+    pub(super) fn opened(&mut self, number: LinkId) {
+        let Link { near, thread, epoch, near_closed, .. } = self.links[number as usize];
+        if !near_closed {
+            self.happened(near, thread, RelayEvent::DownOpened(epoch));
+        }
+    }
+
+    /// Sends a frame upstream.
+    pub(super) fn ask_up(
+        &mut self,
+        place: usize,
+        lane: usize,
+        asked: impl FnOnce(u32) -> RelayEvent,
+    ) {
+        let Some(number) = self.nodes[place].lanes[lane].up else { return };
+        let link = &mut self.links[number as usize];
+        if !link.far_closed && !link.frozen {
+            link.asks.push_back(asked(link.epoch));
+            self.agenda.add(self.now + self.world.latency_ns, Event::Asked(number));
+        }
+    }
+
+    pub(super) fn asked(&mut self, number: LinkId) {
+        let link = &mut self.links[number as usize];
+        let Some(asked) = link.asks.pop_front() else { return };
+        if !link.near_closed && !link.frozen {
+            let (near, thread) = (link.near, link.thread);
+            self.happened(near, thread, asked);
+        }
+    }
+
+    /// Sends a frame without a block downstream.
+    pub(super) fn send_down(&mut self, number: LinkId, kind: Kind, index: u64) {
+        let link = &mut self.links[number as usize];
+        let wire = link.wire_ns(FRAME_LEN as u64);
+        if link.near_closed {
+            return;
+        }
+        link.free = link.free.max(self.now).saturating_add(wire);
+        let last = link.free.saturating_add(self.world.latency_ns);
+        let item = Item { kind, index, first: last, last, garbled: false, sealed: None };
+        self.put(number, item);
+    }
+
+    /// Puts a frame on its way.
+    pub(super) fn put(&mut self, number: LinkId, mut item: Item) {
+        let link = &mut self.links[number as usize];
+        if link.frozen {
+            (item.first, item.last) = (NEVER, NEVER);
+        } else {
+            self.agenda.add(item.first, Event::Arrive(number));
+        }
+        link.items.push_back(item);
+    }
+
+    /// The near end closes a link.
+    pub(super) fn close_near(&mut self, number: LinkId) {
+        let reset = self.random.once_in(2);
+        let soon = self.now + self.world.latency_ns;
+        self.truncate(number);
+        let link = &mut self.links[number as usize];
+        if std::mem::replace(&mut link.near_closed, true) {
+            return;
+        }
+        link.reset = reset;
+        if !link.far_closed && !link.frozen {
+            self.agenda.add(soon, Event::Broken(number, Side::Far));
+        }
+        self.let_go_down(number);
+    }
+
+    /// The far end closes a link.
+    pub(super) fn close_far(&mut self, number: LinkId) {
+        let soon = self.now + self.world.latency_ns;
+        let link = &mut self.links[number as usize];
+        if std::mem::replace(&mut link.far_closed, true) {
+            return;
+        }
+        link.discard();
+        if !link.near_closed && !link.frozen {
+            self.agenda.add(soon, Event::Broken(number, Side::Near));
+        }
+        let (far, lane) = (link.far, link.lane);
+        let arrived = link.items.front().is_some_and(|item| item.last <= self.now);
+        if self.nodes[far].lanes[lane].up == Some(number) {
+            self.nodes[far].lanes[lane].up = None;
+        }
+        if !arrived {
+            self.cut_off(number);
+        }
+    }
+
+    /// The near end learns that a link is broken.
+    pub(super) fn broken_down(&mut self, number: LinkId) {
+        let link = &mut self.links[number as usize];
+        if std::mem::replace(&mut link.near_closed, true) {
+            return;
+        }
+        let (near, thread, epoch) = (link.near, link.thread, link.epoch);
+        if !self.let_go_down(number) {
+            let reason = "it broke".to_owned();
+            self.happened(near, thread, RelayEvent::DownLost(epoch, reason));
+        }
+    }
+
+    /// The far end learns that a link is broken.
+    pub(super) fn broken_up(&mut self, number: LinkId) {
+        let link = &mut self.links[number as usize];
+        if link.far_closed {
+            return;
+        }
+        link.ended = true;
+        let (far, lane, epoch) = (link.far, link.lane, link.epoch);
+        if !link.accepted {
+            link.far_closed = true;
+            self.nodes[far].lanes[lane].early.retain(|&early| early != number);
+            return;
+        }
+        let reset = link.reset;
+        let last = link.items.front().filter(|_| link.reading).map(|item| item.last);
+        if last.is_some_and(|last| last == NEVER || reset && last > self.now) {
+            self.cut_off(number);
+        }
+        if reset {
+            let link = &mut self.links[number as usize];
+            link.discard();
+            link.far_closed = true;
+            self.nodes[far].lanes[lane].up = None;
+            let reason = "it broke".to_owned();
+            self.happened(far, lane, RelayEvent::UpLost(epoch, reason));
+        } else {
+            self.pump(far, lane);
+        }
+    }
+
+    /// What is only half sent on a link will never be whole.
+    pub(super) fn truncate(&mut self, number: LinkId) {
+        let (latency, now) = (self.world.latency_ns, self.now);
+        let link = &mut self.links[number as usize];
+        let work = self.nodes[link.near].lanes[link.thread].work.as_ref();
+        let sending = work.is_some_and(|w| w.to.contains(&number) && w.stage == Stage::Moving);
+        if let Some(item) = link.items.back_mut().filter(|_| sending)
+            && item.last > now + latency
+        {
+            item.last = NEVER;
+        }
+    }
+
+    /// The near end's thread stops sending on a link; says whether it was.
+    fn let_go_down(&mut self, number: LinkId) -> bool {
+        let Link { near, thread: at, epoch, .. } = self.links[number as usize];
+        let thread = &mut self.nodes[near].lanes[at];
+        thread.downs.retain(|&down| down != number);
+        // What a link's other end asked for dies with it.
+        let asked = |event: &RelayEvent| match event {
+            RelayEvent::Asked(of, ..) | RelayEvent::Told(of, ..) => *of == epoch,
+            _ => false,
+        };
+        thread.events.retain(|event| !asked(event));
+        let Some(work) = thread.work.as_mut().filter(|work| work.to.contains(&number)) else {
+            return false;
+        };
+        work.to.retain(|&to| to != number);
+        work.lost.push(epoch);
+        self.wake(near, at);
+        true
+    }
+
+    /// The far end's thread will get no more of the block that it is receiving from a link.
+    fn cut_off(&mut self, number: LinkId) {
+        let Link { far, lane, .. } = self.links[number as usize];
+        let now = self.now;
+        let work = self.nodes[far].lanes[lane].work.as_mut();
+        if let Some(work) = work.filter(|work| work.from == Some(number) && work.cut_off.is_none())
+        {
+            work.cut_off = Some(now);
+            self.wake(far, lane);
+        }
+    }
+
+    /// Lets a thread that waits for a link to take bytes look whether it does.
+    pub(super) fn wake_blocked(&mut self, place: usize, lane: usize, number: LinkId) {
+        let work = self.nodes[place].lanes[lane].work.as_ref();
+        if work.is_some_and(|work| work.to.contains(&number) && work.stage == Stage::Window) {
+            self.wake(place, lane);
+        }
+    }
+
+    /// Lets a busy thread look at its work again.
+    pub(super) fn wake(&mut self, place: usize, lane: usize) {
+        if let Some(work) = &self.nodes[place].lanes[lane].work {
+            let lane = u16::try_from(lane).expect("lanes are few");
+            let event = Event::Done { node: id(place), lane, serial: work.serial };
+            self.agenda.add(self.now, event);
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! A run, event by event.
+
+use std::collections::VecDeque;
+
+use garland_core::plan::{HEAD, Layout, NodeId, Plan};
+use garland_protocol::{Copy, Head, HeadEvent, HeadOrder, Policy, Sink, SlowNodes};
+
+use crate::agenda::{Agenda, Event};
+use crate::link::{Link, NEVER, Side};
+use crate::node::{Life, Node, Order};
+use crate::random::Random;
+use crate::run::{NodeRun, Run};
+use crate::schedule::Schedule;
+use crate::vault::Vault;
+use crate::world::{NodeWorld, SinkKind, World};
+
+/// The identity of every simulated copy.
+pub(super) const COPY: Copy = Copy([0x51; 16]);
+
+/// Runs a copy by `plan` in `world` while `schedule` happens to it.
+///
+/// # Panics
+/// When the world doesn't describe as many receivers as the plan has, or its latency is 0.
+#[must_use]
+pub fn simulate(plan: &Plan, world: &World, schedule: &Schedule) -> Run {
+    let mut engine = Engine::new(plan, world, schedule);
+    engine.begin();
+    while engine.finished.is_none() {
+        let Some((at, event)) = engine.agenda.next() else { break };
+        if at > world.limit_ns {
+            break;
+        }
+        engine.now = at;
+        engine.step(event);
+    }
+    engine.outcome()
+}
+
+/// A run on its way.
+pub(super) struct Engine<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) world: &'a World,
+    pub(super) schedule: &'a Schedule,
+    pub(super) now: u64,
+    pub(super) agenda: Agenda,
+    pub(super) random: Random,
+    pub(super) head: Head,
+    /// What the head is still to be told.
+    pub(super) news: VecDeque<HeadEvent>,
+    /// When the head's next deadline is on the agenda.
+    tick_at: u64,
+    pub(super) source_read: bool,
+    /// Blocks of a stream before this one aren't kept at the head.
+    pub(super) released: u64,
+    finished: Option<u64>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) links: Vec<Link>,
+    pub(super) vault: Option<Vault>,
+    pub(super) contents: Vec<[u8; 32]>,
+    /// Flips that are still to come.
+    pub(super) flips: Vec<(u64, u32)>,
+    pub(super) flipped: Vec<(u64, u32)>,
+    pub(super) wasted: u64,
+    pub(super) serial: u32,
+}
+
+impl<'a> Engine<'a> {
+    fn new(plan: &'a Plan, world: &'a World, schedule: &'a Schedule) -> Self {
+        let receivers = plan.nodes.len() - 1;
+        assert_eq!(world.nodes.len(), receivers, "one node of the world for each of the plan");
+        assert!(world.latency_ns > 0, "a link needs some time");
+        let address = "127.0.0.1:1".parse().expect("this is an address");
+        let addresses = vec![vec![address]; plan.nodes.len()];
+        let vault = schedule
+            .checked
+            .then(|| Vault::new(plan.layout, COPY, plan.nodes.len(), schedule.seed));
+        let content = |index: u64| match &vault {
+            Some(vault) => vault.content(index),
+            None => {
+                let mut content = [7; 32];
+                content[..8].copy_from_slice(&index.to_le_bytes());
+                content
+            }
+        };
+        let contents = (0..plan.layout.blocks()).map(content).collect();
+        let policy = Policy::for_nodes(receivers);
+        // What a node drops of a stream couldn't be read again.
+        let policy = if world.stream { policy.with_slow(SlowNodes::Wait, 0) } else { policy };
+        let told = if world.stream { open_ended(plan) } else { plan.clone() };
+        let source = NodeWorld {
+            disk_rate: 0,
+            cpu_rate: 0,
+            wire_rate: world.link_rate,
+            sink: SinkKind::File,
+            has: 0,
+        };
+        let worlds = std::iter::once(&source).chain(&world.nodes);
+        let mut engine = Self {
+            plan,
+            world,
+            schedule,
+            now: 0,
+            agenda: Agenda::default(),
+            random: Random::new(schedule.seed),
+            head: Head::new(COPY, plan, addresses, policy, 0),
+            news: VecDeque::new(),
+            tick_at: NEVER,
+            source_read: false,
+            released: 0,
+            finished: None,
+            nodes: worlds
+                .enumerate()
+                .map(|(at, &node)| Node::new(&told, at, node, world.room))
+                .collect(),
+            links: Vec::new(),
+            vault,
+            contents,
+            flips: Vec::new(),
+            flipped: Vec::new(),
+            wasted: 0,
+            serial: 0,
+        };
+        engine.give_holdings();
+        engine
+    }
+
+    /// Gives receivers the blocks that they have before the copy begins, every one others, and files
+    /// those that they read by themselves.
+    fn give_holdings(&mut self) {
+        // Nobody knows beforehand what a stream is going to bring.
+        if self.world.stream {
+            return;
+        }
+        let layout = self.plan.layout;
+        let known = |sink: Sink, contents: &[[u8; 32]]| sink.knowing(contents.to_vec());
+        for place in 1..self.nodes.len() {
+            let NodeWorld { has, sink, .. } = self.nodes[place].world;
+            let id = NodeId(u32::try_from(place).expect("a plan has fewer nodes"));
+            let part = self.plan.part_read_by(id).filter(|_| sink == SinkKind::File);
+            let has_some = has > 0 && matches!(sink, SinkKind::File | SinkKind::Tree);
+            if !has_some && part.is_none() {
+                continue;
+            }
+            let reads = |index| part.is_some_and(|part| part.ordinal(index).is_some());
+            self.nodes[0].sink = known(Sink::source(layout), &self.contents);
+            let own = match sink {
+                SinkKind::Tree => Sink::in_order(layout, self.world.room).held_readable(),
+                _ => Sink::new(layout, true),
+            };
+            self.nodes[place].sink = known(own, &self.contents);
+            let mut random = Random::new(self.schedule.seed ^ place as u64);
+            let mut is_there = |index| random.below(1000) < u64::from(has) || reads(index);
+            for index in (0..layout.blocks()).filter(|&index| is_there(index)) {
+                let own = &mut self.nodes[place].sink;
+                if sink == SinkKind::Tree {
+                    own.bring(index)
+                } else {
+                    own.hold(index)
+                }
+                self.vault.iter_mut().for_each(|vault| vault.give(place, index));
+            }
+            self.take_turns(place);
+        }
+    }
+
+    fn begin(&mut self) {
+        for (number, mishap) in (0..).zip(&self.schedule.mishaps) {
+            self.agenda.add(mishap.at, Event::Mishap(number));
+        }
+        for place in 1..self.nodes.len() {
+            let id = NodeId(u32::try_from(place).expect("a plan has fewer nodes"));
+            let routes = self.head.routes(id);
+            self.send_node(place, Order::Begin(routes));
+        }
+        for route in self.head.routes(HEAD) {
+            self.set_route(0, route);
+        }
+        self.agenda.add(self.world.heartbeat_ns, Event::Heartbeat(0));
+        self.read_source();
+        self.tell_head();
+        self.set_tick();
+    }
+
+    fn step(&mut self, event: Event) {
+        let owner = self.owner(event);
+        match self.nodes[owner].life {
+            Life::Paused(until) if self.now < until => return self.agenda.add(until, event),
+            Life::Paused(_) => self.nodes[owner].life = Life::Running,
+            Life::Running => {}
+            Life::Stopped | Life::Crashed => return,
+        }
+        match event {
+            Event::Arrive(link) => self.arrived(link),
+            Event::Asked(link) => self.asked(link),
+            Event::Accept(link) => self.knock(link),
+            Event::Expire(link) => self.expire(link),
+            Event::Opened(link) => self.opened(link),
+            Event::Broken(link, Side::Near) => self.broken_down(link),
+            Event::Broken(link, Side::Far) => self.broken_up(link),
+            Event::Done { node, lane, serial } => self.done(node as usize, lane.into(), serial),
+            Event::Landed(node) => self.landed(node as usize),
+            Event::ToNode(node) => self.reach_node(node as usize),
+            Event::FromNode(node) => self.hear_node(node as usize),
+            Event::Lost(node) => {
+                self.news.push_back(HeadEvent::Lost(NodeId(node), "it hung up".to_owned()));
+            }
+            Event::Heartbeat(node) => self.heartbeat(node as usize),
+            Event::Committed(node) => self.committed(node as usize),
+            Event::Tick => self.tick(),
+            Event::Mishap(number) => {
+                let schedule = self.schedule;
+                self.mishap(&schedule.mishaps[number as usize].what);
+            }
+        }
+        let quiet = self.news.iter().all(is_heartbeat);
+        self.tell_head();
+        if !quiet || matches!(event, Event::Tick) {
+            self.set_tick();
+        }
+    }
+
+    /// The node that has to be awake for an event.
+    fn owner(&self, event: Event) -> usize {
+        match event {
+            Event::Arrive(link) | Event::Expire(link) | Event::Broken(link, Side::Far) => {
+                self.links[link as usize].far
+            }
+            Event::Asked(link) | Event::Opened(link) | Event::Broken(link, Side::Near) => {
+                self.links[link as usize].near
+            }
+            Event::Done { node, .. }
+            | Event::Landed(node)
+            | Event::ToNode(node)
+            | Event::Heartbeat(node)
+            | Event::Committed(node) => node as usize,
+            // A kernel answers whoever knocks, and the head is always awake.
+            Event::Accept(_)
+            | Event::FromNode(_)
+            | Event::Lost(_)
+            | Event::Tick
+            | Event::Mishap(_) => 0,
+        }
+    }
+
+    /// Hands the head what there is, and does what it says.
+    fn tell_head(&mut self) {
+        while let Some(event) = self.news.pop_front() {
+            self.head.handle(self.now, event);
+            while let Some(order) = self.head.poll() {
+                match order {
+                    HeadOrder::Send(node, message) => {
+                        self.send_node(node.index(), Order::Say(message));
+                    }
+                    HeadOrder::Route(route) => self.set_route(0, route),
+                    HeadOrder::Finished => self.finished = Some(self.now),
+                }
+            }
+        }
+        if self.world.stream {
+            self.released = self.head.held_by_all();
+        }
+    }
+
+    fn tick(&mut self) {
+        self.tick_at = NEVER;
+        if self.head.deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.news.push_back(HeadEvent::Tick);
+        }
+    }
+
+    fn set_tick(&mut self) {
+        let Some(deadline) = self.head.deadline() else { return };
+        if deadline < self.tick_at {
+            self.tick_at = deadline.max(self.now);
+            self.agenda.add(self.tick_at, Event::Tick);
+        }
+    }
+
+    /// Tells the head its source's digest once every block was read.
+    pub(super) fn read_source(&mut self) {
+        if !self.source_read
+            && let Some(root) = self.nodes[0].sink.root()
+        {
+            self.source_read = true;
+            self.news.push_back(HeadEvent::SourceRead(root));
+        }
+    }
+
+    fn outcome(self) -> Run {
+        let node_run = |place: usize| {
+            let node = &self.nodes[place];
+            let id = NodeId(u32::try_from(place).expect("a plan has fewer nodes"));
+            NodeRun {
+                verdict: self.head.verdict(id),
+                first_ns: node.first_ns,
+                complete_ns: node.complete_ns,
+                committed_ns: node.committed_ns,
+                detached: self.head.is_detached(id),
+                slow: self.head.slow(id),
+                held: node.sink.held(),
+                identical: self.vault.as_ref().map(|vault| vault.identical(place)),
+            }
+        };
+        Run {
+            finished_ns: self.finished,
+            nodes: (1..self.nodes.len()).map(node_run).collect(),
+            faults: self.head.faults(),
+            wasted: self.wasted,
+            reused: self.vault.as_ref().map_or_else(Vec::new, |vault| vault.reused().to_vec()),
+            events: self.agenda.added(),
+            flipped: self.flipped,
+        }
+    }
+}
+
+/// The plan as it is told while nobody knows where its stream ends.
+fn open_ended(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    plan.layout = Layout::open_ended(plan.layout.block_size).expect("the plan has this size");
+    plan.lanes.iter_mut().for_each(|lane| lane.blocks.end = plan.layout.blocks());
+    plan
+}
+
+fn is_heartbeat(event: &HeadEvent) -> bool {
+    use garland_protocol::FromAgent;
+    matches!(event, HeadEvent::From(_, FromAgent::Heartbeat(_)) | HeadEvent::Own(_))
+}

@@ -1,0 +1,267 @@
+//! Cases: a small copy, a world and what happens to it, all from one seed.
+
+use garland_core::plan::{Layout, Plan};
+use garland_simulation::SinkKind::{File, Null, Stream, Tree};
+use garland_simulation::{Mishap, Random, Schedule, What, World};
+
+use crate::judge::judge;
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// One copy and what happens to it.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub receivers: u32,
+    pub lanes: u16,
+    /// How many others each node feeds; in a chain it is one.
+    pub fanout: usize,
+    /// Whether the nodes of that many lanes read the source by themselves.
+    pub shared: bool,
+    pub length: u64,
+    pub world: World,
+    pub schedule: Schedule,
+}
+
+impl Case {
+    /// A copy in a world of chance, to which nothing happens.
+    fn quiet(random: &mut Random, seed: u64) -> Self {
+        let receivers = 1 + u32::try_from(random.below(9)).unwrap();
+        let rate = 1_000_000 << random.below(4);
+        let mut world = World::uniform(receivers as usize, rate);
+        world.slice = 256 << random.below(5);
+        world.window = 1 + random.below(4) as usize;
+        world.control_jitter_ns = [0, 5, 100][random.below(3) as usize] * MILLISECOND;
+        world.limit_ns = 120_000 * MILLISECOND;
+        let lanes = 1 + u16::try_from(random.below(3)).unwrap();
+        for node in &mut world.nodes {
+            // Most disks are faster than the wire by far, some hardly.
+            node.disk_rate = if random.once_in(3) { rate * 11 / 10 } else { rate * 100 };
+            // Trees that are compared go by one lane.
+            let tree = if lanes == 1 { Tree } else { File };
+            node.sink = [Null, Stream, tree, tree, File][random.below(12).min(4) as usize];
+            // Some have some of it already, or all.
+            node.has = [0, 0, 0, 500, 970, 1000][random.below(6) as usize];
+        }
+        if lanes > 1 && world.nodes.iter().any(|node| node.sink.is_ordered()) {
+            // Nobody asks what pipes have; and they are pipes at all nodes or at none.
+            world.nodes.iter_mut().for_each(|node| (node.sink, node.has) = (Stream, 0));
+        }
+        world.stream = random.once_in(3);
+        let length = random.below(60 * 4096);
+        // A lane holds a place while it waits for its downstream, so there are more than lanes.
+        world.room = usize::from(lanes) + 1 + random.below(8) as usize;
+        let schedule = Schedule { seed, checked: true, mishaps: Vec::new() };
+        let fanout = if random.once_in(2) { 1 } else { 2 + random.below(3) as usize };
+        let case = Self { receivers, lanes, fanout, shared: false, length, world, schedule };
+        // Seeds mean what they always meant where nothing is shared.
+        match Random::new(!seed).below(6) {
+            0 => case.shared(),
+            _ => case,
+        }
+    }
+
+    /// The same where nodes read the source by themselves: it goes to files.
+    fn shared(mut self) -> Self {
+        self.world.nodes.iter_mut().for_each(|node| node.sink = File);
+        self.world.stream = false;
+        self.world.room += 4;
+        Self { shared: true, fanout: 1, lanes: self.lanes + 4, ..self }
+    }
+
+    pub fn plan(&self) -> Plan {
+        let names: Vec<String> = (1..=self.receivers).map(|n| format!("n{n}")).collect();
+        let layout = Layout::new(self.length, 4096).unwrap();
+        if self.shared {
+            return Plan::shared(layout, &names, self.lanes, 1).unwrap();
+        }
+        Plan::broadcast(layout, &names, self.lanes).unwrap().branching(self.fanout)
+    }
+
+    /// About how long the copy takes undisturbed.
+    fn span(&self) -> u64 {
+        let fanout = self.fanout as u64;
+        self.length * 1_000_000_000 / self.world.link_rate / u64::from(self.lanes) * fanout
+            + 3 * MILLISECOND
+    }
+
+    fn moment(&self, random: &mut Random) -> u64 {
+        random.below(self.span() * 5 / 4)
+    }
+
+    fn add(&mut self, at: u64, what: What) {
+        self.schedule.mishaps.push(Mishap { at, what });
+    }
+
+    fn node(&self, random: &mut Random) -> u32 {
+        match random.below(4) {
+            0 => 1,
+            1 => self.receivers,
+            _ => 1 + u32::try_from(random.below(u64::from(self.receivers))).unwrap(),
+        }
+    }
+
+    fn death(&mut self, random: &mut Random, at: u64, node: u32) {
+        let what = match random.below(3) {
+            0 => What::Crash(node),
+            1 => What::Cut(node),
+            _ => What::Stop(node),
+        };
+        self.add(at, what);
+    }
+
+    /// Some nodes die, together or one after the other.
+    pub fn deaths(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut case = Self::quiet(&mut random, seed);
+        let mut at = case.moment(&mut random);
+        for _ in 0..1 + random.below(4) {
+            let node = case.node(&mut random);
+            case.death(&mut random, at, node);
+            if random.once_in(2) {
+                at = case.moment(&mut random) + random.below(2) * random.below(3000) * MILLISECOND;
+            }
+        }
+        case
+    }
+
+    /// All nodes but one die within a short time.
+    pub fn all_but_one(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut case = Self::quiet(&mut random, seed);
+        let spared = case.node(&mut random);
+        let start = case.moment(&mut random);
+        let spread = random.below(2) * case.span();
+        for node in (1..=case.receivers).filter(|&node| node != spared) {
+            let at = start + random.below(spread + 1);
+            case.death(&mut random, at, node);
+        }
+        case
+    }
+
+    /// Nobody dies: nodes stall, links break, disks are slow, bytes are changed.
+    pub fn stalls(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut case = Self::quiet(&mut random, seed);
+        case.annoy(&mut random);
+        case
+    }
+
+    /// Some disks don't answer any more from a moment on, be it before the copy begins.
+    pub fn hangs(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut case = Self::quiet(&mut random, seed);
+        // Of a stream one may hang only when another, which all waited for, has failed.
+        case.world.limit_ns *= 2;
+        for _ in 0..1 + random.below(2) {
+            let (at, node) = (case.moment(&mut random), case.node(&mut random));
+            let at = if random.once_in(4) { 0 } else { at };
+            case.add(at, What::Hang(node));
+        }
+        if random.once_in(2) {
+            case.annoy(&mut random);
+        }
+        case
+    }
+
+    /// All of it.
+    pub fn everything(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut case = Self::quiet(&mut random, seed);
+        case.annoy(&mut random);
+        for _ in 0..1 + random.below(3) {
+            let node = case.node(&mut random);
+            let at = case.moment(&mut random) + random.below(2) * random.below(2000) * MILLISECOND;
+            case.death(&mut random, at, node);
+        }
+        case
+    }
+
+    fn annoy(&mut self, random: &mut Random) {
+        let plan = self.plan();
+        let (blocks, lanes) = (plan.layout.blocks(), plan.lanes.len() as u64);
+        for _ in 0..random.below(6) {
+            let (at, node) = (self.moment(random), self.node(random));
+            let lane = u16::try_from(random.below(lanes)).unwrap();
+            match random.below(4) {
+                // Below the silence after which a node counts as dead.
+                0 => self.add(at, What::Pause(node, random.below(900) * MILLISECOND)),
+                1 => self.add(at, What::Break(lane, node)),
+                2 => self.add(at, What::Flip { index: random.below(blocks), to: node }),
+                _ => {
+                    let node = &mut self.world.nodes[node as usize - 1];
+                    node.disk_rate = self.world.link_rate / (1 + random.below(8));
+                }
+            }
+        }
+    }
+
+    /// The smallest case that still fails, and how.
+    pub fn shrink(mut self, mut why: String) -> (Self, String) {
+        loop {
+            let smaller = self.smaller().into_iter();
+            let Some((case, reason)) =
+                smaller.filter_map(|case| judge(&case).err().map(|why| (case, why))).next()
+            else {
+                return (self, why);
+            };
+            (self, why) = (case, reason);
+        }
+    }
+
+    fn smaller(&self) -> Vec<Self> {
+        let mut cases = Vec::new();
+        for at in 0..self.schedule.mishaps.len() {
+            let mut case = self.clone();
+            case.schedule.mishaps.remove(at);
+            cases.push(case);
+        }
+        if self.length > 4096 {
+            cases.push(Self { length: self.length / 2, ..self.clone() });
+            cases.push(Self { length: self.length - 4096, ..self.clone() });
+        }
+        let last = self.receivers;
+        let named = self.schedule.mishaps.iter().any(|mishap| names(&mishap.what) == Some(last));
+        if last > 1 && !named {
+            let mut case = self.clone();
+            case.receivers -= 1;
+            case.world.nodes.pop();
+            cases.push(case);
+        }
+        if self.lanes > 1
+            && !self.schedule.mishaps.iter().any(|m| matches!(m.what, What::Break(..)))
+        {
+            cases.push(Self { lanes: 1, ..self.clone() });
+        }
+        if self.fanout > 1 {
+            cases.push(Self { fanout: 1, ..self.clone() });
+        }
+        if self.world.stream {
+            let world = World { stream: false, ..self.world.clone() };
+            cases.push(Self { world, ..self.clone() });
+        }
+        if self.world.control_jitter_ns > 0 {
+            let world = World { control_jitter_ns: 0, ..self.world.clone() };
+            cases.push(Self { world, ..self.clone() });
+        }
+        for at in 0..self.world.nodes.len() {
+            let fast = self.world.link_rate * 100;
+            let node = self.world.nodes[at];
+            if node.disk_rate != fast || node.sink != File || node.has != 0 {
+                let mut case = self.clone();
+                case.world.nodes[at].disk_rate = fast;
+                case.world.nodes[at].has = 0;
+                case.world.nodes[at].sink = File;
+                cases.push(case);
+            }
+        }
+        cases
+    }
+}
+
+fn names(what: &What) -> Option<u32> {
+    match *what {
+        What::Crash(node) | What::Cut(node) | What::Stop(node) | What::Hang(node) => Some(node),
+        What::Pause(node, _) | What::Break(_, node) | What::Flip { to: node, .. } => Some(node),
+        What::Interrupt => None,
+    }
+}

@@ -1,0 +1,146 @@
+//! What every run must be like, whatever happened to it.
+
+use std::collections::BTreeSet;
+
+use garland_protocol::Verdict;
+use garland_simulation::{Mishap, NodeRun, Run, Schedule, What, simulate};
+
+use crate::case::Case;
+
+/// What a death may cost: 2 s, and some for noticing that it was one of several.
+const DEATH_NS: u64 = 2_500_000_000;
+
+/// What a broken link may cost: 0.3 s until it is tried anew, and as long as a message may take.
+const BREAK_NS: u64 = 500_000_000;
+
+/// What a disk that never returns may cost the others: 5 s until its node is taken off their way.
+const HANG_NS: u64 = 6_000_000_000;
+
+/// When its node has failed.
+const STUCK_NS: u64 = 62_000_000_000;
+
+/// Runs a case and says what is wrong with the run, if anything.
+pub fn judge(case: &Case) -> Result<(), String> {
+    let run = simulate(&case.plan(), &case.world, &case.schedule);
+    let killed: BTreeSet<u32> =
+        case.schedule.mishaps.iter().filter_map(|mishap| mishap.what.kills()).collect();
+    let hangs = |mishap: &Mishap| match mishap.what {
+        What::Hang(node) => Some(node),
+        _ => None,
+    };
+    let hung: BTreeSet<u32> = case.schedule.mishaps.iter().filter_map(hangs).collect();
+    for (number, node) in (1..).zip(&run.nodes) {
+        if hung.contains(&number) {
+            stuck(node).map_err(|why| format!("stuck node {number} {why}: {node:?}"))?;
+        } else if killed.contains(&number) {
+            dead(node).map_err(|why| format!("dead node {number} {why}: {node:?}"))?;
+        } else {
+            healthy(node).map_err(|why| format!("healthy node {number} {why}: {node:?}"))?;
+        }
+    }
+    if !run.reused.is_empty() {
+        return Err(format!("key and nonce reused: {:?}", run.reused));
+    }
+    faults(case, &run)?;
+    let took = run.finished_ns.ok_or("the run is stuck")?;
+    let bound = bound(case);
+    let healthy = (1..).zip(&run.nodes).filter(|(number, _)| !hung.contains(number));
+    let last = healthy.filter_map(|(_, node)| node.committed_ns).max().unwrap_or(0);
+    if last > bound {
+        let (last, bound) = (last / 1_000_000, bound / 1_000_000);
+        return Err(format!("the others took {last} ms, allowed are {bound} ms"));
+    }
+    let bound = bound + STUCK_NS * hung.len() as u64;
+    if took > bound {
+        return Err(format!(
+            "it took {} ms, allowed are {} ms",
+            took / 1_000_000,
+            bound / 1_000_000
+        ));
+    }
+    Ok(())
+}
+
+fn healthy(node: &NodeRun) -> Result<(), &'static str> {
+    match (&node.verdict, node.identical) {
+        (None, _) => Err("has no verdict"),
+        (Some(Verdict::Ok), Some(true)) if node.committed_ns.is_some() => Ok(()),
+        (Some(Verdict::Ok), _) => Err("is called ok and isn't"),
+        (Some(_), _) => Err("was given up"),
+    }
+}
+
+fn stuck(node: &NodeRun) -> Result<(), &'static str> {
+    match &node.verdict {
+        None => Err("has no verdict"),
+        Some(Verdict::Failed(reason)) if reason.contains("no progress") => Ok(()),
+        // Its disk hung after it had the file.
+        Some(Verdict::Ok) if node.is_ok() && node.identical == Some(true) => Ok(()),
+        Some(Verdict::Ok) => Err("is called ok and isn't"),
+        Some(_) => Err("isn't said to hang"),
+    }
+}
+
+fn dead(node: &NodeRun) -> Result<(), &'static str> {
+    match &node.verdict {
+        None => Err("has no verdict"),
+        Some(Verdict::Dead(_)) => Ok(()),
+        // It died after it had the file.
+        Some(Verdict::Ok) if node.is_ok() && node.identical == Some(true) => Ok(()),
+        Some(Verdict::Ok) => Err("is called ok and isn't"),
+        Some(Verdict::Failed(_)) => Err("is called failed"),
+    }
+}
+
+/// Every fault named must be one; and unless something else hides it, every one must be named.
+fn faults(case: &Case, run: &Run) -> Result<(), String> {
+    let real: BTreeSet<(u64, u32)> = run.flipped.iter().copied().collect();
+    let named: BTreeSet<(u64, u32)> =
+        run.faults.iter().map(|fault| (fault.index, fault.to.0)).collect();
+    // A node that has a block already passes it on unopened: then the next one finds the fault.
+    // The lanes of a shared source begin at different nodes.
+    let plan = case.plan();
+    let place = |index: u64, node: u32| {
+        let lane = plan.lanes.iter().find(|lane| lane.blocks.ordinal(index).is_some());
+        lane.and_then(|lane| lane.route.nodes().iter().position(|id| id.0 == node))
+    };
+    let before = |index, by: u32, to: u32| case.fanout > 1 || place(index, by) <= place(index, to);
+    let is_real =
+        |&&(index, to): &&(u64, u32)| real.iter().any(|r| r.0 == index && before(index, r.1, to));
+    if let Some(wrong) = named.iter().find(|fault| !is_real(fault)) {
+        return Err(format!("fault {wrong:?} was named, but only {real:?} happened"));
+    }
+    // A node that drops what its disk or stream can't take doesn't open it, and finds nothing.
+    let streams = case.world.nodes.iter().any(|node| node.sink.is_ordered());
+    let all_open = !streams && run.nodes.iter().all(|node| !node.detached);
+    let flips = case.schedule.mishaps.iter().all(|m| matches!(m.what, What::Flip { .. }));
+    let only_flips = flips && all_open;
+    let blocks = |faults: &BTreeSet<(u64, u32)>| -> BTreeSet<u64> {
+        faults.iter().map(|&(index, _)| index).collect()
+    };
+    if only_flips && blocks(&named) != blocks(&real) {
+        return Err(format!("faults {named:?} were named, but {real:?} happened"));
+    }
+    Ok(())
+}
+
+fn bound(case: &Case) -> u64 {
+    let quiet = Schedule { mishaps: Vec::new(), ..case.schedule.clone() };
+    let undisturbed = simulate(&case.plan(), &case.world, &quiet);
+    let mut bound = undisturbed.finished_ns.unwrap_or(0);
+    for mishap in &case.schedule.mishaps {
+        bound += match mishap.what {
+            What::Crash(_) | What::Cut(_) | What::Stop(_) => DEATH_NS,
+            What::Pause(_, how_long) => how_long,
+            What::Break(..) => BREAK_NS,
+            What::Flip { .. } | What::Interrupt => BREAK_NS / 10,
+            // Of a stream nothing can be read again: all wait until the node has failed.
+            What::Hang(_) if case.world.stream => STUCK_NS,
+            What::Hang(_) => HANG_NS,
+        };
+    }
+    // What happens after the end of the undisturbed copy begins its own count.
+    let late = case.schedule.mishaps.iter().map(|mishap| mishap.at).max().unwrap_or(0);
+    // Whoever comes behind a node that can't give back what it dropped takes its time.
+    bound.max(late) + bound
+}

@@ -1,0 +1,56 @@
+//! What connections take of wires, for those who share them out themselves.
+
+use super::super::{Resource, Topology};
+use super::{acknowledgements, data, spread};
+use crate::paths::Stream;
+
+/// For each connection how many bits of each resource on its way a bit of its payload takes, its
+/// acknowledgements included; none where no packet arrives.
+///
+/// The streams of a connection carry equal shares. Ways are chosen as in [`super::max_min_of`].
+pub fn uses(topology: &Topology, connections: &[Vec<Stream>]) -> Vec<Option<Vec<(Resource, f64)>>> {
+    let all: Vec<&Stream> = connections.iter().flatten().collect();
+    let picks = spread(topology, &all);
+    let mut streams = all.iter().zip(&picks);
+    let of_connection = |connection: &Vec<Stream>| {
+        let share = 1.0 / connection.len().max(1) as f64;
+        let mut uses: Vec<(Resource, f64)> = Vec::new();
+        let mut arrives = !connection.is_empty();
+        for (stream, pick) in streams.by_ref().take(connection.len()) {
+            let (there, back) = (&stream.there[pick.0], &stream.back[pick.1]);
+            arrives &= !there.legs.is_empty() && !back.legs.is_empty();
+            let costs = data(there).into_iter().chain(acknowledgements(back));
+            for (resource, weight) in costs.map(|(resource, weight)| (resource, weight * share)) {
+                match uses.iter_mut().find(|(known, _)| *known == resource) {
+                    Some((_, sum)) => *sum += weight,
+                    None => uses.push((resource, weight)),
+                }
+            }
+        }
+        arrives.then_some(uses)
+    };
+    connections.iter().map(of_connection).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::max_min;
+    use super::*;
+    use crate::paths::Ways;
+    use crate::shapes::{Basis, Between, hub, star};
+
+    #[test]
+    fn what_one_connection_takes_is_what_bounds_it() {
+        let basis = Basis::numbered("try", 3).at("100mbit".parse().unwrap());
+        for topology in [hub(&basis), star(&basis, Between::Isolated)] {
+            let connection = Ways::of(&topology).between(0, 2);
+            let uses = uses(&topology, &[connection]).remove(0).unwrap();
+            let rates = uses.iter().map(|(resource, weight)| resource.capacity(&topology) / weight);
+            let least = rates.fold(f64::INFINITY, f64::min);
+            assert!((least / max_min(&topology, &[(0, 2)])[0] - 1.0).abs() < 1e-9);
+        }
+        let alone = star(&basis, Between::Isolated);
+        let lost = uses(&alone, &[Ways::of(&alone).between(1, 2)]);
+        assert_eq!(lost, [None]);
+    }
+}

@@ -1,0 +1,284 @@
+use std::net::Ipv4Addr;
+
+use super::super::shapes::*;
+use super::super::*;
+use garland_core::units::Rate;
+
+fn basis(nodes: u32) -> Basis {
+    Basis::numbered("try", nodes).at(Rate::from_bits_per_second(10_000_000))
+}
+
+fn fault(topology: &Topology) -> String {
+    topology.check().expect_err("a topology that can't be").to_string()
+}
+
+/// What a change makes of a shape.
+fn after(mut topology: Topology, change: impl FnOnce(&mut Topology)) -> String {
+    assert_eq!(topology.check(), Ok(()));
+    change(&mut topology);
+    fault(&topology)
+}
+
+fn mesh_of_nine() -> Topology {
+    let measures = Mesh { columns: 3, segment: Segment::Hub, joined: Joined::Routed, both: None };
+    mesh(&basis(8), &measures)
+}
+
+#[test]
+fn every_shape_can_be() {
+    for nodes in [1, 2, 3, 15, 40] {
+        let basis = basis(nodes);
+        let mut shapes = vec![
+            hub(&basis),
+            switch(&basis, None),
+            star(&basis, Between::Isolated),
+            star(&basis, Between::Forwarded),
+        ];
+        for selector in [Selector::Packet, Selector::Flow, Selector::Subflow] {
+            shapes.push(bonded(&basis, 2, Segment::Hub, selector));
+        }
+        for joined in [Joined::Routed, Joined::Switched] {
+            for both in [None, Some(Selector::Packet), Some(Selector::Flow)] {
+                for columns in [1, 2, 4] {
+                    shapes
+                        .push(mesh(&basis, &Mesh { columns, segment: Segment::Hub, joined, both }));
+                }
+            }
+        }
+        shapes.extend([ring(&basis), full_mesh(&basis), rail(&basis, 3)]);
+        for (leaves, spines) in [(1, 1), (2, 1), (4, 3)] {
+            shapes.push(leaf_spine(&basis, &LeafSpine { leaves, spines, uplink: None }));
+        }
+        for wires in [1, 2] {
+            for first in [1, 2, 9] {
+                let selector = Selector::Flow;
+                let measures = JoinedStars { first, trunk: basis.rate, wires, selector };
+                shapes.push(joined_stars(&basis, &measures));
+            }
+        }
+        for shape in shapes {
+            assert_eq!(shape.check(), Ok(()), "{shape:?}");
+        }
+    }
+}
+
+#[test]
+fn the_largest_switch_can_be_and_no_larger_one() {
+    assert_eq!(switch(&basis(1000), None).check(), Ok(()));
+    let lines = [
+        fault(&switch(&basis(1001), None)),
+        fault(&switch(&basis(0), None)),
+        fault(&switch(&Basis::named("x", vec![]), None)),
+    ];
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    1002 nodes: the most is 1001 with the head, for a Linux bridge has 1023 ports; take fewer
+    node n0 is alone: a topology joins two nodes at least
+    there are no nodes: name two at least, the head first
+    ");
+}
+
+#[test]
+fn names_must_be_possible_and_different() {
+    let switch = || switch(&basis(3), None);
+    let lines = [
+        after(switch(), |t| t.nodes[1].name = "n_1".into()),
+        after(switch(), |t| t.nodes[1].name = "-n".into()),
+        after(switch(), |t| t.nodes[1].name = "n".repeat(64)),
+        after(switch(), |t| t.nodes[1].name = "N2".into()),
+        after(switch(), |t| t.nics[1].name = "ethernet-of-node".into()),
+        after(switch(), |t| t.nics[1].name = "lo".into()),
+        after(switch(), |t| t.media[0].name = "a/b".into()),
+        after(mesh_of_nine(), |t| t.nics[1].name = "eth0".into()),
+        after(mesh_of_nine(), |t| t.media[1].name = "row1".into()),
+    ];
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    "n_1" can't name a node: a host name has letters, digits, `-` and `.`, begins and ends with a letter or digit, and has 63 bytes at most
+    "-n" can't name a node: a host name has letters, digits, `-` and `.`, begins and ends with a letter or digit, and has 63 bytes at most
+    "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" can't name a node: a host name has letters, digits, `-` and `.`, begins and ends with a letter or digit, and has 63 bytes at most
+    two nodes are called n2: rename one of them
+    "ethernet-of-node" can't name a NIC or bond of n1: a network device's name begins with a letter, goes on with letters, digits, `-` and `_`, and has 15 bytes at most
+    two devices of n1 are called lo: rename one of them
+    "a/b" can't name a medium: a network device's name begins with a letter, goes on with letters, digits, `-` and `_`, and has 15 bytes at most
+    two devices of n0 are called eth0: rename one of them
+    two media are called row1: rename one of them
+    "#);
+}
+
+#[test]
+fn media_must_join_all_nodes() {
+    let star = || star(&basis(3), Between::Isolated);
+    let switched = || {
+        let measures =
+            Mesh { columns: 2, segment: Segment::Hub, joined: Joined::Switched, both: None };
+        mesh(&basis(3), &measures)
+    };
+    let zero = Some(Rate::default());
+    let lines = [
+        after(hub(&basis(2)), |t| t.media[0].rate = None),
+        after(hub(&basis(2)), |t| t.media[0].rate = zero),
+        after(star(), |t| t.nics[5].medium = 0),
+        after(star(), |t| t.nics[5].node = 0),
+        after(star(), |t| drop(t.nics.pop())),
+        after(switch(&basis(3), None), |t| drop(t.nics.pop())),
+        after(switch(&basis(3), None), |t| {
+            t.media.push(Medium { name: "spare".into(), ..t.media[0].clone() });
+        }),
+        after(switched(), |t| t.uplinks[0].to = t.uplinks[0].from),
+        after(switched(), |t| t.uplinks[0] = Uplink { from: 0, to: 4, rate: None }),
+        after(switched(), |t| t.uplinks[0].rate = zero),
+        after(switched(), |t| t.media[0].kind = MediumKind::Wire),
+        after(switched(), |t| t.nics[3].medium = 99),
+    ];
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    medium hub is a hub without a rate, which all its stations share: give it one, such as 10mbit
+    medium hub has the rate 0: nothing would arrive; leave it out for one without limit
+    wire wire1 has NICs at 3 ends: plug exactly two into it
+    two devices of n0 are called eth0: rename one of them
+    wire wire3 has NICs at 1 ends: plug exactly two into it
+    node n3 isn't connected to n0: no medium joins them, not even over others
+    medium spare joins nothing: plug NICs into it, or leave it out
+    the uplink from rows to rows can't be: it leads back to itself; join two media
+    the uplink from row1 to rows can't be: only a switch has uplinks; turn it round, or make it a switch
+    the uplink from rows to row1 can't be: its rate is 0; leave it out for that of the slower medium
+    the uplink from rows to row1 can't be: a wire has no port for it; make it a hub or a switch
+    NIC eth1 refers to medium 99, but there are only 6: they are counted from 0
+    ");
+}
+
+#[test]
+fn addresses_must_be_possible_and_different() {
+    let switch = || switch(&basis(3), None);
+    let ip = Ipv4Addr::new;
+    let lines = [
+        after(switch(), |t| t.nics[2].address = Some(ip(10, 88, 0, 11))),
+        after(switch(), |t| t.nodes[2].address = ip(127, 0, 0, 1)),
+        after(switch(), |t| t.nodes[2].address = ip(224, 0, 0, 1)),
+        after(switch(), |t| t.nodes[2].address = ip(0, 0, 0, 0)),
+        after(switch(), |t| t.nics[2].address = Some(ip(10, 88, 255, 255))),
+        after(switch(), |t| t.nics[2].address = None),
+        after(switch(), |t| t.nics[2].reach = Reach::Nobody),
+        after(switch(), |t| t.nics[2].reach = Reach::Subnet(32)),
+        after(switch(), |t| t.nics[2].reach = Reach::Peer(t.nodes[2].address)),
+        after(switch(), |t| t.nics[2].mtu = 500),
+        after(switch(), |t| t.nics[2].ethernet = Ethernet::of(1)),
+        after(switch(), |t| t.nics[2].ethernet = Ethernet([0xff; 6])),
+        after(star(&basis(3), Between::Isolated), |t| t.nics[2].reach = t.nics[1].reach),
+        after(switch(), |t| t.nodes[2].address = ip(10, 99, 0, 1)),
+    ];
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    n1 and eth0 of n2 both have the address 10.88.0.11: give one of them another
+    n2 can't have the address 127.0.0.1: it means the node itself; take one such as 10.88.0.10
+    n2 can't have the address 224.0.0.1: it means many or is reserved; take one such as 10.88.0.10
+    n2 can't have the address 0.0.0.0: it means none; take one such as 10.88.0.10
+    eth0 of n2: 10.88.255.255/16 is the network itself or its broadcast address: take one in between
+    eth0 of n2: it has no address: give it one, or make it part of a bond
+    eth0 of n2: it has the address 10.88.0.12 but reaches nobody: leave the address to its bond
+    eth0 of n2: a network prefix of 32: it can be 8 to 31
+    eth0 of n2: its peer has its own address 10.88.0.12: name the other end's
+    eth0 of n2: an MTU of 500: IPv4 needs 576 at least
+    eth0 of n1 and eth0 of n2 both have the address 02:88:00:00:00:01: give one of them another
+    eth0 of n2: ff:ff:ff:ff:ff:ff is no single NIC's Ethernet address: take one such as 02:88:00:00:00:01
+    eth2 of n0: it leads to 10.88.0.12/32 as eth1 does, and only one would be used: give it a network of its own, or bond them
+    packets from n0 to n2 don't arrive: n0 has no route to 10.99.0.1: give it one
+    ");
+}
+
+#[test]
+fn bonds_need_two_nics_of_their_own() {
+    let by = |selector| bonded(&basis(2), 2, Segment::Switch, selector);
+    let ip = Some(Ipv4Addr::new(10, 77, 0, 1));
+    let lines = [
+        after(by(Selector::Packet), |t| t.bonds[1].nics.truncate(1)),
+        after(by(Selector::Packet), |t| t.bonds[1].nics = vec![2, 2]),
+        after(by(Selector::Packet), |t| t.bonds[2].nics = vec![3, 4]),
+        after(by(Selector::Packet), |t| t.bonds[2].nics[0] = 99),
+        after(by(Selector::Flow), |t| drop(t.bonds.pop())),
+        after(by(Selector::Flow), |t| t.bonds[1].prefix = 0),
+        after(by(Selector::Flow), |t| {
+            (t.nics[2].address, t.nics[2].reach) = (ip, Reach::Subnet(16));
+        }),
+        after(by(Selector::Subflow), |t| t.bonds[1].nics.reverse()),
+        after(by(Selector::Subflow), |t| {
+            (t.nics[3].address, t.nics[3].reach) = (None, Reach::Nobody);
+        }),
+        fault(&bonded(&basis(2), 1, Segment::Switch, Selector::Flow)),
+    ];
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    bond bond0 of n1: it has 1 NIC: it takes two at least
+    bond bond0 of n1: eth0 is part of bond0 already: a NIC is in one bond, once
+    bond bond0 of n2: eth1 is part of bond0 already: a NIC is in one bond, once
+    bond bond0 refers to NIC 99, but there are only 6: they are counted from 0
+    eth0 of n2: it reaches nobody and is in no bond: give it an address, or bond it
+    bond bond0 of n1: a network prefix of 0: it can be 8 to 31
+    bond bond0 of n1: eth0 has an address, but what chooses by packet or flow works below IP: leave the address to the bond
+    bond bond0 of n1: its address isn't that of eth1, its first NIC
+    bond bond0 of n1: eth1 has no address, but a subflow needs one: give it one
+    bond bond0 of n0: it has 1 NIC: it takes two at least
+    ");
+}
+
+#[test]
+fn routes_must_lead_there() {
+    let ip = Ipv4Addr::new;
+    let hop = |nic, via| NextHop { nic, via: Some(via) };
+    let star = || star(&basis(3), Between::Forwarded);
+    let lines = [
+        after(star(), |t| t.routes[0].hops.clear()),
+        after(star(), |t| t.routes[0].prefix = 33),
+        after(star(), |t| t.routes[0].prefix = 8),
+        after(star(), |t| t.routes[0].hops[0].nic = 0),
+        after(star(), |t| t.routes[0].hops[0].nic = 100),
+        after(star(), |t| t.routes[0].hops[0] = hop(3, ip(10, 88, 0, 12))),
+        after(star(), |t| t.routes[0].node = 2),
+        after(star(), |t| t.nodes[0].forwards = false),
+        after(mesh_of_nine(), |t| t.nodes[1].forwards = false),
+        after(mesh_of_nine(), |t| t.routes[0].to = t.nodes[0].address),
+        after(mesh_of_nine(), |t| drop(t.routes.remove(0))),
+        after(mesh_of_nine(), |t| t.routes[3].hops[0].via = None),
+        after(mesh_of_nine(), |t| {
+            // The corner of the way from n0 to n4 sends it back.
+            let corner = t.routes.iter().position(|r| r.node == 1 && r.to == t.nodes[4].address);
+            t.routes[corner.unwrap()].hops = vec![hop(2, ip(10, 89, 0, 10))];
+        }),
+        after(mesh_of_nine(), |t| {
+            let again = t.routes[3].hops[0];
+            t.routes[3].hops.push(again);
+        }),
+    ];
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    the route of n1 to 10.88.0.0/16: it has no next hop: give it one
+    the route of n1 to 10.88.0.0/33: a prefix of 33: the most is 32
+    the route of n1 to 10.88.0.0/8: its address has bits beyond the prefix: set them to 0
+    the route of n1 to 10.88.0.0/16: eth0 of n0 isn't its node's own NIC
+    the route to 10.88.0.0 refers to NIC 100, but there are only 6: they are counted from 0
+    the route of n1 to 10.88.0.0/16: its hop 10.88.0.12 is no neighbour on eth0: take one that is
+    the route of n2 to 10.88.0.0/16: eth0 of n1 isn't its node's own NIC
+    packets from n2 to n1 don't arrive: n2 sends them to n0, which doesn't forward: let it forward, or take another route
+    packets from n0 to n4 don't arrive: n0 sends them to n1, which doesn't forward: let it forward, or take another route
+    the route of n0 to 10.88.0.10/32: it leads to the node itself: leave it out
+    packets from n0 to n1 don't arrive: n0 has no route to 10.88.0.11: give it one
+    the route of n0 to 10.88.0.14/32: nobody on eth0 has that address: name the neighbour to go by
+    packets from n0 to n4 go round: n0, n1, n0; change a route on the way
+    the route of n0 to 10.88.0.14/32: it has one next hop twice: leave one out
+    ");
+}
+
+#[test]
+fn one_network_on_two_hubs_is_found() {
+    let line = after(hub(&basis(3)), |t| {
+        t.media.push(Medium { name: "other".into(), ..t.media[0].clone() });
+        t.nics[3].medium = 1;
+        // A second NIC joins the two hubs, but their networks are one.
+        let ethernet = Ethernet::of(99);
+        t.nics.push(Nic {
+            name: "eth1".into(),
+            medium: 1,
+            ethernet,
+            address: Some(Ipv4Addr::new(10, 77, 0, 1)),
+            ..t.nics[0].clone()
+        });
+    });
+    insta::assert_snapshot!(line, @r"
+    packets from n3 to n1 don't arrive: n3 looks for 10.88.0.11 among its neighbours, and it isn't there: give it a route, or n1 another network
+    ");
+}

@@ -1,0 +1,329 @@
+//! What one node of a topology needs, told without any tool's words.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use super::super::{Bond, Nic, NicId, NodeId, Reach, Route, Selector, Topology};
+use super::ConfigFault;
+use garland_core::nic_facts::Ethernet;
+
+/// What a node's NICs are called on the real machine, where it isn't what the topology says:
+/// `eth0` to `enp3s0`.
+pub type NicNames = BTreeMap<String, String>;
+
+/// The configuration of one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeConfig {
+    /// The topology's name.
+    pub topology: String,
+    /// The node's name.
+    pub node: String,
+    /// The address on the loopback device, where the node's own is on no NIC and no bond.
+    pub loopback: Option<Ipv4Addr>,
+    /// Its NICs in order.
+    pub interfaces: Vec<Interface>,
+    /// Devices made of several NICs.
+    pub bonds: Vec<BondDevice>,
+    /// Routes, those to stations of a NIC's own medium first: others may lead through these.
+    pub routes: Vec<NodeRoute>,
+    /// Addresses that MPTCP connections may use besides the one they were opened with.
+    pub endpoints: Vec<Endpoint>,
+    /// Whether it passes on packets that aren't for it.
+    pub forwards: bool,
+}
+
+/// A device, as the machine knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Its name; where an Ethernet address is given, only what the topology calls it.
+    pub name: String,
+    /// The Ethernet address to find it by.
+    pub ethernet: Option<Ethernet>,
+}
+
+/// A NIC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// The device.
+    pub device: Device,
+    /// The largest packet, in bytes.
+    pub mtu: u16,
+    /// Its address; none when it belongs to a bond.
+    pub address: Option<InterfaceAddress>,
+    /// The bond it belongs to, by its place in [`NodeConfig::bonds`].
+    pub bond: Option<usize>,
+}
+
+/// An address, and who is reached by it without a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterfaceAddress {
+    /// The address.
+    pub address: Ipv4Addr,
+    /// The length of its network's prefix; 32 with a peer.
+    pub prefix: u8,
+    /// The other end of the wire.
+    pub peer: Option<Ipv4Addr>,
+}
+
+/// A bond as a device of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BondDevice {
+    /// The device's name.
+    pub name: String,
+    /// Its NICs, by their places in [`NodeConfig::interfaces`].
+    pub members: Vec<usize>,
+    /// Its mode, as Linux names it.
+    pub mode: &'static str,
+    /// What chooses the NIC in a mode that looks at packets.
+    pub hash: Option<&'static str>,
+    /// Its address.
+    pub address: InterfaceAddress,
+    /// The largest packet, in bytes.
+    pub mtu: u16,
+}
+
+/// A route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeRoute {
+    /// Where it leads.
+    pub to: Ipv4Addr,
+    /// Bits of `to` that count.
+    pub prefix: u8,
+    /// The next hops, one at least.
+    pub hops: Vec<Hop>,
+    /// The address that packets get as source.
+    pub source: Option<Ipv4Addr>,
+    /// What chooses among several hops.
+    pub selector: Selector,
+}
+
+/// The next hop of a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The device.
+    pub device: Device,
+    /// The router; none when the destination is a station of the device's medium.
+    pub via: Option<Ipv4Addr>,
+    /// Whether the device's own address doesn't show that the router is there.
+    pub onlink: bool,
+}
+
+/// An address that MPTCP tells its peers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The address.
+    pub address: Ipv4Addr,
+    /// The device that has it.
+    pub device: Device,
+}
+
+impl NodeConfig {
+    /// What `node` needs, its NICs named by `names` where these say something, else found by the
+    /// Ethernet address where the topology gives a real one, else by the topology's names.
+    ///
+    /// # Errors
+    /// When `names` names NICs that aren't there, or devices that can't be.
+    pub fn of(topology: &Topology, node: NodeId, names: &NicNames) -> Result<Self, ConfigFault> {
+        let this = &topology.nodes[node];
+        let nics: Vec<(NicId, &Nic)> = topology.nics_of(node).collect();
+        let devices = devices(&this.name, &nics, names)?;
+        let bonds: Vec<&Bond> = topology.bonds.iter().filter(|bond| bond.node == node).collect();
+        let made: Vec<&Bond> =
+            bonds.iter().copied().filter(|bond| bond.selector != Selector::Subflow).collect();
+        let interfaces: Vec<Interface> = nics
+            .iter()
+            .zip(&devices)
+            .map(|((id, nic), device)| Interface {
+                device: device.clone(),
+                mtu: nic.mtu,
+                address: address(nic),
+                bond: made.iter().position(|bond| bond.nics.contains(id)),
+            })
+            .collect();
+        let place = |id: &NicId| nics.iter().position(|(nic, _)| nic == id);
+        let bond_devices: Vec<BondDevice> =
+            made.iter().map(|bond| bond_device(bond, &interfaces, place)).collect();
+        let mut config = Self {
+            topology: one_line(&topology.name),
+            node: one_line(&this.name),
+            loopback: None,
+            bonds: bond_devices,
+            interfaces,
+            routes: Vec::new(),
+            endpoints: Vec::new(),
+            forwards: this.forwards,
+        };
+        config.loopback = Some(this.address).filter(|&own| config.device_of(own).is_none());
+        let subflows = bonds.iter().filter(|bond| bond.selector == Selector::Subflow);
+        // A connection is opened with the first address; the others are announced.
+        config.endpoints = subflows
+            .flat_map(|bond| bond.nics.iter().skip(1))
+            .filter_map(|id| config.interfaces.get(place(id)?))
+            .filter_map(|interface| {
+                let address = interface.address?.address;
+                Some(Endpoint { address, device: interface.device.clone() })
+            })
+            .collect();
+        let routes = topology.routes.iter().filter(|route| route.node == node);
+        config.routes = routes.map(|route| config.route(route, this.address, place)).collect();
+        config.routes.retain(|route| !route.hops.is_empty());
+        config.routes.sort_by_key(|route| route.hops.iter().any(|hop| hop.via.is_some()));
+        config.named()?;
+        Ok(config)
+    }
+
+    /// The devices that have an address, the loopback device aside.
+    #[must_use]
+    pub fn addressed(&self) -> Vec<Device> {
+        let nics = self.interfaces.iter().filter(|interface| interface.address.is_some());
+        let bonds = self.bonds.iter().map(BondDevice::device);
+        nics.map(|interface| interface.device.clone()).chain(bonds).collect()
+    }
+
+    /// The routes that can be made once `device` is up, the devices coming up in order: NICs, then
+    /// bonds. A route through several devices is that of the last.
+    pub fn routes_at<'a>(&'a self, device: &'a Device) -> impl Iterator<Item = &'a NodeRoute> {
+        let order = self.addressed();
+        let rank = move |hop: &Hop| order.iter().position(|known| *known == hop.device);
+        self.routes.iter().filter(move |route| {
+            route.hops.iter().max_by_key(|hop| rank(hop)).is_some_and(|hop| hop.device == *device)
+        })
+    }
+
+    fn device_of(&self, address: Ipv4Addr) -> Option<Device> {
+        let nics = self.interfaces.iter().map(|nic| (nic.address, nic.device.clone()));
+        let bonds = self.bonds.iter().map(|bond| (Some(bond.address), bond.device()));
+        let mut all = nics.chain(bonds);
+        all.find(|(own, _)| own.is_some_and(|own| own.address == address)).map(|(_, device)| device)
+    }
+
+    /// A route's packets have the node's address as source: it is said where the device has another.
+    fn route(
+        &self,
+        route: &Route,
+        source: Ipv4Addr,
+        place: impl Fn(&NicId) -> Option<usize>,
+    ) -> NodeRoute {
+        let mut same = true;
+        let hops = route.hops.iter().filter_map(|hop| {
+            let interface = self.interfaces.get(place(&hop.nic)?)?;
+            let bond = interface.bond.map(|bond| &self.bonds[bond]);
+            let device = bond.map_or_else(|| interface.device.clone(), BondDevice::device);
+            let own = bond.map_or(interface.address, |bond| Some(bond.address));
+            same &= own.is_some_and(|own| own.address == source);
+            let onlink = hop.via.is_some_and(|via| !own.is_some_and(|own| own.covers(via)));
+            Some(Hop { device, via: hop.via, onlink })
+        });
+        let hops: Vec<Hop> = hops.collect();
+        NodeRoute {
+            to: route.to,
+            prefix: route.prefix,
+            hops,
+            source: Some(source).filter(|_| !same),
+            selector: route.selector,
+        }
+    }
+
+    /// Checks the names of all devices.
+    fn named(&self) -> Result<(), ConfigFault> {
+        let mut seen = std::collections::BTreeSet::new();
+        let nics = self.interfaces.iter().map(|interface| &interface.device.name);
+        for name in nics.chain(self.bonds.iter().map(|bond| &bond.name)) {
+            if !is_device_name(name) {
+                let (node, nic) = (self.node.clone(), name.clone());
+                return Err(ConfigFault::DeviceName { node, nic, name: name.clone() });
+            }
+            if !seen.insert(name) {
+                let node = self.node.clone();
+                return Err(ConfigFault::SameDevice { node, name: name.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl BondDevice {
+    /// The bond as a device.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        Device { name: self.name.clone(), ethernet: None }
+    }
+}
+
+impl InterfaceAddress {
+    /// Whether `other` is reached by this address without a route.
+    fn covers(self, other: Ipv4Addr) -> bool {
+        let bits = u32::from(self.prefix.min(32));
+        let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
+        match self.peer {
+            Some(peer) => peer == other,
+            None => u32::from(self.address) & mask == u32::from(other) & mask,
+        }
+    }
+}
+
+fn devices(
+    node: &str,
+    nics: &[(NicId, &Nic)],
+    names: &NicNames,
+) -> Result<Vec<Device>, ConfigFault> {
+    if let Some(nic) = names.keys().find(|&name| nics.iter().all(|(_, nic)| nic.name != *name)) {
+        let has = nics.iter().map(|(_, nic)| nic.name.clone()).collect();
+        return Err(ConfigFault::UnknownNic { node: node.to_owned(), nic: nic.clone(), has });
+    }
+    let device = |nic: &Nic| match names.get(&nic.name) {
+        Some(name) if !is_device_name(name) => Err(ConfigFault::DeviceName {
+            node: node.to_owned(),
+            nic: nic.name.clone(),
+            name: name.clone(),
+        }),
+        Some(name) => Ok(Device { name: name.clone(), ethernet: None }),
+        None => {
+            let ethernet = Some(nic.ethernet).filter(|ethernet| !ethernet.is_made_up());
+            Ok(Device { name: nic.name.clone(), ethernet })
+        }
+    };
+    nics.iter().map(|(_, nic)| device(nic)).collect()
+}
+
+fn address(nic: &Nic) -> Option<InterfaceAddress> {
+    let address = nic.address?;
+    match nic.reach {
+        Reach::Subnet(prefix) => Some(InterfaceAddress { address, prefix, peer: None }),
+        Reach::Peer(peer) => Some(InterfaceAddress { address, prefix: 32, peer: Some(peer) }),
+        Reach::Nobody => None,
+    }
+}
+
+fn bond_device(
+    bond: &Bond,
+    interfaces: &[Interface],
+    place: impl Fn(&NicId) -> Option<usize>,
+) -> BondDevice {
+    let members: Vec<usize> = bond.nics.iter().filter_map(place).collect();
+    let (mode, hash) = match bond.selector {
+        Selector::Packet => ("balance-rr", None),
+        Selector::Flow | Selector::Subflow => ("balance-xor", Some("layer3+4")),
+    };
+    BondDevice {
+        name: bond.name.clone(),
+        mode,
+        hash,
+        address: InterfaceAddress { address: bond.address, prefix: bond.prefix, peer: None },
+        mtu: members.iter().map(|&member| interfaces[member].mtu).min().unwrap_or(1500),
+        members,
+    }
+}
+
+/// What Linux takes for a device's name and no file format needs to quote.
+fn is_device_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    (1..=15).contains(&name.len())
+        && name.bytes().all(plain)
+        && name.as_bytes()[0].is_ascii_alphanumeric()
+}
+
+/// A name in a comment must not end it.
+fn one_line(name: &str) -> String {
+    name.chars().filter(|letter| !letter.is_control()).collect()
+}

@@ -1,0 +1,272 @@
+//! The explicit shape: media, NICs, bonds and uplinks as they are written out.
+
+use std::net::Ipv4Addr;
+
+use super::error::{Fault, TopologyFileProblem};
+use super::overrides::{medium, nodes, unknown};
+use super::parse::{Reader, mtu, rate};
+use super::routes;
+use super::shape::SELECTORS;
+use crate::shapes::Basis;
+use crate::{
+    Bond, Cable, Medium, MediumKind, Nic, NicId, Node, NodeId, Price, Reach, Selector, Topology,
+    Uplink,
+};
+use garland_core::form::{Alone, FormProblem, Section, Text, expand_text};
+use garland_core::nic_facts::Ethernet;
+use garland_core::units::Nanos;
+
+/// The keys of `[topology]` that only this shape has.
+pub(super) const KEYS: [&str; 4] = ["nic", "uplink", "bond", "route"];
+
+/// The keys of `[[topology.medium]]` and `[[topology.node]]` that only this shape has.
+pub(super) const MEDIUM_KEYS: [&str; 2] = ["kind", "backplane"];
+pub(super) const NODE_KEYS: [&str; 2] = ["address", "forwards"];
+
+pub(super) fn read(
+    reader: &Reader<'_>,
+    section: &Section<'_>,
+    basis: &Basis,
+) -> Result<Topology, Fault> {
+    let node = |name: &String| Node {
+        name: name.clone(),
+        address: Ipv4Addr::UNSPECIFIED,
+        forwards: false,
+        cpu: None,
+        disk: None,
+        price: Price::default(),
+    };
+    let mut topology = Topology {
+        name: basis.name.clone(),
+        nodes: basis.nodes.iter().map(node).collect(),
+        media: media(section, basis)?,
+        nics: Vec::new(),
+        uplinks: Vec::new(),
+        bonds: Vec::new(),
+        routes: Vec::new(),
+    };
+    uplinks(section, &mut topology)?;
+    nics(reader, section, &mut topology)?;
+    bonds(reader, section, &mut topology)?;
+    own_addresses(reader, section, &mut topology)?;
+    routes::read(reader, section, &mut topology)?;
+    Ok(topology)
+}
+
+/// Media with a name and a kind; what else they have is read with the overrides.
+fn media(section: &Section<'_>, basis: &Basis) -> Result<Vec<Medium>, Fault> {
+    let mut media = Vec::new();
+    for entry in section.open_sections("medium", "[[topology.medium]]")? {
+        let name = entry.needed_text("name", "`name = \"lan\"`")?;
+        let backplane = rate(&entry, "backplane")?;
+        let kinds = [
+            ("hub", MediumKind::Hub { collisions: false }),
+            ("switch", MediumKind::Switch { backplane }),
+            ("wire", MediumKind::Wire),
+        ];
+        let kind = entry.word("kind", &kinds)?;
+        let kind = kind.ok_or_else(|| entry.missing("kind", "`kind = \"switch\"`"))?;
+        if backplane.is_some() && !matches!(kind, MediumKind::Switch { .. }) {
+            let (key, reason) = ("backplane", "only a switch has one; drop it");
+            let problem = TopologyFileProblem::OutOfPlace { key, reason };
+            return Err(Fault::new(entry.span_of(key), problem));
+        }
+        media.push(Medium {
+            name: name.value.to_owned(),
+            kind,
+            rate: basis.rate,
+            latency: Nanos::ZERO,
+            buffer: None,
+            price: Price::default(),
+            cable: Cable { kind: "direct".to_owned(), price: Price::default() },
+        });
+    }
+    Ok(media)
+}
+
+fn uplinks(section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
+    for entry in section.sections("uplink", "[[topology.uplink]]", &["from", "to", "rate"])? {
+        let from = medium(topology, &entry.needed_text("from", "`from = \"switch\"`")?)?;
+        let to = medium(topology, &entry.needed_text("to", "`to = \"hub\"`")?)?;
+        topology.uplinks.push(Uplink { from, to, rate: rate(&entry, "rate")? });
+    }
+    Ok(())
+}
+
+fn nics(reader: &Reader<'_>, section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
+    let keys = ["nodes", "medium", "address", "peer", "name", "ethernet", "mtu"];
+    for entry in section.sections("nic", "[[topology.nic]]", &keys)? {
+        let owners = entry.needed_text("nodes", "`nodes = \"n[1-2]\"`")?;
+        let owners = nodes(reader, topology, &owners)?;
+        let medium = medium(topology, &entry.needed_text("medium", "`medium = \"lan\"`")?)?;
+        let addresses = addresses(reader, &entry, "address", owners.len())?;
+        let peers = addresses_of(reader, &entry, "peer", owners.len())?;
+        let ethernet = entry.read("ethernet", str::parse::<Ethernet>)?;
+        let mtu = mtu(&entry)?.or(mtu(section)?);
+        let name = entry.text("name")?;
+        for (place, node) in owners.into_iter().enumerate() {
+            let own = topology.nics.iter().filter(|nic| nic.node == node).count();
+            let address = addresses.as_ref().map(|addresses| addresses.list[place]);
+            let prefix = addresses.as_ref().and_then(|addresses| addresses.prefix);
+            let reach = match (&peers, prefix, address) {
+                (Some(peers), _, _) => Reach::Peer(peers.list[place]),
+                (None, Some(prefix), _) => Reach::Subnet(prefix),
+                (None, None, None) => Reach::Nobody,
+                (None, None, Some(_)) => {
+                    let reason = "it needs its network's prefix, as in 10.0.0.1/24, or a `peer`";
+                    return Err(value(&entry, "address", reason));
+                }
+            };
+            topology.nics.push(Nic {
+                node,
+                name: name
+                    .as_ref()
+                    .map_or_else(|| format!("eth{own}"), |name| name.value.to_owned()),
+                medium,
+                address,
+                reach,
+                ethernet: ethernet.unwrap_or(Ethernet([0; 6])),
+                mtu: mtu.unwrap_or(1500),
+                price: Price::default(),
+            });
+        }
+    }
+    topology.nics.sort_by_key(|nic| nic.node);
+    for (id, nic) in topology.nics.iter_mut().enumerate() {
+        if nic.ethernet == Ethernet([0; 6]) {
+            nic.ethernet = Ethernet::of(id);
+        }
+    }
+    Ok(())
+}
+
+fn bonds(reader: &Reader<'_>, section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
+    let keys = ["nodes", "nics", "name", "selector", "address"];
+    for entry in section.sections("bond", "[[topology.bond]]", &keys)? {
+        let owners = entry.needed_text("nodes", "`nodes = \"n[1-2]\"`")?;
+        let owners = nodes(reader, topology, &owners)?;
+        let selector = entry.word("selector", &SELECTORS)?.unwrap_or_default();
+        let names = entry.texts("nics")?;
+        let addresses = addresses(reader, &entry, "address", owners.len())?;
+        for (place, node) in owners.into_iter().enumerate() {
+            let nics: Vec<NicId> =
+                names.iter().map(|name| nic(topology, node, name)).collect::<Result<_, _>>()?;
+            let first = nics.first().map(|nic| &topology.nics[*nic]);
+            let of_first = first.and_then(|nic| Some((nic.address?, nic.reach)));
+            let (address, prefix) = match (&addresses, of_first) {
+                (Some(Addresses { list, prefix: Some(prefix) }), _) => (list[place], *prefix),
+                (Some(_), _) => {
+                    let reason = "it needs its network's prefix, as in 10.0.0.1/24";
+                    return Err(value(&entry, "address", reason));
+                }
+                (None, Some((address, Reach::Subnet(prefix)))) if selector == Selector::Subflow => {
+                    (address, prefix)
+                }
+                (None, _) => {
+                    return Err(entry.missing("address", "`address = \"10.0.0.1/24\"`").into());
+                }
+            };
+            let name = entry.text("name")?.map_or("bond0", |name| name.value).to_owned();
+            topology.bonds.push(Bond { node, name, nics, selector, address, prefix });
+        }
+    }
+    Ok(())
+}
+
+/// Each node's own address: the one given, or that of its first bond or NIC.
+fn own_addresses(
+    reader: &Reader<'_>,
+    section: &Section<'_>,
+    topology: &mut Topology,
+) -> Result<(), Fault> {
+    for entry in section.open_sections("node", "[[topology.node]]")? {
+        let names = entry.needed_text("names", "`names = \"n[1-2]\"`")?;
+        let named = nodes(reader, topology, &names)?;
+        let forwards = entry.boolean("forwards")?;
+        let addresses = addresses_of(reader, &entry, "address", named.len())?;
+        for (place, node) in named.into_iter().enumerate() {
+            let node = &mut topology.nodes[node];
+            node.forwards = forwards.unwrap_or(node.forwards);
+            if let Some(addresses) = &addresses {
+                node.address = addresses.list[place];
+            }
+        }
+    }
+    for id in 0..topology.nodes.len() {
+        if !topology.nodes[id].address.is_unspecified() {
+            continue;
+        }
+        let bond = topology.bonds.iter().find(|bond| bond.node == id).map(|bond| bond.address);
+        let nic = topology.nics_of(id).find_map(|(_, nic)| nic.address);
+        let Some(address) = bond.or(nic) else {
+            let problem = TopologyFileProblem::NoAddress(topology.nodes[id].name.clone());
+            return Err(Fault::new(section.span_of("nodes"), problem));
+        };
+        topology.nodes[id].address = address;
+    }
+    Ok(())
+}
+
+/// The node's NIC of this name.
+pub(super) fn nic(topology: &Topology, node: NodeId, name: &Text<'_>) -> Result<NicId, Fault> {
+    let found = topology.nics_of(node).find(|(_, nic)| nic.name == name.value);
+    let known = topology.nics_of(node).map(|(_, nic)| nic.name.as_str());
+    let what = format!("NIC of {}", topology.nodes[node].name);
+    found.map(|(id, _)| id).ok_or_else(|| unknown(&what, name.value.to_owned(), name, known))
+}
+
+/// Addresses in step with nodes.
+struct Addresses {
+    list: Vec<Ipv4Addr>,
+    prefix: Option<u8>,
+}
+
+/// The addresses at `key`, perhaps with a prefix: `10.0.0.[1-4]/24`.
+fn addresses(
+    reader: &Reader<'_>,
+    entry: &Section<'_>,
+    key: &'static str,
+    nodes: usize,
+) -> Result<Option<Addresses>, Fault> {
+    let Some(text) = entry.text(key)? else {
+        return Ok(None);
+    };
+    let (list, prefix) = match text.value.split_once('/') {
+        None => (text.clone(), None),
+        Some((list, prefix)) => {
+            let prefix = prefix.parse::<u8>().ok().filter(|prefix| *prefix <= 32);
+            let prefix = prefix.ok_or_else(|| value(entry, key, "a prefix can be 0 to 32"))?;
+            (Text { value: list, ..text.clone() }, Some(prefix))
+        }
+    };
+    let names = expand_text(reader.text, &list, &Alone("a topology file"))?;
+    let list: Option<Vec<Ipv4Addr>> = names.iter().map(|name| name.parse().ok()).collect();
+    let list =
+        list.ok_or_else(|| value(entry, key, "write addresses as 10.0.0.1 or 10.0.0.[1-4]"))?;
+    if list.len() != nodes {
+        let problem = TopologyFileProblem::Count { key, found: list.len(), nodes };
+        return Err(Fault::new(text.span, problem));
+    }
+    Ok(Some(Addresses { list, prefix }))
+}
+
+/// The addresses at `key`, without a prefix.
+fn addresses_of(
+    reader: &Reader<'_>,
+    entry: &Section<'_>,
+    key: &'static str,
+    nodes: usize,
+) -> Result<Option<Addresses>, Fault> {
+    match addresses(reader, entry, key, nodes)? {
+        Some(Addresses { prefix: Some(_), .. }) => {
+            Err(value(entry, key, "it has no prefix; drop it"))
+        }
+        other => Ok(other),
+    }
+}
+
+/// A text at `key` that doesn't mean what it should.
+pub(super) fn value(entry: &Section<'_>, key: &'static str, reason: &str) -> Fault {
+    let problem = FormProblem::Value { key: key.to_owned(), reason: reason.to_owned() };
+    Fault::new(entry.span_of(key), TopologyFileProblem::Form(problem))
+}

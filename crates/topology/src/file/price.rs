@@ -1,0 +1,43 @@
+//! `[topology.price]`: what one of each costs.
+
+use super::error::Fault;
+use crate::{MediumKind, Price, Topology};
+use garland_core::form::Section;
+
+/// The highest price of one thing: 10 million.
+const MOST: u32 = 1_000_000_000;
+
+pub(super) fn read(section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
+    let keys = ["node", "nic", "cable", "hub", "switch", "port"];
+    let Some(prices) = section.section("price", "[topology.price]", &keys)? else {
+        return Ok(());
+    };
+    let of = |key| Ok::<_, Fault>(price(&prices, key)?.unwrap_or_default());
+    let (node, nic, cable) = (of("node")?, of("nic")?, of("cable")?);
+    let (hub, switch, port) = (of("hub")?, of("switch")?, of("port")?);
+    topology.nodes.iter_mut().for_each(|each| each.price = node);
+    topology.nics.iter_mut().for_each(|each| each.price = nic);
+    let mut ports = vec![0; topology.media.len()];
+    for nic in &topology.nics {
+        ports[nic.medium] += 1;
+    }
+    for uplink in &topology.uplinks {
+        ports[uplink.from] += 1;
+        ports[uplink.to] += 1;
+    }
+    for (medium, ports) in topology.media.iter_mut().zip(ports) {
+        let device = match medium.kind {
+            MediumKind::Hub { .. } => Some(hub),
+            MediumKind::Switch { .. } => Some(switch),
+            MediumKind::Wire => None,
+        };
+        medium.price = device.map_or(Price(0), |device| Price(device.0 + port.0 * ports));
+        medium.cable.price = cable;
+    }
+    Ok(())
+}
+
+/// A price with at most two decimals.
+pub(super) fn price(section: &Section<'_>, key: &'static str) -> Result<Option<Price>, Fault> {
+    Ok(section.parts(key, 100, 0..=MOST)?.map(|parts| Price(u64::from(parts))))
+}

@@ -1,0 +1,82 @@
+//! `[[topology.route]]`: the routes of the explicit shape.
+
+use std::net::Ipv4Addr;
+
+use super::error::{Fault, TopologyFileProblem};
+use super::explicit::{nic, value};
+use super::overrides::nodes;
+use super::parse::Reader;
+use super::shape::SELECTORS;
+use crate::{NextHop, NicId, NodeId, Reach, Route, Subnet, Topology};
+use garland_core::form::{Section, Text};
+
+pub(super) fn read(
+    reader: &Reader<'_>,
+    section: &Section<'_>,
+    topology: &mut Topology,
+) -> Result<(), Fault> {
+    for entry in
+        section.sections("route", "[[topology.route]]", &["nodes", "to", "via", "selector"])?
+    {
+        let owners = entry.needed_text("nodes", "`nodes = \"n1\"`")?;
+        let owners = nodes(reader, topology, &owners)?;
+        let to = entry.needed_text("to", "`to = \"10.1.0.0/16\"`, or a node's name")?;
+        let (to, prefix) = destination(topology, &entry, &to)?;
+        let vias = entry.one_or_more("via")?;
+        if vias.is_empty() {
+            return Err(entry
+                .missing("via", "`via = \"10.0.0.1\"`, or a NIC such as \"eth0\"")
+                .into());
+        }
+        let selector = entry.word("selector", &SELECTORS[..2])?.unwrap_or_default();
+        for node in owners {
+            let hops = vias.iter().map(|via| hop(topology, node, via));
+            let hops = hops.collect::<Result<_, _>>()?;
+            topology.routes.push(Route { node, to, prefix, hops, selector });
+        }
+    }
+    Ok(())
+}
+
+/// An address, a network, or a node's address by its name.
+fn destination(
+    topology: &Topology,
+    entry: &Section<'_>,
+    to: &Text<'_>,
+) -> Result<(Ipv4Addr, u8), Fault> {
+    if let Some(node) = topology.node(to.value) {
+        return Ok((topology.nodes[node].address, 32));
+    }
+    if let Ok(address) = to.value.parse() {
+        return Ok((address, 32));
+    }
+    if to.value == "0.0.0.0/0" {
+        return Ok((Ipv4Addr::UNSPECIFIED, 0));
+    }
+    let subnet: Subnet = to.value.parse().map_err(|reason: String| {
+        value(entry, "to", &format!("{reason}, an address, or the name of a node"))
+    })?;
+    Ok((subnet.network(), subnet.prefix()))
+}
+
+/// A neighbour's address, or the name of a NIC behind which the destination itself is.
+fn hop(topology: &Topology, node: NodeId, via: &Text<'_>) -> Result<NextHop, Fault> {
+    let Ok(address) = via.value.parse::<Ipv4Addr>() else {
+        return Ok(NextHop { nic: nic(topology, node, via)?, via: None });
+    };
+    let near = |own: Ipv4Addr, prefix: u8| Subnet::new(own, prefix).contains(address);
+    let plain = topology.nics_of(node).find(|(_, nic)| match (nic.reach, nic.address) {
+        (Reach::Peer(peer), _) => peer == address,
+        (Reach::Subnet(prefix), Some(own)) => near(own, prefix),
+        (Reach::Subnet(_), None) | (Reach::Nobody, _) => false,
+    });
+    let bonds = topology.bonds.iter().filter(|bond| bond.node == node);
+    let bonded = || bonds.into_iter().find(|bond| near(bond.address, bond.prefix));
+    let found: Option<NicId> =
+        plain.map(|(id, _)| id).or_else(|| bonded().and_then(|bond| bond.nics.first().copied()));
+    found.map(|nic| NextHop { nic, via: Some(address) }).ok_or_else(|| {
+        let node = topology.nodes[node].name.clone();
+        let problem = TopologyFileProblem::NoNeighbour { hop: address.to_string(), node };
+        Fault::new(via.span.clone(), problem)
+    })
+}

@@ -1,0 +1,152 @@
+//! Where a topology's addresses come from: all are computed from a node's number, so that nothing
+//! has to be kept or asked.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// An IPv4 network that the addresses of nodes are taken from.
+///
+/// ```
+/// use crate::Subnet;
+/// assert_eq!(Subnet::default().address(3).to_string(), "10.88.0.13");
+/// let of_2004: Subnet = "192.168.1.0/24".parse()?;
+/// assert_eq!(of_2004.address(0).to_string(), "192.168.1.1");
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Subnet {
+    network: Ipv4Addr,
+    prefix: u8,
+}
+
+/// Nodes per third byte of an address in a large network, which keeps the last byte clear of 0 to 9
+/// and 250 to 255.
+const PER_ROW: u32 = 240;
+
+/// The largest prefix of a network that is filled in rows.
+const LARGE: u8 = 16;
+
+impl Subnet {
+    /// The network of this prefix that `address` lies in; prefixes from 8 to 30 make sense.
+    pub fn new(address: Ipv4Addr, prefix: u8) -> Self {
+        let prefix = prefix.clamp(8, 30);
+        Self { network: Ipv4Addr::from_bits(address.to_bits() & mask(prefix)), prefix }
+    }
+
+    /// Its first address, which no node has.
+    pub fn network(self) -> Ipv4Addr {
+        self.network
+    }
+
+    /// How many bits all its addresses have in common.
+    pub fn prefix(self) -> u8 {
+        self.prefix
+    }
+
+    /// How many nodes it has addresses for.
+    pub fn room(self) -> u32 {
+        if self.prefix <= LARGE {
+            (1 << (24 - self.prefix)) * PER_ROW
+        } else {
+            (1 << (32 - self.prefix)) - 2
+        }
+    }
+
+    /// The address of node `number`: the head's is number 0. Up to a `/16` it is 10.88.0.10 for the
+    /// head and 10.88.0.13 for number 3, in smaller networks 192.168.1.1 and 192.168.1.4. Numbers
+    /// beyond [`room`](Self::room) begin again at 0.
+    pub fn address(self, number: u32) -> Ipv4Addr {
+        let number = number % self.room();
+        let host = if self.prefix <= LARGE {
+            (number / PER_ROW) * 256 + 10 + number % PER_ROW
+        } else {
+            number + 1
+        };
+        Ipv4Addr::from_bits(self.network.to_bits() | host)
+    }
+
+    /// The network of the same size so many places on.
+    pub fn after(self, places: u32) -> Self {
+        let step = places.wrapping_shl(u32::from(32 - self.prefix));
+        Self { network: Ipv4Addr::from_bits(self.network.to_bits().wrapping_add(step)), ..self }
+    }
+
+    /// Whether `address` is in it.
+    pub fn contains(self, address: Ipv4Addr) -> bool {
+        address.to_bits() & mask(self.prefix) == self.network.to_bits()
+    }
+}
+
+/// The bits that a prefix keeps.
+pub(super) fn mask(prefix: u8) -> u32 {
+    u32::MAX.checked_shl(u32::from(32 - prefix.min(32))).unwrap_or(0)
+}
+
+/// `10.88.0.0/16`.
+impl Default for Subnet {
+    fn default() -> Self {
+        Self::new(Ipv4Addr::new(10, 88, 0, 0), 16)
+    }
+}
+
+impl fmt::Display for Subnet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.network, self.prefix)
+    }
+}
+
+impl FromStr for Subnet {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no network: write one as 10.88.0.0/16");
+        let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
+        let address: Ipv4Addr = address.parse().map_err(|_| wrong())?;
+        let prefix: u8 = prefix.parse().map_err(|_| wrong())?;
+        if !(8..=30).contains(&prefix) {
+            return Err(format!("{text} has a prefix of {prefix}: it can be 8 to 30"));
+        }
+        let subnet = Self::new(address, prefix);
+        if subnet.network != address {
+            return Err(format!("{text} has bits beyond its prefix: write {subnet}"));
+        }
+        Ok(subnet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_number_has_its_own_address() {
+        let subnet = Subnet::default();
+        let all: HashSet<_> = (0..=1000).map(|number| subnet.address(number)).collect();
+        assert_eq!(all.len(), 1001);
+        assert_eq!(subnet.address(0), Ipv4Addr::new(10, 88, 0, 10));
+        assert_eq!(subnet.address(1000), Ipv4Addr::new(10, 88, 4, 50));
+        assert!(all.iter().all(|address| subnet.contains(*address)));
+        assert!(!subnet.contains(subnet.after(1).address(0)));
+        assert_eq!(subnet.after(2).to_string(), "10.90.0.0/16");
+    }
+
+    #[test]
+    fn small_networks_begin_at_one() {
+        let subnet: Subnet = "192.168.1.0/29".parse().unwrap();
+        assert_eq!((subnet.room(), subnet.address(5)), (6, Ipv4Addr::new(192, 168, 1, 6)));
+        assert_eq!(subnet.address(6), subnet.address(0));
+        assert_eq!(subnet.after(1).to_string(), "192.168.1.8/29");
+    }
+
+    #[test]
+    fn what_is_no_network_says_so() {
+        for wrong in ["", "10.0.0.0", "10.0.0.0/31", "10.0.0.1/24", "10.0.0/8", "10.0.0.0/x"] {
+            assert!(wrong.parse::<Subnet>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What links carry: rate, speed, duplex, MTU.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use super::super::crossing::crossings;
+use super::super::{MediumId, MediumKind, NicId, NicName, Resource, Topology};
+use super::names::facts;
+use super::{Cabling, Finding, Observed};
+use garland_core::nic_facts::Duplex;
+
+/// What a link must carry of what is planned.
+const TOLERANCE: f64 = 0.8;
+
+/// Bytes on the wire beside a packet, of IPv4 and TCP headers, and of wire that a frame's share of an
+/// acknowledgement takes on a hub; as in [`super::super::bounds`].
+const FRAME: f64 = 38.0;
+const HEADERS: f64 = 52.0;
+const ACKNOWLEDGEMENT: f64 = 45.0;
+
+/// One direction between two NICs of a planned segment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// The sender.
+    pub from: NicId,
+    /// The receiver.
+    pub to: NicId,
+    /// The receiver's address.
+    pub address: Ipv4Addr,
+    /// The largest packet that should pass, in bytes.
+    pub mtu: u16,
+    /// TCP payload in bits per second that should pass; none where no rate is planned.
+    pub goodput: Option<f64>,
+}
+
+/// What came of full packets on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MtuSeen {
+    /// The sender.
+    pub from: NicId,
+    /// The receiver.
+    pub to: NicId,
+    /// The largest packet that was answered, in bytes; none when none was.
+    pub passes: Option<u16>,
+}
+
+/// What a link carried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateSeen {
+    /// The sender.
+    pub from: NicId,
+    /// The receiver.
+    pub to: NicId,
+    /// TCP payload in bits per second.
+    pub measured: f64,
+    /// The same as planned.
+    pub planned: Option<f64>,
+}
+
+impl RateSeen {
+    /// Whether it is slower than planned, beyond what other traffic may take.
+    pub fn is_slow(&self) -> bool {
+        self.planned.is_some_and(|planned| self.measured < TOLERANCE * planned)
+    }
+}
+
+/// The NICs of each segment, each sending to the next: all ports are met in both directions.
+pub(super) fn to_measure(topology: &Topology, cabling: &Cabling) -> Vec<Link> {
+    let mut links = Vec::new();
+    for nics in cabling.home.values() {
+        let nics: Vec<NicId> =
+            nics.iter().copied().filter(|nic| topology.nics[*nic].address.is_some()).collect();
+        for (place, &from) in nics.iter().enumerate() {
+            let to = nics[(place + 1) % nics.len()];
+            let (sender, receiver) = (&topology.nics[from], &topology.nics[to]);
+            if let (Some(address), true) = (receiver.address, sender.node != receiver.node) {
+                let mtu = sender.mtu.min(receiver.mtu);
+                let goodput = goodput(topology, from, to, mtu);
+                links.push(Link { from, to, address, mtu, goodput });
+            }
+        }
+    }
+    links
+}
+
+/// TCP payload that passes from a NIC to another one of its segment.
+fn goodput(topology: &Topology, from: NicId, to: NicId, mtu: u16) -> Option<f64> {
+    let way = crossings(topology, from, to).into_iter().next()?;
+    let mtu = f64::from(mtu.max(576));
+    let of = |resource: Resource| {
+        let hub = if matches!(resource, Resource::Hub(_)) { ACKNOWLEDGEMENT } else { 0.0 };
+        resource.capacity(topology) * (mtu - HEADERS) / (mtu + FRAME + hub)
+    };
+    let least = way.into_iter().map(of).fold(f64::INFINITY, f64::min);
+    least.is_finite().then_some(least)
+}
+
+pub(super) fn judge(topology: &Topology, observed: &Observed, cabling: &Cabling) -> Vec<Finding> {
+    let judge = Judge { topology, observed, cabling, segments: topology.segments() };
+    let mut findings: Vec<Finding> =
+        cabling.ports.keys().flat_map(|nic| judge.settings(*nic)).collect();
+    findings.extend(judge.packets());
+    findings.extend(judge.rates());
+    findings
+}
+
+struct Judge<'a> {
+    topology: &'a Topology,
+    observed: &'a Observed,
+    cabling: &'a Cabling,
+    segments: Vec<MediumId>,
+}
+
+impl Judge<'_> {
+    fn name(&self, nic: NicId) -> NicName {
+        self.cabling
+            .ports
+            .get(&nic)
+            .map_or_else(|| NicName::of(self.topology, nic), |port| port.name(self.topology))
+    }
+
+    fn segment(&self, nic: NicId) -> MediumId {
+        self.segments[self.topology.nics[nic].medium]
+    }
+
+    /// Whom a NIC should reach.
+    fn peers(&self, nic: NicId) -> Vec<NicName> {
+        let nics = 0..self.topology.nics.len();
+        let peers = nics.filter(|peer| *peer != nic && self.segment(*peer) == self.segment(nic));
+        peers.map(|peer| self.name(peer)).collect()
+    }
+
+    /// What a NIC says of itself.
+    fn settings(&self, id: NicId) -> Vec<Finding> {
+        let Some(facts) = facts(self.observed, &self.cabling.ports[&id]) else { return Vec::new() };
+        let nic = &self.topology.nics[id];
+        let medium = &self.topology.media[nic.medium];
+        let (name, peers) = (self.name(id), self.peers(id));
+        let mut findings = Vec::new();
+        if let (Some(found), Some(planned)) = (facts.speed, medium.rate)
+            && found < planned.bits_per_second()
+        {
+            let (nic, peers, planned) = (name.clone(), peers.clone(), planned.bits_per_second());
+            findings.push(Finding::Speed { nic, peers, found, planned });
+        }
+        let shared = matches!(medium.kind, MediumKind::Hub { .. });
+        if facts.duplex == Some(Duplex::Half) && !shared {
+            findings.push(Finding::HalfDuplex { nic: name.clone(), peers: peers.clone() });
+        }
+        if facts.mtu != u32::from(nic.mtu) {
+            let seen = self.observed.mtus.iter().filter(|seen| seen.from == id || seen.to == id);
+            let passes = seen.filter_map(|seen| seen.passes).min();
+            let (found, planned) = (facts.mtu, nic.mtu);
+            findings.push(Finding::Mtu { nic: name, peers, found, planned, passes });
+        }
+        findings
+    }
+
+    /// Full packets that got lost between NICs that would take them.
+    fn packets(&self) -> Vec<Finding> {
+        let right = |nic: NicId| {
+            let facts = facts(self.observed, &self.cabling.ports[&nic]);
+            facts.is_some_and(|facts| facts.mtu == u32::from(self.topology.nics[nic].mtu))
+        };
+        let lost = self.observed.mtus.iter().filter_map(|seen| {
+            let nics = &self.topology.nics;
+            let planned = nics[seen.from].mtu.min(nics[seen.to].mtu);
+            // Where no packet at all is answered, it isn't for its length.
+            let passes = seen.passes.filter(|bytes| *bytes < planned)?;
+            (right(seen.from) && right(seen.to)).then(|| Finding::LinkMtu {
+                from: self.name(seen.from),
+                to: self.name(seen.to),
+                planned,
+                passes: Some(passes),
+            })
+        });
+        lost.collect()
+    }
+
+    /// Who is slow, told by who else is: with several stations, a slow one is so with all.
+    fn rates(&self) -> Vec<Finding> {
+        let mut by_segment: BTreeMap<MediumId, Vec<&RateSeen>> = BTreeMap::new();
+        for seen in &self.observed.rates {
+            by_segment.entry(self.segment(seen.from)).or_default().push(seen);
+        }
+        by_segment.into_values().flat_map(|flows| self.slow_of(&flows)).collect()
+    }
+
+    fn slow_of(&self, flows: &[&RateSeen]) -> Vec<Finding> {
+        let slow: Vec<&RateSeen> = flows.iter().copied().filter(|flow| flow.is_slow()).collect();
+        let Some(first) = slow.first() else { return Vec::new() };
+        let ends: BTreeSet<NicId> = flows.iter().flat_map(|flow| [flow.from, flow.to]).collect();
+        let least = |flows: &mut dyn Iterator<Item = &RateSeen>| {
+            let flows = flows.map(|flow| (flow.measured, flow.planned.unwrap_or_default()));
+            flows.min_by(|one, two| one.0.total_cmp(&two.0)).unwrap_or_default()
+        };
+        if slow.len() == flows.len() && flows.len() > 1 {
+            let (measured, planned) = least(&mut slow.iter().copied());
+            let to = ends.iter().filter(|nic| **nic != first.from).map(|nic| self.name(*nic));
+            let (from, to) = (self.name(first.from), to.collect());
+            return vec![Finding::Slow { from, to, measured, planned, one_way: false }];
+        }
+        let with = |nic: NicId| move |flow: &&&RateSeen| flow.from == nic || flow.to == nic;
+        let is_slow = |nic: &NicId| {
+            let all = flows.iter().filter(with(*nic)).count();
+            all > 1 && slow.iter().filter(with(*nic)).count() == all
+        };
+        let accused: Vec<NicId> = ends.iter().copied().filter(is_slow).collect();
+        let whole = accused.iter().map(|&nic| {
+            let (measured, planned) = least(&mut slow.iter().filter(with(nic)).copied());
+            let (from, to) = (self.name(nic), self.peers(nic));
+            Finding::Slow { from, to, measured, planned, one_way: false }
+        });
+        let rest =
+            slow.iter().filter(|flow| !accused.contains(&flow.from) && !accused.contains(&flow.to));
+        let rest = rest.map(|flow| Finding::Slow {
+            from: self.name(flow.from),
+            to: vec![self.name(flow.to)],
+            measured: flow.measured,
+            planned: flow.planned.unwrap_or_default(),
+            one_way: true,
+        });
+        whole.chain(rest).collect()
+    }
+}

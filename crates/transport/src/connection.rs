@@ -1,0 +1,190 @@
+//! The head's side of a control channel: a non-blocking socket, so that one loop serves them all.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use garland_protocol::{
+    Channel, ChannelError, FromAgent, Handshake, KeyPair, Preamble, PublicKey, Purpose, Role,
+    ToAgent, VersionError,
+};
+use garland_sys::mptcp::Transport;
+use garland_sys::{clock, tcp};
+use thiserror::Error;
+
+use crate::link::{self, LinkError};
+use crate::timed::Timed;
+use garland_sys::error::reason;
+
+/// Why an agent can't be spoken to.
+#[derive(Debug, Error)]
+pub enum ConnectionError {
+    /// Nobody answers there.
+    #[error("connecting to its agent at {0}: {reason}", reason = reason(.1))]
+    Connect(SocketAddr, io::Error),
+    /// It is another version.
+    #[error("{0}")]
+    Version(VersionError),
+    /// It isn't the agent that was launched.
+    #[error("the agent at {0} doesn't hold the key that it was launched with")]
+    WrongKey(SocketAddr),
+    /// The connection broke.
+    #[error("the connection to its agent broke: {reason}", reason = reason(.0))]
+    Io(#[from] io::Error),
+    /// The agent closed the connection.
+    #[error("its agent is gone")]
+    Gone,
+    /// Bytes that no agent of this version sends.
+    #[error("its agent sent a message that makes no sense")]
+    Garbage,
+}
+
+/// An open control channel to one agent.
+pub struct Connection {
+    stream: TcpStream,
+    key: PublicKey,
+    channel: Channel,
+    received: Vec<u8>,
+    /// When the last of these had come, by the monotonic clock.
+    read_ns: u64,
+    unsent: Vec<u8>,
+}
+
+/// Connects to the agent at `address` that has the key `theirs`.
+///
+/// # Errors
+/// When nobody answers, the version is another, or the agent hasn't that key.
+pub fn connect_agent(
+    address: SocketAddr,
+    ours: &KeyPair,
+    theirs: &PublicKey,
+    timeout: Duration,
+) -> Result<Connection, ConnectionError> {
+    let stream = tcp::connect(address, timeout, Transport::Tcp)
+        .map_err(|error| ConnectionError::Connect(address, error))?;
+    let mut agent = Timed::begin(&stream, timeout);
+    let hello = Preamble::ours(Purpose::Control).to_bytes();
+    let wrong = |error: LinkError| match error {
+        LinkError::Version(error) => ConnectionError::Version(error),
+        LinkError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            ConnectionError::WrongKey(address)
+        }
+        LinkError::Io(error) => ConnectionError::Io(error),
+        LinkError::Channel(_) | LinkError::Frame(_) => ConnectionError::WrongKey(address),
+    };
+    let refused = |_: ChannelError| ConnectionError::WrongKey(address);
+    let mut shake = Handshake::control(Role::Initiator, ours, theirs, &hello).map_err(refused)?;
+    let mut first = hello.to_vec();
+    first.extend(ours.public);
+    link::put_message(&mut first, &shake.write(&[]).map_err(refused)?);
+    agent.write_all(&first)?;
+    link::read_preamble(&mut agent).map_err(wrong)?;
+    let answer = link::read_message(&mut agent).map_err(wrong)?;
+    shake.read(&answer).map_err(refused)?;
+    let channel = shake.into_channel().map_err(refused)?;
+    stream.set_nonblocking(true)?;
+    tcp::keep_alive(&stream)?;
+    let (received, unsent) = (Vec::new(), Vec::new());
+    let mut connection = Connection { stream, key: *theirs, channel, received, read_ns: 0, unsent };
+    // The agent believes nobody before this: it proves that the greeting isn't an old one.
+    connection.send(&ToAgent::Ping)?;
+    Ok(connection)
+}
+
+impl Connection {
+    /// Sends a message, or keeps what the socket doesn't take for `flush`.
+    ///
+    /// # Errors
+    /// When the connection broke.
+    pub fn send(&mut self, message: &ToAgent) -> Result<(), ConnectionError> {
+        self.channel
+            .seal(&message.to_bytes(), &mut self.unsent)
+            .map_err(|_| ConnectionError::Garbage)?;
+        self.flush()
+    }
+
+    /// Sends what is kept, as far as the socket takes it.
+    ///
+    /// # Errors
+    /// When the connection broke.
+    pub fn flush(&mut self) -> Result<(), ConnectionError> {
+        while !self.unsent.is_empty() {
+            match self.stream.write(&self.unsent) {
+                Ok(sent) => drop(self.unsent.drain(..sent)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something is kept for `flush`.
+    #[must_use]
+    pub fn has_unsent(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
+    /// All messages that have come in.
+    ///
+    /// # Errors
+    /// When the connection broke or the agent closed it, after the last message was taken.
+    pub fn receive(&mut self) -> Result<Vec<FromAgent>, ConnectionError> {
+        let mut buffer = [0; 16 << 10];
+        let mut end = None;
+        // Bounded, so that one talkative agent can't keep the loop from the others.
+        for _ in 0..16 {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => {
+                    end = Some(ConnectionError::Gone);
+                    break;
+                }
+                Ok(read) => self.received.extend(&buffer[..read]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    end = Some(error.into());
+                    break;
+                }
+            }
+        }
+        self.read_ns = clock::now_ns();
+        let mut messages = Vec::new();
+        while let Some(bytes) =
+            self.channel.open(&mut self.received).map_err(|_| ConnectionError::Garbage)?
+        {
+            messages.push(FromAgent::parse(&bytes).ok_or(ConnectionError::Garbage)?);
+        }
+        match end {
+            Some(error) if messages.is_empty() => Err(error),
+            _ => Ok(messages),
+        }
+    }
+
+    /// When the messages of the last `receive` had come, in nanoseconds of the monotonic clock.
+    #[must_use]
+    pub fn read_ns(&self) -> u64 {
+        self.read_ns
+    }
+
+    /// The agent's key.
+    #[must_use]
+    pub fn key(&self) -> PublicKey {
+        self.key
+    }
+
+    /// This host's own address on the way to the agent.
+    ///
+    /// # Errors
+    /// When the connection broke.
+    pub fn own_address(&self) -> io::Result<SocketAddr> {
+        self.stream.local_addr()
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}

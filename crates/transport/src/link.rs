@@ -1,0 +1,177 @@
+//! Links: the hops of the chain. Both ends prove by a Noise greeting that they are members of the
+//! copy; after it the link carries frames and sealed blocks as they are.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use garland_protocol::{
+    ChannelError, Copy, FRAME_LEN, Frame, FrameError, Handshake, Keys, Kind, PREAMBLE_LEN,
+    Preamble, Purpose, Role, Secret, VersionError,
+};
+use garland_sys::mptcp::Transport;
+use garland_sys::tcp;
+use thiserror::Error;
+
+use crate::parking::Parking;
+use crate::timed::Timed;
+use garland_sys::error::reason;
+
+/// How long a greeting may take.
+const GREETING: Duration = Duration::from_secs(2);
+
+/// How long a parked connection may leave a greeting unacknowledged.
+const WARM: Duration = Duration::from_millis(500);
+
+/// The longest greeting message that is read from anyone, in bytes.
+const GREETING_MAX: usize = 256;
+
+/// Why there is no link.
+#[derive(Debug, Error)]
+pub enum LinkError {
+    /// The connection couldn't be made or broke.
+    #[error("{reason}", reason = break_reason(.0))]
+    Io(#[from] io::Error),
+    /// The peer is of another version.
+    #[error("{0}")]
+    Version(#[from] VersionError),
+    /// The peer isn't a member of the copy.
+    #[error("{0}")]
+    Channel(#[from] ChannelError),
+    /// The peer's frame isn't the copy's.
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+}
+
+/// Why a link broke, in words: most often its other end is gone.
+pub fn break_reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "its other end closed it".to_owned(),
+        _ => reason(error),
+    }
+}
+
+/// Which copy's lane a link is for, and for which epoch of its route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The copy.
+    pub copy: Copy,
+    /// The lane's number.
+    pub lane: u16,
+    /// The epoch.
+    pub epoch: u32,
+}
+
+/// Where a link leads, and what its ends prove to each other.
+pub struct Dial<'a> {
+    /// Where the downstream's agent listens.
+    pub address: SocketAddr,
+    /// What the link is for.
+    pub hop: Hop,
+    /// The secret that both ends hold.
+    pub secret: &'a Secret,
+    /// The keys derived from it.
+    pub keys: &'a Keys,
+    /// Congestion controls to ask for, best first.
+    pub congestion: &'a [String],
+    /// What a new connection speaks.
+    pub transport: Transport,
+}
+
+/// Links to a downstream: over a parked connection if there is one that works, else over a new one.
+pub fn dial(to: &Dial<'_>, parking: Option<&Parking>) -> Result<TcpStream, LinkError> {
+    if let Some(stream) = parking.and_then(|parking| parking.lease(to.address))
+        // One that turns out dead costs no more than it took to notice.
+        && tcp::break_unacknowledged(&stream, Some(WARM)).is_ok()
+        && let Ok(stream) = greet(stream, to)
+    {
+        tcp::break_unacknowledged(&stream, None)?;
+        return Ok(stream);
+    }
+    greet(tcp::connect(to.address, GREETING, to.transport)?, to)
+}
+
+fn greet(stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {
+    let Dial { hop, secret, keys, congestion, .. } = *to;
+    let congestion: Vec<&str> = congestion.iter().map(String::as_str).collect();
+    // Where the kernel doesn't even tell, its default is in force, and works.
+    let _ = tcp::choose_congestion(&stream, &congestion);
+    let mut timed = Timed::begin(&stream, GREETING);
+    let ours = Preamble::ours(Purpose::Link).to_bytes();
+    let mut shake = Handshake::link(Role::Initiator, secret, &ours)?;
+    let mut hello = ours.to_vec();
+    hello.extend(hop.copy.0);
+    put_message(&mut hello, &shake.write(&[])?);
+    let mut open = Frame::bare(Kind::Open, hop.copy, hop.lane, 0);
+    open.epoch = hop.epoch;
+    hello.extend(open.to_bytes(keys));
+    timed.write_all(&hello)?;
+    read_preamble(&mut timed)?;
+    shake.read(&read_message(&mut timed)?)?;
+    stream.set_read_timeout(None)?;
+    tcp::keep_alive(&stream)?;
+    Ok(stream)
+}
+
+/// Answers the greeting of a peer that says it comes for a link; its preamble, `theirs`, has been read. `find` gives
+/// the secret and keys of a copy, waiting a little for it to begin.
+pub fn accept<T: AsRef<Keys>>(
+    peer: &mut Timed<'_>,
+    theirs: &[u8; PREAMBLE_LEN],
+    find: impl FnOnce(Copy) -> Option<(Secret, T)>,
+) -> Result<Hop, LinkError> {
+    let mut copy = [0; 16];
+    peer.read_exact(&mut copy)?;
+    let hello = read_message(&mut *peer)?;
+    let stranger = || LinkError::Channel(ChannelError::Refused);
+    let (secret, keys) = peer.aside(|| find(Copy(copy))).ok_or_else(stranger)?;
+    let mut shake = Handshake::link(Role::Responder, &secret, theirs)?;
+    shake.read(&hello)?;
+    let mut answer = Preamble::ours(Purpose::Link).to_bytes().to_vec();
+    put_message(&mut answer, &shake.write(&[])?);
+    peer.write_all(&answer)?;
+    let (open, _) = read_frame(&mut *peer, keys.as_ref())?;
+    if open.kind != Kind::Open || open.copy != Copy(copy) {
+        return Err(LinkError::Frame(FrameError::Garbage));
+    }
+    peer.stream().set_read_timeout(None)?;
+    tcp::keep_alive(peer.stream())?;
+    Ok(Hop { copy: open.copy, lane: open.lane, epoch: open.epoch })
+}
+
+/// Reads a preamble and checks that it fits this build.
+pub fn read_preamble(mut stream: impl Read) -> Result<(Preamble, [u8; PREAMBLE_LEN]), LinkError> {
+    let mut bytes = [0; PREAMBLE_LEN];
+    stream.read_exact(&mut bytes)?;
+    Ok((Preamble::parse(&bytes)?, bytes))
+}
+
+/// Reads a frame of the copy that has `keys`.
+pub fn read_frame(
+    mut stream: impl Read,
+    keys: &Keys,
+) -> Result<(Frame, [u8; FRAME_LEN]), LinkError> {
+    let mut bytes = [0; FRAME_LEN];
+    stream.read_exact(&mut bytes)?;
+    Ok((Frame::parse(&bytes, keys)?, bytes))
+}
+
+/// Puts a greeting message behind `out`, framed by its length.
+pub fn put_message(out: &mut Vec<u8>, message: &[u8]) {
+    let length = u16::try_from(message.len()).expect("a greeting is short");
+    out.extend(length.to_le_bytes());
+    out.extend(message);
+}
+
+/// Reads a greeting message.
+pub fn read_message(mut stream: impl Read) -> Result<Vec<u8>, LinkError> {
+    let mut length = [0; 2];
+    stream.read_exact(&mut length)?;
+    let length = usize::from(u16::from_le_bytes(length));
+    if length > GREETING_MAX {
+        return Err(LinkError::Channel(ChannelError::TooLong(length)));
+    }
+    let mut message = vec![0; length];
+    stream.read_exact(&mut message)?;
+    Ok(message)
+}

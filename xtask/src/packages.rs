@@ -1,0 +1,181 @@
+//! Installs the Debian packages that tests and benchmarks need, and only those that are missing.
+//!
+//! A test never skips because a program is missing, so the programs must be there. A package is
+//! looked for by its programs rather than in dpkg's list: that works on other distributions too,
+//! where this module can only say what is missing.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// A Debian package and one program (or file, by its whole name) of it that shows it is there.
+pub type Need = (&'static str, &'static str);
+
+/// What the tests need: the lab's tools, and the launchers and tools that Garland works with.
+pub const TESTS: &[Need] = &[
+    ("iproute2", "ip"),
+    ("nftables", "nft"),
+    ("openssh-client", "ssh"),
+    ("openssh-server", "sshd"),
+    ("slurm-wlm", "slurmctld"),
+    ("parallel", "parallel"),
+    ("munge", "munged"),
+    ("procps", "sysctl"),
+    ("rsync", "rsync"),
+    ("attr", "getfattr"),
+    ("git", "git"),
+    ("fuse3", "fusermount3"),
+    // What is done on mounts: files verified, edited, encoded.
+    ("fio", "fio"),
+    ("ed", "ed"),
+    ("vim", "vim"),
+    ("lame", "lame"),
+    // A test suite for file systems is linked with it.
+    ("libacl1-dev", "/usr/include/sys/acl.h"),
+    // A terminal to draw on.
+    ("tmux", "tmux"),
+    ("iperf3", "iperf3"),
+    ("ifupdown", "ifup"),
+    ("netplan.io", "netplan"),
+    ("network-manager", "nmcli"),
+    ("systemd", "networkctl"),
+    ("dbus-daemon", "dbus-daemon"),
+    // It brings libfabric1, the library.
+    ("libfabric-bin", "fi_info"),
+    // Reports are opened in it.
+    ("chromium", "chromium"),
+    // A file system that doesn't tell the case of letters, and an authority for certificates.
+    ("ntfs-3g", "lowntfs-3g"),
+    ("openssl", "openssl"),
+    ("python3", "python3"),
+    ("python3-pip", "pip3"),
+];
+
+const POLICY: &str = "/usr/sbin/policy-rc.d";
+
+/// Makes every package of `needs` present.
+///
+/// # Errors
+/// When packages are missing and can't be installed: no `apt-get`, neither root nor `sudo`, or
+/// `apt-get` failed.
+pub fn install(needs: &[Need]) -> Result<()> {
+    let missing = missing(needs);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let list = missing.join(" ");
+    if find("apt-get").is_none() {
+        bail!("missing: {list} (names of Debian packages); install them and try again");
+    }
+    let root = rustix::process::geteuid().is_root();
+    if !root && find("sudo").is_none() {
+        bail!("missing: {list}; run as root: apt-get install {list}");
+    }
+    println!("installing Debian packages: {list}");
+    let _policy = if root { Policy::set()? } else { None };
+    if !lists_present() {
+        apt(root, &["update"])?;
+    }
+    let mut args = vec!["install", "--yes", "--no-install-recommends"];
+    args.extend(&missing);
+    if apt(root, &args).is_err() {
+        // The lists may be older than the mirror's files.
+        apt(root, &["update"])?;
+        apt(root, &args)?;
+    }
+    let still = self::missing(needs);
+    if !still.is_empty() {
+        bail!("installed, but their programs aren't there: {}", still.join(" "));
+    }
+    Ok(())
+}
+
+fn missing(needs: &[Need]) -> Vec<&'static str> {
+    needs
+        .iter()
+        .filter(|(_, program)| find(program).is_none())
+        .map(|(package, _)| *package)
+        .collect()
+}
+
+/// Where `program` is, looking in the system's directories too, which a user's PATH often lacks.
+fn find(program: &str) -> Option<std::path::PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin", "/sbin"].map(Into::into))
+        .map(|dir| dir.join(program))
+        .find(|file| file.is_file())
+}
+
+fn lists_present() -> bool {
+    let lists = fs::read_dir("/var/lib/apt/lists").into_iter().flatten();
+    lists.flatten().any(|entry| {
+        let name = entry.file_name();
+        name.to_string_lossy().contains("_Packages")
+    })
+}
+
+fn apt(root: bool, args: &[&str]) -> Result<()> {
+    let mut words = vec![];
+    if !root {
+        words.push("sudo");
+    }
+    words.extend(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--quiet=2"]);
+    words.extend(args);
+    let line = words.join(" ");
+    println!("+ {line}");
+    let status = Command::new(words[0])
+        .args(&words[1..])
+        .stdin(std::process::Stdio::null())
+        .status()
+        .with_context(|| format!("start `{line}`"))?;
+    if !status.success() {
+        bail!("`{line}` failed: {status}");
+    }
+    Ok(())
+}
+
+/// Keeps packages from starting their services while they are installed: tests start their own.
+struct Policy;
+
+impl Policy {
+    /// Puts the refusal in place unless the machine has a policy of its own.
+    fn set() -> Result<Option<Self>> {
+        use std::os::unix::fs::PermissionsExt;
+
+        if Path::new(POLICY).exists() {
+            return Ok(None);
+        }
+        fs::write(POLICY, "#!/bin/sh\nexit 101\n").with_context(|| format!("write {POLICY}"))?;
+        let policy = Self;
+        fs::set_permissions(POLICY, fs::Permissions::from_mode(0o755))
+            .with_context(|| format!("make {POLICY} executable"))?;
+        Ok(Some(policy))
+    }
+}
+
+impl Drop for Policy {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(POLICY) {
+            eprintln!("remove {POLICY}: {error}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_missing_is_named() {
+        let needs = [("base", "sh"), ("no-such-package", "no-such-program")];
+        assert_eq!(missing(&needs), ["no-such-package"]);
+    }
+
+    #[test]
+    fn nothing_is_done_when_nothing_is_missing() {
+        install(&[("base", "sh")]).unwrap();
+    }
+}
