@@ -1,32 +1,14 @@
 //! `garland`: one file on every node at the speed of one wire.
 
-// All that is printed goes by `ui::output`, which escapes what a terminal would obey.
+// All that is printed goes by `terminal::output`, which escapes what a terminal would obey.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-#[macro_use]
-mod ui;
-
+mod agent;
 mod args;
-mod at_once;
 mod command;
-mod door;
-mod drawing;
-mod failure;
-mod fleet;
-mod here;
-mod launch;
-mod limit;
-mod lock;
-mod nodes;
-mod overtime;
-mod places;
-mod reach;
-mod result;
-mod run;
-mod scenario;
-mod standing;
-mod topology;
-mod traces;
+mod reference;
+mod shell;
+mod top;
 
 use std::process::ExitCode;
 
@@ -39,7 +21,7 @@ fn main() -> ExitCode {
     match command::run(&args) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            ui::output::warn(&failure);
+            garland_terminal::output::warn(&failure);
             failure.exit().into()
         }
     }

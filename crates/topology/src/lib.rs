@@ -12,6 +12,7 @@ pub mod bounds;
 mod check;
 pub mod config;
 mod crossing;
+pub mod drawing;
 pub mod file;
 mod forwarding;
 mod inventory;

@@ -2,56 +2,14 @@
 //!
 //! What belongs to all commands is here; a group of commands has a file.
 
-mod balance;
-mod checks;
-mod copy;
-mod explain;
-mod farm;
-mod farm_account;
-mod farm_compare;
-mod forecast;
-mod lab;
-mod measure;
-mod mount;
-mod net;
-mod report;
-mod standing;
-mod top;
-mod tour;
-mod trace;
-
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-
-pub use balance::Balance;
-pub use copy::{CompressName, Cp, Exec, Launch, LauncherName, ShapeName, SlowName};
-pub use explain::Explain;
-pub use farm::{DataName, EngineName, Farm, FarmCommand, FarmRun, FarmWork, PlacementName};
-pub use farm_account::FarmAccount;
-pub use farm_compare::FarmCompare;
-pub use forecast::{Forecast, Plan, PlanCommand, PlanName, PlanSuggest};
-pub use lab::{Lab, LabCommand, What};
-pub use measure::{
-    Disk, DiskWord, Ping, PingFunction, PingTarget, PingTransport, PingWaiting, Wires,
-};
-pub use mount::Mount;
-pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};
-pub use report::Report;
-pub use standing::{Agent, Down, Standing, Up};
-pub use top::Top;
-pub use tour::{Demo, Man, Scenario, ScenarioCommand};
-pub use trace::{ExportFormat, Trace, TraceCommand, TraceExport};
-
-/// The lab that is meant where none is named.
-pub const DEFAULT_LAB: &str = "lab";
-
-/// The environment variable that names another one.
-pub const LAB_VARIABLE: &str = "GARLAND_LAB";
-
-/// The environment variable that says how many traces are kept.
-pub const TRACES_VARIABLE: &str = "GARLAND_KEEP_TRACES";
+use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
+use garland_commands::args::*;
+use garland_commands::context::Context;
+use garland_experiments::args::*;
+use garland_farm::args::*;
 
 /// Moves files through a cluster at the speed of its slowest wire, and accounts for every
 /// millisecond it could not.
@@ -61,13 +19,9 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// The cluster file: nodes, groups, racks, rails, ssh options [default: your own ./cluster.toml,
-    /// then ~/.config/garland/cluster.toml, if there].
-    #[arg(long, global = true, value_name = "FILE", display_order = 900)]
-    pub cluster: Option<PathBuf>,
-    /// One JSON object on standard output instead of tables.
-    #[arg(long, global = true, display_order = 901)]
-    pub json: bool,
+    /// What belongs to all of them.
+    #[command(flatten)]
+    pub context: Context,
 }
 
 impl Args {
@@ -163,4 +117,17 @@ pub enum Command {
     /// Take part in copies on this node (started by the other commands)
     #[command(hide = true)]
     Agent(Agent),
+}
+
+/// `garland man`.
+#[derive(Debug, ClapArgs)]
+pub struct Man {
+    /// The command: none for garland itself, `cp`, `lab up` and so on.
+    pub command: Vec<String>,
+    /// Write the pages of all commands to this folder, a file each.
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub folder: Option<PathBuf>,
+    /// Print the help of all commands as one page of Markdown instead.
+    #[arg(long, conflicts_with_all = ["command", "folder"])]
+    pub markdown: bool,
 }

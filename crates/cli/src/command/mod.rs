@@ -1,83 +1,45 @@
-//! The commands, one file each.
+//! From the words to the command.
 
-mod again;
-mod agent;
-mod balance;
-mod chain;
-mod checksums;
-mod copy_result;
-mod cp;
-mod cp_in;
-mod cp_options;
-mod demo;
-mod disk;
-mod disk_notes;
-mod disk_result;
-mod disk_tables;
-mod down;
-mod elsewhere;
-mod ends;
-mod exec;
-mod explain;
-mod farm;
-mod farm_compare;
-pub mod farm_result;
-mod forecast;
-mod gather;
-mod given;
-mod injections;
-mod join;
-mod lab;
-mod lab_result;
-mod lab_run;
-mod mount;
-mod net;
-mod ping;
-mod plan;
-mod reference;
-mod report;
-mod scenario;
-mod shape;
-mod shell;
-mod standing_result;
-mod status;
-mod tcp_account;
-mod top;
-mod trace;
-mod tree_result;
-mod up;
-mod wires;
+use garland_commands::{
+    balance, cp, disk, down, exec, explain, forecast, lab_command, mount_command, net, ping, plan,
+    report, status, trace, up, wires,
+};
+use garland_experiments::{command as scenario, demo};
+use garland_farm::run as farm;
 
-use crate::args::{Args, Command, LabCommand, NetCommand, TraceCommand};
-use crate::failure::{Exit, Failure};
+use crate::args::{Args, Command};
+use crate::{agent, shell, top};
+use garland_commands::args::{LabCommand, NetCommand, TraceCommand};
+use garland_results::failure::{Exit, Failure};
 
 /// Does what the user asked for.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
-    if args.json && !has_result(&args.command) {
+    if args.context.json && !has_result(&args.command) {
         return Err(Failure::usage("this command has no result object")
             .hint("leave --json out; those that have one are in docs/results.md"));
     }
+    let context = &args.context;
     match &args.command {
-        Command::Cp(cp) => cp::run(args, cp),
-        Command::Exec(exec) => exec::run(args, exec),
-        Command::Wires(wires) => wires::run(args, wires),
-        Command::Ping(ping) => ping::run(args, ping),
-        Command::Disk(disk) => disk::run(args, disk),
-        Command::Farm(farm) => farm::run(args, farm),
-        Command::Explain(asked) => explain::run(args, asked),
-        Command::Balance(balance) => balance::run(args, balance),
-        Command::Forecast(asked) => forecast::run(args, asked),
-        Command::Report(asked) => report::run(args, asked),
-        Command::Plan(plan) => plan::run(args, &plan.command),
-        Command::Up(up) => up::run(args, up),
-        Command::Down(nodes) => down::run(args, nodes),
-        Command::Status(status) => status::run(args, status),
-        Command::Top(top) => top::run(args, top),
-        Command::Mount(mount) => mount::run(args, mount),
-        Command::Trace(trace) => trace::run(args, &trace.command),
-        Command::Lab(lab) => lab::run(args, &lab.command),
-        Command::Net(net) => net::run(args, &net.command),
-        Command::Scenario(scenario) => scenario::run(args, &scenario.command),
+        Command::Cp(cp) => cp::run(context, cp),
+        Command::Exec(exec) => exec::run(context, exec),
+        Command::Wires(wires) => wires::run(context, wires),
+        Command::Ping(ping) => ping::run(context, ping),
+        Command::Disk(disk) => disk::run(context, disk),
+        Command::Farm(farm) => farm::run(context, farm),
+        Command::Explain(asked) => explain::run(context, asked),
+        Command::Balance(balance) => balance::run(context, balance),
+        Command::Forecast(asked) => forecast::run(context, asked),
+        Command::Report(asked) => report::run(context, asked),
+        Command::Plan(plan) => plan::run(context, &plan.command),
+        Command::Up(up) => up::run(context, up),
+        Command::Down(nodes) => down::run(context, nodes),
+        Command::Status(status) => status::run(context, status),
+        Command::Top(top) => top::run(context, top),
+        Command::Mount(mount) => mount_command::run(context, mount),
+        Command::Trace(trace) => trace::run(context, &trace.command),
+        Command::Lab(lab) => lab_command::run(context, &lab.command),
+        Command::Net(net) => net::run(context, &net.command),
+        Command::Scenario(scenario) => scenario::run(context, &scenario.command),
         Command::Demo(demo) => demo::run(demo),
         Command::Agent(agent) => agent::run(agent),
         Command::Completions { shell } => shell::completions(*shell),

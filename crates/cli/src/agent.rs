@@ -1,0 +1,115 @@
+//! `garland agent`: hidden; the launchers start it.
+
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use garland_agent::{AgentConfig, run_agent};
+use garland_dataplane::Records;
+use garland_protocol::ClockFault;
+use garland_protocol::ReadyLine;
+use garland_sys::clock::{self, Skew};
+use garland_sys::mptcp::Transport;
+use garland_sys::random;
+
+use garland_commands::args::Agent;
+use garland_commands::launch::local::own_binary;
+use garland_commands::places::Places;
+use garland_results::failure::{Exit, Failure, OrFailure};
+
+/// Runs an agent until it has nothing more to do.
+pub fn run(agent: &Agent) -> Result<Exit, Failure> {
+    if agent.detach {
+        return detach(agent);
+    }
+    // Its launcher may have opened the program to check it, and ran that descriptor: commands don't
+    // get it, and the process has the program's name.
+    garland_sys::process::keep_inherited_descriptors();
+    let _ = std::fs::write("/proc/self/comm", "garland");
+    // The terminal's Ctrl-C is for the command that started this agent, which then says goodbye
+    // properly. A process that leads a session already can't leave it, and needn't.
+    let _ = garland_sys::process::leave_session();
+    if let Some(fault) = agent.clock {
+        let ClockFault { offset_ns, drift_ppb, step } = fault;
+        clock::skew(Skew { offset_ns, drift_ppb, step });
+    }
+    let config = AgentConfig {
+        root: agent.root.clone(),
+        controllers: agent
+            .controller
+            .iter()
+            .map(|text| parse_key(text).ok_or_else(|| Failure::usage("a key has 64 hex digits")))
+            .collect::<Result<_, _>>()?,
+        port: agent.port,
+        keys: None,
+        stay: agent.stay.map(Duration::from_secs),
+        disk: agent.disk,
+        records: Places::open().map_or_else(|_| Records::default(), |places| places.records()),
+        transport: Transport::mptcp_if(agent.mptcp),
+    };
+    run_agent(config).map_err(Failure::nothing)?;
+    Ok(Exit::Done)
+}
+
+/// Starts the same agent in a process that nobody waits for, passes its ready line on, and ends: a
+/// launching ssh ends with it.
+fn detach(agent: &Agent) -> Result<Exit, Failure> {
+    let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--detach");
+    let path = match &agent.log {
+        Some(path) => path.clone(),
+        None => own_log()?,
+    };
+    // Readable too: an agent keeps the end of a log that has grown too long.
+    let log = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(&path);
+    let log = log.or_nothing(format!("opening the agent's log {}", path.display()))?;
+    let mut child = Command::new(own_binary())
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .or_nothing("starting the agent")?;
+    let mut line = String::new();
+    let output = child.stdout.take().ok_or_else(|| Failure::nothing("the agent is mute"))?;
+    BufReader::new(output).read_line(&mut line).or_nothing("reading the agent's ready line")?;
+    let Some(mut ready) = ReadyLine::parse(&line) else {
+        let log = path.display();
+        return Err(Failure::nothing(format!("the agent ended before it was ready, see {log}")));
+    };
+    ready.log = Some(path);
+    garland_terminal::outln!("{ready}");
+    Ok(Exit::Done)
+}
+
+/// A new log under Garland's state on this host, which keeps those of the last agents.
+fn own_log() -> Result<PathBuf, Failure> {
+    const KEPT: usize = 50;
+    let folder = Places::open()?.folder("agents")?;
+    let mut old: Vec<(SystemTime, PathBuf)> = std::fs::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    old.sort();
+    for (_, path) in &old[..old.len().saturating_sub(KEPT)] {
+        // A log that can't be removed is only untidy.
+        let _ = std::fs::remove_file(path);
+    }
+    let name: String = random::bytes::<4>().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(folder.join(format!("{name}.log")))
+}
+
+fn parse_key(text: &str) -> Option<[u8; 32]> {
+    let mut key = [0; 32];
+    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (at, byte) in key.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(key)
+}

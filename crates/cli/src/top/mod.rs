@@ -1,0 +1,162 @@
+//! `garland top`: what nodes are doing just now. Their agents look at their kernels' counts and at what all
+//! agents there are at; nothing is left there when it ends.
+
+mod board;
+mod draw;
+mod figures;
+mod lines;
+mod panes;
+mod rows;
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use garland_control::{Watched, watch};
+use garland_core::printable;
+use garland_sys::clock;
+use garland_sys::signal::Interrupts;
+
+use self::board::Board;
+use self::panes::Panes;
+use garland_commands::args::Top;
+use garland_commands::context::Context;
+use garland_commands::fleet::Muster;
+use garland_commands::launch::{FAREWELL, HURRY};
+use garland_commands::nodes::Inventory;
+use garland_commands::places::Places;
+use garland_commands::run::Run;
+use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
+use garland_terminal::stage::Stage;
+use garland_terminal::verdicts::folded;
+
+/// How often the terminal is drawn at most, in nanoseconds.
+const EVERY_NS: u64 = 100_000_000;
+
+/// Shows nodes until the user ends it.
+pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let inventory = Inventory::open(context)?;
+    let nodes = inventory.nodes(&top.nodes)?;
+    let places = Places::open()?;
+    let lab = top.launch.enter_lab(&nodes, &places)?;
+    let run = Run::begin(&places, "top")?;
+    let muster = Muster {
+        interrupts: Some(Arc::clone(&interrupts)),
+        ..Muster::new(&nodes, &inventory, &places, &top.launch, &run, lab.as_ref())
+    };
+    let fleet = muster.assemble()?;
+    let stage = Stage::enter().or_nothing("taking the terminal")?;
+    let mut show = Show {
+        board: Board::new(nodes.iter().map(|node| node.name.clone())),
+        panes: Panes::default(),
+        stage,
+        count: top.count,
+        drawn_ns: 0,
+        interrupted: false,
+        unsaid: None,
+    };
+    let others: Vec<_> = std::iter::once(interrupts.as_fd()).chain(Stage::input()).collect();
+    let every = Duration::from_secs(top.interval.into());
+    watch(fleet.agents, every, &others, &mut |news| show.take(news, &interrupts))
+        .or_nothing("watching the nodes")?;
+    let Show { board, stage, interrupted, unsaid, .. } = show;
+    // What follows belongs on the screen that the user has.
+    drop(stage);
+    fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
+    // A reader that is gone has read what it wanted.
+    if let Some(error) = unsaid.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+        return Err(error).or_nothing("writing to standard output");
+    }
+    let lost: Vec<_> = board.nodes.iter().filter(|node| node.lost.is_some()).collect();
+    let verdicts = lost.iter().map(|node| ("failed", node.lost.as_deref(), node.name.as_str()));
+    output::warn(folded(verdicts));
+    Ok(match lost.len() {
+        0 => Exit::Done,
+        some if some == board.nodes.len() => Exit::Nothing,
+        _ => Exit::SomeFailed,
+    })
+}
+
+/// What is shown, and how.
+struct Show {
+    board: Board,
+    panes: Panes,
+    /// The terminal; without one there are lines.
+    stage: Option<Stage>,
+    count: Option<u32>,
+    /// When it was drawn last.
+    drawn_ns: u64,
+    /// The user has ended it.
+    interrupted: bool,
+    /// Why a line couldn't be said.
+    unsaid: Option<io::Error>,
+}
+
+impl Show {
+    /// Takes in what has come, and shows it; says whether to go on.
+    fn take(&mut self, news: Watched, interrupts: &Interrupts) -> ControlFlow<()> {
+        match news {
+            Watched::Node(at, view) => {
+                if self.board.take(at, view) {
+                    self.print(at)?;
+                }
+            }
+            Watched::Lost(at, reason) => self.board.lose(at, reason),
+            Watched::Turn => {
+                self.interrupted |= interrupts.pending() || self.obey_keys();
+                self.interrupted |= self.draw().is_err();
+            }
+        }
+        let has_looked = self.count.is_some_and(|count| self.board.has_looked(count));
+        let all_lost = self.board.nodes.iter().all(|node| node.lost.is_some());
+        if self.interrupted || has_looked || all_lost {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Where there is no terminal, a node's new figures are lines.
+    fn print(&mut self, at: usize) -> ControlFlow<()> {
+        let node = &self.board.nodes[at];
+        let is_wanted = self.count.is_none_or(|count| node.looks <= count);
+        let (Some(figures), None, true) = (&node.figures, &self.stage, is_wanted) else {
+            return ControlFlow::Continue(());
+        };
+        let mut output = io::stdout().lock();
+        let lines = printable::text(&lines::all(&node.name, figures));
+        let said = output.write_all(lines.as_bytes());
+        if let Err(error) = said.and_then(|()| output.flush()) {
+            self.unsaid = Some(error);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Does what keys say; whether that is to end.
+    fn obey_keys(&mut self) -> bool {
+        let Some(stage) = &mut self.stage else { return false };
+        // A terminal that is gone ends it, too.
+        let Ok(keys) = stage.keys() else { return true };
+        let mut ends = false;
+        for key in keys {
+            ends |= self.panes.obey(key);
+            self.drawn_ns = 0;
+        }
+        ends
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        let now = clock::now_ns();
+        let Some(stage) = &mut self.stage else { return Ok(()) };
+        if now.saturating_sub(self.drawn_ns) < EVERY_NS {
+            return Ok(());
+        }
+        self.drawn_ns = now;
+        let (board, panes) = (&self.board, &mut self.panes);
+        stage.draw(|frame| draw::draw(frame, board, panes))
+    }
+}

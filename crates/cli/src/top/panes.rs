@@ -1,0 +1,122 @@
+//! What the user has chosen to see: which pane, which part of it, in which order.
+
+use garland_terminal::keys::{self, Key};
+
+/// The panes, from the top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pane {
+    Nodes,
+    Lanes,
+    Jobs,
+}
+
+impl Pane {
+    pub const ALL: [Self; 3] = [Self::Nodes, Self::Lanes, Self::Jobs];
+}
+
+/// The order of rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// That of the node list.
+    #[default]
+    Name,
+    /// What moves most, or has run longest, first.
+    Busiest,
+}
+
+/// What the user has chosen.
+#[derive(Default)]
+pub struct Panes {
+    /// The place of the pane that keys are for.
+    chosen: usize,
+    /// Each pane's first row that is shown, ..
+    first: [usize; 3],
+    /// .. and how many are.
+    rooms: [usize; 3],
+    pub order: Order,
+    /// The chosen pane has all the room.
+    pub alone: bool,
+    pub help: bool,
+}
+
+impl Panes {
+    /// The pane that keys are for.
+    pub fn chosen(&self) -> Pane {
+        Pane::ALL[self.chosen]
+    }
+
+    /// Does what a key says; whether that is to end.
+    pub fn obey(&mut self, key: Key) -> bool {
+        let page = self.rooms[self.chosen].max(1);
+        let first = &mut self.first[self.chosen];
+        match key {
+            Key::Char('q' | 'Q') | keys::INTERRUPT => return true,
+            Key::Char('h' | '?') => self.help = !self.help,
+            Key::Escape => (self.help, self.alone) = (false, false),
+            Key::Char('\t') => self.chosen = (self.chosen + 1) % Pane::ALL.len(),
+            Key::BackTab => self.chosen = (self.chosen + Pane::ALL.len() - 1) % Pane::ALL.len(),
+            Key::Char('1') => self.chosen = 0,
+            Key::Char('2') => self.chosen = 1,
+            Key::Char('3') => self.chosen = 2,
+            Key::Char('z') => self.alone = !self.alone,
+            Key::Char('s') => {
+                self.order = match self.order {
+                    Order::Name => Order::Busiest,
+                    Order::Busiest => Order::Name,
+                };
+            }
+            Key::Up | Key::Char('k') => *first = first.saturating_sub(1),
+            Key::Down | Key::Char('j') => *first = first.saturating_add(1),
+            Key::PageUp => *first = first.saturating_sub(page),
+            Key::PageDown | Key::Char(' ') => *first = first.saturating_add(page),
+            Key::Home | Key::Char('g') => *first = 0,
+            Key::End | Key::Char('G') => *first = usize::MAX,
+            Key::Char(_) => {}
+        }
+        false
+    }
+
+    /// Which of a pane's `rows` are shown where there is room for so many. Nobody scrolls beyond the last.
+    pub fn shown(&mut self, pane: Pane, rows: usize, room: usize) -> std::ops::Range<usize> {
+        let at = pane as usize;
+        self.rooms[at] = room;
+        self.first[at] = self.first[at].min(rows.saturating_sub(room));
+        self.first[at]..rows.min(self.first[at] + room)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_scroll_the_chosen_pane_within_its_rows() {
+        let mut panes = Panes::default();
+        assert_eq!(panes.shown(Pane::Nodes, 100, 10), 0..10);
+        assert!(!panes.obey(Key::PageDown) && !panes.obey(Key::Down));
+        assert_eq!(panes.shown(Pane::Nodes, 100, 10), 11..21);
+        panes.obey(Key::End);
+        assert_eq!(panes.shown(Pane::Nodes, 100, 10), 90..100);
+        panes.obey(Key::Up);
+        assert_eq!(panes.shown(Pane::Nodes, 100, 10), 89..99);
+        // Fewer rows than before, and more room than rows.
+        assert_eq!(panes.shown(Pane::Nodes, 20, 10), 10..20);
+        assert_eq!(panes.shown(Pane::Nodes, 3, 10), 0..3);
+        panes.obey(Key::BackTab);
+        assert_eq!(panes.chosen(), Pane::Jobs);
+        panes.obey(Key::Down);
+        assert_eq!((panes.shown(Pane::Nodes, 9, 3), panes.shown(Pane::Jobs, 9, 3)), (0..3, 1..4));
+        panes.obey(Key::Char('\t'));
+        assert_eq!(panes.chosen(), Pane::Nodes);
+    }
+
+    #[test]
+    fn keys_that_end_end_and_others_do_not() {
+        let mut panes = Panes::default();
+        for key in [Key::Char('x'), Key::Char('s'), Key::Char('h'), Key::Escape, Key::Char('z')] {
+            assert!(!panes.obey(key), "{key:?}");
+        }
+        assert!(panes.alone && !panes.help && panes.order == Order::Busiest);
+        assert!(panes.obey(Key::Char('q')) && panes.obey(keys::INTERRUPT));
+    }
+}

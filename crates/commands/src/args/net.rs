@@ -1,0 +1,149 @@
+//! The words of `garland net`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand, ValueEnum, value_parser};
+
+use crate::args::Launch;
+
+/// `garland net`.
+#[derive(Debug, ClapArgs)]
+pub struct Net {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: NetCommand,
+}
+
+/// The network's commands.
+#[derive(Debug, Subcommand)]
+pub enum NetCommand {
+    /// Draw a topology, list its NICs and routes, count what to buy, and say what its wires allow
+    Show(NetShow),
+    /// How many nodes a star of point-to-point wires allows, and two that are joined
+    Size(NetSize),
+    /// Print, compare or install the network configuration of a topology's nodes
+    Config(NetConfig),
+    /// Compare the real network with its plan: cables, rates, MTUs, routes
+    ///
+    /// An agent on every node of the topology sends probes by every NIC and listens on all. Swapped,
+    /// missing, extra and slow cables, half duplex, wrong MTUs and other routes than planned are
+    /// named by both ends; the exit code is 4 if there are any. Nodes are reached by their names as
+    /// by garland exec, or in the lab of this name if it was built from the same topology.
+    Verify(NetVerify),
+    /// Keep the configuration that was installed: without this it is undone in time
+    Confirm,
+    /// Install, and undo unless confirmed (started by net config --install)
+    #[command(hide = true)]
+    Guard {
+        /// The installation's folder.
+        installation: PathBuf,
+    },
+}
+
+/// `garland net show`.
+#[derive(Debug, ClapArgs)]
+pub struct NetShow {
+    /// A topology file, or a scenario's name.
+    pub topology: String,
+    /// Draw it into this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// All rows of long tables.
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `garland net size`.
+#[derive(Debug, ClapArgs)]
+pub struct NetSize {
+    /// The server's slots for cards.
+    #[arg(long, value_parser = value_parser!(u32).range(0..=64))]
+    pub slots: u32,
+    /// Ports of a card.
+    #[arg(long, default_value_t = 1, value_parser = value_parser!(u32).range(1..=16))]
+    pub ports: u32,
+    /// Ports on the main board, of servers and nodes alike.
+    #[arg(long, default_value_t = 0, value_parser = value_parser!(u32).range(0..=16))]
+    pub onboard: u32,
+    /// A star of so many nodes with its server [default: the largest].
+    #[arg(long, value_parser = value_parser!(u64).range(1..=10_000))]
+    pub nodes: Option<u64>,
+    /// The price of a server's card.
+    #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
+    pub card_price: f64,
+    /// The price of a node's NIC, where none is on board.
+    #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
+    pub nic_price: f64,
+    /// The price of a cable.
+    #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
+    pub cable_price: f64,
+    /// The price of a faster card that joins two servers.
+    #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
+    pub faster_price: f64,
+}
+
+/// `garland net config`.
+#[derive(Debug, ClapArgs)]
+pub struct NetConfig {
+    /// A topology file, or a scenario's name.
+    pub topology: String,
+    /// The node [default: the one with this machine's name].
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<String>,
+    /// Every node.
+    #[arg(long, conflicts_with_all = ["node", "map", "diff", "install"])]
+    pub all: bool,
+    /// The tool that configures the node's network.
+    #[arg(long, value_enum)]
+    pub format: FormatName,
+    /// What a NIC of the topology is called on the real node, such as eth0=enp3s0.
+    #[arg(long, value_name = "NIC=NAME")]
+    pub map: Vec<String>,
+    /// Write the files below this folder, with --all in a folder a node; they aren't printed.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["diff", "install"])]
+    pub output: Option<PathBuf>,
+    /// Compare with the files that are there; exit with 4 if any isn't as planned.
+    #[arg(long, conflicts_with = "install")]
+    pub diff: bool,
+    /// Put the files in their places, let the tool apply them, and put back what was there unless
+    /// it is confirmed in time.
+    #[arg(long)]
+    pub install: bool,
+    /// Say what would be done, and do nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How long an installation waits for `garland net confirm` or Enter, from 2s to 1h.
+    #[arg(long, default_value = "60s", value_name = "TIME")]
+    pub confirm_within: String,
+    /// The root to compare with or install below; below another than / nothing is applied.
+    #[arg(long, default_value = "/", value_name = "DIR")]
+    pub root: PathBuf,
+}
+
+/// `garland net verify`.
+#[derive(Debug, ClapArgs)]
+pub struct NetVerify {
+    /// A topology file, or a scenario's name.
+    pub topology: String,
+    /// No progress.
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// How agents are started.
+    #[command(flatten)]
+    pub launch: Launch,
+}
+
+/// The formats of network configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatName {
+    /// Debian's ifup, /etc/network/interfaces.d.
+    Ifupdown,
+    /// systemd-networkd.
+    Networkd,
+    /// Netplan.
+    Netplan,
+    /// NetworkManager's keyfiles.
+    Networkmanager,
+    /// A script of ip commands.
+    Iproute2,
+}

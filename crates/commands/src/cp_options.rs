@@ -1,0 +1,432 @@
+//! Which options of `garland cp` have an effect on which kind of copy: one table. An option without
+//! an effect is refused and never ignored.
+
+use std::fmt;
+
+use garland_core::cluster::target::{self, Target};
+use garland_protocol::ReadBack;
+
+use super::elsewhere;
+use super::ends::is_stream;
+use crate::args::Cp;
+use garland_results::failure::Failure;
+
+/// The kinds of copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A file of this machine to nodes.
+    File,
+    /// An object or what is behind a URL to nodes.
+    Object,
+    /// Standard input, what a command says, or a named pipe, to nodes.
+    Stream,
+    /// Files and directories to nodes.
+    Tree,
+    /// One file over all nodes.
+    Stripes,
+    /// A file of each node to this machine.
+    FromFiles,
+    /// A tree of each node to this machine.
+    FromTrees,
+    /// One file, of which all nodes have stripes, to this machine.
+    FromStripes,
+    /// Nodes that join a copy.
+    Join,
+}
+
+/// Kinds, a bit each.
+type Kinds = u16;
+
+const FILE: Kinds = Kind::File.bit();
+const OBJECT: Kinds = Kind::Object.bit();
+const STREAM: Kinds = Kind::Stream.bit();
+const TREE: Kinds = Kind::Tree.bit();
+const STRIPES: Kinds = Kind::Stripes.bit();
+const FROM_FILES: Kinds = Kind::FromFiles.bit();
+const FROM_TREES: Kinds = Kind::FromTrees.bit();
+const FROM_STRIPES: Kinds = Kind::FromStripes.bit();
+const JOIN: Kinds = Kind::Join.bit();
+/// To nodes, each of which gets all of it.
+const BROADCAST: Kinds = FILE | OBJECT | STREAM | TREE;
+const TO_NODES: Kinds = BROADCAST | STRIPES;
+const FROM_NODES: Kinds = FROM_FILES | FROM_TREES | FROM_STRIPES;
+const COPY: Kinds = TO_NODES | FROM_NODES;
+
+/// What is known of an option.
+struct Rule {
+    /// Its name in the command line, without dashes.
+    option: &'static str,
+    /// Where it has an effect.
+    kinds: Kinds,
+    /// Where it has none, but some of its values are what happens anyway: these are accepted.
+    same: (Kinds, &'static [&'static str]),
+    /// Why it has none elsewhere, or what to do.
+    hint: &'static str,
+}
+
+/// An option that has an effect on these kinds.
+const fn rule(option: &'static str, kinds: Kinds, hint: &'static str) -> Rule {
+    Rule { option, kinds, same: (0, &[]), hint }
+}
+
+impl Rule {
+    /// The same, where some values are what happens anyway.
+    const fn same(self, kinds: Kinds, values: &'static [&'static str]) -> Self {
+        Self { same: (kinds, values), ..self }
+    }
+}
+
+const NONE_APART: &str = "no node can be fed apart there: each has a copy or a part of its own, or the source comes only once";
+const ONLY_TREES: &str = "it is for directories, which are copied with -r";
+const ONLY_TO_NODES: &str = "it is for copies to nodes";
+
+/// All options. What depends on values, on other options or on what is at a path is refused elsewhere,
+/// by the argument parser or where it becomes known.
+const RULES: &[Rule] = &[
+    rule("join", JOIN, ""),
+    rule("stripe", STRIPES | FROM_STRIPES, ""),
+    // Of an object it is refused where its address is known.
+    rule("recursive", TREE | FROM_TREES | OBJECT, "a stream is no folder: leave -r out"),
+    rule("exclude", TREE | FROM_TREES | OBJECT, ONLY_TREES),
+    rule("xattrs", TREE | FROM_TREES | OBJECT, ONLY_TREES),
+    rule(
+        "delete",
+        TREE | OBJECT,
+        "nothing is removed here: copies from nodes only add and replace",
+    ),
+    rule("preserve", COPY & !STREAM, "a stream has no mode and no time"),
+    // Where nothing is compared, everything is sent.
+    rule("whole", COPY, ""),
+    // Of a stream it is refused where the source is opened.
+    rule(
+        "shared",
+        FILE | STREAM,
+        "it is for one plain file of this machine, which nodes see at the same path",
+    ),
+    rule("no-fsync", COPY, ""),
+    rule(
+        "force-device",
+        FILE | OBJECT | STREAM | FROM_FILES | FROM_STRIPES,
+        "no device is written to",
+    ),
+    rule("clear", COPY, ""),
+    rule("compress", BROADCAST, ONLY_TO_NODES).same(FROM_NODES, &["none"]),
+    rule("dry-run", COPY, ""),
+    rule("save-plan", COPY, ""),
+    rule("order", TO_NODES, "what comes from nodes comes from all at once")
+        .same(FROM_NODES, &["list"]),
+    rule(
+        "shape",
+        BROADCAST & !STREAM,
+        "no node feeds another there; a stream always goes by a chain",
+    )
+    .same(STREAM, &["auto", "chain"]),
+    rule("slow", BROADCAST & !STREAM, NONE_APART).same(STREAM | STRIPES, &["wait"]),
+    rule("slow-below", BROADCAST & !STREAM, NONE_APART),
+    rule("rails", COPY, ""),
+    rule(
+        "block-size",
+        COPY & !FROM_STRIPES,
+        "stripes are read in the blocks that they were written in, which the manifest names",
+    ),
+    rule("buffers", COPY, ""),
+    rule("op-size", STRIPES, "operations are cut where the file is read"),
+    rule("op-overlap", STRIPES, "operations are cut where the file is read"),
+    rule("congestion", COPY, ""),
+    rule("bwlimit", COPY, ""),
+    rule("verify", COPY, ""),
+    rule("checksum", COPY, ""),
+    rule("min-ok", COPY & !STRIPES & !FROM_STRIPES, ""),
+    rule("inject", TO_NODES, ONLY_TO_NODES),
+    rule("no-trace", COPY, ""),
+    rule("quiet", COPY | JOIN, ""),
+    rule("progress", COPY, ""),
+    rule("launcher", COPY, ""),
+    rule("stuck-after", COPY, ""),
+    rule("keep-traces", COPY, ""),
+    rule("mptcp", COPY, ""),
+    rule("lab", COPY, ""),
+    rule("from", COPY, ""),
+    rule("local-root", COPY, ""),
+    // Of all commands.
+    rule("cluster", COPY, ""),
+    rule("json", COPY | JOIN, ""),
+];
+
+/// The kind of copy that a command line asks for.
+///
+/// # Errors
+/// When a source looks like an address and isn't one.
+pub fn kind_of(cp: &Cp) -> Result<Kind, Failure> {
+    Ok(if cp.join.is_some() {
+        Kind::Join
+    } else if from_nodes(cp)?.is_some() {
+        match (cp.stripe.is_some(), cp.recursive) {
+            (true, _) => Kind::FromStripes,
+            (false, true) => Kind::FromTrees,
+            (false, false) => Kind::FromFiles,
+        }
+    } else if cp.stripe.is_some() {
+        Kind::Stripes
+    } else if elsewhere::address(cp.sources())?.is_some() {
+        Kind::Object
+    } else if cp.sources().iter().any(|source| is_stream(source)) {
+        Kind::Stream
+    } else if cp.recursive {
+        Kind::Tree
+    } else {
+        Kind::File
+    })
+}
+
+/// The nodes that a copy comes from, and the path there, if it comes from nodes.
+///
+/// # Errors
+/// When a source looks like an address and isn't one.
+pub fn from_nodes(cp: &Cp) -> Result<Option<Target>, Failure> {
+    let [source] = cp.sources() else { return Ok(None) };
+    if source.exists() || elsewhere::address(cp.sources())?.is_some() {
+        return Ok(None);
+    }
+    let target = target::parse(source.as_os_str()).ok();
+    Ok(target.filter(|target| matches!(target, Target::Nodes { .. })))
+}
+
+/// Refuses options that have no effect on this kind of copy.
+///
+/// # Errors
+/// When the user typed one.
+pub fn refuse_without_effect(cp: &Cp, kind: Kind) -> Result<(), Failure> {
+    for rule in RULES {
+        let mut typed = cp.typed.iter().filter(|(option, _)| option == rule.option);
+        let Some(value) = typed.next().map(|(_, value)| value.as_str()) else { continue };
+        if !rule.allows(kind, value) {
+            let failure = Failure::usage(format!("--{} has no effect on {kind}", rule.option));
+            return Err(match kind {
+                Kind::Join => failure.hint(
+                    "nodes that join get what the copy's own command asked for; \
+                     beside --join there are --quiet and --json",
+                ),
+                _ if rule.hint.is_empty() => failure,
+                _ => failure.hint(rule.hint),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to want more nodes than there are.
+///
+/// # Errors
+/// When the user does.
+pub fn refuse_unreachable(cp: &Cp, nodes: usize) -> Result<(), Failure> {
+    match cp.min_ok {
+        Some(wanted) if wanted > nodes => {
+            let are =
+                if nodes == 1 { "is 1 node".to_owned() } else { format!("are {nodes} nodes") };
+            Err(Failure::usage(format!("--min-ok {wanted} can't be reached: there {are}"))
+                .hint(format!("--min-ok {nodes} at most")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses to read back what isn't kept: `where_it_goes` says where it goes.
+///
+/// # Errors
+/// When the user wants it.
+pub fn refuse_to_read_back(cp: &Cp, where_it_goes: &str) -> Result<(), Failure> {
+    if cp.checks.read_back() == ReadBack::default() {
+        return Ok(());
+    }
+    Err(Failure::usage(where_it_goes).hint("leave --verify and --checksum out"))
+}
+
+impl Rule {
+    fn allows(&self, kind: Kind, value: &str) -> bool {
+        let (kinds, values) = self.same;
+        self.kinds & kind.bit() != 0 || kinds & kind.bit() != 0 && values.contains(&value)
+    }
+}
+
+impl Kind {
+    const fn bit(self) -> Kinds {
+        1 << self as u16
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "a copy of a file to nodes",
+            Self::Object => "a copy of an object or URL to nodes",
+            Self::Stream => "a copy of a stream to nodes",
+            Self::Tree => "a copy of a tree to nodes",
+            Self::Stripes => "a striped copy to nodes",
+            Self::FromFiles => "a copy of files from nodes",
+            Self::FromTrees => "a copy of trees from nodes",
+            Self::FromStripes => "a striped copy from nodes",
+            Self::Join => "a copy that runs already (--join)",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+    use super::*;
+    use crate::context::Context;
+
+    #[derive(Parser)]
+    #[command(name = "garland")]
+    struct Args {
+        #[command(subcommand)]
+        command: Command,
+        #[command(flatten)]
+        _context: Context,
+    }
+
+    #[derive(Subcommand)]
+    enum Command {
+        Cp(Cp),
+    }
+
+    const KINDS: [(Kind, &[&str]); 9] = [
+        (Kind::File, &["Cargo.toml", "n[1-3]:/x"]),
+        (Kind::Object, &["s3://bucket/key", "n[1-3]:/x"]),
+        (Kind::Stream, &["-", "n[1-3]:/x"]),
+        (Kind::Tree, &["-r", "src", "n[1-3]:/x"]),
+        (Kind::Stripes, &["--stripe", "Cargo.toml", "n[1-3]:/x"]),
+        (Kind::FromFiles, &["n[1-3]:/x", "here"]),
+        (Kind::FromTrees, &["-r", "n[1-3]:/x", "here"]),
+        (Kind::FromStripes, &["--stripe", "n[1-3]:/x", "here"]),
+        (Kind::Join, &["--join", "last", "n[1-3]"]),
+    ];
+
+    fn cp(words: &[&[&str]]) -> Result<Cp, clap::Error> {
+        let words = [&["garland", "cp"], &words.concat()[..]].concat();
+        let matches = Args::command().try_get_matches_from(words)?;
+        let Command::Cp(mut cp) = Args::from_arg_matches(&matches)?.command;
+        cp.note_typed(matches.subcommand().expect("cp").1);
+        Ok(cp)
+    }
+
+    /// What is said of these options beside the words of that kind; nothing where all are fine.
+    fn said(kind: Kind, options: &[&str]) -> String {
+        let (_, words) = KINDS.iter().find(|(own, _)| *own == kind).unwrap();
+        let cp =
+            cp(&[*words, options]).unwrap_or_else(|error| panic!("{kind} {options:?}: {error}"));
+        assert_eq!(kind_of(&cp).unwrap(), kind);
+        let refused = refuse_without_effect(&cp, kind);
+        refused.err().map(|failure| failure.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn every_option_has_a_rule_and_no_rule_is_without_an_option() {
+        let command = Args::command();
+        let cp = command.find_subcommand("cp").unwrap();
+        let arguments = cp.get_arguments().chain(command.get_arguments());
+        let mut names: Vec<_> = arguments.filter_map(|argument| argument.get_long()).collect();
+        names.sort_unstable();
+        let mut rules: Vec<_> = RULES.iter().map(|rule| rule.option).collect();
+        rules.sort_unstable();
+        assert_eq!(names, rules);
+    }
+
+    #[test]
+    fn kinds_without_options_pass() {
+        for (kind, _) in KINDS {
+            assert_eq!(said(kind, &[]), "", "{kind}");
+            assert_eq!(said(kind, &["--quiet", "--json"]), "", "{kind}");
+        }
+    }
+
+    /// For each option the kinds for which it is refused.
+    #[test]
+    fn what_has_no_effect_is_refused() {
+        use Kind::*;
+        let table: &[(&[&str], &[Kind])] = &[
+            (&["--slow=fail"], &[Stream, Stripes, FromFiles, FromTrees, FromStripes, Join]),
+            (&["--slow=wait"], &[FromFiles, FromTrees, FromStripes, Join]),
+            (&["--slow-below=30%"], &[Stream, Stripes, FromFiles, FromTrees, FromStripes, Join]),
+            (&["--whole"], &[Join]),
+            (&["--verify"], &[Join]),
+            (&["--bwlimit=1MB/s"], &[Join]),
+            (&["--clear"], &[Join]),
+            (&["--dry-run"], &[Join]),
+            (&["--save-plan=x"], &[Join]),
+            (&["--rails=2"], &[Join]),
+            (&["--buffers=2"], &[Join]),
+            (&["--congestion=reno"], &[Join]),
+            (&["--progress=json"], &[Join]),
+            (&["--no-fsync"], &[Join]),
+            (&["--launcher=local"], &[Join]),
+            (&["--lab=x"], &[Join]),
+            (&["--from=lab:n1"], &[Join]),
+            (&["--local-root=x"], &[Join]),
+            (&["--mptcp"], &[Join]),
+            (&["--cluster=x"], &[Join]),
+            (&["--no-trace"], &[Join]),
+            (&["--stuck-after=10s"], &[Join]),
+            (&["--block-size=1MiB"], &[FromStripes, Join]),
+            (&["--buffer-size=1MiB"], &[FromStripes, Join]),
+            (&["--preserve"], &[Stream, Join]),
+            (&["--order=rack"], &[FromFiles, FromTrees, FromStripes, Join]),
+            (&["--order=list"], &[Join]),
+            (&["--inject=pause:1ms/1MiB"], &[FromFiles, FromTrees, FromStripes, Join]),
+            (&["--force-device"], &[Tree, Stripes, FromTrees, Join]),
+        ];
+        for (options, refused) in table {
+            let name = options[0].split('=').next().unwrap();
+            let name = if name == "--buffer-size" { "--block-size" } else { name };
+            for (kind, _) in KINDS {
+                let said = said(kind, options);
+                let wanted = format!("error: {name} has no effect on {kind}\n");
+                assert_eq!(said.starts_with(&wanted), refused.contains(&kind), "{kind}: {said}");
+                assert_eq!(said.is_empty(), !refused.contains(&kind), "{kind}: {said}");
+            }
+        }
+    }
+
+    /// Whether a value has an effect, or the parser refuses it for other kinds.
+    #[test]
+    fn values_that_change_nothing_are_accepted_and_others_refused() {
+        use Kind::*;
+        for (kind, option) in [
+            (FromFiles, "--shape=auto"),
+            (FromTrees, "--shape=tree"),
+            (Stream, "--shape=tree"),
+            (Join, "--shape=tree"),
+            (FromFiles, "--shared"),
+            (Object, "--shared"),
+            (Join, "--shared"),
+            (FromFiles, "--compress=zstd"),
+            (Join, "--compress=none"),
+            (FromTrees, "--delete"),
+            (FromStripes, "--op-size=1MiB"),
+            (Join, "--min-ok=1"),
+            (Join, "--stripe"),
+            (Join, "--recursive"),
+            (Join, "--checksum"),
+            (Stream, "--recursive"),
+        ] {
+            assert!(said(kind, &[option]).contains("has no effect on"), "{kind} {option}");
+        }
+        for (kind, option) in [
+            (Stream, "--shape=chain"),
+            (Stream, "--slow=wait"),
+            (Stripes, "--slow=wait"),
+            (FromFiles, "--compress=none"),
+            (FromFiles, "--order=list"),
+            (FromFiles, "--min-ok=1"),
+            (Tree, "--shape=tree"),
+            (Tree, "--delete"),
+            (File, "--shared"),
+            (FromTrees, "--exclude=x"),
+            (FromTrees, "--xattrs"),
+        ] {
+            assert_eq!(said(kind, &[option]), "", "{kind} {option}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! `garland down`: ends agents that stay.
+
+use garland_control::shut_down;
+use garland_core::cluster::Node;
+use garland_lab::Lab;
+
+use super::standing_result::{NodeState, StandingResult};
+use super::status::standing_nodes;
+use crate::args;
+use crate::args::DEFAULT_LAB;
+use crate::at_once::{ASKED, at_once};
+use crate::context::Context;
+use crate::launch::lab;
+use crate::nodes::Inventory;
+use crate::places::Places;
+use crate::result::{Head, Phases};
+use crate::standing::{Shelf, Standing};
+use garland_results::failure::{Exit, Failure, OrFailure};
+
+/// Ends agents that stay. Where there is none, nothing is left to do.
+pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let places = Places::open()?;
+    let nodes = match &down.which.nodes {
+        Some(list) => Inventory::open(context)?.nodes(list)?,
+        None => standing_nodes(&places, down.which.lab.as_deref())?,
+    };
+    let lab = lab::enter(&nodes, &places, down.which.lab.as_deref().unwrap_or(DEFAULT_LAB))?;
+    let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
+    let keys = places.controller_keys()?;
+    let find = |node: &Node| Standing::find(&shelf, &node.name);
+    let records: Vec<Option<Standing>> = nodes.iter().map(find).collect();
+    let agents =
+        at_once(&records, ASKED, |record| record.as_ref().map(|record| record.connect(&keys)));
+    phases.end("set-up");
+    let mut states: Vec<NodeState> = Vec::new();
+    let mut told = Vec::new();
+    for (node, agent) in nodes.iter().zip(agents) {
+        states.push(match &agent {
+            Some(Ok(_)) => NodeState::ok(node, "down"),
+            Some(Err(error)) if !error.is_nobody() && down.forget => {
+                NodeState::but(node, "skipped", format!("its record is removed: {error}"))
+            }
+            Some(Err(error)) if !error.is_nobody() => {
+                NodeState::but(node, "failed", error.of_one_that_stays())
+            }
+            Some(Err(_)) | None => NodeState::but(node, "skipped", "no agent was up"),
+        });
+        told.push(agent.and_then(Result::ok).ok_or_else(String::new));
+    }
+    let asked: Vec<bool> = told.iter().map(Result::is_ok).collect();
+    for (id, reason) in shut_down(told).or_nothing("ending the agents")? {
+        let at = id.index() - 1;
+        if asked[at] {
+            states[at] = NodeState::but(&nodes[at], "failed", reason);
+        }
+    }
+    phases.end("end");
+    let over = records.iter().zip(&states).filter(|(_, state)| !state.is("failed"));
+    over.for_each(|(record, _)| record.iter().for_each(|record| record.forget(&shelf)));
+    let head = Head::new("garland.down/1", None, phases);
+    let result = StandingResult { head, nodes: states };
+    result.print(context.json)?;
+    Ok(result.exit(|node| !node.is("failed")))
+}

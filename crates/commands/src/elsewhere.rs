@@ -1,0 +1,115 @@
+//! A source that is elsewhere: an object, or what is behind a URL.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use garland_core::plan::Layout;
+use garland_dataplane::{Content, FeedError};
+use garland_remote::{Address, Names, Object, Trouble};
+use garland_sys::signal::Interrupts;
+
+use crate::args::Cp;
+use crate::launch::resolve::Lookup;
+use garland_results::failure::Failure;
+
+/// Bits that a file gets which had none where it was.
+pub const MODE: u32 = 0o644;
+
+/// An open source that is elsewhere. This machine reads it, once for all nodes.
+pub struct Elsewhere(Object);
+
+impl Elsewhere {
+    /// Opens the only source, if it is elsewhere.
+    pub fn open(cp: &Cp, interrupts: &Arc<Interrupts>) -> Result<Option<Self>, Failure> {
+        let Some(address) = address(cp.sources())? else { return Ok(None) };
+        if cp.recursive || cp.sources().len() > 1 {
+            let what = format!("{address} can be copied alone only, and without -r");
+            return Err(Failure::usage(what).hint("fetch the others to this machine first"));
+        }
+        let names = Names::new(|name| Lookup::begin(name).address());
+        let interrupts = Arc::clone(interrupts);
+        let asked = Arc::clone(&interrupts);
+        match Object::open(&address, names, move || asked.have_come()) {
+            Ok(object) => Ok(Some(Self(object))),
+            Err(_) if interrupts.have_come() => {
+                Err(Failure::interrupted(format!("opening {address}")))
+            }
+            Err(trouble) => Err(failure(Failure::nothing, &trouble)),
+        }
+    }
+
+    /// What it is called; nothing where its address doesn't say.
+    pub fn file_name(&self) -> Option<Vec<u8>> {
+        self.0.address().file_name()
+    }
+
+    /// When it was modified, if its server says so.
+    pub fn modified(&self) -> Option<(i64, u32)> {
+        self.0.modified()
+    }
+
+    fn unfed(&self, trouble: &Trouble) -> FeedError {
+        if trouble.is_stale() {
+            FeedError::NotYet
+        } else if trouble.is_change() {
+            FeedError::Changed(self.name())
+        } else {
+            FeedError::Broken(trouble.message().to_owned())
+        }
+    }
+}
+
+/// The first of `sources` that is elsewhere.
+pub fn address(sources: &[PathBuf]) -> Result<Option<Address>, Failure> {
+    let address = |path: &PathBuf| Address::parse(path.to_str()?);
+    let first = sources.iter().find_map(address);
+    first.transpose().map_err(|trouble| failure(Failure::usage, &trouble))
+}
+
+/// Whether a path of a destination names an object or a URL.
+pub fn is_elsewhere(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| Address::parse(text).is_some())
+}
+
+fn failure(kind: fn(String) -> Failure, trouble: &Trouble) -> Failure {
+    let failure = kind(trouble.message().to_owned());
+    match trouble.what_to_do() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+impl Content for Elsewhere {
+    fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
+        self.0.read(layout.offset(index), bytes).map_err(|trouble| self.unfed(&trouble))
+    }
+
+    fn await_block(
+        &self,
+        layout: Layout,
+        index: u64,
+        stale: &dyn Fn() -> bool,
+    ) -> Result<u32, FeedError> {
+        let (offset, length) = (layout.offset(index), layout.block_length(index));
+        let waited = self.0.wait(offset..offset + u64::from(length), stale);
+        waited.map_err(|trouble| self.unfed(&trouble))?;
+        Ok(length)
+    }
+
+    fn length(&self) -> u64 {
+        self.0.length()
+    }
+
+    fn name(&self) -> String {
+        self.0.address().to_string()
+    }
+
+    /// Whatever was read belongs to what was opened.
+    fn is_unchanged(&self) -> bool {
+        true
+    }
+
+    fn device(&self) -> Option<u64> {
+        None
+    }
+}

@@ -1,0 +1,214 @@
+//! `garland exec`: a command on every node, its output prefixed by node, equal output folded.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use garland_control::{CommandEnd, run_command};
+use garland_core::cluster::nodelist;
+use garland_sys::signal::Interrupts;
+use serde::Serialize;
+
+use crate::args::Exec;
+use crate::context::Context;
+use crate::fleet::Muster;
+use crate::launch::{FAREWELL, HURRY};
+use crate::nodes::Inventory;
+use crate::places::Places;
+use crate::result::{Head, Phases, print_json};
+use crate::run::Run;
+use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
+use garland_terminal::verdicts::folded;
+
+/// What stands for a node's own name in output that is equal but for it.
+const OWN_NAME: &str = "<node>";
+
+/// Output of a node that is kept for folding, in bytes; what is longer is printed as it comes.
+const FOLDED_MAX: usize = 1 << 20;
+
+/// The result object `garland.exec/1`.
+#[derive(Serialize)]
+struct ExecResult {
+    #[serde(flatten)]
+    head: Head,
+    nodes: Vec<NodeResult>,
+}
+
+#[derive(Serialize)]
+struct NodeResult {
+    name: String,
+    verdict: &'static str,
+    reason: Option<String>,
+    exit_code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs a command on every node.
+pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let inventory = Inventory::open(context)?;
+    let nodes = inventory.nodes(&exec.nodes)?;
+    let places = Places::open()?;
+    let lab = exec.launch.enter_lab(&nodes, &places)?;
+    let run = Run::begin(&places, "exec")?;
+    let muster = Muster {
+        interrupts: Some(Arc::clone(&interrupts)),
+        quiet: context.json,
+        ..Muster::new(&nodes, &inventory, &places, &exec.launch, &run, lab.as_ref())
+    };
+    let fleet = muster.assemble()?;
+    phases.end("set-up");
+    let command: Vec<Vec<u8>> = exec.command.iter().map(|word| word.as_bytes().to_vec()).collect();
+    let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+    let mut outputs: Vec<[Vec<u8>; 2]> = vec![[Vec::new(), Vec::new()]; nodes.len()];
+    let ends =
+        run_command(fleet.agents, &command, Some(&interrupts), &mut |at, is_error, bytes| {
+            let kept = &mut outputs[at][usize::from(is_error)];
+            kept.extend(bytes);
+            if kept.len() > FOLDED_MAX && !context.json {
+                // A line that hasn't come whole waits for its rest.
+                let whole = kept.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+                let whole = if whole == 0 { kept.len() } else { whole };
+                let lines: Vec<u8> = kept.drain(..whole).collect();
+                print_lines(&names[at], is_error, &lines);
+            }
+        })
+        .or_nothing("running the command")?;
+    phases.end("command");
+    let interrupted = ends.contains(&CommandEnd::Interrupted);
+    fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
+    phases.end("teardown");
+    if context.json {
+        let result = ExecResult {
+            head: Head::new("garland.exec/1", Some(&run), phases),
+            nodes: names.iter().zip(&ends).zip(&outputs).map(node_result).collect(),
+        };
+        run.keep("result.json", &result)?;
+        print_json(&result)?;
+    } else {
+        print_folded(&names, &outputs);
+        let reasons: Vec<Option<String>> = ends.iter().map(reason).collect();
+        let failures = names.iter().zip(&reasons).filter(|(_, reason)| reason.is_some());
+        let verdicts = failures.map(|(name, reason)| ("failed", reason.as_deref(), name.as_str()));
+        output::warn(folded(verdicts));
+    }
+    Ok(if interrupted { Exit::Interrupted } else { exit(&ends) })
+}
+
+fn exit(ends: &[CommandEnd]) -> Exit {
+    let ok = ends.iter().filter(|end| **end == CommandEnd::Exited(0)).count();
+    let never = ends.iter().filter(|end| matches!(end, CommandEnd::Failed(_))).count();
+    match (ok, never) {
+        (ok, _) if ok == ends.len() => Exit::Done,
+        (_, never) if never == ends.len() => Exit::Nothing,
+        _ => Exit::SomeFailed,
+    }
+}
+
+fn reason(end: &CommandEnd) -> Option<String> {
+    match end {
+        CommandEnd::Exited(0) => None,
+        CommandEnd::Exited(code @ 1..) => Some(format!("exit code {code}")),
+        CommandEnd::Exited(signal) => Some(format!("killed by signal {}", -signal)),
+        CommandEnd::Failed(reason) => Some(reason.clone()),
+        CommandEnd::Interrupted => Some("interrupted".to_owned()),
+    }
+}
+
+fn node_result(((name, end), output): ((&String, &CommandEnd), &[Vec<u8>; 2])) -> NodeResult {
+    NodeResult {
+        name: name.clone(),
+        verdict: if *end == CommandEnd::Exited(0) { "ok" } else { "failed" },
+        reason: reason(end),
+        exit_code: match end {
+            CommandEnd::Exited(code) => Some(*code),
+            CommandEnd::Failed(_) | CommandEnd::Interrupted => None,
+        },
+        stdout: String::from_utf8_lossy(&output[0]).into_owned(),
+        stderr: String::from_utf8_lossy(&output[1]).into_owned(),
+    }
+}
+
+/// Prints each different output once, under all nodes that gave it.
+fn print_folded(names: &[String], outputs: &[[Vec<u8>; 2]]) {
+    for is_error in [true, false] {
+        let mut groups: BTreeMap<Vec<u8>, Vec<&str>> = BTreeMap::new();
+        for (name, output) in names.iter().zip(outputs) {
+            let output = &output[usize::from(is_error)];
+            if !output.is_empty() {
+                groups.entry(without_name(output, name)).or_default().push(name);
+            }
+        }
+        for (output, group) in groups {
+            let output = match &group[..] {
+                [alone] => replace(&output, OWN_NAME.as_bytes(), own_name(alone).as_bytes()),
+                _ => output,
+            };
+            print_lines(&nodelist::fold(&group), is_error, &output);
+        }
+    }
+}
+
+/// Output with the node's own name left out, so that what differs in nothing else is equal.
+fn without_name(output: &[u8], name: &str) -> Vec<u8> {
+    replace(output, own_name(name).as_bytes(), OWN_NAME.as_bytes())
+}
+
+/// The name that a node knows itself by.
+fn own_name(name: &str) -> &str {
+    name.rsplit([':', '@']).next().unwrap_or(name)
+}
+
+/// Replaces `from` where it stands as a word of its own.
+fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let is_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let mut result = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        let before = at.checked_sub(1).and_then(|before| text.get(before));
+        if rest.starts_with(from) && !is_word(before) && !is_word(rest.get(from.len())) {
+            result.extend(to);
+            at += from.len();
+        } else {
+            result.push(rest[0]);
+            at += 1;
+        }
+    }
+    result
+}
+
+fn print_lines(who: &str, is_error: bool, output: &[u8]) {
+    let mut text = Vec::with_capacity(output.len() + 64);
+    for line in output.split_inclusive(|&byte| byte == b'\n') {
+        text.extend(who.as_bytes());
+        text.extend(b": ");
+        text.extend(line);
+    }
+    if !text.ends_with(b"\n") {
+        text.push(b'\n');
+    }
+    output::pass_on(&text, is_error);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nodes_own_name_folds() {
+        assert_eq!(without_name(b"n3\n", "lab:n3"), b"<node>\n");
+        assert_eq!(without_name(b"n30 xn3 n3.site\n", "n3"), b"n30 xn3 <node>.site\n");
+        assert_eq!(replace(b"<node> up", OWN_NAME.as_bytes(), b"n3"), b"n3 up");
+    }
+
+    #[test]
+    fn codes_and_signals_have_reasons() {
+        assert_eq!(reason(&CommandEnd::Exited(0)), None);
+        assert_eq!(reason(&CommandEnd::Exited(2)).unwrap(), "exit code 2");
+        assert_eq!(reason(&CommandEnd::Exited(-9)).unwrap(), "killed by signal 9");
+    }
+}

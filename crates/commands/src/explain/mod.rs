@@ -1,0 +1,50 @@
+//! `garland explain`: where a run's time went.
+
+mod clocks;
+pub mod read;
+mod result;
+mod table;
+mod words;
+
+use garland_analysis::ledger;
+
+use self::read::Kept;
+use self::result::ExplainResult;
+use crate::args::Explain;
+use crate::context::Context;
+use crate::places::Places;
+use crate::result::{Phases, print_json};
+use crate::traces::Traced;
+use garland_results::failure::{Exit, Failure};
+use garland_terminal::output;
+
+/// What is to be said of a copy's time.
+pub fn told(traced: &Traced) -> Result<impl serde::Serialize + use<>, Failure> {
+    let mut phases = Phases::begin();
+    let kept = Kept::read(traced)?;
+    phases.end("read");
+    let of = kept.run();
+    let clocks = of.clocks();
+    let ledger = ledger::explain(&of, &clocks);
+    phases.end("analysis");
+    Ok(ExplainResult::new(&traced.run, &kept, &ledger, &clocks, phases))
+}
+
+/// Explains the run that `asked` names.
+pub fn run(context: &Context, asked: &Explain) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let traced = Traced::find_copy(&Places::open()?, &asked.run, asked.node.as_deref())?;
+    let kept = Kept::read(&traced)?;
+    phases.end("read");
+    let of = kept.run();
+    let clocks = of.clocks();
+    let ledger = ledger::explain(&of, &clocks);
+    phases.end("analysis");
+    let result = ExplainResult::new(&traced.run, &kept, &ledger, &clocks, phases);
+    if context.json {
+        print_json(&result)?;
+    } else {
+        output::print(&result)?;
+    }
+    Ok(if kept.is_whole() { Exit::Done } else { Exit::SomeFailed })
+}

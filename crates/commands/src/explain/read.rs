@@ -1,0 +1,175 @@
+//! What a run's folder holds of a copy.
+
+use std::fs;
+
+use garland_analysis::ledger;
+use garland_core::trace::Trace;
+use serde::Deserialize;
+
+use crate::run::Run;
+use crate::traces::{self, Traced};
+use garland_results::failure::{Failure, OrFailure};
+
+/// A copy as its folder tells it.
+pub struct Kept {
+    /// The plan's nodes, the head first.
+    pub nodes: Vec<String>,
+    /// Their traces.
+    pub traces: Vec<Option<Trace>>,
+    /// What was wrong with the traces, in words.
+    pub warnings: Vec<String>,
+    /// The phases of the copy with their nanoseconds.
+    pub phases: Vec<(String, u64)>,
+    /// The length of what was copied.
+    pub bytes: u64,
+    /// The limit that the copy knew.
+    pub limit: Option<KeptLimit>,
+    /// How many nodes have the whole file.
+    pub ok: usize,
+    missing: bool,
+}
+
+/// What of `result.json` matters here.
+#[derive(Deserialize)]
+struct KeptResult {
+    schema: String,
+    phases: Vec<KeptPhase>,
+    limit: Option<KeptLimit>,
+    bytes: u64,
+    nodes: Vec<KeptNode>,
+}
+
+#[derive(Deserialize)]
+struct KeptPhase {
+    name: String,
+    ns: u64,
+}
+
+/// The limit that the copy knew.
+#[derive(Clone, Deserialize)]
+pub struct KeptLimit {
+    /// Bytes per second.
+    pub rate: u64,
+    /// What sets it.
+    pub source: String,
+    /// The share of it that the copy reached.
+    pub achieved: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct KeptNode {
+    name: String,
+    #[serde(default)]
+    bytes: u64,
+    verdict: String,
+    reason: Option<String>,
+}
+
+/// The result objects that have what is needed.
+const KNOWN: &str = "garland.cp/1";
+
+impl Kept {
+    /// Reads what was kept of a copy.
+    pub fn read(traced: &Traced) -> Result<Self, Failure> {
+        let run = &traced.run;
+        let mut result = result(run)?;
+        let mut nodes = traced.planned.clone();
+        let mut warnings = Vec::new();
+        if let Some(node) = &traced.of_node {
+            result.nodes.retain(|kept| kept.name == *node);
+            result.bytes = result.nodes.iter().map(|kept| kept.bytes).sum();
+            warnings.push(format!(
+                "{} gathered files by a copy for each node; this is that of {node} (--node names others)",
+                run.name()
+            ));
+        }
+        let mut found = Vec::new();
+        for path in traced.files()? {
+            match traces::read(&path) {
+                Ok((trace, cut)) => {
+                    let name = &trace.origin.node;
+                    warnings.extend(cut.map(|cut| format!("the trace of {name} was cut: {cut}")));
+                    found.push(trace);
+                }
+                Err(reason) => warnings.push(format!("{}: {reason}", path.display())),
+            }
+        }
+        if nodes.is_empty() {
+            // A plan that can't be read: the traces know their places, but not who else there was.
+            warnings.push("the plan can't be read: nodes without a trace are not known".to_owned());
+            let last = found.iter().map(|trace| usize::from(trace.origin.index)).max();
+            nodes = (0..=last.unwrap_or(0)).map(|place| format!("node {place}")).collect();
+        }
+        let mut traces: Vec<Option<Trace>> = nodes.iter().map(|_| None).collect();
+        for trace in found {
+            let place = usize::from(trace.origin.index);
+            match traces.get_mut(place) {
+                Some(slot) => {
+                    nodes[place].clone_from(&trace.origin.node);
+                    *slot = Some(trace);
+                }
+                None => warnings.push(format!(
+                    "the trace of {} is of another copy: the plan has no such node",
+                    trace.origin.node
+                )),
+            }
+        }
+        if traces.iter().all(Option::is_none) {
+            let why = warnings.first().cloned().unwrap_or_default();
+            return Err(Failure::nothing(format!("no trace of {} can be read: {why}", run.name())));
+        }
+        let missing = traces.iter().any(Option::is_none);
+        for node in result.nodes.iter().filter(|node| node.verdict != "ok") {
+            let reason = node.reason.as_deref().unwrap_or("nobody knows why");
+            warnings.push(format!("{} {}: {reason}", node.name, node.verdict));
+        }
+        Ok(Self {
+            nodes,
+            traces,
+            warnings,
+            phases: result.phases.into_iter().map(|phase| (phase.name, phase.ns)).collect(),
+            bytes: result.bytes,
+            limit: result.limit.filter(|limit| limit.rate > 0),
+            ok: result.nodes.iter().filter(|node| node.verdict == "ok").count(),
+            missing,
+        })
+    }
+
+    /// What the ledger is made from.
+    pub fn run(&self) -> ledger::Run<'_> {
+        ledger::Run {
+            nodes: &self.nodes,
+            traces: &self.traces,
+            phases: &self.phases,
+            bytes: self.bytes,
+            limit: self.limit.as_ref().map(|limit| limit.rate as f64),
+        }
+    }
+
+    /// Whether every node of the plan has a trace that can be read.
+    pub fn is_whole(&self) -> bool {
+        !self.missing
+    }
+}
+
+fn result(run: &Run) -> Result<KeptResult, Failure> {
+    let path = run.folder().join("result.json");
+    if !path.exists() {
+        return Err(Failure::nothing(format!(
+            "{} has no result: its command was ended before it was over",
+            run.name()
+        ))
+        .hint("its traces can still be looked at: garland trace export"));
+    }
+    let text = fs::read(&path).or_nothing(format!("reading {}", path.display()))?;
+    let result: KeptResult =
+        serde_json::from_slice(&text).or_nothing(format!("reading {}", path.display()))?;
+    if result.schema != KNOWN {
+        return Err(Failure::usage(format!(
+            "{} is a {}, and only copies can be explained ({KNOWN})",
+            run.name(),
+            result.schema
+        )));
+    }
+    Ok(result)
+}

@@ -1,0 +1,159 @@
+//! What is known to limit a work: from the topology, by the simulator, and from the user.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use garland_analysis::forecast::{Demand, Floor};
+use garland_core::plan::{Layout, Plan};
+use garland_core::units::bytes;
+use garland_predict::{CopyRun, CopyTry, Costs, Network, NoWay, copy};
+use garland_topology::Topology;
+
+use super::drawn::{Drawn, MOST};
+use super::measured::seconds;
+use crate::args::{Forecast, PlanName};
+use garland_results::failure::Failure;
+
+/// A head's nodes when it is asked how its resources are shared: they matter by their shares only.
+const MANY: u32 = 8;
+
+/// What the whole work of a farm asks of what nodes share.
+pub fn demands(
+    asked: &Forecast,
+    drawn: Option<&mut Drawn>,
+    moved: (u64, u64),
+) -> Result<Vec<Demand>, Failure> {
+    let mut demands: Vec<Demand> =
+        asked.limit.iter().map(|text| limit(text)).collect::<Result<_, _>>()?;
+    let (bytes_in, bytes_out) = self::moved(asked, moved)?;
+    if let Some(drawn) = drawn
+        && bytes_in + bytes_out > 0.0
+    {
+        let topology = drawn.with(MANY)?;
+        demands.extend(of_wires(topology, bytes_in, bytes_out).map_err(|way| no_way(&way))?);
+    }
+    Ok(demands)
+}
+
+/// Bytes that all jobs get and give back: what the user says counts; else what the runs have moved.
+pub fn moved(asked: &Forecast, moved: (u64, u64)) -> Result<(f64, f64), Failure> {
+    let amount = |text: &Option<String>, moved: u64| match text {
+        Some(text) => bytes::parse(text).map(|bytes| bytes as f64).map_err(Failure::usage),
+        None => Ok(moved as f64),
+    };
+    Ok((amount(&asked.bytes_in, moved.0)?, amount(&asked.bytes_out, moved.1)?))
+}
+
+/// Reads `disk=100s`.
+fn limit(text: &str) -> Result<Demand, Failure> {
+    let parts = text.split_once('=').and_then(|(name, time)| Some((name.trim(), seconds(time)?)));
+    let (name, seconds) = parts.filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
+        Failure::usage(format!("{text:?} is no limit"))
+            .hint("write what is shared and how long the whole work keeps it busy: disk=100s")
+    })?;
+    Ok(Demand { name: name.to_owned(), seconds })
+}
+
+/// Seconds in which the first node's traffic with all others keeps each resource busy that several
+/// of them share.
+fn of_wires(topology: &Topology, bytes_in: f64, bytes_out: f64) -> Result<Vec<Demand>, NoWay> {
+    let others = topology.nodes.len().saturating_sub(1).max(1);
+    let mut network = Network::new();
+    let ways = network.there_and_back(topology, 0, 1..topology.nodes.len())?;
+    let mut busy: HashMap<usize, (f64, usize)> = HashMap::new();
+    for (uses, bytes) in
+        ways.into_iter().flat_map(|(there, back)| [(there, bytes_in), (back, bytes_out)])
+    {
+        for (place, weight) in uses {
+            let (sum, count) = busy.entry(place).or_default();
+            *sum += weight * bytes / others as f64;
+            *count += 1;
+        }
+    }
+    let disk = network.disk(topology, 0).map(|(place, _)| (place, bytes_in + bytes_out));
+    let shared = busy.into_iter().filter(|(_, (_, count))| *count > 2);
+    let shared = shared.map(|(place, (sum, _))| (place, sum)).chain(disk);
+    let mut demands: Vec<Demand> = shared
+        .map(|(place, sum)| Demand {
+            name: network.name(place).to_owned(),
+            seconds: sum / network.capacity_of(place),
+        })
+        .filter(|demand| demand.seconds > 0.0)
+        .collect();
+    demands.sort_by(|a, b| b.seconds.total_cmp(&a.seconds).then(a.name.cmp(&b.name)));
+    Ok(demands)
+}
+
+fn no_way(way: &NoWay) -> Failure {
+    Failure::usage(format!("{way} in this topology"))
+}
+
+/// The least time of copies of a file to any number of nodes, by the simulator.
+pub struct CopyFloor {
+    drawn: RefCell<Drawn>,
+    known: RefCell<HashMap<u32, Option<CopyRun>>>,
+    length: u64,
+    plan: PlanName,
+}
+
+impl CopyFloor {
+    /// Copies of `length` bytes over this topology; refuses what can't be drawn or has no way.
+    pub fn new(mut drawn: Drawn, length: u64, plan: PlanName) -> Result<Self, Failure> {
+        let run = simulate(drawn.with(2)?, length, plan, 2).map_err(|way| {
+            no_way(&way).hint("such a topology needs --plan star, or nodes that forward")
+        })?;
+        let known = RefCell::new(HashMap::from([(2, Some(run))]));
+        Ok(Self { drawn: RefCell::new(drawn), known, length, plan })
+    }
+
+    /// What the wires and disks alone take, beyond 1000 nodes as if it went on so.
+    pub fn to(&self, nodes: u32) -> Floor {
+        let floor = |nodes: u32| {
+            let run = self.run(nodes);
+            let seconds = run.as_ref().map_or(0.0, |run| run.seconds);
+            let name = run.and_then(|run| run.limit).unwrap_or_default();
+            Floor { seconds, name }
+        };
+        if nodes <= MOST {
+            return floor(nodes);
+        }
+        let (half, all) = (floor(MOST / 2), floor(MOST));
+        let each = (all.seconds - half.seconds) / f64::from(MOST - MOST / 2);
+        Floor { seconds: all.seconds + each * f64::from(nodes - MOST), name: all.name }
+    }
+
+    fn run(&self, nodes: u32) -> Option<CopyRun> {
+        if let Some(known) = self.known.borrow().get(&nodes) {
+            return known.clone();
+        }
+        let mut drawn = self.drawn.borrow_mut();
+        let topology = drawn.with(nodes).ok();
+        let run = topology.and_then(|drawn| simulate(drawn, self.length, self.plan, nodes).ok());
+        self.known.borrow_mut().insert(nodes, run.clone());
+        run
+    }
+}
+
+/// Simulates a copy to the first so many nodes of a topology.
+fn simulate(
+    topology: &Topology,
+    length: u64,
+    plan: PlanName,
+    nodes: u32,
+) -> Result<CopyRun, NoWay> {
+    let names: Vec<String> =
+        topology.nodes.iter().skip(1).take(nodes as usize).map(|node| node.name.clone()).collect();
+    let rails = garland_topology::bounds::rails(topology);
+    let rails = u16::try_from(rails).unwrap_or(1);
+    let chain = Plan::broadcast(Layout::fitting(length), &names, rails);
+    let Ok(chain) = chain else {
+        return Err(NoWay { from: topology.nodes[0].name.clone(), to: "nobody".to_owned() });
+    };
+    let plan = match plan {
+        PlanName::Chain => chain,
+        PlanName::Tree => chain.branching(2),
+        PlanName::Star => chain.branching(names.len().max(1)),
+    };
+    let places: Vec<usize> = (0..plan.nodes.len()).collect();
+    copy(&CopyTry { topology, plan: &plan, places: &places, costs: Costs::default() })
+}

@@ -1,0 +1,272 @@
+//! What was measured: kept runs, and times that the user gives.
+
+use garland_analysis::forecast::Point;
+use garland_core::units::Nanos;
+use garland_predict::Job;
+use serde::Deserialize;
+
+use crate::places::Places;
+use crate::run::Run;
+use garland_results::failure::{Failure, OrFailure};
+
+/// Measured points, and what they are of.
+#[derive(Default)]
+pub struct Measured {
+    /// The points.
+    pub points: Vec<Point>,
+    /// Where each is from.
+    pub sources: Vec<String>,
+    /// The bytes of the copies, if they are of copies.
+    pub copied: Option<u64>,
+    /// How many jobs the work consists of, if it is of jobs.
+    pub jobs: Option<u32>,
+    /// Bytes that all jobs got, and gave back.
+    pub moved: (u64, u64),
+    /// What each job was in the run on the fewest nodes, where its records say so.
+    pub each: Vec<Job>,
+    /// What was left out, in words.
+    pub notes: Vec<String>,
+}
+
+/// What of `result.json` matters here.
+#[derive(Deserialize)]
+struct Kept {
+    schema: String,
+    elapsed_ns: u64,
+    #[serde(default)]
+    bytes: u64,
+    #[serde(default)]
+    already: u64,
+    #[serde(default)]
+    nodes: Vec<KeptNode>,
+    /// Of a farm: seconds until its last job, and how many jobs there were and were done.
+    total: Option<f64>,
+    jobs: Option<u32>,
+    done: Option<u32>,
+    #[serde(default)]
+    records: Vec<KeptRecord>,
+}
+
+#[derive(Deserialize)]
+struct KeptRecord {
+    #[serde(default)]
+    bytes_in: u64,
+    #[serde(default)]
+    bytes_out: u64,
+    started: Option<f64>,
+    ended: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct KeptNode {
+    verdict: String,
+}
+
+impl KeptRecord {
+    fn job(&self) -> Option<Job> {
+        let seconds = self.ended? - self.started?;
+        let (bytes_in, bytes_out) = (self.bytes_in as f64, self.bytes_out as f64);
+        (seconds >= 0.0).then_some(Job { bytes_in, seconds, bytes_out })
+    }
+}
+
+/// The results that can be forecast from.
+const COPY: &str = "garland.cp/1";
+const FARM: &str = "garland.farm/1";
+
+/// Files of copies that are of one length differ by no more than this share.
+const ALIKE: f64 = 0.01;
+
+impl Measured {
+    /// Reads these runs, and then these points.
+    pub fn read(places: &Places, runs: &[String], points: &[String]) -> Result<Self, Failure> {
+        let mut measured = Self::default();
+        for asked in runs {
+            let run = Run::find(places, asked, "result.json", "a result")?;
+            measured.add(&run)?;
+        }
+        for text in points {
+            measured.points.push(point(text)?);
+            measured.sources.push("given".to_owned());
+        }
+        Ok(measured)
+    }
+
+    fn add(&mut self, run: &Run) -> Result<(), Failure> {
+        let path = run.folder().join("result.json");
+        let text = std::fs::read(&path).or_nothing(format!("reading {}", path.display()))?;
+        let kept: Kept = serde_json::from_slice(&text).map_err(|error| {
+            Failure::usage(format!("{} is no result: {error}", path.display()))
+                .hint("the command was ended while it was written, or another version wrote it")
+        })?;
+        let name = run.name();
+        match kept.schema.as_str() {
+            COPY => self.add_copy(name, &kept),
+            FARM => self.add_farm(name, &kept),
+            schema => {
+                Err(Failure::usage(format!("{name} is a {schema}, and can't be forecast from"))
+                    .hint(format!("{COPY} and {FARM} can; give other times by --points")))
+            }
+        }
+    }
+
+    fn add_farm(&mut self, name: &str, kept: &Kept) -> Result<(), Failure> {
+        let (Some(total), Some(jobs)) = (kept.total, kept.jobs) else {
+            return Err(Failure::usage(format!("{name} doesn't say how long its jobs took")));
+        };
+        if kept.done != Some(jobs) {
+            self.notes.push(format!("{name} is left out: not all of its {jobs} jobs were done"));
+            return Ok(());
+        }
+        if self.copied.is_some() || self.jobs.is_some_and(|before| before != jobs) {
+            return Err(Failure::usage(format!(
+                "{name} had {jobs} jobs, and the runs before it something else: these aren't runs of \
+                 one work"
+            )));
+        }
+        self.jobs = Some(jobs);
+        let sum = |of: fn(&KeptRecord) -> u64| kept.records.iter().map(of).sum::<u64>();
+        self.moved = (sum(|record| record.bytes_in), sum(|record| record.bytes_out));
+        let nodes = kept.nodes.iter().filter(|node| node.verdict == "ok").count();
+        let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
+        if self.points.iter().all(|point| point.nodes > nodes) {
+            self.each = kept.records.iter().filter_map(KeptRecord::job).collect();
+        }
+        self.points.push(Point { nodes, seconds: total });
+        self.sources.push(name.to_owned());
+        Ok(())
+    }
+
+    fn add_copy(&mut self, name: &str, kept: &Kept) -> Result<(), Failure> {
+        if self.jobs.is_some() {
+            return Err(Failure::usage(format!(
+                "{name} is a copy, and the runs before it are farms"
+            )));
+        }
+        let ok = kept.nodes.iter().filter(|node| node.verdict == "ok").count();
+        if ok < kept.nodes.len() || ok == 0 {
+            let of = kept.nodes.len();
+            self.notes.push(format!("{name} is left out: {ok} of {of} nodes got the file"));
+            return Ok(());
+        }
+        if kept.already > 0 {
+            self.notes.push(format!(
+                "{name} is left out: nodes had {} bytes of the file already",
+                kept.already
+            ));
+            return Ok(());
+        }
+        if let Some(before) = self.copied
+            && (kept.bytes as f64 - before as f64).abs() > before as f64 * ALIKE
+        {
+            return Err(Failure::usage(format!(
+                "{name} copied {} bytes, and the runs before it {before}: these aren't runs of one work",
+                kept.bytes
+            )));
+        }
+        self.copied = self.copied.or(Some(kept.bytes));
+        let nodes = u32::try_from(ok).unwrap_or(u32::MAX);
+        self.points.push(Point { nodes, seconds: Nanos(kept.elapsed_ns).as_secs_f64() });
+        self.sources.push(name.to_owned());
+        Ok(())
+    }
+}
+
+/// Reads `4=395s`.
+fn point(text: &str) -> Result<Point, Failure> {
+    let wrong = || {
+        Failure::usage(format!("{text:?} is no measured point"))
+            .hint("write nodes and time, such as 4=395s or 4=6:35")
+    };
+    let (nodes, time) = text.split_once('=').ok_or_else(wrong)?;
+    let nodes = nodes.trim().parse().map_err(|_| wrong())?;
+    Ok(Point { nodes, seconds: seconds(time).ok_or_else(wrong)? })
+}
+
+/// Reads `90`, `90s`, `1.5ms`, `24:10`, `1:02:03`, `12m30s`; in seconds.
+pub fn seconds(text: &str) -> Option<f64> {
+    let text = text.trim();
+    if text.contains(':') {
+        let parts: Vec<f64> = text.split(':').map(plain).collect::<Option<_>>()?;
+        let fine = parts.len() <= 3 && parts.iter().skip(1).all(|part| *part < 60.0);
+        return fine.then(|| parts.iter().fold(0.0, |sum, part| sum * 60.0 + part));
+    }
+    if let Some((minutes, rest)) = text.split_once('m')
+        && let Some(minutes) = plain(minutes)
+        && !rest.starts_with('s')
+    {
+        let rest = rest.trim_start_matches("in").trim();
+        let more = if rest.is_empty() { Some(0.0) } else { plain(rest.trim_end_matches('s')) };
+        return Some(minutes * 60.0 + more?);
+    }
+    plain(text).or_else(|| Some(text.parse::<Nanos>().ok()?.as_secs_f64()))
+}
+
+/// A number without sign or exponent.
+fn plain(text: &str) -> Option<f64> {
+    let sound = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    sound.then(|| text.parse().ok())?
+}
+
+/// Reads `1..64`, `8,16,24`, or both: `1..4,8,16`.
+pub fn counts(text: &str) -> Result<Vec<u32>, Failure> {
+    /// So many are a curve that nobody reads.
+    const MOST: usize = 10_000;
+    let wrong = |part: &str| {
+        Failure::usage(format!("{part:?} is no node count"))
+            .hint("write counts and ranges, such as 1..64 or 8,16,24")
+    };
+    let mut counts = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        let number = |word: &str| word.trim().parse::<u32>().map_err(|_| wrong(part));
+        let (first, last) = match part.split_once("..") {
+            Some((first, last)) => (number(first)?, number(last.trim_start_matches('='))?),
+            None => (number(part)?, number(part)?),
+        };
+        if first == 0 || last < first {
+            return Err(wrong(part));
+        }
+        if counts.len() + (last - first) as usize >= MOST {
+            return Err(Failure::usage(format!("more than {MOST} node counts"))
+                .hint("name some of them: 1,10,100,1000"));
+        }
+        counts.extend(first..=last);
+    }
+    counts.sort_unstable();
+    counts.dedup();
+    Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        for (text, expected) in [
+            ("90", 90.0),
+            ("90s", 90.0),
+            ("24:10", 1450.0),
+            ("1:02:03", 3723.0),
+            ("12m30s", 750.0),
+            ("12m", 720.0),
+            ("12.5min", 750.0),
+            ("250ms", 0.25),
+            ("0.5", 0.5),
+        ] {
+            assert_eq!(seconds(text), Some(expected), "{text}");
+        }
+        for text in ["", "x", "-3", "1:99", "1e9", "nan", "1:2:3:4", "3 nodes", "m"] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn counts_are_ranges_and_lists() {
+        assert_eq!(counts("1..4,8, 16").unwrap(), [1, 2, 3, 4, 8, 16]);
+        assert_eq!(counts("24").unwrap(), [24]);
+        for text in ["", "0", "4..1", "1..", "a", "1..100000"] {
+            assert!(counts(text).is_err(), "{text}");
+        }
+    }
+}

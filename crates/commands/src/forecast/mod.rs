@@ -1,0 +1,195 @@
+//! `garland forecast`: what more nodes would buy.
+
+mod drawn;
+mod farms;
+mod limits;
+mod measured;
+mod result;
+mod table;
+
+use garland_analysis::forecast::{
+    Demand, Forecast as Told, Point, Prices, Question, Work, forecast,
+};
+use garland_core::units::bytes;
+use serde::Serialize;
+
+pub use self::drawn::Drawn;
+use self::farms::Jobs;
+use self::limits::{CopyFloor, demands};
+use self::measured::{Measured, counts};
+use self::result::{ForecastResult, Simulated};
+use crate::args::Forecast;
+use crate::context::Context;
+use crate::places::Places;
+use crate::result::{Phases, print_json};
+use garland_results::failure::{Exit, Failure};
+use garland_terminal::output;
+
+/// Forecasts from the runs or points that `asked` names.
+pub fn run(context: &Context, asked: &Forecast) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let mut measured = Measured::read(&Places::open()?, &asked.runs, &asked.points)?;
+    let ahead = counts(&asked.nodes)?;
+    let length = asked.copy.as_deref().map(bytes::parse).transpose().map_err(Failure::usage)?;
+    let copied = length.or(measured.copied);
+    let drawn = match &asked.topology {
+        Some(name) => Some(Drawn::load(name, asked.rate.as_deref(), asked.nics)?),
+        None => None,
+    };
+    phases.end("read");
+    let result = match copied {
+        Some(length) => of_copies(asked, &mut measured, drawn, (length, &ahead), phases)?,
+        None => of_farm(asked, &mut measured, drawn, &ahead, phases)?,
+    };
+    if context.json {
+        print_json(&result)?;
+    } else {
+        output::print(&result)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn of_farm(
+    asked: &Forecast,
+    measured: &mut Measured,
+    mut drawn: Option<Drawn>,
+    ahead: &[u32],
+    mut phases: Phases,
+) -> Result<ForecastResult, Failure> {
+    let demands = demands(asked, drawn.as_mut(), measured.moved)?;
+    let work = Work::Fixed { jobs: asked.jobs.or(measured.jobs), demands: &demands };
+    let mut told = answer(asked, &measured.points, work, ahead)?;
+    let (simulated, miss) = match &mut drawn {
+        Some(drawn) => simulated(asked, measured, drawn, (&told, &demands), ahead),
+        None => (Vec::new(), 0.0),
+    };
+    for one in &simulated {
+        told.hold(one.nodes, one.seconds, miss);
+    }
+    phases.end("forecast");
+    let mut result = ForecastResult::new(phases, "fixed", measured, &demands);
+    result.forecast = Some(told);
+    result.simulated = simulated;
+    if miss > OFF {
+        result.notes.push(format!(
+            "jobs over these wires are {:.0} % off in the simulator where the answer is known, so what it \
+             says of other node counts isn't shown: jobs differ in another way than it takes them to",
+            miss * 100.0
+        ));
+    }
+    if drawn.is_some() && demands.is_empty() {
+        result.notes.push(
+            "the topology says nothing without --in and --out, the bytes that all jobs move"
+                .to_owned(),
+        );
+    }
+    Ok(result)
+}
+
+/// A simulation that is farther off than this on average is of no use.
+const OFF: f64 = 0.1;
+
+/// The same farm, job by job, over the topology's wires, and how far it is off at what was measured, as a
+/// share; nothing of it if that is too far.
+fn simulated(
+    asked: &Forecast,
+    measured: &Measured,
+    drawn: &mut Drawn,
+    (told, demands): (&Told, &[Demand]),
+    ahead: &[u32],
+) -> (Vec<Simulated>, f64) {
+    let moved = limits::moved(asked, measured.moved).unwrap_or_default();
+    let shared: f64 = demands.iter().map(|demand| demand.seconds).sum();
+    let own = told.work_seconds - shared;
+    let jobs = asked.jobs.or(measured.jobs);
+    let alike = || Jobs::alike(jobs?, own, moved);
+    let Some(jobs) = Jobs::measured(&measured.each, own).or_else(alike) else {
+        return (Vec::new(), 0.0);
+    };
+    let mut on = |nodes: u32| {
+        let mut floor = jobs.on(drawn, nodes)?;
+        floor.seconds += told.fixed_seconds;
+        Some(Simulated::new(nodes, &floor, 0))
+    };
+    let errors: Vec<f64> = measured
+        .points
+        .iter()
+        .filter_map(|point| Some((on(point.nodes)?.seconds / point.seconds - 1.0).abs()))
+        .collect();
+    let miss = errors.iter().sum::<f64>() / errors.len().max(1) as f64;
+    if miss > OFF {
+        return (Vec::new(), miss);
+    }
+    (ahead.iter().filter_map(|nodes| on(*nodes)).collect(), miss)
+}
+
+fn of_copies(
+    asked: &Forecast,
+    measured: &mut Measured,
+    drawn: Option<Drawn>,
+    (length, ahead): (u64, &[u32]),
+    mut phases: Phases,
+) -> Result<ForecastResult, Failure> {
+    let floor = drawn.map(|drawn| CopyFloor::new(drawn, length, asked.plan)).transpose()?;
+    let to = |nodes: u32| floor.as_ref().map(|floor| floor.to(nodes)).unwrap_or_default();
+    let simulated: Vec<Simulated> = match &floor {
+        Some(_) => ahead.iter().map(|&nodes| Simulated::new(nodes, &to(nodes), length)).collect(),
+        None => Vec::new(),
+    };
+    let alone = measured.points.is_empty() && floor.is_some();
+    let told = match alone {
+        true => None,
+        false => Some(answer(asked, &measured.points, Work::Growing { floor: &to }, ahead)?),
+    };
+    phases.end("forecast");
+    let mut result = ForecastResult::new(phases, "growing", measured, &[]);
+    result.bytes = Some(length);
+    result.forecast = told;
+    result.simulated = simulated;
+    if alone {
+        result.notes.push(
+            "nothing was measured: this is what wires and disks allow, and no copy is faster"
+                .to_owned(),
+        );
+    }
+    Ok(result)
+}
+
+fn answer(
+    asked: &Forecast,
+    points: &[Point],
+    work: Work<'_>,
+    ahead: &[u32],
+) -> Result<Told, Failure> {
+    let prices =
+        asked.node_price.map(|node| Prices { node, fixed: asked.fixed_price.unwrap_or_default() });
+    if prices.is_some_and(|prices| !(prices.node >= 0.0 && prices.fixed >= 0.0)) {
+        return Err(Failure::usage("a price is 0 or more"));
+    }
+    forecast(&Question { points, work, ahead, prices }).map_err(|refusal| {
+        let failure = Failure::usage(refusal);
+        if points.is_empty() {
+            failure
+                .hint("garland forecast --points 1=24:10,2=12:30,4=6:35,8=3:50, or names of runs")
+        } else {
+            failure
+        }
+    })
+}
+
+/// What runs of one work on different node counts allow, without anything that the user knows besides.
+pub fn of_runs(places: &Places, runs: &[String]) -> Result<impl Serialize + use<>, Failure> {
+    let mut phases = Phases::begin();
+    let mut measured = Measured::read(places, runs, &[])?;
+    phases.end("read");
+    let most = measured.points.iter().map(|point| point.nodes).max().unwrap_or(1);
+    let ahead: Vec<u32> = (1..=most.saturating_mul(4).clamp(16, 256)).collect();
+    let asked = Forecast { jobs: measured.jobs, ..Forecast::default() };
+    match measured.copied {
+        Some(length) => of_copies(&asked, &mut measured, None, (length, &ahead), phases),
+        None => of_farm(&asked, &mut measured, None, &ahead, phases),
+    }
+}
+
+/// What is known to be shared, for the result.
+type Demands<'a> = &'a [Demand];

@@ -1,0 +1,111 @@
+//! What nodes have of a file or a tree before it is sent.
+
+use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
+
+use garland_control::{Agent, Answered, Asked, Asking, Ends, Shared, compare};
+use garland_core::plan::Plan;
+use garland_dataplane::Records;
+use garland_protocol::{Compare, Destination};
+use garland_sys::clock;
+use garland_sys::signal::Interrupts;
+
+use super::given::Given;
+use crate::args::Cp;
+use crate::places::Places;
+use crate::result::Phases;
+use garland_results::failure::{Failure, OrFailure};
+
+/// What was found.
+pub struct Before {
+    /// What is to happen now.
+    pub plan: Plan,
+    /// The agents, as they were given.
+    pub agents: Vec<Result<Agent, String>>,
+    /// The digests of the source's blocks, if a node has something like it.
+    pub digests: Option<Vec<[u8; 32]>>,
+    /// The nodes where an interrupted copy left what is of no use.
+    pub strange: Vec<String>,
+    /// The nodes that were to read a part of the source by themselves and didn't, and why.
+    pub unseen: Vec<(String, String)>,
+}
+
+/// Asks what `agents` have of what is `given`, if that is a file and goes to one, or a tree and goes to
+/// a folder; ends the phase of setting up if they have something.
+pub fn look(
+    cp: &Cp,
+    given: &Given,
+    ends: &Ends,
+    plan: Plan,
+    agents: Vec<Result<Agent, String>>,
+    (places, interrupts, phases): (&Places, &Arc<Interrupts>, &mut Phases),
+) -> Result<Before, Failure> {
+    let began_ns = clock::now_ns();
+    let records = places.records();
+    let Some((outline, asked)) = asked(cp, given, ends, &plan, &records) else {
+        return Ok(Before { plan, agents, digests: None, strange: Vec::new(), unseen: Vec::new() });
+    };
+    let shared = shared(given, &plan)?;
+    let asking = Asking { compare: outline, asked, shared, interrupts: Some(interrupts) };
+    let Answered { agents, digests, strange, unseen } =
+        compare(agents, &asking).or_nothing("comparing what nodes have")?;
+    if digests.is_some() {
+        phases.end_at("set-up", began_ns);
+    }
+    let name = |place: usize| plan.nodes[place + 1].name.clone();
+    let unseen = unseen.into_iter().map(|(place, reason)| (name(place), reason)).collect();
+    let strange = strange.into_iter().map(name).collect();
+    // What is read file by file comes in its order: by several lanes, of which a node lacks some here and
+    // another some there, each could wait for the other.
+    let plan = match given {
+        Given::Tree(_) if digests.is_some() => plan.by_one_lane(),
+        _ => plan,
+    };
+    Ok(Before { plan, agents, digests, strange, unseen })
+}
+
+/// What nodes are to read of the source by themselves.
+fn shared(given: &Given, plan: &Plan) -> Result<Option<Shared>, Failure> {
+    let Some((path, source)) = given.file().filter(|_| plan.is_shared) else { return Ok(None) };
+    let path = std::path::absolute(path).or_nothing("finding the source's whole path")?;
+    Ok(Some(Shared {
+        path: path.into_os_string().into_vec(),
+        modified: source.modified(),
+        parts: plan.receivers().map(|(id, _)| plan.part_read_by(id)).collect(),
+    }))
+}
+
+/// What there is to compare; none where there is nothing.
+fn asked<'a>(
+    cp: &Cp,
+    given: &'a Given,
+    ends: &Ends,
+    plan: &Plan,
+    records: &'a Records,
+) -> Option<(Compare, Asked<'a>)> {
+    let Ends::Out { destination, .. } = ends else { return None };
+    let layout = plan.layout;
+    match (given, destination) {
+        _ if cp.whole || cp.stripe.is_some() || layout.length == 0 => None,
+        (Given::File(_, source), Destination::File { path, name, .. }) => {
+            let (path, name) = (path.clone(), name.clone());
+            let outline = Compare { path, name, layout, tree: None, shared: None };
+            Some((outline, Asked::File(source, records)))
+        }
+        (Given::Tree(tree), Destination::Tree(destination)) => {
+            let (name, outline) = (Vec::new(), Some(tree.outline()?));
+            let path = destination.path.clone();
+            let outline = Compare { path, name, layout, tree: outline, shared: None };
+            Some((outline, Asked::Tree(tree)))
+        }
+        _ => None,
+    }
+}
+
+/// Remembers the digests of a source that was read, for the next copy of it.
+pub fn remember(given: &Given, plan: &Plan, places: &Places, digests: Option<&[[u8; 32]]>) {
+    let source = given.file().filter(|_| plan.layout.length > 0);
+    if let (Some((_, source)), Some(digests)) = (source, digests) {
+        source.remember(&places.records(), plan.layout, digests);
+    }
+}

@@ -1,0 +1,55 @@
+//! `garland cp --inject`: known faults, and which nodes of the plan are to show them.
+
+use garland_core::plan::{HEAD, NodeId, Plan};
+use garland_protocol::{ClockFault, Injection, Wanted, parse_injection};
+
+use crate::nodes::{self, LAB_PREFIX};
+use garland_results::failure::Failure;
+
+/// The faults of one command.
+#[derive(Debug, Default)]
+pub struct Injections {
+    /// Faults of the copy, by the nodes' places in the plan.
+    pub faults: Vec<(NodeId, Injection)>,
+    /// Faults of clocks, by the nodes' names.
+    pub clocks: Vec<(String, ClockFault)>,
+}
+
+impl Injections {
+    /// Reads the words, and finds the nodes in the plan. A lab's node needs no prefix.
+    pub fn parse(words: &[String], plan: &Plan) -> Result<Self, Failure> {
+        let mut injections = Self::default();
+        for word in words {
+            match parse_injection(word).map_err(Failure::usage)? {
+                Wanted::AtHead(injection) => injections.faults.push((HEAD, injection)),
+                Wanted::At(name, injection) => {
+                    injections.faults.push((find(&name, word, plan)?.0, injection));
+                }
+                Wanted::Clock(name, fault) => {
+                    let name = find(&name, word, plan)?.1.to_owned();
+                    if !nodes::is_local(&name) && !name.starts_with(LAB_PREFIX) {
+                        let message = format!("`{word}`: no clock of a real machine is set wrong");
+                        return Err(
+                            Failure::usage(message).hint("take local[..] nodes, or those of a lab")
+                        );
+                    }
+                    injections.clocks.push((name, fault));
+                }
+            }
+        }
+        Ok(injections)
+    }
+}
+
+fn find<'a>(name: &str, word: &str, plan: &'a Plan) -> Result<(NodeId, &'a str), Failure> {
+    let is_it = |planned: &str| {
+        planned == name || planned.strip_prefix(LAB_PREFIX).is_some_and(|rest| rest == name)
+    };
+    plan.receivers()
+        .find(|(_, node)| is_it(&node.name))
+        .map(|(id, node)| (id, node.name.as_str()))
+        .ok_or_else(|| {
+            let message = format!("`{word}`: {name} is none of the nodes that are copied to");
+            Failure::usage(message).hint("NODE is one node's name, as in the list of nodes")
+        })
+}

@@ -1,0 +1,140 @@
+//! `garland lab`: an emulated cluster on this machine.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use garland_core::units::{Nanos, Rate};
+use garland_lab::check::Report;
+use garland_lab::{Lab, Spec, plan};
+
+use super::lab_result::{DownResult, StatusResult, UpResult};
+use super::lab_run;
+use crate::args::{LabCommand, What};
+use crate::context::Context;
+use crate::launch::lab::state;
+use crate::nodes::LAB_PREFIX;
+use crate::places::Places;
+use crate::result::{Head, Phases, print_json};
+use crate::standing::Shelf;
+use crate::topology;
+use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
+
+/// Does what the user asked of a lab.
+pub fn run(context: &Context, command: &LabCommand) -> Result<Exit, Failure> {
+    match command {
+        LabCommand::Up { what, check, dry_run } => {
+            let spec = spec(what)?;
+            if *dry_run {
+                let steps: String =
+                    plan::steps(&spec).iter().map(|step| format!("{step}\n")).collect();
+                output::print(steps)?;
+                return Ok(Exit::Done);
+            }
+            up(context, spec, *check)
+        }
+        LabCommand::Run { what, check, command } => {
+            lab_run::run(context, spec(what)?, *check, command)
+        }
+        LabCommand::Status => status(context),
+        LabCommand::Exec { lab, node, command } => exec(lab, node, command),
+        LabCommand::Down { lab } => down(context, lab),
+    }
+}
+
+/// What is to be built; refused where it can't be.
+fn spec(what: &What) -> Result<Spec, Failure> {
+    let (lab, roots) = (what.lab.as_str(), what.roots.clone());
+    let rate = what.rate.as_deref().map(str::parse::<Rate>).transpose();
+    let rate = rate.map_err(Failure::usage)?.map(|rate| rate.bits_per_second());
+    let faults = what.fault.iter().map(|fault| fault.parse()).collect::<Result<Vec<_>, _>>();
+    let faults = faults.map_err(Failure::usage)?;
+    let spec = match (&what.topology, what.nodes) {
+        (Some(argument), _) => {
+            Spec { name: lab.to_owned(), topology: topology::load(argument)?, roots, faults }
+        }
+        (None, Some(nodes)) => Spec { roots, faults, ..Spec::switch(lab, nodes, rate) },
+        (None, None) => return Err(Failure::usage("say what to emulate: a topology, or --nodes")),
+    };
+    spec.validate().map_err(Failure::usage)?;
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    spec.cautions(cpus).iter().for_each(|caution| garland_terminal::errln!("caution: {caution}"));
+    Ok(spec)
+}
+
+fn up(context: &Context, spec: Spec, check: bool) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let lab = Lab::up(&state(&Places::open()?)?, spec).map_err(Failure::nothing)?;
+    let took = phases.end("build");
+    if !context.json {
+        let (name, head, others, took) = (lab.name(), lab.head(), lab.others(), Nanos(took));
+        output::print(format_args!("{name} is up in {took}: the head {head} and lab:{others}\n"))?;
+    }
+    let report = check.then(|| lab.check()).transpose().map_err(Failure::nothing)?;
+    if check {
+        phases.end("check");
+    }
+    let exit = if report.as_ref().is_none_or(Report::holds) { Exit::Done } else { Exit::Fault };
+    let status = lab.status().map_err(Failure::nothing)?;
+    let head = Head::new("garland.lab-up/1", None, phases);
+    let result = UpResult { head, lab: status, check: report };
+    if context.json {
+        print_json(&result)?;
+    } else {
+        output::print(result.checks())?;
+    }
+    Ok(exit)
+}
+
+fn status(context: &Context) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let state = state(&Places::open()?)?;
+    let mut labs = Vec::new();
+    for record in state.list().map_err(Failure::nothing)? {
+        if let Ok(lab) = Lab::open(&state, &record.spec.name) {
+            labs.push(lab.status().map_err(Failure::nothing)?);
+        }
+    }
+    phases.end("ask");
+    let result = StatusResult { head: Head::new("garland.lab-status/1", None, phases), labs };
+    if context.json {
+        print_json(&result)?
+    } else {
+        output::print(&result)?
+    }
+    Ok(Exit::Done)
+}
+
+fn exec(lab: &str, node: &str, words: &[OsString]) -> Result<Exit, Failure> {
+    let lab = Lab::open(&state(&Places::open()?)?, lab).map_err(Failure::nothing)?;
+    let (program, words) =
+        words.split_first().ok_or_else(|| Failure::usage("no command is given"))?;
+    let node = node.strip_prefix(LAB_PREFIX).unwrap_or(node);
+    let mut command = lab.command(node, program).map_err(Failure::nothing)?;
+    let status = command.args(words).status();
+    let status = status.or_nothing(format!("starting {}", program.to_string_lossy()))?;
+    Ok(Exit::Code(code_of(status)))
+}
+
+/// A command's end as shells tell it: its code, or 128 and the signal that ended it.
+pub(super) fn code_of(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)
+}
+
+fn down(context: &Context, name: &str) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let places = Places::open()?;
+    let was_up = Lab::end(&state(&places)?, name).map_err(Failure::nothing)?;
+    Shelf::open(&places, Some(name))?.clear();
+    phases.end("end");
+    let head = Head::new("garland.lab-down/1", None, phases);
+    let result = DownResult { head, lab: name.to_owned(), was_up };
+    if context.json {
+        print_json(&result)?
+    } else {
+        output::print(&result)?
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,141 @@
+//! `garland lab run`: a lab for the time of one command.
+
+use std::ffi::OsString;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use garland_core::units::Nanos;
+use garland_lab::check::Report;
+use garland_lab::{Lab, Spec};
+use garland_sys::clock;
+use garland_sys::identity::{self, Signal};
+use garland_sys::process;
+use garland_sys::signal::{self, Interrupts};
+
+use super::lab_result::RunResult;
+use crate::args::LAB_VARIABLE;
+use crate::context::Context;
+use crate::lab_command::code_of;
+use crate::launch::lab::state;
+use crate::places::Places;
+use crate::result::{Head, Phases, print_json};
+use crate::standing::Shelf;
+use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
+
+/// How often the command's end and interrupts are looked for.
+const EVERY: Duration = Duration::from_millis(10);
+
+/// How long an interrupted command may take before it is asked to end.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// What came of a lab's time.
+#[derive(Default)]
+struct Outcome {
+    check: Option<Report>,
+    code: Option<u8>,
+    interrupted: bool,
+}
+
+/// Builds the lab, checks it when asked to, runs the command, and tears the lab down.
+pub fn run(
+    context: &Context,
+    spec: Spec,
+    check: bool,
+    command: &[OsString],
+) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let interrupts = Interrupts::catch().or_nothing("catching interrupts")?;
+    let places = Places::open()?;
+    let up = Lab::up_meanwhile(&state(&places)?, spec, Vec::new());
+    let (lab, warden) = up.map_err(Failure::nothing)?;
+    let name = lab.name().to_owned();
+    let took = phases.end("build");
+    if !context.json {
+        let (head, others, took) = (lab.head(), lab.others(), Nanos(took));
+        garland_terminal::errln!("{name} is up in {took}: the head {head} and lab:{others}");
+    }
+    let outcome = use_it(context, &lab, check, command, &interrupts, &mut phases);
+    // Whatever happened, the lab goes; what happened is told if both failed.
+    let ended = lab.down().map_err(Failure::nothing);
+    if ended.is_ok() {
+        warden.dismiss();
+    }
+    Shelf::open(&places, Some(&name))?.clear();
+    phases.end("teardown");
+    let Outcome { check, code, interrupted } = outcome?;
+    ended?;
+    let exit = match (&check, code) {
+        (Some(report), _) if !report.holds() => Exit::Fault,
+        (_, Some(code)) => Exit::Code(code),
+        _ if interrupted => Exit::Interrupted,
+        _ => Exit::Done,
+    };
+    if context.json {
+        let head = Head::new("garland.lab-run/1", None, phases);
+        print_json(&RunResult { head, lab: name, check, code })?;
+    }
+    Ok(exit)
+}
+
+fn use_it(
+    context: &Context,
+    lab: &Lab,
+    check: bool,
+    command: &[OsString],
+    interrupts: &Interrupts,
+    phases: &mut Phases,
+) -> Result<Outcome, Failure> {
+    let mut outcome = Outcome::default();
+    if check {
+        let report = lab.check().map_err(Failure::nothing)?;
+        phases.end("check");
+        if !context.json {
+            output::print(&report)?;
+        }
+        let holds = report.holds();
+        outcome.check = Some(report);
+        if !holds {
+            return Ok(outcome);
+        }
+    }
+    outcome.interrupted = interrupts.pending();
+    if let (Some((program, words)), false) = (command.split_first(), outcome.interrupted) {
+        let mut command = Command::new(program);
+        signal::release_in(command.args(words).env(LAB_VARIABLE, lab.name()));
+        process::end_with_parent(&mut command);
+        let child = command.spawn();
+        let child = child.or_nothing(format!("starting {}", program.to_string_lossy()))?;
+        outcome.code = Some(wait(child, interrupts)?);
+        phases.end("command");
+    }
+    Ok(outcome)
+}
+
+/// Waits for the command. Ctrl-C reaches it by itself, as all of the terminal's foreground; a
+/// request to this process alone is passed on after a second, and a further one ends the command.
+fn wait(mut child: Child, interrupts: &Interrupts) -> Result<u8, Failure> {
+    let mut asked = None;
+    loop {
+        if let Some(status) = child.try_wait().or_nothing("waiting for the command")? {
+            return Ok(code_of(status));
+        }
+        let signal = match (interrupts.pending(), asked) {
+            (true, None) => {
+                asked = Some(clock::now_ns() + PATIENCE_NS);
+                None
+            }
+            (true, Some(_)) => Some(Signal::KILL),
+            (false, Some(at)) if clock::now_ns() > at => {
+                asked = Some(u64::MAX);
+                Some(Signal::TERM)
+            }
+            (false, _) => None,
+        };
+        if let Some(signal) = signal {
+            // It may have ended just now, which the next look finds.
+            let _ = identity::signal(child.id(), signal);
+        }
+        std::thread::sleep(EVERY);
+    }
+}

@@ -1,0 +1,53 @@
+//! A mount that outlives its command: a process of its own, which tells when the folder can be used.
+
+use std::fs::OpenOptions;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::{Command, Stdio};
+
+use garland_sys::{process, random};
+
+use crate::launch::local::own_binary;
+use crate::places::Places;
+use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
+
+/// What it says on its standard output.
+const MOUNTED: &str = "mounted";
+
+/// Starts the same command in the background, and waits until the folder is mounted; its complaints
+/// until then are this command's.
+pub fn start() -> Result<Exit, Failure> {
+    let tag: String = random::bytes::<4>().iter().map(|byte| format!("{byte:02x}")).collect();
+    let log = Places::open()?.folder("mounts")?.join(format!("{tag}.log"));
+    let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(&log);
+    let file = file.or_nothing(format!("opening the mount's log {}", log.display()))?;
+    let mut child = Command::new(own_binary())
+        .args(std::env::args_os().skip(1))
+        .arg("--background")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(file)
+        .spawn()
+        .or_nothing("starting the mount's process")?;
+    let mut line = String::new();
+    let output = child.stdout.take().ok_or_else(|| Failure::nothing("the mount is mute"))?;
+    BufReader::new(output).read_line(&mut line).or_nothing("waiting for the mount")?;
+    let said = std::fs::read_to_string(&log).unwrap_or_default();
+    output::warn(said);
+    if line.trim_end() == MOUNTED {
+        return Ok(Exit::Done);
+    }
+    let status = child.wait().or_nothing("waiting for the mount")?;
+    // What it said has been passed on.
+    let _ = std::fs::remove_file(log);
+    Ok(Exit::Code(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(3)))
+}
+
+/// Tells whoever has started this process in the background that the folder is mounted.
+pub fn tell() {
+    // The terminal's Ctrl-C isn't for it any more. A process that leads a session already stays in it.
+    let _ = process::leave_session();
+    // Whoever isn't there any more needn't know.
+    let _ = writeln!(io::stdout(), "{MOUNTED}").and_then(|()| io::stdout().flush());
+}

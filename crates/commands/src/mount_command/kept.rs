@@ -1,0 +1,74 @@
+//! What is kept of a mount, as of any command that moves bytes: a run, with a trace.
+
+use std::path::PathBuf;
+
+use garland_core::trace::Trace;
+use garland_mount::{Account, Ended, Served};
+use serde::Serialize;
+
+use crate::places::Places;
+use crate::result::{Head, Phases};
+use crate::run::Run;
+use crate::traces::PEERS;
+use garland_results::failure::Failure;
+
+/// A mount's run.
+pub struct Kept {
+    places: Places,
+    run: Run,
+    dir: PathBuf,
+    nodes: Vec<String>,
+    sealed: bool,
+}
+
+/// The result object `garland.mount/1`.
+#[derive(Serialize)]
+struct MountResult {
+    #[serde(flatten)]
+    head: Head,
+    dir: PathBuf,
+    /// The nodes, in the list's order.
+    nodes: Vec<String>,
+    sealed: bool,
+    /// `unmounted`, or `in use`: it was to end while it was.
+    ended: &'static str,
+    account: Account,
+}
+
+impl Kept {
+    /// Begins the run of a mount of `nodes` on `dir`.
+    pub fn begin(
+        places: &Places,
+        dir: PathBuf,
+        nodes: Vec<String>,
+        sealed: bool,
+    ) -> Result<Self, Failure> {
+        let run = Run::begin(places, "mount")?;
+        let peers: Vec<&str> =
+            std::iter::once("head").chain(nodes.iter().map(String::as_str)).collect();
+        run.keep(PEERS, &peers)?;
+        Ok(Self { places: places.clone(), run, dir, nodes, sealed })
+    }
+
+    /// The run's name.
+    pub fn name(&self) -> &str {
+        self.run.name()
+    }
+
+    /// Keeps what was noted so far.
+    pub fn keep(&self, trace: &Trace) {
+        self.run.keep_traces(&self.places, None, std::slice::from_ref(trace));
+    }
+
+    /// Keeps what came of it.
+    pub fn end(self, served: &Served, phases: Phases) -> Result<(), Failure> {
+        let Self { run, dir, nodes, sealed, .. } = self;
+        let ended = match served.ended {
+            Ended::Unmounted => "unmounted",
+            Ended::InUse => "in use",
+        };
+        let head = Head::new("garland.mount/1", Some(&run), phases);
+        let account = served.account.clone();
+        run.keep("result.json", &MountResult { head, dir, nodes, sealed, ended, account })
+    }
+}

@@ -1,0 +1,169 @@
+//! `garland mount`: any node's files under one folder.
+
+mod background;
+mod kept;
+mod record;
+mod status;
+mod table;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use garland_core::cluster::Node;
+use garland_core::cluster::nodelist::fold;
+use garland_mount::{Ended, MountJob, Reach};
+use garland_sys::process;
+use garland_sys::signal::Interrupts;
+
+use self::kept::Kept;
+use self::record::Record;
+use super::status::standing_nodes;
+use crate::args::{DEFAULT_LAB, Mount};
+use crate::context::Context;
+use crate::launch::lab;
+use crate::nodes::{Inventory, LAB_PREFIX};
+use crate::places::Places;
+use crate::result::Phases;
+use crate::standing::{Shelf, Standing};
+use garland_results::failure::{Exit, Failure, OrFailure};
+
+/// How long a mount's process may take to notice that it isn't needed any more.
+const BY_ITSELF: Duration = Duration::from_secs(1);
+
+/// Mounts, unmounts, or shows what is mounted.
+pub fn run(context: &Context, mount: &Mount) -> Result<Exit, Failure> {
+    if mount.status {
+        return status::run(context, mount.dir.as_deref());
+    }
+    let Some(dir) = &mount.dir else { return Err(Failure::usage("say which folder")) };
+    if mount.unmount {
+        return unmount(dir);
+    }
+    if !mount.foreground && !mount.background {
+        return background::start();
+    }
+    serve(context, mount, dir)
+}
+
+fn unmount(dir: &Path) -> Result<Exit, Failure> {
+    let path = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    match garland_mount::unmount(&path).map_err(Failure::nothing)? {
+        Ended::Unmounted => end_server(&path)?,
+        Ended::InUse => {
+            garland_terminal::errln!("{} is in use: it goes when it isn't any more", dir.display());
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Has the process end that served what nobody uses any more. It does so by itself, unless another mount
+/// namespace, which was made meanwhile, has a copy of the mount: a container's, or a lab's.
+fn end_server(path: &Path) -> Result<(), Failure> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let records = Record::all(&Places::open()?)?;
+    for record in records.iter().filter(|record| record.dir == path) {
+        // What can't be looked at or asked is left alone.
+        if let Ok(Some(server)) = record.server().handle()
+            && matches!(server.wait(BY_ITSELF), Ok(false))
+        {
+            let _ = server.ask_to_end();
+        }
+    }
+    Ok(())
+}
+
+fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let places = Places::open()?;
+    let nodes = nodes(context, mount, &places)?;
+    let lab = mount.lab.as_deref().unwrap_or(DEFAULT_LAB);
+    let lab_found = lab::find(&nodes, &places, lab)?;
+    let job = MountJob {
+        dir: dir.to_owned(),
+        names: nodes.iter().map(|node| shown(&node.name).to_owned()).collect(),
+        here: here(&nodes),
+        reach: reach(&nodes, &places, lab_found.as_ref().map(garland_lab::Lab::name))?,
+        sealed: !mount.clear,
+        emulated: lab_found.is_some(),
+    };
+    let (listed, sealed) = (job.names.clone(), job.sealed);
+    // In this order: where it is mounted is seen by everybody, and the lab's network by nobody else.
+    let names = fold(&nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>());
+    let mounted = garland_mount::mount(job).map_err(refused)?;
+    let begun = lab::enter(&nodes, &places, lab)
+        .and_then(|_| Kept::begin(&places, mounted.dir().to_owned(), listed, sealed));
+    let kept = begun.inspect_err(|_| {
+        // The first error is the one worth telling.
+        let _ = garland_mount::unmount(dir);
+    })?;
+    let interrupts = Interrupts::catch().or_nothing("waiting for Ctrl-C")?;
+    let record = Record::keep(&places, mounted.dir(), names, kept.name())?;
+    phases.end("set-up");
+    let ready = || {
+        if mount.background {
+            background::tell();
+        }
+    };
+    let served = mounted.serve(&interrupts, ready, |trace| kept.keep(trace));
+    record.forget();
+    let served = served.map_err(Failure::nothing)?;
+    phases.end("mounted");
+    match served.ended {
+        Ended::Unmounted => {}
+        Ended::InUse => {
+            garland_terminal::errln!("{} was in use: who uses it gets errors now", dir.display())
+        }
+    }
+    kept.end(&served, phases)?;
+    Ok(Exit::Done)
+}
+
+fn refused(error: garland_mount::MountError) -> Failure {
+    let is_device = error.is_device();
+    let failure = Failure::nothing(error);
+    if is_device {
+        return failure.hint("/dev/fuse must be there and open to this user (mode 666 as usual)");
+    }
+    failure
+}
+
+/// The nodes that are meant, in their order.
+fn nodes(context: &Context, mount: &Mount, places: &Places) -> Result<Vec<Node>, Failure> {
+    let inventory = Inventory::open(context)?;
+    let nodes = match (&mount.nodes, inventory.cluster(), &mount.lab) {
+        (Some(list), ..) => inventory.nodes(list)?,
+        (None, Some(_), None) => inventory.nodes("@all")?,
+        (None, ..) => standing_nodes(places, mount.lab.as_deref())?,
+    };
+    if nodes.is_empty() {
+        return Err(Failure::usage("no nodes: there is no cluster file, and no agent stays")
+            .hint("name the nodes, or start agents by `garland up NODES`"));
+    }
+    Ok(nodes)
+}
+
+/// The node that this machine is, if it is one of them.
+fn here(nodes: &[Node]) -> Option<String> {
+    let host = process::host_name();
+    let host = host.split('.').next().unwrap_or_default();
+    nodes.iter().map(|node| node.name.as_str()).find(|name| *name == host).map(str::to_owned)
+}
+
+/// How a node is called in the mount: a lab's without its prefix.
+fn shown(name: &str) -> &str {
+    name.strip_prefix(LAB_PREFIX).unwrap_or(name)
+}
+
+/// How agents are found: by their records, which are read anew each time, since agents come and go.
+fn reach(nodes: &[Node], places: &Places, lab: Option<&str>) -> Result<Reach, Failure> {
+    let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+    let (places, lab) = (places.clone(), lab.map(str::to_owned));
+    let keys = places.controller_keys()?;
+    Ok(Arc::new(move |place| {
+        let shelf = Shelf::open(&places, lab.as_deref());
+        let shelf = shelf.map_err(|failure| failure.message().to_owned())?;
+        let record = Standing::find(&shelf, &names[place]).ok_or("no agent is up there")?;
+        record.connect(&keys).map_err(|error| error.to_string())
+    }))
+}

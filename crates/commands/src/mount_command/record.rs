@@ -1,0 +1,80 @@
+//! What is mounted, kept where every command of this user finds it.
+
+use std::path::{Path, PathBuf};
+
+use garland_sys::clock;
+use garland_sys::identity::Identity;
+use serde::{Deserialize, Serialize};
+
+use crate::places::{Places, write_private};
+use garland_results::failure::{Failure, OrFailure};
+
+const SCHEMA: &str = "garland.mounted/1";
+
+/// A mount.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    schema: String,
+    /// The folder.
+    pub dir: PathBuf,
+    /// The process that serves it, and when it started, in which boot.
+    pub pid: u32,
+    start: u64,
+    boot: String,
+    /// The nodes, folded.
+    pub nodes: String,
+    /// When it was mounted, in nanoseconds since the beginning of 1970.
+    pub since_ns: u64,
+    /// Its run, which keeps its trace.
+    pub run: String,
+    /// This record's own file.
+    #[serde(skip)]
+    file: PathBuf,
+}
+
+impl Record {
+    /// Keeps the record of this process's mount.
+    pub fn keep(places: &Places, dir: &Path, nodes: String, run: &str) -> Result<Self, Failure> {
+        let Identity { pid, start, boot } =
+            Identity::own().or_nothing("looking at this process")?;
+        let file = places.folder("mounts")?.join(format!("{pid}.json"));
+        let (schema, since_ns) = (SCHEMA.to_owned(), clock::wall_ns());
+        let (dir, run) = (dir.to_owned(), run.to_owned());
+        let record = Self { schema, dir, pid, start, boot, nodes, since_ns, run, file };
+        let text = serde_json::to_vec_pretty(&record).or_nothing("writing the mount's record")?;
+        write_private(&record.file, &text)
+            .or_nothing(format!("writing {}", record.file.display()))?;
+        Ok(record)
+    }
+
+    /// All records, by folder.
+    pub fn all(places: &Places) -> Result<Vec<Self>, Failure> {
+        let folder = places.folder("mounts")?;
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let mut records: Vec<Self> = entries
+            .filter_map(|entry| {
+                let record: Self =
+                    serde_json::from_slice(&std::fs::read(entry.path()).ok()?).ok()?;
+                (record.schema == SCHEMA).then(|| Self { file: entry.path(), ..record })
+            })
+            .collect();
+        records.sort_by(|one, two| one.dir.cmp(&two.dir));
+        Ok(records)
+    }
+
+    /// Forgets it.
+    pub fn forget(&self) {
+        // It may be gone already.
+        let _ = std::fs::remove_file(&self.file);
+    }
+
+    /// Whether the process still runs.
+    pub fn is_served(&self) -> bool {
+        self.server().is_alive()
+    }
+
+    /// The process that serves it.
+    pub fn server(&self) -> Identity {
+        Identity { pid: self.pid, start: self.start, boot: self.boot.clone() }
+    }
+}

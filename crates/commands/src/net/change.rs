@@ -1,0 +1,179 @@
+//! A file as it is and as it is to be, and how one becomes the other.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use garland_topology::config::{ConfigFile, Format, Place};
+use serde::{Deserialize, Serialize};
+
+use garland_results::failure::{Failure, OrFailure};
+
+/// A file that isn't as it is to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The file.
+    pub path: PathBuf,
+    /// What it is; none when it isn't there.
+    pub old: Option<Content>,
+    /// What it is to be; none when it is to go.
+    pub new: Option<Content>,
+}
+
+/// A file's bytes and permission bits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// The bits.
+    pub mode: u32,
+}
+
+impl Change {
+    /// What must change below `root` so that `files` are there, and those of an earlier topology in
+    /// this format aren't.
+    pub fn all(root: &Path, format: Format, files: &[ConfigFile]) -> Result<Vec<Self>, Failure> {
+        let mut changes = Vec::new();
+        for file in files {
+            let path = below(root, &file.path)?;
+            let old = read(&path)?;
+            let before = old.as_ref().map(|old| String::from_utf8_lossy(&old.bytes));
+            let mode = match (&old, file.place) {
+                (Some(old), Place::Block) => old.mode,
+                _ => file.mode,
+            };
+            let bytes = file.over(before.as_deref()).into_bytes();
+            let new = Some(Content { bytes, mode });
+            changes.push(Self { path, old, new });
+        }
+        for path in ours(root, format)? {
+            if !files.iter().any(|file| file.path == path) {
+                let path = below(root, &path)?;
+                let old = read(&path)?;
+                changes.push(Self { path, old, new: None });
+            }
+        }
+        changes.retain(|change| change.old != change.new);
+        Ok(changes)
+    }
+
+    /// Makes the file what it is to be.
+    pub fn make(&self) -> Result<(), Failure> {
+        put(&self.path, self.new.as_ref())
+    }
+
+    /// Makes the file what it was.
+    pub fn undo(&self) -> Result<(), Failure> {
+        put(&self.path, self.old.as_ref())
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match (&self.old, &self.new) {
+            (None, _) => "write",
+            (Some(_), None) => "remove",
+            (Some(old), Some(new)) if old.bytes == new.bytes => {
+                return write!(f, "set mode {:o} of {}", new.mode, self.path.display());
+            }
+            (Some(_), Some(_)) => "replace",
+        };
+        write!(f, "{what} {}", self.path.display())
+    }
+}
+
+/// Writes a file by temporary name and rename. Where something is mounted on the file itself, as
+/// containers do with `/etc/hosts`, it is written in place.
+pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    // A tool that looks meanwhile passes over names that begin with a dot.
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = path.with_file_name(format!(".{name}.garland-part"));
+    let written = || {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&temporary)?;
+        file.write_all(bytes)?;
+        file.set_permissions(Permissions::from_mode(mode))?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    };
+    let Err(error) = written() else { return Ok(()) };
+    let _ = fs::remove_file(&temporary);
+    if error.kind() != ErrorKind::ResourceBusy {
+        return Err(error);
+    }
+    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn put(path: &Path, content: Option<&Content>) -> Result<(), Failure> {
+    match content {
+        Some(content) => {
+            let folder = path.parent().unwrap_or(Path::new("/"));
+            fs::create_dir_all(folder).or_nothing(format!("making {}", folder.display()))?;
+            write(path, &content.bytes, content.mode)
+                .or_nothing(format!("writing {}", path.display()))
+        }
+        None => match fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).or_nothing(format!("removing {}", path.display()))
+            }
+            _ => Ok(()),
+        },
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Content>, Failure> {
+    let content = || -> io::Result<Content> {
+        let mode = File::open(path)?.metadata()?.permissions().mode() & 0o7777;
+        Ok(Content { bytes: fs::read(path)?, mode })
+    };
+    match content() {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).or_nothing(format!("reading {}", path.display())),
+    }
+}
+
+/// The format's own files that are there, as paths from the root.
+fn ours(root: &Path, format: Format) -> Result<Vec<String>, Failure> {
+    let folder = below(root, format.folder())?;
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).or_nothing(format!("reading {}", folder.display())),
+    };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut paths: Vec<String> = names.map(|name| format!("{}{name}", format.folder())).collect();
+    paths.retain(|path| format.owns(path));
+    paths.sort();
+    Ok(paths)
+}
+
+/// Where a path from the root is. Symbolic links of this machine's own root are followed; those of
+/// another are refused, since they would lead out of it.
+fn below(root: &Path, path: &str) -> Result<PathBuf, Failure> {
+    let mut whole = root.to_owned();
+    for part in Path::new(path).components() {
+        let Component::Normal(name) = part else { continue };
+        whole.push(name);
+        if whole.is_symlink() {
+            if root != Path::new("/") {
+                let link = whole.display();
+                return Err(Failure::usage(format!(
+                    "{link} is a symbolic link, which may lead out of --root"
+                ))
+                .hint("replace it by what it points to, or write with --output"));
+            }
+            whole =
+                fs::canonicalize(&whole).or_nothing(format!("following {}", whole.display()))?;
+        }
+    }
+    Ok(whole)
+}

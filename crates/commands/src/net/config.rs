@@ -1,0 +1,149 @@
+//! `garland net config`: the files that a real node needs, printed, compared or installed.
+
+use std::fs;
+use std::path::Path;
+
+use garland_sys::process;
+use garland_topology::config::{ConfigFile, Format, NicNames, NodeConfig};
+use garland_topology::{NodeId, Topology};
+
+use super::change::Change;
+use super::tool::{self, Live};
+use super::{diff, guard};
+use crate::args::{FormatName, NetConfig};
+use crate::topology;
+use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
+
+/// Writes the configuration of one node or of all.
+pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
+    let topology = topology::load(&options.topology)?;
+    let format = format(options.format);
+    let names = nic_names(&options.map)?;
+    if options.all {
+        return all(options, &topology, format);
+    }
+    let node = node(&topology, options.node.as_deref())?;
+    let config = NodeConfig::of(&topology, node, &names).map_err(Failure::usage)?;
+    let files = format.files(&topology, &config).map_err(Failure::usage)?;
+    if options.diff {
+        return diff::run(&options.root, format, &files);
+    }
+    if options.install {
+        let changes = Change::all(&options.root, format, &files)?;
+        if options.dry_run {
+            return Ok(preview(options, format, &config, &changes));
+        }
+        return guard::install(options, format, &config, changes);
+    }
+    match &options.output {
+        Some(folder) => {
+            write_below(folder, &files, options.dry_run)?;
+        }
+        None => print(&files),
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes or prints the files of every node. Nothing is written unless all can be.
+fn all(options: &NetConfig, topology: &Topology, format: Format) -> Result<Exit, Failure> {
+    let mut nodes = Vec::new();
+    for (node, this) in topology.nodes.iter().enumerate() {
+        let config = NodeConfig::of(topology, node, &NicNames::new()).map_err(Failure::usage)?;
+        nodes.push((this, format.files(topology, &config).map_err(Failure::usage)?));
+    }
+    for (node, files) in nodes {
+        match &options.output {
+            Some(folder) => write_below(&folder.join(&node.name), &files, options.dry_run)?,
+            None => {
+                garland_terminal::outln!("##### {}", node.name);
+                print(&files);
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn print(files: &[ConfigFile]) {
+    for file in files {
+        output::say(format_args!("### {}\n{}", file.path, file.text));
+    }
+}
+
+fn write_below(folder: &Path, files: &[ConfigFile], dry_run: bool) -> Result<(), Failure> {
+    for file in files {
+        let path = folder.join(file.path.trim_start_matches('/'));
+        if !dry_run {
+            let parent = path.parent().unwrap_or(folder);
+            fs::create_dir_all(parent).or_nothing(format!("making {}", parent.display()))?;
+            let text = file.over(None);
+            super::change::write(&path, text.as_bytes(), file.mode)
+                .or_nothing(format!("writing {}", path.display()))?;
+        }
+        garland_terminal::outln!("{}", path.display());
+    }
+    Ok(())
+}
+
+/// What `--install` would do.
+fn preview(options: &NetConfig, format: Format, config: &NodeConfig, changes: &[Change]) -> Exit {
+    for change in changes {
+        garland_terminal::outln!("{change}");
+    }
+    if changes.is_empty() {
+        garland_terminal::outln!("all files are as planned");
+    }
+    if options.root == Path::new("/") {
+        for command in tool::apply(format, config, &Live::planned(config)) {
+            garland_terminal::outln!("run {command}");
+        }
+        garland_terminal::outln!(
+            "undo all of it unless confirmed within {}",
+            options.confirm_within
+        );
+    }
+    Exit::Done
+}
+
+/// The node that is meant: the one that is named, else the one that has this machine's name.
+fn node(topology: &Topology, given: Option<&str>) -> Result<NodeId, Failure> {
+    let host = process::host_name();
+    let short = host.split('.').next().unwrap_or(&host);
+    if let Some(node) = topology.node(given.unwrap_or(short)) {
+        return Ok(node);
+    }
+    let names: Vec<String> = topology.nodes.iter().map(|node| node.name.clone()).collect();
+    let nodes = garland_core::cluster::nodelist::fold(&names);
+    Err(match given {
+        Some(name) => Failure::usage(format!("{} has no node {name}", topology.name))
+            .hint(format!("its nodes are {nodes}")),
+        None => Failure::usage(format!(
+            "which node? {} has none of this machine's name, {short}",
+            topology.name
+        ))
+        .hint(format!("say --node NAME, or --all; its nodes are {nodes}")),
+    })
+}
+
+fn nic_names(map: &[String]) -> Result<NicNames, Failure> {
+    let mut names = NicNames::new();
+    for pair in map {
+        let (nic, name) = pair.split_once('=').ok_or_else(|| {
+            Failure::usage(format!("--map {pair}: say NIC=NAME, such as eth0=enp3s0"))
+        })?;
+        if names.insert(nic.to_owned(), name.to_owned()).is_some() {
+            return Err(Failure::usage(format!("--map names {nic} twice")));
+        }
+    }
+    Ok(names)
+}
+
+fn format(name: FormatName) -> Format {
+    match name {
+        FormatName::Ifupdown => Format::Ifupdown,
+        FormatName::Networkd => Format::Networkd,
+        FormatName::Netplan => Format::Netplan,
+        FormatName::Networkmanager => Format::NetworkManager,
+        FormatName::Iproute2 => Format::Iproute2,
+    }
+}

@@ -1,0 +1,33 @@
+//! What would change: installed files beside planned ones.
+
+use std::path::Path;
+
+use garland_topology::config::{ConfigFile, Format};
+use similar::TextDiff;
+
+use super::change::Change;
+use garland_results::failure::{Exit, Failure};
+use garland_terminal::output;
+
+/// Prints a unified difference for each file that isn't as planned. Any is a fault.
+pub fn run(root: &Path, format: Format, files: &[ConfigFile]) -> Result<Exit, Failure> {
+    let changes = Change::all(root, format, files)?;
+    for change in &changes {
+        let path = change.path.display().to_string();
+        let (old, new) = (text(change.old.as_ref()), text(change.new.as_ref()));
+        let name = |there: bool| if there { path.as_str() } else { "/dev/null" };
+        let difference = TextDiff::from_lines(&old, &new);
+        let mut shown = difference.unified_diff();
+        shown.header(name(change.old.is_some()), name(change.new.is_some()));
+        if old == new {
+            garland_terminal::outln!("{change}");
+        } else {
+            output::say(format_args!("{shown}"));
+        }
+    }
+    Ok(if changes.is_empty() { Exit::Done } else { Exit::Fault })
+}
+
+fn text(content: Option<&super::change::Content>) -> String {
+    content.map_or_else(String::new, |content| String::from_utf8_lossy(&content.bytes).into_owned())
+}

@@ -1,0 +1,31 @@
+//! `garland net`: the network of a topology, before and after it is cabled.
+
+mod bounds;
+mod change;
+mod config;
+mod confirm;
+mod diff;
+mod guard;
+mod installation;
+mod kernel;
+mod show;
+mod size;
+mod tables;
+mod tool;
+mod verify;
+
+use crate::args::NetCommand;
+use crate::context::Context;
+use garland_results::failure::{Exit, Failure};
+
+/// Does what the user asked of a network.
+pub fn run(context: &Context, command: &NetCommand) -> Result<Exit, Failure> {
+    match command {
+        NetCommand::Show(show) => show::run(context, show),
+        NetCommand::Size(size) => size::run(context, size),
+        NetCommand::Config(config) => config::run(config),
+        NetCommand::Verify(verify) => verify::run(context, verify),
+        NetCommand::Confirm => confirm::run(),
+        NetCommand::Guard { installation } => guard::run(installation),
+    }
+}

@@ -1,0 +1,144 @@
+//! `garland net show`: what a topology looks like, takes and gives.
+
+use std::fmt::Write;
+use std::fs;
+
+use garland_topology::{Inventory, Price, Topology};
+use serde::Serialize;
+
+use super::bounds::{Bound, bounds};
+use super::tables;
+use crate::args::NetShow;
+use crate::context::Context;
+use crate::result::{Head, Phases, print_json};
+use crate::topology;
+use garland_results::failure::{Exit, Failure};
+use garland_terminal::output;
+use garland_topology::drawing;
+
+/// The result object `garland.net-show/1`.
+#[derive(Serialize)]
+struct ShowResult {
+    #[serde(flatten)]
+    head: Head,
+    inventory: Inventory,
+    price: Price,
+    bounds: Vec<Bound>,
+    topology: Topology,
+}
+
+/// Shows a topology, and draws it into a file if that is asked for.
+pub fn run(context: &Context, show: &NetShow) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let topology = topology::load(&show.topology)?;
+    phases.end("read");
+    if let Some(file) = &show.svg {
+        fs::write(file, drawing::svg(&topology)).map_err(|error| {
+            Failure::nothing(format!("writing the drawing {}: {error}", file.display()))
+        })?;
+    }
+    if !context.json {
+        output::print(page(&topology, show.all))?;
+        return Ok(Exit::Done);
+    }
+    let inventory = Inventory::of(&topology);
+    let (price, bounds) = (inventory.price(), bounds(&topology));
+    phases.end("compute");
+    let head = Head::new("garland.net-show/1", None, phases);
+    print_json(&ShowResult { head, inventory, price, bounds, topology })?;
+    Ok(Exit::Done)
+}
+
+/// All that is shown for people.
+fn page(topology: &Topology, all: bool) -> String {
+    let mut page = format!("{}\n\n{}\n", topology.name, drawing::text(topology));
+    page.push_str(&tables::nics(topology, all));
+    let routes = tables::routes(topology, all);
+    if !routes.is_empty() {
+        page.push('\n');
+        page.push_str(&routes);
+    }
+    page.push('\n');
+    page.push_str(&tables::inventory(&Inventory::of(topology)));
+    page.push('\n');
+    // Writing to a string can't fail.
+    let _ = writeln!(
+        page,
+        "{:<44}{:>5}{:>18}{:>12}{:>10}",
+        "what the wires allow, TCP payload", "flows", "each, Mbit/s", "all, Mbit/s", "MB/s"
+    );
+    for bound in bounds(topology) {
+        let _ = writeln!(page, "{bound}");
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_core::units::Rate;
+    use garland_topology::Selector;
+    use garland_topology::shapes::{
+        Basis, Between, Joined, JoinedStars, LeafSpine, Mesh, Segment, bonded, full_mesh, hub,
+        joined_stars, leaf_spine, mesh, rail, ring, star, switch,
+    };
+
+    use super::*;
+
+    fn basis(name: &str, nodes: u32, megabits: u64) -> Basis {
+        Basis::numbered(name, nodes).at(Rate::from_bits_per_second(megabits * 1_000_000))
+    }
+
+    /// One of each shape.
+    fn shapes() -> Vec<Topology> {
+        let mesh_of = |name, joined, both| {
+            mesh(&basis(name, 15, 10), &Mesh { columns: 4, segment: Segment::Hub, joined, both })
+        };
+        let trunk = Some(Rate::from_bits_per_second(1_000_000_000));
+        let two_stars = JoinedStars { first: 4, trunk, wires: 1, selector: Selector::Packet };
+        let fabric = LeafSpine { leaves: 2, spines: 2, uplink: trunk };
+        let mut priced = switch(&basis("switch100", 3, 100), None);
+        priced.nics.iter_mut().for_each(|nic| nic.price = Price(1500));
+        priced.media[0].price = Price(6000);
+        priced.media[0].cable.price = Price(250);
+        vec![
+            hub(&basis("hub10", 3, 10)),
+            priced,
+            star(&basis("p2p-star", 3, 100), Between::Isolated),
+            star(&basis("p2p-16", 15, 100), Between::Forwarded),
+            bonded(&basis("bonded-dual-net", 15, 10), 2, Segment::Hub, Selector::Packet),
+            bonded(&basis("by-flow", 3, 10), 2, Segment::Switch, Selector::Flow),
+            mesh_of("routed-mesh", Joined::Routed, None),
+            mesh_of("switched-mesh-two-routes", Joined::Switched, Some(Selector::Packet)),
+            joined_stars(&basis("p2p-joined", 7, 100), &two_stars),
+            ring(&basis("ring", 5, 1000)),
+            full_mesh(&basis("full-mesh", 3, 10_000)),
+            leaf_spine(&basis("leaf-spine", 7, 1000), &fabric),
+            rail(&basis("rails", 3, 100_000), 2),
+            switch(&Basis::numbered("unshaped", 99), None),
+        ]
+    }
+
+    #[test]
+    fn every_shape_is_shown() {
+        for topology in shapes() {
+            insta::assert_snapshot!(topology.name.clone(), page(&topology, false));
+        }
+    }
+
+    #[test]
+    fn every_shape_is_drawn() {
+        for topology in shapes() {
+            let svg = drawing::svg(&topology);
+            let boxes = svg.matches("<rect").count();
+            assert_eq!(boxes, topology.nodes.len(), "{}", topology.name);
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", topology.name);
+            let tag = |tag: &str| svg.matches(tag).count();
+            for name in ["svg", "title", "text", "g"] {
+                let opened = tag(&format!("<{name} ")) + tag(&format!("<{name}>"));
+                assert_eq!(opened, tag(&format!("</{name}>")), "{name} of {}", topology.name);
+            }
+        }
+        let star = star(&basis("p2p <star> & \"more\"", 3, 100), Between::Isolated);
+        insta::assert_snapshot!("svg-star", drawing::svg(&star));
+    }
+}

@@ -1,0 +1,256 @@
+//! The tools behind the formats: what they are asked to do once files have changed.
+
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use garland_sys::signal::release_in;
+use garland_topology::config::{Device, Format, NodeConfig};
+use serde::{Deserialize, Serialize};
+
+use super::kernel;
+use garland_results::failure::{Failure, OrFailure};
+
+/// A command and its words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    program: String,
+    words: Vec<String>,
+    /// Whether it may fail: it has nothing to do, or something that isn't there to undo.
+    may_fail: bool,
+}
+
+/// A node's devices as this machine has them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Live {
+    /// The NICs' names.
+    pub nics: Vec<String>,
+    /// The bonds' names.
+    pub bonds: Vec<String>,
+    /// Whether the loopback device gets an address.
+    pub loopback: bool,
+}
+
+impl Command {
+    /// A command that must succeed.
+    pub fn new<'a>(program: &str, words: impl IntoIterator<Item = &'a str>) -> Self {
+        let words = words.into_iter().map(str::to_owned).collect();
+        Self { program: program.to_owned(), words, may_fail: false }
+    }
+
+    /// The same, whose failure is no fault.
+    pub fn may_fail(self) -> Self {
+        Self { may_fail: true, ..self }
+    }
+
+    /// Runs it to its end.
+    pub fn run(&self) -> Result<(), Failure> {
+        match output(self) {
+            Err(_) if self.may_fail => Ok(()),
+            other => other.map(drop),
+        }
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.program, self.words.join(" "))
+    }
+}
+
+impl Live {
+    /// The devices by the names that the files have.
+    pub fn planned(config: &NodeConfig) -> Self {
+        let name = |device: &Device| device.name.clone();
+        Self {
+            nics: config.interfaces.iter().map(|nic| name(&nic.device)).collect(),
+            bonds: config.bonds.iter().map(|bond| bond.name.clone()).collect(),
+            loopback: config.loopback.is_some(),
+        }
+    }
+
+    /// The devices as they are found.
+    ///
+    /// # Errors
+    /// When this machine doesn't have one of the NICs.
+    pub fn find(config: &NodeConfig) -> Result<Self, Failure> {
+        let entries = fs::read_dir("/sys/class/net").or_nothing("reading /sys/class/net")?;
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        let find = |device: &Device| {
+            let is_it = |name: &&String| match device.ethernet {
+                None => **name == device.name,
+                Some(ethernet) => {
+                    let path = format!("/sys/class/net/{name}/address");
+                    fs::read_to_string(path).is_ok_and(|text| text.trim() == ethernet.to_string())
+                }
+            };
+            names.iter().find(is_it).cloned().ok_or_else(|| {
+                let what = match device.ethernet {
+                    None => format!("device {}", device.name),
+                    Some(ethernet) => format!("NIC with the Ethernet address {ethernet}"),
+                };
+                Failure::usage(format!("this machine has no {what}; {} needs it", config.node))
+                    .hint(format!("say --map {}=NAME; there are {}", device.name, names.join(", ")))
+            })
+        };
+        let nics = config.interfaces.iter().map(|nic| find(&nic.device));
+        Ok(Self { nics: nics.collect::<Result<_, _>>()?, ..Self::planned(config) })
+    }
+
+    /// NICs and bonds.
+    pub fn devices(&self) -> impl Iterator<Item = &str> {
+        self.nics.iter().chain(&self.bonds).map(String::as_str)
+    }
+
+    /// What ifupdown brings up: NICs of a bond come with it.
+    fn stanzas(&self, config: &NodeConfig) -> Vec<String> {
+        let own = config.interfaces.iter().zip(&self.nics).filter(|(nic, _)| nic.address.is_some());
+        own.map(|(_, name)| name.clone()).chain(self.bonds.iter().cloned()).collect()
+    }
+}
+
+/// The programs that `format` needs, and the Debian package they come in.
+pub fn needs(format: Format) -> (&'static [&'static str], &'static str) {
+    match format {
+        Format::Ifupdown => (&["ifup", "ifdown", "ip", "sysctl"], "ifupdown"),
+        Format::Networkd => (&["networkctl", "ip", "sysctl"], "systemd"),
+        Format::Netplan => (&["netplan", "ip", "sysctl"], "netplan.io"),
+        Format::NetworkManager => (&["nmcli", "ip", "sysctl"], "network-manager"),
+        Format::Iproute2 => (&["sh", "ip", "sysctl"], "iproute2"),
+    }
+}
+
+/// What makes the tool do what the new files say.
+pub fn apply(format: Format, config: &NodeConfig, live: &Live) -> Vec<Command> {
+    let mut commands = Vec::new();
+    if format != Format::Iproute2 && !config.settings().is_empty() {
+        commands.push(Command::new("sysctl", ["-q", "-p", "/etc/sysctl.d/60-garland.conf"]));
+    }
+    match format {
+        Format::Ifupdown => {
+            // Of what others have put there nothing may stay.
+            commands.extend(live.devices().map(|device| kernel::flush(device).may_fail()));
+            if live.loopback {
+                commands.push(Command::new("ifup", ["--force", "lo"]));
+            }
+            let stanzas = live.stanzas(config);
+            commands.push(Command::new("ifup", stanzas.iter().map(String::as_str)));
+        }
+        Format::Networkd => commands.extend(networkd(live)),
+        Format::Netplan => commands.push(Command::new("netplan", ["apply"])),
+        Format::NetworkManager => {
+            commands.push(Command::new("nmcli", ["connection", "reload"]));
+            let lo = live.loopback.then_some("lo");
+            let planned = Live::planned(config);
+            for device in lo.into_iter().chain(planned.devices()) {
+                let name = format!("garland-{device}");
+                let words = ["--wait", "30", "connection", "up", "id", &name];
+                commands.push(Command::new("nmcli", words));
+            }
+        }
+        Format::Iproute2 => {
+            commands.extend(live.devices().map(|device| kernel::flush(device).may_fail()));
+            commands.push(Command::new("sh", ["/etc/garland/network.sh"]));
+        }
+    }
+    commands
+}
+
+/// What is done while the files are still there that are about to go: ifdown reads them.
+pub fn let_go(format: Format, config: &NodeConfig, live: &Live) -> Vec<Command> {
+    match format {
+        Format::Ifupdown => {
+            let stanzas = live.stanzas(config);
+            stanzas
+                .iter()
+                .map(|name| Command::new("ifdown", ["--force", name]).may_fail())
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What makes the tool do what the old files said, once they are back: `was_up` are the devices or
+/// connections that it had up.
+pub fn go_back(format: Format, live: &Live, was_up: &[String]) -> Vec<Command> {
+    match format {
+        Format::Ifupdown => {
+            was_up.iter().map(|name| Command::new("ifup", [name.as_str()]).may_fail()).collect()
+        }
+        Format::Networkd => networkd(live),
+        Format::Netplan => vec![Command::new("netplan", ["apply"])],
+        Format::NetworkManager => {
+            let reload = Command::new("nmcli", ["connection", "reload"]);
+            // A lease may take long, or not come: that was so before.
+            let up = |uuid: &String| {
+                let words = ["--wait", "0", "connection", "up", "uuid", uuid.as_str()];
+                Command::new("nmcli", words).may_fail()
+            };
+            [reload].into_iter().chain(was_up.iter().map(up)).collect()
+        }
+        Format::Iproute2 => Vec::new(),
+    }
+}
+
+/// What the tool has up now, of what `live` names.
+pub fn up_now(format: Format, live: &Live) -> Vec<String> {
+    let lines = |program: &str, words: &[&str]| {
+        let said = output(&Command::new(program, words.iter().copied())).unwrap_or_default();
+        said.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    match format {
+        Format::Ifupdown => {
+            let known = lines("ifquery", &["--state"]);
+            // "eth0=eth0", the name and the stanza it was brought up by.
+            let names = known.iter().filter_map(|line| line.split('=').next());
+            names
+                .filter(|name| live.devices().any(|device| device == *name))
+                .map(str::to_owned)
+                .collect()
+        }
+        Format::NetworkManager => {
+            let active = lines("nmcli", &["-g", "UUID,DEVICE", "connection", "show", "--active"]);
+            let pairs = active.iter().filter_map(|line| line.split_once(':'));
+            let ours = pairs.filter(|(_, device)| live.devices().any(|own| own == *device));
+            ours.map(|(uuid, _)| uuid.to_owned()).collect()
+        }
+        Format::Networkd | Format::Netplan | Format::Iproute2 => Vec::new(),
+    }
+}
+
+fn networkd(live: &Live) -> Vec<Command> {
+    let reload = Command::new("networkctl", ["reload"]);
+    let lo = live.loopback.then_some("lo");
+    let words = ["reconfigure"].into_iter().chain(lo).chain(live.nics.iter().map(String::as_str));
+    vec![reload, Command::new("networkctl", words)]
+}
+
+/// Where a program is. Ordinary users often lack the system folders in their search path.
+pub fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from))
+        .map(|folder| folder.join(program))
+        .find(|file| file.is_file())
+}
+
+/// Runs a command to its end, and gives what it printed.
+pub fn output(command: &Command) -> Result<String, Failure> {
+    let program = find(&command.program)
+        .ok_or_else(|| Failure::usage(format!("there is no program {}", command.program)))?;
+    let mut child = std::process::Command::new(program);
+    release_in(&mut child);
+    let output = child
+        .args(&command.words)
+        .stdin(Stdio::null())
+        .output()
+        .or_nothing(format!("starting `{command}`"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let words = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+    Err(Failure::nothing(format!("`{command}` failed ({}): {words}", output.status)))
+}

@@ -1,0 +1,162 @@
+//! `garland net verify`: is the real network cabled and set up as planned?
+
+mod pairs;
+mod report;
+mod rounds;
+mod surveying;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use garland_control::{Agent, Survey};
+use garland_core::cluster::Node;
+use garland_lab::Lab;
+use garland_sys::process;
+use garland_sys::signal::Interrupts;
+use garland_topology::Topology;
+use garland_topology::verify::{Port, judge};
+
+use self::report::{VerifyResult, node_results};
+use self::surveying::Surveying;
+use crate::args::{DEFAULT_LAB, NetVerify};
+use crate::context::Context;
+use crate::fleet::Muster;
+use crate::launch::{FAREWELL, lab};
+use crate::nodes::{Inventory, LAB_PREFIX};
+use crate::places::Places;
+use crate::result::{Head, Phases, tell};
+use crate::run::Run;
+use crate::topology;
+use garland_results::failure::{Exit, Failure, OrFailure};
+
+/// Compares a network with its plan.
+pub fn run(context: &Context, options: &NetVerify) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let topology = topology::load(&options.topology)?;
+    let places = Places::open()?;
+    let inventory = Inventory::open(context)?;
+    let prefix = if is_of_lab(&places, &topology, options)? { LAB_PREFIX } else { "" };
+    let nodes = nodes(&inventory, &topology, prefix)?;
+    let lab = options.launch.enter_lab(&nodes, &places)?;
+    let run = Run::begin(&places, "net-verify")?;
+    let quiet = options.quiet || context.json;
+    let muster = Muster {
+        interrupts: Some(Arc::clone(&interrupts)),
+        quiet,
+        beside_wires: true,
+        ..Muster::new(&nodes, &inventory, &places, &options.launch, &run, lab.as_ref())
+    };
+    phases.end("set-up");
+    let fleet = muster.assemble()?;
+    phases.end("start");
+    let reached = Reached::of(fleet.agents);
+    let survey = Survey::new(reached.agents, Some(&interrupts));
+    let mut surveying = Surveying::new(&topology, survey, quiet, reached.reasons);
+    surveying.all(&mut phases, &reached.addresses).map_err(gave_up)?;
+    let (seen, cabling) = surveying.into_seen();
+    let findings = judge(&topology, &seen.observed, &cabling);
+    fleet.children.end(FAREWELL, |_| false);
+    phases.end("teardown");
+    let result = VerifyResult {
+        head: Head::new("garland.net-verify/1", Some(&run), phases),
+        topology: topology.name.clone(),
+        evidence: seen.evidence,
+        nodes: node_results(&topology, &seen),
+        links: report::links(&topology, &seen.observed, &cabling, &findings),
+        pairs: seen.observed.bursts.len(),
+        all_pairs: topology.nodes.len() * (topology.nodes.len() - 1),
+        findings: findings.into_iter().map(Into::into).collect(),
+    };
+    tell(&run, context.json, &result)?;
+    Ok(result.exit())
+}
+
+fn gave_up(error: std::io::Error) -> Failure {
+    if error.kind() == std::io::ErrorKind::Interrupted {
+        return Failure::interrupted("comparing the network with its plan");
+    }
+    Failure::nothing(format!("asking agents: {}", garland_sys::error::reason(&error)))
+}
+
+/// Whether the lab of the name that is asked for was built from this topology.
+fn is_of_lab(places: &Places, topology: &Topology, options: &NetVerify) -> Result<bool, Failure> {
+    let name = options.launch.lab();
+    match Lab::open(&lab::state(places)?, name) {
+        Ok(lab) if lab.spec().topology == *topology => Ok(true),
+        Ok(_) if name != DEFAULT_LAB => {
+            Err(Failure::usage(format!("lab {name} was built from another topology"))
+                .hint("name the file that it was built from: garland lab status"))
+        }
+        Err(error) if name != DEFAULT_LAB => Err(Failure::nothing(error)),
+        Ok(_) | Err(_) => Ok(false),
+    }
+}
+
+/// The topology's nodes as their launcher knows them.
+fn nodes(inventory: &Inventory, topology: &Topology, prefix: &str) -> Result<Vec<Node>, Failure> {
+    let own = process::host_name();
+    let node = |name: &str| {
+        if prefix.is_empty() && name == own {
+            return Ok(Node::named(name));
+        }
+        let mut found = inventory.nodes(&format!("{prefix}{name}"))?;
+        found.pop().ok_or_else(|| Failure::usage(format!("{name} is no node's name")))
+    };
+    topology.nodes.iter().map(|known| node(&known.name)).collect()
+}
+
+/// The agents, or why there are none.
+struct Reached {
+    agents: Vec<Option<Agent>>,
+    reasons: Vec<Option<String>>,
+    /// Where agents take orders: a node's place, and an address there.
+    addresses: BTreeSet<(usize, std::net::IpAddr)>,
+}
+
+impl Reached {
+    fn of(all: Vec<Result<Agent, String>>) -> Self {
+        let (mut agents, mut reasons) = (Vec::new(), Vec::new());
+        let mut addresses = BTreeSet::new();
+        for (place, agent) in all.into_iter().enumerate() {
+            let known = agent.iter().flat_map(|agent| &agent.addresses);
+            addresses.extend(known.map(|address| (place, address.ip())));
+            reasons.push(agent.as_ref().err().cloned());
+            agents.push(agent.ok());
+        }
+        Self { agents, reasons, addresses }
+    }
+}
+
+/// What was seen, and on what it rests.
+pub struct Seen {
+    observed: garland_topology::verify::Observed,
+    evidence: Evidence,
+    /// Why a node has no part in it.
+    reasons: Vec<Option<String>>,
+}
+
+/// On what the cabling's verdict rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Evidence {
+    /// Frames past all of IP.
+    Frames,
+    /// Datagrams to everybody, since some agent may not send frames: a firewall or a NIC in a bond
+    /// may have kept them back.
+    Datagrams,
+}
+
+/// The NICs of a node that have one of its agent's addresses.
+fn management(
+    addresses: &BTreeSet<(usize, std::net::IpAddr)>,
+    nodes: &[Option<Vec<garland_core::nic_facts::NicFacts>>],
+) -> BTreeSet<Port> {
+    let with = |(place, address): &(usize, std::net::IpAddr)| {
+        let std::net::IpAddr::V4(address) = address else { return None };
+        let nics = nodes.get(*place)?.as_ref()?;
+        let nic = nics.iter().find(|nic| nic.addresses.contains(address))?;
+        Some(Port { node: *place, nic: nic.name.clone() })
+    };
+    addresses.iter().filter_map(with).collect()
+}

@@ -1,0 +1,270 @@
+//! The result: a table of links, findings in words, and what wasn't reached.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use garland_topology::verify::{Cabling, Finding, Observed, Port, RateSeen};
+use garland_topology::{MediumKind, NicId, NicName, Topology};
+use serde::Serialize;
+
+use super::{Evidence, Seen};
+use crate::result::{Head, NodeEnd};
+use garland_results::failure::Exit;
+use garland_terminal::verdicts::folded;
+
+/// Findings of one kind that are shown in words; more are in the result object.
+const SHOWN: usize = 12;
+
+/// The result object `garland.net-verify/1`.
+#[derive(Serialize)]
+pub struct VerifyResult {
+    #[serde(flatten)]
+    pub head: Head,
+    pub topology: String,
+    pub evidence: Evidence,
+    pub nodes: Vec<NodeResult>,
+    pub links: Vec<LinkResult>,
+    pub pairs: usize,
+    pub all_pairs: usize,
+    pub findings: Vec<Told>,
+}
+
+/// What became of a node.
+#[derive(Serialize)]
+pub struct NodeResult {
+    pub name: String,
+    #[serde(flatten)]
+    pub end: NodeEnd,
+}
+
+/// A planned cable: a wire, or a NIC's to its hub or switch.
+#[derive(Serialize)]
+pub struct LinkResult {
+    pub nics: Vec<NicName>,
+    pub medium: String,
+    /// Who was found there instead; none where it is as planned or nothing is known.
+    pub found: Option<Vec<NicName>>,
+    /// Bits per second of TCP payload: of a wire's slower direction, of a station with its best peer.
+    pub measured: Option<f64>,
+    pub planned: Option<f64>,
+    /// The largest packet that passed, of the planned `mtu`.
+    pub passes: Option<u16>,
+    pub mtu: u16,
+    pub verdict: String,
+}
+
+/// A finding with its words.
+#[derive(Serialize)]
+pub struct Told {
+    #[serde(flatten)]
+    finding: Finding,
+    text: String,
+    hint: &'static str,
+}
+
+impl From<Finding> for Told {
+    fn from(finding: Finding) -> Self {
+        Self { text: finding.to_string(), hint: finding.hint(), finding }
+    }
+}
+
+impl VerifyResult {
+    /// How the command ends.
+    pub fn exit(&self) -> Exit {
+        let failed = self.nodes.iter().filter(|node| !node.end.is_ok()).count();
+        match failed {
+            _ if !self.findings.is_empty() => Exit::Fault,
+            0 => Exit::Done,
+            failed if failed == self.nodes.len() => Exit::Nothing,
+            _ => Exit::SomeFailed,
+        }
+    }
+}
+
+/// The verdict of each node.
+pub fn node_results(topology: &Topology, seen: &Seen) -> Vec<NodeResult> {
+    let nodes = topology.nodes.iter().zip(&seen.reasons);
+    let result = nodes.map(|(node, reason)| NodeResult {
+        name: node.name.clone(),
+        end: NodeEnd::new("failed", reason.clone()),
+    });
+    result.collect()
+}
+
+/// All planned cables.
+pub fn links(
+    topology: &Topology,
+    observed: &Observed,
+    cabling: &Cabling,
+    findings: &[Finding],
+) -> Vec<LinkResult> {
+    let rows = Rows { topology, observed, cabling, findings };
+    let nics = (0..topology.nics.len()).filter_map(|nic| {
+        let medium = topology.nics[nic].medium;
+        let wire = topology.media[medium].kind == MediumKind::Wire;
+        let ends: Vec<NicId> = match wire {
+            true => topology.stations(medium).map(|(id, _)| id).collect(),
+            false => vec![nic],
+        };
+        // A wire has one row, by its first end.
+        (ends.first() == Some(&nic)).then(|| rows.row(&ends))
+    });
+    nics.collect()
+}
+
+struct Rows<'a> {
+    topology: &'a Topology,
+    observed: &'a Observed,
+    cabling: &'a Cabling,
+    findings: &'a [Finding],
+}
+
+impl Rows<'_> {
+    fn name(&self, nic: NicId) -> NicName {
+        let port = self.cabling.ports.get(&nic);
+        port.map_or_else(|| NicName::of(self.topology, nic), |port| port.name(self.topology))
+    }
+
+    fn row(&self, ends: &[NicId]) -> LinkResult {
+        let medium = self.topology.nics[ends[0]].medium;
+        let of = |from: NicId, to: NicId| match ends {
+            [one, two] => (from, to) == (*one, *two) || (from, to) == (*two, *one),
+            _ => ends.contains(&from) || ends.contains(&to),
+        };
+        // A wire is as good as its worse direction; a station as good as with its best peer, since
+        // what it does worse with another may be the other's.
+        let wire = ends.len() > 1;
+        let rates = self.observed.rates.iter().filter(|seen| of(seen.from, seen.to));
+        let by_rate = |one: &&RateSeen, two: &&RateSeen| one.measured.total_cmp(&two.measured);
+        let rate = if wire { rates.min_by(by_rate) } else { rates.max_by(by_rate) };
+        let packets = self.observed.mtus.iter().filter(|seen| of(seen.from, seen.to));
+        let packets = packets.filter_map(|seen| seen.passes);
+        let names: Vec<NicName> = ends.iter().map(|nic| self.name(*nic)).collect();
+        let unknown = ends.iter().any(|nic| !self.cabling.ports.contains_key(nic));
+        LinkResult {
+            medium: self.topology.media[medium].name.clone(),
+            found: self.elsewhere(ends),
+            measured: rate.map(|seen| seen.measured),
+            planned: rate.and_then(|seen| seen.planned),
+            passes: if wire { packets.min() } else { packets.max() },
+            mtu: ends.iter().map(|nic| self.topology.nics[*nic].mtu).min().unwrap_or_default(),
+            verdict: self.verdict(&names, unknown),
+            nics: names,
+        }
+    }
+
+    /// Whom the ends hear that they shouldn't, or nobody where they should.
+    fn elsewhere(&self, ends: &[NicId]) -> Option<Vec<NicName>> {
+        if !ends.iter().any(|nic| self.cabling.accuses(*nic)) {
+            return None;
+        }
+        let own: BTreeSet<&Port> =
+            ends.iter().filter_map(|nic| self.cabling.ports.get(nic)).collect();
+        let heard = self.observed.heard.iter().filter(|(listener, _)| own.contains(listener));
+        let others: BTreeSet<&Port> =
+            heard.map(|(_, sender)| sender).filter(|sender| !own.contains(sender)).collect();
+        Some(others.into_iter().map(|port| port.name(self.topology)).collect())
+    }
+
+    fn verdict(&self, names: &[NicName], unknown: bool) -> String {
+        let mut words: Vec<String> = Vec::new();
+        for finding in self.findings {
+            if finding.names().iter().any(|name| names.contains(name)) {
+                let text = finding.to_string();
+                let word = text.split(':').next().unwrap_or_default().to_owned();
+                if !words.contains(&word) {
+                    words.push(word);
+                }
+            }
+        }
+        match words.is_empty() {
+            true if unknown => "not looked at".to_owned(),
+            true => "ok".to_owned(),
+            false => words.join(", "),
+        }
+    }
+}
+
+impl fmt::Display for VerifyResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = ["planned", "found", "Mbit/s", "planned", "MTU", "verdict"];
+        let mut rows = vec![columns.map(str::to_owned)];
+        rows.extend(self.links.iter().map(cells));
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+        let widths: Vec<usize> = (0..columns.len()).map(|at| width(at).unwrap_or(0)).collect();
+        for row in &rows {
+            let [planned, found, measured, rate, mtu, verdict] = row;
+            writeln!(
+                f,
+                "{planned:<0$}  {found:<1$}  {measured:>2$}  {rate:>3$}  {mtu:>4$}  {verdict}",
+                widths[0], widths[1], widths[2], widths[3], widths[4]
+            )?;
+        }
+        let (pairs, all) = (self.pairs, self.all_pairs);
+        writeln!(f, "\n{pairs} of {all} pairs of nodes sent each other packets that were counted")?;
+        if self.evidence == Evidence::Datagrams {
+            writeln!(
+                f,
+                "some agent may not send frames (CAP_NET_RAW): who hears whom rests on datagrams, \
+                 which firewalls and bonds may keep back"
+            )?;
+        }
+        let failed = self.nodes.iter().filter(|node| !node.end.is_ok());
+        f.write_str(&folded(failed.map(|node| node.end.of(&node.name))))?;
+        self.words(f)
+    }
+}
+
+impl VerifyResult {
+    /// Findings, each kind with its hint once.
+    fn words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.findings.is_empty() {
+            return match self.exit() {
+                Exit::Done => writeln!(f, "{}: as planned", self.topology),
+                _ => writeln!(f, "{}: what was reached is as planned", self.topology),
+            };
+        }
+        let mut hints: Vec<&str> = Vec::new();
+        for told in &self.findings {
+            if !hints.contains(&told.hint) {
+                hints.push(told.hint);
+            }
+        }
+        for hint in hints {
+            let all: Vec<&Told> = self.findings.iter().filter(|told| told.hint == hint).collect();
+            all.iter().take(SHOWN).try_for_each(|told| writeln!(f, "{}", told.text))?;
+            if let Some(more @ 1..) = all.len().checked_sub(SHOWN) {
+                writeln!(f, "... {more} more: --json")?;
+            }
+            writeln!(f, "  hint: {hint}")?;
+        }
+        let count = self.findings.len();
+        writeln!(f, "{}: {count} fault{}", self.topology, if count == 1 { "" } else { "s" })
+    }
+}
+
+fn cells(link: &LinkResult) -> [String; 6] {
+    let names = |nics: &[NicName]| {
+        let names: Vec<String> = nics.iter().map(NicName::to_string).collect();
+        names.join(" - ")
+    };
+    let planned = match &link.nics[..] {
+        [one] => format!("{one} - {}", link.medium),
+        ends => names(ends),
+    };
+    let found = match &link.found {
+        None if link.verdict == "not looked at" => "?".to_owned(),
+        None => "as planned".to_owned(),
+        Some(others) if others.is_empty() => "nobody".to_owned(),
+        Some(others) if others.len() > 4 => format!("{} NICs", others.len()),
+        Some(others) => names(others),
+    };
+    let rate = |rate: Option<f64>| rate.map_or("-".to_owned(), |bits| format!("{:.1}", bits / 1e6));
+    let mtu = match link.passes {
+        None => format!("-/{}", link.mtu),
+        Some(passes) if passes == link.mtu => passes.to_string(),
+        Some(passes) => format!("{passes}/{}", link.mtu),
+    };
+    let verdict = link.verdict.clone();
+    [planned, found, rate(link.measured), rate(link.planned), mtu, verdict]
+}

@@ -1,0 +1,343 @@
+//! The survey, step by step: NICs, who hears whom, packets, rates, ways.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{IpAddr, SocketAddrV4};
+use std::time::Duration;
+
+use garland_control::Survey;
+use garland_core::nic_facts::Heard;
+use garland_protocol::{MtuProbe, SurveyAnswer, SurveyOrder};
+use garland_sys::{clock, random};
+use garland_topology::verify::{
+    BurstSeen, Cabling, Link, MtuSeen, Observed, Port, RateSeen, WayJudge,
+};
+use garland_topology::{NicId, NodeId, Topology};
+
+use super::pairs::pairs;
+use super::rounds::rounds;
+use super::{Evidence, Seen, management};
+use crate::result::Phases;
+use garland_terminal::screen::Screen;
+
+/// How long an answer that needs no time may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a link is measured.
+const MILLIS: u32 = 400;
+
+/// How often what isn't as planned is tried again, alone, before it is accused.
+const AGAIN: usize = 3;
+
+/// Datagrams of a burst.
+const COUNT: u32 = 200;
+
+/// The port of probes that are datagrams: the number of the frames' EtherType.
+const PORT: u16 = garland_sys::packet::EXPERIMENTAL;
+
+/// A survey on its way.
+pub struct Surveying<'a> {
+    topology: &'a Topology,
+    survey: Survey<'a>,
+    screen: Screen,
+    /// Where each node's agent answers datagrams and connections.
+    ports: BTreeMap<NodeId, (u16, u16)>,
+    seen: Seen,
+    cabling: Cabling,
+}
+
+type Answers = BTreeMap<usize, Result<SurveyAnswer, String>>;
+
+impl<'a> Surveying<'a> {
+    /// Of the agents of all nodes, in their order; `reasons` say why there is none.
+    pub fn new(
+        topology: &'a Topology,
+        survey: Survey<'a>,
+        quiet: bool,
+        reasons: Vec<Option<String>>,
+    ) -> Self {
+        let observed = Observed { nodes: vec![None; topology.nodes.len()], ..Observed::default() };
+        let cabling = Cabling::of(topology, &observed);
+        let seen = Seen { observed, evidence: Evidence::Frames, reasons };
+        let screen = Screen::new(quiet);
+        Self { topology, survey, screen, ports: BTreeMap::new(), seen, cabling }
+    }
+
+    /// What was seen.
+    pub fn into_seen(mut self) -> (Seen, Cabling) {
+        self.screen.clear();
+        (self.seen, self.cabling)
+    }
+
+    /// All steps.
+    ///
+    /// # Errors
+    /// When this host can't wait for agents, or the user gave up.
+    pub fn all(
+        &mut self,
+        phases: &mut Phases,
+        addresses: &BTreeSet<(usize, IpAddr)>,
+    ) -> io::Result<()> {
+        self.open()?;
+        self.seen.observed.management = management(addresses, &self.seen.observed.nodes);
+        self.probe()?;
+        self.cabling = Cabling::of(self.topology, &self.seen.observed);
+        phases.end("probe");
+        let links = self.cabling.links(self.topology);
+        self.packets(&links)?;
+        phases.end("packets");
+        self.rates(&links)?;
+        phases.end("rates");
+        self.ways()?;
+        phases.end("ways");
+        Ok(())
+    }
+
+    fn show(&mut self, text: String) {
+        self.screen.draw(clock::now_ns(), &[text]);
+    }
+
+    /// The nodes that take part.
+    fn reached(&self) -> Vec<NodeId> {
+        self.ports.keys().copied().collect()
+    }
+
+    fn ask(
+        &mut self,
+        order: impl Fn(NodeId) -> SurveyOrder,
+        patience: Duration,
+    ) -> io::Result<Answers> {
+        let orders = self.reached().into_iter().map(|node| (node, order(node))).collect();
+        self.survey.ask(orders, patience)
+    }
+
+    fn open(&mut self) -> io::Result<()> {
+        let with = self.seen.reasons.iter().enumerate().filter(|(_, reason)| reason.is_none());
+        let orders = with.map(|(node, _)| (node, SurveyOrder::Open)).collect();
+        for (node, answer) in self.survey.ask(orders, PATIENCE)? {
+            match answer {
+                Ok(SurveyAnswer::Open(nics, udp, tcp)) => {
+                    self.seen.observed.nodes[node] = Some(nics);
+                    self.ports.insert(node, (udp, tcp));
+                }
+                Ok(_) => self.seen.reasons[node] = Some(NONSENSE.to_owned()),
+                Err(reason) => self.seen.reasons[node] = Some(reason),
+            }
+        }
+        Ok(())
+    }
+
+    /// Who hears whom: by frames, and where any agent may not send them by datagrams too.
+    fn probe(&mut self) -> io::Result<()> {
+        self.show("listening who hears whom".to_owned());
+        let token = random::bytes();
+        let place = |node: NodeId| u32::try_from(node).unwrap_or(u32::MAX);
+        let answers = self.ask(|node| SurveyOrder::Frames(token, place(node)), PATIENCE)?;
+        let refused = answers.values().any(|answer| matches!(answer, Ok(SurveyAnswer::Refused(_))));
+        self.note(answers);
+        if refused {
+            self.seen.evidence = Evidence::Datagrams;
+            let order = |node| SurveyOrder::Datagrams(token, place(node), PORT);
+            let answers = self.ask(order, PATIENCE)?;
+            self.note(answers);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, answers: Answers) {
+        for (node, answer) in answers {
+            match answer {
+                Ok(SurveyAnswer::Heard(all)) => {
+                    for Heard { by, node: sender, nic } in all {
+                        let sender = Port { node: sender as usize, nic };
+                        if sender.node < self.topology.nodes.len() {
+                            self.seen.observed.heard.insert((Port { node, nic: by }, sender));
+                        }
+                    }
+                }
+                Ok(SurveyAnswer::Refused(_)) => {}
+                Ok(_) => self.drop_out(node, NONSENSE.to_owned()),
+                Err(reason) => self.drop_out(node, reason),
+            }
+        }
+    }
+
+    /// A node whose agent fails has no further part: nothing is known of what it hears.
+    fn drop_out(&mut self, node: NodeId, reason: String) {
+        self.seen.observed.nodes[node] = None;
+        self.seen.reasons[node] = Some(reason);
+        self.ports.remove(&node);
+    }
+
+    fn nic_name(&self, nic: NicId) -> String {
+        let planned = &self.topology.nics[nic].name;
+        self.cabling.ports.get(&nic).map_or(planned, |port| &port.nic).clone()
+    }
+
+    /// Full packets over every link, all senders at once.
+    fn packets(&mut self, links: &[Link]) -> io::Result<()> {
+        self.show(format!("sending full packets over {} links", links.len()));
+        let mut by_node: BTreeMap<NodeId, Vec<(&Link, MtuProbe)>> = BTreeMap::new();
+        for link in links {
+            let (from, to) = (&self.topology.nics[link.from], &self.topology.nics[link.to]);
+            let Some(&(udp, _)) = self.ports.get(&to.node) else { continue };
+            let to = SocketAddrV4::new(link.address, udp);
+            let probe = MtuProbe { nic: self.nic_name(link.from), to, most: link.mtu };
+            by_node.entry(from.node).or_default().push((link, probe));
+        }
+        let longest = by_node.values().map(Vec::len).max().unwrap_or(0);
+        let orders = by_node.iter().map(|(node, probes)| {
+            let probes = probes.iter().map(|(_, probe)| probe.clone()).collect();
+            (*node, SurveyOrder::Mtu(probes))
+        });
+        let patience = PATIENCE + Duration::from_secs(8) * u32::try_from(longest).unwrap_or(1);
+        for (node, answer) in self.survey.ask(orders.collect(), patience)? {
+            if let Ok(SurveyAnswer::Mtu(all)) = answer {
+                let seen = by_node[&node].iter().zip(all).map(|((link, _), passes)| MtuSeen {
+                    from: link.from,
+                    to: link.to,
+                    passes,
+                });
+                self.seen.observed.mtus.extend(seen);
+            }
+        }
+        Ok(())
+    }
+
+    /// What every link carries; one that seems slow is measured again alone, since whatever else
+    /// went on may have slowed it.
+    fn rates(&mut self, links: &[Link]) -> io::Result<()> {
+        let mut best: BTreeMap<usize, RateSeen> = BTreeMap::new();
+        let mut rounds = rounds(self.topology, links);
+        let all = rounds.len();
+        for (number, round) in rounds.drain(..).enumerate() {
+            self.show(format!("measuring links: round {} of {all}", number + 1));
+            self.measure(links, &round, &mut best)?;
+        }
+        for _ in 0..AGAIN {
+            let slow: Vec<usize> =
+                best.iter().filter(|(_, seen)| seen.is_slow()).map(|(place, _)| *place).collect();
+            for (number, place) in slow.iter().enumerate() {
+                self.show(format!("measuring slow links again: {} of {}", number + 1, slow.len()));
+                self.measure(links, &[*place], &mut best)?;
+            }
+        }
+        self.seen.observed.rates = best.into_values().collect();
+        Ok(())
+    }
+
+    fn measure(
+        &mut self,
+        links: &[Link],
+        round: &[usize],
+        best: &mut BTreeMap<usize, RateSeen>,
+    ) -> io::Result<()> {
+        let mut places = BTreeMap::new();
+        let mut orders = Vec::new();
+        for &place in round {
+            let link = &links[place];
+            let (from, to) = (&self.topology.nics[link.from], &self.topology.nics[link.to]);
+            let Some(&(_, tcp)) = self.ports.get(&to.node) else { continue };
+            let to = SocketAddrV4::new(link.address, tcp);
+            let nic = self.nic_name(link.from);
+            orders.push((from.node, SurveyOrder::Rate { nic, to, millis: MILLIS }));
+            places.insert(from.node, place);
+        }
+        let patience = PATIENCE + Duration::from_millis(u64::from(5 * MILLIS));
+        for (node, answer) in self.survey.ask(orders, patience)? {
+            let Ok(SurveyAnswer::Rate(measured)) = answer else { continue };
+            let place = places[&node];
+            let Link { from, to, goodput, .. } = links[place];
+            let seen = RateSeen { from, to, measured, planned: goodput };
+            let known = best.entry(place).or_insert(seen);
+            known.measured = known.measured.max(measured);
+        }
+        Ok(())
+    }
+
+    /// A burst for every pair; one that went as it shouldn't is sent again, since other traffic is
+    /// counted too.
+    fn ways(&mut self) -> io::Result<()> {
+        let (topology, cabling) = (self.topology, self.cabling.clone());
+        let judge = WayJudge::new(topology, &cabling);
+        self.settle()?;
+        let pairs = pairs(&self.reached());
+        let mut number = 0;
+        for (place, (from, to)) in pairs.iter().copied().enumerate() {
+            self.show(format!("counting packets: pair {} of {}", place + 1, pairs.len()));
+            let mut last = None;
+            for _ in 0..=AGAIN {
+                number += 1;
+                last = self.burst(from, to, number)?.or(last);
+                if last.as_ref().is_none_or(|burst| judge.burst(burst).is_none()) {
+                    break;
+                }
+            }
+            self.seen.observed.bursts.extend(last);
+        }
+        Ok(())
+    }
+
+    /// Waits until what was measured before has left all queues.
+    fn settle(&mut self) -> io::Result<()> {
+        const QUIET: u64 = 20;
+        let mut before = self.counts(0)?.0;
+        for _ in 0..40 {
+            std::thread::sleep(Duration::from_millis(50));
+            let after = self.counts(0)?.0;
+            let quiet = differences(&before, &after).iter().all(|(_, frames)| *frames < QUIET);
+            if quiet {
+                break;
+            }
+            before = after;
+        }
+        Ok(())
+    }
+
+    /// A burst, with every node's counters before and after.
+    fn burst(&mut self, from: NodeId, to: NodeId, number: u32) -> io::Result<Option<BurstSeen>> {
+        let Some(&(udp, _)) = self.ports.get(&to) else { return Ok(None) };
+        let before = self.counts(0)?.0;
+        let there = SocketAddrV4::new(self.topology.nodes[to].address, udp);
+        let order = SurveyOrder::Burst { to: there, number, count: COUNT };
+        let answer = self.survey.ask(vec![(from, order)], PATIENCE)?.remove(&from);
+        let Some(Ok(SurveyAnswer::Sent(sent))) = answer else { return Ok(None) };
+        let (mut after, mut arrived) = (BTreeMap::new(), 0);
+        // What is still on its way gets a little longer.
+        for wait in [5, 50, 200] {
+            std::thread::sleep(Duration::from_millis(wait));
+            let (counts, all) = self.counts(number)?;
+            after = counts;
+            arrived += all.get(&to).copied().unwrap_or(0);
+            if arrived >= sent {
+                break;
+            }
+        }
+        let carried = differences(&before, &after);
+        Ok(Some(BurstSeen { from, to, sent: COUNT, arrived, carried }))
+    }
+
+    /// What every NIC has sent, and what of a burst came to every node.
+    fn counts(&mut self, burst: u32) -> io::Result<(BTreeMap<Port, u32>, BTreeMap<NodeId, u32>)> {
+        let (mut sent, mut arrived) = (BTreeMap::new(), BTreeMap::new());
+        for (node, answer) in self.ask(|_| SurveyOrder::Counts(burst), PATIENCE)? {
+            let Ok(SurveyAnswer::Counts(nics, came)) = answer else { continue };
+            let nics = nics.into_iter().map(|(nic, count)| (Port { node, nic }, count));
+            sent.extend(nics);
+            arrived.insert(node, came);
+        }
+        Ok((sent, arrived))
+    }
+}
+
+/// Frames that each NIC sent in between.
+fn differences(before: &BTreeMap<Port, u32>, after: &BTreeMap<Port, u32>) -> Vec<(Port, u64)> {
+    let sent = after.iter().map(|(port, now)| {
+        let then = before.get(port).copied().unwrap_or(*now);
+        (port.clone(), u64::from(now.wrapping_sub(then)))
+    });
+    sent.collect()
+}
+
+/// Why an agent is left out that answers what it wasn't asked.
+const NONSENSE: &str = "its agent gave an answer that makes no sense";

@@ -1,0 +1,42 @@
+//! What may have spoilt a measurement, in words.
+
+use garland_analysis::conditions::{Purpose, beware, differences};
+use garland_core::cluster::nodelist;
+use garland_protocol::{PingPoint, PingTook, PingWait, TargetState};
+
+use super::ask::Asked;
+use super::result::PairResult;
+use garland_terminal::notes;
+
+/// Fewer operations than these say little.
+const FEW: u64 = 1000;
+
+/// What to beware of in what one point took.
+pub fn warn_of_point(point: &PingPoint, took: &PingTook, timer_ns: u64) -> Option<String> {
+    let which = format!("{} bytes, {} in flight", point.size, point.depth);
+    let (low, high) = took.sojourn.median_between;
+    let half = (high - low) as f64 / 2.0 / (took.sojourn.p50.max(1) as f64);
+    if took.count < FEW {
+        Some(format!("{which}: {} operations say little about rare ones", took.count))
+    } else if half > 0.01 && took.timed_together == 1 {
+        Some(format!("{which}: the median is known within {:.0} % only", half * 100.0))
+    } else if timer_ns * 10 > took.sojourn.p50 * u64::from(took.timed_together) {
+        Some(format!("{which}: reading the clock takes {timer_ns} ns of each time"))
+    } else {
+        None
+    }
+}
+
+/// What to beware of in the conditions of both nodes.
+pub fn warn_of(asked: &Asked, pair: &PairResult) -> Vec<String> {
+    let polls = [asked.task.wait == PingWait::Poll, asked.task.target == TargetState::Idle];
+    let nodes = [(&pair.from, &pair.from_conditions), (&pair.to, &pair.to_conditions)];
+    let nodes = nodes.map(|(name, conditions)| (name.as_str(), conditions));
+    let each = nodes.into_iter().zip(polls).flat_map(|((name, conditions), polls)| {
+        let notes = beware(conditions, Purpose::Times { polls });
+        notes.into_iter().map(move |note| (name, note))
+    });
+    let mut all = notes::folded(each);
+    all.extend(differences(&nodes, &|names| nodelist::fold(names)));
+    all
+}

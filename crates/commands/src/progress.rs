@@ -1,0 +1,375 @@
+//! How far a copy is: a line for each node where all fit the screen, their number by state where
+//! they don't, and a line for all with rate and time left.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use garland_control::Progress;
+use garland_core::cluster::nodelist;
+use garland_core::plan::{NodeId, Plan};
+use garland_core::units::{Nanos, Rate, bytes};
+use garland_protocol::NodeState;
+
+use super::progress_lines::{Line, NodeLine, ProgressLines};
+use crate::args::Cp;
+use crate::context::Context;
+use garland_terminal::screen::Screen;
+
+/// The rate is that of the last so many nanoseconds.
+const WINDOW_NS: u64 = 3_000_000_000;
+
+/// How often it is looked for nodes that are stuck.
+const LOOK_NS: u64 = 200_000_000;
+
+/// Columns of a bar.
+const BAR: u64 = 24;
+
+/// The length of a stream.
+const UNKNOWN: u64 = u64::MAX;
+
+/// The longest name that is shown whole.
+const NAME_MAX: usize = 24;
+
+/// The states by the words that are shown for them, in their order.
+const WORDS: [&str; 7] = ["starting", "receiving", "stuck", "finishing", "done", "failed", "dead"];
+
+/// The progress of one copy.
+pub struct Bars {
+    screen: Screen,
+    names: Vec<String>,
+    /// Bytes that each node gets or gives.
+    lengths: Vec<u64>,
+    /// Bytes of the file that every node gets; none where each has bytes of its own.
+    every: Option<u64>,
+    /// When the slowest node had how many bytes.
+    past: VecDeque<(u64, u64)>,
+    /// Not even where there are no lines is it said who is waited for.
+    silent: bool,
+    /// Since when somebody is waited for.
+    waiting_since: Option<u64>,
+    /// Who was said to be stuck, and when it was looked for those last.
+    stuck: BTreeSet<NodeId>,
+    looked_ns: u64,
+    /// For programs, too.
+    lines: Option<ProgressLines>,
+}
+
+/// One node at one moment.
+struct At<'a> {
+    name: &'a str,
+    word: &'static str,
+    held: u64,
+    length: u64,
+}
+
+/// How far one node is.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeNow {
+    word: &'static str,
+    held: u64,
+}
+
+impl NodeNow {
+    /// A node that is still to be asked.
+    pub const WAITING: Self = Self { word: WORDS[0], held: 0 };
+
+    /// How far the nodes of a copy by `plan` are.
+    pub fn all(plan: &Plan, progress: &Progress<'_>) -> Vec<Self> {
+        let states = progress.head.states().enumerate().skip(1);
+        let now = |(at, state): (usize, &NodeState)| {
+            let id = NodeId(u32::try_from(at).unwrap_or(u32::MAX));
+            let bytes = plan.bytes_of(id);
+            let blocks = progress.head.report(id).held;
+            use NodeState::{Committed, Complete, Prepared};
+            let whole = matches!(state, Complete | Prepared | Committed);
+            let whole = whole && !plan.layout.open;
+            let held = (blocks * u64::from(plan.layout.block_size)).min(bytes);
+            let stuck = progress.head.hangs_in(id).is_some() && progress.head.verdict(id).is_none();
+            let word = if stuck { WORDS[2] } else { word(state) };
+            Self { word, held: if whole { bytes } else { held } }
+        };
+        states.map(now).collect()
+    }
+}
+
+impl Bars {
+    /// The progress of a copy by `plan`.
+    pub fn new(plan: &Plan, quiet: bool) -> Self {
+        let names = plan.nodes.iter().skip(1).map(|node| node.name.clone()).collect();
+        let open = plan.layout.open;
+        let length = |id| if open { UNKNOWN } else { plan.bytes_of(id) };
+        let lengths: Vec<u64> = plan.receivers().map(|(id, _)| length(id)).collect();
+        let every = if open { UNKNOWN } else { plan.layout.length };
+        let all = lengths.iter().all(|&length| length == every);
+        let bars = Self::of_parts(names, lengths, quiet);
+        Self { every: all.then_some(every), ..bars }
+    }
+
+    /// The progress of nodes that have bytes of their own, so many each.
+    pub fn of_parts(names: Vec<String>, lengths: Vec<u64>, quiet: bool) -> Self {
+        Self {
+            screen: Screen::new(quiet),
+            names,
+            lengths,
+            every: None,
+            past: VecDeque::new(),
+            silent: false,
+            waiting_since: None,
+            stuck: BTreeSet::new(),
+            looked_ns: 0,
+            lines: None,
+        }
+    }
+
+    /// The same, without a word if `silent`.
+    pub fn silent(mut self, silent: bool) -> Self {
+        self.silent = silent;
+        self
+    }
+
+    /// The progress of a copy by `plan`, as the user wants to see it; nothing for people beside an
+    /// object for programs.
+    pub fn wanted(plan: &Plan, context: &Context, cp: &Cp) -> Self {
+        let told = cp.progress.is_some();
+        let bars = Self::new(plan, cp.quiet || context.json || told);
+        bars.silent(cp.quiet || told).for_programs(told)
+    }
+
+    /// The same, for programs too if `told`.
+    pub fn for_programs(mut self, told: bool) -> Self {
+        self.lines = told.then(ProgressLines::default);
+        self
+    }
+
+    /// Shows how far the copy by `plan` is.
+    pub fn show(&mut self, plan: &Plan, progress: &Progress<'_>) {
+        let now = progress.now_ns;
+        if !progress.waiting.is_empty() {
+            return self.show_waiting(now, &progress.waiting);
+        }
+        self.tell_stuck(plan, progress);
+        if self.is_due(now) {
+            self.draw(now, &NodeNow::all(plan, progress));
+        }
+    }
+
+    /// Names every node whose disk doesn't answer, once.
+    fn tell_stuck(&mut self, plan: &Plan, progress: &Progress<'_>) {
+        if self.silent || progress.now_ns.saturating_sub(self.looked_ns) < LOOK_NS {
+            return;
+        }
+        self.looked_ns = progress.now_ns;
+        for (id, node) in plan.receivers() {
+            let Some(call) = progress.head.hangs_in(id) else { continue };
+            if progress.head.verdict(id).is_some() || !self.stuck.insert(id) {
+                continue;
+            }
+            self.screen.clear();
+            let seconds = call.silent_ns / 1_000_000_000;
+            let (name, operation, path) = (&node.name, call.operation, &call.path);
+            garland_terminal::errln!(
+                "stuck   {name}: {operation} {path}: no progress for {seconds} s"
+            );
+        }
+    }
+
+    /// Shows how far the nodes are, in their order, when it is time to.
+    pub fn show_nodes(&mut self, now: u64, nodes: &[NodeNow]) {
+        if self.is_due(now) {
+            self.draw(now, nodes);
+        }
+    }
+
+    /// Programs are told the last state, too, whenever that comes.
+    fn is_due(&self, now: u64) -> bool {
+        self.lines.is_some() || self.screen.is_due(now)
+    }
+
+    fn draw(&mut self, now: u64, nodes: &[NodeNow]) {
+        let named = nodes.iter().zip(&self.names).zip(&self.lengths);
+        let nodes: Vec<At<'_>> = named
+            .map(|((node, name), &length)| At { name, word: node.word, held: node.held, length })
+            .collect();
+        let living = nodes.iter().filter(|node| !matches!(node.word, "failed" | "dead"));
+        let (what, so_far, length) = match self.every {
+            Some(length) => ("every node", living.map(|node| node.held).min().unwrap_or(0), length),
+            None => ("together", living.map(|node| node.held).sum(), self.lengths.iter().sum()),
+        };
+        if let Some(lines) = &mut self.lines {
+            let nodes = nodes.iter().map(At::for_programs).collect();
+            lines.tell(now, Line::new(now, (so_far, known(length)), nodes));
+        }
+        if !self.screen.is_due(now) {
+            return;
+        }
+        let mut lines = if nodes.len() < self.screen.room() {
+            nodes.iter().map(|node| node.line(&self.names)).collect()
+        } else {
+            vec![tally(&nodes)]
+        };
+        self.past.push_back((now, so_far));
+        while self.past.len() > 2 && self.past[0].0 + WINDOW_NS < now {
+            self.past.pop_front();
+        }
+        lines.push(sum(what, &self.past, length));
+        self.screen.draw(now, &lines);
+    }
+
+    /// Says who is waited for: once where nobody watches, else as it changes.
+    fn show_waiting(&mut self, now: u64, nodes: &[NodeId]) {
+        let place = |id: &NodeId| id.index().checked_sub(1);
+        let names = nodes.iter().filter_map(|id| self.names.get(place(id)?).map(String::as_str));
+        let names: Vec<&str> = names.collect();
+        if let Some(lines) = &mut self.lines {
+            let nodes = self
+                .names
+                .iter()
+                .map(|name| At { name, word: WORDS[0], held: 0, length: 0 }.for_programs());
+            let length = self.every.unwrap_or_else(|| self.lengths.iter().sum());
+            let waiting = names.iter().map(|&name| name.to_owned()).collect();
+            lines.tell(now, Line::new(now, (0, known(length)), nodes.collect()).waiting(waiting));
+        }
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        let text = format!("{} {verb} busy with other copies", nodelist::fold(&names));
+        if self.waiting_since.is_none() && self.screen.is_hidden() && !self.silent {
+            garland_terminal::errln!("waiting: {text}");
+        }
+        let since = *self.waiting_since.get_or_insert(now);
+        let waited = countdown(u128::from(now - since));
+        self.screen.draw(now, &[format!("waiting: {text} ({waited})")]);
+    }
+
+    /// Takes all lines off the screen, and tells programs what they haven't heard.
+    pub fn clear(&mut self) {
+        self.lines.iter_mut().for_each(ProgressLines::write);
+        self.screen.clear();
+    }
+}
+
+impl At<'_> {
+    fn for_programs(&self) -> NodeLine {
+        NodeLine { name: self.name.to_owned(), state: self.word, bytes: self.held }
+    }
+
+    fn line(&self, names: &[String]) -> String {
+        let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let width = longest.clamp("every node".len(), NAME_MAX);
+        let (percent, filled) =
+            (share(self.held, self.length, 100), share(self.held, self.length, BAR));
+        let bar = "=".repeat(filled as usize);
+        let name: String = self.name.chars().take(width).collect();
+        let held = bytes::format(self.held);
+        if self.length == UNKNOWN {
+            return format!("{name:<width$} {:<9} {held:>10}", self.word);
+        }
+        let bar_width = BAR as usize;
+        format!("{name:<width$} {percent:>3} %  {:<9} {held:>10} [{bar:<bar_width$}]", self.word)
+    }
+}
+
+/// How many nodes are in which state.
+fn tally(nodes: &[At<'_>]) -> String {
+    let count = |word: &&str| nodes.iter().filter(|node| node.word == *word).count();
+    let counts = WORDS.iter().map(|word| (count(word), word)).filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
+    format!("{} nodes: {}", nodes.len(), counts.join(", "))
+}
+
+/// What every node has, or all together: the share, the time left, the rate, and the bytes, what matters most first
+/// since a narrow terminal cuts the rest.
+fn sum(what: &str, past: &VecDeque<(u64, u64)>, length: u64) -> String {
+    let (Some(&(then, before)), Some(&(now, least))) = (past.front(), past.back()) else {
+        return String::new();
+    };
+    let arrived = least.saturating_sub(before);
+    if length == UNKNOWN {
+        let rate = Rate::from_bytes_over(arrived, Nanos(now - then));
+        let rate = rate.map_or_else(String::new, |rate| format!("  {rate}"));
+        return format!("{what}{rate}  {} so far", bytes::format(least));
+    }
+    let mut line = format!("{what} {:>3} %", share(least, length, 100));
+    if arrived > 0 && least < length {
+        let left_ns = u128::from(length - least) * u128::from(now - then) / u128::from(arrived);
+        line += &format!("  {} left", countdown(left_ns));
+        if let Some(rate) = Rate::from_bytes_over(arrived, Nanos(now - then)) {
+            line += &format!("  {rate}");
+        }
+    }
+    line + &format!("  {} of {}", bytes::format(least), bytes::format(length))
+}
+
+/// A length, if it is known.
+fn known(length: u64) -> Option<u64> {
+    Some(length).filter(|length| *length != UNKNOWN)
+}
+
+/// Whole seconds, and minutes where there are many: more would only flicker.
+fn countdown(ns: u128) -> String {
+    match ns.div_ceil(1_000_000_000) {
+        seconds @ 0..100 => format!("{seconds} s"),
+        seconds @ 100..6000 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h", seconds.div_ceil(3600)),
+    }
+}
+
+/// `part` of `whole` in `parts`; all of them of nothing.
+fn share(part: u64, whole: u64, parts: u64) -> u64 {
+    let parts = u128::from(parts);
+    let share = (u128::from(part) * parts).checked_div(u128::from(whole)).unwrap_or(parts);
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+fn word(state: &NodeState) -> &'static str {
+    let [starting, receiving, _, finishing, done, failed, dead] = WORDS;
+    match state {
+        NodeState::Joining => starting,
+        NodeState::Ready => receiving,
+        NodeState::Complete | NodeState::Prepared => finishing,
+        NodeState::Committed => done,
+        NodeState::Failed(_) => failed,
+        NodeState::Dead(_) => dead,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_for_all_tells_rate_and_time_left() {
+        let mib = 1 << 20;
+        let past = VecDeque::from([(0, 10 * mib), (2_000_000_000, 30 * mib)]);
+        assert_eq!(
+            sum("every node", &past, 100 * mib),
+            "every node  30 %  7 s left  10.5 MB/s (0.084 Gbit/s)  30.00 MiB of 100.00 MiB"
+        );
+        let stalled = VecDeque::from([(0, 10 * mib), (2_000_000_000, 10 * mib)]);
+        assert_eq!(
+            sum("every node", &stalled, 100 * mib),
+            "every node  10 %  10.00 MiB of 100.00 MiB"
+        );
+        let over = VecDeque::from([(0, 10 * mib), (2_000_000_000, 100 * mib)]);
+        assert_eq!(
+            sum("every node", &over, 100 * mib),
+            "every node 100 %  100.00 MiB of 100.00 MiB"
+        );
+        assert_eq!(share(0, 0, 100), 100);
+        assert_eq!(
+            sum("every node", &past, UNKNOWN),
+            "every node  10.5 MB/s (0.084 Gbit/s)  30.00 MiB so far"
+        );
+    }
+
+    #[test]
+    fn many_nodes_are_counted_by_state() {
+        let at = |word| At { name: "n", word, held: 0, length: 0 };
+        let nodes = [at("dead"), at("receiving"), at("done"), at("receiving")];
+        assert_eq!(tally(&nodes), "4 nodes: 2 receiving, 1 done, 1 dead");
+    }
+
+    #[test]
+    fn time_left_doesn_t_flicker() {
+        let seconds = |seconds: u128| countdown(seconds * 1_000_000_000);
+        assert_eq!([seconds(0), seconds(99), seconds(150)], ["0 s", "99 s", "3 min"]);
+        assert_eq!(seconds(7000), "2 h");
+    }
+}

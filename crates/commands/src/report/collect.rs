@@ -1,0 +1,76 @@
+//! What a run's folder holds, for a page. Whatever is missing is said there, and no reason for none.
+
+use std::fs;
+
+use garland_report::page::{Sheet, Timeline};
+use garland_topology::Topology;
+use serde_json::Value;
+
+use super::super::{explain, trace};
+use super::wiring;
+use crate::places::Places;
+use crate::run::{LAST, Run, TRACES};
+use crate::traces::Traced;
+use garland_results::failure::Failure;
+
+/// All of the run that `asked` names.
+pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
+    // A run that was named is told of even if it ended before it had a result.
+    let needed = if asked == LAST { "result.json" } else { "." };
+    let run = Run::find(places, asked, needed, "a result")?;
+    let mut notes = Vec::new();
+    let result = result(&run, &mut notes);
+    let topology = wiring::topology(&run, &mut notes);
+    let pictures = wiring::pictures(topology.as_ref(), &result);
+    let (mut explained, mut timeline) = (None, Timeline::of_jobs(&result));
+    if run.folder().join(TRACES).is_dir() {
+        match told(places, asked, (&result, topology.as_ref()), &mut notes) {
+            Ok((ledger, line)) => (explained, timeline) = (ledger, Some(line)),
+            Err(failure) => notes.push(failure.message().to_owned()),
+        }
+    } else if let Some(why) = run.why_traces_removed() {
+        notes.push(format!("its trace was removed ({why})"));
+    }
+    let timeline = timeline.filter(|timeline| !timeline.is_empty());
+    Ok(Sheet { name: run.name().to_owned(), result, explained, timeline, pictures, notes })
+}
+
+fn result(run: &Run, notes: &mut Vec<String>) -> Value {
+    let path = run.folder().join("result.json");
+    let read = fs::read(&path).map_err(|error| garland_sys::error::reason(&error));
+    let parsed = read.and_then(|text| {
+        serde_json::from_slice(&text).map_err(|error| format!("it is no JSON: {error}"))
+    });
+    parsed.unwrap_or_else(|reason| {
+        notes.push(format!("its result can't be read: {reason}"));
+        Value::Null
+    })
+}
+
+/// What the traces tell: the ledger, if all of them can be read at once, and the timeline.
+fn told(
+    places: &Places,
+    asked: &str,
+    (result, topology): (&Value, Option<&Topology>),
+    notes: &mut Vec<String>,
+) -> Result<(Option<Value>, Timeline), Failure> {
+    let traced = Traced::find(places, asked, None)?;
+    let elapsed = result["elapsed_ns"].as_u64().unwrap_or(0);
+    let words = result["command"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let is_moved = words.into_iter().any(|word| word.starts_with("--from"));
+    let nics = |origin: &_| wiring::nics(topology, &traced.rails, origin, is_moved);
+    let (timeline, small) = trace::timeline(&traced, elapsed, &nics, notes)?;
+    let explained = if !small {
+        notes.push("the traces are too large for a ledger of all of them".to_owned());
+        None
+    } else {
+        match explain::told(&traced) {
+            Ok(explained) => serde_json::to_value(explained).ok(),
+            Err(failure) => {
+                notes.push(format!("no ledger: {}", failure.message()));
+                None
+            }
+        }
+    };
+    Ok((explained, timeline))
+}

@@ -1,0 +1,56 @@
+//! The forecast of a report: one that was kept, or what its runs allow.
+
+use std::fs;
+use std::path::Path;
+
+use garland_report::page::Sheet;
+use serde_json::Value;
+
+use super::super::forecast;
+use crate::places::Places;
+use garland_results::failure::{Failure, OrFailure};
+
+/// Reads what `garland forecast --json` has told.
+pub fn read(file: &Path) -> Result<Value, Failure> {
+    let text = fs::read(file).or_nothing(format!("reading {}", file.display()))?;
+    let told: Option<Value> = serde_json::from_slice(&text).ok();
+    told.filter(|told| told["schema"] == "garland.forecast/1").ok_or_else(|| {
+        Failure::usage(format!("{} is no forecast", file.display()))
+            .hint("garland forecast --json ... > FILE makes one")
+    })
+}
+
+/// Of runs of one work on different node counts a forecast; if they don't carry one, why. Where there
+/// are several works, of the one with the most runs.
+pub fn of(places: &Places, sheets: &[Sheet], warnings: &mut Vec<String>) -> Option<Value> {
+    let mut works: Vec<(Work<'_>, Vec<String>)> = Vec::new();
+    for sheet in sheets {
+        let Some(work) = work(&sheet.result) else { continue };
+        match works.iter_mut().find(|(known, _)| *known == work) {
+            Some((_, names)) => names.push(sheet.name.clone()),
+            None => works.push((work, vec![sheet.name.clone()])),
+        }
+    }
+    let (_, names) = works.into_iter().max_by_key(|(_, names)| names.len())?;
+    if names.len() < 2 {
+        return None;
+    }
+    match forecast::of_runs(places, &names) {
+        Ok(told) => serde_json::to_value(told).ok(),
+        Err(failure) => {
+            warnings.push(format!("no forecast: {}", failure.message()));
+            None
+        }
+    }
+}
+
+/// What makes runs those of one work: the kind, and the bytes or jobs.
+type Work<'a> = (&'a str, u64);
+
+fn work(result: &Value) -> Option<Work<'_>> {
+    match result["schema"].as_str()? {
+        kind @ "garland.cp/1" => Some((kind, result["bytes"].as_u64()?)),
+        kind @ "garland.farm/1" => Some((kind, result["jobs"].as_u64()?)),
+        _ => None,
+    }
+}

@@ -1,0 +1,112 @@
+//! `garland report`: runs as one HTML file that opens anywhere.
+
+mod collect;
+mod foretold;
+mod wiring;
+
+use std::fmt;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use garland_core::units::bytes;
+use garland_report::page::page;
+use serde::Serialize;
+
+use super::trace::Target;
+use crate::args::Report;
+use crate::context::Context;
+use crate::places::Places;
+use crate::result::{Head, Phases, print_json};
+use garland_results::failure::{Exit, Failure};
+use garland_terminal::output;
+
+/// The result object `garland.report/1`.
+#[derive(Serialize)]
+struct ReportResult {
+    #[serde(flatten)]
+    head: Head,
+    file: PathBuf,
+    bytes: u64,
+    runs: Vec<RunResult>,
+    /// Whether it has a forecast.
+    forecast: bool,
+    warnings: Vec<String>,
+}
+
+/// What of a run is in the report.
+#[derive(Serialize)]
+struct RunResult {
+    name: String,
+    timeline: bool,
+    explained: bool,
+}
+
+/// Writes a report of the runs that `asked` names.
+pub fn run(context: &Context, asked: &Report) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let places = Places::open()?;
+    let told = write(&places, &asked.runs, &asked.output, asked.forecast.as_deref(), &mut phases)?;
+    let head = Head::new("garland.report/1", None, phases);
+    let result = ReportResult { head, ..told };
+    if context.json {
+        print_json(&result)?;
+    } else {
+        output::print(&result)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes a report of these runs to a file; how large it is, for people.
+pub fn of_runs(runs: &[String], file: &Path) -> Result<String, Failure> {
+    let told = write(&Places::open()?, runs, file, None, &mut Phases::begin())?;
+    Ok(told.to_string())
+}
+
+fn write(
+    places: &Places,
+    runs: &[String],
+    file: &Path,
+    forecast: Option<&Path>,
+    phases: &mut Phases,
+) -> Result<ReportResult, Failure> {
+    let sheets =
+        runs.iter().map(|asked| collect::sheet(places, asked)).collect::<Result<Vec<_>, _>>()?;
+    let mut warnings: Vec<String> = Vec::new();
+    let forecast = match forecast {
+        Some(file) => Some(foretold::read(file)?),
+        None => foretold::of(places, &sheets, &mut warnings),
+    };
+    phases.end("read");
+    let mut target = Target::open(Some(file))?;
+    if let Err(error) = page(&mut target, &sheets, forecast.as_ref()).and_then(|()| target.flush())
+    {
+        return Err(target.failure(&error));
+    }
+    let bytes = target.finish()?;
+    phases.end("write");
+    warnings.extend(
+        sheets
+            .iter()
+            .flat_map(|sheet| sheet.notes.iter().map(|note| format!("{}: {note}", sheet.name))),
+    );
+    let runs = sheets.iter().map(|sheet| RunResult {
+        name: sheet.name.clone(),
+        timeline: sheet.timeline.is_some(),
+        explained: sheet.explained.is_some(),
+    });
+    let runs = runs.collect();
+    let head = Head::new("garland.report/1", None, Phases::begin());
+    let (file, forecast) = (file.to_owned(), forecast.is_some());
+    Ok(ReportResult { head, file, bytes, runs, forecast, warnings })
+}
+
+impl fmt::Display for ReportResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (file, size) = (self.file.display(), bytes::format(self.bytes));
+        let names: Vec<&str> = self.runs.iter().map(|run| run.name.as_str()).collect();
+        let timelines = self.runs.iter().filter(|run| run.timeline).count();
+        let with = if self.forecast { ", with a forecast" } else { "" };
+        writeln!(f, "{file}: {size}; {}; {timelines} timelines{with}", names.join(", "))?;
+        self.warnings.iter().try_for_each(|warning| writeln!(f, "note    {warning}"))
+    }
+}

@@ -1,0 +1,51 @@
+//! Whether a copy's lanes branch: as the user says, or as takes less time.
+
+use std::time::Duration;
+
+use garland_core::plan::{Pace, Plan};
+use garland_lab::Lab;
+
+use crate::args::{Cp, ShapeName};
+use crate::cp::transport;
+use crate::limit;
+use garland_results::failure::Failure;
+
+/// Bytes per second that wires are taken to carry where nobody says: 1 Gbit/s.
+const USUAL_RATE: f64 = 117.7e6;
+
+/// What a node is taken to need until it passes on what has come in: waking up, and the wire.
+const HOP: Duration = Duration::from_micros(100);
+
+/// The plan in the shape that was asked for, or that takes less time; and why.
+pub fn shaped(cp: &Cp, lab: Option<&Lab>, plan: Plan) -> Result<Plan, Failure> {
+    // Nobody knows how long a stream is.
+    if plan.layout.open {
+        return Ok(plan);
+    }
+    let transport = transport(cp, lab, plan.lanes.len());
+    let nodes = plan.nodes.len() - 1;
+    let wires = lab.and_then(|lab| limit::of_lab(lab, cp.launch.sender(), &plan, transport));
+    let lanes = plan.lanes.len() as f64;
+    let rate = wires.map(|bits| bits / 8.0 / lanes);
+    let pace = Pace { rate: rate.unwrap_or(USUAL_RATE), hop: HOP };
+    let layout = plan.layout;
+    let chain = pace.shape(layout, nodes, 1);
+    let wires = match rate {
+        Some(rate) => format!("the lab's wires of {:.1} MB/s", rate / 1e6),
+        None => "wires of 1 Gbit/s".to_owned(),
+    };
+    let tree = match cp.shape {
+        ShapeName::Chain => None,
+        ShapeName::Tree => Some(pace.tree(layout, nodes)),
+        ShapeName::Auto => pace.better_tree(layout, nodes),
+    };
+    let Some(tree) = tree else { return Ok(plan) };
+    let fanout = tree.fanout;
+    let reason = match cp.shape {
+        ShapeName::Tree => "as asked for".to_owned(),
+        _ => format!("since a chain would take {chain} over {wires}"),
+    };
+    let reason =
+        format!("a tree in which each node feeds {fanout}, {reason}; the tree takes {tree}");
+    Ok(Plan { reason: Some(reason), ..plan.branching(fanout) })
+}

@@ -1,0 +1,65 @@
+//! `garland status`: shows agents that stay.
+
+use garland_control::count_links;
+use garland_core::cluster::Node;
+use garland_lab::Lab;
+
+use super::standing_result::{NodeState, StandingResult};
+use crate::args;
+use crate::args::DEFAULT_LAB;
+use crate::at_once::{ASKED, at_once};
+use crate::context::Context;
+use crate::launch::lab;
+use crate::nodes::Inventory;
+use crate::places::Places;
+use crate::result::{Head, Phases};
+use crate::standing::{Shelf, Standing};
+use garland_results::failure::{Exit, Failure};
+
+/// Shows agents that stay.
+pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let places = Places::open()?;
+    let keys = places.controller_keys()?;
+    let nodes = match &status.nodes {
+        Some(list) => Inventory::open(context)?.nodes(list)?,
+        None => standing_nodes(&places, status.lab.as_deref())?,
+    };
+    let lab = lab::enter(&nodes, &places, status.lab.as_deref().unwrap_or(DEFAULT_LAB))?;
+    let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
+    phases.end("set-up");
+    let nodes = at_once(&nodes, ASKED, |node| match Standing::find(&shelf, &node.name) {
+        None => NodeState::but(node, "skipped", "no agent stays there"),
+        Some(record) => {
+            let state = match record.connect(&keys) {
+                Ok(agent) => NodeState::ok(node, "up").with_links(count_links(agent), Vec::new()),
+                Err(error) => NodeState::but(node, "dead", error.to_string()),
+            };
+            state.with_log(record.log)
+        }
+    });
+    phases.end("ask");
+    let result = StandingResult { head: Head::new("garland.status/1", None, phases), nodes };
+    result.print(context.json)?;
+    if !context.json {
+        result.print_log_folders()?;
+    }
+    Ok(result.status())
+}
+
+/// The nodes of `lab` with an agent that stays; where no lab is named, the real nodes with one, or
+/// the usual lab's where there are none.
+pub fn standing_nodes(places: &Places, lab: Option<&str>) -> Result<Vec<Node>, Failure> {
+    let named = |lab: Option<&str>| -> Result<Vec<Node>, Failure> {
+        let records = Standing::all(&Shelf::open(places, lab)?);
+        Ok(records.iter().map(|record| Node::named(&record.name)).collect())
+    };
+    if lab.is_some() {
+        return named(lab);
+    }
+    let real = named(None)?;
+    if !real.is_empty() || !lab::runs(places, DEFAULT_LAB) {
+        return Ok(real);
+    }
+    named(Some(DEFAULT_LAB))
+}

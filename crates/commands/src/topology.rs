@@ -1,0 +1,83 @@
+//! From the word that names a topology to the topology.
+
+use garland_topology::Topology;
+use garland_topology::file::parse;
+
+use serde::Deserialize;
+
+use garland_results::failure::Failure;
+
+/// The scenarios that come with Garland, by name: the files in `scenarios/`.
+pub const OWN: [(&str, &str); 19] = [
+    ("dolly-2005", include_str!("../../../scenarios/dolly-2005.toml")),
+    ("openmosix-2004", include_str!("../../../scenarios/openmosix-2004.toml")),
+    ("openmosix-copy-2004", include_str!("../../../scenarios/openmosix-copy-2004.toml")),
+    ("beowulf-1996", include_str!("../../../scenarios/beowulf-1996.toml")),
+    ("beowulf-pairs-1996", include_str!("../../../scenarios/beowulf-pairs-1996.toml")),
+    ("placements", include_str!("../../../scenarios/placements.toml")),
+    ("fifteen-of-24", include_str!("../../../scenarios/fifteen-of-24.toml")),
+    ("elan4-2005", include_str!("../../../scenarios/elan4-2005.toml")),
+    ("pvfs2-cp-2007", include_str!("../../../scenarios/pvfs2-cp-2007.toml")),
+    ("hub10", include_str!("../../../scenarios/hub10.toml")),
+    ("switch100", include_str!("../../../scenarios/switch100.toml")),
+    ("p2p-star", include_str!("../../../scenarios/p2p-star.toml")),
+    ("p2p-16", include_str!("../../../scenarios/p2p-16.toml")),
+    ("p2p-joined", include_str!("../../../scenarios/p2p-joined.toml")),
+    ("bonded-dual-net", include_str!("../../../scenarios/bonded-dual-net.toml")),
+    ("routed-mesh", include_str!("../../../scenarios/routed-mesh.toml")),
+    ("routed-mesh-two-routes", include_str!("../../../scenarios/routed-mesh-two-routes.toml")),
+    ("switched-mesh", include_str!("../../../scenarios/switched-mesh.toml")),
+    ("switched-mesh-two-routes", include_str!("../../../scenarios/switched-mesh-two-routes.toml")),
+];
+
+/// The topology of a scenario that comes with Garland, or of a file: what has a `/` or ends in
+/// `.toml` is a file.
+pub fn load(name: &str) -> Result<Topology, Failure> {
+    let is_file = is_file(name);
+    if let Some(text) = text(name).filter(|_| !is_file) {
+        return only(text, name);
+    }
+    let text = std::fs::read_to_string(name).map_err(|error| {
+        let failure = Failure::usage(format!("reading the topology {name}: {error}"));
+        if is_file {
+            return failure;
+        }
+        failure.hint("name a file, or a scenario of garland scenario list")
+    })?;
+    only(&text, name)
+}
+
+/// The topologies of a scenario that comes with Garland: its own, or those that it compares; none if
+/// there is no such scenario.
+pub fn all_of(name: &str) -> Vec<Topology> {
+    let named = text(name).and_then(topologies).unwrap_or_else(|| vec![name.to_owned()]);
+    named.iter().filter_map(|name| load(name).ok()).collect()
+}
+
+/// Whether a word names a file, and not a scenario that comes with Garland.
+pub fn is_file(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".toml")
+}
+
+/// The topology of a file, which must have one of its own.
+fn only(text: &str, name: &str) -> Result<Topology, Failure> {
+    if let Some(several) = topologies(text) {
+        let problem = format!("{name} compares several topologies and has none of its own");
+        return Err(Failure::usage(problem).hint(format!("they are {}", several.join(", "))));
+    }
+    Ok(parse(text, name).map_err(Failure::usage)?.topology)
+}
+
+/// The text of a scenario that comes with Garland.
+pub fn text(name: &str) -> Option<&'static str> {
+    OWN.iter().find(|(own, _)| *own == name).map(|(_, text)| *text)
+}
+
+/// The topologies that a scenario's text names, if it has none of its own.
+pub fn topologies(text: &str) -> Option<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Named {
+        topologies: Vec<String>,
+    }
+    toml::from_str(text).ok().map(|named: Named| named.topologies)
+}

@@ -1,0 +1,205 @@
+//! `garland trace export`: a copy's timeline in a format that other programs read.
+//!
+//! Traces are read twice, one at a time: first to learn who is there and what their clocks said,
+//! then to write them down. So a run of a thousand nodes takes hardly more memory than its largest
+//! trace. Only where all of them together are small are clocks told by every block besides the round
+//! trips, and is the critical path written: the ledger needs all traces at once.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use garland_analysis::clock::Evidence;
+use garland_core::trace::{Origin, Record, Role, Trace};
+use garland_report::{Export, Kind, Step, Totals};
+
+use super::clocks::{Clocks, Stay};
+use super::path;
+use super::result::{ExportResult, NodeResult, stages};
+use super::target::{Target, is_enough};
+use crate::args::{ExportFormat, TraceExport};
+use crate::context::Context;
+use crate::places::Places;
+use crate::result::{Head, Phases, print_json};
+use crate::traces::{self, Traced};
+use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
+
+/// So many bytes of traces are small.
+const SMALL: u64 = 128 << 20;
+
+/// A trace that can be read.
+pub(super) struct Known {
+    pub(super) path: PathBuf,
+    pub(super) origin: Origin,
+    stay: Stay,
+    records: usize,
+    cut: Option<String>,
+}
+
+/// All that the first reading has told.
+pub(super) struct Survey {
+    pub(super) known: Vec<Known>,
+    /// Nodes whose traces can't be read, and those that have left none.
+    missing: Vec<NodeResult>,
+    names: BTreeMap<u16, String>,
+    pub(super) clocks: Clocks,
+    pub(super) path: Vec<Step>,
+    /// Whether all traces together are small.
+    pub(super) small: bool,
+}
+
+/// Exports the traces of a run.
+pub fn run(context: &Context, export: &TraceExport) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let to_terminal = export.output.is_none() && io::stdout().is_terminal();
+    if to_terminal && export.format == ExportFormat::Perfetto {
+        return Err(Failure::usage("Perfetto's format is nothing for a terminal")
+            .hint("name a file: garland trace export --format perfetto -o copy.pftrace"));
+    }
+    let traced = Traced::find(&Places::open()?, &export.run, export.node.as_deref())?;
+    let survey = look(&traced)?;
+    phases.end("read");
+    let mut target = Target::open(export.output.as_deref())?;
+    let totals = match write(&survey, export.format, &mut target) {
+        Ok(totals) => totals?,
+        Err(error) if export.output.is_none() && is_enough(&error) => return Ok(Exit::Done),
+        Err(error) => return Err(target.failure(&error)),
+    };
+    let bytes = target.finish()?;
+    phases.end("write");
+    let head = Head::new("garland.trace-export/1", Some(&traced.run), phases);
+    let file = export.output.clone().unwrap_or_default();
+    let (nodes, stages) = (survey.results(), stages(&totals));
+    let result = ExportResult { head, file, bytes, nodes, stages, viewer: viewer(export.format) };
+    match (&export.output, context.json) {
+        (Some(_), true) => print_json(&result)?,
+        (Some(_), false) => output::print(&result)?,
+        // The export itself is on standard output.
+        (None, _) => output::warn(result.doubts()),
+    }
+    Ok(result.exit())
+}
+
+/// Reads all traces once.
+pub(super) fn look(traced: &Traced) -> Result<Survey, Failure> {
+    let Traced { run, planned, peers, .. } = traced;
+    let known_names = if planned.is_empty() { peers } else { planned };
+    let mut names: BTreeMap<u16, String> = (0..).zip(known_names.iter().cloned()).collect();
+    let (mut known, mut missing) = (Vec::new(), Vec::new());
+    let mut evidence = Evidence::default();
+    let files = traced.files()?;
+    let length = |path: &PathBuf| fs::metadata(path).map_or(0, |file| file.len());
+    let small = files.iter().map(length).sum::<u64>() <= SMALL;
+    for path in files {
+        match traces::read(&path) {
+            Ok((mut trace, cut)) => {
+                let (records, stay) = (trace.records.len(), Stay::of(&trace));
+                if !small {
+                    trace.records.retain(|record| matches!(record, Record::Probe(_)));
+                }
+                let Trace { origin, .. } = &trace;
+                evidence.learn(usize::from(origin.index), &trace);
+                names.insert(origin.index, origin.node.clone());
+                let cut = cut.map(|cut| cut.to_string());
+                known.push(Known { path, origin: trace.origin, stay, records, cut });
+            }
+            Err(reason) => missing.push(NodeResult::without(stem(&path), "failed", reason)),
+        }
+    }
+    if known.is_empty() {
+        let reason = missing.iter().find_map(|node| node.reason.clone()).unwrap_or_default();
+        return Err(Failure::nothing(format!("no trace of {} can be read: {reason}", run.name())));
+    }
+    known.sort_by_key(|known| known.origin.index);
+    let is_there = |name: &String| {
+        known.iter().any(|known| known.origin.node == *name)
+            || missing.iter().any(|node: &NodeResult| node.name == *name)
+    };
+    let gone: Vec<String> = planned.iter().filter(|name| !is_there(name)).cloned().collect();
+    let reason = || "it left no trace".to_owned();
+    missing.extend(gone.into_iter().map(|name| NodeResult::without(name, "skipped", reason())));
+    let places = names.keys().next_back().map_or(0, |last| usize::from(*last) + 1);
+    let told = evidence.clocks(places);
+    let path = if small { path::of(traced, &told) } else { Vec::new() };
+    let clocks = Clocks::new(told, known.iter().map(|known| (&known.origin, known.stay)));
+    Ok(Survey { known, missing, names, clocks, path, small })
+}
+
+/// Writes all traces down; the outer error is the target's.
+fn write(
+    survey: &Survey,
+    format: ExportFormat,
+    target: &mut Target,
+) -> io::Result<Result<Totals, Failure>> {
+    let kind = match format {
+        ExportFormat::Perfetto => Kind::Perfetto,
+        ExportFormat::Chrome => Kind::Chrome,
+        ExportFormat::Csv => Kind::Csv,
+    };
+    let mut export = Export::begin(kind, target, survey.names.clone())?;
+    for known in &survey.known {
+        let read =
+            traces::read(&known.path).or_nothing(format!("reading {}", known.path.display()));
+        let (trace, _) = match read {
+            Ok(read) => read,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let index = trace.origin.index;
+        let on_head = |at_ns| survey.clocks.on_head(index, at_ns);
+        export.node(&trace, survey.labels(known), &on_head)?;
+    }
+    if !survey.path.is_empty() {
+        export.path(&survey.path)?;
+    }
+    export.finish().map(Ok)
+}
+
+impl Survey {
+    /// When the first trace began, by the head's clock.
+    pub(super) fn begin_ns(&self) -> u64 {
+        let begins = self
+            .known
+            .iter()
+            .map(|known| self.clocks.on_head(known.origin.index, known.origin.started_ns).at_ns);
+        begins.min().unwrap_or(0)
+    }
+
+    /// What is to be known of a node besides its spans.
+    fn labels(&self, known: &Known) -> Vec<String> {
+        let part = match known.origin.role {
+            Role::Head => "head",
+            Role::Agent => "agent",
+        };
+        let mut labels = vec![part.to_owned(), format!("{} processors", known.origin.processors)];
+        labels.push(self.clocks.label(known.origin.index));
+        labels.extend(known.cut.clone());
+        labels
+    }
+
+    fn results(&self) -> Vec<NodeResult> {
+        let known = self.known.iter().map(|known| NodeResult {
+            name: known.origin.node.clone(),
+            verdict: "ok",
+            reason: None,
+            cut: known.cut.clone(),
+            records: known.records,
+            clock_error_ns: self.clocks.error_ns(known.origin.index),
+        });
+        known.chain(self.missing.iter().cloned()).collect()
+    }
+}
+
+/// A file's name without its end: the node's, unless that holds what a file's name can't.
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn viewer(format: ExportFormat) -> &'static str {
+    match format {
+        ExportFormat::Perfetto => "https://ui.perfetto.dev, which keeps it on this machine",
+        ExportFormat::Chrome => "chrome://tracing or https://ui.perfetto.dev",
+        ExportFormat::Csv => "any spreadsheet",
+    }
+}

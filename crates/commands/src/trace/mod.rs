@@ -1,0 +1,22 @@
+//! `garland trace`: what a copy recorded of itself.
+
+mod clocks;
+mod export;
+mod path;
+mod result;
+mod target;
+mod timeline;
+
+pub use target::Target;
+pub use timeline::timeline;
+
+use crate::args::TraceCommand;
+use crate::context::Context;
+use garland_results::failure::{Exit, Failure};
+
+/// Does what the user asked of a trace.
+pub fn run(context: &Context, command: &TraceCommand) -> Result<Exit, Failure> {
+    match command {
+        TraceCommand::Export(export) => export::run(context, export),
+    }
+}

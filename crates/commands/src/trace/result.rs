@@ -1,0 +1,117 @@
+//! What `garland trace export` tells of the file that it wrote.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use garland_core::units::{Nanos, bytes};
+use garland_report::{Total, Totals};
+use serde::Serialize;
+
+use crate::result::Head;
+use garland_results::failure::Exit;
+use garland_terminal::verdicts::folded;
+
+/// The result object `garland.trace-export/1`.
+#[derive(Serialize)]
+pub struct ExportResult {
+    /// What every result begins with.
+    #[serde(flatten)]
+    pub head: Head,
+    /// The file.
+    pub file: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+    /// The nodes of the plan, in its order.
+    pub nodes: Vec<NodeResult>,
+    /// What all nodes' spans sum to, by stage.
+    pub stages: Vec<StageResult>,
+    /// What to open it with.
+    #[serde(skip)]
+    pub viewer: &'static str,
+}
+
+/// A node's trace.
+#[derive(Clone, Serialize)]
+pub struct NodeResult {
+    /// The node.
+    pub name: String,
+    /// Whether it is in the export.
+    pub verdict: &'static str,
+    /// Why it isn't.
+    pub reason: Option<String>,
+    /// Where its trace was cut short.
+    pub cut: Option<String>,
+    /// Its spans and samples.
+    pub records: usize,
+    /// By how much its times may be off from the head's; none where nobody knows.
+    pub clock_error_ns: Option<u64>,
+}
+
+/// A stage's sums.
+#[derive(Serialize)]
+pub struct StageResult {
+    stage: &'static str,
+    #[serde(flatten)]
+    total: Total,
+}
+
+impl NodeResult {
+    /// A node that has left no trace, or none that can be read.
+    pub fn without(name: String, verdict: &'static str, reason: String) -> Self {
+        let reason = Some(reason);
+        Self { name, verdict, reason, cut: None, records: 0, clock_error_ns: None }
+    }
+}
+
+/// The stages of an export.
+pub fn stages(totals: &Totals) -> Vec<StageResult> {
+    totals.stages().map(|(stage, total)| StageResult { stage: stage.name(), total }).collect()
+}
+
+impl ExportResult {
+    /// How the command ends.
+    pub fn exit(&self) -> Exit {
+        let all = self.nodes.iter().all(|node| node.verdict == "ok");
+        if all { Exit::Done } else { Exit::SomeFailed }
+    }
+
+    /// Whose trace is missing or cut short, for those who look at the export alone.
+    pub fn doubts(&self) -> String {
+        let doubtful = self.nodes.iter().filter_map(|node| {
+            let reason = node.reason.as_deref().or(node.cut.as_deref())?;
+            Some((node.verdict, Some(reason), node.name.as_str()))
+        });
+        folded(doubtful)
+    }
+
+    fn clocks(&self) -> String {
+        let known = self.nodes.iter().filter(|node| node.verdict == "ok");
+        let errors: Option<Vec<u64>> = known.map(|node| node.clock_error_ns).collect();
+        match errors.map(|errors| errors.into_iter().max().unwrap_or(0)) {
+            Some(error_ns) => format!("all times are the head's, within {}", Nanos(error_ns)),
+            None => {
+                let unknown =
+                    self.nodes.iter().filter(|n| n.verdict == "ok" && n.clock_error_ns.is_none());
+                let names: Vec<&str> = unknown.map(|node| node.name.as_str()).collect();
+                let names = garland_core::cluster::nodelist::fold(&names);
+                format!("nobody knows how far these are off from the head's: {names}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for ExportResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sum =
+            |of: fn(&Total) -> u64| self.stages.iter().map(|stage| of(&stage.total)).sum::<u64>();
+        let (file, length) = (self.file.display(), bytes::format(self.bytes));
+        writeln!(f, "{file}: {length}, {} spans", sum(|total| total.spans))?;
+        writeln!(f, "clocks  {}", self.clocks())?;
+        let verdicts = self.nodes.iter().map(|node| {
+            let reason = node.reason.as_deref().or(node.cut.as_deref());
+            (node.verdict, reason, node.name.as_str())
+        });
+        write!(f, "{}", folded(verdicts))?;
+        writeln!(f, "open    {}", self.viewer)
+    }
+}

@@ -1,0 +1,35 @@
+//! The timeline of a report, from the same reading as an export.
+
+use garland_core::trace::Origin;
+use garland_report::page::{Nics, Timeline};
+
+use super::export::look;
+use crate::traces::{self, Traced};
+use garland_results::failure::Failure;
+
+/// The timeline of a copy whose command took so long, one trace after another; and whether all traces
+/// together are small. `nics` are those of a node.
+pub fn timeline(
+    traced: &Traced,
+    elapsed_ns: u64,
+    nics: &dyn Fn(&Origin) -> Nics,
+    notes: &mut Vec<String>,
+) -> Result<(Timeline, bool), Failure> {
+    let survey = look(traced)?;
+    let first = survey.path.first().map(|step| step.begin_ns);
+    let begin_ns = first.unwrap_or_else(|| survey.begin_ns());
+    let mut timeline = Timeline::new(begin_ns, elapsed_ns, survey.known.len());
+    for known in &survey.known {
+        let place = known.origin.index;
+        match traces::read(&known.path) {
+            Ok((trace, _)) => {
+                let on_head = |at_ns| survey.clocks.on_head(place, at_ns);
+                let (error_ns, nics) = (survey.clocks.error_ns(place), nics(&trace.origin));
+                timeline.node(&trace, error_ns, &on_head, &nics);
+            }
+            Err(reason) => notes.push(format!("{}: {reason}", known.path.display())),
+        }
+    }
+    timeline.path(&survey.path);
+    Ok((timeline, survey.small))
+}

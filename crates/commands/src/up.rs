@@ -1,0 +1,57 @@
+//! `garland up`: starts agents that stay.
+
+use garland_control::{Links, stand_chain};
+use garland_lab::Lab;
+
+use super::standing_result::{NodeState, StandingResult};
+use crate::args::Up;
+use crate::context::Context;
+use crate::fleet::Muster;
+use crate::nodes::Inventory;
+use crate::places::Places;
+use crate::result::{Head, Phases};
+use crate::run::Run;
+use crate::standing::{Shelf, Standing};
+use garland_results::failure::{Exit, Failure, OrFailure};
+
+/// Starts agents that stay, where there are none yet, and links them.
+pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let inventory = Inventory::open(context)?;
+    let nodes = inventory.nodes(&up.nodes)?;
+    let places = Places::open()?;
+    let lab = up.launch.enter_lab(&nodes, &places)?;
+    let run = Run::begin(&places, "up")?;
+    let muster = Muster {
+        stay: Some(up.idle),
+        quiet: context.json,
+        ..Muster::new(&nodes, &inventory, &places, &up.launch, &run, lab.as_ref())
+    };
+    phases.end("set-up");
+    let fleet = muster.assemble()?;
+    phases.end("start");
+    let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
+    let (mut agents, mut reasons) = (Vec::new(), Vec::new());
+    for agent in fleet.agents {
+        reasons.push(agent.as_ref().err().cloned());
+        agents.push(agent.ok());
+    }
+    // The chain in the nodes' order is what the next copy takes, unless it asks for another.
+    let links = stand_chain(agents).or_nothing("linking the nodes")?;
+    phases.end("link");
+    let mut states = Vec::new();
+    for ((node, reason), Links { count, failed }) in nodes.iter().zip(reasons).zip(links) {
+        states.push(match reason {
+            None => {
+                let log = Standing::find(&shelf, &node.name).and_then(|record| record.log);
+                NodeState::ok(node, "up").with_log(log).with_links(Some(count), failed)
+            }
+            Some(reason) => NodeState::but(node, "failed", reason),
+        });
+    }
+    let result =
+        StandingResult { head: Head::new("garland.up/1", Some(&run), phases), nodes: states };
+    run.keep("result.json", &result)?;
+    result.print(context.json)?;
+    Ok(result.exit(|node| node.is("ok")))
+}

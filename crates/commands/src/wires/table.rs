@@ -1,0 +1,196 @@
+//! What `garland wires` prints for people.
+
+use std::fmt;
+
+use garland_core::units::{Nanos, Rate};
+
+use super::result::{FailedOnRail, Told, WayResult, WiresResult};
+use garland_terminal::verdicts::folded;
+
+/// Up to so many nodes the matrix has numbers; beyond, a character a pair.
+const NUMBERS: usize = 16;
+
+/// Up to so many nodes there is a matrix at all.
+const CHARACTERS: usize = 128;
+
+impl fmt::Display for WiresResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.told.fmt(f)
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pairs = self.ways.iter().filter(|way| way.rail == 0 && way.from < way.to).count();
+        let (rounds, at_once) = (self.rounds, self.at_once);
+        write!(f, "{pairs} pairs in {rounds} rounds, up to {at_once} at once; unsealed TCP")?;
+        writeln!(f, "{}", if self.rails > 1 { ", rail by rail" } else { "" })?;
+        for rail in 0..self.rails {
+            if self.rails > 1 {
+                writeln!(f, "rail {rail}")?;
+            }
+            let ways = self.ways.iter().filter(|way| way.rail == rail).collect();
+            OnRail { told: self, rail, ways }.fmt(f)?;
+        }
+        if let Some(sum) = self.bisection {
+            writeln!(f, "  one half with the other, both ways: {}", rate(sum))?;
+        }
+        let failed = self.nodes.iter().filter(|node| !node.end.is_ok());
+        f.write_str(&folded(failed.map(|node| node.end.of(&node.name))))?;
+        for FailedOnRail { rail, pair } in &self.failed {
+            let ([one, other], reason) = (&pair.nodes, &pair.reason);
+            let rail = if self.rails > 1 { format!(" on rail {rail}") } else { String::new() };
+            writeln!(f, "no measurement between {one} and {other}{rail}: {reason}")?;
+        }
+        if let Some(baseline) = &self.baseline {
+            let share = baseline.share * 100.0;
+            writeln!(
+                f,
+                "compared with {}: pairs give {share:.0} % of what they gave",
+                baseline.run
+            )?;
+        }
+        self.measured.warnings.iter().try_for_each(|warning| writeln!(f, "note: {warning}"))?;
+        for fault in &self.faults {
+            writeln!(f, "fault: {}", fault.text)?;
+        }
+        if self.faults.is_empty() && !self.ways.is_empty() {
+            writeln!(f, "no part is worse than its peers")?;
+        }
+        Ok(())
+    }
+}
+
+/// What is told of one rail.
+struct OnRail<'t> {
+    told: &'t Told,
+    rail: usize,
+    ways: Vec<&'t WayResult>,
+}
+
+impl fmt::Display for OnRail<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_summary(f)?;
+        self.write_loads(f)?;
+        match self.told.nodes.len() {
+            few if few <= NUMBERS => self.write_numbers(f),
+            some if some <= CHARACTERS => self.write_characters(f),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl OnRail<'_> {
+    fn write_summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = [
+            ("one stream", self.of(|way| way.rate)),
+            ("both ways, each", self.of(|way| way.two_way_rate)),
+            ("several streams", self.of(|way| way.streams_rate)),
+        ];
+        writeln!(f, "  {:<17}{:>30}{:>30}", "", "median", "lowest")?;
+        for (name, values) in lines {
+            if let (Some(&lowest), Some(&median)) = (values.first(), values.get(values.len() / 2)) {
+                writeln!(f, "  {name:<17}{:>30}{:>30}", rate(median), rate(lowest))?;
+            }
+        }
+        let mut latencies: Vec<u64> =
+            self.ways.iter().filter_map(|way| way.round_trip_ns).map(|times| times[1]).collect();
+        latencies.sort_unstable();
+        if let (Some(&highest), Some(&median)) =
+            (latencies.last(), latencies.get(latencies.len() / 2))
+        {
+            let (median, highest) = (Nanos(median), Nanos(highest));
+            writeln!(
+                f,
+                "  {:<17}{median:>30}{:>30}",
+                "8 bytes and back",
+                format!("highest {highest}")
+            )?;
+        }
+        Ok(())
+    }
+
+    /// What `pick` takes of all ways, the lowest first.
+    fn of(&self, pick: impl Fn(&WayResult) -> Option<f64>) -> Vec<f64> {
+        let mut values: Vec<f64> = self.ways.iter().copied().filter_map(pick).collect();
+        values.sort_by(f64::total_cmp);
+        values
+    }
+
+    fn write_loads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for load in self.told.loads.iter().filter(|load| load.rail == self.rail) {
+            writeln!(
+                f,
+                "  {:>3} at once, each {:>28}, lowest {}, together {}",
+                load.pairs,
+                rate(load.median),
+                rate(load.lowest),
+                rate(load.rate)
+            )?;
+        }
+        Ok(())
+    }
+
+    fn cell(&self, from: &str, to: &str) -> Option<f64> {
+        self.ways.iter().find(|way| way.from == from && way.to == to)?.rate
+    }
+
+    /// Rows send, columns receive; in Mbit/s.
+    fn write_numbers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.ways.is_empty() {
+            return Ok(());
+        }
+        let wide = self.told.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0).max(7);
+        write!(f, "{:<wide$}", "Mbit/s")?;
+        for node in &self.told.nodes {
+            write!(f, " {:>7}", tail(&node.name, 7))?;
+        }
+        writeln!(f)?;
+        for from in &self.told.nodes {
+            write!(f, "{:<wide$}", from.name)?;
+            for to in &self.told.nodes {
+                match self.cell(&from.name, &to.name) {
+                    Some(rate) => write!(f, " {:>7.*}", digits(rate), rate * 8.0 / 1e6)?,
+                    None => write!(f, " {:>7}", if from.name == to.name { "" } else { "-" })?,
+                }
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+
+    /// A character a pair: `.` for what the middle pair gives, else tenths of it.
+    fn write_characters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values = self.of(|way| way.rate);
+        let Some(&middle) = values.get(values.len() / 2) else { return Ok(()) };
+        let wide = self.told.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0);
+        writeln!(f, "rows send; tenths of the middle rate, . for 95 % and more, - for none")?;
+        for from in &self.told.nodes {
+            let mark = |to: &str| match self.cell(&from.name, to).map(|rate| rate / middle) {
+                _ if from.name == to => ' ',
+                None => '-',
+                Some(share) if share >= 0.95 => '.',
+                // From 0 to 9: the share is below 0.95.
+                Some(share) => char::from(b'0' + (share * 10.0) as u8),
+            };
+            let marks: String = self.told.nodes.iter().map(|to| mark(&to.name)).collect();
+            writeln!(f, "{:<wide$} {}", from.name, marks.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// The last characters of a name, which tell nodes apart.
+fn tail(name: &str, most: usize) -> &str {
+    let from = name.char_indices().rev().nth(most - 1).map_or(0, |(at, _)| at);
+    &name[from..]
+}
+
+/// Digits behind the point, for about three that tell something.
+fn digits(rate: f64) -> usize {
+    if rate * 8.0 < 1e9 { 1 } else { 0 }
+}
+
+fn rate(bytes_per_second: f64) -> String {
+    Rate::from_bytes_per_second(bytes_per_second.max(0.0) as u64).to_string()
+}

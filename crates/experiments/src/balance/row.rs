@@ -1,0 +1,90 @@
+//! A point of the experiment, beside what wires and disks allow.
+
+use garland_topology::bounds;
+use serde::{Deserialize, Serialize};
+
+use super::Balances;
+use crate::pairs::Wire;
+use crate::predicted;
+use garland_results::failure::Failure;
+
+/// What is read of a `garland.balance/1`.
+#[derive(Deserialize)]
+pub struct Told {
+    /// The points.
+    pub points: Vec<Point>,
+}
+
+/// What is read of a point; rates in bytes per second.
+#[derive(Deserialize)]
+pub struct Point {
+    size: u64,
+    remote: usize,
+    rate: f64,
+    resource: Option<String>,
+    disk_twice: f64,
+    network_twice: f64,
+}
+
+/// So many remote copies of one size, by one wire; rates in bytes per second.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Over which topology.
+    pub topology: String,
+    /// What is between the nodes of a pair.
+    pub wire: Wire,
+    /// Bytes of each copy.
+    pub size: u64,
+    /// Copies between nodes.
+    pub remote: usize,
+    /// All copies' bytes by the time until all were done.
+    pub rate: f64,
+    /// By the simulator.
+    pub predicted: f64,
+    /// What wires and disks allow.
+    pub bound: f64,
+    /// What the wires alone allow; none without remote copies.
+    pub wires: Option<f64>,
+    /// What bound: `disk`, `network`, `cpu`.
+    pub resource: Option<String>,
+    /// The forecast for disks twice as fast.
+    pub disk_twice: f64,
+    /// The forecast for wires twice as fast.
+    pub network_twice: f64,
+}
+
+impl Row {
+    /// The rate as a share of what wires and disks allow.
+    pub fn share(&self) -> f64 {
+        self.rate / self.bound
+    }
+}
+
+impl Balances<'_> {
+    /// A point beside its bound: a local copy is read and written on one disk, a remote one goes
+    /// over the wires at what these give to all of them at once.
+    pub(super) fn row(&self, point: Point) -> Result<Row, Failure> {
+        let Point { size, remote, rate, resource, disk_twice, network_twice } = point;
+        let copies = self.flows.len();
+        let disk = self.topology.nodes.iter().filter_map(|node| node.disk).min();
+        let disk_s = disk.map_or(0.0, |disk| size as f64 / disk.bytes_per_second());
+        let wires_s =
+            (remote > 0).then(|| bounds::seconds(self.topology, &self.flows[..remote], size));
+        let local_s = if remote < copies { 2.0 * disk_s } else { 0.0 };
+        let longest = [local_s, disk_s, wires_s.unwrap_or(0.0)].into_iter().fold(0.0, f64::max);
+        let all = size as f64 * copies as f64;
+        Ok(Row {
+            topology: self.topology.name.clone(),
+            wire: self.group.name,
+            size,
+            remote,
+            rate,
+            predicted: all / predicted::balance(self.topology, &self.flows, remote, size)?,
+            bound: all / longest,
+            wires: wires_s.map(|seconds| all / seconds),
+            resource,
+            disk_twice,
+            network_twice,
+        })
+    }
+}

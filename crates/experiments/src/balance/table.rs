@@ -1,0 +1,291 @@
+//! What copies within nodes and between them give, beside what wires and disks allow: a line for each
+//! topology and wire, a column for each number of remote copies.
+
+use std::fmt;
+
+use garland_core::units::bytes;
+use serde::Serialize;
+
+use super::upgrade::Tried;
+use super::{Balance, Published, Row};
+use crate::pairs::Wire;
+use crate::predicted::Prediction;
+
+/// All rows, and what they are compared with.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    #[serde(skip)]
+    experiment: Balance,
+    /// The files' lengths as a share of the scenario's.
+    scale: f64,
+    /// The files' lengths, in the experiment's order.
+    sizes: Vec<u64>,
+    rows: Vec<Row>,
+    /// Forecasts beside what came of them.
+    upgrades: Vec<Tried>,
+}
+
+impl Table {
+    /// The table of `rows`, for files `scale` times as long as the scenario's.
+    pub fn new(
+        experiment: &Balance,
+        (scale, sizes): (f64, Vec<u64>),
+        rows: Vec<Row>,
+        upgrades: Vec<Tried>,
+    ) -> Self {
+        Self { experiment: experiment.clone(), scale, sizes, rows, upgrades }
+    }
+
+    /// The first thing that isn't as it should be, and why.
+    pub fn miss(&self) -> Option<String> {
+        self.far_from_bound()
+            .or_else(|| self.wires_in_disorder())
+            .or_else(|| self.best_elsewhere())
+            .or_else(|| self.forecast_missed())
+    }
+
+    /// What was predicted, and what was emulated.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        let of = |row: &Row| Prediction {
+            what: place(row),
+            unit: "MB/s",
+            predicted: row.predicted / 1e6,
+            emulated: row.rate / 1e6,
+        };
+        self.rows.iter().map(of).collect()
+    }
+
+    fn far_from_bound(&self) -> Option<String> {
+        let least = self.experiment.tolerance.least_of_bound;
+        self.rows.iter().find(|row| row.share() < least).map(|row| {
+            format!(
+                "{}: {:.1} % of what wires and disks allow, below {:.0} %",
+                place(row),
+                row.share() * 100.0,
+                least * 100.0
+            )
+        })
+    }
+
+    /// Local wire is below remote wire somewhere, or not above it with all copies remote.
+    fn wires_in_disorder(&self) -> Option<String> {
+        let equal = self.experiment.tolerance.equal;
+        let all = self.rows.iter().map(|row| row.remote).max().unwrap_or(0);
+        let local = self.rows.iter().filter(|row| row.wire == Wire::Local && row.remote > 0);
+        let pairs = local.filter_map(|local| {
+            let remote = self.rows.iter().find(|row| {
+                row.wire == Wire::Remote
+                    && row.topology == local.topology
+                    && (row.size, row.remote) == (local.size, local.remote)
+            })?;
+            Some((local, remote))
+        });
+        pairs.clone().find_map(|(local, remote)| {
+            let lead = if local.remote == all { equal } else { -equal };
+            (local.rate < remote.rate * (1.0 + lead)).then(|| {
+                let should = if lead > 0.0 { "not above" } else { "below" };
+                let [local_rate, remote_rate] = [local, remote].map(|row| row.rate / 1e6);
+                format!(
+                    "{}: {local_rate:.2} MB/s are {should} the {remote_rate:.2} of remote wire",
+                    place(local)
+                )
+            })
+        })
+    }
+
+    /// A topology is better elsewhere than where it should be at its best.
+    fn best_elsewhere(&self) -> Option<String> {
+        let equal = self.experiment.tolerance.equal;
+        let with_best = self.experiment.published.iter().filter_map(|one| Some((one, one.best?)));
+        with_best
+            .flat_map(|(one, best)| {
+                let rows = self
+                    .rows
+                    .iter()
+                    .filter(|row| row.topology == one.topology && row.wire == one.wire);
+                let peaks = rows.clone().filter(move |row| row.remote == best);
+                peaks.flat_map(move |peak| {
+                    let same = rows.clone().filter(|row| row.size == peak.size);
+                    same.filter(move |row| row.rate > peak.rate * (1.0 + equal)).map(move |row| {
+                        let [better, rate] = [row.rate, peak.rate].map(|rate| rate / 1e6);
+                        format!("{}: {better:.2} MB/s, above the {rate:.2} with {best}", place(row))
+                    })
+                })
+            })
+            .next()
+    }
+
+    fn forecast_missed(&self) -> Option<String> {
+        let most = self.experiment.tolerance.forecast;
+        let is_off = |tried: &&Tried| (tried.rate / tried.forecast - 1.0).abs() > most;
+        self.upgrades.iter().find(is_off).map(|tried| {
+            let [forecast, rate] = [tried.forecast, tried.rate].map(|rate| rate / 1e6);
+            format!(
+                "{} twice as fast, {} remote: {rate:.2} MB/s, and {forecast:.2} were forecast",
+                tried.faster.name(),
+                tried.remote
+            )
+        })
+    }
+
+    fn published_of(&self, row: &Row) -> Option<&Published> {
+        let mut published = self.experiment.published.iter();
+        published.find(|one| {
+            let at = self.experiment.job.sizes.iter().position(|size| *size == one.size);
+            let size = at.and_then(|at| self.sizes.get(at));
+            one.topology == row.topology && one.wire == row.wire && size == Some(&row.size)
+        })
+    }
+}
+
+/// Where a row is.
+fn place(row: &Row) -> String {
+    let (topology, wire, remote) = (&row.topology, row.wire.name(), row.remote);
+    format!("{topology}, {wire} wire, {}, {remote} remote", bytes::format(row.size))
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (disk, share) = (&self.experiment.job.disk, self.scale * 100.0);
+        writeln!(f, "emulated: {share:.3} % of the published files, disks of {disk}")?;
+        let same_size = |one: &&Row, two: &&Row| one.size == two.size;
+        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        rows.sort_by_key(|row| row.size);
+        for rows in rows.chunk_by(same_size) {
+            let title = format!("MB/s of files of {}", bytes::format(rows[0].size));
+            write!(f, "\n{title:<34}{:<11}", "remote")?;
+            for remote in &self.experiment.job.remote {
+                write!(f, "{remote:>8}")?;
+            }
+            writeln!(f)?;
+            let same =
+                |one: &&Row, two: &&Row| one.topology == two.topology && one.wire == two.wire;
+            rows.chunk_by(same).try_for_each(|line| self.line(f, line))?;
+        }
+        writeln!(f, "\nD, N, C: disks, network, processors bind, as the test itself found")?;
+        self.tried(f)
+    }
+}
+
+impl Table {
+    fn line(&self, f: &mut fmt::Formatter<'_>, line: &[&Row]) -> fmt::Result {
+        write!(f, "{:<26}{:<8}{:<11}", line[0].topology, line[0].wire.name(), "predicted")?;
+        line.iter().try_for_each(|row| write!(f, "{:>7.2} ", row.predicted / 1e6))?;
+        write!(f, "\n{:<34}{:<11}", "", "emulated")?;
+        for row in line {
+            let letter = row.resource.as_deref().and_then(|name| name.chars().next());
+            let letter = letter.map_or('-', |letter| letter.to_ascii_uppercase());
+            write!(f, "{:>7.2}{letter}", row.rate / 1e6)?;
+        }
+        write!(f, "\n{:<34}{:<11}", "", "wires")?;
+        for row in line {
+            match row.wires {
+                Some(wires) => write!(f, "{:>7.2} ", wires / 1e6)?,
+                None => write!(f, "{:>7} ", "-")?,
+            }
+        }
+        write!(f, "\n{:<34}{:<11}", "", "with disks")?;
+        line.iter().try_for_each(|row| write!(f, "{:>7.2} ", row.bound / 1e6))?;
+        write!(f, "\n{:<34}{:<11}", "", "of these, %")?;
+        line.iter().try_for_each(|row| write!(f, "{:>7.1} ", row.share() * 100.0))?;
+        writeln!(f)?;
+        if let Some(published) = self.published_of(line[0]) {
+            write!(f, "{:<34}{:<11}", "", "published")?;
+            match published.best {
+                Some(best) => writeln!(f, "   {:.1} with {best}, its best", published.rate)?,
+                None => writeln!(f, "   about {:.1}", published.rate)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn tried(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(upgrade) = self.experiment.job.upgrade.as_ref() else { return Ok(()) };
+        if self.upgrades.is_empty() {
+            return Ok(());
+        }
+        let title = format!("{}, twice as fast", upgrade.topology);
+        write!(f, "\n{title:<34}{:<11}", "remote")?;
+        upgrade.remote.iter().try_for_each(|remote| write!(f, "{remote:>8}"))?;
+        writeln!(f)?;
+        for line in self.upgrades.chunk_by(|one, two| one.faster == two.faster) {
+            write!(f, "{:<34}{:<11}", line[0].faster.name(), "forecast")?;
+            line.iter().try_for_each(|one| write!(f, "{:>8.2}", one.forecast / 1e6))?;
+            write!(f, "\n{:<34}{:<11}", "", "emulated")?;
+            line.iter().try_for_each(|one| write!(f, "{:>8.2}", one.rate / 1e6))?;
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Experiment;
+    use crate::balance::upgrade::Faster;
+    use garland_commands::topology::text;
+
+    fn experiment() -> Balance {
+        match Experiment::parse(text("beowulf-1996").unwrap(), "x.toml").unwrap() {
+            Experiment::Balance(balance) => *balance,
+            _ => unreachable!("it is a balance test"),
+        }
+    }
+
+    fn row(topology: &str, wire: Wire, remote: usize, rate: f64) -> Row {
+        Row {
+            topology: topology.to_owned(),
+            wire,
+            size: 1 << 20,
+            remote,
+            rate,
+            predicted: 8e6,
+            bound: 8e6,
+            wires: Some(8e6),
+            resource: Some("disk".to_owned()),
+            disk_twice: rate,
+            network_twice: rate,
+        }
+    }
+
+    fn mesh(wire: Wire, rates: [f64; 3]) -> impl Iterator<Item = Row> {
+        let row = move |(remote, rate)| row("routed-mesh", wire, remote, rate);
+        rates.into_iter().enumerate().map(row)
+    }
+
+    fn miss(local: [f64; 3], remote: [f64; 3], upgrades: Vec<Tried>) -> Option<String> {
+        let rows = mesh(Wire::Local, local).chain(mesh(Wire::Remote, remote)).collect();
+        Table::new(&experiment(), (1.0, vec![1 << 20]), rows, upgrades).miss()
+    }
+
+    #[test]
+    fn remote_wire_may_equal_local_wire_but_not_with_all_copies_remote() {
+        assert_eq!(miss([7e6, 7e6, 8e6], [7e6, 7.1e6, 6e6], Vec::new()), None);
+        let told = miss([7e6, 6e6, 8e6], [7e6, 7e6, 6e6], Vec::new()).unwrap();
+        let wanted = "routed-mesh, local wire, 1.00 MiB, 1 remote: 6.00 MB/s are below the 7.00 of \
+                      remote wire";
+        assert_eq!(told, wanted);
+        let told = miss([7e6, 7e6, 7e6], [7e6, 7e6, 7e6], Vec::new()).unwrap();
+        assert!(told.contains("2 remote: 7.00 MB/s are not above the 7.00"), "{told}");
+        let told = miss([7e6, 7e6, 8e6], [7e6, 7e6, 1e6], Vec::new()).unwrap();
+        assert!(told.contains("12.5 % of what wires and disks allow, below 65 %"), "{told}");
+    }
+
+    #[test]
+    fn a_best_elsewhere_and_a_forecast_that_fails_are_told() {
+        let bonded = |rates: [f64; 3]| {
+            let row = |(remote, rate)| row("bonded-dual-net", Wire::Local, remote, rate);
+            let rows = rates.into_iter().enumerate().map(row).collect();
+            Table::new(&experiment(), (1.0, vec![1 << 20]), rows, Vec::new()).miss()
+        };
+        assert_eq!(bonded([7.1e6, 7e6, 6e6]), None);
+        let told = bonded([7e6, 7e6, 8e6]).unwrap();
+        assert!(told.contains("2 remote: 8.00 MB/s, above the 7.00 with 1"), "{told}");
+        let tried = |rate| Tried { faster: Faster::Wires, remote: 2, forecast: 4e6, rate };
+        let with = |rate| miss([7e6, 7e6, 8e6], [7e6, 7e6, 6e6], vec![tried(rate)]);
+        assert_eq!(with(3.9e6), None);
+        let told = with(2e6).unwrap();
+        assert_eq!(told, "wires twice as fast, 2 remote: 2.00 MB/s, and 4.00 were forecast");
+    }
+}

@@ -1,0 +1,117 @@
+//! Forecasts that are tried: the same copies in a lab with faster disks or wires.
+
+use garland_core::units::Rate;
+use garland_topology::Topology;
+use serde::{Deserialize, Serialize};
+
+use super::{Balance, Balances, Row};
+use crate::Stage;
+use garland_results::failure::Failure;
+
+/// Which forecasts are tried.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Upgrade {
+    /// Over which topology.
+    pub topology: String,
+    /// With how many remote copies.
+    pub remote: Vec<usize>,
+}
+
+/// What is twice as fast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Faster {
+    /// Every node's disk.
+    Disks,
+    /// Every medium.
+    Wires,
+}
+
+/// A forecast beside what came of it; rates in bytes per second.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tried {
+    /// What is twice as fast.
+    pub faster: Faster,
+    /// Copies between nodes.
+    pub remote: usize,
+    /// The rate that was forecast.
+    pub forecast: f64,
+    /// The rate that it gave.
+    pub rate: f64,
+}
+
+impl Faster {
+    /// A topology with it.
+    fn of(self, topology: &Topology) -> Topology {
+        let twice =
+            |rate: Rate| Rate::from_bits_per_second(rate.bits_per_second().saturating_mul(2));
+        let mut topology = topology.clone();
+        match self {
+            Self::Disks => topology.nodes.iter_mut().for_each(|one| one.disk = one.disk.map(twice)),
+            Self::Wires => topology.media.iter_mut().for_each(|one| one.rate = one.rate.map(twice)),
+        }
+        topology
+    }
+
+    /// Its name in the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disks => "disks",
+            Self::Wires => "wires",
+        }
+    }
+
+    fn forecast(self, row: &Row) -> f64 {
+        match self {
+            Self::Disks => row.disk_twice,
+            Self::Wires => row.network_twice,
+        }
+    }
+}
+
+impl Balance {
+    /// Tries the forecasts of `rows` for the first of `sizes`.
+    pub(super) fn try_upgrades(
+        &self,
+        stage: &Stage<'_>,
+        sizes: &[u64],
+        rows: &[Row],
+    ) -> Result<Vec<Tried>, Failure> {
+        let sizes = &sizes[..1];
+        let Some(upgrade) = &self.job.upgrade else { return Ok(Vec::new()) };
+        let named = |topology: &&Topology| topology.name == upgrade.topology;
+        let Some(topology) = stage.topologies.iter().find(named) else { return Ok(Vec::new()) };
+        let mut tried = Vec::new();
+        for faster in [Faster::Disks, Faster::Wires] {
+            let topology = faster.of(&self.with_disks(topology)?);
+            let bench = self.build(stage, &topology, sizes)?;
+            for group in &self.job.wire {
+                let flows = group.flows(&topology).map_err(Failure::usage)?;
+                if !group.fits(&topology, &flows) {
+                    continue;
+                }
+                let (bench, topology) = (&bench, &topology);
+                garland_terminal::errln!(
+                    "{} with {} twice as fast ...",
+                    topology.name,
+                    faster.name()
+                );
+                let balances = Balances { experiment: self, bench, topology, group, flows };
+                for new in balances.once(sizes, &upgrade.remote)? {
+                    let before = rows.iter().find(|row| {
+                        (&row.topology, row.wire) == (&new.topology, new.wire)
+                            && (row.size, row.remote) == (new.size, new.remote)
+                    });
+                    let Some(before) = before else { continue };
+                    let (remote, rate) = (new.remote, new.rate);
+                    tried.push(Tried { faster, remote, forecast: faster.forecast(before), rate });
+                }
+                // One wire says enough.
+                break;
+            }
+            bench.end()?;
+        }
+        Ok(tried)
+    }
+}

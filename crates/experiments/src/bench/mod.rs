@@ -1,0 +1,178 @@
+//! The bench that scenarios and the demo run on: a lab of their own, commands of this very binary,
+//! and files that are gone afterwards.
+
+mod commands;
+mod copied;
+mod mounted;
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use garland_lab::{Lab, Spec, StateDir, Warden};
+use garland_sys::signal::Interrupts;
+use garland_sys::{process, random};
+use garland_topology::{NodeId, Topology};
+
+pub use commands::AGAIN;
+pub use copied::Copied;
+use garland_commands::places::Places;
+use garland_commands::run::Run;
+use garland_results::failure::{Failure, OrFailure};
+
+/// A lab and the folder of everything that is made for it.
+pub struct Bench<'a> {
+    lab: Option<Lab>,
+    /// Ends the lab and removes the folders should this program be killed.
+    warden: Option<Warden>,
+    state: PathBuf,
+    folder: PathBuf,
+    interrupts: &'a Interrupts,
+    interrupted: Cell<bool>,
+}
+
+impl<'a> Bench<'a> {
+    /// The lab of a topology, as all benches name it.
+    pub fn spec(topology: &Topology) -> Spec {
+        Spec { name: "lab".to_owned(), topology: topology.clone(), roots: None, faults: Vec::new() }
+    }
+
+    /// Builds the lab, with folders for `room` bytes.
+    pub fn build(
+        run: &Run,
+        interrupts: &'a Interrupts,
+        spec: Spec,
+        room: u64,
+    ) -> Result<Self, Failure> {
+        spec.validate().map_err(Failure::usage)?;
+        let folder = roomy_folder(run, room)?;
+        let state = run.folder().join("state");
+        std::fs::create_dir_all(&state).or_nothing(format!("making {}", state.display()))?;
+        let interrupted = Cell::new(false);
+        let mut bench = Self { lab: None, warden: None, state, folder, interrupts, interrupted };
+        let roots = Some(bench.folder.clone());
+        let spec = Spec { roots, ..spec };
+        let labs = StateDir(bench.places()?.folder("lab")?);
+        let folders = vec![bench.folder.clone(), bench.state.clone()];
+        let up = Lab::up_meanwhile(&labs, spec, folders).map_err(Failure::nothing)?;
+        (bench.lab, bench.warden) = (Some(up.0), Some(up.1));
+        Ok(bench)
+    }
+
+    /// Where its commands keep their runs.
+    pub fn places(&self) -> Result<Places, Failure> {
+        Places::at(&self.state)
+    }
+
+    /// The lab.
+    pub fn lab(&self) -> Result<&Lab, Failure> {
+        self.lab.as_ref().ok_or_else(|| Failure::nothing("the lab is down"))
+    }
+
+    /// The folder of its files, which is gone with it.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A file of `length` random bytes.
+    pub fn random_file(&self, name: &str, length: u64) -> Result<PathBuf, Failure> {
+        const PIECE: usize = 1 << 20;
+        let path = self.folder.join(name);
+        let making = || format!("making {}", path.display());
+        let mut file = File::create(&path).or_nothing(making())?;
+        let mut left = length;
+        // One random megabyte, each time turned by another byte: no two blocks are alike.
+        let mut piece = vec![0; PIECE];
+        for chunk in piece.chunks_mut(32) {
+            chunk.copy_from_slice(&random::bytes::<32>());
+        }
+        while left > 0 {
+            let size = left.min(PIECE as u64);
+            let turn = random::bytes::<1>()[0] | 1;
+            piece.iter_mut().for_each(|byte| *byte = byte.wrapping_add(turn));
+            file.write_all(&piece[..size as usize]).or_nothing(making())?;
+            left -= size;
+        }
+        Ok(path)
+    }
+
+    /// Sends one flow between these nodes, and says why they can't be measured on if the lab's
+    /// wires aren't what they stand for.
+    pub fn check(&self, from: NodeId, to: NodeId) -> Result<(), Failure> {
+        let report = self.lab()?.check_pair(from, to).map_err(Failure::nothing)?;
+        if report.holds() {
+            return Ok(());
+        }
+        let report = report.to_string();
+        Err(Failure::fault(format!("the lab isn't what it stands for: {}", report.trim())).hint(
+            "other programs may keep this machine busy; garland lab run .. --check says more",
+        ))
+    }
+
+    /// Whether the user has asked to end. Until the bench is gone such requests are held back.
+    pub fn interrupted(&self) -> bool {
+        if self.interrupts.pending() {
+            self.interrupted.set(true);
+        }
+        self.interrupted.get()
+    }
+
+    /// An error when the user has asked to end.
+    pub fn go_on(&self) -> Result<(), Failure> {
+        if self.interrupted() { Err(Failure::interrupted("using the lab")) } else { Ok(()) }
+    }
+
+    /// Whether the node's file `name` has the same bytes as `source`; removes it.
+    pub fn verify(&self, node: &str, name: &str, source: &Path) -> Result<bool, Failure> {
+        let path = self.lab()?.root(node).map_err(Failure::nothing)?.join(name);
+        let same = Command::new("cmp").arg("-s").arg(source).arg(&path).status();
+        let same = same.or_nothing("starting cmp")?.success();
+        std::fs::remove_file(&path).or_nothing(format!("removing {}", path.display()))?;
+        Ok(same)
+    }
+
+    /// Keeps these runs of its commands among the user's own: they can be read when it is gone.
+    pub fn keep_runs(&self, places: &Places, names: &[String]) -> Result<(), Failure> {
+        let (from, to) = (self.places()?.folder("runs")?, places.folder("runs")?);
+        for name in names {
+            let moved = std::fs::rename(from.join(name), to.join(name));
+            moved.or_nothing(format!("keeping the run {name}"))?;
+        }
+        Ok(())
+    }
+
+    /// Tears the lab down and removes all its files.
+    pub fn end(mut self) -> Result<(), Failure> {
+        self.lab.take().map_or(Ok(()), |lab| lab.down().map_err(Failure::nothing))
+    }
+}
+
+impl Drop for Bench<'_> {
+    fn drop(&mut self) {
+        if let Some(lab) = self.lab.take() {
+            // On the way out of an error, which is what the user must see.
+            let _ = lab.down();
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+        let _ = std::fs::remove_dir_all(&self.state);
+        self.warden.take().into_iter().for_each(Warden::dismiss);
+    }
+}
+
+/// A folder for `room` bytes: in memory where there is twice as much of it, else in the run's.
+fn roomy_folder(run: &Run, room: u64) -> Result<PathBuf, Failure> {
+    let memory = Path::new("/dev/shm");
+    let roomy = process::available_memory() > room.saturating_mul(2)
+        && process::free_space(memory).is_some_and(|free| free > room.saturating_mul(2));
+    let base = if roomy { memory } else { run.folder() };
+    let folder = base.join(format!("garland-{}", run.name()));
+    std::fs::create_dir_all(&folder).or_nothing(format!("making {}", folder.display()))?;
+    if process::free_space(&folder).is_some_and(|free| free < room) {
+        let (folder, room) = (folder.display(), garland_core::units::bytes::format(room));
+        return Err(Failure::nothing(format!("there is no room for {room} under {folder}"))
+            .hint("fewer nodes or a smaller file need less; GARLAND_STATE names another disk"));
+    }
+    Ok(folder)
+}

@@ -1,0 +1,80 @@
+//! Other programs in a bench, which use nodes' files through a mount.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use garland_sys::identity::{self, Signal};
+use garland_sys::{clock, process, signal};
+
+use super::Bench;
+use garland_results::failure::{Failure, OrFailure};
+
+/// How long mounting may take, and how often it is looked for.
+const PATIENCE_NS: u64 = 20_000_000_000;
+const EVERY: Duration = Duration::from_millis(5);
+
+/// A mount at the lab's head. It ends with this.
+struct Mounted {
+    process: Child,
+}
+
+impl Bench<'_> {
+    /// Has `work` done while the files of `nodes` are mounted at the lab's head, on the folder that it is
+    /// told.
+    pub fn mounted<T>(
+        &self,
+        nodes: &str,
+        work: impl FnOnce(&Path) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let dir = self.folder.join("mount");
+        std::fs::create_dir_all(&dir).or_nothing(format!("making {}", dir.display()))?;
+        let device = |dir: &PathBuf| std::fs::metadata(dir).map(|there| there.dev()).ok();
+        let before = device(&dir);
+        let words = ["mount", "--foreground", &dir.to_string_lossy(), nodes].map(str::to_owned);
+        let mut mounted =
+            Mounted { process: self.start(&words).or_nothing("starting garland mount")? };
+        let deadline_ns = clock::now_ns() + PATIENCE_NS;
+        while device(&dir) == before {
+            self.go_on()?;
+            let ended = mounted.process.try_wait().or_nothing("waiting for garland mount")?;
+            if let Some(status) = ended {
+                return Err(Failure::nothing(format!("garland mount: {status}")));
+            }
+            if clock::now_ns() > deadline_ns {
+                return Err(Failure::nothing(format!("{} isn't mounted", dir.display())));
+            }
+            std::thread::sleep(EVERY);
+        }
+        work(&dir)
+    }
+
+    /// Nanoseconds that a program of the system's takes, until it has ended well.
+    pub fn system(&self, program: &str, arguments: &[&Path]) -> Result<u64, Failure> {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+        signal::release_in(&mut command);
+        process::end_with_parent(&mut command);
+        let started = clock::now_ns();
+        let child = command.spawn().or_nothing(format!("starting {program}"))?;
+        let ended = self.wait(vec![child], false).pop();
+        let whole = clock::now_ns() - started;
+        let ended = ended.unwrap_or_else(|| Err(io::ErrorKind::NotFound.into()));
+        let ended = ended.or_nothing(format!("waiting for {program}"))?;
+        if !ended.status.success() {
+            self.go_on()?;
+            return Err(Failure::nothing(format!("{program}: {}", ended.status)));
+        }
+        Ok(whole)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // One that has ended already needs neither.
+        let _ = identity::signal(self.process.id(), Signal::TERM);
+        let _ = self.process.wait();
+    }
+}

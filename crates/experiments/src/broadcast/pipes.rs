@@ -1,0 +1,89 @@
+//! The script of 2005, written anew: a chain of named pipes, tee and netcat.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use garland_lab::Lab;
+use garland_sys::{clock, signal};
+
+use crate::bench::Bench;
+use garland_results::failure::{Failure, OrFailure};
+
+/// The script itself; the benchmarks run the same.
+const SCRIPT: &str = include_str!("../../../../benches/peers/pipes.sh");
+
+const PORT: &str = "7002";
+
+/// How long the chain may take, in nanoseconds: a script that lost a byte would wait for ever.
+const PATIENCE_NS: u64 = 300_000_000_000;
+
+/// Copies `source` from the first of these nodes, the head, to all others under `name`; nanoseconds
+/// of the whole command and of the transfer alone.
+pub fn copy_by_pipes(
+    bench: &Bench<'_>,
+    source: &Path,
+    name: &str,
+    nodes: &[String],
+) -> Result<(u64, u64), Failure> {
+    let lab = bench.lab()?;
+    let started = clock::now_ns();
+    let address = |node: &str| lab.address(node).map_err(Failure::nothing);
+    let mut parts = Vec::new();
+    // From the tail on: netcat connects as soon as it starts, and somebody must listen then.
+    for (at, node) in nodes.iter().enumerate().skip(1).rev() {
+        let next = nodes.get(at + 1).map(|next| address(next)).transpose()?;
+        let next = next.map_or_else(|| "-".to_owned(), |next| next.to_string());
+        let file = lab.root(node).map_err(Failure::nothing)?.join(name);
+        parts.push(start(lab, node, "node", &file, &next)?);
+        await_listener(lab, node)?;
+    }
+    let stream = clock::now_ns();
+    parts.push(start(lab, &nodes[0], "head", source, &address(&nodes[1])?.to_string())?);
+    let deadline = stream + PATIENCE_NS;
+    for mut child in parts {
+        loop {
+            match child.try_wait().or_nothing("waiting for the pipe script")? {
+                Some(status) if status.success() => break,
+                Some(status) => return Err(Failure::nothing(format!("the pipe script: {status}"))),
+                None if bench.interrupted() => {
+                    // The others lose their neighbour, or end with the lab.
+                    let _ = child.kill();
+                    bench.go_on()?;
+                }
+                None if clock::now_ns() > deadline => {
+                    // It hangs; what matters is told below.
+                    let _ = child.kill();
+                    return Err(Failure::nothing("the pipe script hangs"));
+                }
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+    let ended = clock::now_ns();
+    Ok((ended - started, ended - stream))
+}
+
+fn start(lab: &Lab, node: &str, role: &str, file: &Path, next: &str) -> Result<Child, Failure> {
+    let mut command: Command = lab.command(node, "/bin/bash").map_err(Failure::nothing)?;
+    command.args(["-c", SCRIPT, "pipes.sh", role]).arg(file).args([next, PORT]);
+    command.stdin(Stdio::null());
+    signal::release_in(&mut command);
+    command.spawn().or_nothing("starting the pipe script")
+}
+
+/// Waits until a node's netcat listens: the script has no other way to know.
+fn await_listener(lab: &Lab, node: &str) -> Result<(), Failure> {
+    let deadline = clock::now_ns() + 10_000_000_000;
+    let pattern = format!("sport = :{PORT}");
+    while clock::now_ns() < deadline {
+        let mut look = lab.command(node, "ss").map_err(Failure::nothing)?;
+        let output = look.args(["-Htln", &pattern]).output().or_nothing("starting ss")?;
+        if !output.stdout.is_empty() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Err(Failure::nothing(format!("netcat on {node} does not listen"))
+        .hint("the pipe script needs netcat: apt-get install netcat-openbsd"))
+}

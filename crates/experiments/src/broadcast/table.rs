@@ -1,0 +1,153 @@
+//! What a broadcast gives: published and emulated side by side.
+
+use std::fmt;
+
+use garland_topology::Topology;
+use serde::Serialize;
+
+use super::{Broadcast, Tool};
+use crate::predicted::Prediction;
+
+/// All rows, and what they are compared with.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    #[serde(skip)]
+    experiment: Broadcast,
+    #[serde(skip)]
+    media: String,
+    /// The file's length as a share of the scenario's.
+    scale: f64,
+    bytes: u64,
+    /// Seconds that the wire alone takes.
+    limit_s: f64,
+    rows: Vec<Row>,
+}
+
+/// One tool to so many nodes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// What copied.
+    pub tool: Tool,
+    /// To how many nodes.
+    pub receivers: u32,
+    /// Seconds that starting takes, and the bytes by the simulator.
+    pub predicted_s: f64,
+    /// Seconds of the whole command.
+    pub whole_s: f64,
+    /// Seconds from the first byte to the last node's last.
+    pub stream_s: f64,
+    /// Whether every node's file was compared equal.
+    pub equal: bool,
+}
+
+impl Table {
+    /// The table of `rows` for a file of `bytes`, `scale` times the published one, over wires that
+    /// give `goodput` bytes per second.
+    pub fn new(
+        experiment: &Broadcast,
+        topology: &Topology,
+        (scale, bytes): (f64, u64),
+        goodput: f64,
+        rows: Vec<Row>,
+    ) -> Self {
+        let limit_s = bytes as f64 / goodput;
+        Self { experiment: experiment.clone(), media: media(topology), scale, bytes, limit_s, rows }
+    }
+
+    /// The first row that isn't as it should be, and why.
+    pub fn miss(&self) -> Option<String> {
+        let most = self.experiment.tolerance.up_over_limit;
+        self.rows.iter().find_map(|row| {
+            let (tool, receivers) = (row.tool.name(), row.receivers);
+            let share = row.whole_s / self.limit_s;
+            if !row.equal {
+                return Some(format!("{tool} to {receivers}: a file differs from its source"));
+            }
+            (row.tool == Tool::Up && share > most).then(|| {
+                format!("{tool} to {receivers} takes {share:.2} times what the wire alone takes, above {most}")
+            })
+        })
+    }
+
+    /// What was predicted, and what was emulated.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        let of = |row: &Row| Prediction {
+            what: format!("{} to {}", row.tool.name(), row.receivers),
+            unit: "s",
+            predicted: row.predicted_s,
+            emulated: row.whole_s,
+        };
+        self.rows.iter().map(of).collect()
+    }
+
+    fn rate(&self, seconds: f64) -> f64 {
+        self.bytes as f64 / 1e6 / seconds
+    }
+}
+
+/// What joins the nodes, in words: `switch at 12.5 MB/s (0.100 Gbit/s)`, `8 media`.
+fn media(topology: &Topology) -> String {
+    match &topology.media[..] {
+        [one] => {
+            one.rate.map_or_else(|| one.name.clone(), |rate| format!("{} at {rate}", one.name))
+        }
+        all => format!("{} media", all.len()),
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "emulated: {:.1} MB ({:.0} % of the published file), {}; the wire alone takes {:.2} s",
+            self.bytes as f64 / 1e6,
+            self.scale * 100.0,
+            self.media,
+            self.limit_s
+        )?;
+        writeln!(f)?;
+        writeln!(
+            f,
+            "{:<15}{:>10}{:>10} |{:>9}{:>8} |{:>10}{:>7} |{:>9}{:>8}{:>9}{:>8}",
+            "", "", "", "published", "", "predicted", "", "emulated", "", "stream", ""
+        )?;
+        writeln!(
+            f,
+            "{:<15}{:>10}{:>10} |{:>9}{:>8} |{:>10}{:>7} |{:>9}{:>8}{:>9}{:>8}",
+            "tool", "receivers", "repeaters", "s", "MB/s", "s", "MB/s", "s", "MB/s", "s", "MB/s"
+        )?;
+        for row in &self.rows {
+            self.write_row(f, row)?;
+        }
+        Ok(())
+    }
+}
+
+impl Table {
+    fn write_row(&self, f: &mut fmt::Formatter<'_>, row: &Row) -> fmt::Result {
+        let then = (row.tool == Tool::Pipes).then(|| self.experiment.published(row.receivers));
+        let (seconds, rate) = match then.flatten() {
+            Some(then) => {
+                let [least, most] = then.seconds;
+                let seconds =
+                    if least == most { format!("{least}") } else { format!("{least}-{most}") };
+                (seconds, format!("{}", then.rate))
+            }
+            None => ("-".to_owned(), "-".to_owned()),
+        };
+        writeln!(
+            f,
+            "{:<15}{:>10}{:>10} |{seconds:>9}{rate:>8} |{:>10.2}{:>7.1} |{:>9.2}{:>8.1}{:>9.2}{:>8.1}{}",
+            row.tool.name(),
+            row.receivers,
+            row.receivers - 1,
+            row.predicted_s,
+            self.rate(row.predicted_s),
+            row.whole_s,
+            self.rate(row.whole_s),
+            row.stream_s,
+            self.rate(row.stream_s),
+            if row.equal { "" } else { "  DIFFERS" }
+        )
+    }
+}

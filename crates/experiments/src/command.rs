@@ -1,0 +1,112 @@
+//! `garland scenario`: the experiments that Garland reproduces.
+
+use std::path::Path;
+
+use garland_sys::signal::Interrupts;
+use serde::Serialize;
+
+use crate::args::ScenarioCommand;
+use crate::{Scenario, ScenarioResult, Stage};
+use garland_commands::context::Context;
+use garland_commands::places::Places;
+use garland_commands::report;
+use garland_commands::result::{Head, Phases, print_json, tell};
+use garland_commands::run::Run;
+use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
+
+/// Lists scenarios, or runs one.
+pub fn run(context: &Context, command: &ScenarioCommand) -> Result<Exit, Failure> {
+    match command {
+        ScenarioCommand::List => list(context),
+        ScenarioCommand::Run { name, all, output, scale } => {
+            if !scale.is_none_or(|scale| scale > 0.0 && scale <= 100.0) {
+                return Err(Failure::usage("--scale is above 0 and at most 100"));
+            }
+            if *all && context.json {
+                return Err(Failure::usage("--all has no one result object")
+                    .hint("each run keeps its own: garland report reads them"));
+            }
+            let wanted = match name {
+                Some(name) => vec![crate::find(name)?],
+                None => {
+                    debug_assert!(all, "a name or all");
+                    let all = crate::all()?.into_iter();
+                    all.filter(|scenario| scenario.experiment().is_ok()).collect()
+                }
+            };
+            several(context, &wanted, *scale, output.as_deref())
+        }
+    }
+}
+
+/// The result object `garland.scenario-list/1`.
+#[derive(Serialize)]
+struct ListResult {
+    #[serde(flatten)]
+    head: Head,
+    scenarios: Vec<Scenario>,
+}
+
+fn list(context: &Context) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let scenarios = crate::all()?;
+    phases.end("read");
+    if context.json {
+        let head = Head::new("garland.scenario-list/1", None, phases);
+        print_json(&ListResult { head, scenarios })?;
+    } else {
+        let line = |scenario: &Scenario| format!("{:<26}{}\n", scenario.name, scenario.question);
+        output::print(scenarios.iter().map(line).collect::<String>())?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Runs these one after another; the worst of their ends is the command's.
+fn several(
+    context: &Context,
+    wanted: &[Scenario],
+    scale: Option<f64>,
+    output: Option<&Path>,
+) -> Result<Exit, Failure> {
+    let (mut end, mut runs) = (Exit::Done, Vec::new());
+    let mut first = Phases::begin();
+    for scenario in wanted {
+        if wanted.len() > 1 && !context.json {
+            output::print(format_args!("{}: {}\n", scenario.name, scenario.question))?;
+        }
+        let phases = std::mem::replace(&mut first, Phases::since_now());
+        let (run, exit) = rerun(context, scenario, scale, phases)?;
+        runs.push(run.name().to_owned());
+        if exit != Exit::Done {
+            end = exit;
+        }
+    }
+    if let Some(file) = output {
+        let told = report::of_runs(&runs, file)?;
+        if !context.json {
+            output::print(told)?;
+        }
+    }
+    Ok(end)
+}
+
+fn rerun(
+    context: &Context,
+    scenario: &Scenario,
+    scale: Option<f64>,
+    mut phases: Phases,
+) -> Result<(Run, Exit), Failure> {
+    let experiment = scenario.experiment()?;
+    let interrupts = Interrupts::catch().or_nothing("catching interrupts")?;
+    let places = Places::open()?;
+    let run = Run::begin(&places, "scenario")?;
+    let stage =
+        Stage { run: &run, topologies: &scenario.topologies, scale, interrupts: &interrupts };
+    let table = experiment.run(&stage, &mut phases)?;
+    let head = Head::new("garland.scenario/1", Some(&run), phases);
+    let result = ScenarioResult::new(head, scenario, table);
+    tell(&run, context.json, &result)?;
+    let exit = if result.reproduced() { Exit::Done } else { Exit::Fault };
+    Ok((run, exit))
+}

@@ -1,0 +1,158 @@
+//! What copies over several topologies give: published, emulated, and what the wires allow.
+
+use std::fmt;
+
+use garland_core::units::bytes;
+use serde::Serialize;
+
+use super::{By, Copy};
+use crate::predicted::Prediction;
+
+/// Bytes of a MiB: what the figures of 2004 count in.
+const MIB: f64 = 1048576.0;
+
+/// All rows, and what they are compared with.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    #[serde(skip)]
+    experiment: Copy,
+    /// The file's length as a share of the published one.
+    scale: f64,
+    bytes: u64,
+    rows: Vec<Row>,
+}
+
+/// The copy over one topology.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Which one.
+    pub topology: String,
+    /// By what.
+    pub by: By,
+    /// Seconds that starting takes, and the bytes by the simulator.
+    pub predicted_s: f64,
+    /// Seconds of the whole command.
+    pub whole_s: f64,
+    /// Seconds that the wires alone take.
+    pub bound_s: f64,
+    /// Whether the node's file was compared equal.
+    pub equal: bool,
+}
+
+impl Table {
+    /// The table of `rows` for a file of `bytes`, `scale` times the published one.
+    pub fn new(experiment: &Copy, scale: f64, bytes: u64, rows: Vec<Row>) -> Self {
+        Self { experiment: experiment.clone(), scale, bytes, rows }
+    }
+
+    /// The first row that isn't as it should be, and why: a copy that is slower than its wires, or
+    /// a published one that is faster.
+    pub fn miss(&self) -> Option<String> {
+        let least = self.experiment.tolerance.least_of_bound;
+        self.rows.iter().find_map(|row| {
+            let (topology, share) = (row.label(), row.bound_s / row.whole_s);
+            if !row.equal {
+                return Some(format!("{topology}: the file differs from its source"));
+            }
+            if share < least {
+                let (share, least) = (share * 100.0, least * 100.0);
+                return Some(format!(
+                    "{topology}: {share:.1} % of what the wires allow, below {least:.0} %"
+                ));
+            }
+            let then = self.experiment.published(&row.topology)?;
+            let bound = self.rate(row.bound_s);
+            (then.rate > bound).then(|| {
+                format!(
+                    "{topology}: published are {} MiB/s, above the {bound:.2} of its wires",
+                    then.rate
+                )
+            })
+        })
+    }
+
+    /// What was predicted, and what was emulated.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        let of = |row: &Row| Prediction {
+            what: row.label(),
+            unit: "s",
+            predicted: row.predicted_s,
+            emulated: row.whole_s,
+        };
+        self.rows.iter().map(of).collect()
+    }
+
+    /// MiB/s of the file in so many seconds.
+    fn rate(&self, seconds: f64) -> f64 {
+        self.bytes as f64 / MIB / seconds
+    }
+}
+
+impl Row {
+    /// Its topology, and by what the file went if that isn't `garland cp`.
+    fn label(&self) -> String {
+        match self.by {
+            By::Cp => self.topology.clone(),
+            By::Mount => format!("{}, through a mount", self.topology),
+        }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (size, share) = (bytes::format(self.bytes), self.scale * 100.0);
+        let to = &self.experiment.job.to;
+        writeln!(f, "emulated: {size} ({share:.3} % of the published file) to {to}\n")?;
+        writeln!(
+            f,
+            "{:<26} |{:>9}{:>8} |{:>10}{:>7} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>10}",
+            "",
+            "published",
+            "",
+            "predicted",
+            "",
+            "emulated",
+            "",
+            "wires",
+            "",
+            "emulated",
+            "published"
+        )?;
+        writeln!(
+            f,
+            "{:<26} |{:>9}{:>8} |{:>10}{:>7} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>10}",
+            "topology",
+            "s",
+            "MiB/s",
+            "s",
+            "MiB/s",
+            "s",
+            "MiB/s",
+            "s",
+            "MiB/s",
+            "of wires",
+            "of wires"
+        )?;
+        for row in &self.rows {
+            let bound = self.rate(row.bound_s);
+            let then = self.experiment.published(&row.topology);
+            let dash = || "-".to_owned();
+            let seconds = then.map_or_else(dash, |then| format!("{:.1}", then.seconds));
+            let rate = then.map_or_else(dash, |then| format!("{:.2}", then.rate));
+            let used = then.map_or_else(dash, |then| format!("{:.1} %", then.rate / bound * 100.0));
+            writeln!(
+                f,
+                "{:<26} |{seconds:>9}{rate:>8} |{:>10.2}{:>7.2} |{:>9.2}{:>8.2} |{:>9.2}{bound:>8.2} |{:>7.1} %{used:>10}{}",
+                row.label(),
+                row.predicted_s,
+                self.rate(row.predicted_s),
+                row.whole_s,
+                self.rate(row.whole_s),
+                row.bound_s,
+                row.bound_s / row.whole_s * 100.0,
+                if row.equal { "" } else { "  DIFFERS" }
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! `garland demo`: a small cluster emulated on this machine, a real file to every node of it.
+
+use garland_core::units::{Nanos, Rate, bytes};
+use garland_lab::Spec;
+use garland_sys::clock;
+use garland_sys::signal::Interrupts;
+
+use crate::Bench;
+use crate::args::Demo;
+use garland_commands::places::Places;
+use garland_commands::run::Run;
+use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
+
+/// The name of the file on the nodes.
+const NAME: &str = "file";
+
+/// The copies that make a curve are of a file so many times smaller.
+const SMALLER: u64 = 8;
+
+/// Shows what Garland does.
+pub fn run(demo: &Demo) -> Result<Exit, Failure> {
+    let length = bytes::parse(&demo.size).map_err(Failure::usage)?;
+    let rate: Rate = demo.rate.parse().map_err(Failure::usage)?;
+    let nodes = demo.nodes;
+    let places = Places::open()?;
+    let run = Run::begin(&places, "demo")?;
+    let started = clock::now_ns();
+    let spec = Spec::switch("lab", nodes, Some(rate.bits_per_second()));
+    let interrupts = Interrupts::catch().or_nothing("catching interrupts")?;
+    let bench = Bench::build(&run, &interrupts, spec, length * (u64::from(nodes) + 2))?;
+    let took = Nanos(clock::now_ns() - started);
+    garland_terminal::outln!(
+        "1. a cluster: {nodes} nodes and a head on one switch at {rate}, built in {took}"
+    );
+    let source = bench.random_file("source", length)?;
+    let list = format!("lab:n[1-{nodes}]");
+    bench.garland(&["up", &list])?;
+    garland_terminal::outln!("2. agents:    garland up '{list}'");
+    let target = format!("{list}:/{NAME}");
+    garland_terminal::outln!("3. the copy:  garland cp source '{target}'");
+    let file = source.to_string_lossy();
+    let table = bench.garland(&["cp", &file, &target])?;
+    output::say(format_args!("{}", String::from_utf8_lossy(&table)));
+    for at in 1..=nodes {
+        let node = format!("n{at}");
+        if !bench.verify(&node, NAME, &source)? {
+            return Err(Failure::nothing(format!("{node}:/{NAME} differs from the source")));
+        }
+    }
+    garland_terminal::outln!("4. the proof: cmp finds every node's file equal to the source");
+    let first = name_of(&table)?;
+    let (report, runs) = reported(&run, &bench, (nodes, &list), first, length)?;
+    output::say(format_args!("5. a report:  {report}"));
+    bench.garland(&["down", &list])?;
+    bench.keep_runs(&places, &runs)?;
+    bench.end()?;
+    garland_terminal::outln!(
+        "6. the end:   agents and cluster are gone, and nothing of them is left"
+    );
+    Ok(Exit::Done)
+}
+
+/// The name of a run, as its table tells it.
+fn name_of(table: &[u8]) -> Result<String, Failure> {
+    let text = String::from_utf8_lossy(table);
+    let name = text.lines().find_map(|line| line.strip_prefix("run "));
+    let name = name.map(|name| name.trim().to_owned());
+    name.ok_or_else(|| Failure::nothing("the copy doesn't name its run"))
+}
+
+/// The name of the run of a command, which is run for its result object.
+fn run_of(bench: &Bench<'_>, words: &[&str]) -> Result<String, Failure> {
+    let said = bench.garland(&[words, &["--json"]].concat())?;
+    let result: serde_json::Value = serde_json::from_slice(&said).or_nothing("reading a result")?;
+    let name = result["run"].as_str().map(str::to_owned);
+    name.ok_or_else(|| Failure::nothing(format!("garland {} kept no run", words.join(" "))))
+}
+
+/// A report of the copy, of the wires, and of smaller copies to fewer nodes, which make a curve; the
+/// names of these runs, too.
+fn reported(
+    run: &Run,
+    bench: &Bench<'_>,
+    (nodes, list): (u32, &str),
+    first: String,
+    length: u64,
+) -> Result<(String, Vec<String>), Failure> {
+    let small = bench.random_file("small", length / SMALLER)?.to_string_lossy().into_owned();
+    let mut counts = vec![1, nodes.div_ceil(4), nodes.div_ceil(2), nodes];
+    counts.dedup();
+    let mut names = vec![first];
+    for count in counts {
+        let target = format!("lab:n[1-{count}]:/small-{count}");
+        names.push(run_of(bench, &["cp", &small, &target])?);
+    }
+    if nodes > 1 {
+        names.push(run_of(bench, &["wires", list])?);
+    }
+    let file = run.folder().join("report.html").to_string_lossy().into_owned();
+    let mut words = vec!["report", "-o", &file];
+    words.extend(names.iter().map(String::as_str));
+    let told = bench.garland(&words)?;
+    let told = String::from_utf8_lossy(&told);
+    // What makes a forecast doubtful stands in the report.
+    Ok((told.lines().take(1).map(|line| format!("{line}\n")).collect(), names))
+}

@@ -1,0 +1,392 @@
+//! The runs in the labs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use garland_analysis::farm::{Power, standing};
+use garland_core::cluster::nodelist::fold;
+use garland_core::farm::Outcome;
+use garland_core::units::{Rate, bytes};
+use garland_topology::{NodeId, Topology, bounds};
+
+use super::row::{CopyRow, Row, Scaling, SuspectRow};
+use super::told::Told;
+use super::{Farm, Load, ONE, wave};
+use crate::Stage;
+use crate::bench::Bench;
+use crate::predicted;
+use garland_commands::result::Phases;
+use garland_results::failure::{Failure, OrFailure};
+
+/// How often a copy is made with something wrong.
+const TRIES: usize = 5;
+
+/// Wires of so many bits per second hold no encoder up.
+const UNHINDERED: u64 = 1_000_000_000;
+
+/// One of so many jobs tells how long each takes through the mount.
+const PART: usize = 2;
+
+/// A copy that takes so many seconds is given up, and counts as one that took so long.
+const LONGEST_S: u64 = 15;
+
+/// What a job runs: the encoder reads its standard input. By a name, lame with libsndfile reads all of a
+/// file before it begins with it, and so does nothing while its wire is busy; the encoder of 2004 didn't.
+const ENCODE: &str = "from=$1 to=$2; shift 2; exec \"$@\" - \"$to\" <\"$from\"";
+
+/// The ending of what an encoder makes.
+const MADE: &str = "mp3";
+
+/// What is run, and how much of it.
+pub struct Course<'a> {
+    pub experiment: &'a Farm,
+    pub stage: &'a Stage<'a>,
+    /// Bytes of each job's sound.
+    pub length: u64,
+}
+
+impl Course<'_> {
+    /// All loads on one machine, one job after the other; on each of the nodes at the same time, with files
+    /// of their own: a processor that has nothing else to do is another one than one that is shared, so
+    /// what is compared with three nodes must be measured on three. Wires hold nobody up here.
+    pub fn alone(&self, topology: &Topology, phases: &mut Phases) -> Result<Vec<Row>, Failure> {
+        let mut topology = self.with_shares(topology);
+        let fast = Some(Rate::from_bits_per_second(UNHINDERED));
+        topology.media.iter_mut().for_each(|medium| medium.rate = fast);
+        self.stage.in_lab(&topology, self.room(), phases, |bench, phases| {
+            let sounds = self.sounds(bench)?;
+            phases.end("set-up");
+            let loads = self.experiment.job.load.iter();
+            let rows = loads.map(|load| self.encode_alone(bench, load, &sounds)).collect();
+            phases.end("one alone");
+            rows
+        })
+    }
+
+    fn encode_alone(
+        &self,
+        bench: &Bench<'_>,
+        load: &Load,
+        sounds: &[PathBuf],
+    ) -> Result<Row, Failure> {
+        let job = &self.experiment.job;
+        garland_terminal::errln!("{ONE}, {} {} ...", load.name, job.called);
+        bench.go_on()?;
+        let command = |node: &String| {
+            let how = ["--data", "there"].map(str::to_owned);
+            self.words(&lab_nodes(std::slice::from_ref(node)), load, &how, &own(node), sounds)
+        };
+        let commands: Vec<Vec<String>> = job.nodes.iter().map(command).collect();
+        let told = bench.ask_at_once::<Told>(&commands)?;
+        let mut equal = true;
+        for node in &job.nodes {
+            equal &= are_equal(sounds, &own(node))?;
+        }
+        let seconds = told.iter().map(|told| told.summary.total).sum::<f64>() / told.len() as f64;
+        let first = told.into_iter().next();
+        let first = first.ok_or_else(|| Failure::nothing("nothing was encoded"))?;
+        let made = first.made();
+        // As many jobs on each node, of which all but one node's files come through the mount.
+        let some = &sounds[..sounds.len().div_ceil(PART)];
+        let mounted = ask(bench, &self.mounted(load, "turns", some))?;
+        are_equal(some, MADE)?;
+        let rounds = some.len().div_ceil(job.nodes.len());
+        let start_s = self.starting(bench, sounds)?;
+        let each_s = (mounted.summary.total - start_s) / rounds as f64;
+        let Told { run, summary, .. } = first;
+        Ok(Row {
+            topology: ONE.to_owned(),
+            load: load.name.clone(),
+            predicted_s: None,
+            mounted_s: Some([start_s, each_s]),
+            seconds,
+            spread: None,
+            equivalent: None,
+            difference: None,
+            losses: summary.losses,
+            carried: [0, 0],
+            made,
+            equal,
+            run,
+        })
+    }
+
+    /// All loads on all nodes, all jobs at once, and the copy.
+    pub fn together(
+        &self,
+        topology: &Topology,
+        scaling: &Scaling,
+        ones: &[Row],
+        phases: &mut Phases,
+    ) -> Result<(Vec<Row>, CopyRow), Failure> {
+        let topology = scaling.of(&self.with_shares(topology));
+        self.stage.in_lab(&topology, self.room(), phases, |bench, phases| {
+            let sounds = self.sounds(bench)?;
+            let to = self.reader(&topology);
+            bench.check(0, to)?;
+            phases.end("set-up");
+            let mut rows = Vec::new();
+            for (load, one) in self.experiment.job.load.iter().zip(ones) {
+                let predicted_s = self.predicted(&topology, one)?;
+                let row = self.encode(bench, &topology.name, load, one, &sounds)?;
+                rows.push(Row { predicted_s: Some(predicted_s), ..row });
+            }
+            phases.end("encodes");
+            let whole = bytes::parse(&self.experiment.job.copy.bytes).map_err(Failure::usage)?;
+            let length = ((whole as f64 * scaling.files) as u64).max(1);
+            let source = bench.random_file("copied", length)?;
+            garland_terminal::errln!("{}, a copy through the mount ...", topology.name);
+            let seconds = self.copy(bench, &source)?;
+            let bound_s = bounds::seconds(&topology, &[(0, to)], length);
+            let predicted_s = predicted::chain(&topology, &[0, to], length)?;
+            phases.end("copies");
+            let topology = topology.name.clone();
+            Ok((rows, CopyRow { topology, predicted_s, seconds, bound_s, bytes: length }))
+        })
+    }
+
+    /// Copies over the two networks of the riddle, at the rates they had, with nothing wrong and with
+    /// every suspect.
+    pub fn suspects(&self, phases: &mut Phases) -> Result<Vec<SuspectRow>, Failure> {
+        let riddle = &self.experiment.job.riddle;
+        let fast = self.rates(&riddle.fast, phases)?;
+        let slow = self.rates(&riddle.slow, phases)?;
+        let published = |name: &str| {
+            self.experiment.published(name, None).map_or(0.0, |published| published.slowest)
+        };
+        let wanted = published(&riddle.fast) / published(&riddle.slow).max(1e-9);
+        let factor = self.experiment.tolerance.riddle;
+        let row = |((suspect, slow), (_, fast)): ((Option<String>, f64), (_, f64))| {
+            let found = slow / fast.max(1e-9);
+            let near = found < 1.0 && found > wanted / factor && found < wanted * factor;
+            SuspectRow { suspect, slow, fast, reproduces: near }
+        };
+        Ok(slow.into_iter().zip(fast).map(row).collect())
+    }
+
+    /// The rates of the copy over the topology `name`: with nothing wrong, and with each suspect; over the
+    /// network that should have been slower with those only that would be there, too.
+    fn rates(
+        &self,
+        name: &str,
+        phases: &mut Phases,
+    ) -> Result<Vec<(Option<String>, f64)>, Failure> {
+        let riddle = &self.experiment.job.riddle;
+        let mut topologies = self.stage.topologies.iter();
+        let topology = topologies.find(|one| one.name == name);
+        let topology = topology.ok_or_else(|| Failure::usage(format!("there is no {name}")))?;
+        let length = bytes::parse(&riddle.bytes).map_err(Failure::usage)?;
+        let is_hub = name == riddle.fast;
+        self.stage.in_lab(topology, length.saturating_mul(2), phases, |bench, phases| {
+            let source = bench.random_file("copied", length)?;
+            let to = &self.experiment.job.copy.to;
+            // Frames get lost, not the long segments that TCP hands down where nobody looks.
+            let script = format!(
+                "sysctl -qw {}; ip link set dev eth0 gso_max_segs 1",
+                riddle.settings.join(" ")
+            );
+            for node in [&self.experiment.job.nodes[0], to] {
+                on_node(bench, node, &script)?;
+            }
+            phases.end("set-up");
+            // What goes by chance evens out in all copies together.
+            let rate = |tries: usize| {
+                let seconds = (0..tries).map(|_| self.copy(bench, &source));
+                let seconds = seconds.sum::<Result<f64, Failure>>()?;
+                Ok::<_, Failure>(length as f64 * tries as f64 / seconds)
+            };
+            garland_terminal::errln!("{name} as it should be, a copy through the mount ...");
+            let healthy = rate(1)?;
+            let mut rates = vec![(None, healthy)];
+            for suspect in &riddle.suspect {
+                let words = suspect.words();
+                if is_hub && !suspect.is_on_both() {
+                    rates.push((Some(words), healthy));
+                    continue;
+                }
+                garland_terminal::errln!("{name}, {words} ...");
+                let wire = topology.nics_of(self.reader(topology)).next();
+                let wire = wire.and_then(|(_, nic)| topology.media[nic.medium].rate);
+                on_node(bench, to, &suspect.script(wire.unwrap_or_default()))?;
+                rates.push((Some(words), rate(TRIES)?));
+                on_node(bench, to, &suspect.undo())?;
+            }
+            phases.end("suspects");
+            Ok(rates)
+        })
+    }
+
+    /// The jobs of a load on all nodes.
+    fn encode(
+        &self,
+        bench: &Bench<'_>,
+        topology: &str,
+        load: &Load,
+        one: &Row,
+        sounds: &[PathBuf],
+    ) -> Result<Row, Failure> {
+        let job = &self.experiment.job;
+        garland_terminal::errln!("{topology}, {} {} ...", load.name, job.called);
+        bench.go_on()?;
+        let told = ask(bench, &self.mounted(load, "mosix", sounds))?;
+        let carried = told.carried(&lab_nodes(&job.nodes[..1]));
+        let made = told.made();
+        let Told { run, summary, .. } = told;
+        let (power, _) = self.experiment.power();
+        let power = Power { one: power, all: power * job.nodes.len() as f64 };
+        let worth = standing(one.seconds, summary.total, power);
+        Ok(Row {
+            topology: topology.to_owned(),
+            load: load.name.clone(),
+            predicted_s: None,
+            mounted_s: None,
+            seconds: summary.total,
+            spread: summary.spread,
+            equivalent: worth.map(|worth| worth.equivalent),
+            difference: worth.map(|worth| worth.difference),
+            losses: summary.losses,
+            carried,
+            made,
+            equal: are_equal(sounds, MADE)?,
+            run,
+        })
+    }
+
+    /// Seconds of a farm with mounts on all nodes, and a job on each that does nothing.
+    fn starting(&self, bench: &Bench<'_>, sounds: &[PathBuf]) -> Result<f64, Failure> {
+        let nodes = &self.experiment.job.nodes;
+        let mut words = ["farm", "run", "--engine", "agents", "--data", "mount", "--all-at-once"]
+            .map(str::to_owned)
+            .to_vec();
+        words.extend([lab_nodes(nodes), "--".to_owned(), "true".to_owned(), ":::".to_owned()]);
+        let some = sounds.iter().take(nodes.len());
+        words.extend(some.map(|path| path.to_string_lossy().into_owned()));
+        Ok(ask(bench, &words)?.summary.total)
+    }
+
+    /// The words for jobs on all nodes at once, with the files of the first one mounted on the others.
+    fn mounted(&self, load: &Load, placement: &str, sounds: &[PathBuf]) -> Vec<String> {
+        let how = ["--data", "mount", "--all-at-once", "--placement", placement].map(str::to_owned);
+        self.words(&lab_nodes(&self.experiment.job.nodes), load, &how, MADE, sounds)
+    }
+
+    /// The words for all jobs of a load on these nodes, whose results end in `made`.
+    fn words(
+        &self,
+        nodes: &str,
+        load: &Load,
+        how: &[String],
+        made: &str,
+        sounds: &[PathBuf],
+    ) -> Vec<String> {
+        let job = &self.experiment.job;
+        let mut words: Vec<String> =
+            ["farm", "run", "--engine", "agents"].map(str::to_owned).into();
+        words.extend(["--unit".to_owned(), job.unit.clone()]);
+        words.extend(how.iter().cloned());
+        let made = format!("{{.}}.{made}");
+        words.extend(["--out".to_owned(), made, nodes.to_owned(), "--".to_owned()]);
+        words.extend(["sh", "-c", ENCODE, "sh", "{in}", "{out}"].map(str::to_owned));
+        words.push(job.program.clone());
+        words.extend(load.words.iter().cloned());
+        words.push(":::".to_owned());
+        words.extend(sounds.iter().map(|path| path.to_string_lossy().into_owned()));
+        words
+    }
+
+    /// Seconds of a job that reads `source` through the mount, at the node that copies.
+    fn copy(&self, bench: &Bench<'_>, source: &Path) -> Result<f64, Failure> {
+        bench.go_on()?;
+        let nodes = lab_nodes(std::slice::from_ref(&self.experiment.job.copy.to));
+        let source = source.to_string_lossy();
+        let limit = format!("{LONGEST_S}s");
+        let words = ["farm", "run", "--engine", "agents", "--data", "mount", "--tries", "1"];
+        let more = ["--timeout", &limit, &nodes];
+        let job = ["--", "sh", "-c", "cat \"$0\" >/dev/null", "{in}", ":::", &source];
+        let told: Told = bench.ask_of_any(&[&words[..], &more[..], &job[..]].concat())?;
+        match (told.summary.spread, told.summary.jobs.failures.first()) {
+            (Some(spread), _) => Ok(spread.slowest),
+            (None, Some(one)) if one.reason == Outcome::Timeout.to_string() => Ok(LONGEST_S as f64),
+            (None, one) => {
+                let reason = one.map_or("nothing is known of it", |one| &one.reason);
+                Err(Failure::nothing(format!("the copy through the mount: {reason}")))
+            }
+        }
+    }
+
+    /// All jobs' files of sound, alike.
+    fn sounds(&self, bench: &Bench<'_>) -> Result<Vec<PathBuf>, Failure> {
+        let path = |at: usize| bench.folder().join(format!("track{:02}.wav", at + 1));
+        let first = path(0);
+        wave::write(&first, self.length)?;
+        let mut paths = vec![first.clone()];
+        for at in 1..self.experiment.job.jobs {
+            let next = path(at);
+            fs::copy(&first, &next).or_nothing(format!("making {}", next.display()))?;
+            paths.push(next);
+        }
+        Ok(paths)
+    }
+
+    /// The topology with the nodes' shares of a processor.
+    fn with_shares(&self, topology: &Topology) -> Topology {
+        let mut topology = topology.clone();
+        let share = (self.experiment.job.share * 1000.0).round() as u32;
+        topology.nodes.iter_mut().for_each(|node| node.cpu = Some(share));
+        topology
+    }
+
+    /// The place of the node that copies.
+    fn reader(&self, topology: &Topology) -> NodeId {
+        topology.node(&self.experiment.job.copy.to).unwrap_or_default()
+    }
+
+    /// Bytes that sounds, what is made of them, and the copy take.
+    fn room(&self) -> u64 {
+        let jobs = self.experiment.job.jobs as u64;
+        self.length.saturating_mul(jobs + 8).saturating_mul(2)
+    }
+}
+
+/// `lab:srv,lab:n[2-3]`.
+fn lab_nodes(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("lab:{name}")).collect();
+    fold(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Runs a farm whose jobs must all be done.
+fn ask(bench: &Bench<'_>, words: &[String]) -> Result<Told, Failure> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let told: Told = bench.ask_of_any(&words)?;
+    match told.summary.jobs.failures.first() {
+        None => Ok(told),
+        Some(one) => {
+            let node = one.node.as_deref().unwrap_or("no node");
+            let (job, reason) = (one.job, &one.reason);
+            Err(Failure::nothing(format!("job {job} on {node}: {reason}")))
+        }
+    }
+}
+
+/// Runs a shell's script in a node's place in the network.
+fn on_node(bench: &Bench<'_>, node: &str, script: &str) -> Result<(), Failure> {
+    bench.garland(&["lab", "exec", node, "--", "sh", "-ec", script]).map(drop)
+}
+
+/// The ending of what a node makes alone.
+fn own(node: &str) -> String {
+    format!("{node}.{MADE}")
+}
+
+/// Whether all results that end in `made` are there, and alike as their sources are; removes them.
+fn are_equal(sounds: &[PathBuf], made: &str) -> Result<bool, Failure> {
+    let mut first: Option<Vec<u8>> = None;
+    let mut equal = true;
+    for path in sounds.iter().map(|path| path.with_extension(made)) {
+        let made = fs::read(&path).or_nothing(format!("reading {}", path.display()))?;
+        equal &= !made.is_empty() && first.as_ref().is_none_or(|first| *first == made);
+        first.get_or_insert(made);
+        fs::remove_file(&path).or_nothing(format!("removing {}", path.display()))?;
+    }
+    Ok(equal)
+}

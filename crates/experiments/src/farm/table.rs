@@ -1,0 +1,332 @@
+//! The tables of 2004, published and emulated side by side.
+
+use std::fmt::{self, Formatter};
+
+use garland_analysis::farm::{bar, spread};
+use garland_core::units::bytes;
+use serde::Serialize;
+
+use super::row::{CopyRow, Row, Scaling, SuspectRow};
+use super::{Farm, ONE, words};
+use crate::predicted::Prediction;
+use garland_farm::result::took;
+
+/// Bytes of a MiB: what the copies of 2004 are counted in.
+const MIB: f64 = 1048576.0;
+
+/// All rows, and what they are compared with.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    #[serde(skip)]
+    pub(super) experiment: Farm,
+    scaling: Scaling,
+    /// Encodes: of one machine first.
+    pub(super) rows: Vec<Row>,
+    copies: Vec<CopyRow>,
+    /// What was tried about the riddle; the first is without anything wrong.
+    suspects: Vec<SuspectRow>,
+}
+
+impl Table {
+    /// The table of what was measured.
+    pub fn new(
+        experiment: &Farm,
+        scaling: Scaling,
+        rows: Vec<Row>,
+        copies: Vec<CopyRow>,
+        suspects: Vec<SuspectRow>,
+    ) -> Self {
+        Self { experiment: experiment.clone(), scaling, rows, copies, suspects }
+    }
+
+    /// What was predicted, and what was emulated.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        let jobs = &self.experiment.job;
+        let encodes = self.rows.iter().filter_map(|row| {
+            let what = format!("{} {}, {}, {}", jobs.jobs, jobs.called, row.load, row.topology);
+            Some(Prediction { what, unit: "s", predicted: row.predicted_s?, emulated: row.seconds })
+        });
+        let copies = self.copies.iter().map(|copy| Prediction {
+            what: format!("the copy, {}", copy.topology),
+            unit: "s",
+            predicted: copy.predicted_s,
+            emulated: copy.seconds,
+        });
+        encodes.chain(copies).collect()
+    }
+
+    /// A row's time as a share of one machine's.
+    pub(super) fn share(&self, row: &Row) -> Option<f64> {
+        let one = self.rows.iter().find(|one| one.topology == ONE && one.load == row.load)?;
+        Some(row.seconds / one.seconds)
+    }
+
+    /// The first thing that isn't as it should be, and why.
+    pub fn miss(&self) -> Option<String> {
+        let unequal = self.rows.iter().find(|row| !row.equal);
+        let unequal = unequal.map(|row| {
+            format!(
+                "{}, {}: results differ, though their sources are alike",
+                row.topology, row.load
+            )
+        });
+        unequal
+            .or_else(|| self.rows.iter().find_map(|row| self.far_off(row)))
+            .or_else(|| self.slow_copy())
+            .or_else(|| self.riddle_stays())
+    }
+
+    fn far_off(&self, row: &Row) -> Option<String> {
+        let published = self.experiment.published(&row.topology, Some(&row.load))?;
+        let then = self.experiment.share_then(&row.topology, &row.load)?;
+        let now = self.share(row)?;
+        let far = !published.riddle && (now - then).abs() > self.experiment.tolerance.of_one;
+        far.then(|| {
+            let (name, load) = (&row.topology, &row.load);
+            let (now, then) = (now * 100.0, then * 100.0);
+            format!("{name}, {load}: {now:.1} % of one PC's time, and {then:.1} % were published")
+        })
+    }
+
+    fn slow_copy(&self) -> Option<String> {
+        let least = self.experiment.tolerance.copy_of_bound;
+        let slow = self.copies.iter().find(|copy| copy.bound_s / copy.seconds < least)?;
+        let share = slow.bound_s / slow.seconds * 100.0;
+        Some(format!(
+            "{}: the copy came to {share:.1} % of what the wires allow, below {:.0} %",
+            slow.topology,
+            least * 100.0
+        ))
+    }
+
+    /// The healthy switch is slower than the hub, or nothing makes it so.
+    fn riddle_stays(&self) -> Option<String> {
+        let riddle = &self.experiment.job.riddle;
+        let (slow, fast) = (&riddle.slow, &riddle.fast);
+        match self.suspects.split_first() {
+            Some((healthy, _)) if healthy.slow <= healthy.fast => {
+                Some(format!("{slow} copies slower than {fast} with nothing wrong"))
+            }
+            Some((_, tried)) if !tried.iter().any(|row| row.reproduces) => {
+                Some(format!("nothing that was tried makes {slow} slower than {fast} as published"))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Scaling { files, seconds, wires } = self.scaling;
+        let share = files * 100.0;
+        writeln!(
+            f,
+            "emulated: files of {share:.2} % of the published ones; a second stands for {seconds:.1} of 2004, \
+             so wires are {wires:.2} times as fast"
+        )?;
+        for load in &self.experiment.job.load {
+            let rows: Vec<&Row> = self.rows.iter().filter(|row| row.load == load.name).collect();
+            self.encodes(f, &load.name, &rows)?;
+            self.bars(f, &rows)?;
+        }
+        self.losses(f)?;
+        self.copies(f)?;
+        self.riddle(f)?;
+        writeln!(f)?;
+        for line in words::agreement(self) {
+            writeln!(f, "{line}")?;
+        }
+        let last = self.experiment.job.load.last().map(|load| &load.name);
+        let closing = self.rows.iter().filter(|row| row.topology != ONE && Some(&row.load) == last);
+        writeln!(f)?;
+        for row in closing {
+            if let Some(equivalent) = row.equivalent {
+                writeln!(f, "{}", self.experiment.sentence(&row.topology, equivalent))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Table {
+    fn encodes(&self, f: &mut Formatter<'_>, load: &str, rows: &[&Row]) -> fmt::Result {
+        let (_, unit) = self.experiment.power();
+        let columns = format!(
+            "{:>9}{:>8}{:>9}{:>9}{:>8}{unit:>13}{:>9}",
+            "time", "%", "fastest", "DIFF", "DIFF %", "of all"
+        );
+        let called = format!("{} {}, {load}", self.experiment.job.jobs, self.experiment.job.called);
+        writeln!(
+            f,
+            "\n{called:<22}| {:<65}| {:<17}| emulated, in the time of 2004",
+            "published", "predicted"
+        )?;
+        writeln!(f, "{:<22}|{columns} |{:>9}{:>8} |{columns}", "", "time", "%")?;
+        for row in rows {
+            let name = if row.topology == ONE { "one PC" } else { &row.topology };
+            let (then, told, now) = (self.then(row), self.told(row), self.now(row));
+            writeln!(f, "{name:<22}|{then} |{told} |{now}")?;
+        }
+        Ok(())
+    }
+
+    /// The published figures of a row.
+    fn then(&self, row: &Row) -> String {
+        let Some(published) = self.experiment.published(&row.topology, Some(&row.load)) else {
+            return format!("{:>65}", "-");
+        };
+        let share = self.experiment.share_then(&row.topology, &row.load).unwrap_or(1.0);
+        let jobs = published.fastest.map(|fastest| [fastest, published.slowest]);
+        let (power, _) = self.experiment.power();
+        let all = power * self.experiment.job.nodes.len() as f64;
+        let worth = (row.topology != ONE).then(|| (power / share, power / share / all - 1.0));
+        figures(published.slowest, share, jobs, worth)
+    }
+
+    /// What was predicted, in the time of 2004.
+    fn told(&self, row: &Row) -> String {
+        let one = self.rows.iter().find(|one| one.topology == ONE && one.load == row.load);
+        match row.predicted_s.zip(one) {
+            Some((seconds, one)) => {
+                let share = seconds / one.seconds * 100.0;
+                format!("{:>9}{share:>8.2}", took(seconds * self.scaling.seconds))
+            }
+            None => format!("{:>17}", "-"),
+        }
+    }
+
+    /// What was measured, in the time of 2004.
+    fn now(&self, row: &Row) -> String {
+        let then = self.scaling.seconds;
+        let jobs = row.spread.filter(|_| row.topology != ONE);
+        let jobs = jobs.map(|jobs| [jobs.fastest * then, jobs.slowest * then]);
+        let share = self.share(row).unwrap_or(1.0);
+        let worth = row.equivalent.zip(row.difference).filter(|_| row.topology != ONE);
+        let unequal = if row.equal { "" } else { "  DIFFERS" };
+        format!("{}{unequal}", figures(row.seconds * then, share, jobs, worth))
+    }
+
+    fn bars(&self, f: &mut Formatter<'_>, rows: &[&Row]) -> fmt::Result {
+        for (at, base) in rows.iter().enumerate().take(rows.len().saturating_sub(1)) {
+            let name = if base.topology == ONE { "one PC" } else { &base.topology };
+            writeln!(f, "\n{:<12}{name} = 100 %", "")?;
+            for row in &rows[at..] {
+                let name = if row.topology == ONE { "one PC" } else { &row.topology };
+                let load = Some(row.load.as_str());
+                let seconds = |topology: &str| {
+                    self.experiment.published(topology, load).map_or(0.0, |one| one.slowest)
+                };
+                let then = seconds(&row.topology) / seconds(&base.topology);
+                let now = row.seconds / base.seconds;
+                writeln!(f, "{name:<12}published {:>7.2} % {}", then * 100.0, bar(then))?;
+                writeln!(f, "{:<12}emulated  {:>7.2} % {}", "", now * 100.0, bar(now))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn losses(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "\n{:<22}{:<8}{:>8}", "where the time went", "", "work %")?;
+        let first = self.rows.iter().find_map(|row| row.losses.as_ref());
+        for (cause, _) in first.map(|losses| losses.causes.as_slice()).unwrap_or_default() {
+            write!(f, "{:>15}", format!("{cause:?}").to_lowercase())?;
+        }
+        writeln!(f, "{:>15}", "wires by files")?;
+        for row in &self.rows {
+            let Some(losses) = &row.losses else { continue };
+            let percent = |seconds: f64| seconds / losses.whole.max(1e-9) * 100.0;
+            write!(f, "{:<22}{:<8}{:>8.1}", row.topology, row.load, percent(losses.work))?;
+            losses
+                .causes
+                .iter()
+                .try_for_each(|(_, seconds)| write!(f, "{:>15.1}", percent(*seconds)))?;
+            match row.carried {
+                [_, 0] => writeln!(f)?,
+                [wires, files] => writeln!(f, "{:>15.2}", wires as f64 / files as f64)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn copies(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let size = bytes::parse(&self.experiment.job.copy.bytes).unwrap_or_default() as f64;
+        let to = &self.experiment.job.copy.to;
+        writeln!(
+            f,
+            "\n{:<22}| {:<18}| predicted | emulated, as of 2004",
+            format!("the copy to {to}"),
+            "published"
+        )?;
+        writeln!(
+            f,
+            "{:<22}|{:>9}{:>9} |{:>10} |{:>9}{:>9}{:>10}",
+            "", "s", "MiB/s", "s", "s", "MiB/s", "of wires"
+        )?;
+        for copy in &self.copies {
+            let published = self.experiment.published(&copy.topology, None);
+            let then = published.map_or_else(
+                || format!("{:>9}{:>9}", "-", "-"),
+                |then| format!("{:>9.1}{:>9.2}", then.slowest, size / MIB / then.slowest),
+            );
+            let rate = copy.bytes as f64 / copy.seconds / self.scaling.wires;
+            let told = size / (copy.bytes as f64 / copy.predicted_s / self.scaling.wires);
+            let (seconds, of_wires) = (size / rate, copy.bound_s / copy.seconds * 100.0);
+            writeln!(
+                f,
+                "{:<22}|{then} |{told:>10.1} |{seconds:>9.1}{:>9.2}{of_wires:>8.1} %",
+                copy.topology,
+                rate / MIB
+            )?;
+        }
+        Ok(())
+    }
+
+    fn riddle(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let riddle = &self.experiment.job.riddle;
+        let rate = |name: &str| {
+            let size = bytes::parse(&self.experiment.job.copy.bytes).unwrap_or_default() as f64;
+            self.experiment.published(name, None).map_or(0.0, |one| size / MIB / one.slowest)
+        };
+        let (slow, fast) = (rate(&riddle.slow), rate(&riddle.fast));
+        writeln!(
+            f,
+            "\nthe riddle: {} copied slower than {}; tried at the rates and with the TCP of 2004",
+            riddle.slow, riddle.fast
+        )?;
+        writeln!(f, "{:<40}{:>12}{:>12}{:>10}", "MiB/s", riddle.slow, riddle.fast, "by that")?;
+        writeln!(f, "{:<40}{slow:>12.2}{fast:>12.2}{:>10.2}", "published", slow / fast)?;
+        for row in &self.suspects {
+            let name = row.suspect.as_deref().unwrap_or("nothing wrong");
+            let verdict = if row.reproduces { "  reproduces it" } else { "" };
+            let by = row.slow / row.fast;
+            writeln!(
+                f,
+                "{name:<40}{:>12.2}{:>12.2}{by:>10.2}{verdict}",
+                row.slow / MIB,
+                row.fast / MIB
+            )?;
+        }
+        writeln!(f, "{}", words::answer(&self.suspects))
+    }
+}
+
+/// A row's figures: time, share of one PC's, fastest and slowest job, and what the cluster is worth.
+fn figures(seconds: f64, share: f64, jobs: Option<[f64; 2]>, worth: Option<(f64, f64)>) -> String {
+    let jobs = jobs.and_then(|jobs| spread(&jobs));
+    let jobs = jobs.map_or_else(
+        || format!("{:>9}{:>9}{:>8}", "", "", ""),
+        |jobs| {
+            format!(
+                "{:>9}{:>9}{:>8.1}",
+                took(jobs.fastest),
+                took(jobs.difference),
+                jobs.share * 100.0
+            )
+        },
+    );
+    let worth = worth.map_or_else(
+        || format!("{:>13}{:>9}", "", ""),
+        |(power, off)| format!("{:>13.0}{:>9.2}", power.floor(), off * 100.0),
+    );
+    format!("{:>9}{:>8.2}{jobs}{worth}", took(seconds), share * 100.0)
+}

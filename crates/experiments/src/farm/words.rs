@@ -1,0 +1,99 @@
+//! What is said about the figures, in sentences.
+
+use super::{Farm, ONE, Row, SuspectRow, Table};
+use garland_farm::result::{Unit, took};
+
+impl Farm {
+    /// A machine's power, and what it is counted in.
+    pub(super) fn power(&self) -> (f64, String) {
+        match self.job.unit.parse() {
+            Ok(Unit::Named(power, name)) => (power, name),
+            _ => (1.0, self.job.unit.clone()),
+        }
+    }
+
+    /// The published share of one machine's time.
+    pub(super) fn share_then(&self, topology: &str, load: &str) -> Option<f64> {
+        let one = self.published(ONE, Some(load))?.slowest;
+        Some(self.published(topology, Some(load))?.slowest / one)
+    }
+
+    /// `a cluster of 3 PCs at 300 MHz over p2p-star equals one PC of 820 MHz for 24 encodes`.
+    pub(super) fn sentence(&self, topology: &str, equivalent: f64) -> String {
+        let (power, unit) = self.power();
+        let job = &self.job;
+        format!(
+            "a cluster of {} PCs at {power:.0} {unit} over {topology} equals one PC of {:.0} {unit} for {} {}",
+            job.nodes.len(),
+            equivalent.floor(),
+            job.jobs,
+            job.called
+        )
+    }
+}
+
+/// Where the emulation agrees with what was published, and where not; one sentence a row.
+pub fn agreement(table: &Table) -> Vec<String> {
+    let allowed = table.experiment.tolerance.of_one;
+    let mut said = Vec::new();
+    for row in table.rows.iter().filter(|row| row.topology != ONE) {
+        let (Some(now), Some(then)) =
+            (table.share(row), table.experiment.share_then(&row.topology, &row.load))
+        else {
+            continue;
+        };
+        let is_riddle = table
+            .experiment
+            .published(&row.topology, Some(&row.load))
+            .is_some_and(|published| published.riddle);
+        let (name, load) = (&row.topology, &row.load);
+        let figures = format!(
+            "{name}, {load}: {:.1} % of one PC's time, and {:.1} % were published",
+            now * 100.0,
+            then * 100.0
+        );
+        let verdict = match (now - then).abs() <= allowed {
+            true => "they agree".to_owned(),
+            false if is_riddle => "that belongs to the riddle below".to_owned(),
+            false => "they don't agree".to_owned(),
+        };
+        said.push(format!("{figures}: {verdict}; {}", held_up(row)));
+    }
+    said
+}
+
+/// What cost the most.
+fn held_up(row: &Row) -> String {
+    let Some(losses) = &row.losses else { return "nothing says where the time went".to_owned() };
+    let most = losses.causes.iter().max_by(|one, two| one.1.total_cmp(&two.1));
+    match most.filter(|(_, seconds)| *seconds > 0.01 * losses.whole) {
+        Some((cause, seconds)) => {
+            let name = format!("{cause:?}");
+            let words: String = name
+                .chars()
+                .enumerate()
+                .map(|(at, c)| match c.is_uppercase() && at > 0 {
+                    true => format!(" {}", c.to_lowercase()),
+                    false => c.to_lowercase().to_string(),
+                })
+                .collect();
+            format!("most is lost to {words}, {} of {}", took(*seconds), took(losses.whole))
+        }
+        None => "next to nothing is lost".to_owned(),
+    }
+}
+
+/// What made the one network slower than the other.
+pub fn answer(suspects: &[SuspectRow]) -> String {
+    let (some, others): (Vec<&SuspectRow>, Vec<&SuspectRow>) =
+        suspects.iter().filter(|row| row.suspect.is_some()).partition(|row| row.reproduces);
+    let list = |rows: &[&SuspectRow]| {
+        rows.iter().filter_map(|row| row.suspect.clone()).collect::<Vec<_>>().join("; ")
+    };
+    match (some.is_empty(), others.is_empty()) {
+        (true, true) => "nothing was tried".to_owned(),
+        (true, false) => format!("none of these reproduces it: {}", list(&others)),
+        (false, true) => format!("each of these reproduces it: {}", list(&some)),
+        (false, false) => format!("it is reproduced by {}; not by {}", list(&some), list(&others)),
+    }
+}

@@ -1,0 +1,235 @@
+//! The scenario file: a topology file with a question and the answer in words, and for those that
+//! are rerun as they were published a job, a tolerance and the published rows. One that compares
+//! topologies names them instead, `topologies = ["hub10", "mine.toml"]`.
+
+use std::path::Path;
+
+use garland_topology::file::parse;
+use garland_topology::{Medium, Topology};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::Experiment;
+use garland_commands::topology;
+use garland_results::failure::Failure;
+
+/// Topologies with a question.
+#[derive(Clone, Debug, Serialize)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// What it asks.
+    pub question: String,
+    /// Where the published figures come from.
+    pub source: String,
+    /// What it answers.
+    pub answer: String,
+    /// What is emulated, one after the other.
+    #[serde(serialize_with = "outlines")]
+    pub topologies: Vec<Topology>,
+    /// What is done and compared; none when the topology is all there is.
+    #[serde(flatten)]
+    pub experiment: Option<Experiment>,
+}
+
+/// The version of the format that this release reads.
+const VERSION: u32 = 1;
+
+/// A file that names topologies instead of having one. The sections are the experiment's, which
+/// reads them itself.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Several {
+    version: u32,
+    name: Option<String>,
+    question: Option<String>,
+    source: Option<String>,
+    answer: Option<String>,
+    topologies: Vec<String>,
+    #[serde(rename = "job")]
+    _job: toml::Table,
+    #[serde(rename = "tolerance")]
+    _tolerance: toml::Table,
+    #[serde(rename = "published", default)]
+    _published: Vec<toml::Table>,
+}
+
+impl Scenario {
+    fn parse(text: &str, path: &str) -> Result<Self, Failure> {
+        let wrong = |error: toml::de::Error| Failure::usage(format!("{path}: {error}"));
+        let table: toml::Table = toml::from_str(text).map_err(wrong)?;
+        let sections = ["job", "tolerance", "published"];
+        let is_run = sections.iter().any(|section| table.contains_key(*section));
+        let several = table.contains_key("topologies");
+        let experiment = (is_run || several).then(|| Experiment::parse(text, path)).transpose()?;
+        let wanted = |key: &str, text: Option<String>| {
+            text.ok_or_else(|| Failure::usage(format!("{path}: a scenario needs `{key}`")))
+        };
+        let scenario = if several {
+            let file: Several = toml::from_str(text).map_err(wrong)?;
+            file.check(path)?;
+            let load = |name: &String| topology::load(&beside(name, path));
+            Self {
+                name: wanted("name", file.name)?,
+                question: wanted("question", file.question)?,
+                source: wanted("source", file.source)?,
+                answer: wanted("answer", file.answer)?,
+                topologies: file.topologies.iter().map(load).collect::<Result<_, _>>()?,
+                experiment,
+            }
+        } else {
+            let file = parse(text, path).map_err(Failure::usage)?;
+            Self {
+                name: file.name,
+                question: wanted("question", file.question)?,
+                source: wanted("source", file.source)?,
+                answer: wanted("answer", file.answer)?,
+                topologies: vec![file.topology],
+                experiment,
+            }
+        };
+        let checked = scenario.experiment.as_ref().map(|one| one.check(&scenario.topologies));
+        checked.transpose().map_err(|problem| Failure::usage(format!("{path}: {problem}")))?;
+        Ok(scenario)
+    }
+
+    /// What is done, if anything is.
+    pub fn experiment(&self) -> Result<&Experiment, Failure> {
+        self.experiment.as_ref().ok_or_else(|| {
+            let name = &self.name;
+            Failure::usage(format!("scenario {name} is a topology without a [job]: nothing is run"))
+                .hint(format!("garland lab run {name} --check builds and measures it"))
+        })
+    }
+}
+
+impl Several {
+    fn check(&self, path: &str) -> Result<(), Failure> {
+        if self.version != VERSION {
+            let version = self.version;
+            return Err(Failure::usage(format!(
+                "{path}: version {version} of the format; this release reads {VERSION}"
+            )));
+        }
+        if self.topologies.is_empty() {
+            return Err(Failure::usage(format!("{path}: `topologies` names none")));
+        }
+        Ok(())
+    }
+}
+
+/// A topology's name as the scenario file `path` gives it: a file is looked for beside that one.
+fn beside(name: &str, path: &str) -> String {
+    let folder = Path::new(path).parent().filter(|_| topology::is_file(name));
+    folder.map_or_else(|| name.to_owned(), |folder| folder.join(name).display().to_string())
+}
+
+/// Topologies in a result: their nodes and media, without every address and route.
+fn outlines<S: Serializer>(topologies: &[Topology], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Outline<'t> {
+        name: &'t str,
+        nodes: Vec<&'t str>,
+        nics: usize,
+        media: &'t [Medium],
+    }
+    serializer.collect_seq(topologies.iter().map(|topology| Outline {
+        name: &topology.name,
+        nodes: topology.nodes.iter().map(|node| node.name.as_str()).collect(),
+        nics: topology.nics.len(),
+        media: &topology.media,
+    }))
+}
+
+/// The scenarios that come with Garland.
+pub fn all() -> Result<Vec<Scenario>, Failure> {
+    topology::OWN
+        .iter()
+        .map(|(name, text)| Scenario::parse(text, &format!("{name}.toml")))
+        .collect()
+}
+
+/// The scenario `name`: one that comes with Garland, or a file.
+pub fn find(name: &str) -> Result<Scenario, Failure> {
+    if let Some(scenario) = all()?.into_iter().find(|scenario| scenario.name == name) {
+        return Ok(scenario);
+    }
+    let text = std::fs::read_to_string(name).map_err(|_| {
+        Failure::usage(format!("there is no scenario {name}")).hint("garland scenario list")
+    })?;
+    Scenario::parse(&text, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scenario_can_be_read() {
+        for (scenario, (name, _)) in all().unwrap().iter().zip(topology::OWN) {
+            assert_eq!(scenario.name, name);
+            for text in [&scenario.question, &scenario.source, &scenario.answer] {
+                assert!(!text.trim().is_empty(), "{name}");
+            }
+            if let Some(Experiment::Broadcast(broadcast)) = &scenario.experiment {
+                for receivers in &broadcast.job.receivers {
+                    assert!(broadcast.published(*receivers).is_some(), "{receivers} is published");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_scenario_is_left_out() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+        let files = std::fs::read_dir(folder).unwrap();
+        let mut files: Vec<_> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        let mut own = topology::OWN.map(|(name, _)| format!("{name}.toml"));
+        files.sort();
+        own.sort();
+        assert_eq!(files, own);
+    }
+
+    #[test]
+    fn a_job_needs_its_nodes_and_all_its_sections() {
+        let (_, text) = topology::OWN[0];
+        let more = text.replacen("receivers = [1,", "receivers = [21,", 1);
+        assert!(Scenario::parse(&more, "x.toml").is_err());
+        let less = text.replacen("[tolerance]\n", "", 1);
+        assert!(Scenario::parse(&less, "x.toml").is_err());
+        let unknown = text.replacen("\"broadcast\"", "\"broadcasts\"", 1);
+        assert!(Scenario::parse(&unknown, "x.toml").is_err());
+        let unasked = text.replacen("question", "answer2", 1);
+        assert!(Scenario::parse(&unasked, "x.toml").is_err());
+    }
+
+    #[test]
+    fn what_compares_topologies_needs_ways_and_pairs_that_are_there() {
+        let fault = |text: &str, from: &str, to: &str| {
+            assert!(text.contains(from), "{from}");
+            let changed = text.replacen(from, to, 1);
+            Scenario::parse(&changed, "x.toml").unwrap_err().message().to_owned()
+        };
+        let copy = topology::text("openmosix-copy-2004").unwrap();
+        assert!(Scenario::parse(copy, "x.toml").is_ok());
+        assert!(fault(copy, "to = \"n2\"", "to = \"n9\"").contains("hub10 has no node n9"));
+        assert!(fault(copy, "to = \"n2\"", "to = \"srv\"").contains("no node srv beside its head"));
+        assert!(fault(copy, "\"hub10\", ", "").contains("hub10 is published but not run"));
+        assert!(fault(copy, "\"hub10\", ", "\"hub11\", ").contains("hub11"));
+        assert!(fault(copy, "version = 1", "version = 2").contains("version 2"));
+        let pairs = topology::text("beowulf-pairs-1996").unwrap();
+        assert!(fault(pairs, "\"n15\"", "\"n14\"").contains("n14 is twice"));
+        assert!(fault(pairs, "\"n15\"", "\"n16\"").contains("no node n16"));
+        assert!(fault(pairs, "counts = [1,", "counts = [0,").contains("one at least"));
+        assert!(fault(pairs, "counts = [1,", "counts = [9,").contains("9 pairs at once"));
+        let balance = topology::text("beowulf-1996").unwrap();
+        assert!(fault(balance, "remote = [0,", "remote = [8,").contains("there are 7 pairs"));
+        assert!(fault(balance, "\"2.06MB/s\"", "\"0MB/s\"").contains("`disk` is 0"));
+        assert!(fault(balance, "\"2MB\", ", "").contains("2MB are published but not copied"));
+        assert!(fault(balance, "best = 1", "best = 9").contains("9 remote copies are compared"));
+        assert!(fault(balance, "block = \"", "block = \"x").contains("x16KiB"));
+        let only_remote = pairs.replacen("name = \"local\"", "name = \"remote\"", 1);
+        let problem = Scenario::parse(&only_remote, "x.toml").unwrap_err();
+        assert!(problem.message().contains("in bonded-dual-net no pairs"), "{}", problem.message());
+    }
+}

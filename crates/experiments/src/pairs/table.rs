@@ -1,0 +1,116 @@
+//! What copies between pairs give, beside what the wires allow: a line for each topology and wire,
+//! a column for each number of pairs.
+
+use std::fmt;
+
+use garland_core::units::bytes;
+use serde::Serialize;
+
+use super::{Pairs, Wire};
+use crate::predicted::Prediction;
+
+/// All rows, and what they are compared with.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    #[serde(skip)]
+    experiment: Pairs,
+    /// A file's length as a share of the scenario's.
+    scale: f64,
+    /// Bytes of each pair's file.
+    bytes: u64,
+    rows: Vec<Row>,
+}
+
+/// So many copies at once.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Over which topology.
+    pub topology: String,
+    /// What is between the nodes of a pair.
+    pub wire: Wire,
+    /// How many.
+    pub pairs: usize,
+    /// Seconds that starting takes, and the bytes by the simulator.
+    pub predicted_s: f64,
+    /// Seconds from the first command's start until all have ended.
+    pub whole_s: f64,
+    /// Seconds that the wires alone take.
+    pub bound_s: f64,
+}
+
+impl Row {
+    /// The rate as a share of what the wires allow.
+    fn share(&self) -> f64 {
+        self.bound_s / self.whole_s
+    }
+}
+
+impl Table {
+    /// The table of `rows` for files of `bytes` each, `scale` times the scenario's.
+    pub fn new(experiment: &Pairs, scale: f64, bytes: u64, rows: Vec<Row>) -> Self {
+        Self { experiment: experiment.clone(), scale, bytes, rows }
+    }
+
+    /// The first row that is slower than the wires by more than it may be.
+    pub fn miss(&self) -> Option<String> {
+        let least = self.experiment.tolerance.least_of_bound;
+        self.rows.iter().find(|row| row.share() < least).map(|row| {
+            let Row { topology, wire, pairs, .. } = row;
+            format!(
+                "{topology}: {pairs} on {} wire have {:.1} % of what the wires allow, below {:.0} %",
+                wire.name(),
+                row.share() * 100.0,
+                least * 100.0
+            )
+        })
+    }
+
+    /// What was predicted, and what was emulated.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        let of = |row: &Row| Prediction {
+            what: format!("{}, {} on {} wire", row.topology, row.pairs, row.wire.name()),
+            unit: "s",
+            predicted: row.predicted_s,
+            emulated: row.whole_s,
+        };
+        self.rows.iter().map(of).collect()
+    }
+
+    /// MB/s of all files of a row in so many seconds.
+    fn rate(&self, row: &Row, seconds: f64) -> f64 {
+        self.bytes as f64 * row.pairs as f64 / 1e6 / seconds
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (size, share) = (bytes::format(self.bytes), self.scale * 100.0);
+        writeln!(f, "emulated: {size} ({share:.3} % of the published files) from node to node\n")?;
+        write!(f, "{:<26}{:<8}{:<11}", "MB/s of all pairs", "wire", "")?;
+        for count in &self.experiment.job.counts {
+            write!(f, "{count:>7}")?;
+        }
+        writeln!(f)?;
+        let same = |a: &Row, b: &Row| a.topology == b.topology && a.wire == b.wire;
+        for line in self.rows.chunk_by(same) {
+            write!(f, "{:<26}{:<8}{:<11}", line[0].topology, line[0].wire.name(), "predicted")?;
+            for row in line {
+                write!(f, "{:>7.2}", self.rate(row, row.predicted_s))?;
+            }
+            write!(f, "\n{:<34}{:<11}", "", "emulated")?;
+            for row in line {
+                write!(f, "{:>7.2}", self.rate(row, row.whole_s))?;
+            }
+            write!(f, "\n{:<34}{:<11}", "", "wires")?;
+            for row in line {
+                write!(f, "{:>7.2}", self.rate(row, row.bound_s))?;
+            }
+            write!(f, "\n{:<34}{:<11}", "", "of wires, %")?;
+            for row in line {
+                write!(f, "{:>7.1}", row.share() * 100.0)?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}

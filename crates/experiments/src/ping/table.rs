@@ -1,0 +1,234 @@
+//! Gets as pgping's lines, published and measured side by side.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use garland_analysis::queue::cycles;
+
+use super::{Ping, Point, Transport};
+use crate::predicted::Prediction;
+
+/// All rows, and what they are compared with.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    #[serde(skip)]
+    experiment: Ping,
+    rows: Vec<Row>,
+}
+
+/// A line.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Row {
+    /// What it went by.
+    pub transport: Transport,
+    /// Whether it is one of those with more and more in flight.
+    #[serde(skip)]
+    pub deep: bool,
+    /// Nanoseconds a get, of those between one alone and the most in flight: by these two.
+    pub predicted_ns: Option<f64>,
+    /// What was measured.
+    #[serde(flatten)]
+    pub point: Point,
+}
+
+impl Table {
+    /// The table of `rows`.
+    pub fn new(experiment: &Ping, mut rows: Vec<Row>) -> Self {
+        for &transport in &experiment.job.transports {
+            let mut depths: Vec<&mut Row> =
+                rows.iter_mut().filter(|row| row.transport == transport && row.deep).collect();
+            let [alone, between @ .., most] = depths.as_mut_slice() else { continue };
+            for row in between {
+                row.predicted_ns = pipelined(&alone.point, &most.point, row.point.in_flight);
+            }
+        }
+        Self { experiment: experiment.clone(), rows }
+    }
+
+    /// What was predicted, and what was emulated.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        let of = |row: &Row| {
+            let what = format!("{}, {} in flight", row.transport.name(), row.point.in_flight);
+            let emulated = row.point.each_ns / 1000.0;
+            Some(Prediction { what, unit: "us", predicted: row.predicted_ns? / 1000.0, emulated })
+        };
+        self.rows.iter().filter_map(of).collect()
+    }
+
+    fn of(&self, transport: Transport, deep: bool) -> impl Iterator<Item = &Point> {
+        let is = move |row: &&Row| row.transport == transport && row.deep == deep;
+        self.rows.iter().filter(is).map(|row| &row.point)
+    }
+
+    /// The first thing that isn't as in 2005, and why.
+    pub fn miss(&self) -> Option<String> {
+        self.size_counts().or_else(|| self.depth_gains_nothing()).or_else(|| self.memory_is_slow())
+    }
+
+    fn size_counts(&self) -> Option<String> {
+        let most = self.experiment.tolerance.large_over_small;
+        let mut sizes = self.of(Transport::Tcp, false).filter(|point| point.size > 0);
+        let (small, large) = (sizes.next()?, sizes.last()?);
+        let share = large.each_ns / small.each_ns;
+        let (small, large) = (small.size, large.size);
+        (share > most).then(|| {
+            format!("tcp: {large} bytes take {share:.2} times what {small} take, above {most}")
+        })
+    }
+
+    fn depth_gains_nothing(&self) -> Option<String> {
+        let most = self.experiment.tolerance.deep_over_alone;
+        let mut depths = self.of(Transport::Tcp, true);
+        let (alone, deep) = (depths.next()?, depths.last()?);
+        let (share, depth) = (deep.each_ns / alone.each_ns, deep.in_flight);
+        (share > most).then(|| {
+            format!("tcp: each of {depth} in flight takes {share:.2} of one alone, above {most}")
+        })
+    }
+
+    fn memory_is_slow(&self) -> Option<String> {
+        let slow = [false, true].into_iter().find_map(|deep| {
+            let mut both = self.of(Transport::Tcp, deep).zip(self.of(Transport::Shm, deep));
+            both.find(|(tcp, shm)| shm.each_ns >= tcp.each_ns)
+        });
+        let (tcp, shm) = slow?;
+        let (size, depth) = (shm.size, shm.in_flight);
+        Some(format!(
+            "shm: {size} bytes, {depth} in flight, take {:.2} uSec and over tcp {:.2}",
+            shm.each_ns / 1000.0,
+            tcp.each_ns / 1000.0
+        ))
+    }
+
+    fn lines(&self, f: &mut fmt::Formatter<'_>, deep: bool) -> fmt::Result {
+        let Some(&first) = self.experiment.job.transports.first() else { return Ok(()) };
+        for (at, point) in self.of(first, deep).enumerate() {
+            let Point { size, in_flight, .. } = *point;
+            write!(f, "  1: {size:8} bytes")?;
+            if deep {
+                write!(f, " b {in_flight:<3}")?;
+            }
+            match self.experiment.published(point) {
+                Some(then) => write!(f, " {:9.2} uSec {:8.2} MB/s", then.us, then.rate)?,
+                None => write!(f, " {:>9}      {:>8}     ", "-", "-")?,
+            }
+            for &transport in &self.experiment.job.transports {
+                let Some(now) = self.of(transport, deep).nth(at) else { continue };
+                let us = now.each_ns / 1000.0;
+                write!(f, " | {us:9.3} uSec {:8.2} MB/s", f64::from(size) / us.max(1e-9))?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+
+    fn head(&self, f: &mut fmt::Formatter<'_>, what: &str, deep: bool) -> fmt::Result {
+        let wide = if deep { 24 } else { 18 };
+        write!(f, "\n{what:<wide$} {:>28}", "Elan4, 2005")?;
+        for transport in &self.experiment.job.transports {
+            let name = match transport {
+                Transport::Tcp => "tcp, emulated",
+                Transport::Shm => "shared memory, one-sided",
+            };
+            write!(f, " | {name:>28}")?;
+        }
+        writeln!(f)
+    }
+}
+
+/// Nanoseconds a get with so many in flight: they share the way as customers do a counter that needs for
+/// each what it needs at the highest rate, and are by themselves for the rest of a round trip.
+fn pipelined(alone: &Point, most: &Point, in_flight: u32) -> Option<f64> {
+    let gap = most.each_ns.min(alone.each_ns);
+    let cycle = cycles(alone.each_ns - gap, &[gap], in_flight).pop()?;
+    Some(cycle / f64::from(in_flight))
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let super::Job { sizes, in_flight, deep_size, .. } = &self.experiment.job;
+        self.head(f, &format!("-f get {} {}", sizes[0], sizes[1]), false)?;
+        self.lines(f, false)?;
+        self.head(f, &format!("-f get -bN {deep_size}"), true)?;
+        self.lines(f, true)?;
+        writeln!(f)?;
+        for &transport in &self.experiment.job.transports {
+            self.beside(f, transport)?;
+            self.between(f, transport)?;
+        }
+        for &transport in &self.experiment.job.transports {
+            let Some(deep) = self.of(transport, true).last().filter(|deep| deep.writes > 0) else {
+                continue;
+            };
+            writeln!(
+                f,
+                "{}: with {} in flight each stays {:.2} uSec (p50), and {:.1} go out in one write",
+                transport.name(),
+                in_flight[1],
+                deep.sojourn.p50 as f64 / 1000.0,
+                deep.count as f64 / deep.writes as f64
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Table {
+    /// What one get alone and the most in flight say of those between.
+    fn between(&self, f: &mut fmt::Formatter<'_>, transport: Transport) -> fmt::Result {
+        let is = |row: &&Row| row.transport == transport && row.predicted_ns.is_some();
+        let mut rows = self.rows.iter().filter(is).peekable();
+        if rows.peek().is_none() {
+            return Ok(());
+        }
+        write!(f, "{}: predicted by the first and the last of these:", transport.name())?;
+        for row in rows {
+            let (told, depth) =
+                (row.predicted_ns.unwrap_or_default() / 1000.0, row.point.in_flight);
+            write!(f, " b {depth} {told:.2} uSec ({:.2})", row.point.each_ns / 1000.0)?;
+        }
+        writeln!(f)
+    }
+
+    /// What was measured as multiples of what was published, one get alone and with the most in
+    /// flight.
+    fn beside(&self, f: &mut fmt::Formatter<'_>, transport: Transport) -> fmt::Result {
+        let mut depths = self.of(transport, true).filter_map(|point| {
+            let then = self.experiment.published(point)?;
+            Some((point, point.each_ns / 1000.0 / then.us))
+        });
+        let Some((point, alone)) = depths.next() else { return Ok(()) };
+        write!(f, "{}: one get of {} bytes takes ", transport.name(), point.size)?;
+        write!(f, "{alone:.2} times Elan4's")?;
+        if let Some((point, deep)) = depths.last() {
+            write!(f, ", and {deep:.2} times with {} in flight", point.in_flight)?;
+        }
+        writeln!(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Sojourn;
+    use super::*;
+
+    /// The table of 2005, from its first and last line.
+    #[test]
+    fn what_was_published_for_elan4_follows_from_its_ends() {
+        let point = |in_flight: u32, us: f64| Point {
+            size: 8,
+            in_flight,
+            count: 1000,
+            each_ns: us * 1000.0,
+            sojourn: Sojourn { p50: 0 },
+            writes: 0,
+        };
+        let (alone, most) = (point(1, 2.35), point(32, 0.79));
+        for (depth, published) in [(2, 1.32), (4, 1.04), (8, 0.84), (16, 0.82)] {
+            let told = pipelined(&alone, &most, depth).unwrap() / 1000.0;
+            assert!((told / published - 1.0).abs() < 0.17, "{depth}: {told} against {published}");
+        }
+        assert_eq!(pipelined(&alone, &most, 0), None);
+    }
+}

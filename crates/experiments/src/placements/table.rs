@@ -1,0 +1,155 @@
+//! Placements side by side: times, slowdowns, and who got how many jobs.
+
+use std::fmt::{self, Formatter};
+
+use garland_analysis::farm::Spread;
+use serde::Serialize;
+
+use super::{COST, Placements, TURNS};
+use garland_farm::result::took;
+
+/// All rows, and what they are compared with.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    #[serde(skip)]
+    experiment: Placements,
+    rows: Vec<Row>,
+}
+
+/// The jobs by one placement.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Which one.
+    pub placement: String,
+    /// Whether all were started at once; else as rooms got free.
+    pub at_once: bool,
+    /// Seconds until all were done.
+    pub seconds: f64,
+    /// Seconds that whole jobs take at best.
+    pub bound_s: Option<f64>,
+    /// Mean of the time from queue to end, by that which the work takes on the fastest node.
+    pub slowdown: Option<f64>,
+    /// The slowest and the fastest job.
+    pub spread: Option<Spread>,
+    /// How many jobs each node did, in the nodes' order.
+    pub done: Vec<usize>,
+    /// The run that it was.
+    pub run: String,
+}
+
+impl Row {
+    /// What whole jobs allow, as a share of its time.
+    fn of_bound(&self) -> Option<f64> {
+        Some(self.bound_s? / self.seconds)
+    }
+}
+
+impl Table {
+    /// The table of what was measured.
+    pub fn new(experiment: &Placements, rows: Vec<Row>) -> Self {
+        Self { experiment: experiment.clone(), rows }
+    }
+
+    /// The first thing that isn't as it should be, and why.
+    pub fn miss(&self) -> Option<String> {
+        let jobs = self.experiment.job.jobs;
+        let lost = self.rows.iter().find(|row| row.done.iter().sum::<usize>() != jobs);
+        let lost = lost.map(|row| format!("{}: not all jobs are its nodes'", row.placement));
+        lost.or_else(|| self.slow()).or_else(|| {
+            [false, true].into_iter().find_map(|at_once| self.no_better_than_turns(at_once))
+        })
+    }
+
+    fn slow(&self) -> Option<String> {
+        let least = self.experiment.tolerance.of_bound;
+        let shares = self.rows.iter().filter(|row| !row.at_once).filter_map(Row::of_bound);
+        let best = shares.fold(0.0, f64::max);
+        (best < least).then(|| {
+            let (best, least) = (best * 100.0, least * 100.0);
+            format!("the best comes to {best:.1} % of what whole jobs allow, below {least:.0} %")
+        })
+    }
+
+    fn no_better_than_turns(&self, at_once: bool) -> Option<String> {
+        let least = self.experiment.tolerance.turns;
+        let [turns, cost] = [TURNS, COST].map(|placement| self.row(placement, at_once));
+        let factor = turns?.seconds / cost?.seconds;
+        (factor < least)
+            .then(|| format!("{TURNS} takes {factor:.2} times as long as {COST}, below {least:.2}"))
+    }
+
+    fn row(&self, placement: &str, at_once: bool) -> Option<&Row> {
+        self.rows.iter().find(|row| row.placement == placement && row.at_once == at_once)
+    }
+
+    /// A row's slowdown by that of the cheapest node's.
+    fn by_cost(&self, row: &Row) -> Option<f64> {
+        Some(row.slowdown? / self.row(COST, row.at_once)?.slowdown?)
+    }
+
+    /// The same as it was published.
+    fn by_cost_then(&self, placement: &str) -> Option<f64> {
+        let then = |placement| self.experiment.published(placement).map(|row| row.slowdown);
+        Some(then(placement)? / then(COST)?)
+    }
+
+    fn part(&self, f: &mut Formatter<'_>, at_once: bool) -> fmt::Result {
+        let how = if at_once { "all at once" } else { "as rooms get free" };
+        writeln!(
+            f,
+            "\n{how:<20}{:>9}{:>10}{:>10}{:>10}{:>9} |{:>9}{:>10} |{:>10}{:>10}  jobs of {}",
+            "time",
+            "of bound",
+            "slowest",
+            "fastest",
+            "DIFF %",
+            "slowdown",
+            "by cost",
+            "published",
+            "by cost",
+            self.experiment.job.nodes.join(", ")
+        )?;
+        for row in self.rows.iter().filter(|row| row.at_once == at_once) {
+            let number = |value: Option<f64>| {
+                value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))
+            };
+            let percent = row.of_bound().map(|share| share * 100.0);
+            let time = |pick: fn(&Spread) -> f64| {
+                row.spread.as_ref().map_or_else(|| "-".to_owned(), |spread| took(pick(spread)))
+            };
+            let then = self.experiment.published(&row.placement).map(|then| then.slowdown);
+            let done: Vec<String> = row.done.iter().map(usize::to_string).collect();
+            writeln!(
+                f,
+                "{:<20}{:>9}{:>8} %{:>10}{:>10}{:>9} |{:>9}{:>10} |{:>10}{:>10}  {}",
+                row.placement,
+                took(row.seconds),
+                number(percent),
+                time(|spread| spread.slowest),
+                time(|spread| spread.fastest),
+                number(row.spread.map(|spread| spread.share * 100.0)),
+                number(row.slowdown),
+                number(self.by_cost(row)),
+                number(then),
+                number(self.by_cost_then(&row.placement)),
+                done.join(", ")
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let job = &self.experiment.job;
+        writeln!(
+            f,
+            "emulated: {} jobs on {} nodes; slowdown is the mean of the time from queue to end by what the \
+             work takes on the fastest node",
+            job.jobs,
+            job.nodes.len()
+        )?;
+        self.part(f, false)?;
+        self.part(f, true)
+    }
+}

@@ -1,0 +1,143 @@
+//! What the simulator says of an experiment's bytes: wires and disks are shared fairly, and nothing else
+//! holds anybody up. What starting takes is no matter of wires; it is measured by the same commands with
+//! a file of one byte.
+
+use garland_core::plan::{Layout, Plan};
+use garland_predict::{CopyTry, Costs, Network, NoWay, Transfer, Use, copy, transfers};
+use garland_topology::{NodeId, Topology};
+use serde::Serialize;
+
+use garland_results::failure::{Failure, OrFailure};
+
+/// The length of the file whose copy tells what starting takes.
+pub const NEXT_TO_NOTHING: u64 = 1;
+
+/// Seconds of a file through a chain of these nodes, the head first.
+pub fn chain(topology: &Topology, places: &[NodeId], length: u64) -> Result<f64, Failure> {
+    let receivers = places.iter().skip(1);
+    let names: Vec<String> = receivers.map(|place| topology.nodes[*place].name.clone()).collect();
+    let plan = Plan::broadcast(Layout::fitting(length), &names, 1)
+        .or_nothing("planning what is to be simulated")?;
+    let costs = Costs::default();
+    copy(&CopyTry { topology, plan: &plan, places, costs })
+        .map(|run| run.seconds)
+        .map_err(|way| no_way(topology, &way))
+}
+
+/// Seconds until a file has come from every sender to its receiver, all at once.
+pub fn pairs(topology: &Topology, flows: &[(NodeId, NodeId)], bytes: u64) -> Result<f64, Failure> {
+    balance(topology, flows, flows.len(), bytes)
+}
+
+/// The same where only the first so many go to their receivers, and the others are copied where they are:
+/// a node's disk reads and writes.
+pub fn balance(
+    topology: &Topology,
+    flows: &[(NodeId, NodeId)],
+    remote: usize,
+    bytes: u64,
+) -> Result<f64, Failure> {
+    let mut network = Network::new();
+    let ways = network.between(topology, &flows[..remote]).map_err(|way| no_way(topology, &way))?;
+    let stay = std::iter::repeat_with(Vec::new).take(flows.len() - remote);
+    let mut of_flow = |(&(from, to), mut uses): (&(NodeId, NodeId), Vec<Use>), stays: bool| {
+        uses.extend(network.disk(topology, from));
+        uses.extend(network.disk(topology, if stays { from } else { to }));
+        Transfer { bytes: bytes as f64, uses }
+    };
+    let all: Vec<Transfer> = flows
+        .iter()
+        .zip(ways.into_iter().chain(stay))
+        .enumerate()
+        .map(|(at, flow)| of_flow(flow, at >= remote))
+        .collect();
+    Ok(transfers(&network, &all).into_iter().fold(0.0, f64::max))
+}
+
+/// No packet gets there in this topology.
+pub fn no_way(topology: &Topology, way: &NoWay) -> Failure {
+    Failure::usage(format!("in {} {way}", topology.name))
+}
+
+/// Something that was predicted, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prediction {
+    /// What.
+    pub what: String,
+    /// In which unit: `s`, `us`, `MB/s`.
+    pub unit: &'static str,
+    /// By the simulator.
+    pub predicted: f64,
+    /// In the lab.
+    pub emulated: f64,
+}
+
+/// How near predictions came to what was emulated, as shares of that.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Agreement {
+    /// How many there are.
+    pub count: usize,
+    /// Half of them were nearer than this.
+    pub median: f64,
+    /// The one farthest off.
+    pub worst: f64,
+}
+
+impl Agreement {
+    /// That of these predictions; none without any.
+    pub fn of(predictions: &[Prediction]) -> Option<Self> {
+        let off = |one: &Prediction| (one.predicted / one.emulated - 1.0).abs();
+        let mut all: Vec<f64> = predictions.iter().map(off).filter(|off| off.is_finite()).collect();
+        all.sort_by(f64::total_cmp);
+        let worst = *all.last()?;
+        let (low, high) = (all[(all.len() - 1) / 2], all[all.len() / 2]);
+        Some(Self { count: all.len(), median: low.midpoint(high), worst })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_topology::shapes::{Basis, hub, switch};
+
+    use super::*;
+
+    fn basis(nodes: u32) -> Basis {
+        Basis::numbered("try", nodes).at("80mbit".parse().unwrap())
+    }
+
+    #[test]
+    fn copies_that_stay_take_the_disk_twice_and_others_the_wires() {
+        let mut topology = switch(&basis(4), None);
+        let flows = [(0, 1), (2, 3)];
+        let wire = pairs(&topology, &flows, 10_000_000).unwrap();
+        assert!((wire - 10.0 / 9.41).abs() < 0.01, "{wire}");
+        topology.nodes.iter_mut().for_each(|node| node.disk = Some("5MB/s".parse().unwrap()));
+        for (remote, wanted) in [(0, 4.0), (1, 4.0), (2, 2.0)] {
+            let seconds = balance(&topology, &flows, remote, 10_000_000).unwrap();
+            assert!((seconds - wanted).abs() < 1e-6, "{remote}: {seconds}");
+        }
+        let shared = pairs(&hub(&basis(4)), &flows, 10_000_000).unwrap();
+        assert!(shared > 2.0 * wire, "{shared}");
+    }
+
+    #[test]
+    fn a_chain_takes_what_its_wire_takes() {
+        let seconds = chain(&switch(&basis(4), None), &[0, 1, 2, 4], 10_000_000).unwrap();
+        assert!((1.06..1.12).contains(&seconds), "{seconds}");
+    }
+
+    #[test]
+    fn errors_are_shares_of_what_was_emulated() {
+        let of = |(predicted, emulated)| Prediction {
+            what: String::new(),
+            unit: "s",
+            predicted,
+            emulated,
+        };
+        let all = [(1.1, 1.0), (0.8, 1.0), (2.0, 2.0), (1.0, 0.0)].map(of);
+        let told = Agreement::of(&all).unwrap();
+        assert_eq!(told.count, 3);
+        assert!((told.median - 0.1).abs() < 1e-9 && (told.worst - 0.2).abs() < 1e-9, "{told:?}");
+        assert_eq!(Agreement::of(&[]), None);
+    }
+}

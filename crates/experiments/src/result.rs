@@ -1,0 +1,64 @@
+//! What a scenario gives: its question, published and emulated side by side, and a verdict.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::predicted::{Agreement, Prediction};
+use super::{Scenario, Table};
+use garland_commands::result::Head;
+
+/// The result object `garland.scenario/1`.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScenarioResult {
+    #[serde(flatten)]
+    head: Head,
+    scenario: Scenario,
+    #[serde(flatten)]
+    table: Table,
+    /// What was predicted, and what came of it.
+    predictions: Vec<Prediction>,
+    /// How near predictions came, as shares; none where nothing was predicted.
+    agreement: Option<Agreement>,
+    /// The first row outside of the scenario's tolerance, in words.
+    miss: Option<String>,
+    /// Whether every row is within the scenario's tolerance.
+    reproduced: bool,
+}
+
+impl ScenarioResult {
+    /// The result of a scenario that gave `table`.
+    pub fn new(head: Head, scenario: &Scenario, table: Table) -> Self {
+        let miss = table.miss();
+        let (predictions, reproduced) = (table.predictions(), miss.is_none());
+        let (scenario, agreement) = (scenario.clone(), Agreement::of(&predictions));
+        Self { head, scenario, table, predictions, agreement, miss, reproduced }
+    }
+
+    /// Whether every row is within the scenario's tolerance.
+    pub fn reproduced(&self) -> bool {
+        self.reproduced
+    }
+}
+
+impl fmt::Display for ScenarioResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Scenario { name, question, source, answer, .. } = &self.scenario;
+        writeln!(f, "{name}: {question}")?;
+        writeln!(f, "published: {source}")?;
+        write!(f, "{}", self.table)?;
+        if let Some(Agreement { count, median, worst }) = self.agreement {
+            let (median, worst) = (median * 100.0, worst * 100.0);
+            writeln!(
+                f,
+                "\npredictions: {count}, within {median:.1} % in the median and {worst:.1} % at worst"
+            )?;
+        }
+        writeln!(f, "\n{}", answer.trim())?;
+        let verdict = match &self.miss {
+            None => "reproduced".to_owned(),
+            Some(miss) => format!("NOT reproduced: {miss}"),
+        };
+        writeln!(f, "\n{verdict}; run {}", self.head.run.as_deref().unwrap_or_default())
+    }
+}

@@ -1,0 +1,169 @@
+//! Nodes against power: measured, forecast and tried side by side.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::{At, Foretold, Scaling};
+use crate::predicted::Prediction;
+use garland_farm::result::took;
+
+/// All rows, and what they are compared with.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    #[serde(skip)]
+    experiment: Scaling,
+    /// Bytes and times, as a share of the scenario's.
+    scale: f64,
+    rows: Vec<Row>,
+    /// What was forecast from the measured ones.
+    foretold: Foretold,
+}
+
+/// All jobs on so many nodes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// How many.
+    pub nodes: u32,
+    /// Seconds until all were done.
+    pub seconds: f64,
+    /// The run that it was.
+    pub run: String,
+}
+
+impl Table {
+    /// The table of `rows` and of what was `foretold` by the first of them.
+    pub fn new(experiment: &Scaling, scale: f64, rows: Vec<Row>, foretold: Foretold) -> Self {
+        Self { experiment: experiment.clone(), scale, rows, foretold }
+    }
+
+    /// What was predicted, and what was emulated.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        let of = |(row, at): (&Row, &At)| Prediction {
+            what: format!("{} jobs on {} nodes", self.experiment.job.jobs, row.nodes),
+            unit: "s",
+            predicted: self.predicted(at),
+            emulated: row.seconds,
+        };
+        self.tried().map(of).collect()
+    }
+
+    /// The first thing that isn't as it should be, and why: an interval that doesn't hold what came of
+    /// it, no knee, or a power that isn't the published one.
+    pub fn miss(&self) -> Option<String> {
+        let outside = self.tried().find_map(|(row, at)| {
+            let (low, high) = at.interval?;
+            let (nodes, seconds) = (row.nodes, row.seconds);
+            (!(low..=high).contains(&seconds)).then(|| {
+                format!(
+                    "{nodes} nodes took {seconds:.2} s, and {low:.2} to {high:.2} were forecast"
+                )
+            })
+        });
+        let blank = || {
+            let mut tried = self.tried();
+            let blank = tried.find(|(_, at)| at.interval.is_none());
+            blank.map(|(row, _)| format!("{} nodes were forecast without an interval", row.nodes))
+        };
+        let nameless = || {
+            let none = self.foretold.forecast.knee.is_none();
+            none.then(|| "no knee was found, so nothing was named that nodes share".to_owned())
+        };
+        outside.or_else(blank).or_else(nameless).or_else(|| self.other_power())
+    }
+
+    fn other_power(&self) -> Option<String> {
+        let most = self.experiment.tolerance.power;
+        self.rows.iter().find_map(|row| {
+            let then = self.experiment.published(row.nodes)?.power;
+            let now = self.power(row)?;
+            ((now / then - 1.0).abs() > most).then(|| {
+                format!(
+                    "{} nodes did the work of {now:.1}, and of {then:.0} as published",
+                    row.nodes
+                )
+            })
+        })
+    }
+
+    /// Seconds of jobs one by one.
+    fn simulated(&self, nodes: u32) -> Option<f64> {
+        let simulated = self.foretold.simulated.iter().find(|one| one.nodes == nodes);
+        simulated.map(|one| one.seconds)
+    }
+
+    /// The middle of what the law says and what jobs one by one come to: nodes that meet at the wire by
+    /// chance wait less than real ones do, and those that share it evenly from a common start wait more.
+    fn predicted(&self, at: &At) -> f64 {
+        self.simulated(at.nodes).map_or(at.seconds, |seconds| at.seconds.midpoint(seconds))
+    }
+
+    /// How many nodes without any loss would be as fast.
+    fn power(&self, row: &Row) -> Option<f64> {
+        let one = self.rows.iter().find(|one| one.nodes == 1)?;
+        Some(one.seconds / row.seconds)
+    }
+
+    /// Rows that were forecast before they were tried.
+    fn tried(&self) -> impl Iterator<Item = (&Row, &At)> {
+        let counts = &self.experiment.job.forecast;
+        let tried = self.rows.iter().filter(|row| counts.contains(&row.nodes));
+        tried.filter_map(|row| {
+            let at = self.foretold.forecast.curve.iter().find(|at| at.nodes == row.nodes)?;
+            Some((row, at))
+        })
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let job = &self.experiment.job;
+        writeln!(
+            f,
+            "emulated: {} jobs, each of them {} in and {} out, times {}\n",
+            job.jobs, job.bytes_in, job.bytes_out, self.scale
+        )?;
+        writeln!(
+            f,
+            "{:>5} |{:>10} |{:>10}{:>12}{:>11}{:>24} |{:>10}{:>7}",
+            "nodes",
+            "published",
+            "by a law",
+            "one by one",
+            "predicted",
+            "nine times of ten",
+            "emulated",
+            "power"
+        )?;
+        for row in &self.rows {
+            let then = self.experiment.published(row.nodes);
+            let then = then.map_or_else(|| "-".to_owned(), |one| format!("{:.0}", one.power));
+            let told = self.tried().find(|(one, _)| one.nodes == row.nodes);
+            let told = told.map_or_else(
+                || format!("{:>10}{:>12}{:>11}{:>24}", "", "", "-", ""),
+                |(_, at)| {
+                    let interval = at.interval.map_or_else(
+                        || "-".to_owned(),
+                        |(low, high)| format!("{} .. {}", took(low), took(high)),
+                    );
+                    let simulated = self.simulated(row.nodes).map_or_else(String::new, took);
+                    let (law, both) = (took(at.seconds), took(self.predicted(at)));
+                    format!("{law:>10}{simulated:>12}{both:>11}{interval:>24}")
+                },
+            );
+            let power = self.power(row).unwrap_or(0.0);
+            let (nodes, now) = (row.nodes, took(row.seconds));
+            writeln!(f, "{nodes:>5} |{then:>10} |{told} |{now:>10}{power:>7.1}")?;
+        }
+        if let Some(knee) = &self.foretold.forecast.knee {
+            writeln!(
+                f,
+                "\nknee, as the first {} tell: {:.1} nodes: {}",
+                job.measured.len(),
+                knee.nodes,
+                knee.resource
+            )?;
+        }
+        Ok(())
+    }
+}

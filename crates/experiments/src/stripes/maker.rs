@@ -1,0 +1,111 @@
+//! Who may make pauses, and what is to be said of each.
+
+use garland_analysis::ledger::Cause;
+use garland_core::units::Nanos;
+use garland_protocol::{Injection, Wanted, parse_injection};
+use serde::{Deserialize, Serialize};
+
+use super::Sizes;
+use garland_results::failure::Failure;
+
+/// Who makes a pause at every operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Maker {
+    /// The disk that the file comes from, before an operation's first byte.
+    SourceDisk,
+    /// The server's disk, before it has an operation's last buffer.
+    SinkDisk,
+    /// The client, before it sends an operation's first byte.
+    Pause,
+    /// The server's answer that it has written an operation.
+    Control,
+}
+
+/// A pause of every operation.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pause {
+    /// Who makes it.
+    pub maker: Maker,
+    /// How long it is.
+    pub pause: String,
+}
+
+impl Maker {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::SourceDisk => "the source disk",
+            Self::SinkDisk => "the server's disk",
+            Self::Pause => "the client itself",
+            Self::Control => "late answers",
+        }
+    }
+
+    /// What it is called in the ledger.
+    pub fn cause(self) -> Cause {
+        match self {
+            Self::SourceDisk => Cause::SourceDisk,
+            Self::SinkDisk => Cause::SinkDisk,
+            Self::Pause => Cause::Pause,
+            Self::Control => Cause::Control,
+        }
+    }
+
+    /// Whether the client sees it with its own eyes.
+    pub fn is_the_clients(self) -> bool {
+        matches!(self, Self::SourceDisk | Self::Pause)
+    }
+
+    /// The ends of the row that is right: node and, for a hop, where it ends. The client's name
+    /// isn't the experiment's to give.
+    pub fn is_at(self, server: &str, node: Option<&str>, to: Option<&str>) -> bool {
+        match self {
+            Self::SourceDisk | Self::Pause => {
+                node.is_some_and(|node| node != server) && to.is_none()
+            }
+            Self::SinkDisk => node == Some(server) && to.is_none(),
+            Self::Control => to == Some(server),
+        }
+    }
+}
+
+impl Pause {
+    /// The words behind `--inject`.
+    pub fn fault(&self, sizes: Sizes, server: &str) -> String {
+        let Sizes { buffer, operation, .. } = sizes;
+        let (pause, last) = (&self.pause, operation - buffer);
+        match self.maker {
+            Maker::SourceDisk => format!("source-disk:{pause}/{operation}@0"),
+            Maker::SinkDisk => format!("sink-disk:{server}:{pause}/{operation}@{last}"),
+            Maker::Pause => format!("pause:{pause}/{operation}@0"),
+            Maker::Control => format!("control:{server}:{pause}"),
+        }
+    }
+
+    /// Seconds of one of its pauses.
+    pub fn seconds(&self) -> Result<f64, Failure> {
+        let pause: Nanos = self.pause.parse().map_err(Failure::usage)?;
+        Ok(pause.as_secs_f64())
+    }
+
+    /// Nanoseconds of all its pauses in a copy. Of late answers only those count that the next
+    /// operation waits for.
+    pub fn put_in_ns(&self, sizes: Sizes, server: &str) -> Result<u64, Failure> {
+        let wanted = parse_injection(&self.fault(sizes, server)).map_err(Failure::usage)?;
+        let (Wanted::AtHead(injection) | Wanted::At(_, injection)) = wanted else {
+            return Err(Failure::usage(format!("{} is a clock's", self.pause)));
+        };
+        Ok(match injection {
+            Injection::SourceDisk(stall) | Injection::SinkDisk(stall) | Injection::Pause(stall) => {
+                stall.pause_ns * stall.count(sizes.length)
+            }
+            Injection::Control(ns) | Injection::Fsync(ns) => {
+                ns * sizes.operations().saturating_sub(1)
+            }
+            // It takes no time.
+            Injection::Rot(_) | Injection::Flip(_) => 0,
+        })
+    }
+}

@@ -1,0 +1,181 @@
+//! The copies in the lab, and what is asked about them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::answer::{Answer, Explained, Told};
+use super::maker::Pause;
+use super::{Row, Sizes, Stripes};
+use crate::bench::{AGAIN, Bench, Copied};
+use garland_commands::traces::{self, Traced};
+use garland_results::failure::{Failure, OrFailure};
+
+/// The name of the file on the server, and of the one stripe that it is there.
+const NAME: &str = "copy";
+const STRIPE: &str = "copy.stripe-1of1";
+
+/// How many more copies without pauses tell what is usual in one.
+const MORE: usize = 4;
+
+/// The lab with the file.
+pub struct Trial<'a> {
+    pub experiment: &'a Stripes,
+    pub bench: &'a Bench<'a>,
+    pub source: PathBuf,
+    /// A file that tells what starting takes.
+    pub nothing: PathBuf,
+    pub sizes: Sizes,
+    /// Seconds that the wire alone takes.
+    pub wire_s: f64,
+    /// Seconds of the file's bytes, by the simulator.
+    pub bytes_s: f64,
+}
+
+/// A row, and the name of its run.
+pub struct Copy {
+    pub row: Row,
+    run: String,
+}
+
+impl Trial<'_> {
+    /// Copies in operations and as they are, without pauses and with those of the suspects.
+    pub fn copies(&self) -> Result<Vec<Copy>, Failure> {
+        let mut copies = Vec::new();
+        let start_s = self.copied(&self.nothing, false, &[])?.whole_ns as f64 / 1e9;
+        for paused in [false, true] {
+            for held in [true, false] {
+                let suspects = self.experiment.job.suspects.iter().filter(|_| paused);
+                let pauses: Vec<&Pause> = suspects.collect();
+                let put_in = pauses.iter().map(|pause| self.put_in_ns(pause));
+                let put_in_ns = put_in.sum::<Result<u64, Failure>>()?;
+                let waits_s = if held { put_in_ns as f64 / 1e9 } else { 0.0 };
+                let least = self.experiment.tolerance.least_of_wire;
+                // Of pauses that nobody waits for the first one's first and the last one's last are left.
+                let ends_s = pauses.iter().map(|pause| pause.seconds()).sum::<Result<f64, _>>()?;
+                let pauses_s = if held { waits_s } else { ends_s };
+                let predicted_s = start_s + self.bytes_s + pauses_s;
+                let copy = self.fastest(held, &pauses, (self.wire_s + waits_s) / least)?;
+                copies.push(Copy { row: Row { predicted_s, ..copy.row }, ..copy });
+            }
+        }
+        Ok(copies)
+    }
+
+    /// What is said of every pause by every maker, and of the suspects' together; `copies` are those
+    /// of [`Trial::copies`].
+    pub fn answers(&self, copies: &[Copy]) -> Result<Vec<Answer>, Failure> {
+        let healthy = copies.iter().find(|copy| copy.row.held && !copy.row.paused);
+        let healthy = healthy.ok_or_else(|| Failure::nothing("no copy was without pauses"))?;
+        let mut bases = vec![self.explain(&healthy.run)?];
+        for _ in 0..MORE {
+            bases.push(self.explain(&self.copy(true, &[])?.run)?);
+        }
+        let mut answers = Vec::new();
+        for &maker in &self.experiment.job.makers {
+            for pause in &self.experiment.job.pauses {
+                let pause = Pause { maker, pause: pause.clone() };
+                answers.extend(self.nearest(&[&pause], &bases)?);
+            }
+        }
+        let suspects: Vec<&Pause> = self.experiment.job.suspects.iter().collect();
+        answers.extend(self.nearest(&suspects, &bases)?);
+        Ok(answers)
+    }
+
+    /// The answers about the pauses of one copy; of several copies the nearest, when those of the
+    /// first aren't near enough: other programs use this machine as well.
+    fn nearest(&self, pauses: &[&Pause], bases: &[Explained]) -> Result<Vec<Answer>, Failure> {
+        let allowed = &self.experiment.tolerance;
+        let mut nearest: Option<((bool, f64), Vec<Answer>)> = None;
+        for _ in 0..=AGAIN {
+            let told = self.explain(&self.copy(true, pauses)?.run)?;
+            let answer = |pause: &&Pause| {
+                let put_in = (self.put_in_ns(pause)?, pauses.len() > 1);
+                Ok(Answer::new(pause, put_in, &self.server(), &told, bases))
+            };
+            let answers = pauses.iter().map(answer).collect::<Result<Vec<_>, Failure>>()?;
+            let right = answers.iter().all(|one| one.whole.right && one.half.right);
+            let off = answers.iter().map(|one| one.off(allowed)).fold(0.0, f64::max);
+            if nearest.as_ref().is_none_or(|(known, _)| *known < (right, -off)) {
+                nearest = Some(((right, -off), answers));
+            }
+            if right && off <= 1.0 {
+                break;
+            }
+        }
+        Ok(nearest.map(|(_, answers)| answers).unwrap_or_default())
+    }
+
+    /// The fastest of several copies, when the first takes more seconds than is enough.
+    fn fastest(&self, held: bool, pauses: &[&Pause], enough_s: f64) -> Result<Copy, Failure> {
+        let mut best: Option<(Copied, bool)> = None;
+        for _ in 0..=AGAIN {
+            let copied = self.copy(held, pauses)?;
+            let equal = self.bench.verify(&self.experiment.job.to, STRIPE, &self.source)?;
+            if best.as_ref().is_none_or(|(best, _)| copied.whole_ns < best.whole_ns) {
+                best = Some((copied, equal));
+            }
+            if best.as_ref().is_some_and(|(best, _)| best.whole_ns as f64 / 1e9 <= enough_s) {
+                break;
+            }
+        }
+        let (copied, equal) = best.ok_or_else(|| Failure::nothing("nothing was copied"))?;
+        let (whole_s, stream_s) = (copied.whole_ns as f64 / 1e9, copied.stream_ns as f64 / 1e9);
+        let paused = !pauses.is_empty();
+        let row = Row { held, paused, predicted_s: 0.0, whole_s, stream_s, equal };
+        Ok(Copy { row, run: copied.run })
+    }
+
+    /// One copy, held to operations or as it is.
+    fn copy(&self, held: bool, pauses: &[&Pause]) -> Result<Copied, Failure> {
+        self.copied(&self.source, held, pauses)
+    }
+
+    fn copied(&self, source: &Path, held: bool, pauses: &[&Pause]) -> Result<Copied, Failure> {
+        self.bench.go_on()?;
+        let Sizes { buffer, operation, .. } = self.sizes;
+        let faults: Vec<String> =
+            pauses.iter().map(|pause| pause.fault(self.sizes, &self.server())).collect();
+        let way = if held { "in operations" } else { "as it is" };
+        garland_terminal::errln!(
+            "{way}{} ...",
+            faults.iter().map(|fault| format!(", {fault}")).collect::<String>()
+        );
+        let (stripe, buffer) = (format!("--stripe={buffer}"), buffer.to_string());
+        let (source, operation) = (source.to_string_lossy(), operation.to_string());
+        let target = format!("{}:/{NAME}", self.server());
+        let mut words = vec![&*stripe, "--buffer-size", &buffer, "--no-fsync"];
+        if held {
+            words.extend(["--op-size", &operation, "--op-overlap", "0"]);
+        }
+        words.extend(faults.iter().flat_map(|fault| ["--inject", fault]));
+        words.extend([&*source, &target]);
+        self.bench.copy(&words)
+    }
+
+    /// Asks where a copy's time went, and again when the server's trace is gone, as in 2007 there was
+    /// none.
+    fn explain(&self, run: &str) -> Result<Explained, Failure> {
+        let ask = || self.bench.ask_of_some::<Told>(&["explain", run]);
+        let whole = ask()?;
+        let kept = Traced::find(&self.bench.places()?, run, None)?;
+        for path in kept.files()? {
+            let of_server = traces::read(&path)
+                .map_err(|reason| Failure::nothing(format!("{}: {reason}", path.display())))
+                .map(|(trace, _)| trace.origin.node == self.server())?;
+            if of_server {
+                fs::remove_file(&path).or_nothing(format!("removing {}", path.display()))?;
+            }
+        }
+        Ok(Explained { whole, half: ask()? })
+    }
+
+    /// The server's name in commands and results.
+    fn server(&self) -> String {
+        format!("lab:{}", self.experiment.job.to)
+    }
+
+    fn put_in_ns(&self, pause: &Pause) -> Result<u64, Failure> {
+        pause.put_in_ns(self.sizes, &self.server())
+    }
+}

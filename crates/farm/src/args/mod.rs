@@ -1,0 +1,9 @@
+//! The words of the farm's commands.
+
+mod farm;
+mod farm_account;
+mod farm_compare;
+
+pub use farm::{DataName, EngineName, Farm, FarmCommand, FarmRun, FarmWork, PlacementName};
+pub use farm_account::FarmAccount;
+pub use farm_compare::FarmCompare;

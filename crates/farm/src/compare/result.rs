@@ -1,0 +1,103 @@
+//! Runs side by side: the object `garland.farm-compare/1`.
+
+use garland_analysis::farm::{Candidate, Rank, Spread, Standing, rank};
+use serde::Serialize;
+
+use super::Told;
+use super::label::labels;
+use garland_commands::result::Head;
+
+/// The result object `garland.farm-compare/1`.
+#[derive(Debug, Serialize)]
+pub struct CompareResult {
+    #[serde(flatten)]
+    head: Head,
+    /// How many jobs each run did.
+    pub jobs: usize,
+    /// The run that is 100 %.
+    pub base: String,
+    /// The unit of all powers; none where the runs count in several.
+    pub unit: Option<String>,
+    /// The runs, in the order they were named.
+    pub runs: Vec<Row>,
+    /// The fastest of them.
+    pub fastest: String,
+    /// The best for its price.
+    pub cheapest: Option<String>,
+}
+
+/// A run.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub run: String,
+    /// What tells it from the others.
+    pub label: String,
+    /// How many nodes it had.
+    pub nodes: usize,
+    /// Its time in seconds.
+    pub seconds: f64,
+    /// That by the base's.
+    pub of_base: f64,
+    /// Its slowest and fastest job.
+    pub spread: Option<Spread>,
+    /// Mean of the time from queue to end, by that which the work takes on the fastest node.
+    pub slowdown: Option<f64>,
+    /// Against one machine.
+    pub standing: Option<Standing>,
+    /// What its cluster costs.
+    pub price: Option<f64>,
+    /// Its place among them.
+    #[serde(flatten)]
+    pub rank: Rank,
+}
+
+impl CompareResult {
+    /// The comparison of `runs`, of which that at `base` is 100 %.
+    pub fn new(head: Head, runs: &[Told], base: usize) -> Self {
+        let unit = runs.first().map(|run| run.summary.unit.clone());
+        let unit = unit.filter(|unit| runs.iter().all(|run| run.summary.unit == *unit));
+        let candidate = |run: &Told| Candidate {
+            seconds: run.summary.total,
+            price: run.summary.price,
+            equivalent: run
+                .summary
+                .standing
+                .filter(|_| unit.is_some())
+                .map(|standing| standing.equivalent),
+        };
+        let ranks = rank(&runs.iter().map(candidate).collect::<Vec<_>>());
+        let labels = labels(runs);
+        let whole = runs[base].summary.total;
+        let rows: Vec<Row> = runs
+            .iter()
+            .zip(labels)
+            .zip(ranks)
+            .map(|((run, label), rank)| Row {
+                run: run.name.clone(),
+                label,
+                nodes: run.nodes,
+                seconds: run.summary.total,
+                of_base: if whole > 0.0 { run.summary.total / whole } else { 0.0 },
+                spread: run.summary.spread,
+                slowdown: run.summary.slowdown,
+                standing: run.summary.standing,
+                price: run.summary.price,
+                rank,
+            })
+            .collect();
+        let first = |of: fn(&Row) -> Option<usize>| {
+            rows.iter().find(|row| of(row) == Some(1)).map(|row| row.label.clone())
+        };
+        let priced = rows.iter().filter(|row| row.rank.price_place.is_some()).count();
+        Self {
+            head,
+            jobs: runs[base].summary.jobs.all,
+            base: rows[base].label.clone(),
+            unit,
+            fastest: first(|row| Some(row.rank.place)).unwrap_or_default(),
+            cheapest: first(|row| row.rank.price_place).filter(|_| priced > 1),
+            runs: rows,
+        }
+    }
+}

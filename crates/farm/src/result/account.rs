@@ -1,0 +1,227 @@
+//! From records to figures.
+
+use std::collections::HashMap;
+
+use garland_analysis::farm::{
+    Files, Power, Task, Worker, losses, rounds, slowdown, spread, standing,
+};
+use garland_core::farm::{Engine, Record};
+
+use super::power::Powers;
+use super::{
+    Failed, FarmResult, Jobs, NAMED, NicTraffic, NodeResult, One, Summary, Unit, sentence,
+};
+use garland_commands::result::{Head, NodeEnd};
+
+/// A node that jobs ran on.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Its name, as the records have it.
+    pub name: String,
+    /// How many jobs it runs at a time.
+    pub slots: u32,
+    /// The share of a processor that each of these can have.
+    pub share: f64,
+    /// Its clock in MHz, where it tells.
+    pub mhz: Option<f64>,
+    /// Its memory in bytes, where it tells.
+    pub memory: Option<u64>,
+    /// How it ended.
+    pub end: NodeEnd,
+    /// What its NICs carried meanwhile.
+    pub nics: Vec<NicTraffic>,
+}
+
+impl Member {
+    /// A node with so many processors of its own, of which nothing else is known.
+    pub fn new(name: &str, slots: u32) -> Self {
+        let (name, end) = (name.to_owned(), NodeEnd::new("ok", None));
+        Self { name, slots, share: 1.0, mhz: None, memory: None, end, nics: Vec::new() }
+    }
+
+    /// How quick its processors are, by their clock.
+    pub fn speed(&self) -> f64 {
+        self.mhz.filter(|mhz| *mhz > 0.0).unwrap_or(1.0)
+    }
+}
+
+/// How jobs were run.
+#[derive(Clone, Debug)]
+pub struct How {
+    /// What ran them.
+    pub engine: Engine,
+    /// How nodes were chosen for them.
+    pub placement: Option<String>,
+    /// How they came by their files: `there`, `mount`, `stage`.
+    pub data: &'static str,
+    /// Whether all were started at once.
+    pub at_once: bool,
+    /// What joins the nodes.
+    pub network: Option<String>,
+    /// What all of it costs.
+    pub price: Option<f64>,
+    /// What power is counted in.
+    pub unit: Unit,
+    /// One machine that has done the same jobs.
+    pub one: Option<One>,
+}
+
+/// A run that is over.
+#[derive(Clone, Debug)]
+pub struct Farmed {
+    /// How it was done.
+    pub how: How,
+    /// The nodes.
+    pub members: Vec<Member>,
+    /// What became of the jobs.
+    pub records: Vec<Record>,
+    /// How many jobs there are; more than records where the user ended it.
+    pub jobs: usize,
+    /// From its beginning until the last job was over, in seconds.
+    pub seconds: f64,
+    /// Whether the user ended it.
+    pub interrupted: bool,
+}
+
+impl FarmResult {
+    /// The result of a run.
+    pub fn new(head: Head, farmed: Farmed) -> Self {
+        let powers = farmed.how.unit.of(&farmed.members);
+        let summary = farmed.summary(&powers);
+        let nodes = farmed.nodes(&powers);
+        let sentence = sentence(&summary, &powers.each);
+        let Farmed { records, interrupted, .. } = farmed;
+        Self { head, nodes, summary, sentence, interrupted, records }
+    }
+}
+
+impl Farmed {
+    fn summary(&self, powers: &Powers) -> Summary {
+        let (workers, tasks) = (self.workers(), self.tasks());
+        let How { engine, placement, data, at_once, network, price, .. } = self.how.clone();
+        let ran: Vec<(u32, f64)> =
+            self.done().filter_map(|record| Some((record.job, record.ran()?))).collect();
+        let seconds: Vec<f64> = ran.iter().map(|(_, seconds)| *seconds).collect();
+        let numbered = spread(&seconds).map(|mut found| {
+            let number = |at: usize| ran[at].0 as usize;
+            (found.slowest_at, found.fastest_at) =
+                (number(found.slowest_at), number(found.fastest_at));
+            found
+        });
+        let files = if data == "mount" { Files::Mounted } else { Files::OnNodes };
+        let one = self.how.one.clone().or_else(|| self.one(&workers, &tasks, powers));
+        // What only some of the jobs took says nothing of all.
+        let whole = self.done().count() == self.jobs;
+        let power = |one: &One| Power { one: one.power, all: powers.each.iter().sum() };
+        Summary {
+            engine,
+            placement,
+            data: data.to_owned(),
+            all_at_once: at_once,
+            network,
+            jobs: self.jobs(),
+            total: self.seconds,
+            spread: numbered,
+            slowdown: slowdown(&tasks, &workers),
+            standing: one
+                .as_ref()
+                .filter(|_| whole)
+                .and_then(|one| standing(one.seconds, self.seconds, power(one))),
+            one,
+            unit: powers.unit.clone(),
+            losses: losses(&tasks, &workers, self.seconds, files),
+            price,
+        }
+    }
+
+    /// What one node, the first that works, would take by the jobs' processor time.
+    fn one(&self, workers: &[Worker], tasks: &[Task], powers: &Powers) -> Option<One> {
+        let at = workers.iter().position(|worker| worker.power() > 0.0)?;
+        let works: Vec<f64> = tasks.iter().map(|task| task.work(&workers[task.worker])).collect();
+        let seconds = rounds(&works, &workers[at..=at]).filter(|seconds| *seconds > 0.0)?;
+        Some(One { seconds, power: powers.each[at], run: None })
+    }
+
+    /// The jobs whose results are there.
+    fn done(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter().filter(|record| record.outcome.is_done())
+    }
+
+    fn jobs(&self) -> Jobs {
+        let again = |record: &Record| u64::from(record.tries.saturating_sub(1));
+        let failed = self.records.iter().filter(|record| !record.outcome.is_done());
+        let failed = failed.take(NAMED).map(|record| Failed {
+            job: record.job,
+            name: record.name.clone(),
+            node: record.node.clone(),
+            reason: record.outcome.to_string(),
+            tries: record.tries,
+            last_words: record.last_words.clone(),
+        });
+        let done = self.done().count();
+        Jobs {
+            all: self.jobs,
+            done,
+            failed: self.records.len() - done,
+            open: self.jobs.saturating_sub(self.records.len()),
+            tried_again: self.records.iter().map(again).sum(),
+            failures: failed.collect(),
+        }
+    }
+
+    fn workers(&self) -> Vec<Worker> {
+        let first = self.members.first().map_or(1.0, Member::speed);
+        let all_tell = self.members.iter().all(|member| member.mhz.is_some());
+        let worker = |member: &Member| Worker {
+            slots: member.slots,
+            share: member.share,
+            speed: if all_tell { member.speed() / first } else { 1.0 },
+        };
+        self.members.iter().map(worker).collect()
+    }
+
+    /// The jobs that were done, as the analysis takes them.
+    fn tasks(&self) -> Vec<Task> {
+        let places: HashMap<&str, usize> =
+            self.members.iter().enumerate().map(|(at, one)| (one.name.as_str(), at)).collect();
+        let task = |record: &Record| {
+            let staged = self.how.data == "stage";
+            Some(Task {
+                worker: *places.get(record.node.as_deref()?)?,
+                queued: record.queued.unwrap_or(0.0),
+                staged_in: record.staged_in.filter(|_| staged && record.bytes_in > 0),
+                started: record.started?,
+                ended: record.ended?,
+                staged_out: record.staged_out.filter(|_| staged && record.bytes_out > 0),
+                cpu: record.cpu,
+            })
+        };
+        self.done().filter_map(task).collect()
+    }
+
+    fn nodes(&self, powers: &Powers) -> Vec<NodeResult> {
+        let mut nodes: Vec<NodeResult> = self
+            .members
+            .iter()
+            .zip(&powers.each)
+            .map(|(member, &power)| NodeResult {
+                name: member.name.clone(),
+                end: member.end.clone(),
+                cores: member.slots,
+                share: member.share,
+                mhz: member.mhz,
+                memory: member.memory,
+                power,
+                done: 0,
+                cpu: 0.0,
+                nics: member.nics.clone(),
+            })
+            .collect();
+        for task in self.tasks() {
+            let node = &mut nodes[task.worker];
+            node.done += 1;
+            node.cpu += task.cpu.unwrap_or(0.0);
+        }
+        nodes
+    }
+}

@@ -1,0 +1,256 @@
+//! A farm's result for people.
+
+use std::fmt::{self, Formatter};
+
+use garland_analysis::farm::{Loss, Losses, Spread, bar};
+use garland_core::farm::Record;
+use garland_core::units::bytes;
+
+use super::words::{percent, power};
+use super::{Failed, FarmResult, NodeResult, Summary, took};
+use garland_terminal::verdicts::folded;
+
+/// So many jobs are shown one by one; of more only the slowest.
+const SHOWN: usize = 48;
+
+/// How many of these.
+const SLOWEST: usize = 5;
+
+/// So many that failed are named.
+const FAILED: usize = 20;
+
+/// Letters of a failed job's last words in the table.
+const LINE: usize = 60;
+
+/// Columns of a job's name.
+const NAME: usize = 28;
+
+impl fmt::Display for FarmResult {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Summary { jobs, total, spread, losses, .. } = &self.summary;
+        let (done, all) = (jobs.done, jobs.all);
+        let nodes = self.nodes.len();
+        let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
+        writeln!(
+            f,
+            "{done} of {all} jobs done on {nodes} in {}: {}\n",
+            took(*total),
+            how(&self.summary)
+        )?;
+        self.jobs(f)?;
+        if let Some(spread) = spread {
+            self.spread(f, spread)?;
+        }
+        self.standing(f)?;
+        if let Some(losses) = losses.as_ref().filter(|losses| losses.whole > 0.0) {
+            show_losses(f, losses)?;
+        }
+        self.nodes(f)?;
+        self.failed(f)?;
+        if let Some(sentence) = &self.sentence {
+            writeln!(f, "\n{sentence}")?;
+        }
+        if jobs.open > 0 {
+            writeln!(f, "to go on: garland farm run --resume {}", self.run())?;
+        }
+        writeln!(f, "run     {}", self.run())
+    }
+}
+
+/// `agents, pull, files by mount, all at once`.
+pub fn how(summary: &Summary) -> String {
+    let data = match summary.data.as_str() {
+        "mount" => "files through the mount",
+        "stage" => "files brought and taken back",
+        _ => "files where they are",
+    };
+    let engine = summary.engine.to_string();
+    let mut words = vec![engine.as_str()];
+    words.extend(summary.placement.as_deref());
+    words.push(data);
+    words.extend(summary.all_at_once.then_some("all at once"));
+    words.join(", ")
+}
+
+impl FarmResult {
+    fn jobs(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut records: Vec<&Record> = self.records.iter().collect();
+        if records.is_empty() {
+            return Ok(());
+        }
+        if records.len() > SHOWN {
+            let ran = |record: &&Record| record.ran().unwrap_or(0.0);
+            records.sort_by(|one, two| ran(two).total_cmp(&ran(one)));
+            records.truncate(SLOWEST);
+            writeln!(
+                f,
+                "the slowest of {} jobs; all are in the run's records.jsonl",
+                self.records.len()
+            )?;
+        }
+        writeln!(
+            f,
+            "{:>6} {:<NAME$} {:<12}{:>9}{:>10}{:>10}{:>6}  ended",
+            "job", "", "node", "start", "took", "CPU", "tries"
+        )?;
+        records.into_iter().try_for_each(|record| show_job(f, record))?;
+        writeln!(f)
+    }
+
+    fn spread(&self, f: &mut Formatter<'_>, spread: &Spread) -> fmt::Result {
+        let whose = |number: usize| {
+            let found = self.records.iter().find(|record| record.job as usize == number);
+            found.map(|record| {
+                let node = record.node.as_deref().unwrap_or("-");
+                format!("job {number} on {node}")
+            })
+        };
+        let line = |f: &mut Formatter<'_>, what, seconds, more: Option<String>| {
+            writeln!(f, "{what:<10}{:>10}  {}", took(seconds), more.unwrap_or_default())
+        };
+        line(f, "slowest", spread.slowest, whose(spread.slowest_at))?;
+        line(f, "fastest", spread.fastest, whose(spread.fastest_at))?;
+        let share = format!("{:.1} % of the slowest", spread.share * 100.0);
+        line(f, "DIFF", spread.difference, Some(share))?;
+        if let Some(slowdown) = self.summary.slowdown {
+            writeln!(
+                f,
+                "{:<10}{slowdown:>10.2}  times as long on the way as alone, on average",
+                "slowdown"
+            )?;
+        }
+        writeln!(f)
+    }
+
+    fn standing(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Summary { one, standing, unit, total, .. } = &self.summary;
+        let (Some(one), Some(standing)) = (one, standing) else { return Ok(()) };
+        let from = match &one.run {
+            Some(run) => format!("as measured in {run}"),
+            None => "by the jobs' processor time".to_owned(),
+        };
+        writeln!(f, "one PC    {:>10}  {} {unit}, {from}", took(one.seconds), power(one.power))?;
+        writeln!(
+            f,
+            "cluster   {:>10}  speed-up {:.2}, efficiency {}",
+            took(*total),
+            standing.speed_up,
+            percent(standing.efficiency)
+        )?;
+        writeln!(f, "  {:>8}  {}", "100.00 %", bar(1.0))?;
+        writeln!(f, "  {:>8}  {}\n", percent(standing.of_one), bar(standing.of_one))?;
+        writeln!(
+            f,
+            "equivalent power {} {unit}; all nodes together {}: {:+.2} %\n",
+            power(standing.equivalent),
+            power(standing.theory),
+            standing.difference * 100.0
+        )
+    }
+
+    fn nodes(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let unit = &self.summary.unit;
+        writeln!(f, "{:<14}{:>7}{:>7}{:>10}  traffic", "node", unit, "jobs", "CPU")?;
+        for node in &self.nodes {
+            let NodeResult { name, done, cpu, .. } = node;
+            write!(f, "{name:<14}{:>7}{done:>7}{:>10}", power(node.power), took(*cpu))?;
+            for nic in &node.nics {
+                let [sent, received] = [nic.sent, nic.received].map(bytes::format);
+                write!(f, "  {} {sent} out, {received} in", nic.nic)?;
+            }
+            writeln!(f)?;
+        }
+        let bad = self.nodes.iter().filter(|node| !node.end.is_ok());
+        f.write_str(&folded(bad.map(|node| node.end.of(&node.name))))
+    }
+
+    fn failed(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let failed = &self.summary.jobs.failures;
+        if self.summary.jobs.tried_again > 0 {
+            writeln!(f, "\n{} tries were in vain", self.summary.jobs.tried_again)?;
+        }
+        for one in failed.iter().take(FAILED) {
+            let node = one.node.as_deref().unwrap_or("no node");
+            let tries = if one.tries == 1 { "try" } else { "tries" };
+            let Failed { job, name, reason, tries: count, .. } = one;
+            writeln!(f, "failed  job {job} ({name}) on {node}: {reason} ({count} {tries})")?;
+            one.last_words.iter().try_for_each(|line| writeln!(f, "          {line}"))?;
+        }
+        if failed.len() > FAILED {
+            writeln!(
+                f,
+                "failed  {} more, which are in the run's records.jsonl",
+                failed.len() - FAILED
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn show_job(f: &mut Formatter<'_>, record: &Record) -> fmt::Result {
+    let dash = || "-".to_owned();
+    let time = |seconds: Option<f64>| seconds.map_or_else(dash, took);
+    let name = record.name.to_string();
+    let name = if name.chars().count() > NAME {
+        // The end of a path says more than its beginning.
+        let skipped = name.chars().count() - NAME + 1;
+        format!("…{}", name.chars().skip(skipped).collect::<String>())
+    } else {
+        name
+    };
+    let ended = match record.outcome.is_done() {
+        true => "ok".to_owned(),
+        false => match record.last_words.first() {
+            Some(line) => format!("{}: {}", record.outcome, beginning(&line.to_string())),
+            None => record.outcome.to_string(),
+        },
+    };
+    writeln!(
+        f,
+        "{:>6} {name:<NAME$} {:<12}{:>9}{:>10}{:>10}{:>6}  {ended}",
+        record.job,
+        record.node.as_deref().unwrap_or("-"),
+        time(record.started),
+        time(record.ran()),
+        time(record.cpu),
+        record.tries
+    )
+}
+
+/// What of a line is shown in the table; all of it stands with those that failed.
+fn beginning(line: &str) -> String {
+    match line.char_indices().nth(LINE) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}
+
+/// Why it took longer than the theoretical best.
+pub fn show_losses(f: &mut Formatter<'_>, losses: &Losses) -> fmt::Result {
+    let mut line = |what: &str, seconds: f64| {
+        writeln!(f, "  {what:<46}{:>10}{:>10}", took(seconds), percent(seconds / losses.whole))
+    };
+    line("work, on all nodes together", losses.work)?;
+    for cause in Loss::ALL {
+        line(in_words(cause), losses.of(cause))?;
+    }
+    line("the run", losses.whole)?;
+    if !losses.counted {
+        writeln!(
+            f,
+            "  not all jobs' processor time is known: what they waited for counts as work"
+        )?;
+    }
+    writeln!(f)
+}
+
+/// A cause, as the table has it.
+pub fn in_words(cause: Loss) -> &'static str {
+    match cause {
+        Loss::IntegerRounds => "integer rounds: the last one isn't full",
+        Loss::Network => "network, and who gives files at its end",
+        Loss::Disk => "disks, and what else jobs wait for",
+        Loss::Engine => "the engine: begin, between jobs, end",
+        Loss::Stragglers => "stragglers: the last jobs",
+    }
+}

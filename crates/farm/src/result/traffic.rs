@@ -1,0 +1,120 @@
+//! What NICs carried during a run: what iptraf was watched for in 2004.
+
+use std::collections::HashMap;
+use std::fs;
+
+use garland_lab::Lab;
+use serde::{Deserialize, Serialize};
+
+use garland_commands::nodes::LAB_PREFIX;
+
+/// The counters of this process's network. `/sys/class/net` would show those of whoever mounted it.
+const COUNTERS: &str = "/proc/thread-self/net/dev";
+
+/// What a NIC has carried, in bytes as the kernel counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NicTraffic {
+    /// Its name on its node.
+    pub nic: String,
+    /// What joins it to others; none where that isn't known.
+    pub medium: Option<String>,
+    /// What the node has sent.
+    pub sent: u64,
+    /// What came to it.
+    pub received: u64,
+}
+
+/// Counters of all NICs that can be looked at, at one moment: all of a lab's, and those of this machine
+/// otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct Traffic {
+    nics: HashMap<String, Vec<NicTraffic>>,
+}
+
+impl Traffic {
+    /// The counters now; nothing where they can't be read: a run is as good without.
+    pub fn now(lab: Option<&Lab>, own: &str) -> Self {
+        let nics = match lab {
+            Some(lab) => of_lab(lab),
+            None => HashMap::from([(own.to_owned(), of_this_machine())]),
+        };
+        Self { nics }
+    }
+
+    /// What the NICs of the node `name` have carried since `before`.
+    pub fn since(&self, before: &Self, name: &str) -> Vec<NicTraffic> {
+        let Some(now) = self.nics.get(name) else { return Vec::new() };
+        let then = |nic: &str| {
+            let known = before.nics.get(name).into_iter().flatten();
+            known.clone().find(|one| one.nic == nic).map_or((0, 0), |one| (one.sent, one.received))
+        };
+        let carried = |nic: &NicTraffic| {
+            let (sent, received) = then(&nic.nic);
+            NicTraffic {
+                sent: nic.sent.saturating_sub(sent),
+                received: nic.received.saturating_sub(received),
+                ..nic.clone()
+            }
+        };
+        now.iter()
+            .map(carried)
+            .filter(|nic| nic.medium.is_some() || nic.sent + nic.received > 0)
+            .collect()
+    }
+}
+
+fn of_lab(lab: &Lab) -> HashMap<String, Vec<NicTraffic>> {
+    let nodes = lab.status().map(|status| status.nodes).unwrap_or_default();
+    let nics = |node: garland_lab::NodeStatus| {
+        let nic = |nic: garland_lab::NicStatus| NicTraffic {
+            nic: nic.name,
+            medium: Some(nic.medium),
+            sent: nic.port.sent,
+            received: nic.port.received,
+        };
+        (format!("{LAB_PREFIX}{}", node.name), node.nics.into_iter().map(nic).collect())
+    };
+    nodes.into_iter().map(nics).collect()
+}
+
+fn of_this_machine() -> Vec<NicTraffic> {
+    read(&fs::read_to_string(COUNTERS).unwrap_or_default())
+}
+
+/// Reads what `/proc/net/dev` says: a name and a colon, and then eight counters of what came, of which
+/// bytes are the first, and as many of what went.
+fn read(text: &str) -> Vec<NicTraffic> {
+    let line = |line: &str| {
+        let (name, counters) = line.split_once(':')?;
+        let counters: Vec<u64> =
+            counters.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        let nic = name.trim().to_owned();
+        let (received, sent) = (*counters.first()?, *counters.get(8)?);
+        (nic != "lo").then_some(NicTraffic { nic, medium: None, sent, received })
+    };
+    text.lines().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_counters_are_read_and_told_apart() {
+        let text = "Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo
+    lo: 1000 10 0 0 0 0 0 0 1000 10 0 0 0 0 0 0
+  eth0: 5000 50 0 0 0 0 0 0 700 7 0 0 0 0 0 0
+  eth1: oops
+";
+        let nics = read(text);
+        assert_eq!(nics.len(), 1);
+        let traffic = |sent, received| {
+            let nic = NicTraffic { sent, received, ..nics[0].clone() };
+            Traffic { nics: HashMap::from([("n".to_owned(), vec![nic])]) }
+        };
+        let carried = traffic(900, 7000).since(&traffic(700, 5000), "n");
+        assert_eq!((carried[0].sent, carried[0].received), (200, 2000));
+        assert!(traffic(1, 1).since(&traffic(0, 0), "m").is_empty());
+    }
+}

@@ -1,0 +1,68 @@
+//! How jobs on agents come to their files.
+
+use std::os::unix::ffi::OsStrExt;
+
+use garland_control::Agent;
+use garland_core::farm::Text;
+use garland_lab::Lab;
+use garland_protocol::Opening;
+
+use super::driver::Work;
+use super::stage::Stage;
+use super::task::Where;
+use super::window::{Server, files_in};
+use crate::args::DataName;
+use garland_results::failure::Failure;
+
+/// What a run needs for its jobs' files.
+pub struct Access {
+    /// The name of the folder at nodes that jobs' own folders are in.
+    pub folder: Text,
+    /// Where nodes find files.
+    pub place: Where,
+    /// Who brings them, and takes results back.
+    pub stage: Option<Stage>,
+    /// What each node mounts; nothing where it needn't.
+    pub openings: Vec<Option<Opening>>,
+    server: Option<Server>,
+}
+
+impl Access {
+    /// Of a run on these nodes.
+    pub fn open(
+        work: &Work<'_>,
+        names: &[String],
+        agents: &[Result<Agent, String>],
+        lab: Option<&Lab>,
+    ) -> Result<Self, Failure> {
+        let folder = Text::from(format!(".garland-{}", work.run.name()).as_str());
+        let windows = Text([folder.bytes(), b"-files"].concat());
+        let here = &work.settings.folder;
+        let (mut stage, mut server) = (None, None);
+        let place = match work.settings.data {
+            DataName::There => Where::There,
+            DataName::Stage => {
+                let keys = work.places.controller_keys()?;
+                let disk = lab.and_then(|lab| lab.disk(lab.head()).ok().flatten());
+                stage = Some(Stage::new(keys, agents, names, &folder, here, disk));
+                Where::Inside
+            }
+            DataName::Mount => {
+                server = Some(Server::start(work)?);
+                Where::Under(files_in(&windows), Text::from(here.as_os_str().as_bytes()))
+            }
+        };
+        let opening = |agent: &Result<Agent, String>| {
+            server.as_ref()?.opening(agent.as_ref().ok()?, &windows)
+        };
+        let openings = agents.iter().map(opening).collect();
+        Ok(Self { folder, place, stage, openings, server })
+    }
+
+    /// The run is over.
+    pub fn end(self) {
+        if let Some(server) = self.server {
+            server.end();
+        }
+    }
+}

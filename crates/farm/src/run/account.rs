@@ -1,0 +1,158 @@
+//! What a run came to: what is looked at before and after it, and the figures made of that.
+
+use garland_core::farm::{Engine, Record};
+use garland_lab::Lab;
+use garland_sys::process;
+use garland_topology::Inventory as Parts;
+
+use super::driver::{Ending, NodeWas, Work};
+use crate::args::{DataName, EngineName, PlacementName};
+use crate::compare::Told;
+use crate::result::{FarmResult, Farmed, How, Member, One, SCHEMA, Traffic, Unit};
+use garland_commands::launch::lab;
+use garland_commands::nodes::is_local;
+use garland_commands::result::{Head, NodeEnd, Phases};
+use garland_results::failure::Failure;
+
+/// What is known before the first job.
+pub struct Account {
+    lab: Option<Lab>,
+    /// This machine's name, as jobs have it that run here.
+    own: String,
+    before: Traffic,
+    unit: Unit,
+    one: Option<One>,
+    price: Option<f64>,
+}
+
+impl Account {
+    /// Looks at the counters, and at the run of one machine that the user names.
+    pub fn open(work: &Work<'_>) -> Result<Self, Failure> {
+        let asked = &work.asked.account;
+        if asked.price.is_some_and(|price| !(price.is_finite() && price >= 0.0)) {
+            return Err(Failure::usage("--price is an amount, and not below 0"));
+        }
+        let nodes = match &work.settings.nodes {
+            Some(list) => work.inventory.nodes(list)?,
+            None => Vec::new(),
+        };
+        let lab = lab::find(&nodes, work.places, work.asked.launch.lab())?;
+        let own = process::host_name();
+        let one = asked.base.as_deref().map(|base| Told::one(work.places, base)).transpose()?;
+        let of_lab = || {
+            let parts = Parts::of(&lab.as_ref()?.spec().topology).price();
+            (parts.0 > 0).then_some(parts.0 as f64 / 100.0)
+        };
+        Ok(Self {
+            before: Traffic::now(lab.as_ref(), &own),
+            unit: asked.unit.clone().unwrap_or_default(),
+            one,
+            price: asked.price.or_else(of_lab),
+            lab,
+            own,
+        })
+    }
+
+    /// The result of the run.
+    pub fn close(
+        self,
+        work: &Work<'_>,
+        phases: Phases,
+        ending: &Ending,
+        records: Vec<Record>,
+    ) -> Result<FarmResult, Failure> {
+        let after = Traffic::now(self.lab.as_ref(), &self.own);
+        let mut members = members(ending, &records);
+        for member in &mut members {
+            member.nics = after.since(&self.before, &member.name);
+        }
+        if self.lab.is_some() || members.iter().all(|member| is_local(&member.name)) {
+            share_machine(&mut members);
+        }
+        let settings = work.settings;
+        let is_ours = matches!(settings.engine, EngineName::Local | EngineName::Agents);
+        let how = How {
+            engine: engine(settings.engine),
+            placement: is_ours.then(|| placement(settings.placement).to_owned()),
+            data: data(settings.data),
+            at_once: settings.all_at_once,
+            network: self.lab.as_ref().map(|lab| lab.spec().topology.name.clone()),
+            price: self.price,
+            unit: self.unit,
+            one: self.one,
+        };
+        let ends = records.iter().filter_map(|record| record.staged_out.or(record.ended));
+        let seconds = ends.fold(0.0, f64::max);
+        let (jobs, interrupted) = (settings.jobs, ending.interrupted);
+        let farmed = Farmed { how, members, records, jobs, seconds, interrupted };
+        Ok(FarmResult::new(Head::new(SCHEMA, Some(work.run), phases), farmed))
+    }
+}
+
+/// The nodes that the engine knew, and those that only records know: a run that was gone on with had
+/// others before.
+fn members(ending: &Ending, records: &[Record]) -> Vec<Member> {
+    let member = |was: &NodeWas| Member {
+        mhz: was.mhz,
+        memory: was.memory,
+        share: was.share,
+        end: NodeEnd::new("dead", was.gone.clone()),
+        ..Member::new(&was.name, was.cores.unwrap_or_else(|| most_at_once(records, &was.name)))
+    };
+    let mut members: Vec<Member> = ending.nodes.iter().map(member).collect();
+    for name in records.iter().filter_map(|record| record.node.as_deref()) {
+        if members.iter().all(|known| known.name != name) {
+            members.push(Member::new(name, most_at_once(records, name)));
+        }
+    }
+    members
+}
+
+/// How many jobs ran on a node at the same time, of which its engine doesn't tell how many it can.
+fn most_at_once(records: &[Record], node: &str) -> u32 {
+    let own = records.iter().filter(|record| record.node.as_deref() == Some(node));
+    let times = own.filter_map(|record| Some((record.started?, record.ended?)));
+    // At the same moment an end comes before a start.
+    let mut turns: Vec<(f64, i64)> =
+        times.flat_map(|(started, ended)| [(started, 1), (ended, -1)]).collect();
+    turns.sort_by(|one, two| one.0.total_cmp(&two.0).then(one.1.cmp(&two.1)));
+    let running = turns.iter().scan(0, |running, (_, turn)| {
+        *running += turn;
+        Some(*running)
+    });
+    u32::try_from(running.max().unwrap_or(1)).unwrap_or(1).max(1)
+}
+
+/// Nodes that are processes of this machine have no more power together than it has.
+fn share_machine(members: &mut [Member]) {
+    let cpus = std::thread::available_parallelism().map_or(1.0, |cpus| cpus.get() as f64);
+    let all: f64 = members.iter().map(|one| f64::from(one.slots) * one.share).sum();
+    if all > cpus {
+        members.iter_mut().for_each(|one| one.share *= cpus / all);
+    }
+}
+
+fn engine(name: EngineName) -> Engine {
+    match name {
+        EngineName::Local => Engine::Local,
+        EngineName::Agents => Engine::Agents,
+        EngineName::Slurm => Engine::Slurm,
+        EngineName::Parallel => Engine::Parallel,
+    }
+}
+
+fn placement(name: PlacementName) -> &'static str {
+    match name {
+        PlacementName::Pull => "pull",
+        PlacementName::Turns => "turns",
+        PlacementName::Mosix => "mosix",
+    }
+}
+
+fn data(name: DataName) -> &'static str {
+    match name {
+        DataName::There => "there",
+        DataName::Stage => "stage",
+        DataName::Mount => "mount",
+    }
+}

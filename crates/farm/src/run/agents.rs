@@ -1,0 +1,194 @@
+//! The embedded engine: agents on the nodes, or one on this machine, which are handed jobs as they get
+//! free.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use garland_control::{Agent, Carrier, FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};
+use garland_core::cluster::Node;
+use garland_core::farm::{Engine, Job, Outcome, Text};
+use garland_protocol::dispatch::Rules;
+use garland_protocol::placement::Placement;
+use garland_protocol::placement::{Mosix, Pull, Turns};
+use garland_sys::process;
+
+use super::access::Access;
+use super::agent_log::last_words_at;
+use super::driver::{Driver, Ending, NodeWas, Work};
+use super::ledger::Ledger;
+use super::settings::Settings;
+use super::stage::bytes_of_inputs;
+use crate::args::{DataName, PlacementName};
+use garland_commands::fleet::{Fleet, Muster};
+use garland_commands::launch::{FAREWELL, HURRY};
+use garland_results::failure::{Failure, OrFailure};
+
+/// The node that the engine `local` has: an agent whose folder is the user's own.
+const HERE: &str = "local1";
+
+/// Jobs on agents.
+pub struct Agents {
+    engine: Engine,
+}
+
+impl Agents {
+    /// On the nodes that the user has named.
+    pub const NODES: Self = Self { engine: Engine::Agents };
+    /// On this machine.
+    pub const HERE: Self = Self { engine: Engine::Local };
+}
+
+impl Driver for Agents {
+    fn run(&self, work: &Work<'_>, jobs: Vec<Job>, ledger: &mut Ledger) -> Result<Ending, Failure> {
+        let Work { settings, asked, interrupts, .. } = work;
+        let nodes = self.nodes(work)?;
+        let lab = asked.launch.enter_lab(&nodes, work.places)?;
+        let muster = Muster {
+            interrupts: Some(Arc::clone(interrupts)),
+            quiet: asked.quiet || work.context.json,
+            here: (self.engine == Engine::Local).then(|| settings.folder.clone()),
+            ..Muster::new(
+                &nodes,
+                work.inventory,
+                work.places,
+                &asked.launch,
+                work.run,
+                lab.as_ref(),
+            )
+        };
+        let Fleet { agents, children } = muster.assemble()?;
+        refuse_nobody(&nodes, &agents)?;
+        let names = self.names(&nodes);
+        let access = Access::open(work, &names, &agents, lab.as_ref())?;
+        let sizes = self.sizes(settings, &jobs);
+        let farm = FarmWork {
+            jobs,
+            names: names.clone(),
+            rules: self.rules(settings),
+            placement: placement(settings.placement),
+            slots: settings.slots,
+            folder: access.folder.clone(),
+            task: &|job, tries| access.place.task(job, tries),
+            carrier: access.stage.as_ref().map(|stage| stage as &dyn Carrier),
+            openings: access.openings.clone(),
+            began_ns: work.began_ns,
+        };
+        let mut wrong = None;
+        let said_at = |node: usize| last_words_at(work.run.folder(), &nodes[node].name);
+        let ended = run_farm(farm, agents, Some(interrupts), &mut |news| match news {
+            FarmNews::Over(record) => {
+                let mut record = record.clone();
+                if let Some(&bytes_in) = sizes.get(&record.job) {
+                    record.bytes_in = bytes_in;
+                }
+                let lost = record.node.as_ref().filter(|_| record.outcome == Outcome::NodeLost);
+                if let Some(at) = lost.and_then(|lost| names.iter().position(|name| name == lost)) {
+                    record.last_words = said_at(at);
+                }
+                ledger.note(record);
+            }
+            FarmNews::Said(job, said) => ledger.said(job, said),
+            FarmNews::Lost(node, reason) => {
+                garland_terminal::errln!("lost    {}: {reason}", names[node]);
+                said_at(node).iter().for_each(|line| garland_terminal::errln!("        {line}"));
+            }
+            FarmNews::Turn(open) => {
+                if let Err(failure) = ledger.commit(open) {
+                    wrong.get_or_insert(failure);
+                }
+            }
+        });
+        let ended = ended.or_nothing("running jobs")?;
+        let silent = |at: usize| ended.nodes.get(at).is_some_and(|node| node.gone.is_some());
+        children.end(if ended.interrupted { HURRY } else { FAREWELL }, silent);
+        access.end();
+        match wrong {
+            Some(failure) => Err(failure),
+            None => Ok(ending(settings, &names, &ended, &said_at)),
+        }
+    }
+}
+
+/// Without any agent nothing can be done.
+fn refuse_nobody(nodes: &[Node], agents: &[Result<Agent, String>]) -> Result<(), Failure> {
+    let mut reasons =
+        nodes.iter().zip(agents).map(|(node, agent)| Some((node, agent.as_ref().err()?)));
+    let first = reasons.next().flatten();
+    match first {
+        Some((node, reason)) if reasons.all(|reason| reason.is_some()) => {
+            Err(Failure::nothing(format!("no node can be had: {}: {reason}", node.name)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Why a node was lost, and the last that its agent said.
+fn lost_why(reason: &str, said: &[Text]) -> String {
+    match said.last() {
+        Some(last) => format!("{reason}; its agent said last: {last}"),
+        None => reason.to_owned(),
+    }
+}
+
+/// What the nodes were for the run; `said_at` knows what their agents said last.
+fn ending(
+    settings: &Settings,
+    names: &[String],
+    ended: &FarmEnd,
+    said_at: &dyn Fn(usize) -> Vec<Text>,
+) -> Ending {
+    let was = |(at, (name, node)): (usize, (&String, &FarmNode))| NodeWas {
+        name: name.clone(),
+        cores: settings.slots.or(node.facts.map(|facts| facts.cores)),
+        memory: node.facts.map(|facts| facts.memory).filter(|&memory| memory > 0),
+        mhz: node.facts.and_then(|facts| facts.mhz),
+        share: node
+            .facts
+            .map_or(1.0, |facts| facts.share_of(settings.slots.unwrap_or(facts.cores))),
+        gone: node.gone.as_ref().map(|reason| lost_why(reason, &said_at(at))),
+    };
+    let nodes = names.iter().zip(&ended.nodes).enumerate().map(was).collect();
+    Ending { nodes, interrupted: ended.interrupted }
+}
+
+impl Agents {
+    fn nodes(&self, work: &Work<'_>) -> Result<Vec<Node>, Failure> {
+        match &work.settings.nodes {
+            Some(list) if self.engine == Engine::Agents => work.inventory.nodes(list),
+            _ => Ok(vec![Node::named(HERE)]),
+        }
+    }
+
+    /// What the nodes are called in records.
+    fn names(&self, nodes: &[Node]) -> Vec<String> {
+        match self.engine {
+            Engine::Local => vec![process::host_name()],
+            _ => nodes.iter().map(|node| node.name.clone()).collect(),
+        }
+    }
+
+    fn rules(&self, settings: &Settings) -> Rules {
+        Rules {
+            tries: settings.tries,
+            at_once: settings.all_at_once,
+            staged: settings.data == DataName::Stage,
+            engine: self.engine,
+        }
+    }
+
+    /// Bytes of jobs' inputs, by their numbers, where nobody brings these and this machine has them.
+    fn sizes(&self, settings: &Settings, jobs: &[Job]) -> HashMap<u32, u64> {
+        let has_them = self.engine == Engine::Local || settings.data == DataName::Mount;
+        let jobs = jobs.iter().filter(|job| has_them && !job.inputs.is_empty());
+        jobs.map(|job| (job.number, bytes_of_inputs(job, &settings.folder))).collect()
+    }
+}
+
+fn placement(name: PlacementName) -> Box<dyn Placement> {
+    match name {
+        PlacementName::Pull => Box::new(Pull),
+        PlacementName::Turns => Box::new(Turns::default()),
+        // Whom nodes tell first makes no difference to anybody; a run can be repeated.
+        PlacementName::Mosix => Box::new(Mosix::new(1)),
+    }
+}

@@ -1,0 +1,249 @@
+//! What becomes of jobs, written as it happens: the journal, what jobs say, and a line for the user.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use garland_core::farm::{Journal, Record};
+use garland_sys::lock::{self, Lock};
+use garland_sys::{clock, threads};
+
+use garland_commands::run::Run;
+use garland_results::failure::{Failure, OrFailure};
+
+/// The journal's name in the run's folder.
+const JOURNAL: &str = "journal.jsonl";
+
+/// All records in the list's order, when a run has ended.
+pub const RECORDS: &str = "records.jsonl";
+
+/// The folder of what jobs have said.
+const OUTPUT: &str = "output";
+
+/// How often the user is told how far it is.
+const SHOW_NS: u64 = 200_000_000;
+
+/// What fails when the journal can't be made stable.
+const SYNCING: &str = "making the journal stable (the run can be resumed with what it has)";
+
+/// The thread that makes what was written stable, while jobs go on.
+struct Syncing {
+    want: Sender<()>,
+    thread: JoinHandle<()>,
+    /// Why it couldn't. Once is enough: what was written before may be lost.
+    failed: Arc<Mutex<Option<io::Error>>>,
+}
+
+impl Syncing {
+    fn start(file: Arc<File>) -> io::Result<Self> {
+        let failed = Arc::<Mutex<Option<io::Error>>>::default();
+        let (told, (want, wanted)) = (Arc::clone(&failed), channel());
+        let thread = threads::spawn("journal", move || {
+            while wanted.recv().is_ok() {
+                while wanted.try_recv().is_ok() {}
+                if let Err(error) = file.sync_data() {
+                    *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { want, thread, failed })
+    }
+
+    /// Has what was written made stable.
+    fn want(&self) {
+        // A thread that has ended has said why.
+        let _ = self.want.send(());
+    }
+
+    /// Whether all could be made stable that was wanted and tried so far.
+    fn result(&self) -> io::Result<()> {
+        taken(&self.failed)
+    }
+
+    /// Waits until all is stable.
+    fn end(self) -> io::Result<()> {
+        let Self { want, thread, failed } = self;
+        drop(want);
+        // Its panic has been printed; there is nothing more to say about it here.
+        let _ = thread.join();
+        taken(&failed)
+    }
+}
+
+fn taken(failed: &Mutex<Option<io::Error>>) -> io::Result<()> {
+    failed.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+}
+
+/// The journal of a run, open for more.
+pub struct Ledger {
+    journal: Journal,
+    file: Arc<File>,
+    lines: Vec<u8>,
+    folder: PathBuf,
+    has_output: bool,
+    syncing: Option<Syncing>,
+    /// Jobs in all, and those of them that are done or have failed for good.
+    jobs: usize,
+    failed: usize,
+    shows: bool,
+    shown_ns: u64,
+}
+
+impl Ledger {
+    /// Opens the journal of a run with so many jobs; what it says already counts.
+    pub fn open(run: &Run, jobs: usize, quiet: bool) -> Result<Self, Failure> {
+        let path = run.folder().join(JOURNAL);
+        let opening = || format!("opening {}", path.display());
+        let file = OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(&path);
+        let file = file.or_nothing(opening())?;
+        match lock::try_lock(&file) {
+            // Without locks the user has to know that no other controller goes on with it.
+            Ok(Lock::Held | Lock::Unsupported) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                return Err(Failure::usage(format!("the run {} goes on already", run.name())));
+            }
+            Err(error) => return Err(error).or_nothing(opening()),
+        }
+        let (journal, whole) = read(&file).or_nothing(opening())?;
+        // What a controller was writing when it died is no record.
+        file.set_len(whole).or_nothing(opening())?;
+        let file = Arc::new(file);
+        let syncing = Syncing::start(Arc::clone(&file)).or_nothing(opening())?;
+        Ok(Self {
+            journal,
+            file,
+            lines: Vec::new(),
+            folder: run.folder().to_owned(),
+            has_output: false,
+            syncing: Some(syncing),
+            jobs,
+            failed: 0,
+            shows: !quiet && io::stderr().is_terminal(),
+            shown_ns: 0,
+        })
+    }
+
+    /// What is known of the jobs.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// When the last thing happened that it knows of, in seconds since the run began.
+    pub fn last(&self) -> f64 {
+        let times = self.journal.records().filter_map(|record| record.staged_out.or(record.ended));
+        times.fold(0.0, f64::max)
+    }
+
+    /// A job is over.
+    pub fn note(&mut self, record: Record) {
+        // A record is always text: it has no unserialisable part.
+        if serde_json::to_writer(&mut self.lines, &record).is_ok() {
+            self.lines.push(b'\n');
+        }
+        self.failed += usize::from(!record.outcome.is_done());
+        self.journal.note(record);
+    }
+
+    /// A job has said something.
+    pub fn said(&mut self, job: u32, said: &[u8]) {
+        let folder = self.folder.join(OUTPUT);
+        if !self.has_output {
+            // Writing says what is wrong, if anything is.
+            let _ = fs::create_dir_all(&folder);
+            self.has_output = true;
+        }
+        if let Err(error) = fs::write(folder.join(job.to_string()), said) {
+            garland_terminal::errln!(
+                "what job {job} said is lost: {}",
+                garland_sys::error::reason(&error)
+            );
+        }
+    }
+
+    /// Writes what was noted, all together; shows how far it is.
+    pub fn commit(&mut self, open: usize) -> Result<(), Failure> {
+        if !self.lines.is_empty() {
+            (&*self.file).write_all(&self.lines).or_nothing("writing the journal")?;
+            self.lines.clear();
+            self.syncing.iter().for_each(Syncing::want);
+        }
+        self.syncing.as_ref().map_or(Ok(()), Syncing::result).or_nothing(SYNCING)?;
+        let now = clock::now_ns();
+        if self.shows && now.saturating_sub(self.shown_ns) > SHOW_NS {
+            self.shown_ns = now;
+            let failed = match self.failed {
+                0 => String::new(),
+                failed => format!(", {failed} failed"),
+            };
+            progress(&format!("{} of {} jobs{failed}", self.jobs - open.min(self.jobs), self.jobs));
+        }
+        Ok(())
+    }
+
+    /// Writes all records in the list's order, and gives them.
+    pub fn close(mut self) -> Result<Vec<Record>, Failure> {
+        if self.shows {
+            progress("");
+        }
+        self.commit(0)?;
+        self.syncing.take().map_or(Ok(()), Syncing::end).or_nothing(SYNCING)?;
+        let path = self.folder.join(RECORDS);
+        let records = std::mem::take(&mut self.journal).into_records();
+        let write = || -> io::Result<()> {
+            let part = path.with_extension("part");
+            let mut file = BufWriter::new(File::create(&part)?);
+            for record in &records {
+                serde_json::to_writer(&mut file, record)?;
+                file.write_all(b"\n")?;
+            }
+            file.flush()?;
+            fs::rename(part, &path)
+        };
+        write().or_nothing(format!("writing {}", path.display()))?;
+        Ok(records)
+    }
+}
+
+/// Draws the line that says how far it is.
+fn progress(line: &str) {
+    // A terminal that is gone needs none.
+    let _ = io::stderr().write_all(format!("\r{line}\x1b[K").as_bytes());
+}
+
+/// What a journal says, and how many bytes of it are whole lines.
+fn read(file: &File) -> io::Result<(Journal, u64)> {
+    let mut reader = BufReader::new(file);
+    let (mut journal, mut whole, mut line) = (Journal::default(), 0, Vec::new());
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        if !line.ends_with(b"\n") {
+            break;
+        }
+        whole += line.len() as u64;
+        if let Ok(record) = serde_json::from_slice::<Record>(&line) {
+            journal.note(record);
+        }
+        line.clear();
+    }
+    Ok((journal, whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_that_cannot_be_made_stable_is_an_error() {
+        // Written without an error, and never stable.
+        let open = || Arc::new(OpenOptions::new().write(true).open("/dev/null").unwrap());
+        let syncing = Syncing::start(open()).unwrap();
+        assert!(syncing.result().is_ok(), "nothing was wanted");
+        syncing.want();
+        assert!(syncing.end().is_err());
+        assert!(Syncing::start(open()).unwrap().end().is_ok());
+    }
+}

@@ -1,0 +1,87 @@
+//! What the user wants done, as jobs.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use garland_core::farm::list::{Pattern, expand, parse_lines, parse_tables};
+use garland_core::farm::{Job, Text};
+use garland_core::units::Nanos;
+
+use crate::args::FarmRun;
+use garland_results::failure::{Failure, OrFailure};
+
+/// The jobs, and the nodes if any are named.
+pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
+    let text = |word: &std::ffi::OsString| Text::from(word.as_bytes());
+    let (jobs, nodes) = match (&asked.what[..], &asked.command[..]) {
+        ([], []) => {
+            return Err(Failure::usage("there are no jobs").hint(
+                "garland farm run JOBS [NODES], or garland farm run [NODES] -- COMMAND ::: INPUT..",
+            ));
+        }
+        ([list, nodes @ ..], []) => (read_list(list)?, nodes.first()),
+        ([_, _, ..], _) => {
+            return Err(Failure::usage("a list of jobs and a command can't be in one run")
+                .hint("leave one of them out"));
+        }
+        (nodes, words) => {
+            let words: Vec<Text> = words.iter().map(text).collect();
+            let jobs = expand(&words, &Pattern(text(&asked.out))).map_err(Failure::usage)?;
+            (jobs, nodes.first())
+        }
+    };
+    let timeout = asked.timeout.as_ref().map(|text| text.parse::<Nanos>()).transpose();
+    let timeout = timeout.map_err(Failure::usage)?;
+    let limited = |job: Job| Job { timeout: job.timeout.or(timeout), ..job };
+    let jobs = jobs.into_iter().map(limited).collect();
+    Ok((jobs, nodes.map(|nodes| nodes.to_string_lossy().into_owned())))
+}
+
+fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {
+    let shown = Path::new(path).display();
+    let mut bytes = Vec::new();
+    if path == "-" {
+        std::io::stdin().read_to_end(&mut bytes).or_nothing("reading the jobs")?;
+    } else {
+        bytes = std::fs::read(path).map_err(|error| {
+            Failure::usage(format!(
+                "reading the jobs {shown}: {}",
+                garland_sys::error::reason(&error)
+            ))
+            .hint("a command of its own comes after -- : garland farm run -- COMMAND ::: INPUT..")
+        })?;
+    }
+    let is_toml = Path::new(path).extension().is_some_and(|ending| ending == "toml");
+    let jobs = if is_toml {
+        let text = String::from_utf8(bytes);
+        let text = text.map_err(|_| Failure::usage(format!("{shown} isn't UTF-8, as TOML is")))?;
+        parse_tables(&text)
+    } else {
+        parse_lines(&bytes)
+    };
+    jobs.map_err(|error| Failure::usage(format!("{shown}: {error}")))
+}
+
+/// Refuses a run that would replace what is there, or lacks what it reads.
+pub fn check_files(jobs: &[Job], overwrite: bool) -> Result<(), Failure> {
+    let path = |name: &Text| Path::new(OsStr::from_bytes(name.bytes())).to_owned();
+    let inputs = jobs.iter().flat_map(|job| &job.inputs);
+    let missing: Vec<&Text> = inputs.filter(|name| !path(name).exists()).collect();
+    if let Some(first) = missing.first() {
+        return Err(Failure::usage(format!("{} isn't there", some(first, missing.len()))));
+    }
+    let outputs = jobs.iter().flat_map(|job| &job.outputs);
+    let there: Vec<&Text> =
+        outputs.filter(|name| !overwrite && path(name).symlink_metadata().is_ok()).collect();
+    match there.first() {
+        Some(first) => Err(Failure::usage(format!("{} exists", some(first, there.len())))
+            .hint("--overwrite replaces what jobs make, each when it is whole")),
+        None => Ok(()),
+    }
+}
+
+fn some(first: &Text, count: usize) -> String {
+    if count > 1 { format!("{first} (and {} more)", count - 1) } else { first.to_string() }
+}

@@ -1,0 +1,37 @@
+//! `garland farm`: many jobs on many nodes.
+
+mod access;
+mod account;
+mod agent_log;
+mod agents;
+mod driver;
+mod ledger;
+mod list;
+mod parallel;
+mod rounds;
+mod settings;
+mod slurm;
+mod stage;
+mod task;
+mod whole;
+mod window;
+mod worker;
+
+use crate::args::{Farm, FarmCommand};
+use crate::compare;
+use garland_commands::context::Context;
+use garland_results::failure::{Exit, Failure};
+
+/// Does what the user wants of a farm.
+pub fn run(context: &Context, farm: &Farm) -> Result<Exit, Failure> {
+    match &farm.command {
+        FarmCommand::Run(asked) => whole::run(context, asked),
+        FarmCommand::Guard { mark } => {
+            garland_agent::guard(std::io::stdin(), mark);
+            Ok(Exit::Done)
+        }
+        FarmCommand::Work(asked) => worker::run(asked),
+        FarmCommand::Compare(asked) => compare::run(context, asked),
+        FarmCommand::Window { dir } => window::serve(dir),
+    }
+}

@@ -1,0 +1,223 @@
+//! GNU parallel over ssh: it logs in to a node for every job.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use garland_control::{CommandEnd, run_command};
+use garland_core::cluster::{Node, Ssh};
+use garland_core::farm::job::quoted;
+use garland_core::farm::{Engine, Job};
+use garland_sys::{process, signal, threads};
+
+use super::driver::{Driver, Ending, Work};
+use super::ledger::Ledger;
+use super::rounds::{Round, Rounds};
+use super::task::Where;
+use super::worker::{WorkEnd, word_of};
+use crate::args::DataName;
+use garland_commands::fleet::Muster;
+use garland_commands::launch::FAREWELL;
+use garland_results::failure::{Failure, OrFailure};
+
+/// How often the user may have given up meanwhile.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Gives this program a name on a node that is the same on all, and says how it and how many processors
+/// there are, and what the node calls itself. Programs are kept in a folder for each node, since homes may be shared.
+const WHERE: &str = "program=$(readlink /proc/$PPID/exe) && cd && mkdir -p .cache/garland && \
+    ln -sfn \"$program\" .cache/garland/farm-\"${program##*/}\" && echo \"${program##*/}\" && nproc && uname -n";
+
+/// Jobs by GNU parallel.
+pub struct Parallel;
+
+/// A node that can be logged in to.
+struct Login {
+    name: String,
+    /// What ssh logs in to.
+    host: String,
+    /// What it calls itself.
+    own_name: String,
+    program: String,
+    cores: u32,
+}
+
+impl Driver for Parallel {
+    fn run(&self, work: &Work<'_>, jobs: Vec<Job>, ledger: &mut Ledger) -> Result<Ending, Failure> {
+        if work.settings.data != DataName::There {
+            return Err(Failure::usage("this engine's jobs find their files on their nodes")
+                .hint("the engine agents brings them: --engine agents --data stage"));
+        }
+        let version = Command::new("parallel").arg("--version").stdin(Stdio::null()).output();
+        let is_gnu = version.is_ok_and(|said| said.stdout.starts_with(b"GNU parallel"));
+        if !is_gnu {
+            return Err(Failure::nothing("GNU parallel isn't installed here")
+                .hint("--engine agents needs nothing that isn't there"));
+        }
+        let list = work.settings.nodes.as_deref().unwrap_or_default();
+        let nodes = work.inventory.nodes(list)?;
+        let logins = give_program(work, &nodes)?;
+        Rounds::new(work, Engine::Parallel, ledger).go(jobs, &mut |rounds, round| {
+            let left: Vec<&Login> =
+                logins.iter().filter(|login| !round.avoid.contains(&login.name)).collect();
+            let left = if left.is_empty() { logins.iter().collect() } else { left };
+            one_round(work, &left, rounds, round)
+        })
+    }
+}
+
+/// Brings this program to the nodes, as copies do; where it is there.
+fn give_program(work: &Work<'_>, nodes: &[Node]) -> Result<Vec<Login>, Failure> {
+    let muster = Muster {
+        interrupts: Some(Arc::clone(work.interrupts)),
+        quiet: work.asked.quiet || work.context.json,
+        ..Muster::new(nodes, work.inventory, work.places, &work.asked.launch, work.run, None)
+    };
+    let fleet = muster.assemble()?;
+    let mut said = vec![Vec::new(); nodes.len()];
+    let asked = ["sh", "-c", WHERE].map(|word| word.as_bytes().to_vec());
+    let ends = run_command(fleet.agents, &asked, Some(work.interrupts), &mut |at, _, bytes| {
+        said[at].extend(bytes);
+    });
+    let ends = ends.or_nothing("asking the nodes")?;
+    fleet.children.end(FAREWELL, |_| false);
+    let mut logins = Vec::new();
+    for ((node, end), said) in nodes.iter().zip(&ends).zip(&said) {
+        let text = String::from_utf8_lossy(said);
+        let mut lines = text.lines();
+        let program = lines.next().map(str::to_owned);
+        let cores = lines.next().and_then(|cores| cores.parse().ok());
+        let own_name = lines.next().map(str::to_owned);
+        match (end, program, cores, own_name) {
+            (CommandEnd::Exited(0), Some(program), Some(cores), Some(own_name)) => {
+                let (name, host) = (node.name.clone(), node.host.clone());
+                logins.push(Login { name, host, own_name, program, cores });
+            }
+            (CommandEnd::Failed(why), ..) => {
+                garland_terminal::errln!("lost    {}: {why}", node.name)
+            }
+            _ => garland_terminal::errln!("lost    {}: {}", node.name, text.trim()),
+        }
+    }
+    if logins.is_empty() {
+        return Err(Failure::nothing("no node can be logged in to"));
+    }
+    Ok(logins)
+}
+
+/// How a host is logged in to, as GNU parallel wants it said; so many jobs run there at a time.
+fn sshlogin(ssh: Option<&Ssh>, host: &str, slots: u32) -> String {
+    let options: String = ssh.map_or_else(String::new, |ssh| {
+        let quote = |option: &String| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:@%+".contains(&byte);
+            match option.bytes().all(plain) {
+                true => format!(" {option}"),
+                false => format!(" {}", String::from_utf8_lossy(&quoted(option.as_bytes()))),
+            }
+        };
+        ssh.options.iter().map(quote).collect()
+    });
+    let user = ssh.and_then(|ssh| ssh.user.as_ref()).filter(|_| !host.contains('@'));
+    let user = user.map_or_else(String::new, |user| format!("{user}@"));
+    format!("{slots}/ssh{options} {user}{host}")
+}
+
+/// The same end, where the node has the name that the user knows it by.
+fn renamed(end: WorkEnd, logins: &[&Login]) -> WorkEnd {
+    let mut known = logins.iter().filter(|login| login.own_name == end.node);
+    match (known.next(), known.next()) {
+        (Some(login), None) => WorkEnd { node: login.name.clone(), ..end },
+        _ => end,
+    }
+}
+
+fn start(
+    work: &Work<'_>,
+    logins: &[&Login],
+    round: &Round<'_>,
+) -> Result<(Child, ChildStdout), Failure> {
+    let list = work.run.folder().join(format!("round-{}", round.tries));
+    let mut lines = String::new();
+    for job in round.jobs {
+        lines.push_str(&word_of(&Where::There.task(job, round.tries))?);
+        lines.push('\n');
+    }
+    fs::write(&list, lines).or_nothing(format!("writing {}", list.display()))?;
+    let mut command = Command::new("parallel");
+    command.args(["--plain", "--will-cite"]).arg("--arg-file").arg(&list);
+    let ssh = work.inventory.cluster().map(|cluster| &cluster.ssh);
+    for login in logins {
+        let slots = work.settings.slots.unwrap_or(login.cores);
+        command.arg("--sshlogin").arg(sshlogin(ssh, &login.host, slots));
+    }
+    let program = String::from_utf8_lossy(&quoted(logins[0].program.as_bytes())).into_owned();
+    command.arg(format!("\"$HOME\"/.cache/garland/farm-{program} farm work --task {{}}"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    command.process_group(0);
+    signal::release_in(&mut command);
+    let mut child = command.spawn().or_nothing("starting GNU parallel")?;
+    let output = child.stdout.take().ok_or_else(|| Failure::nothing("GNU parallel is mute"))?;
+    Ok((child, output))
+}
+
+/// Has GNU parallel run all jobs of a round; whether the user ended it.
+fn one_round(
+    work: &Work<'_>,
+    logins: &[&Login],
+    rounds: &mut Rounds<'_, '_>,
+    round: &Round<'_>,
+) -> Result<bool, Failure> {
+    let (mut child, output) = start(work, logins, round)?;
+    let (tell, told) = channel();
+    let begun = threads::spawn("parallel", move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            // What isn't ours is a login's greeting.
+            let end = serde_json::from_str::<WorkEnd>(&line).ok();
+            if end.is_some_and(|end| tell.send(end).is_err()) {
+                return;
+            }
+        }
+    });
+    if let Err(error) = begun {
+        process::kill_group(child.id());
+        // It is dead: this takes no time.
+        let _ = child.wait();
+        return Err(error).or_nothing("reading what GNU parallel says");
+    }
+    let interrupted = loop {
+        match told.recv_timeout(LOOK) {
+            Ok(end) => {
+                rounds.ended(renamed(end, logins));
+                told.try_iter().for_each(|end| rounds.ended(renamed(end, logins)));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break false,
+        }
+        rounds.commit()?;
+        if work.interrupts.have_come() {
+            process::kill_group(child.id());
+            break true;
+        }
+    };
+    child.wait().or_nothing("waiting for GNU parallel")?;
+    Ok(interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_users_and_options_are_the_cluster_files() {
+        assert_eq!(sshlogin(None, "n1", 2), "2/ssh n1");
+        let options = vec!["-F".to_owned(), "/a b/config".to_owned()];
+        let ssh = Ssh { user: Some("me".to_owned()), options, ..Ssh::default() };
+        assert_eq!(sshlogin(Some(&ssh), "10.0.0.1", 2), "2/ssh -F '/a b/config' me@10.0.0.1");
+        let login = sshlogin(Some(&ssh), "you@10.0.0.1", 4);
+        assert_eq!(login, "4/ssh -F '/a b/config' you@10.0.0.1");
+    }
+}

@@ -1,0 +1,175 @@
+//! Engines that place jobs by themselves: they get all jobs at once, and what has failed once more in the
+//! next round, until each has had its tries.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use garland_core::farm::{Engine, Job, Outcome, Record, Text};
+use garland_sys::clock;
+
+use super::driver::{Ending, NodeWas, Work};
+use super::ledger::Ledger;
+use super::stage::bytes_of_inputs;
+use super::worker::WorkEnd;
+use garland_results::failure::Failure;
+
+/// What an engine is to do in a round.
+pub struct Round<'a> {
+    /// Which try it is, from 1.
+    pub tries: u32,
+    /// The jobs.
+    pub jobs: &'a [Job],
+    /// Nodes where some of these have failed before.
+    pub avoid: Vec<String>,
+}
+
+/// The rounds of a run.
+pub struct Rounds<'a, 'l> {
+    work: &'a Work<'a>,
+    engine: Engine,
+    ledger: &'l mut Ledger,
+    /// Jobs of this round that nothing is known of, by number.
+    open: HashMap<u32, Job>,
+    /// Those that have failed, and how.
+    failed: BTreeMap<u32, (Job, Record)>,
+    /// What was said about those of which nothing is known.
+    words: HashMap<u32, Vec<Text>>,
+    nodes: BTreeSet<String>,
+    tries: u32,
+    queued: f64,
+    /// Jobs that aren't over.
+    left: usize,
+}
+
+impl<'a, 'l> Rounds<'a, 'l> {
+    /// Of a run by `engine`.
+    pub fn new(work: &'a Work<'a>, engine: Engine, ledger: &'l mut Ledger) -> Self {
+        Self {
+            work,
+            engine,
+            ledger,
+            open: HashMap::new(),
+            failed: BTreeMap::new(),
+            words: HashMap::new(),
+            nodes: BTreeSet::new(),
+            tries: 0,
+            queued: 0.0,
+            left: 0,
+        }
+    }
+
+    /// Goes round until every job is over; `round` runs one and says whether the user ended it.
+    pub fn go(
+        mut self,
+        mut jobs: Vec<Job>,
+        round: &mut dyn FnMut(&mut Self, &Round<'_>) -> Result<bool, Failure>,
+    ) -> Result<Ending, Failure> {
+        self.left = jobs.len();
+        let mut interrupted = false;
+        for tries in 1..=self.work.settings.tries {
+            if jobs.is_empty() || interrupted {
+                break;
+            }
+            (self.tries, self.queued) = (tries, self.now());
+            let failed = std::mem::take(&mut self.failed);
+            let avoid: BTreeSet<String> =
+                failed.into_values().filter_map(|(_, record)| record.node).collect();
+            let avoid = avoid.into_iter().collect();
+            self.open = jobs.iter().map(|job| (job.number, job.clone())).collect();
+            interrupted = round(&mut self, &Round { tries, jobs: &jobs, avoid })?;
+            if !interrupted {
+                let lost: Vec<Job> = self.open.drain().map(|(_, job)| job).collect();
+                lost.into_iter().for_each(|job| self.lost(job));
+            }
+            jobs = self.failed.values().map(|(job, _)| job.clone()).collect();
+            self.commit()?;
+        }
+        let node = |name: String| NodeWas {
+            name,
+            cores: None,
+            memory: None,
+            mhz: None,
+            share: 1.0,
+            gone: None,
+        };
+        Ok(Ending { nodes: self.nodes.into_iter().map(node).collect(), interrupted })
+    }
+
+    fn now(&self) -> f64 {
+        clock::now_ns().saturating_sub(self.work.began_ns) as f64 / 1e9
+    }
+
+    /// How many jobs of this round nothing is known of.
+    pub fn open(&self) -> usize {
+        self.open.len()
+    }
+
+    /// A job has ended.
+    pub fn ended(&mut self, ended: WorkEnd) {
+        let WorkEnd { node, ahead_ns, end, again, said } = ended;
+        let Some(job) = self.open.remove(&end.job) else { return };
+        if let Some(said) = said {
+            self.ledger.said(end.job, said.bytes());
+        }
+        let ours = clock::wall_ns().saturating_sub(clock::now_ns());
+        let began_ns = self.work.began_ns.saturating_add(ours);
+        let seconds = |ns: u64| ns.saturating_add(ahead_ns).saturating_sub(began_ns) as f64 / 1e9;
+        let record = Record {
+            node: Some(node.clone()),
+            started: Some(seconds(end.started_ns)),
+            ended: Some(seconds(end.ended_ns)),
+            cpu: Some(end.cpu_ns as f64 / 1e9),
+            memory: Some(end.memory),
+            bytes_out: end.bytes_out,
+            tries: self.tries + again,
+            last_words: end.last_words,
+            ..self.record(&job, end.outcome)
+        };
+        self.nodes.insert(node);
+        self.settle(job, record);
+    }
+
+    /// Writes what was noted.
+    pub fn commit(&mut self) -> Result<(), Failure> {
+        self.ledger.commit(self.left)
+    }
+
+    /// Nothing is known of this job; who was to run it on its node said this at last.
+    pub fn blame(&mut self, job: u32, last_words: Vec<Text>) {
+        self.words.insert(job, last_words);
+    }
+
+    fn lost(&mut self, job: Job) {
+        let last_words = self.words.remove(&job.number).unwrap_or_default();
+        let record = Record { last_words, ..self.record(&job, Outcome::NodeLost) };
+        self.settle(job, record);
+    }
+
+    fn record(&self, job: &Job, outcome: Outcome) -> Record {
+        Record {
+            job: job.number,
+            name: job.name.clone(),
+            node: None,
+            engine: self.engine,
+            queued: Some(self.queued),
+            staged_in: None,
+            started: None,
+            ended: None,
+            staged_out: None,
+            tries: self.tries,
+            outcome,
+            cpu: None,
+            memory: None,
+            bytes_in: bytes_of_inputs(job, &self.work.settings.folder),
+            bytes_out: 0,
+            last_words: Vec::new(),
+        }
+    }
+
+    fn settle(&mut self, job: Job, record: Record) {
+        if record.outcome.is_done() || self.tries >= self.work.settings.tries {
+            self.left -= 1;
+            return self.ledger.note(record);
+        }
+        self.failed.insert(job.number, (job, record));
+    }
+}

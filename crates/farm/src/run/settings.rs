@@ -1,0 +1,128 @@
+//! What a run is, kept in its folder so that it can be gone on with.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::PathBuf;
+
+use garland_core::farm::Job;
+use serde::{Deserialize, Serialize};
+
+use crate::args::{DataName, EngineName, FarmRun, PlacementName};
+use garland_commands::places::Places;
+use garland_commands::run::Run;
+use garland_results::failure::{Failure, OrFailure};
+
+/// The file with the settings.
+pub const SETTINGS: &str = "farm.json";
+
+/// The version of what a farm's run keeps: of its settings, jobs and journal.
+const VERSION: u32 = 1;
+
+/// The file with the jobs, one a line.
+const JOBS: &str = "jobs.jsonl";
+
+/// What a run is, besides its jobs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Settings {
+    /// The version of the run's files.
+    version: u32,
+    /// What runs the jobs.
+    pub engine: EngineName,
+    /// The nodes, as they were named.
+    pub nodes: Option<String>,
+    /// Who gets which job.
+    pub placement: PlacementName,
+    /// Whether all start at once.
+    pub all_at_once: bool,
+    /// How jobs get their files.
+    pub data: DataName,
+    /// Processors of each node.
+    pub slots: Option<u32>,
+    /// How often a job is tried.
+    pub tries: u32,
+    /// Whether outputs that exist are replaced.
+    pub overwrite: bool,
+    /// The folder that the files' paths begin in.
+    pub folder: PathBuf,
+    /// How many jobs there are.
+    pub jobs: usize,
+    /// The lab that the nodes belong to, if one was named.
+    #[serde(default)]
+    pub lab: Option<String>,
+}
+
+impl Settings {
+    /// Of a run that is to begin.
+    pub fn new(asked: &FarmRun, nodes: Option<String>, jobs: usize) -> Result<Self, Failure> {
+        let usual = if nodes.is_some() { EngineName::Agents } else { EngineName::Local };
+        let engine = asked.engine.unwrap_or(usual);
+        match (engine, &nodes) {
+            (EngineName::Local, Some(_)) => {
+                return Err(Failure::usage("the engine local runs jobs on this machine")
+                    .hint("leave the nodes out, or --engine"));
+            }
+            (EngineName::Local, _) if asked.data != DataName::There => {
+                return Err(Failure::usage("jobs on this machine have its files already")
+                    .hint("leave --data out"));
+            }
+            (EngineName::Agents | EngineName::Parallel, None) => {
+                return Err(Failure::usage("this engine needs to be told its nodes"));
+            }
+            _ => {}
+        }
+        let folder = std::env::current_dir().or_nothing("finding this folder")?;
+        Ok(Self {
+            version: VERSION,
+            engine,
+            nodes,
+            placement: asked.placement,
+            all_at_once: asked.all_at_once,
+            data: asked.data,
+            slots: asked.slots,
+            tries: asked.tries,
+            overwrite: asked.overwrite,
+            folder,
+            jobs,
+            lab: asked.launch.lab.clone(),
+        })
+    }
+
+    /// Keeps them, and the jobs.
+    pub fn keep(&self, run: &Run, jobs: &[Job]) -> Result<(), Failure> {
+        let path = run.folder().join(JOBS);
+        let write = || -> std::io::Result<()> {
+            let mut file = BufWriter::new(File::create(&path)?);
+            for job in jobs {
+                serde_json::to_writer(&mut file, job)?;
+                file.write_all(b"\n")?;
+            }
+            file.into_inner()?.sync_all()
+        };
+        write().or_nothing(format!("writing {}", path.display()))?;
+        run.keep(SETTINGS, self)
+    }
+
+    /// A run that was begun: its settings and its jobs.
+    pub fn find(places: &Places, name: &str) -> Result<(Run, Self, Vec<Job>), Failure> {
+        let run = Run::find(places, name, SETTINGS, "jobs of a farm")?;
+        let path = run.folder().join(SETTINGS);
+        let reading = || format!("reading {}", path.display());
+        let text = std::fs::read_to_string(&path).or_nothing(reading())?;
+        let settings: Self = serde_json::from_str(&text).or_nothing(reading())?;
+        if settings.version != VERSION {
+            let (name, version) = (run.name(), settings.version);
+            return Err(Failure::usage(format!(
+                "{name} is a farm's run of version {version}, this garland reads {VERSION}"
+            ))
+            .hint("go on with the garland that began it"));
+        }
+        let path = run.folder().join(JOBS);
+        let reading = || format!("reading {}", path.display());
+        let file = BufReader::new(File::open(&path).or_nothing(reading())?);
+        let job = |line: std::io::Result<String>| -> Result<Job, Failure> {
+            serde_json::from_str(&line.or_nothing(reading())?).or_nothing(reading())
+        };
+        let jobs = file.lines().map(job).collect::<Result<_, _>>()?;
+        Ok((run, settings, jobs))
+    }
+}

@@ -1,0 +1,255 @@
+//! Slurm: a job array, each of whose tasks runs a part of the jobs. Its nodes must see the run's folder,
+//! and the jobs' files, under the same names as this machine.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use garland_core::farm::last_words::last_words;
+use garland_core::farm::{Engine, Job};
+use garland_dataplane::Image;
+use garland_sys::clock;
+
+use super::driver::{Driver, Ending, Work};
+use super::ledger::Ledger;
+use super::rounds::{Round, Rounds};
+use super::task::Where;
+use super::worker::{WorkEnd, ended_file, part_file};
+use crate::args::DataName;
+use garland_results::failure::{Failure, OrFailure};
+
+/// How often what has ended is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How often Slurm is asked whether it still has the array.
+const ASK_NS: u64 = 1_000_000_000;
+
+/// Parts for each processor: more even the load out, fewer cost less, since Slurm starts a few a second.
+const PARTS: usize = 8;
+
+/// Array tasks at most: Slurm's own limit is 1001 unless it is told another.
+const PARTS_MAX: usize = 1000;
+
+/// The file with the arrays that were submitted for a run, a line each.
+const ARRAYS: &str = "slurm";
+
+/// Jobs in Slurm's arrays.
+pub struct Slurm;
+
+impl Driver for Slurm {
+    fn run(&self, work: &Work<'_>, jobs: Vec<Job>, ledger: &mut Ledger) -> Result<Ending, Failure> {
+        if work.settings.data != DataName::There {
+            return Err(Failure::usage("Slurm's nodes share their files with this machine")
+                .hint("leave --data out; the engine agents brings files to nodes"));
+        }
+        let shared = match &work.asked.shared {
+            Some(folder) => std::path::absolute(folder).or_nothing("finding the shared folder")?,
+            None => work.run.folder().to_owned(),
+        };
+        let folder = shared.join(format!("{}-slurm", work.run.name()));
+        fs::create_dir_all(&folder).or_nothing(format!("making {}", folder.display()))?;
+        cancel_earlier(work);
+        let program = folder.join("garland");
+        give_program(&program).or_nothing(format!("writing {}", program.display()))?;
+        let cores = processors()?;
+        let mut count = 0;
+        Rounds::new(work, Engine::Slurm, ledger).go(jobs, &mut |rounds, round| {
+            count += 1;
+            // A folder of its own for each round, and for each controller of the run.
+            let name = format!("{}-{count}", clock::wall_ns());
+            let array = Array::submit(work, round, &folder.join(name), &program, cores)?;
+            let interrupted = array.follow(work, rounds)?;
+            if interrupted {
+                array.cancel();
+            }
+            Ok(interrupted)
+        })
+    }
+}
+
+/// Ends what an earlier controller of the run has submitted: what it did is done again.
+fn cancel_earlier(work: &Work<'_>) {
+    let ids = fs::read_to_string(work.run.folder().join(ARRAYS)).unwrap_or_default();
+    for id in ids.lines() {
+        // Most are over.
+        let _ = Command::new("scancel").arg(id).output();
+    }
+}
+
+/// The running program, for the nodes.
+fn give_program(path: &Path) -> io::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    let part = path.with_extension("part");
+    io::copy(&mut Image::running()?, &mut File::create(&part)?)?;
+    fs::set_permissions(&part, fs::Permissions::from_mode(0o755))?;
+    fs::rename(part, path)
+}
+
+/// Processors of all nodes.
+fn processors() -> Result<usize, Failure> {
+    let mut command = Command::new("sinfo");
+    let said = ask(command.args(["-h", "-o", "%C"]))?;
+    // Allocated, idle, other and all, of each partition.
+    let all = said.lines().filter_map(|line| line.trim().rsplit('/').next()?.parse::<usize>().ok());
+    Ok(all.sum::<usize>().max(1))
+}
+
+/// What one of Slurm's programs says.
+fn ask(command: &mut Command) -> Result<String, Failure> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| {
+        Failure::nothing(format!("starting {program}: {}", garland_sys::error::reason(&error)))
+            .hint("the engine slurm needs Slurm's programs here: --engine agents needs nothing")
+    })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.trim().trim_start_matches(&format!("{program}: error: "));
+        return Err(Failure::nothing(format!("{program}: {said}")));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// An array that Slurm has.
+struct Array {
+    id: String,
+    folder: PathBuf,
+    parts: usize,
+    /// The jobs' numbers; each part has every so many-th.
+    jobs: Vec<u32>,
+}
+
+/// The file of what a part's process says.
+fn said_file(folder: &Path, part: impl fmt::Display) -> PathBuf {
+    folder.join(format!("said-{part}"))
+}
+
+impl Array {
+    fn submit(
+        work: &Work<'_>,
+        round: &Round<'_>,
+        folder: &Path,
+        program: &Path,
+        cores: usize,
+    ) -> Result<Self, Failure> {
+        let parts = round.jobs.len().min(cores * PARTS).min(PARTS_MAX);
+        let write = || -> io::Result<()> {
+            fs::create_dir_all(folder)?;
+            for part in 0..parts {
+                let mut lines = Vec::new();
+                for job in round.jobs.iter().skip(part).step_by(parts) {
+                    serde_json::to_writer(&mut lines, &Where::There.task(job, round.tries))?;
+                    lines.push(b'\n');
+                }
+                fs::write(part_file(folder, part), lines)?;
+            }
+            Ok(())
+        };
+        write().or_nothing(format!("writing {}", folder.display()))?;
+        let most = round.jobs.iter().map(|job| job.cores).max().unwrap_or(1);
+        let script = folder.join("script");
+        let text =
+            "#!/bin/sh\nexec \"$1\" farm work --folder \"$2\" --part \"$SLURM_ARRAY_TASK_ID\"\n";
+        fs::write(&script, text).or_nothing(format!("writing {}", script.display()))?;
+        let mut command = Command::new("sbatch");
+        command.args(["--parsable", "--requeue", "--ntasks=1"]);
+        command.arg("--job-name=garland").arg(format!("--array=0-{}", parts - 1));
+        command.arg(format!("--cpus-per-task={most}"));
+        // What jobs say isn't in it: only why none of a part could be run.
+        command.arg(format!("--output={}", said_file(folder, "%a").display()));
+        command.arg("--chdir").arg(&work.settings.folder);
+        if let Some(memory) = round.jobs.iter().filter_map(|job| job.memory).max() {
+            command.arg(format!("--mem={}K", memory.div_ceil(1024)));
+        }
+        if let Some(nodes) = &work.settings.nodes {
+            let names: Vec<String> =
+                work.inventory.nodes(nodes)?.into_iter().map(|node| node.name).collect();
+            let wanted: Vec<&String> =
+                names.iter().filter(|name| !round.avoid.contains(name)).collect();
+            // Where all have failed, all may try again.
+            if !wanted.is_empty() && wanted.len() < names.len() {
+                command.arg(format!("--exclude={}", round.avoid.join(",")));
+            }
+        }
+        let id = ask(command.arg(&script).arg(program).arg(folder))?;
+        let id = id.trim().split(';').next().unwrap_or_default().to_owned();
+        let known = File::options().create(true).append(true).open(work.run.folder().join(ARRAYS));
+        known.and_then(|mut file| writeln!(file, "{id}")).or_nothing("noting the array")?;
+        let jobs = round.jobs.iter().map(|job| job.number).collect();
+        Ok(Self { id, folder: folder.to_owned(), parts, jobs })
+    }
+
+    /// Takes in what ends, until all has or Slurm has nothing of it any more; whether the user ended it.
+    fn follow(&self, work: &Work<'_>, rounds: &mut Rounds<'_, '_>) -> Result<bool, Failure> {
+        let mut read = vec![0; self.parts];
+        let (mut asked_ns, mut gone) = (clock::now_ns(), false);
+        loop {
+            for (part, read) in read.iter_mut().enumerate() {
+                self.take_in(part, read, rounds);
+            }
+            rounds.commit()?;
+            if rounds.open() == 0 {
+                return Ok(false);
+            }
+            if gone {
+                self.blame(rounds);
+                return Ok(false);
+            }
+            if work.interrupts.have_come() {
+                return Ok(true);
+            }
+            std::thread::sleep(LOOK);
+            if clock::now_ns().saturating_sub(asked_ns) > ASK_NS {
+                asked_ns = clock::now_ns();
+                // What ended just before is read once more.
+                gone = self.is_gone();
+            }
+        }
+    }
+
+    fn take_in(&self, part: usize, read: &mut u64, rounds: &mut Rounds<'_, '_>) {
+        let Ok(mut file) = File::open(ended_file(&self.folder, part)) else { return };
+        let mut bytes = Vec::new();
+        let more = file.seek(SeekFrom::Start(*read)).and_then(|_| file.read_to_end(&mut bytes));
+        if more.is_err() {
+            return;
+        }
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        *read += whole as u64;
+        let lines = bytes[..whole].split(|&byte| byte == b'\n');
+        let ends = lines.filter_map(|line| serde_json::from_slice::<WorkEnd>(line).ok());
+        ends.for_each(|end| rounds.ended(end));
+    }
+
+    /// Tells what parts' processes have said: of jobs that never ended it is all that is known.
+    fn blame(&self, rounds: &mut Rounds<'_, '_>) {
+        for part in 0..self.parts {
+            let said = fs::read(said_file(&self.folder, part)).unwrap_or_default();
+            let words = last_words(&said);
+            if !words.is_empty() {
+                let jobs = self.jobs.iter().skip(part).step_by(self.parts);
+                jobs.for_each(|&job| rounds.blame(job, words.clone()));
+            }
+        }
+    }
+
+    /// Whether Slurm has nothing of it any more.
+    fn is_gone(&self) -> bool {
+        let output = Command::new("squeue").args(["-h", "-o", "%i", "-j", &self.id]).output();
+        output.is_ok_and(|output| match output.status.success() {
+            true => output.stdout.trim_ascii().is_empty(),
+            // One that can't be asked may still have it.
+            false => String::from_utf8_lossy(&output.stderr).contains("Invalid job id"),
+        })
+    }
+
+    fn cancel(&self) {
+        // A Slurm that can't be asked any more has said so before.
+        let _ = Command::new("scancel").arg(&self.id).output();
+    }
+}

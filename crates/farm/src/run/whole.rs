@@ -1,0 +1,92 @@
+//! `garland farm run`: jobs are read, run by an engine, and told about.
+
+use std::sync::Arc;
+
+use garland_core::farm::Job;
+use garland_sys::clock;
+use garland_sys::signal::Interrupts;
+
+use super::account::Account;
+use super::agents::Agents;
+use super::driver::{Driver, Work};
+use super::ledger::Ledger;
+use super::list;
+use super::parallel::Parallel;
+use super::settings::Settings;
+use super::slurm::Slurm;
+use crate::args::{DataName, EngineName, FarmRun};
+use garland_commands::context::Context;
+use garland_commands::nodes::Inventory;
+use garland_commands::places::Places;
+use garland_commands::result::{Phases, tell};
+use garland_commands::run::Run;
+use garland_results::failure::{Exit, Failure, OrFailure};
+
+/// Runs jobs, or goes on with a run.
+pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let inventory = Inventory::open(context)?;
+    let places = Places::open()?;
+    let (run, settings, jobs) = match &asked.resume {
+        Some(name) => {
+            let (run, settings, jobs) = Settings::find(&places, name)?;
+            (run.held()?, settings, jobs)
+        }
+        None => begin(asked, &places)?,
+    };
+    let mut asked = asked.clone();
+    if asked.resume.is_some() {
+        asked.launch.lab = asked.launch.lab.or_else(|| settings.lab.clone());
+        let folder = &settings.folder;
+        std::env::set_current_dir(folder).or_nothing(format!("going to {}", folder.display()))?;
+    }
+    let mut ledger = Ledger::open(&run, jobs.len(), asked.quiet || context.json)?;
+    let left: Vec<Job> =
+        jobs.iter().filter(|job| !ledger.journal().is_done(job.number)).cloned().collect();
+    let before_ns = (ledger.last() * 1e9) as u64;
+    let work = Work {
+        context,
+        asked: &asked,
+        settings: &settings,
+        run: &run,
+        places: &places,
+        inventory: &inventory,
+        interrupts: &interrupts,
+        began_ns: clock::now_ns().saturating_sub(before_ns),
+    };
+    let account = Account::open(&work)?;
+    phases.end("reading");
+    let ending = if left.is_empty() {
+        super::driver::Ending::default()
+    } else {
+        engine(settings.engine).run(&work, left, &mut ledger)?
+    };
+    phases.end("jobs");
+    let records = ledger.close()?;
+    let result = account.close(&work, phases, &ending, records)?;
+    tell(&run, context.json, &result)?;
+    Ok(result.exit())
+}
+
+/// A run that begins: its jobs are read, and kept.
+fn begin(asked: &FarmRun, places: &Places) -> Result<(Run, Settings, Vec<Job>), Failure> {
+    let (jobs, nodes) = list::read(asked)?;
+    let settings = Settings::new(asked, nodes, jobs.len())?;
+    // Files that are at nodes only they can see.
+    if settings.engine == EngineName::Local || settings.data != DataName::There {
+        list::check_files(&jobs, asked.overwrite)?;
+    }
+    let run = Run::begin(places, "farm")?;
+    settings.keep(&run, &jobs)?;
+    Ok((run, settings, jobs))
+}
+
+fn engine(name: EngineName) -> &'static dyn Driver {
+    match name {
+        EngineName::Local => &Agents::HERE,
+        EngineName::Agents => &Agents::NODES,
+        EngineName::Slurm => &Slurm,
+        EngineName::Parallel => &Parallel,
+    }
+}

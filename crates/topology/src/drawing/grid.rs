@@ -1,0 +1,118 @@
+//! Nodes at the crossings of rows and columns.
+
+use std::collections::HashSet;
+
+use crate::{MediumId, MediumKind, NodeId, Topology};
+
+use super::{Bar, Cable, Layout, Line};
+
+/// From one node to the next.
+const STEP: f64 = 120.0;
+/// From a node's middle to its row and column.
+const ASIDE: f64 = 38.0;
+/// Where rows and columns begin.
+const BEFORE: f64 = -1.6 * ASIDE;
+/// From a bar's end to its caption.
+const BESIDE: f64 = 8.0;
+
+/// The rows and columns of a grid, and who stands where.
+pub(super) struct Places {
+    /// The media of rows.
+    pub(super) rows: Vec<MediumId>,
+    /// The media of columns.
+    pub(super) columns: Vec<MediumId>,
+    /// Row and column of each node.
+    pub(super) nodes: Vec<(usize, usize)>,
+}
+
+impl Places {
+    /// The node at a crossing.
+    pub(super) fn node(&self, row: usize, column: usize) -> Option<NodeId> {
+        self.nodes.iter().position(|place| *place == (row, column))
+    }
+}
+
+/// The grid, if it is one: each node has one NIC on a row and one on a column, each of which has
+/// several nodes, and no two nodes share both.
+pub(super) fn places(topology: &Topology) -> Option<Places> {
+    let mut rows = Vec::new();
+    let mut columns = Vec::new();
+    let mut nodes = Vec::with_capacity(topology.nodes.len());
+    for node in 0..topology.nodes.len() {
+        let mut media = topology.nics_of(node).map(|(_, nic)| nic.medium);
+        let (row, column) = (media.next()?, media.next()?);
+        if media.next().is_some() {
+            return None;
+        }
+        nodes.push((place(&mut rows, row), place(&mut columns, column)));
+    }
+    let apart = rows.iter().all(|row| !columns.contains(row));
+    let bars = rows.iter().chain(&columns);
+    let shared = bars.into_iter().all(|bar| topology.media[*bar].kind != MediumKind::Wire);
+    let own = nodes.iter().collect::<HashSet<_>>().len() == nodes.len();
+    let wide = rows.len() > 1 && columns.len() > 1;
+    (apart && shared && own && wide).then_some(Places { rows, columns, nodes })
+}
+
+/// The place of `medium` among those seen, to which it is added.
+fn place(seen: &mut Vec<MediumId>, medium: MediumId) -> usize {
+    seen.iter().position(|other| *other == medium).unwrap_or_else(|| {
+        seen.push(medium);
+        seen.len() - 1
+    })
+}
+
+/// Rows lie below their nodes, columns to the left; media that only join these stand around.
+pub(super) fn layout(topology: &Topology, places: &Places) -> Layout {
+    let x = |column: usize| STEP * column as f64;
+    let y = |row: usize| STEP * row as f64;
+    let nodes: Vec<_> = places.nodes.iter().map(|&(row, column)| (x(column), y(row))).collect();
+    let right = x(places.columns.len() - 1) + ASIDE;
+    let bottom = y(places.rows.len() - 1) + ASIDE;
+    let mut layout = Layout { nodes, ..Layout::default() };
+    for (row, &medium) in places.rows.iter().enumerate() {
+        let y = y(row) + ASIDE;
+        let (from, to) = ((BEFORE, y), (right, y));
+        layout.bars.push(Bar { medium, from, to, caption: (right + BESIDE, y) });
+    }
+    for (column, &medium) in places.columns.iter().enumerate() {
+        let x = x(column) - ASIDE;
+        let (from, to) = ((x, BEFORE), (x, bottom));
+        layout.bars.push(Bar { medium, from, to, caption: (x + BESIDE, BEFORE) });
+    }
+    for (node, &(x, y)) in layout.nodes.iter().enumerate() {
+        let ports = topology.nics_of(node).map(|(nic, _)| Cable::Port(nic));
+        let ends = [(x, y + ASIDE), (x - ASIDE, y)];
+        layout.lines.extend(ports.zip(ends).map(|(what, to)| Line { what, from: (x, y), to }));
+    }
+    join(topology, places, &mut layout, (right, bottom));
+    layout
+}
+
+/// Switches that join rows stand at the left, those that join columns on top.
+fn join(topology: &Topology, places: &Places, layout: &mut Layout, corner: (f64, f64)) {
+    let (mut left, mut top) = (-STEP, -STEP);
+    for medium in 0..topology.media.len() {
+        if places.rows.contains(&medium) || places.columns.contains(&medium) {
+            continue;
+        }
+        let ports: Vec<_> =
+            topology.uplinks.iter().enumerate().filter(|(_, up)| up.from == medium).collect();
+        let of_rows = ports.iter().all(|(_, uplink)| places.rows.contains(&uplink.to));
+        let (from, to) = if of_rows {
+            left -= ASIDE;
+            ((left, BEFORE), (left, corner.1))
+        } else {
+            top -= ASIDE;
+            ((BEFORE, top), (corner.0, top))
+        };
+        for (id, uplink) in ports {
+            let bar = layout.bars.iter().find(|bar| bar.medium == uplink.to);
+            let Some(end) = bar.map(|bar| bar.from) else { continue };
+            let start = if of_rows { (left, end.1) } else { (end.0, top) };
+            layout.lines.push(Line { what: Cable::Uplink(id), from: start, to: end });
+        }
+        let end = if of_rows { from } else { to };
+        layout.bars.push(Bar { medium, from, to, caption: (end.0 + BESIDE, end.1) });
+    }
+}

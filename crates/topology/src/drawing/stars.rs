@@ -1,0 +1,74 @@
+//! Wires and nothing else: leaves around their centres, or all nodes in a circle.
+
+use std::f64::consts::TAU;
+
+use crate::{NodeId, Topology};
+
+use super::{Cable, Layout, Line, Point, ends};
+
+/// The least distance of two nodes on a circle.
+const APART: f64 = 90.0;
+
+/// One centre or two with their leaves around them if there are no other nodes; otherwise a circle.
+pub(super) fn layout(topology: &Topology) -> Layout {
+    let wires: Vec<_> = (0..topology.media.len())
+        .filter_map(|wire| ends(topology, wire).map(|ends| (wire, ends)))
+        .collect();
+    let mut neighbours = vec![Vec::new(); topology.nodes.len()];
+    for &(_, (one, other)) in &wires {
+        neighbours[one].push(other);
+        neighbours[other].push(one);
+    }
+    let nodes = stars(&neighbours).unwrap_or_else(|| circle(topology.nodes.len()));
+    let lines = wires.into_iter().map(|(wire, (one, other))| {
+        let (from, to) = (nodes[one], nodes[other]);
+        Line { what: Cable::Wire(wire), from, to }
+    });
+    Layout { lines: lines.collect(), nodes, ..Layout::default() }
+}
+
+/// Nodes with one wire around those with more; `None` when a centre has no leaves, or there are
+/// more than two: their wires would cross.
+fn stars(neighbours: &[Vec<NodeId>]) -> Option<Vec<Point>> {
+    let centres: Vec<NodeId> =
+        (0..neighbours.len()).filter(|node| neighbours[*node].len() > 1).collect();
+    let leaves = |centre: NodeId| -> Vec<NodeId> {
+        let all = neighbours[centre].iter().copied();
+        all.filter(|node| neighbours[*node].len() == 1).collect()
+    };
+    if centres.is_empty() || centres.len() > 2 || centres.iter().any(|c| leaves(*c).is_empty()) {
+        return None;
+    }
+    let mut nodes = vec![(0.0, 0.0); neighbours.len()];
+    let mut left = 0.0;
+    for (number, &centre) in centres.iter().enumerate() {
+        let leaves = leaves(centre);
+        // The way to the other centre stays free.
+        let places = leaves.len() + centres.len() - 1;
+        let radius = radius(places);
+        nodes[centre] = (left + radius, 0.0);
+        let middle = left + radius;
+        left += 2.0 * radius + APART;
+        // In a clock's sense: from the top around one centre, from the other one around two.
+        let start = match centres.len() {
+            1 => -0.25,
+            _ => 0.5 * number as f64 + 1.0 / places as f64,
+        };
+        for (place, leaf) in leaves.into_iter().enumerate() {
+            let angle = TAU * (start + place as f64 / places as f64);
+            nodes[leaf] = (middle + radius * angle.cos(), radius * angle.sin());
+        }
+    }
+    Some(nodes)
+}
+
+fn circle(nodes: usize) -> Vec<Point> {
+    let radius = radius(nodes);
+    let at = |node: usize| TAU * (node as f64 / nodes.max(1) as f64 - 0.25);
+    (0..nodes).map(|node| (radius * at(node).cos(), radius * at(node).sin())).collect()
+}
+
+/// That of a circle on which so many nodes are far enough apart.
+fn radius(nodes: usize) -> f64 {
+    (APART * nodes as f64 / TAU).max(1.3 * APART)
+}

@@ -1,0 +1,182 @@
+//! A layout as SVG: plain shapes, no script, no font of our own; what is under the pointer says
+//! what it is.
+
+use std::fmt::Write;
+
+use crate::{NicId, Topology};
+
+use super::{Cable, Layout, Point, caption};
+
+/// White space around everything, with room for the captions of bars.
+const MARGIN: f64 = 70.0;
+/// Half of a node's box.
+const HALF: Point = (26.0, 14.0);
+
+const STYLE: &str = "\
+text { font: 12px sans-serif; text-anchor: middle; dominant-baseline: central; fill: #222 }
+text.medium { text-anchor: start; fill: #555; font-size: 11px }
+rect { fill: #eef4fb; stroke: #2b5d8c }
+rect.head { fill: #fdf0d5; stroke: #a86a00 }
+line { stroke: #888; stroke-width: 1.2 }
+path { fill: none; stroke: #888; stroke-width: 1.2 }
+line.hub { stroke: #b3432b; stroke-width: 5; stroke-linecap: round }
+line.switch { stroke: #2f7d4f; stroke-width: 7 }
+circle { fill: #555 }
+";
+
+/// The topology as an SVG document.
+pub fn svg(topology: &Topology) -> String {
+    let layout = Layout::of(topology);
+    let Frame { left, top, width, height } = Frame::around(&layout);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         viewBox=\"{left:.0} {top:.0} {width:.0} {height:.0}\">\n<title>{}</title>\n\
+         <style>\n{STYLE}</style>\n\
+         <path d=\"M{left:.0} {top:.0}h{width:.0}v{height:.0}h-{width:.0}z\" \
+         style=\"fill: #fff; stroke: none\"/>\n",
+        escape(&topology.name)
+    );
+    shapes(&mut svg, topology, &layout);
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// The same as a part of a page, whose style gives it its colours and its ground.
+pub fn inline(topology: &Topology) -> String {
+    let layout = Layout::of(topology);
+    let Frame { left, top, width, height } = Frame::around(&layout);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"topology\" width=\"{width:.0}\" \
+         height=\"{height:.0}\" viewBox=\"{left:.0} {top:.0} {width:.0} {height:.0}\">\n"
+    );
+    shapes(&mut svg, topology, &layout);
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// What is seen of the plane.
+struct Frame {
+    left: f64,
+    top: f64,
+    width: f64,
+    height: f64,
+}
+
+impl Frame {
+    fn around(layout: &Layout) -> Self {
+        let bars = layout.bars.iter().flat_map(|bar| [bar.from, bar.to]);
+        let lines = layout.lines.iter().flat_map(|line| [line.from, line.to]);
+        let all = layout.nodes.iter().copied().chain(bars).chain(lines);
+        let (mut low, mut high) = ((0.0_f64, 0.0_f64), (0.0_f64, 0.0_f64));
+        for (x, y) in all {
+            low = (low.0.min(x), low.1.min(y));
+            high = (high.0.max(x), high.1.max(y));
+        }
+        // The captions of bars begin at their right ends.
+        let captions = if layout.bars.is_empty() { 0.0 } else { 90.0 };
+        Self {
+            left: low.0 - MARGIN,
+            top: low.1 - MARGIN,
+            width: high.0 - low.0 + 2.0 * MARGIN + captions,
+            height: high.1 - low.1 + 2.0 * MARGIN,
+        }
+    }
+}
+
+/// Lines first, so that bars and nodes lie on top of them.
+fn shapes(svg: &mut String, topology: &Topology, layout: &Layout) {
+    // Writing to a string can't fail.
+    let _ = draw_lines(svg, topology, layout)
+        .and_then(|()| draw_bars(svg, topology, layout))
+        .and_then(|()| draw_nodes(svg, topology, layout));
+}
+
+fn draw_lines(svg: &mut String, topology: &Topology, layout: &Layout) -> std::fmt::Result {
+    for line in &layout.lines {
+        let ((x1, y1), (x2, y2)) = (line.from, line.to);
+        let title = escape(&title(topology, line.what));
+        // A wire between nodes of one row goes below those between them.
+        let below = matches!(line.what, Cable::Wire(_)) && !layout.bars.is_empty();
+        if below {
+            let (x, y) = ((x1 + x2) / 2.0, y1 + 30.0 + (x2 - x1).abs() / 6.0);
+            writeln!(
+                svg,
+                "<path d=\"M{x1:.1} {y1:.1}Q{x:.1} {y:.1} {x2:.1} {y2:.1}\"><title>{title}</title></path>"
+            )?;
+            continue;
+        }
+        writeln!(
+            svg,
+            "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"><title>{title}</title></line>"
+        )?;
+        if !matches!(line.what, Cable::Wire(_)) {
+            writeln!(svg, "<circle cx=\"{x2:.1}\" cy=\"{y2:.1}\" r=\"3\"/>")?;
+        }
+    }
+    Ok(())
+}
+
+fn draw_bars(svg: &mut String, topology: &Topology, layout: &Layout) -> std::fmt::Result {
+    for bar in &layout.bars {
+        let medium = &topology.media[bar.medium];
+        let ((x1, y1), (x2, y2)) = (bar.from, bar.to);
+        let what = caption(medium);
+        let class = what.split(',').next().unwrap_or_default();
+        let name = escape(&medium.name);
+        writeln!(
+            svg,
+            "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\">\
+             <title>{name}: {}</title></line>",
+            escape(&what)
+        )?;
+        let ((x, y), flat) = (bar.caption, (y1 - y2).abs() < 1.0);
+        let text = if flat { format!("{name}, {}", escape(&what)) } else { name };
+        writeln!(svg, "<text class=\"medium\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>")?;
+    }
+    Ok(())
+}
+
+fn draw_nodes(svg: &mut String, topology: &Topology, layout: &Layout) -> std::fmt::Result {
+    for (id, (node, &(x, y))) in topology.nodes.iter().zip(&layout.nodes).enumerate() {
+        let class = if id == 0 { " class=\"head\"" } else { "" };
+        // A long name needs a wide box: some 7 units a letter.
+        let half = HALF.0.max(3.6 * node.name.chars().count() as f64 + 6.0);
+        let (left, top, wide, tall) = (x - half, y - HALF.1, 2.0 * half, 2.0 * HALF.1);
+        let name = escape(&node.name);
+        writeln!(
+            svg,
+            "<g><title>{name}: {}</title><rect{class} x=\"{left:.1}\" y=\"{top:.1}\" \
+             width=\"{wide:.1}\" height=\"{tall:.1}\" rx=\"4\"/><text x=\"{x:.1}\" y=\"{y:.1}\">{name}</text></g>",
+            node.address
+        )?;
+    }
+    Ok(())
+}
+
+/// What a line is: `n1 eth0 10.88.0.11 on switch`.
+fn title(topology: &Topology, what: Cable) -> String {
+    let nic = |id: NicId| {
+        let nic = &topology.nics[id];
+        let address = nic.address.map_or_else(String::new, |address| format!(" {address}"));
+        format!("{} {}{address}", topology.nodes[nic.node].name, nic.name)
+    };
+    match what {
+        Cable::Port(id) => {
+            format!("{} on {}", nic(id), topology.media[topology.nics[id].medium].name)
+        }
+        Cable::Wire(id) => {
+            let medium = &topology.media[id];
+            let stations: Vec<_> = topology.stations(id).map(|(id, _)| nic(id)).collect();
+            format!("{}: {} ({})", medium.name, stations.join(" - "), caption(medium))
+        }
+        Cable::Uplink(id) => {
+            let uplink = &topology.uplinks[id];
+            let name = |medium: usize| topology.media[medium].name.as_str();
+            format!("{} - {}", name(uplink.from), name(uplink.to))
+        }
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
