@@ -89,7 +89,7 @@ pub(crate) mod fabric_answer {
 /// No bytes that their maker couldn't mark are a frame, and every marked frame survives.
 pub(crate) mod frame {
     use garland_core::plan::NodeId;
-    use garland_protocol::{Copy, FRAME_LEN, Form, Frame, Keys, Kind, Secret};
+    use garland_protocol::{CopyId, Encoding, FRAME_LEN, Frame, Keys, Kind, Secret};
 
     const KINDS: [Kind; 8] = [
         Kind::Open,
@@ -107,7 +107,7 @@ pub(crate) mod frame {
         let length = bytes.len().min(FRAME_LEN);
         padded[..length].copy_from_slice(&bytes[..length]);
         let bytes = padded;
-        let (copy, secret) = (Copy([1; 16]), Secret([7; 32]));
+        let (copy, secret) = (CopyId([1; 16]), Secret([7; 32]));
         let keys = Keys::new(&secret, copy);
         assert!(Frame::parse(&bytes, &keys).is_err(), "a forged frame was believed");
         let readable = Frame::claimed_copy(&bytes).is_some();
@@ -130,20 +130,21 @@ pub(crate) mod frame {
     }
 
     /// A form, a block's bytes, and how many they are on the wire: as many as that form can have.
-    fn block(form: u8, length: u32, packed: u32) -> (Form, u32, u32) {
+    fn block(form: u8, length: u32, packed: u32) -> (Encoding, u32, u32) {
         let length = length.max(2);
         match form % 5 {
-            0 => (Form::Plain, length, length),
-            1 => (Form::Lz4, length, 1 + packed % (length - 1)),
-            2 => (Form::Zstd, length, 1 + packed % (length - 1)),
-            3 => (Form::Zeros, length, 0),
-            _ => (Form::Hole, length, 0),
+            0 => (Encoding::Plain, length, length),
+            1 => (Encoding::Lz4, length, 1 + packed % (length - 1)),
+            2 => (Encoding::Zstd, length, 1 + packed % (length - 1)),
+            3 => (Encoding::Zeros, length, 0),
+            _ => (Encoding::Hole, length, 0),
         }
     }
 
     pub(crate) fn examples() -> Vec<Vec<u8>> {
-        let keys = Keys::new(&Secret([8; 32]), Copy([1; 16]));
-        let bare = |kind: &Kind| Frame::bare(*kind, Copy([1; 16]), 1, 77).to_bytes(&keys).to_vec();
+        let keys = Keys::new(&Secret([8; 32]), CopyId([1; 16]));
+        let bare =
+            |kind: &Kind| Frame::bare(*kind, CopyId([1; 16]), 1, 77).to_bytes(&keys).to_vec();
         KINDS.iter().map(bare).collect()
     }
 }
@@ -152,7 +153,7 @@ pub(crate) mod frame {
 /// every window that it signed is one.
 pub(crate) mod digests {
     use garland_core::plan::{LaneBlocks, Layout};
-    use garland_protocol::{Copy, DigestKey, DigestWindows, Secret, Sink};
+    use garland_protocol::{CopyId, DigestKey, DigestWindows, Secret, Sink};
 
     const BLOCKS: u64 = 64;
 
@@ -173,7 +174,7 @@ pub(crate) mod digests {
     }
 
     fn windows(key: &DigestKey) -> DigestWindows {
-        DigestWindows::new(Copy([1; 16]), 0, key)
+        DigestWindows::new(CopyId([1; 16]), 0, key)
     }
 
     /// All windows that the source signed, each behind its place.

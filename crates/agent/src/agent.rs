@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use garland_protocol::{Copy, KeyPair, PublicKey, ReadyLine};
+use garland_protocol::{CopyId, KeyPair, PublicKey, ReadyLine};
 use garland_sys::confine::Root;
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, limits, tcp, threads};
@@ -23,9 +23,9 @@ pub use self::config::{AgentConfig, AgentError};
 pub use self::copies::Begun;
 pub use self::expected::Expected;
 use crate::disk;
-use crate::giving::Tickets;
+use crate::giving::GivingRights;
 use crate::listener;
-use crate::view::Doings;
+use crate::view::Activity;
 use garland_dataplane::awake::Awake;
 use garland_dataplane::budget::Budget;
 use garland_dataplane::known::Records;
@@ -33,7 +33,7 @@ use garland_dataplane::log::log;
 use garland_dataplane::pace::Pace;
 use garland_dataplane::usage::Usage;
 use garland_sys::error::reason;
-use garland_transport::parking::Parking;
+use garland_transport::parking::LinkPool;
 
 /// How long an agent waits for its first controller.
 const LONELY: Duration = Duration::from_secs(60);
@@ -51,15 +51,15 @@ pub struct Agent {
     active_ns: AtomicU64,
     sessions: AtomicUsize,
     /// What it is at, for those who look.
-    doings: Arc<Doings>,
-    expected: Mutex<HashMap<Copy, Expected>>,
+    doings: Arc<Activity>,
+    expected: Mutex<HashMap<CopyId, Expected>>,
     joined: Condvar,
     strangers: AtomicUsize,
     budget: Arc<Budget>,
-    tickets: Tickets,
+    tickets: GivingRights,
     disk_gate: disk::Gate,
     /// Links that outlive their copy, if the agent does.
-    parking: Option<Arc<Parking>>,
+    parking: Option<Arc<LinkPool>>,
 }
 
 /// Runs an agent until it has nothing more to do; says its ready line first.
@@ -80,10 +80,10 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     let port = listener.local_addr().map_err(|error| AgentError::Listen(config.port, error))?;
     let keys = config.keys.clone().unwrap_or_else(KeyPair::generate);
     let now = clock::now_ns();
-    let parking = config.stay.map(Parking::new).transpose().map_err(AgentError::Parking)?;
+    let parking = config.stay.map(LinkPool::new).transpose().map_err(AgentError::Parking)?;
     let disk = config.disk.map(|rate| Arc::new(Pace::new(rate)));
     let agent = Arc::new(Agent {
-        doings: Arc::new(Doings::new(config.root.as_deref())),
+        doings: Arc::new(Activity::new(config.root.as_deref())),
         config,
         disk,
         usage: Arc::default(),
@@ -97,7 +97,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
         joined: Condvar::new(),
         strangers: AtomicUsize::new(0),
         budget: Arc::default(),
-        tickets: Tickets::default(),
+        tickets: GivingRights::default(),
         disk_gate: disk::Gate::default(),
         parking: parking.map(Arc::new),
     });
@@ -152,12 +152,12 @@ impl Agent {
     }
 
     /// Links that outlive their copy; `None` for an agent that ends with its first controller.
-    pub fn parking(&self) -> Option<&Arc<Parking>> {
+    pub fn parking(&self) -> Option<&Arc<LinkPool>> {
         self.parking.as_ref()
     }
 
     /// Who may have its program.
-    pub fn tickets(&self) -> &Tickets {
+    pub fn tickets(&self) -> &GivingRights {
         &self.tickets
     }
 
@@ -177,7 +177,7 @@ impl Agent {
     }
 
     /// What it is at, for those who look.
-    pub fn doings(&self) -> &Arc<Doings> {
+    pub fn doings(&self) -> &Arc<Activity> {
         &self.doings
     }
 

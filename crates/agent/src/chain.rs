@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use garland_protocol::{Copy, Keys, Secret};
+use garland_protocol::{CopyId, Keys, Secret};
 
 use crate::agent::{self, Expected};
 use garland_transport::link::{self, Dial, Hop};
-use garland_transport::parking::Parking;
+use garland_transport::parking::LinkPool;
 
 /// The most links that one order may ask a node for.
 const MOST: usize = 64;
@@ -16,7 +16,7 @@ const MOST: usize = 64;
 /// at `addresses`. What it couldn't reach, and why.
 pub fn stand(
     agent: &agent::Agent,
-    order: Copy,
+    order: CopyId,
     secret: &Secret,
     addresses: &[SocketAddr],
 ) -> Vec<String> {
@@ -33,7 +33,7 @@ pub fn stand(
     addresses.iter().take(MOST).filter_map(|address| open(address).err()).collect()
 }
 
-fn open(parking: &Parking, to: &Dial<'_>) -> Result<(), String> {
+fn open(parking: &LinkPool, to: &Dial<'_>) -> Result<(), String> {
     let address = to.address;
     if parking.count_to(address) > 0 {
         return Ok(());

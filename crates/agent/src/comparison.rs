@@ -19,7 +19,7 @@ use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use crate::agent::Agent;
 use crate::part_reader::read_part;
 use crate::session::Session;
-use garland_dataplane::budget::Share;
+use garland_dataplane::budget::Reservation;
 use garland_dataplane::known::Reuse;
 use garland_dataplane::known::holding::Holding;
 use garland_dataplane::known::trees::{Coming, FoundTree, MEMORY};
@@ -50,7 +50,7 @@ struct State {
     /// The source's digests, as far as they were told.
     told: Vec<[u8; 32]>,
     /// Given back when the copy takes its own, or nothing comes of it.
-    share: Option<Share>,
+    share: Option<Reservation>,
 }
 
 /// What is there.
@@ -342,7 +342,7 @@ impl Comparing {
     /// Begins another comparison, or tells the last one more of the source's digests.
     pub fn obey(&mut self, order: CompareOrder) {
         match order {
-            CompareOrder::Look(asked) => {
+            CompareOrder::Stat(asked) => {
                 let next = Comparison::start(&self.agent, &self.session, asked);
                 self.last.replace(next).iter().for_each(|last| last.stop());
             }

@@ -34,7 +34,7 @@ const WHOLE: Duration = Duration::from_secs(120);
 
 /// The tickets that controllers gave out.
 #[derive(Default)]
-pub struct Tickets {
+pub struct GivingRights {
     open: Mutex<Vec<Ticket>>,
     more: Condvar,
     giving: AtomicUsize,
@@ -56,7 +56,7 @@ impl Drop for Leave<'_> {
     }
 }
 
-impl Tickets {
+impl GivingRights {
     /// Takes what a controller gives out, good for so many seconds.
     pub fn add(&self, session: &Arc<Session>, secrets: Vec<Secret>, seconds: u16) {
         let until_ns = clock::now_ns() + u64::from(seconds) * 1_000_000_000;
@@ -152,6 +152,6 @@ mod tests {
 
     #[test]
     fn what_nobody_gave_out_is_no_ticket() {
-        assert!(Tickets::default().redeem(&[b'0'; TICKET_LEN]).is_none());
+        assert!(GivingRights::default().redeem(&[b'0'; TICKET_LEN]).is_none());
     }
 }

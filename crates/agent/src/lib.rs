@@ -27,4 +27,4 @@ mod survey;
 mod view;
 
 pub use agent::{AgentConfig, AgentError, run_agent};
-pub use farm::{Bench, Place, facts, guard};
+pub use farm::{JobExecutor, Place, facts, guard};

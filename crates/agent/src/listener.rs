@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use garland_protocol::{
-    ChannelError, Copy, Keys, LinkSide, Preamble, Purpose, Secret, VersionError,
+    ChannelError, CopyId, Keys, LinkSide, Preamble, Purpose, Secret, VersionError,
 };
 use garland_sys::{tcp, threads};
 
 use crate::agent::{Agent, Expected};
-use crate::files::{self, Door};
+use crate::files::{self, FileListener};
 use crate::giving::{self, Leave, TICKET_LEN};
 use crate::greeters::Greeters;
 use crate::probe::{self, Invitation};
 use crate::session::Session;
 use garland_dataplane::log::log;
-use garland_dataplane::member::{Mail, Member};
+use garland_dataplane::member::{CopyContext, LaneCommand};
 use garland_sys::error::reason;
 use garland_transport::greeting::Welcomed;
 use garland_transport::link::{self, LinkError};
@@ -93,7 +93,7 @@ fn let_in(
                     // Where the kernel doesn't even tell, its default is in force, and works.
                     let _ = tcp::choose_congestion(&stream, &names);
                 }
-                lane.post(Mail::Link(side, hop.epoch, stream));
+                lane.post(LaneCommand::Link(side, hop.epoch, stream));
             }
         }
         Ok(Peer::Standing) => {
@@ -113,7 +113,7 @@ fn let_in(
 
 enum Peer<'a> {
     Controller(Arc<Session>),
-    Neighbour(Arc<Member>, link::Hop),
+    Neighbour(Arc<CopyContext>, link::Hop),
     /// A neighbour that wants nothing yet.
     Standing,
     /// A node that lacks the program and was told to fetch it here.
@@ -121,7 +121,7 @@ enum Peer<'a> {
     /// The other agent of a meeting, with its connection of this number.
     Guest(Arc<Invitation>, u16),
     /// A mount, with one of its connections.
-    Mount(Welcomed<Arc<Door>>),
+    Mount(Welcomed<Arc<FileListener>>),
 }
 
 fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, LinkError> {
@@ -147,7 +147,7 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
             let hop = link::accept(&mut peer, &bytes, |copy| find(agent, copy, &mut found))?;
             stream.set_write_timeout(None)?;
             match found.ok_or(LinkError::Channel(ChannelError::Refused))? {
-                Expected::Member(member) => Ok(Peer::Neighbour(member, hop)),
+                Expected::CopyContext(member) => Ok(Peer::Neighbour(member, hop)),
                 Expected::Link(..) => Ok(Peer::Standing),
                 Expected::Guest(_) | Expected::Mount(_) => {
                     Err(LinkError::Channel(ChannelError::Refused))
@@ -169,10 +169,10 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
     }
 }
 
-fn find(agent: &Agent, copy: Copy, found: &mut Option<Expected>) -> Option<(Secret, Arc<Keys>)> {
+fn find(agent: &Agent, copy: CopyId, found: &mut Option<Expected>) -> Option<(Secret, Arc<Keys>)> {
     let expected = agent.await_expected(copy, PATIENCE)?;
     let given = match &expected {
-        Expected::Member(member) => (member.secret.clone(), Arc::clone(&member.keys)),
+        Expected::CopyContext(member) => (member.secret.clone(), Arc::clone(&member.keys)),
         Expected::Link(secret, keys) => (secret.clone(), Arc::clone(keys)),
         Expected::Guest(_) | Expected::Mount(_) => return None,
     };

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use garland_core::plan::ASIDE;
 use garland_core::tree::Pattern;
 use garland_protocol::{
-    FromAgent, Look, MANIFEST_MAX, MAX_MESSAGE, SIGHTS_MAX, Sight, TreeLook, TreeSight,
+    FromAgent, MANIFEST_MAX, MAX_MESSAGE, SIGHTS_MAX, StatReply, StatRequest, TreeStat,
+    TreeStatRequest,
 };
 use garland_sys::confine::Root;
 use garland_sys::threads;
@@ -27,7 +28,7 @@ use garland_sys::error::reason;
 const ANSWER_MAX: usize = MAX_MESSAGE - 4096;
 
 /// Looks, from a thread of its own, and tells the head.
-pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, look: Look) {
+pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, look: StatRequest) {
     let (agent, its) = (Arc::clone(agent), Arc::clone(session));
     let begun = threads::spawn("look", move || {
         let session = its;
@@ -45,15 +46,20 @@ pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, look: Look) {
     }
 }
 
-fn file(root: &Root, path: &Path) -> Result<Sight, String> {
+fn file(root: &Root, path: &Path) -> Result<StatReply, String> {
     let source = Source::open_in(root, path).map_err(|error| error.to_string())?;
     let mode = source.mode().map_err(|error| reason(&error))?;
     let (length, modified) = (Some(source.length()), source.modified());
-    Ok(Sight { suffix: Vec::new(), length, modified, mode, manifest: Vec::new(), tree: None })
+    Ok(StatReply { suffix: Vec::new(), length, modified, mode, manifest: Vec::new(), tree: None })
 }
 
 /// All that is below `path`, which is kept for the head; one plain file is what it is.
-fn tree(agent: &Agent, session: &Session, path: &[u8], what: &TreeLook) -> Result<Sight, String> {
+fn tree(
+    agent: &Agent,
+    session: &Session,
+    path: &[u8],
+    what: &TreeStatRequest,
+) -> Result<StatReply, String> {
     let excludes = what.excludes.iter().map(|pattern| Pattern::parse(pattern));
     let options = ScanOptions {
         sweep: false,
@@ -71,12 +77,19 @@ fn tree(agent: &Agent, session: &Session, path: &[u8], what: &TreeLook) -> Resul
     }
     let length = Some(tree.length());
     let number = session.keep(tree).ok_or("too many trees were looked at")?;
-    let tree = Some(TreeSight { number, files, folders, links });
-    Ok(Sight { suffix: Vec::new(), length, modified: (0, 0), mode: 0, manifest: Vec::new(), tree })
+    let tree = Some(TreeStat { number, files, folders, links });
+    Ok(StatReply {
+        suffix: Vec::new(),
+        length,
+        modified: (0, 0),
+        mode: 0,
+        manifest: Vec::new(),
+        tree,
+    })
 }
 
 /// All stripes that there are of `path`: what has a manifest.
-fn stripes(root: &Root, path: &[u8]) -> Result<Vec<Sight>, String> {
+fn stripes(root: &Root, path: &[u8]) -> Result<Vec<StatReply>, String> {
     let path = Path::new(OsStr::from_bytes(path));
     let name = path.file_name().ok_or_else(|| format!("{} names no file", path.display()))?;
     let above = path.parent().unwrap_or(Path::new(""));
@@ -105,7 +118,7 @@ fn stripes(root: &Root, path: &[u8]) -> Result<Vec<Sight>, String> {
         if room == 0 || sights.len() == SIGHTS_MAX {
             return Err(format!("too many stripes of {}: remove old ones", path.display()));
         }
-        sights.push(Sight { suffix, length, modified, mode, manifest, tree: None });
+        sights.push(StatReply { suffix, length, modified, mode, manifest, tree: None });
     }
     Ok(sights)
 }

@@ -16,7 +16,7 @@ use crate::view;
 const WAITING: usize = 64;
 
 /// What who obeys orders is given.
-pub enum Given {
+pub enum Event {
     /// An order.
     Order(ToAgent),
     /// A copy has begun, or couldn't.
@@ -26,7 +26,7 @@ pub enum Given {
 }
 
 /// How those who obey orders are told more, and what they are given.
-pub type Orders = (SyncSender<Given>, Receiver<Given>);
+pub type Orders = (SyncSender<Event>, Receiver<Event>);
 
 /// Reads the session's orders until the controller is gone; others may give, too.
 ///
@@ -43,12 +43,12 @@ pub fn read(agent: &Agent, session: &Arc<Session>) -> io::Result<Orders> {
                 session.send(&FromAgent::Clock(asked_ns, received_ns, clock::now_ns()));
             } else if let ToAgent::View = order {
                 view::start(&doings, &session);
-            } else if pass_on.send(Given::Order(order)).is_err() {
+            } else if pass_on.send(Event::Order(order)).is_err() {
                 return;
             }
         }
         // Who obeys may have ended before.
-        let _ = pass_on.send(Given::Gone);
+        let _ = pass_on.send(Event::Gone);
     })?;
     Ok((tell, orders))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use garland_core::plan::Layout;
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
-use garland_protocol::{Begin, Copy, FromAgent, ReadBack, RelayEvent};
+use garland_protocol::{Begin, CopyId, FromAgent, ReadBack, RelayEvent};
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, threads};
 
@@ -17,12 +17,12 @@ use self::ends::Ends;
 use crate::agent::{Agent, Expected};
 use crate::comparison::Comparison;
 use crate::session::Session;
-use garland_dataplane::budget::{Busy, Share};
+use garland_dataplane::budget::{Busy, Reservation};
 use garland_dataplane::known::{Bringing, Records, Reuse, bring};
 use garland_dataplane::lanes;
 use garland_dataplane::leaving;
 use garland_dataplane::log::log;
-use garland_dataplane::member::{Mail, Member, Membership, Notice};
+use garland_dataplane::member::{CopyConfig, CopyContext, LaneCommand, Notice};
 use garland_dataplane::packing::Packing;
 use garland_dataplane::read_back::read_back;
 use garland_dataplane::recorder::{At, Budget, Collector};
@@ -45,8 +45,8 @@ impl From<String> for Refusal {
 }
 
 /// A copy that this agent takes part in.
-pub struct Part {
-    member: Arc<Member>,
+pub struct CopyTask {
+    member: Arc<CopyContext>,
     /// What it gives, if it gives.
     source: Option<Arc<dyn Content>>,
     /// What is found out about its file before that gets its name.
@@ -55,7 +55,7 @@ pub struct Part {
     finishing: Finishing,
     records: Records,
     /// Given back when the part is over: the copy's, and what was found of a tree takes.
-    _shares: (Share, Option<Share>),
+    _shares: (Reservation, Option<Reservation>),
 }
 
 /// How far the end of a part is.
@@ -73,14 +73,14 @@ impl Finishing {
     }
 }
 
-impl Part {
+impl CopyTask {
     /// Opens the file and starts the lanes, in the memory of `share` if the head has queued
     /// for it, and with what was found there if it was `compared`; says why it can't.
     pub fn begin(
         agent: &Agent,
         session: &Arc<Session>,
         begin: Begin,
-        share: Option<Share>,
+        share: Option<Reservation>,
         compared: Option<&Comparison>,
     ) -> Result<Self, Refusal> {
         let began = clock::now_ns();
@@ -88,7 +88,7 @@ impl Part {
         let tag: String = begin.copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
         let lanes = begin.own_lanes().count();
         let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
-        let memory = Member::memory(begin.layout, lanes, buffers);
+        let memory = CopyContext::memory(begin.layout, lanes, buffers);
         let lasting = compared.map_or(0, Comparison::release);
         let share = match share.filter(|share| share.covers(memory)) {
             Some(share) => share,
@@ -102,10 +102,10 @@ impl Part {
         let trace = Collector::new(Budget::of(&begin), copy, begin.me.0, began, device);
         let faults = Faults::new(&begin.injections);
         let late = faults.control();
-        let member = Arc::new_cyclic(|member: &std::sync::Weak<Member>| {
+        let member = Arc::new_cyclic(|member: &std::sync::Weak<CopyContext>| {
             let member = member.clone();
             let report = move || member.upgrade().map(|m| m.report()).unwrap_or_default();
-            Member::new(Membership {
+            CopyContext::new(CopyConfig {
                 copy,
                 me: begin.me,
                 secret: begin.secret.clone(),
@@ -148,7 +148,7 @@ impl Part {
     }
 
     /// What the part's threads share.
-    pub fn member(&self) -> &Arc<Member> {
+    pub fn member(&self) -> &Arc<CopyContext> {
         &self.member
     }
 
@@ -165,7 +165,7 @@ impl Part {
     /// Lets every lane drop what the disk can't take.
     pub fn detach(&self) {
         for lane in self.member.lanes.get().into_iter().flatten() {
-            lane.post(Mail::Event(RelayEvent::Detached));
+            lane.post(LaneCommand::Event(RelayEvent::Detached));
         }
     }
 
@@ -275,7 +275,11 @@ impl Part {
     }
 
     /// The same, with something done when its threads have ended.
-    fn end_with(self, agent: &Agent, then: impl FnOnce(&Member) + Send + 'static) -> Vec<Vec<u8>> {
+    fn end_with(
+        self,
+        agent: &Agent,
+        then: impl FnOnce(&CopyContext) + Send + 'static,
+    ) -> Vec<Vec<u8>> {
         let (member, name) = (Arc::clone(&self.member), self.name());
         agent.leave(member.copy);
         member.sample_now();
@@ -290,7 +294,7 @@ impl Part {
         })
     }
 
-    fn clean_up(self, then: impl FnOnce(&Member)) -> Vec<Vec<u8>> {
+    fn clean_up(self, then: impl FnOnce(&CopyContext)) -> Vec<Vec<u8>> {
         let began = self.member.trace.now();
         let finishing = std::mem::take(&mut *self.finishing.steps());
         let beside = self.member.take_beside();
@@ -316,19 +320,19 @@ impl Part {
 }
 
 /// Brings what is here already; where that can't be, the copy fails here.
-fn begin_to_bring(member: &Arc<Member>, bringing: Bringing) -> Option<JoinHandle<()>> {
+fn begin_to_bring(member: &Arc<CopyContext>, bringing: Bringing) -> Option<JoinHandle<()>> {
     let told = |error| member.tell(Notice::Failed(reason(&error)));
     bring(member, bringing).map_err(told).ok()
 }
 
 /// Lets neighbours come for a copy's part, and others of the node see it.
-fn announce(agent: &Agent, member: &Arc<Member>, source: Option<&Arc<dyn Content>>) {
-    agent.expect(member.copy, Expected::Member(Arc::clone(member)));
+fn announce(agent: &Agent, member: &Arc<CopyContext>, source: Option<&Arc<dyn Content>>) {
+    agent.expect(member.copy, Expected::CopyContext(Arc::clone(member)));
     agent.doings().add_copy(member, name(member, source));
 }
 
 /// Where a part's bytes go to or come from.
-fn name(member: &Member, source: Option<&Arc<dyn Content>>) -> String {
+fn name(member: &CopyContext, source: Option<&Arc<dyn Content>>) -> String {
     source.map_or_else(|| member.store.name(), |source| source.name())
 }
 
@@ -339,14 +343,14 @@ fn found(
     begin: &Begin,
     compared: Option<&Comparison>,
     lasting: usize,
-) -> (Option<Reuse>, Option<Share>) {
+) -> (Option<Reuse>, Option<Reservation>) {
     let share = Some(lasting).filter(|&it| it > 0).and_then(|it| agent.budget().take(it).ok());
     let compared = compared.filter(|_| lasting == 0 || share.is_some());
     (compared.and_then(|compared| compared.reuse(begin)), share)
 }
 
 /// Whether all blocks are here, and are those that the head has read.
-fn is_same(member: &Member, root: [u8; 32]) -> Result<(), String> {
+fn is_same(member: &CopyContext, root: [u8; 32]) -> Result<(), String> {
     let sink = member.sink();
     let same = sink.is_complete() && sink.root() == Some(root);
     let other = || "the head's digest is not that of the blocks held".to_owned();
@@ -354,7 +358,7 @@ fn is_same(member: &Member, root: [u8; 32]) -> Result<(), String> {
 }
 
 /// What comes before a file is made stable: a known fault, and reading it back.
-fn make_stable(member: &Member, wanted: ReadBack) -> Result<(), String> {
+fn make_stable(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
     if let Some(longer) = member.faults.fsync() {
         member.trace.time(Stage::Fsync, || std::thread::sleep(longer));
     }
@@ -365,7 +369,7 @@ fn make_stable(member: &Member, wanted: ReadBack) -> Result<(), String> {
 const LEFT: u64 = 4 << 20;
 
 /// Remembers what the file has.
-fn remember(member: &Member, records: &Records) {
+fn remember(member: &CopyContext, records: &Records) {
     if let Some(file) = member.store.file().filter(|_| !member.layout.open) {
         let digests = member.sink().held_contents();
         records.settle(file, member.layout, digests);
@@ -373,7 +377,7 @@ fn remember(member: &Member, records: &Records) {
 }
 
 fn to_message(
-    copy: Copy,
+    copy: CopyId,
     notice: Notice,
     report: &impl Fn() -> garland_protocol::Report,
 ) -> FromAgent {

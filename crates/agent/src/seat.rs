@@ -6,16 +6,16 @@ use std::thread::JoinHandle;
 
 use garland_sys::threads;
 
-use garland_dataplane::budget::{Budget, Share, Turn};
+use garland_dataplane::budget::{Budget, QueueTicket, Reservation};
 
 /// A place in the queue, and the share once it is there.
-pub struct Seat {
-    turn: Arc<Turn>,
-    share: Arc<Mutex<Option<Share>>>,
+pub struct Waiter {
+    turn: Arc<QueueTicket>,
+    share: Arc<Mutex<Option<Reservation>>>,
     waiting: Option<JoinHandle<()>>,
 }
 
-impl Seat {
+impl Waiter {
     /// Queues for `bytes` of `budget`; `tell` is called when they are there.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Seat {
     ) -> io::Result<Self> {
         let turn = Arc::new(budget.queue(bytes));
         let share = Arc::default();
-        let (waiter, slot): (_, Arc<Mutex<Option<Share>>>) =
+        let (waiter, slot): (_, Arc<Mutex<Option<Reservation>>>) =
             (Arc::clone(&turn), Arc::clone(&share));
         let waiting = threads::spawn("seat", move || {
             if let Some(share) = waiter.wait() {
@@ -39,12 +39,12 @@ impl Seat {
     }
 
     /// The share, if it is there.
-    pub fn share(self) -> Option<Share> {
+    pub fn share(self) -> Option<Reservation> {
         self.share.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-impl Drop for Seat {
+impl Drop for Waiter {
     fn drop(&mut self) {
         self.turn.leave();
         if let Some(waiting) = self.waiting.take() {

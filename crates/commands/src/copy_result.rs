@@ -23,7 +23,7 @@ use garland_terminal::verdicts::folded;
 pub struct CopyResult {
     #[serde(flatten)]
     head: Head,
-    way: Way,
+    way: Direction,
     bytes: u64,
     /// What a node has got stays there when its copy ends early: it went to a device, a pipe or a
     /// command.
@@ -62,7 +62,7 @@ struct Unseen {
 /// Which way a copy goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum Direction {
     /// From this machine to nodes.
     Out,
     /// From nodes to this machine.
@@ -130,7 +130,7 @@ struct FaultResult {
 impl CopyResult {
     /// The result of a command that ends now, whose `phases` so far are none, and which made these
     /// copies at once.
-    pub fn new(run: &Run, way: Way, copies: &[Copied], mut phases: Phases) -> Self {
+    pub fn new(run: &Run, way: Direction, copies: &[Copied], mut phases: Phases) -> Self {
         let all = |moment: fn(&Moments) -> u64| {
             copies.iter().map(|copied| moment(&copied.outcome.moments)).max().unwrap_or(0)
         };
@@ -168,7 +168,7 @@ impl CopyResult {
             unseen: Vec::new(),
             bytes: copies.iter().map(|copied| copied.plan.layout.length).sum(),
             in_place: false,
-            sent_bytes: (way == Way::Out)
+            sent_bytes: (way == Direction::Out)
                 .then(|| copies.iter().map(|copied| copied.outcome.sent_bytes).sum()),
             rate: over(head.elapsed_ns),
             stream_rate: over(held.saturating_sub(ready)),
@@ -348,7 +348,7 @@ impl fmt::Display for CopyResult {
             f,
             "{} {} {ok} of {} nodes in {}",
             bytes::format(self.bytes),
-            if self.way == Way::Out { "to" } else { "from" },
+            if self.way == Direction::Out { "to" } else { "from" },
             self.nodes.len(),
             Nanos(self.head.elapsed_ns)
         )?;

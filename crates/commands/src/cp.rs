@@ -15,17 +15,17 @@ use garland_sys::{mptcp::Transport, process, tcp};
 use serde::Serialize;
 
 use super::chain::Chain;
-use super::copy_result::{Copied, CopyResult, Way};
+use super::copy_result::{Copied, CopyResult, Direction};
 use super::cp_options::{from_nodes, kind_of, refuse_unreachable, refuse_without_effect};
-use super::given::Given;
+use super::given::CopySource;
 use super::injections::Injections;
 use super::shape::shaped;
 use super::tree_result::TreeResult;
 use super::{cp_in, ends, join};
 use crate::args::{CompressName, Cp, SlowName};
 use crate::context::Context;
-use crate::door::Door;
-use crate::fleet::{Children, Fleet, Muster};
+use crate::door::JoinListener;
+use crate::fleet::{Children, Fleet, FleetBuilder};
 use crate::incremental;
 use crate::launch::{FAREWELL, HURRY};
 use crate::limit::{self, Limit};
@@ -85,12 +85,12 @@ fn copy_out(context: &Context, cp: &Cp) -> Result<Exit, Failure> {
     }
     let run = Run::begin_keeping(&places, "cp", cp.keep_traces)?;
     run.keep("plan.json", &plan)?;
-    let muster = Muster {
+    let muster = FleetBuilder {
         inventory: Some(&inventory),
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: cp.quiet || context.json,
         clocks: &injections.clocks,
-        ..Muster::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
+        ..FleetBuilder::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
     let overtime = Overtime::watch("copying", &interrupts)?;
@@ -124,7 +124,7 @@ fn copy_out(context: &Context, cp: &Cp) -> Result<Exit, Failure> {
     end(children, &outcome, &overtime);
     run.keep_traces(&places, None, &outcome.traces);
     incremental::remember(&given, &plan, &places, outcome.digests.as_deref());
-    let result = CopyResult::new(&run, Way::Out, &[Copied { plan, outcome }], phases)
+    let result = CopyResult::new(&run, Direction::Out, &[Copied { plan, outcome }], phases)
         .with_congestion(congestion_in_force(cp))
         .with_limit(limit)
         .with_before(before.strange, before.unseen)
@@ -143,7 +143,7 @@ fn destination(cp: &Cp, inventory: &Inventory) -> Result<(Vec<Node>, Vec<u8>), F
 }
 
 /// Whether nodes could read parts by themselves of what is given, and put them to `path`.
-fn can_be_shared(given: &Given, path: &[u8]) -> Result<(), Failure> {
+fn can_be_shared(given: &CopySource, path: &[u8]) -> Result<(), Failure> {
     let is_plain = given.file().is_some_and(|(path, _)| path.is_file());
     let wrong = if !is_plain {
         "--shared is for one plain file, which nodes see at the same path"
@@ -159,13 +159,14 @@ fn can_be_shared(given: &Given, path: &[u8]) -> Result<(), Failure> {
 fn make(
     context: &Context,
     cp: &Cp,
-    muster: &Muster<'_>,
+    muster: &FleetBuilder<'_>,
     job: CopyJob<'_>,
     fleet: Fleet,
     run: &Run,
-) -> Result<(Outcome, Children, Option<Door>), Failure> {
+) -> Result<(Outcome, Children, Option<JoinListener>), Failure> {
     let plan = job.plan;
-    let mut door = job.takes_latecomers().then(|| Door::open(muster.places, run)).transpose()?;
+    let mut door =
+        job.takes_latecomers().then(|| JoinListener::open(muster.places, run)).transpose()?;
     let mut bars = Bars::wanted(plan, context, cp);
     let copied = muster.copy(job, fleet, door.as_mut(), &mut |now| bars.show(plan, now));
     bars.clear();
@@ -173,9 +174,9 @@ fn make(
 }
 
 /// Opens the source; Ctrl-C doesn't wait for a disk that never answers.
-fn open(cp: &Cp, interrupts: &Arc<Interrupts>, disk: Option<u64>) -> Result<Given, Failure> {
+fn open(cp: &Cp, interrupts: &Arc<Interrupts>, disk: Option<u64>) -> Result<CopySource, Failure> {
     let _overtime = Overtime::watch("opening the source", interrupts)?;
-    Given::open(cp, interrupts, disk)
+    CopySource::open(cp, interrupts, disk)
 }
 
 /// Waits for the agents that were started, but for those that say nothing any more.
@@ -314,7 +315,7 @@ fn tell_plan(
 /// cluster file say.
 fn make_plan(
     cp: &Cp,
-    (given, path): (&Given, &[u8]),
+    (given, path): (&CopySource, &[u8]),
     nodes: &[Node],
     lab: Option<&Lab>,
 ) -> Result<(Plan, Option<Stripes>), Failure> {

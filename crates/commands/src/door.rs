@@ -37,7 +37,7 @@ pub enum Answer {
 }
 
 /// The copy's side.
-pub struct Door {
+pub struct JoinListener {
     folder: PathBuf,
     /// Held as long as this is.
     _lock: LockFile,
@@ -53,7 +53,7 @@ pub struct Knock {
     pub list: String,
 }
 
-impl Door {
+impl JoinListener {
     /// Opens the door of a run.
     pub fn open(places: &Places, run: &Run) -> Result<Self, Failure> {
         let folder = places.folder(&format!("runs/{}/{DOOR}", run.name()))?;

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::args::Exec;
 use crate::context::Context;
-use crate::fleet::Muster;
+use crate::fleet::FleetBuilder;
 use crate::launch::{FAREWELL, HURRY};
 use crate::nodes::Inventory;
 use crate::places::Places;
@@ -54,10 +54,10 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     let places = Places::open()?;
     let lab = exec.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "exec")?;
-    let muster = Muster {
+    let muster = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: context.json,
-        ..Muster::new(&nodes, &inventory, &places, &exec.launch, &run, lab.as_ref())
+        ..FleetBuilder::new(&nodes, &inventory, &places, &exec.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
     phases.end("set-up");

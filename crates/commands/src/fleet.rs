@@ -30,7 +30,7 @@ use garland_results::failure::Failure;
 use garland_terminal::starting;
 
 /// What agents are started for.
-pub struct Muster<'a> {
+pub struct FleetBuilder<'a> {
     /// The nodes.
     pub nodes: &'a [Node],
     /// What node lists refer to, where nodes may join.
@@ -107,7 +107,7 @@ impl Children {
     }
 }
 
-impl<'a> Muster<'a> {
+impl<'a> FleetBuilder<'a> {
     /// Agents for one command, which stands in `lab` already if its nodes are a lab's: none stays,
     /// and their complaints go to the run's folder.
     pub fn new(
@@ -136,7 +136,7 @@ impl<'a> Muster<'a> {
     }
 }
 
-impl Muster<'_> {
+impl FleetBuilder<'_> {
     /// Starts an agent on every node that hasn't one, and connects to all.
     pub fn assemble(&self) -> Result<Fleet, Failure> {
         // With fewer descriptors many nodes do, and what fails for their want says so.

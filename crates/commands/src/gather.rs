@@ -9,7 +9,7 @@ use garland_lab::Lab;
 use garland_sys::signal::Interrupts;
 
 use crate::args::Launch;
-use crate::fleet::{Fleet, Muster};
+use crate::fleet::{Fleet, FleetBuilder};
 use crate::nodes::{Inventory, LAB_PREFIX};
 use crate::places::Places;
 use crate::result::Phases;
@@ -55,11 +55,11 @@ pub fn gather(
     let lab = launch.enter_lab(nodes, &places)?;
     let beside = lab.as_ref().filter(|_| talk == Talk::BesideWires);
     let run = Run::begin(&places, command)?;
-    let muster = Muster {
+    let muster = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
         quiet,
         beside_wires: beside.is_some(),
-        ..Muster::new(nodes, inventory, &places, launch, &run, lab.as_ref())
+        ..FleetBuilder::new(nodes, inventory, &places, launch, &run, lab.as_ref())
     };
     let mut fleet = muster.assemble()?;
     if let Some(lab) = beside {

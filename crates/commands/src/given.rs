@@ -26,7 +26,7 @@ use crate::args::Cp;
 use garland_results::failure::{Failure, OrFailure};
 
 /// What is given.
-pub enum Given {
+pub enum CopySource {
     /// One file.
     File(PathBuf, Arc<Source>),
     /// One that is elsewhere.
@@ -37,7 +37,7 @@ pub enum Given {
     Stream(Vec<u8>, Layout, Arc<StreamSource>),
 }
 
-impl Given {
+impl CopySource {
     /// Opens what the user named, on a disk of so many bytes per second if it is an emulated one;
     /// looks at all of a tree.
     pub fn open(cp: &Cp, interrupts: &Arc<Interrupts>, disk: Option<u64>) -> Result<Self, Failure> {

@@ -3,14 +3,16 @@
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
-use garland_control::{Agent, Answered, Asked, Asking, Ends, Shared, compare};
+use garland_control::{
+    Agent, CompareOutcome, CompareRequest, CompareSource, Ends, Shared, compare,
+};
 use garland_core::plan::Plan;
 use garland_dataplane::Records;
 use garland_protocol::{Compare, Destination};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use super::given::Given;
+use super::given::CopySource;
 use crate::args::Cp;
 use crate::places::Places;
 use crate::result::Phases;
@@ -34,7 +36,7 @@ pub struct Before {
 /// a folder; ends the phase of setting up if they have something.
 pub fn look(
     cp: &Cp,
-    given: &Given,
+    given: &CopySource,
     ends: &Ends,
     plan: Plan,
     agents: Vec<Result<Agent, String>>,
@@ -46,8 +48,8 @@ pub fn look(
         return Ok(Before { plan, agents, digests: None, strange: Vec::new(), unseen: Vec::new() });
     };
     let shared = shared(given, &plan)?;
-    let asking = Asking { compare: outline, asked, shared, interrupts: Some(interrupts) };
-    let Answered { agents, digests, strange, unseen } =
+    let asking = CompareRequest { compare: outline, asked, shared, interrupts: Some(interrupts) };
+    let CompareOutcome { agents, digests, strange, unseen } =
         compare(agents, &asking).or_nothing("comparing what nodes have")?;
     if digests.is_some() {
         phases.end_at("set-up", began_ns);
@@ -58,14 +60,14 @@ pub fn look(
     // What is read file by file comes in its order: by several lanes, of which a node lacks some here and
     // another some there, each could wait for the other.
     let plan = match given {
-        Given::Tree(_) if digests.is_some() => plan.by_one_lane(),
+        CopySource::Tree(_) if digests.is_some() => plan.by_one_lane(),
         _ => plan,
     };
     Ok(Before { plan, agents, digests, strange, unseen })
 }
 
 /// What nodes are to read of the source by themselves.
-fn shared(given: &Given, plan: &Plan) -> Result<Option<Shared>, Failure> {
+fn shared(given: &CopySource, plan: &Plan) -> Result<Option<Shared>, Failure> {
     let Some((path, source)) = given.file().filter(|_| plan.is_shared) else { return Ok(None) };
     let path = std::path::absolute(path).or_nothing("finding the source's whole path")?;
     Ok(Some(Shared {
@@ -78,32 +80,32 @@ fn shared(given: &Given, plan: &Plan) -> Result<Option<Shared>, Failure> {
 /// What there is to compare; none where there is nothing.
 fn asked<'a>(
     cp: &Cp,
-    given: &'a Given,
+    given: &'a CopySource,
     ends: &Ends,
     plan: &Plan,
     records: &'a Records,
-) -> Option<(Compare, Asked<'a>)> {
+) -> Option<(Compare, CompareSource<'a>)> {
     let Ends::Out { destination, .. } = ends else { return None };
     let layout = plan.layout;
     match (given, destination) {
         _ if cp.whole || cp.stripe.is_some() || layout.length == 0 => None,
-        (Given::File(_, source), Destination::File { path, name, .. }) => {
+        (CopySource::File(_, source), Destination::File { path, name, .. }) => {
             let (path, name) = (path.clone(), name.clone());
             let outline = Compare { path, name, layout, tree: None, shared: None };
-            Some((outline, Asked::File(source, records)))
+            Some((outline, CompareSource::File(source, records)))
         }
-        (Given::Tree(tree), Destination::Tree(destination)) => {
+        (CopySource::Tree(tree), Destination::Tree(destination)) => {
             let (name, outline) = (Vec::new(), Some(tree.outline()?));
             let path = destination.path.clone();
             let outline = Compare { path, name, layout, tree: outline, shared: None };
-            Some((outline, Asked::Tree(tree)))
+            Some((outline, CompareSource::Tree(tree)))
         }
         _ => None,
     }
 }
 
 /// Remembers the digests of a source that was read, for the next copy of it.
-pub fn remember(given: &Given, plan: &Plan, places: &Places, digests: Option<&[[u8; 32]]>) {
+pub fn remember(given: &CopySource, plan: &Plan, places: &Places, digests: Option<&[[u8; 32]]>) {
     let source = given.file().filter(|_| plan.layout.length > 0);
     if let (Some((_, source)), Some(digests)) = (source, digests) {
         source.remember(&places.records(), plan.layout, digests);

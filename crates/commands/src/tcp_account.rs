@@ -1,6 +1,6 @@
 //! The kernel's account of a stream, as results tell it.
 
-use garland_protocol::StreamWent;
+use garland_protocol::TxStats;
 use serde::Serialize;
 
 /// `TCP_INFO` at a stream's end.
@@ -18,7 +18,7 @@ pub struct TcpAccount {
 
 impl TcpAccount {
     /// The account as its agent told it.
-    pub fn new(went: &StreamWent) -> Self {
+    pub fn new(went: &TxStats) -> Self {
         Self {
             busy_ns: went.busy_us * 1000,
             window_limited_ns: went.window_limited_us * 1000,

@@ -6,7 +6,7 @@ use garland_lab::Lab;
 use super::standing_result::{NodeState, StandingResult};
 use crate::args::Up;
 use crate::context::Context;
-use crate::fleet::Muster;
+use crate::fleet::FleetBuilder;
 use crate::nodes::Inventory;
 use crate::places::Places;
 use crate::result::{Head, Phases};
@@ -22,10 +22,10 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     let places = Places::open()?;
     let lab = up.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "up")?;
-    let muster = Muster {
+    let muster = FleetBuilder {
         stay: Some(up.idle),
         quiet: context.json,
-        ..Muster::new(&nodes, &inventory, &places, &up.launch, &run, lab.as_ref())
+        ..FleetBuilder::new(&nodes, &inventory, &places, &up.launch, &run, lab.as_ref())
     };
     phases.end("set-up");
     let fleet = muster.assemble()?;

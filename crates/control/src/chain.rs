@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
-use garland_protocol::{Copy, FromAgent, Secret, ToAgent};
+use garland_protocol::{CopyId, FromAgent, Secret, ToAgent};
 use garland_sys::{clock, random};
 
 use crate::copy::Agent;
-use crate::switchboard::{Call, Switchboard};
+use crate::switchboard::{AgentEvent, AgentSet};
 
 /// How long agents may take to open their links, or to say how many they have.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ pub struct Links {
 /// When this host can't wait for them.
 pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
     // Links opened for this order prove that both ends were told of it, and nothing later.
-    let (order, secret) = (Copy(random::bytes()), Secret(random::bytes()));
+    let (order, secret) = (CopyId(random::bytes()), Secret(random::bytes()));
     let mut neighbours: Vec<Vec<SocketAddr>> = Vec::new();
     let mut next = Vec::new();
     for agent in agents.iter().rev() {
@@ -38,20 +38,20 @@ pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
     }
     neighbours.reverse();
     let connections = agents.into_iter().map(|agent| agent.map(|agent| agent.connection));
-    let mut board = Switchboard::new(connections);
+    let mut board = AgentSet::new(connections);
     for (id, neighbours) in board.ids().zip(&neighbours) {
         board.send(id, &ToAgent::Stand(order, secret.clone(), neighbours.clone()));
     }
     let mut links = vec![Links::default(); neighbours.len()];
     ask(&mut board, |id, call| match call {
-        Call::Message(FromAgent::Stands(of, failed)) if of == order => {
+        AgentEvent::Message(FromAgent::Stands(of, failed)) if of == order => {
             let asked = neighbours[id.index() - 1].len();
             let count = u32::try_from(asked.saturating_sub(failed.len())).unwrap_or(0);
             links[id.index() - 1] = Links { count, failed };
             true
         }
-        Call::Message(_) => false,
-        Call::Lost(reason) => {
+        AgentEvent::Message(_) => false,
+        AgentEvent::Lost(reason) => {
             links[id.index() - 1].failed.push(reason);
             true
         }
@@ -63,21 +63,24 @@ pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
 #[must_use]
 pub fn count_links(agent: Agent) -> Option<u32> {
     let mut count = None;
-    let mut board = Switchboard::new(std::iter::once(Some(agent.connection)));
+    let mut board = AgentSet::new(std::iter::once(Some(agent.connection)));
     let asked = ask(&mut board, |_, call| match call {
-        Call::Message(FromAgent::Welcome { links, .. }) => {
+        AgentEvent::Message(FromAgent::Welcome { links, .. }) => {
             count = Some(links);
             true
         }
-        Call::Message(_) => false,
-        Call::Lost(_) => true,
+        AgentEvent::Message(_) => false,
+        AgentEvent::Lost(_) => true,
     });
     asked.ok().and(count)
 }
 
 /// Hears everyone until `hear` has said for each that it has what it wants, or for as long as is
 /// proper.
-fn ask(board: &mut Switchboard, mut hear: impl FnMut(NodeId, Call) -> bool) -> std::io::Result<()> {
+fn ask(
+    board: &mut AgentSet,
+    mut hear: impl FnMut(NodeId, AgentEvent) -> bool,
+) -> std::io::Result<()> {
     let mut owing: Vec<NodeId> = board.ids().filter(|&id| board.has(id)).collect();
     let deadline = clock::now_ns() + u64::try_from(PATIENCE.as_nanos()).unwrap_or(u64::MAX);
     while !owing.is_empty() && clock::now_ns() < deadline {

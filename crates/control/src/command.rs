@@ -9,7 +9,7 @@ use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
 use crate::copy::Agent;
-use crate::switchboard::{Call, Switchboard};
+use crate::switchboard::{AgentEvent, AgentSet};
 
 /// An agent that is silent for so long is gone.
 const SILENCE_NS: u64 = 5_000_000_000;
@@ -46,7 +46,7 @@ pub fn run_command(
         connections.push(connection);
         ends.push(end);
     }
-    let mut board = Switchboard::new(connections.into_iter());
+    let mut board = AgentSet::new(connections.into_iter());
     let mut heard = vec![clock::now_ns(); ends.len()];
     board.ids().for_each(|id| board.send(id, &ToAgent::Exec(command.to_vec())));
     while ends.iter().any(Option::is_none) {
@@ -55,17 +55,19 @@ pub fn run_command(
             let (at, now) = (id.index() - 1, clock::now_ns());
             heard[at] = now;
             let end = match call {
-                Call::Message(FromAgent::Output(is_error, bytes)) => {
+                AgentEvent::Message(FromAgent::Output(is_error, bytes)) => {
                     output(at, is_error, &bytes);
                     // While its reader takes its time this loop hears nobody.
                     let paused = clock::now_ns().saturating_sub(now);
                     heard.iter_mut().for_each(|heard| *heard += paused);
                     None
                 }
-                Call::Message(FromAgent::Exited(code)) => Some(CommandEnd::Exited(code)),
-                Call::Message(FromAgent::ExecFailed(reason)) => Some(CommandEnd::Failed(reason)),
-                Call::Message(_) => None,
-                Call::Lost(reason) => Some(CommandEnd::Failed(reason)),
+                AgentEvent::Message(FromAgent::Exited(code)) => Some(CommandEnd::Exited(code)),
+                AgentEvent::Message(FromAgent::ExecFailed(reason)) => {
+                    Some(CommandEnd::Failed(reason))
+                }
+                AgentEvent::Message(_) => None,
+                AgentEvent::Lost(reason) => Some(CommandEnd::Failed(reason)),
             };
             if ends[at].is_none() {
                 ends[at] = end;
@@ -92,7 +94,7 @@ pub fn shut_down(agents: Vec<Result<Agent, String>>) -> std::io::Result<Vec<(Nod
         .filter_map(|(id, agent)| agent.as_ref().err().map(|reason| (id, reason.clone())))
         .collect();
     let connections = agents.into_iter().map(|agent| agent.ok().map(|agent| agent.connection));
-    let mut board = Switchboard::new(connections);
+    let mut board = AgentSet::new(connections);
     board.ids().for_each(|id| board.send(id, &ToAgent::Shutdown));
     let deadline = clock::now_ns() + SILENCE_NS;
     while board.ids().any(|id| board.has(id)) && clock::now_ns() < deadline {

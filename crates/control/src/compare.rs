@@ -16,9 +16,9 @@ use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, threads};
 
-use super::parts::{Parts, Told};
+use super::parts::{Parts, SharedDigests};
 use crate::copy::Agent;
-use crate::switchboard::{Call, Switchboard};
+use crate::switchboard::{AgentEvent, AgentSet};
 use garland_dataplane::known::Records;
 use garland_dataplane::known::holding::digest_all;
 use garland_dataplane::source::{Content, Source};
@@ -38,7 +38,7 @@ const THREADS: usize = 4;
 const CATALOGUE_SHARE: u64 = 4;
 
 /// What is to be copied.
-pub enum Asked<'a> {
+pub enum CompareSource<'a> {
     /// A file, and what is remembered of files of this machine.
     File(&'a Source, &'a Records),
     /// Folders with what is in them.
@@ -46,11 +46,11 @@ pub enum Asked<'a> {
 }
 
 /// What is asked, and of whom it is known.
-pub struct Asking<'a> {
+pub struct CompareRequest<'a> {
     /// What to compare.
     pub compare: Compare,
     /// With what.
-    pub asked: Asked<'a>,
+    pub asked: CompareSource<'a>,
     /// Where nodes may see it by themselves.
     pub shared: Option<Shared>,
     /// What tells that the user gave up.
@@ -68,7 +68,7 @@ pub struct Shared {
 }
 
 /// What came of it.
-pub struct Answered {
+pub struct CompareOutcome {
     /// The agents, in their order.
     pub agents: Vec<Result<Agent, String>>,
     /// The digests of the source's blocks, if there is a node that has something like it.
@@ -89,14 +89,14 @@ enum Stand {
     /// It has this.
     Found(Option<u64>, [u8; 32]),
     /// It is told the source's digests: so many so far.
-    Told(usize),
+    SharedDigests(usize),
     /// No more is to be heard.
     Over,
 }
 
-struct Course<'a> {
-    asking: &'a Asking<'a>,
-    board: Switchboard,
+struct Comparison<'a> {
+    asking: &'a CompareRequest<'a>,
+    board: AgentSet,
     stands: Vec<Stand>,
     /// When each said something last, and when it got on last.
     heard_ns: Vec<(u64, u64)>,
@@ -114,7 +114,10 @@ struct Course<'a> {
 ///
 /// # Errors
 /// When this host can't wait for them.
-pub fn compare(agents: Vec<Result<Agent, String>>, asking: &Asking<'_>) -> io::Result<Answered> {
+pub fn compare(
+    agents: Vec<Result<Agent, String>>,
+    asking: &CompareRequest<'_>,
+) -> io::Result<CompareOutcome> {
     let mut addresses: Vec<Result<NodeAddress, String>> = Vec::new();
     let connections: Vec<_> = agents
         .into_iter()
@@ -128,14 +131,14 @@ pub fn compare(agents: Vec<Result<Agent, String>>, asking: &Asking<'_>) -> io::R
         })
         .collect();
     let now = clock::now_ns();
-    let course = Course {
+    let course = Comparison {
         asking,
         stands: connections
             .iter()
             .map(|it| if it.is_some() { Stand::Looks } else { Stand::Over })
             .collect(),
         heard_ns: vec![(now, now); connections.len()],
-        board: Switchboard::new(connections.into_iter()),
+        board: AgentSet::new(connections.into_iter()),
         digests: None,
         catalogue: None,
         coming: None,
@@ -149,20 +152,20 @@ pub fn compare(agents: Vec<Result<Agent, String>>, asking: &Asking<'_>) -> io::R
         stop.store(true, Ordering::Relaxed);
         course
     })?;
-    let Course { board, digests, strange, parts, .. } = course;
+    let Comparison { board, digests, strange, parts, .. } = course;
     let unseen = parts.unseen(digests.as_deref());
     let gone = || "its agent is gone".to_owned();
     let agents = board.into_connections().zip(addresses).map(|(connection, addresses)| {
         Ok(Agent { addresses: addresses?, connection: connection.ok_or_else(gone)? })
     });
-    Ok(Answered { agents: agents.collect(), digests, strange, unseen })
+    Ok(CompareOutcome { agents: agents.collect(), digests, strange, unseen })
 }
 
 fn order(order: CompareOrder) -> ToAgent {
     ToAgent::Compare(order)
 }
 
-impl Asking<'_> {
+impl CompareRequest<'_> {
     /// Nodes, by their places, and what each is to read of a shared source.
     fn parts(&self) -> impl Iterator<Item = (usize, LaneBlocks)> {
         let parts = self.shared.iter().flat_map(|shared| shared.parts.iter().enumerate());
@@ -176,11 +179,11 @@ impl Asking<'_> {
             Some(SharedPart { path: shared.path.clone(), modified: shared.modified, blocks })
         };
         let shared = self.shared.as_ref().and_then(part);
-        CompareOrder::Look(Compare { shared, ..self.compare.clone() })
+        CompareOrder::Stat(Compare { shared, ..self.compare.clone() })
     }
 }
 
-impl Course<'_> {
+impl Comparison<'_> {
     fn run<'scope>(
         mut self,
         scope: &'scope Scope<'scope, '_>,
@@ -225,11 +228,11 @@ impl Course<'_> {
         Ok(self)
     }
 
-    fn hear(&mut self, place: usize, call: Call) {
+    fn hear(&mut self, place: usize, call: AgentEvent) {
         let now = clock::now_ns();
         self.heard_ns[place].0 = now;
-        let Call::Message(FromAgent::Compared(answer)) = call else {
-            if matches!(call, Call::Lost(_)) {
+        let AgentEvent::Message(FromAgent::Compared(answer)) = call else {
+            if matches!(call, AgentEvent::Lost(_)) {
                 self.stands[place] = Stand::Over;
             }
             return;
@@ -243,7 +246,7 @@ impl Course<'_> {
             (Stand::Looks, Compared::Nothing) => self.stands[place] = Stand::Over,
             (_, Compared::Part(digests, more)) => self.parts.take(place, digests, more),
             (_, Compared::Unseen(reason)) => self.parts.fail(place, reason),
-            (Stand::Told(_), Compared::Has { left, .. }) => {
+            (Stand::SharedDigests(_), Compared::Has { left, .. }) => {
                 self.stands[place] = Stand::Over;
                 if left == Some(0) {
                     self.strange.push(place);
@@ -281,14 +284,16 @@ impl Course<'_> {
         Self: 'scope,
     {
         let (tell, told) = channel();
-        let Asking { asked, compare, .. } = self.asking;
+        let CompareRequest { asked, compare, .. } = self.asking;
         let layout = compare.layout;
         let parts = self.parts.told(layout);
         let failed = tell.clone();
         let begun = threads::spawn_in(scope, "digest", move || {
             let (known, content): (_, &dyn Content) = match asked {
-                Asked::File(source, records) => (records.recall(source.file(), layout), *source),
-                Asked::Tree(tree) => (None, *tree),
+                CompareSource::File(source, records) => {
+                    (records.recall(source.file(), layout), *source)
+                }
+                CompareSource::Tree(tree) => (None, *tree),
             };
             let known: Option<Vec<[u8; 32]>> = known.and_then(|all| all.into_iter().collect());
             let digests = known.map_or_else(|| digest_rest(layout, content, parts, stop), Ok);
@@ -313,7 +318,7 @@ impl Course<'_> {
                 Stand::Found(Some(has), of) if has == length && of == root => {
                     *stand = Stand::Over;
                 }
-                Stand::Found(..) => *stand = Stand::Told(0),
+                Stand::Found(..) => *stand = Stand::SharedDigests(0),
                 _ => {}
             }
         }
@@ -329,8 +334,8 @@ impl Course<'_> {
         let length = self.asking.compare.layout.length;
         let pays = |it: &Catalogue| it.packed().saturating_mul(nodes) <= length / CATALOGUE_SHARE;
         let catalogue = self.catalogue.get_or_insert_with(|| match self.asking.asked {
-            Asked::File(..) => None,
-            Asked::Tree(tree) => tree.catalogue().filter(pays),
+            CompareSource::File(..) => None,
+            CompareSource::Tree(tree) => tree.catalogue().filter(pays),
         });
         for (id, stand) in (1..).map(NodeId).zip(&mut self.stands) {
             let (Stand::Listens(told), Some(catalogue)) = (&mut *stand, &*catalogue) else {
@@ -340,7 +345,7 @@ impl Course<'_> {
                 continue;
             };
             let parcels = catalogue.parcels();
-            let has_room = |board: &Switchboard| {
+            let has_room = |board: &AgentSet| {
                 board.connection(id).is_some_and(|connection| !connection.has_unsent())
             };
             while *told < parcels.len() && has_room(&self.board) {
@@ -359,8 +364,8 @@ impl Course<'_> {
     fn tell(&mut self) {
         let Some(digests) = &self.digests else { return };
         for (id, stand) in (1..).map(NodeId).zip(&mut self.stands) {
-            let Stand::Told(told) = stand else { continue };
-            let has_room = |board: &Switchboard| {
+            let Stand::SharedDigests(told) = stand else { continue };
+            let has_room = |board: &AgentSet| {
                 board.connection(id).is_some_and(|connection| !connection.has_unsent())
             };
             while *told < digests.len() && has_room(&self.board) {
@@ -394,7 +399,7 @@ impl Course<'_> {
 fn digest_rest(
     layout: Layout,
     content: &dyn Content,
-    Told { digests: mut told, samples }: Told,
+    SharedDigests { digests: mut told, samples }: SharedDigests,
     stop: &AtomicBool,
 ) -> io::Result<Vec<[u8; 32]>> {
     let read =

@@ -18,7 +18,7 @@ use std::time::Duration;
 use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, Stage};
 use garland_protocol::{
-    Absence, Copy, DigestKey, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Operations,
+    Absence, CopyId, DigestKey, FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, Operations,
     Secret, ToAgent,
 };
 use garland_sys::event::Wake;
@@ -29,8 +29,8 @@ pub use self::job::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress};
 use self::near_end::near_end;
 use crate::outcome::{NodeOutcome, Outcome, Times};
 use crate::queue::Queue;
-use crate::switchboard::{Call, Switchboard};
-use garland_dataplane::member::{Member, Notice};
+use crate::switchboard::{AgentEvent, AgentSet};
+use garland_dataplane::member::{CopyContext, Notice};
 use garland_dataplane::recorder::{At, ClockProbes, Exchanges, Harvest};
 
 /// How often progress is shown at least.
@@ -86,9 +86,9 @@ struct Driver<'a> {
     secret: Secret,
     /// For whoever reads the source.
     digest_key: DigestKey,
-    copy: Copy,
+    copy: CopyId,
     head: Head,
-    board: Switchboard,
+    board: AgentSet,
     /// Where the receivers' agents listen.
     addresses: Vec<NodeAddress>,
     /// How receivers ended before this attempt.
@@ -101,7 +101,7 @@ struct Driver<'a> {
     busy: Vec<NodeId>,
     /// The copy hasn't begun: it waits for its places.
     queue: Option<Queue>,
-    member: Arc<Member>,
+    member: Arc<CopyContext>,
     /// What may be under way, if not all that there is memory for.
     operations: Option<Operations>,
     /// Nodes that have given all and proved it unchanged, and what they said: they are done when the
@@ -137,7 +137,7 @@ struct Driver<'a> {
 
 impl<'a> Driver<'a> {
     fn new(job: &'a CopyJob<'a>, agents: Vec<Seated>) -> std::io::Result<Self> {
-        let (copy, secret) = (Copy(random::bytes()), Secret(random::bytes()));
+        let (copy, secret) = (CopyId(random::bytes()), Secret(random::bytes()));
         let digest_key = DigestKey::Sign(Secret(random::bytes()));
         let wake = Arc::new(Wake::new()?);
         let (tell, notices) = channel();
@@ -179,7 +179,7 @@ impl<'a> Driver<'a> {
             joined: Vec::new(),
             busy: Vec::new(),
             queue: None,
-            board: Switchboard::new(connections.into_iter()),
+            board: AgentSet::new(connections.into_iter()),
             member,
             operations,
             given: Vec::new(),
@@ -217,10 +217,10 @@ impl<'a> Driver<'a> {
         }
         for (id, call) in calls {
             match call {
-                Call::Message(message) => self.message(id, message),
+                AgentEvent::Message(message) => self.message(id, message),
                 // What it had to give is here.
-                Call::Lost(_) if self.has_given(id) => {}
-                Call::Lost(reason) => {
+                AgentEvent::Lost(_) if self.has_given(id) => {}
+                AgentEvent::Lost(reason) => {
                     self.head.handle(clock::now_ns(), HeadEvent::Lost(id, reason));
                 }
             }

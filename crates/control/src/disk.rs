@@ -8,7 +8,7 @@ use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
 use crate::copy::Agent;
-use crate::switchboard::{Call, Switchboard};
+use crate::switchboard::{AgentEvent, AgentSet};
 
 /// An agent that is silent for so long is gone.
 const SILENCE_NS: u64 = 5_000_000_000;
@@ -69,7 +69,7 @@ pub fn test_disks(
         course.nodes.push(DiskNode { end, ..DiskNode::default() });
         connections.push(agent.ok().map(|agent| agent.connection));
     }
-    let mut board = Switchboard::new(connections.into_iter());
+    let mut board = AgentSet::new(connections.into_iter());
     let now = clock::now_ns();
     course.nodes.iter_mut().for_each(|node| node.heard_ns = now);
     while course.nodes.iter().any(|node| node.end.is_none()) {
@@ -90,7 +90,7 @@ pub fn test_disks(
 
 impl DiskCourse {
     /// Starts all tests, or the next.
-    fn begin(&mut self, board: &mut Switchboard, order: &DiskOrder, one_by_one: bool) {
+    fn begin(&mut self, board: &mut AgentSet, order: &DiskOrder, one_by_one: bool) {
         let now = clock::now_ns();
         for (id, node) in board.ids().zip(&mut self.nodes) {
             if node.end.is_some() {
@@ -128,15 +128,15 @@ impl DiskNode {
         self.end = Some(DiskEnd::Failed(reason));
     }
 
-    fn hear(&mut self, call: Call) {
+    fn hear(&mut self, call: AgentEvent) {
         self.heard_ns = clock::now_ns();
         if self.end.is_some() {
             return;
         }
         let event = match call {
-            Call::Message(FromAgent::Disk(event)) => event,
-            Call::Message(_) => return,
-            Call::Lost(reason) => return self.fail(reason),
+            AgentEvent::Message(FromAgent::Disk(event)) => event,
+            AgentEvent::Message(_) => return,
+            AgentEvent::Lost(reason) => return self.fail(reason),
         };
         self.moved_ns = self.heard_ns;
         match event {

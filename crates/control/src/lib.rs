@@ -19,15 +19,17 @@ mod survey;
 mod switchboard;
 mod view;
 
-pub use balance::{Errand, ErrandCourse, Exchange, RoundCourse, RoundEnd, RoundJob, Stocked};
+pub use balance::{
+    CopyPair, Exchange, PairOutcome, PreparedFile, RoundEnd, RoundJob, RoundOutcome,
+};
 pub use chain::{Links, count_links, stand_chain};
 pub use command::{CommandEnd, run_command, shut_down};
-pub use compare::{Answered, Asked, Asking, Shared, compare};
+pub use compare::{CompareOutcome, CompareRequest, CompareSource, Shared, compare};
 pub use copy::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, run_copy};
 pub use disk::{DiskCourse, DiskEnd, DiskNode, test_disks};
 pub use fabric_helper::bring as bring_helper;
-pub use farm::{Carrier, FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};
-pub use look::{Seen, look};
+pub use farm::{FarmEnd, FarmNews, FarmNode, FarmWork, Stager, run_farm};
+pub use look::{Stats, look};
 pub use outcome::{Moments, NodeOutcome, Outcome};
 pub use probe::{Pair, PairEnd, Party};
 pub use survey::Survey;

@@ -3,12 +3,12 @@
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use garland_protocol::{FromAgent, Look, Sight, ToAgent};
+use garland_protocol::{FromAgent, StatReply, StatRequest, ToAgent};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
 use crate::copy::Agent;
-use crate::switchboard::{Call, Switchboard};
+use crate::switchboard::{AgentEvent, AgentSet};
 
 /// How long a node may take to look for a file: its disk may have to be woken first. A tree takes as
 /// long as it is large.
@@ -18,7 +18,7 @@ const PATIENCE_NS: u64 = 30_000_000_000;
 const SILENCE_NS: u64 = 5_000_000_000;
 
 /// An agent and what it has, or why it can't say.
-pub type Seen = Result<(Agent, Vec<Sight>), String>;
+pub type Stats = Result<(Agent, Vec<StatReply>), String>;
 
 /// What all `agents` have of what `look` asks for, and the agents back, both in their order.
 ///
@@ -26,9 +26,9 @@ pub type Seen = Result<(Agent, Vec<Sight>), String>;
 /// When this host can't wait for them.
 pub fn look(
     agents: Vec<Result<Agent, String>>,
-    look: &Look,
+    look: &StatRequest,
     interrupts: Option<&Interrupts>,
-) -> std::io::Result<Vec<Seen>> {
+) -> std::io::Result<Vec<Stats>> {
     let (mut connections, mut addresses, mut seen) = (Vec::new(), Vec::new(), Vec::new());
     for agent in agents {
         let (connection, listens, known) = match agent {
@@ -39,8 +39,8 @@ pub fn look(
         addresses.push(listens);
         seen.push(known);
     }
-    let mut board = Switchboard::new(connections.into_iter());
-    board.ids().for_each(|id| board.send(id, &ToAgent::Look(look.clone())));
+    let mut board = AgentSet::new(connections.into_iter());
+    board.ids().for_each(|id| board.send(id, &ToAgent::Stat(look.clone())));
     let began = clock::now_ns();
     let mut heard = vec![began; seen.len()];
     while seen.iter().any(Option::is_none) {
@@ -49,9 +49,9 @@ pub fn look(
             let at = id.index() - 1;
             heard[at] = clock::now_ns();
             let answer = match call {
-                Call::Message(FromAgent::Looked(answer)) => Some(answer),
-                Call::Message(_) => None,
-                Call::Lost(reason) => Some(Err(reason)),
+                AgentEvent::Message(FromAgent::Looked(answer)) => Some(answer),
+                AgentEvent::Message(_) => None,
+                AgentEvent::Lost(reason) => Some(Err(reason)),
             };
             seen[at] = seen[at].take().or(answer);
         }

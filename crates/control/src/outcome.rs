@@ -3,7 +3,7 @@
 use garland_core::plan::NodeId;
 use garland_core::trace::Trace;
 use garland_protocol::{
-    Absence, BadFrame, Copy, Fault, FromAgent, Head, HeadEvent, Report, Slow, StageDepth, Summed,
+    Absence, BadFrame, CopyId, Fault, FromAgent, Head, HeadEvent, Report, Slow, StageDepth, Summed,
     Verdict,
 };
 use garland_sys::clock;
@@ -121,7 +121,7 @@ impl NodeOutcome {
     }
 
     /// Tells a new attempt's machine how the node has ended before it.
-    pub fn replay(&self, id: NodeId, copy: Copy, head: &mut Head) {
+    pub fn replay(&self, id: NodeId, copy: CopyId, head: &mut Head) {
         let now = clock::now_ns();
         let event = match &self.verdict {
             Verdict::Ok => {

@@ -4,7 +4,7 @@ use garland_core::plan::{LaneBlocks, Layout};
 
 /// What one node was to read.
 #[derive(Debug)]
-struct Part {
+struct SharedRead {
     place: usize,
     blocks: LaneBlocks,
     digests: Vec<[u8; 32]>,
@@ -14,10 +14,10 @@ struct Part {
 
 /// The parts of all nodes that were to read one.
 #[derive(Debug, Default)]
-pub struct Parts(Vec<Part>);
+pub struct Parts(Vec<SharedRead>);
 
 /// What is known of a source by what nodes have told.
-pub struct Told {
+pub struct SharedDigests {
     /// Its digests, as far as they were told.
     pub digests: Vec<Option<[u8; 32]>>,
     /// The blocks of each node that told some, and one of them, by which it can be seen whether it reads
@@ -28,7 +28,7 @@ pub struct Told {
 impl Parts {
     /// Nodes, by their places, and the blocks that each is to read.
     pub fn new(asked: impl IntoIterator<Item = (usize, LaneBlocks)>) -> Self {
-        let part = |(place, blocks)| Part { place, blocks, digests: Vec::new(), end: None };
+        let part = |(place, blocks)| SharedRead { place, blocks, digests: Vec::new(), end: None };
         Self(asked.into_iter().map(part).collect())
     }
 
@@ -51,7 +51,7 @@ impl Parts {
         }
     }
 
-    fn pending(&mut self, place: usize) -> Option<&mut Part> {
+    fn pending(&mut self, place: usize) -> Option<&mut SharedRead> {
         self.0.iter_mut().find(|part| part.place == place && part.end.is_none())
     }
 
@@ -61,7 +61,7 @@ impl Parts {
     }
 
     /// What is known of a source that is cut so.
-    pub fn told(&self, layout: Layout) -> Told {
+    pub fn told(&self, layout: Layout) -> SharedDigests {
         let mut all = vec![None; usize::try_from(layout.blocks()).unwrap_or(0)];
         let mut samples = Vec::new();
         for part in self.0.iter().filter(|part| matches!(part.end, Some(Ok(())))) {
@@ -70,13 +70,13 @@ impl Parts {
             }
             samples.push((part.blocks, part.blocks.index(part.blocks.len() / 2)));
         }
-        Told { digests: all, samples }
+        SharedDigests { digests: all, samples }
     }
 
     /// The nodes that haven't read their parts, by their places, and why: those that were wrong about
     /// a block of `digests`, too, where these are known.
     pub fn unseen(self, digests: Option<&[[u8; 32]]>) -> Vec<(usize, String)> {
-        let reason = |part: &Part| match &part.end {
+        let reason = |part: &SharedRead| match &part.end {
             Some(Err(reason)) => Some(reason.clone()),
             Some(Ok(())) => {
                 let wrong = |digests: &[[u8; 32]]| {
@@ -112,7 +112,7 @@ mod tests {
         parts.fail(0, "too late".to_owned());
         parts.take(2, vec![[7; 32]], true);
         assert!(parts.are_settled());
-        let Told { digests: told, samples } = parts.told(layout);
+        let SharedDigests { digests: told, samples } = parts.told(layout);
         let some = |digit: u8| Some([digit; 32]);
         assert_eq!(told, [some(1), some(2), some(9), some(9), None, None]);
         assert_eq!(samples, [(blocks(0, 2), 1), (blocks(2, 4), 3)]);

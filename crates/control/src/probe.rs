@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use garland_core::plan::NodeId;
 use garland_protocol::{
-    Complaint, Copy, Finding, FromAgent, Meeting, NodeAddress, Secret, Task, ToAgent,
+    Complaint, CopyId, Finding, FromAgent, Meeting, NodeAddress, Secret, Task, ToAgent,
 };
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
 use crate::copy::Agent;
-use crate::switchboard::{Call, Switchboard};
+use crate::switchboard::{AgentEvent, AgentSet};
 
 /// An agent that is silent for so long is gone.
 const SILENCE_NS: u64 = 5_000_000_000;
@@ -56,13 +56,13 @@ pub enum PairEnd {
 
 /// Agents that can meet.
 pub struct Party {
-    board: Switchboard,
+    board: AgentSet,
     addresses: Vec<NodeAddress>,
     heard: Vec<u64>,
 }
 
 struct Underway {
-    id: Copy,
+    id: CopyId,
     sides: [usize; 2],
     done: [bool; 2],
     end: Option<PairEnd>,
@@ -81,7 +81,7 @@ impl Party {
             .collect();
         let heard = vec![clock::now_ns(); addresses.len()];
         let connections = agents.into_iter().map(|agent| agent.map(|agent| agent.connection));
-        Self { board: Switchboard::new(connections), addresses, heard }
+        Self { board: AgentSet::new(connections), addresses, heard }
     }
 
     /// Whether there is still a channel to a node's agent.
@@ -125,7 +125,7 @@ impl Party {
     }
 
     fn begin(&mut self, pair: &Pair) -> Underway {
-        let (id, secret) = (Copy(random::bytes()), Secret(random::bytes()));
+        let (id, secret) = (CopyId(random::bytes()), Secret(random::bytes()));
         let within = u64::try_from((pair.limit + GRACE).as_nanos()).unwrap_or(u64::MAX >> 1);
         let mut underway = Underway {
             id,
@@ -207,16 +207,16 @@ impl Underway {
 fn hear(
     meetings: &mut [Underway],
     node: usize,
-    call: Call,
+    call: AgentEvent,
     found: &mut dyn FnMut(usize, usize, Finding),
 ) {
     match call {
-        Call::Message(FromAgent::Found(id, finding)) => {
+        AgentEvent::Message(FromAgent::Found(id, finding)) => {
             if let Some(at) = meetings.iter().position(|m| m.id == id && m.side(node).is_some()) {
                 found(at, node, *finding);
             }
         }
-        Call::Message(FromAgent::ProbeEnded(id, complaint)) => {
+        AgentEvent::Message(FromAgent::ProbeEnded(id, complaint)) => {
             let Some(meeting) = meetings.iter_mut().find(|meeting| meeting.id == id) else {
                 return;
             };
@@ -228,8 +228,8 @@ fn hear(
                 None => {}
             }
         }
-        Call::Message(_) => {}
-        Call::Lost(reason) => {
+        AgentEvent::Message(_) => {}
+        AgentEvent::Lost(reason) => {
             let its = meetings.iter_mut().filter(|meeting| meeting.side(node).is_some());
             its.for_each(|meeting| meeting.close(PairEnd::Failed(node, reason.clone())));
         }
@@ -248,7 +248,7 @@ mod tests {
     fn whoever_left_first_counts_though_it_is_heard_last() {
         let told = |complaints: [(usize, bool); 2]| {
             let mut meeting = Underway {
-                id: Copy([0; 16]),
+                id: CopyId([0; 16]),
                 sides: [0, 1],
                 done: [false; 2],
                 end: None,

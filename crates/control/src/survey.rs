@@ -11,11 +11,11 @@ use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
 use crate::copy::Agent;
-use crate::switchboard::{Call, Switchboard};
+use crate::switchboard::{AgentEvent, AgentSet};
 
 /// The agents of a survey, by their places.
 pub struct Survey<'a> {
-    board: Switchboard,
+    board: AgentSet,
     interrupts: Option<&'a Interrupts>,
     /// Answers that were given up and may still come, by place.
     late: BTreeMap<usize, u32>,
@@ -25,7 +25,7 @@ impl<'a> Survey<'a> {
     /// A survey by these agents; a place may have none.
     pub fn new(agents: Vec<Option<Agent>>, interrupts: Option<&'a Interrupts>) -> Self {
         let connections = agents.into_iter().map(|agent| agent.map(|agent| agent.connection));
-        Self { board: Switchboard::new(connections), interrupts, late: BTreeMap::new() }
+        Self { board: AgentSet::new(connections), interrupts, late: BTreeMap::new() }
     }
 
     /// Gives orders, at most one an agent, and waits for their answers: `patience` at most. What
@@ -55,17 +55,19 @@ impl<'a> Survey<'a> {
             let others: Vec<_> = self.interrupts.iter().map(|fd| fd.as_fd()).collect();
             for (id, call) in self.board.wait(&others, clock::until(deadline))? {
                 let place = id.index() - 1;
-                if let (Call::Message(FromAgent::Surveyed(_)), Some(late @ 1..)) =
+                if let (AgentEvent::Message(FromAgent::Surveyed(_)), Some(late @ 1..)) =
                     (&call, self.late.get_mut(&place))
                 {
                     *late -= 1;
                     continue;
                 }
                 let answer = match call {
-                    Call::Message(FromAgent::Surveyed(SurveyAnswer::Failed(reason))) => Err(reason),
-                    Call::Message(FromAgent::Surveyed(answer)) => Ok(answer),
-                    Call::Message(_) => continue,
-                    Call::Lost(reason) => Err(reason),
+                    AgentEvent::Message(FromAgent::Surveyed(SurveyAnswer::Failed(reason))) => {
+                        Err(reason)
+                    }
+                    AgentEvent::Message(FromAgent::Surveyed(answer)) => Ok(answer),
+                    AgentEvent::Message(_) => continue,
+                    AgentEvent::Lost(reason) => Err(reason),
                 };
                 waiting.retain(|waiting| *waiting != place);
                 answers.insert(place, answer);

@@ -12,7 +12,7 @@ use garland_transport::connection::Connection;
 
 /// What came in over a channel.
 #[derive(Debug)]
-pub enum Call {
+pub enum AgentEvent {
     /// A message.
     Message(FromAgent),
     /// The channel is gone, and why.
@@ -20,13 +20,13 @@ pub enum Call {
 }
 
 /// The channels, by the nodes' places in the plan; the head's own place stays empty.
-pub struct Switchboard {
+pub struct AgentSet {
     connections: Vec<Option<Connection>>,
     /// Channels that broke while something was sent.
     lost: Vec<(NodeId, String)>,
 }
 
-impl Switchboard {
+impl AgentSet {
     /// A board of the receivers' channels, in the plan's order.
     pub fn new(receivers: impl Iterator<Item = Option<Connection>>) -> Self {
         let connections = std::iter::once(None).chain(receivers).collect();
@@ -70,7 +70,7 @@ impl Switchboard {
         &mut self,
         others: &[BorrowedFd<'_>],
         timeout: Duration,
-    ) -> io::Result<Vec<(NodeId, Call)>> {
+    ) -> io::Result<Vec<(NodeId, AgentEvent)>> {
         let timeout = if self.lost.is_empty() { timeout } else { Duration::ZERO };
         let open: Vec<NodeId> = self.ids().filter(|&id| self.has(id)).collect();
         let connections = open.iter().filter_map(|id| self.connections[id.index()].as_ref());
@@ -89,7 +89,7 @@ impl Switchboard {
                 self.receive(id, &mut calls);
             }
         }
-        let lost = self.lost.drain(..).map(|(id, reason)| (id, Call::Lost(reason)));
+        let lost = self.lost.drain(..).map(|(id, reason)| (id, AgentEvent::Lost(reason)));
         calls.extend(lost);
         Ok(calls)
     }
@@ -104,11 +104,12 @@ impl Switchboard {
         self.connections.into_iter().skip(1)
     }
 
-    fn receive(&mut self, id: NodeId, calls: &mut Vec<(NodeId, Call)>) {
+    fn receive(&mut self, id: NodeId, calls: &mut Vec<(NodeId, AgentEvent)>) {
         let Some(connection) = &mut self.connections[id.index()] else { return };
         match connection.receive() {
             Ok(messages) => {
-                calls.extend(messages.into_iter().map(|message| (id, Call::Message(message))));
+                calls
+                    .extend(messages.into_iter().map(|message| (id, AgentEvent::Message(message))));
             }
             Err(error) => self.lose(id, error.to_string()),
         }

@@ -9,7 +9,7 @@ use garland_protocol::{FromAgent, NodeView, ToAgent};
 use garland_sys::clock;
 
 use crate::copy::Agent;
-use crate::switchboard::{Call, Switchboard};
+use crate::switchboard::{AgentEvent, AgentSet};
 
 /// An agent that is silent for so long is gone.
 const SILENCE_NS: u64 = 5_000_000_000;
@@ -63,7 +63,7 @@ pub fn watch(
         };
         connections.push(connection);
     }
-    let mut board = Switchboard::new(connections.into_iter());
+    let mut board = AgentSet::new(connections.into_iter());
     loop {
         for news in turn(&mut board, &mut nodes, every, others)? {
             if tell(news).is_break() {
@@ -75,7 +75,7 @@ pub fn watch(
 
 /// Asks those that are due, waits a moment, and gives what has come.
 fn turn(
-    board: &mut Switchboard,
+    board: &mut AgentSet,
     nodes: &mut [Node],
     every: Duration,
     others: &[BorrowedFd<'_>],
@@ -96,18 +96,18 @@ fn turn(
         let node = &mut nodes[at];
         node.heard_ns = now;
         match call {
-            Call::Message(FromAgent::Viewed(mut view)) => {
+            AgentEvent::Message(FromAgent::Viewed(mut view)) => {
                 view.bound();
                 // From answer to question: a node that is busy isn't asked twice at once.
                 node.due_ns = Some(now + every.as_nanos() as u64);
                 news.push(Watched::Node(at, view));
             }
-            Call::Message(_) => {}
-            Call::Lost(reason) if !node.gone => {
+            AgentEvent::Message(_) => {}
+            AgentEvent::Lost(reason) if !node.gone => {
                 node.gone = true;
                 news.push(Watched::Lost(at, reason));
             }
-            Call::Lost(_) => {}
+            AgentEvent::Lost(_) => {}
         }
     }
     for (at, node) in nodes.iter_mut().enumerate().filter(|(_, node)| !node.gone) {

@@ -30,14 +30,14 @@ struct State {
 
 /// A copy's share of it, given back when it is dropped.
 #[derive(Debug)]
-pub struct Share {
+pub struct Reservation {
     budget: Arc<Budget>,
     bytes: usize,
 }
 
 /// A place in the queue.
 #[derive(Debug)]
-pub struct Turn {
+pub struct QueueTicket {
     budget: Arc<Budget>,
     number: u64,
     bytes: usize,
@@ -53,7 +53,7 @@ pub struct Busy {
 impl Budget {
     /// A share of `bytes`, if there is room and nobody waits. Whoever is alone gets it, however
     /// large it is.
-    pub fn take(self: &Arc<Self>, bytes: usize) -> Result<Share, Busy> {
+    pub fn take(self: &Arc<Self>, bytes: usize) -> Result<Reservation, Busy> {
         let mut state = self.lock();
         if state.queue.is_empty() && state.fits(bytes) {
             Ok(self.share(&mut state, bytes))
@@ -63,18 +63,18 @@ impl Budget {
     }
 
     /// A place at the queue's end, for a share of `bytes`.
-    pub fn queue(self: &Arc<Self>, bytes: usize) -> Turn {
+    pub fn queue(self: &Arc<Self>, bytes: usize) -> QueueTicket {
         let mut state = self.lock();
         state.next += 1;
         let number = state.next;
         state.queue.push_back(number);
-        Turn { budget: Arc::clone(self), number, bytes }
+        QueueTicket { budget: Arc::clone(self), number, bytes }
     }
 
-    fn share(self: &Arc<Self>, state: &mut State, bytes: usize) -> Share {
+    fn share(self: &Arc<Self>, state: &mut State, bytes: usize) -> Reservation {
         state.taken += bytes;
         state.copies += 1;
-        Share { budget: Arc::clone(self), bytes }
+        Reservation { budget: Arc::clone(self), bytes }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -88,9 +88,9 @@ impl State {
     }
 }
 
-impl Turn {
+impl QueueTicket {
     /// Waits for the share, however long it takes; `None` once the place is given up.
-    pub fn wait(&self) -> Option<Share> {
+    pub fn wait(&self) -> Option<Reservation> {
         let mut state = self.budget.lock();
         loop {
             let place = state.queue.iter().position(|&number| number == self.number)?;
@@ -112,14 +112,14 @@ impl Turn {
     }
 }
 
-impl Share {
+impl Reservation {
     /// Whether it is enough for `bytes`.
     pub fn covers(&self, bytes: usize) -> bool {
         bytes <= self.bytes
     }
 }
 
-impl Drop for Share {
+impl Drop for Reservation {
     fn drop(&mut self) {
         let mut state = self.budget.lock();
         state.copies -= 1;
@@ -139,7 +139,7 @@ mod tests {
         let two = budget.take(26 << 20).unwrap();
         assert_eq!(budget.take(1).unwrap_err(), Busy { copies: 2 });
         drop(one);
-        let small: Vec<Share> = (0..26).map(|_| budget.take(1 << 20).unwrap()).collect();
+        let small: Vec<Reservation> = (0..26).map(|_| budget.take(1 << 20).unwrap()).collect();
         assert_eq!(budget.take(1).unwrap_err(), Busy { copies: 27 });
         drop((two, small));
         assert!(budget.take(100 << 20).is_ok(), "alone");

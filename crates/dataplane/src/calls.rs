@@ -30,14 +30,14 @@ pub struct Calls {
 
 #[derive(Debug, Default)]
 struct State {
-    calls: Vec<Call>,
+    calls: Vec<OpenCall>,
     next: u64,
     /// When somebody looked last.
     looked_ns: u64,
 }
 
 #[derive(Debug)]
-struct Call {
+struct OpenCall {
     number: u64,
     operation: DiskCall,
     path: Arc<str>,
@@ -45,12 +45,12 @@ struct Call {
     thread: Thread,
     /// When it last got on, as far as anybody can tell.
     moved_ns: u64,
-    seen: Option<Seen>,
+    seen: Option<CallState>,
 }
 
 /// What was seen of a call's progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
+struct CallState {
     /// Bytes and calls of its thread.
     thread: Option<u64>,
     /// Reads, writes and flushes that its disk has ended.
@@ -78,7 +78,7 @@ impl Calls {
             let number = state.next;
             state.next += 1;
             let allowance = u128::from(bytes) * 1_000_000_000 / u128::from(SLOWEST);
-            state.calls.push(Call {
+            state.calls.push(OpenCall {
                 number,
                 operation,
                 path: Arc::clone(path),
@@ -113,7 +113,7 @@ impl Calls {
             }
             let disk = self.disk.get().and_then(|disk| disk.as_ref()?.counters());
             let disk = disk.map(|disk| (disk.reads, disk.writes, disk.flushes));
-            let seen = Seen { thread: call.thread.moved(), disk, steps };
+            let seen = CallState { thread: call.thread.moved(), disk, steps };
             if call.seen.replace(seen).is_some_and(|before| before != seen) {
                 call.moved_ns = now;
             }
@@ -127,7 +127,7 @@ impl Calls {
     }
 }
 
-impl Call {
+impl OpenCall {
     fn pending(&self, now: u64) -> PendingCall {
         PendingCall {
             operation: self.operation,

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 
 use garland_sys::tcp;
 
-use crate::recorder::Passage;
+use crate::recorder::LaneTracer;
 
 /// Bytes that are read and written at a time when bytes are copied.
 const SLICE: usize = 256 << 10;
@@ -18,7 +18,7 @@ pub const SLICE_MAX: usize = 64 << 10;
 
 /// A downstream that a block goes on to.
 #[derive(Debug)]
-pub struct Onward<'a> {
+pub struct DownstreamWriter<'a> {
     /// The link's epoch.
     pub epoch: u32,
     /// Its place in the plan.
@@ -29,7 +29,7 @@ pub struct Onward<'a> {
     pub error: Option<io::Error>,
 }
 
-impl Onward<'_> {
+impl DownstreamWriter<'_> {
     /// Gives it bytes, if it isn't broken.
     pub fn give(&mut self, bytes: &[u8]) {
         if self.error.is_none() {
@@ -40,12 +40,12 @@ impl Onward<'_> {
 
 /// A lane's way through one node.
 #[derive(Debug)]
-pub struct Conduit {
+pub struct Forwarder {
     scratch: Vec<u8>,
     slice: usize,
 }
 
-impl Conduit {
+impl Forwarder {
     /// A way through the node. Bytes are passed on when `slice` of them have come in: less would
     /// wake the CPU for drops, more would make a long chain slow to fill.
     #[must_use]
@@ -62,10 +62,10 @@ impl Conduit {
     pub fn transfer(
         &mut self,
         up: &TcpStream,
-        downs: &mut [Onward<'_>],
+        downs: &mut [DownstreamWriter<'_>],
         keep: Option<&mut [u8]>,
         length: usize,
-        passage: &mut Passage,
+        passage: &mut LaneTracer,
     ) -> io::Result<()> {
         let moved = match downs {
             [] => self.receive(up, keep, length, passage),
@@ -80,7 +80,7 @@ impl Conduit {
         up: &TcpStream,
         mut keep: Option<&mut [u8]>,
         length: usize,
-        passage: &mut Passage,
+        passage: &mut LaneTracer,
     ) -> io::Result<()> {
         let mut done = 0;
         let mut now = passage.now();
@@ -97,10 +97,10 @@ impl Conduit {
     fn relay(
         &mut self,
         up: &TcpStream,
-        downs: &mut [Onward<'_>],
+        downs: &mut [DownstreamWriter<'_>],
         mut keep: Option<&mut [u8]>,
         length: usize,
-        passage: &mut Passage,
+        passage: &mut LaneTracer,
     ) -> io::Result<()> {
         let mut done = 0;
         let mut water = 0;
@@ -133,10 +133,10 @@ fn set_low_water(up: &TcpStream, bytes: usize) {
 fn copy_slice(
     scratch: &mut Vec<u8>,
     up: &TcpStream,
-    downs: &mut [Onward<'_>],
+    downs: &mut [DownstreamWriter<'_>],
     keep: Option<&mut [u8]>,
     length: usize,
-    passage: &mut Passage,
+    passage: &mut LaneTracer,
 ) -> io::Result<usize> {
     let began = passage.now();
     let came = take_slice(scratch, up, keep, length)?;
@@ -169,7 +169,7 @@ fn take_slice<'a>(
     }
 }
 
-fn pad(down: &mut Onward<'_>, length: usize) {
+fn pad(down: &mut DownstreamWriter<'_>, length: usize) {
     let zeros = vec![0; SLICE.min(length)];
     let mut left = length;
     while left > 0 && down.error.is_none() {
@@ -196,8 +196,8 @@ mod tests {
         (0..length).map(|at| (at * 7 % 251) as u8).collect()
     }
 
-    fn to(stream: &TcpStream) -> Onward<'_> {
-        Onward { epoch: 0, peer: 0, stream, error: None }
+    fn to(stream: &TcpStream) -> DownstreamWriter<'_> {
+        DownstreamWriter { epoch: 0, peer: 0, stream, error: None }
     }
 
     #[test]
@@ -217,9 +217,10 @@ mod tests {
                     })
                 });
                 let sinks: Vec<_> = sinks.collect();
-                let mut downs: Vec<Onward<'_>> = pairs.iter().map(|(down, _)| to(down)).collect();
-                let (mut conduit, keep) = (Conduit::new(64 << 10), Some(&mut kept[..]));
-                let passage = &mut Passage::default();
+                let mut downs: Vec<DownstreamWriter<'_>> =
+                    pairs.iter().map(|(down, _)| to(down)).collect();
+                let (mut conduit, keep) = (Forwarder::new(64 << 10), Some(&mut kept[..]));
+                let passage = &mut LaneTracer::default();
                 conduit.transfer(&up, &mut downs, keep, bytes.len(), passage).unwrap();
                 assert!(downs.iter().all(|down| down.error.is_none()), "{downs:?}");
                 for sink in sinks {
@@ -236,8 +237,8 @@ mod tests {
         let (down, mut sink) = pair();
         source.write_all(b"only this").unwrap();
         drop(source);
-        let (mut downs, passage) = ([to(&down)], &mut Passage::default());
-        let moved = Conduit::new(64 << 10).transfer(&up, &mut downs, None, 20, passage);
+        let (mut downs, passage) = ([to(&down)], &mut LaneTracer::default());
+        let moved = Forwarder::new(64 << 10).transfer(&up, &mut downs, None, 20, passage);
         assert!(moved.is_err() && downs[0].error.is_none(), "{moved:?}");
         let mut passed = [1; 20];
         sink.read_exact(&mut passed).unwrap();
@@ -265,8 +266,8 @@ mod tests {
                 }
                 let mut downs = vec![to(&down)];
                 downs.extend(others.iter().map(|(down, _)| to(down)));
-                let (mut conduit, keep) = (Conduit::new(64 << 10), Some(&mut kept[..]));
-                let passage = &mut Passage::default();
+                let (mut conduit, keep) = (Forwarder::new(64 << 10), Some(&mut kept[..]));
+                let passage = &mut LaneTracer::default();
                 conduit.transfer(&up, &mut downs, keep, bytes.len(), passage).unwrap();
                 assert!(downs[0].error.is_some(), "{branches} branches");
                 assert!(downs[1..].iter().all(|down| down.error.is_none()), "{downs:?}");
@@ -284,7 +285,7 @@ mod tests {
         let (done, is_done) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let mut downs = vec![to(&down)];
-            let (mut conduit, passage) = (Conduit::new(64 << 10), &mut Passage::default());
+            let (mut conduit, passage) = (Forwarder::new(64 << 10), &mut LaneTracer::default());
             let moved = conduit.transfer(&up, &mut downs, None, 8 << 20, passage);
             done.send((moved.is_ok(), downs[0].error.is_some())).unwrap();
         });

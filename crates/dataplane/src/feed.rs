@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use garland_core::trace::Stage;
-use garland_protocol::{FRAME_LEN, Form, Frame, Keys, Kind, Sealer, TAG_LEN, content_digest};
+use garland_protocol::{Encoding, FRAME_LEN, Frame, Keys, Kind, Sealer, TAG_LEN, content_digest};
 use thiserror::Error;
 
-use crate::member::Member;
+use crate::member::CopyContext;
 use crate::recorder::{At, Recorder};
 use garland_sys::error::reason;
 
@@ -68,7 +68,7 @@ pub struct Wrapper {
 impl Wrapper {
     /// A wrapper for `lane` of the copy that `member` takes part in.
     #[must_use]
-    pub fn new(member: &Member, lane: u16) -> Self {
+    pub fn new(member: &CopyContext, lane: u16) -> Self {
         let mut frame = Frame::bare(Kind::Block, member.copy, lane, 0);
         frame.sealed = member.sealed;
         frame.sealer = member.me;
@@ -82,7 +82,7 @@ impl Wrapper {
         index: u64,
         incarnation: u64,
         mut buffer: Vec<u8>,
-        (form, length, packed): (Form, usize, usize),
+        (form, length, packed): (Encoding, usize, usize),
     ) -> Prepared {
         let frame = &mut self.frame;
         frame.index = index;
@@ -105,7 +105,7 @@ impl Wrapper {
 
 /// Feeds from what a node holds.
 pub struct StoreFeeder {
-    member: Arc<Member>,
+    member: Arc<CopyContext>,
     wrapper: Wrapper,
     spare: Option<Vec<u8>>,
 }
@@ -113,7 +113,7 @@ pub struct StoreFeeder {
 impl StoreFeeder {
     /// A feeder for `lane` of the copy that `member` takes part in.
     #[must_use]
-    pub fn new(member: Arc<Member>, lane: u16) -> Self {
+    pub fn new(member: Arc<CopyContext>, lane: u16) -> Self {
         let wrapper = Wrapper::new(&member, lane);
         Self { member, wrapper, spare: None }
     }
@@ -149,7 +149,7 @@ impl Feeder for StoreFeeder {
             return Err(FeedError::Changed(store.name()));
         }
         let keys = &member.keys;
-        let plain = (Form::Plain, length, length);
+        let plain = (Encoding::Plain, length, length);
         let prepared = self.wrapper.wrap(keys, index, incarnation, buffer, plain);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)

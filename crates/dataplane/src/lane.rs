@@ -16,11 +16,11 @@ use garland_protocol::{
     DigestWindows, FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
 };
 
-use self::digests::Told;
-use crate::conduit::Conduit;
+use self::digests::SentDigests;
+use crate::conduit::Forwarder;
 use crate::feed::Feeder;
-use crate::member::{LaneHandle, Mail, Member, Notice};
-use crate::recorder::{Passage, Recorder};
+use crate::member::{CopyContext, LaneCommand, LaneHandle, Notice};
+use crate::recorder::{LaneTracer, Recorder};
 use crate::writer::Arrived;
 
 /// A relay passes a block on in so many slices: a chain of N nodes takes N slices' time to fill.
@@ -31,17 +31,17 @@ pub struct Lane {
     number: u16,
     blocks: LaneBlocks,
     relay: Relay,
-    member: Arc<Member>,
+    member: Arc<CopyContext>,
     handle: Arc<LaneHandle>,
     feeder: Box<dyn Feeder>,
     writer: Option<Sender<Arrived>>,
-    conduit: Conduit,
+    conduit: Forwarder,
     up: Option<(u32, TcpStream)>,
     downs: Vec<(u32, TcpStream)>,
     /// What the source signed about the lane's blocks; those that feed beside it have it, too.
     windows: Arc<Mutex<DigestWindows>>,
     /// What each downstream has of it.
-    told: Vec<Told>,
+    told: Vec<SentDigests>,
     /// Who feeds this node by the present route, and the link's epoch.
     fed_by: Option<(u16, u32)>,
     /// Whom this node feeds by the present route.
@@ -53,10 +53,10 @@ pub struct Lane {
     /// The header of the block that the machine is about to receive.
     header: Option<(Frame, [u8; FRAME_LEN])>,
     /// What is noted of the blocks' way.
-    passage: Passage,
-    letters: Receiver<Mail>,
+    passage: LaneTracer,
+    letters: Receiver<LaneCommand>,
     /// Letters that came while something was waited for, unread.
-    unread: VecDeque<Mail>,
+    unread: VecDeque<LaneCommand>,
 }
 
 /// A downstream that the present route names.
@@ -78,7 +78,7 @@ pub struct LaneParts {
     /// Its machine.
     pub relay: Relay,
     /// The node's part in the copy.
-    pub member: Arc<Member>,
+    pub member: Arc<CopyContext>,
     /// Its outside.
     pub handle: Arc<LaneHandle>,
     /// Where the blocks it feeds come from.
@@ -86,7 +86,7 @@ pub struct LaneParts {
     /// Who writes what it receives; nobody at the head.
     pub writer: Option<Sender<Arrived>>,
     /// What its thread is told.
-    pub letters: Receiver<Mail>,
+    pub letters: Receiver<LaneCommand>,
 }
 
 impl Lane {
@@ -104,7 +104,7 @@ impl Lane {
             handle,
             feeder,
             writer,
-            conduit: Conduit::new(slice),
+            conduit: Forwarder::new(slice),
             up: None,
             downs: Vec::new(),
             windows,
@@ -114,7 +114,7 @@ impl Lane {
             is_over: false,
             early: Vec::new(),
             header: None,
-            passage: Passage::default(),
+            passage: LaneTracer::default(),
             letters,
             unread: VecDeque::new(),
         }
@@ -128,7 +128,7 @@ impl Lane {
             false => self.member.trace.recorder(what),
             true => Recorder::default(),
         };
-        self.passage = Passage::new(recorder, self.number, Arc::clone(&self.handle.flow));
+        self.passage = LaneTracer::new(recorder, self.number, Arc::clone(&self.handle.flow));
         let _watch = self.member.awake.watch();
         self.work();
         if let Some(parking) = self.member.parking.clone() {
@@ -157,7 +157,7 @@ impl Lane {
         }
     }
 
-    fn next_letter(&mut self) -> Option<Mail> {
+    fn next_letter(&mut self) -> Option<LaneCommand> {
         self.unread.pop_front().or_else(|| self.letters.try_recv().ok())
     }
 
@@ -195,10 +195,10 @@ impl Lane {
         self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read_mail(&mut self, mail: Mail) {
+    fn read_mail(&mut self, mail: LaneCommand) {
         match mail {
-            Mail::Event(RelayEvent::Route(route)) => self.take_route(route),
-            Mail::Event(event) => {
+            LaneCommand::Event(RelayEvent::Route(route)) => self.take_route(route),
+            LaneCommand::Event(event) => {
                 let landed = if let RelayEvent::Landed(index, landing) = event {
                     Some((index, landing))
                 } else {
@@ -213,7 +213,7 @@ impl Lane {
                     self.member.tell_if_complete();
                 }
             }
-            Mail::Link(side, epoch, stream) => {
+            LaneCommand::Link(side, epoch, stream) => {
                 let feeder = self.fed_by.map(|(_, epoch)| epoch).into_iter();
                 let fed = self.fed.iter().map(|fed| fed.epoch);
                 let expected: Vec<u32> = match side {
@@ -248,7 +248,7 @@ impl Lane {
             self.dial(LinkSide::Up, epoch, address);
         }
         for (side, epoch, stream) in std::mem::take(&mut self.early) {
-            self.read_mail(Mail::Link(side, epoch, stream));
+            self.read_mail(LaneCommand::Link(side, epoch, stream));
         }
     }
 

@@ -11,7 +11,7 @@ use garland_sys::threads;
 
 use crate::feed::{Feeder, StoreFeeder};
 use crate::lane::{Lane, LaneParts};
-use crate::member::{LaneHandle, Member, Starter};
+use crate::member::{CopyContext, LaneHandle, Starter};
 use crate::source::{Content, SourceFeeder};
 use crate::writer;
 
@@ -21,7 +21,7 @@ use crate::writer;
 /// # Errors
 /// When the system has no descriptors or threads left.
 pub fn start(
-    member: &Arc<Member>,
+    member: &Arc<CopyContext>,
     all: &[LaneBlocks],
     on: impl Fn(u16) -> bool,
     source: Option<&Arc<dyn Content>>,
@@ -81,7 +81,7 @@ pub fn start(
 
 /// How a thread is started that feeds a node beside a lane.
 fn beside(
-    member: &Arc<Member>,
+    member: &Arc<CopyContext>,
     all: &[LaneBlocks],
     source: Option<&Arc<dyn Content>>,
 ) -> Box<Starter> {
@@ -116,7 +116,7 @@ fn beside(
 }
 
 fn feeder(
-    member: &Arc<Member>,
+    member: &Arc<CopyContext>,
     source: Option<Arc<dyn Content>>,
     lane: u16,
     blocks: LaneBlocks,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use garland_sys::clock;
 
-use crate::member::Member;
+use crate::member::CopyContext;
 
 /// What ends takes no longer than this, unless it is a disk that gets on.
 const CAP: Duration = Duration::from_secs(10);
@@ -16,7 +16,7 @@ const NAP: Duration = Duration::from_millis(2);
 
 /// Waits until `thread` has ended, of a copy's part that is over; not if it hangs on its disk. What it
 /// gave.
-pub fn join<T>(member: &Member, thread: JoinHandle<T>) -> Option<T> {
+pub fn join<T>(member: &CopyContext, thread: JoinHandle<T>) -> Option<T> {
     let began = clock::now_ns();
     let hangs = || match member.pending() {
         Some(_) => member.hangs(),
@@ -28,7 +28,7 @@ pub fn join<T>(member: &Member, thread: JoinHandle<T>) -> Option<T> {
 /// Waits for all of `threads`, but no longer than until `deadline_ns`, and for none that hangs on its
 /// disk; whether all have ended.
 pub fn join_all(
-    member: &Member,
+    member: &CopyContext,
     threads: impl Iterator<Item = JoinHandle<()>>,
     deadline_ns: u64,
 ) -> bool {

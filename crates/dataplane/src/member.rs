@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use garland_core::plan::{Layout, NodeId};
 use garland_protocol::{
-    Copy, CopyView, DigestKey, DigestWindows, Keys, LaneReport, LaneView, PendingCall, RelayEvent,
-    Report, Route, Secret, Sink, Summed,
+    CopyId, CopyView, DigestKey, DigestWindows, Keys, LaneReport, LaneView, PendingCall,
+    RelayEvent, Report, Route, Secret, Sink, Summed,
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
@@ -21,7 +21,7 @@ use garland_sys::{clock, process};
 use self::beside::Beside;
 pub use self::beside::Starter;
 pub use self::flow::{Awaited, Flow};
-pub use self::lane_handle::{LaneHandle, Mail};
+pub use self::lane_handle::{LaneCommand, LaneHandle};
 pub use self::notice::Notice;
 use crate::awake::Awake;
 use crate::calls::Calls;
@@ -32,15 +32,15 @@ use crate::recorder::Collector;
 use crate::stall::Faults;
 use crate::store::Store;
 use crate::writing::Writing;
-use garland_transport::parking::Parking;
+use garland_transport::parking::LinkPool;
 
 /// When a copy ends, a call that has made no progress for so long hangs.
 const HANGS_NS: u64 = 1_000_000_000;
 
 /// One node's part in one copy.
-pub struct Member {
+pub struct CopyContext {
     /// The copy.
-    pub copy: Copy,
+    pub copy: CopyId,
     /// This node's place in the plan.
     pub me: NodeId,
     /// What the keys are derived from.
@@ -94,7 +94,7 @@ pub struct Member {
     /// Bytes a second that may go down each link; as many as it can where it is 0.
     pub pace: u64,
     /// Where links come from and go to that outlive the copy; the head has none.
-    pub parking: Option<Arc<Parking>>,
+    pub parking: Option<Arc<LinkPool>>,
     /// What happens, as it is noted.
     pub trace: Arc<Collector>,
     /// What goes wrong here on purpose.
@@ -117,9 +117,9 @@ pub struct Member {
 }
 
 /// What a member is made of.
-pub struct Membership {
+pub struct CopyConfig {
     /// The copy.
-    pub copy: Copy,
+    pub copy: CopyId,
     /// This node's place in the plan.
     pub me: NodeId,
     /// What the keys are derived from.
@@ -149,7 +149,7 @@ pub struct Membership {
     /// Bytes a second that may go down each link; as many as it can where it is 0.
     pub pace: u64,
     /// Where links come from and go to that outlive the copy.
-    pub parking: Option<Arc<Parking>>,
+    pub parking: Option<Arc<LinkPool>>,
     /// Where what happens is noted.
     pub trace: Arc<Collector>,
     /// What goes wrong here on purpose.
@@ -160,11 +160,11 @@ pub struct Membership {
     pub notices: Box<dyn Fn(Notice) + Send + Sync>,
 }
 
-impl Member {
+impl CopyContext {
     /// A node's part in a copy, with no lane yet.
     #[must_use]
-    pub fn new(parts: Membership) -> Self {
-        let Membership { copy, me, secret, sealed, sink, lane_count, store, .. } = parts;
+    pub fn new(parts: CopyConfig) -> Self {
+        let CopyConfig { copy, me, secret, sealed, sink, lane_count, store, .. } = parts;
         let layout = sink.layout();
         let (room, count) = Self::room(layout, lane_count, parts.buffers);
         Self {
@@ -391,7 +391,7 @@ impl Member {
             self.route_beside(&route);
             let route = route.firm();
             lane.cut_others(&route);
-            lane.post(Mail::Event(RelayEvent::Route(route)));
+            lane.post(LaneCommand::Event(RelayEvent::Route(route)));
         }
     }
 

@@ -4,7 +4,7 @@
 use garland_core::trace::Stage;
 use garland_protocol::{Checksum, ReadBack, Summed, Summing};
 
-use crate::member::Member;
+use crate::member::CopyContext;
 use crate::recorder::At;
 use crate::store::Store;
 use garland_sys::error::reason;
@@ -16,7 +16,7 @@ const PIECE: usize = 256 << 10;
 ///
 /// # Errors
 /// When a block isn't what came, in words; or nobody can say.
-pub fn read_back(member: &Member, wanted: ReadBack) -> Result<(), String> {
+pub fn read_back(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
     let store = &*member.store;
     if wanted.verify {
         member.faults.rot().into_iter().for_each(|place| spoil(store, place));
@@ -33,7 +33,7 @@ pub fn read_back(member: &Member, wanted: ReadBack) -> Result<(), String> {
     read
 }
 
-fn read(member: &Member, wanted: ReadBack) -> Result<(), String> {
+fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
     let (store, layout) = (&member.store, member.layout);
     let mut whole = wanted.checksum.map(Summing::new);
     let mut piece = vec![0; PIECE.min(layout.block_size as usize)];

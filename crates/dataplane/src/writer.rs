@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
 use garland_core::trace::Stage;
-use garland_protocol::{FRAME_LEN, Form, Frame, Keys, Landing, RelayEvent, content_digest};
+use garland_protocol::{Encoding, FRAME_LEN, Frame, Keys, Landing, RelayEvent, content_digest};
 use garland_sys::clock;
 
-use crate::member::{Mail, Member, Notice};
+use crate::member::{CopyContext, LaneCommand, Notice};
 use crate::packing::{Unpacker, Zeros};
 use crate::recorder::{At, Recorder};
 use garland_sys::error::reason;
@@ -27,7 +27,7 @@ pub struct Arrived {
 }
 
 /// Writes what arrives until nobody sends any more, or the store fails.
-pub fn write_blocks(member: &Arc<Member>, arrivals: &Receiver<Arrived>) {
+pub fn write_blocks(member: &Arc<CopyContext>, arrivals: &Receiver<Arrived>) {
     member.writing.begin();
     let _watch = member.awake.watch();
     let mut keys = Keys::new(&member.secret, member.copy);
@@ -78,7 +78,7 @@ struct Turns {
 }
 
 impl Turns {
-    fn enter(&mut self, member: &Member, arrived: Arrived) {
+    fn enter(&mut self, member: &CopyContext, arrived: Arrived) {
         if arrived.frame.index != self.next {
             land(member, &arrived.frame, Landing::Opened);
         }
@@ -89,7 +89,7 @@ impl Turns {
     /// had before. Says whether the store took them.
     fn go_on(
         &mut self,
-        member: &Arc<Member>,
+        member: &Arc<CopyContext>,
         unwrapping: &mut Unwrapping,
         recorder: &mut Recorder,
     ) -> bool {
@@ -131,7 +131,12 @@ enum Brought {
 
 /// Has the store take a block that was here before; what of its bytes is needed is read, and is what
 /// it was.
-fn bring(member: &Member, buffer: &mut Vec<u8>, index: u64, recorder: &mut Recorder) -> Brought {
+fn bring(
+    member: &CopyContext,
+    buffer: &mut Vec<u8>,
+    index: u64,
+    recorder: &mut Recorder,
+) -> Brought {
     let length = member.block_length(index) as usize;
     let began = recorder.now();
     let done = member.writing.measure(|| bring_bytes(member, buffer, index, length));
@@ -156,7 +161,7 @@ fn bring(member: &Member, buffer: &mut Vec<u8>, index: u64, recorder: &mut Recor
 
 /// How many of the block's bytes are written, or not needed.
 fn bring_bytes(
-    member: &Member,
+    member: &CopyContext,
     buffer: &mut Vec<u8>,
     index: u64,
     length: usize,
@@ -179,7 +184,7 @@ fn bring_bytes(
 /// whoever sealed other bytes, or a fault between hashing and sealing, is found here. Says whether it
 /// is what the source has.
 fn verify(
-    member: &Member,
+    member: &CopyContext,
     keys: &mut Keys,
     unwrapping: &mut Unwrapping,
     arrived: &mut Arrived,
@@ -209,8 +214,10 @@ impl Unwrapping {
         // Blocks that are asked for again may come in another form.
         self.holds = None;
         match frame.form {
-            Form::Zeros | Form::Hole => Some(zeros.digest(frame.length as usize)),
-            Form::Plain | Form::Lz4 | Form::Zstd => self.bytes(frame, buffer).map(content_digest),
+            Encoding::Zeros | Encoding::Hole => Some(zeros.digest(frame.length as usize)),
+            Encoding::Plain | Encoding::Lz4 | Encoding::Zstd => {
+                self.bytes(frame, buffer).map(content_digest)
+            }
         }
     }
 
@@ -218,23 +225,23 @@ impl Unwrapping {
     fn bytes<'a>(&'a mut self, frame: &Frame, buffer: &'a [u8]) -> Option<&'a [u8]> {
         let (length, packed) = (frame.length as usize, &buffer[..frame.packed as usize]);
         match frame.form {
-            Form::Plain => Some(packed),
-            Form::Lz4 | Form::Zstd if self.holds == Some(frame.index) => Some(&self.room),
-            Form::Lz4 | Form::Zstd => {
+            Encoding::Plain => Some(packed),
+            Encoding::Lz4 | Encoding::Zstd if self.holds == Some(frame.index) => Some(&self.room),
+            Encoding::Lz4 | Encoding::Zstd => {
                 self.room.resize(length, 0);
                 let whole = self.unpacker.unpack(frame.form, packed, &mut self.room);
                 self.holds = whole.then_some(frame.index);
                 whole.then_some(&self.room[..])
             }
             // The store writes these by itself.
-            Form::Zeros | Form::Hole => Some(&[]),
+            Encoding::Zeros | Encoding::Hole => Some(&[]),
         }
     }
 }
 
 /// Writes an opened block, but for so many bytes at its beginning; says whether the store took it.
 fn write(
-    member: &Member,
+    member: &CopyContext,
     unwrapping: &mut Unwrapping,
     recorder: &mut Recorder,
     (arrived, done): (Arrived, usize),
@@ -252,9 +259,11 @@ fn write(
     let written = member.writing.measure(|| {
         member.faults.before_writing(length);
         match frame.form {
-            Form::Zeros => member.store.write_zeros(from, rest),
-            Form::Hole => member.store.leave_hole(from, rest),
-            Form::Plain | Form::Lz4 | Form::Zstd => member.store.write_at(from, &bytes[done..]),
+            Encoding::Zeros => member.store.write_zeros(from, rest),
+            Encoding::Hole => member.store.leave_hole(from, rest),
+            Encoding::Plain | Encoding::Lz4 | Encoding::Zstd => {
+                member.store.write_at(from, &bytes[done..])
+            }
         }
     });
     recorder.took(Stage::Write, at(&frame), began, length);
@@ -274,8 +283,8 @@ fn write(
 }
 
 /// Tells a block's lane how it ended.
-fn land(member: &Member, frame: &Frame, landing: Landing) {
+fn land(member: &CopyContext, frame: &Frame, landing: Landing) {
     if let Some(lane) = member.lane(frame.lane) {
-        lane.post(Mail::Event(RelayEvent::Landed(frame.index, landing)));
+        lane.post(LaneCommand::Event(RelayEvent::Landed(frame.index, landing)));
     }
 }

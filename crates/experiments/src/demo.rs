@@ -5,7 +5,7 @@ use garland_lab::Spec;
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use crate::Bench;
+use crate::ScenarioLab;
 use crate::args::Demo;
 use garland_commands::places::Places;
 use garland_commands::run::Run;
@@ -28,7 +28,7 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     let started = clock::now_ns();
     let spec = Spec::switch("lab", nodes, Some(rate.bits_per_second()));
     let interrupts = Interrupts::catch().or_nothing("catching interrupts")?;
-    let bench = Bench::build(&run, &interrupts, spec, length * (u64::from(nodes) + 2))?;
+    let bench = ScenarioLab::build(&run, &interrupts, spec, length * (u64::from(nodes) + 2))?;
     let took = Nanos(clock::now_ns() - started);
     garland_terminal::outln!(
         "1. a cluster: {nodes} nodes and a head on one switch at {rate}, built in {took}"
@@ -70,7 +70,7 @@ fn name_of(table: &[u8]) -> Result<String, Failure> {
 }
 
 /// The name of the run of a command, which is run for its result object.
-fn run_of(bench: &Bench<'_>, words: &[&str]) -> Result<String, Failure> {
+fn run_of(bench: &ScenarioLab<'_>, words: &[&str]) -> Result<String, Failure> {
     let said = bench.garland(&[words, &["--json"]].concat())?;
     let result: serde_json::Value = serde_json::from_slice(&said).or_nothing("reading a result")?;
     let name = result["run"].as_str().map(str::to_owned);
@@ -81,7 +81,7 @@ fn run_of(bench: &Bench<'_>, words: &[&str]) -> Result<String, Failure> {
 /// names of these runs, too.
 fn reported(
     run: &Run,
-    bench: &Bench<'_>,
+    bench: &ScenarioLab<'_>,
     (nodes, list): (u32, &str),
     first: String,
     length: u64,

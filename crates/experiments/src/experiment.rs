@@ -7,7 +7,7 @@ use garland_sys::signal::Interrupts;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use super::bench::Bench;
+use super::bench::ScenarioLab;
 use super::predicted::Prediction;
 use super::{balance, broadcast, copy, farm, pairs, ping, placements, scaling, stripes};
 use garland_commands::result::Phases;
@@ -23,7 +23,7 @@ pub enum Experiment {
     /// A file to several nodes, by several tools.
     Broadcast(broadcast::Broadcast),
     /// A file to one node, over several topologies.
-    Copy(copy::Copy),
+    Copy(copy::CopyExperiment),
     /// Many jobs on a few nodes, over several topologies.
     Farm(Box<farm::Farm>),
     /// Several copies at once between pairs of nodes, over several topologies.
@@ -100,9 +100,10 @@ impl Stage<'_> {
         topology: &Topology,
         room: u64,
         phases: &mut Phases,
-        work: impl FnOnce(&Bench<'_>, &mut Phases) -> Result<T, Failure>,
+        work: impl FnOnce(&ScenarioLab<'_>, &mut Phases) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let bench = Bench::build(self.run, self.interrupts, Bench::spec(topology), room)?;
+        let bench =
+            ScenarioLab::build(self.run, self.interrupts, ScenarioLab::spec(topology), room)?;
         let done = work(&bench, phases)?;
         bench.end()?;
         phases.end("teardown");

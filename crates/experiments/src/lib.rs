@@ -24,7 +24,7 @@ mod scaling;
 mod sections;
 mod stripes;
 
-pub use bench::Bench;
+pub use bench::ScenarioLab;
 pub use experiment::{Experiment, Stage, Table};
 pub use file::{Scenario, all, find};
 pub use result::ScenarioResult;

@@ -96,7 +96,7 @@ fn read_order(input: &mut impl Read) -> Result<Order, String> {
 fn obey(mut output: File, orders: &Receiver<Order>, over: &AtomicBool) -> io::Result<()> {
     output.write_all(&words::frame(&Answer::Hello(VERSION)))?;
     let library = Library::load();
-    let mut errand = Errand { library: library.as_ref(), port: None, pending: false, over };
+    let mut errand = HelperSession { library: library.as_ref(), port: None, pending: false, over };
     // No more orders: the agent is gone, or done.
     while let Ok(order) = orders.recv() {
         let answer = errand.obey(&order).unwrap_or_else(Answer::Refused);
@@ -106,7 +106,7 @@ fn obey(mut output: File, orders: &Receiver<Order>, over: &AtomicBool) -> io::Re
 }
 
 /// What the helper has at hand.
-struct Errand<'l> {
+struct HelperSession<'l> {
     library: Result<&'l Library, &'l String>,
     port: Option<Port<'l>>,
     /// Whether an operation of a try is still under way.
@@ -114,7 +114,7 @@ struct Errand<'l> {
     over: &'l AtomicBool,
 }
 
-impl<'l> Errand<'l> {
+impl<'l> HelperSession<'l> {
     fn obey(&mut self, order: &Order) -> Result<Answer, String> {
         let library = self.library.map_err(Clone::clone)?;
         match order {

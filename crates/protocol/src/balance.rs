@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::begin::Begin;
 use super::disk::{DiskCached, DiskPlace};
-use super::frame::Copy;
+use super::frame::CopyId;
 use super::route::Route;
-use super::stream::StreamWent;
+use super::stream::TxStats;
 use garland_core::plan::HEAD;
 
 /// The least and the most bytes that a copied file may have.
@@ -36,9 +36,9 @@ pub enum BalanceOrder {
     /// destination isn't looked at.
     Feed(Box<Begin>),
     /// The first hop of a copy that it feeds has changed.
-    Route(Copy, Route),
+    Route(CopyId, Route),
     /// A copy that it feeds is over.
-    End(Copy),
+    End(CopyId),
     /// What has the node done since it was prepared?
     Account,
 }
@@ -51,7 +51,7 @@ pub enum BalanceEvent {
     /// The page cache is as ordered; what it has of the file, where the kernel tells.
     Prepared(Option<DiskCached>),
     /// News of a copy that it feeds.
-    Fed(Copy, FeedEvent),
+    Fed(CopyId, FeedEvent),
     /// What the node has done since it was prepared.
     Account(NodeUse),
     /// What was ordered can't be done, in words.
@@ -70,7 +70,7 @@ pub enum FeedEvent {
     /// It can't be fed on.
     Failed(String),
     /// It is over here; the kernel's account of its lanes, as far as these are TCP.
-    Ended(Vec<StreamWent>),
+    Ended(Vec<TxStats>),
 }
 
 /// What a node has done.
@@ -135,7 +135,7 @@ mod tests {
         let feed = |me, length, lanes| {
             let begin = Begin {
                 digest_key: DigestKey::Check([0; 32]),
-                copy: Copy([0; 16]),
+                copy: CopyId([0; 16]),
                 secret: Secret([0; 32]),
                 sealed: true,
                 layout: Layout::fitting(length),

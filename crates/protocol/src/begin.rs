@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::digests::DigestKey;
-use super::frame::Copy;
+use super::frame::CopyId;
 use super::injection::Injection;
 use super::read_back::ReadBack;
 use super::route::{DOWNSTREAMS_MAX, Route};
@@ -109,7 +109,7 @@ pub enum End {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Begin {
     /// Its identity.
-    pub copy: Copy,
+    pub copy: CopyId,
     /// What its keys are derived from, and what its members greet each other with on links.
     pub secret: Secret,
     /// The key by which the source signs what its blocks contain, or by which that is checked.

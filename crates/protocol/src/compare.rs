@@ -77,7 +77,7 @@ impl Compare {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CompareOrder {
     /// Say what is at its destination.
-    Look(Compare),
+    Stat(Compare),
     /// Digests of the source's blocks in their order, and whether more follow: say how many of them
     /// are there.
     Digests(Vec<[u8; 32]>, bool),

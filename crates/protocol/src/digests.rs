@@ -11,7 +11,7 @@ use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::frame::Copy;
+use super::frame::CopyId;
 use super::seal::Secret;
 use super::sink::{Sink, SinkError};
 use garland_core::plan::LaneBlocks;
@@ -78,7 +78,7 @@ pub struct SignedDigests {
 
 /// The signed windows of one lane at one node. The digests themselves are in the node's [`Sink`].
 pub struct DigestWindows {
-    copy: Copy,
+    copy: CopyId,
     lane: u16,
     key: Key,
     /// By the place of the first block: the place behind the last one, and the signature.
@@ -93,7 +93,7 @@ enum Key {
 impl DigestWindows {
     /// No window yet, of the lane numbered `lane`.
     #[must_use]
-    pub fn new(copy: Copy, lane: u16, key: &DigestKey) -> Self {
+    pub fn new(copy: CopyId, lane: u16, key: &DigestKey) -> Self {
         let key = match key {
             DigestKey::Check(key) => Key::Check(*key),
             DigestKey::Sign(seed) => Key::Sign(Box::new(key_pair(seed))),
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
     use garland_core::plan::Layout;
 
-    const COPY: Copy = Copy([4; 16]);
+    const COPY: CopyId = CopyId([4; 16]);
 
     fn layout() -> Layout {
         Layout::new(4096 * 6, 4096).unwrap()

@@ -21,9 +21,9 @@ const MAC_LEN: usize = 16;
 
 /// The identity of one copy: 16 random bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Copy(pub [u8; 16]);
+pub struct CopyId(pub [u8; 16]);
 
-impl fmt::Debug for Copy {
+impl fmt::Debug for CopyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0[..4].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
@@ -55,7 +55,7 @@ pub enum Kind {
 
 /// How a block's bytes are written on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Encoding {
     /// As they are.
     Plain,
     /// Packed by LZ4, in its block format.
@@ -78,13 +78,13 @@ pub struct Frame {
     /// The lane's number.
     pub lane: u16,
     /// The copy it belongs to.
-    pub copy: Copy,
+    pub copy: CopyId,
     /// The block's index in the copy.
     pub index: u64,
     /// The block's bytes.
     pub length: u32,
     /// How they are written on the wire.
-    pub form: Form,
+    pub form: Encoding,
     /// How many they are there, before sealing.
     pub packed: u32,
     /// Who sealed the block.
@@ -130,7 +130,7 @@ struct Wire {
 impl Frame {
     /// A frame that carries no block.
     #[must_use]
-    pub fn bare(kind: Kind, copy: Copy, lane: u16, index: u64) -> Self {
+    pub fn bare(kind: Kind, copy: CopyId, lane: u16, index: u64) -> Self {
         Self {
             kind,
             sealed: false,
@@ -138,7 +138,7 @@ impl Frame {
             copy,
             index,
             length: 0,
-            form: Form::Plain,
+            form: Encoding::Plain,
             packed: 0,
             sealer: NodeId(0),
             incarnation: 0,
@@ -181,13 +181,13 @@ impl Frame {
             return Err(FrameError::Forged);
         }
         let (length, packed) = (wire.length.get(), wire.packed.get());
-        let form = Form::from_wire(wire.sealed >> 1);
+        let form = Encoding::from_wire(wire.sealed >> 1);
         let form = form.filter(|form| form.fits(length, packed)).ok_or(FrameError::Garbage)?;
         Ok(Self {
             kind,
             sealed: wire.sealed & 1 != 0,
             lane: wire.lane.get(),
-            copy: Copy(wire.copy),
+            copy: CopyId(wire.copy),
             index: wire.index.get(),
             length,
             form,
@@ -201,9 +201,9 @@ impl Frame {
 
     /// Which copy a frame claims to belong to, before anything is checked: to find the keys.
     #[must_use]
-    pub fn claimed_copy(bytes: &[u8; FRAME_LEN]) -> Option<Copy> {
+    pub fn claimed_copy(bytes: &[u8; FRAME_LEN]) -> Option<CopyId> {
         let wire = Wire::ref_from_bytes(bytes).ok()?;
-        (wire.magic == MAGIC).then_some(Copy(wire.copy))
+        (wire.magic == MAGIC).then_some(CopyId(wire.copy))
     }
 }
 
@@ -212,7 +212,7 @@ pub(super) fn body(bytes: &[u8]) -> &[u8] {
     &bytes[..FRAME_LEN - MAC_LEN]
 }
 
-impl Form {
+impl Encoding {
     /// Whether a block of `length` bytes can have so many on the wire: never more.
     fn fits(self, length: u32, packed: u32) -> bool {
         match self {
@@ -282,12 +282,12 @@ mod tests {
     use super::*;
 
     fn keys() -> Keys {
-        Keys::new(&Secret([7; 32]), Copy([1; 16]))
+        Keys::new(&Secret([7; 32]), CopyId([1; 16]))
     }
 
     #[test]
     fn a_frame_survives_the_wire() {
-        let mut frame = Frame::bare(Kind::Block, Copy([1; 16]), 3, 1 << 40);
+        let mut frame = Frame::bare(Kind::Block, CopyId([1; 16]), 3, 1 << 40);
         (frame.length, frame.packed) = (1 << 20, 1 << 20);
         frame.sealer = NodeId(4);
         frame.bits = [9; 32];
@@ -297,15 +297,16 @@ mod tests {
 
     #[test]
     fn a_block_never_has_more_bytes_on_the_wire() {
-        let forms = [Form::Plain, Form::Lz4, Form::Zstd, Form::Zeros, Form::Hole];
+        let forms =
+            [Encoding::Plain, Encoding::Lz4, Encoding::Zstd, Encoding::Zeros, Encoding::Hole];
         for form in forms {
             for packed in [0, 1, 9, 10, 11, u32::MAX] {
-                let mut frame = Frame::bare(Kind::Block, Copy([1; 16]), 3, 1);
+                let mut frame = Frame::bare(Kind::Block, CopyId([1; 16]), 3, 1);
                 (frame.form, frame.length, frame.packed) = (form, 10, packed);
                 let wanted = match form {
-                    Form::Plain => packed == 10,
-                    Form::Lz4 | Form::Zstd => packed == 1 || packed == 9,
-                    Form::Zeros | Form::Hole => packed == 0,
+                    Encoding::Plain => packed == 10,
+                    Encoding::Lz4 | Encoding::Zstd => packed == 1 || packed == 9,
+                    Encoding::Zeros | Encoding::Hole => packed == 0,
                 };
                 let parsed = Frame::parse(&frame.to_bytes(&keys()), &keys());
                 let garbage = Err(FrameError::Garbage);
@@ -316,7 +317,7 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_is_found() {
-        let bytes = Frame::bare(Kind::Again, Copy([1; 16]), 0, 5).to_bytes(&keys());
+        let bytes = Frame::bare(Kind::Again, CopyId([1; 16]), 0, 5).to_bytes(&keys());
         for bit in 0..FRAME_LEN * 8 {
             let mut flipped = bytes;
             flipped[bit / 8] ^= 1 << (bit % 8);

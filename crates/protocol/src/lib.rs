@@ -57,11 +57,11 @@ pub use farm::{
     COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, OUTPUT_HALF, Opening, Task as FarmTask, TaskEnd,
 };
 pub use files::{
-    Answer, Answered, Ask, Asked, Attr, BULK_LINK, Changes, Entry, FILES_LINKS, FRAME_HEAD,
-    FRAME_MAX, FileKind, FilesOrder, Hole, Line, LineError, NewKind, OpenFlags, Opener, PIECE,
-    Parts, SMALL_MAX, Space, Spot, Stamp, TimeSet,
+    Answer, Ask, Attr, BULK_LINK, Changes, Entry, FILES_LINKS, FRAME_HEAD, FRAME_MAX, FileKind,
+    FileRef, FileReply, FileRequest, FilesOrder, Hole, Line, LineError, NewKind, OpenFlags, Opener,
+    PIECE, Parts, SMALL_MAX, Space, Stamp, TimeSet,
 };
-pub use frame::{Copy, FRAME_LEN, Form, Frame, FrameError, Kind};
+pub use frame::{CopyId, Encoding, FRAME_LEN, Frame, FrameError, Kind};
 pub use head::{
     BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Slow, SlowNodes, Verdict,
 };
@@ -73,7 +73,7 @@ pub use message::{FromAgent, ToAgent};
 pub use operations::{Cut, Operations};
 pub use probe::{
     Complaint, Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT,
-    PingKind, PingMeans, PingPoint, PingTask, PingTook, PingWait, STREAMS_MAX, Summary,
+    PingKind, PingPoint, PingSample, PingTask, PingTransport, PingWait, STREAMS_MAX, Summary,
     TargetState, Task,
 };
 pub use read_back::{Checksum, ReadBack, Summed, Summing};
@@ -82,9 +82,11 @@ pub use relay::{Relay, RelayEvent, RelayOrder, Store};
 pub use report::{DiskCall, HopReport, LaneReport, PendingCall, Report, Stage, StageDepth};
 pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
 pub use seal::{Keys, SealError, Sealer, Secret, TAG_LEN, content_digest, root_digest};
-pub use sight::{Absence, Absent, Look, MANIFEST_MAX, SIGHTS_MAX, Sight, TreeLook, TreeSight};
+pub use sight::{
+    Absence, Absent, MANIFEST_MAX, SIGHTS_MAX, StatReply, StatRequest, TreeStat, TreeStatRequest,
+};
 pub use sink::{Landing, Sink, SinkError};
-pub use stream::{PACKETS, StreamCame, StreamTask, StreamWent, WRITE_MAX};
+pub use stream::{PACKETS, RxStats, StreamTask, TxStats, WRITE_MAX};
 pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};
 pub use version::{PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, VersionError};
 pub use view::{

@@ -9,12 +9,12 @@ use super::compare::{CompareOrder, Compared};
 use super::disk::{DiskEvent, DiskOrder};
 use super::farm::{FarmEvent, FarmOrder};
 use super::files::FilesOrder;
-use super::frame::Copy;
+use super::frame::CopyId;
 use super::probe::{Complaint, Finding, Meeting};
 use super::report::Report;
 use super::route::{LinkSide, NodeAddress, Route};
 use super::seal::Secret;
-use super::sight::{Absence, Look, Sight};
+use super::sight::{Absence, StatReply, StatRequest};
 use super::survey::{SurveyAnswer, SurveyOrder};
 use super::view::NodeView;
 
@@ -27,20 +27,20 @@ pub enum ToAgent {
     Begin(Box<Begin>),
     /// Keep so many bytes of memory for this copy, as soon as they are free: it begins when it has
     /// them everywhere.
-    Queue(Copy, u64),
+    Queue(CopyId, u64),
     /// A lane's hops have changed.
-    Route(Copy, Route),
+    Route(CopyId, Route),
     /// Your disk holds the others up: drop what it can't take, and fetch it afterwards.
-    Detach(Copy),
+    Detach(CopyId),
     /// All blocks have been read and this is their digest: put the file under its final name.
-    Commit(Copy, [u8; 32]),
+    Commit(CopyId, [u8; 32]),
     /// The copy is over. Whatever isn't committed is removed; what was prepared and isn't settled is
     /// replaced by what was there before.
-    Close(Copy),
+    Close(CopyId),
     /// Connect to the agents that listen at these addresses and keep the connections for the copies
     /// to come; expect the same of a neighbour that holds this secret, made for this order alone.
-    /// `Copy` is the order's own identity.
-    Stand(Copy, Secret, NodeAddress),
+    /// `CopyId` is the order's own identity.
+    Stand(CopyId, Secret, NodeAddress),
     /// Run a command (program and arguments, in the system's bytes).
     Exec(Vec<Vec<u8>>),
     /// End.
@@ -53,7 +53,7 @@ pub enum ToAgent {
     /// Meet another agent and measure what lies between.
     Probe(Box<Meeting>),
     /// That meeting is over, whatever became of it.
-    EndProbe(Copy),
+    EndProbe(CopyId),
     /// Test the disk under a path; the test ends with this channel at the latest.
     Disk(DiskOrder),
     /// What time is it? Asked at this time of the head's clock; answered before anything else.
@@ -61,9 +61,9 @@ pub enum ToAgent {
     /// Copy from the node's own disk; what was made for it is gone with this channel.
     Balance(BalanceOrder),
     /// Say what there is to be given.
-    Look(Look),
+    Stat(StatRequest),
     /// What stands beside the copy's file once it is committed, in a file of its own.
-    Attach(Copy, Vec<u8>),
+    Attach(CopyId, Vec<u8>),
     /// A parcel of the program that goes by fabrics for agents that lack it, and whether more follow.
     Helper(Vec<u8>, bool),
     /// Serve a mount with this node's files.
@@ -76,9 +76,9 @@ pub enum ToAgent {
     View,
     /// All blocks have been read and this is their digest: make everything ready that must be there
     /// before `Commit` gives the file its final name. Only sent if no node may commit before all can.
-    Prepare(Copy, [u8; 32]),
+    Prepare(CopyId, [u8; 32]),
     /// Every node has committed: remove what the file replaced.
-    Settle(Copy),
+    Settle(CopyId),
 }
 
 /// From an agent to the head.
@@ -96,17 +96,17 @@ pub enum FromAgent {
     /// Every so often, from a thread that no disk can block.
     Heartbeat(Option<Box<Report>>),
     /// Begin it later: so many other copies have taken the agent's memory. The way is `Queue`.
-    Busy(Copy, u32),
+    Busy(CopyId, u32),
     /// The memory that was queued for is there, and the copy's.
-    Admitted(Copy),
+    Admitted(CopyId),
     /// The destination is open.
-    Ready(Copy),
+    Ready(CopyId),
     /// The first block has come in.
-    First(Copy),
+    First(CopyId),
     /// A link broke or couldn't be opened.
     LinkLost {
         /// The copy.
-        copy: Copy,
+        copy: CopyId,
         /// The lane's number.
         lane: u16,
         /// The link's epoch.
@@ -117,11 +117,11 @@ pub enum FromAgent {
         reason: String,
     },
     /// A block came in changed.
-    Bad(Copy, u64),
+    Bad(CopyId, u64),
     /// A frame came in changed; its link is given up.
     BadFrame {
         /// The copy.
-        copy: Copy,
+        copy: CopyId,
         /// The lane's number.
         lane: u16,
         /// The link's epoch.
@@ -130,15 +130,15 @@ pub enum FromAgent {
         side: LinkSide,
     },
     /// Every block is held; this is their digest.
-    Complete(Copy, [u8; 32], Box<Report>),
+    Complete(CopyId, [u8; 32], Box<Report>),
     /// The file has its final name, on stable storage if that was asked for.
-    Committed(Copy, Box<Report>),
+    Committed(CopyId, Box<Report>),
     /// This node can't go on with the copy.
-    Failed(Copy, String),
+    Failed(CopyId, String),
     /// The copy is over here: nothing of it is left but what was committed.
-    Closed(Copy),
+    Closed(CopyId),
     /// The answer to `Stand`: the links that couldn't be opened, and why.
-    Stands(Copy, Vec<String>),
+    Stands(CopyId, Vec<String>),
     /// Bytes of the command's standard output (false) or error (true).
     Output(bool, Vec<u8>),
     /// The command ended: its exit code, or the signal that killed it, negated.
@@ -148,9 +148,9 @@ pub enum FromAgent {
     /// What came of the survey's order before.
     Surveyed(SurveyAnswer),
     /// A meeting has found something out; there may be more.
-    Found(Copy, Box<Finding>),
+    Found(CopyId, Box<Finding>),
     /// A meeting is over at this agent: as planned, or why not.
-    ProbeEnded(Copy, Option<Complaint>),
+    ProbeEnded(CopyId, Option<Complaint>),
     /// How the disk's test goes.
     Disk(DiskEvent),
     /// What time it is: when the head asked, by its clock; when the question came and when it was
@@ -158,17 +158,17 @@ pub enum FromAgent {
     Clock(u64, u64, u64),
     /// A parcel of what was noted of a copy that has been closed (nothing where nothing was), and
     /// whether more follow.
-    Trace(Copy, Vec<u8>, bool),
+    Trace(CopyId, Vec<u8>, bool),
     /// How the balance test goes.
     Balance(BalanceEvent),
     /// A block is written, where the head must hear of each.
-    Written(Copy, u64),
-    /// The answer to `Look`, or why there is none.
-    Looked(Result<Vec<Sight>, String>),
+    Written(CopyId, u64),
+    /// The answer to `Stat`, or why there is none.
+    Looked(Result<Vec<StatReply>, String>),
     /// What of its tree the node didn't give; said before it is `Committed`.
-    Absent(Copy, Absence),
+    Absent(CopyId, Absence),
     /// The answer to `Files`: who has the secret may come, or why not.
-    FilesOpen(Copy, Option<String>),
+    FilesOpen(CopyId, Option<String>),
     /// How the comparison goes.
     Compared(Compared),
     /// About jobs.
@@ -177,7 +177,7 @@ pub enum FromAgent {
     Viewed(Box<NodeView>),
     /// The answer to `Prepare`: everything is on stable storage, if that was asked for, under temporary
     /// names.
-    Prepared(Copy),
+    Prepared(CopyId),
 }
 
 impl FromAgent {

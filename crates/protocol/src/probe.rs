@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::fabric::{FabricWay, check_provider};
-use super::frame::Copy;
+use super::frame::CopyId;
 use super::seal::Secret;
-use super::stream::{StreamCame, StreamTask, StreamWent};
+use super::stream::{RxStats, StreamTask, TxStats};
 
 /// The longest that a meeting may take.
 pub const PROBE_LIMIT: Duration = Duration::from_secs(3600);
@@ -31,7 +31,7 @@ pub const PING_POINTS_MAX: usize = 1024;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Meeting {
     /// Its identity.
-    pub id: Copy,
+    pub id: CopyId,
     /// What the two prove to each other that they were told; made for this meeting alone.
     pub secret: Secret,
     /// Where the other one listens, for the one that dials; the other one waits.
@@ -59,7 +59,7 @@ pub enum Task {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Finding {
     /// A point of a ping, from its initiator.
-    Ping(PingTook),
+    Ping(PingSample),
     /// Nanoseconds that reading the clock takes, from a ping's initiator, once.
     Timer(u64),
     /// What about this node may have an influence: names and values, in words.
@@ -67,9 +67,9 @@ pub enum Finding {
     /// How a ping goes over its fabric, from its initiator, once.
     Fabric(FabricWay),
     /// What came in on a stream, from its receiver.
-    StreamCame(StreamCame),
+    RxStats(RxStats),
     /// The kernel's account of a stream, from its sender.
-    StreamWent(StreamWent),
+    TxStats(TxStats),
 }
 
 /// Why a meeting ended early at an agent.
@@ -83,7 +83,7 @@ pub struct Complaint {
 
 /// What gets, puts and messages go by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PingMeans {
+pub enum PingTransport {
     /// A TCP connection; the other CPU serves gets.
     Tcp,
     /// Memory that two agents of one machine share.
@@ -143,7 +143,7 @@ impl PingKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PingTask {
     /// What it goes by.
-    pub means: PingMeans,
+    pub means: PingTransport,
     /// The fabric's provider; without it, the best one that both agents have.
     pub provider: Option<String>,
     /// How the initiator waits.
@@ -194,7 +194,7 @@ pub struct Summary {
 
 /// What a point of a ping took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PingTook {
+pub struct PingSample {
     /// The point's number.
     pub point: u32,
     /// Operations done.
@@ -285,11 +285,11 @@ mod tests {
         assert!(point(8, PING_DEPTH_MAX + 1).check().is_err());
         assert!(PingPoint { rate: Some(0), ..point(8, 1) }.check().is_err());
         let task = |points| {
-            let (means, wait, target) = (PingMeans::Tcp, PingWait::Poll, TargetState::Idle);
+            let (means, wait, target) = (PingTransport::Tcp, PingWait::Poll, TargetState::Idle);
             Task::Ping(PingTask { means, provider: None, wait, target, points })
         };
         let meeting = |streams, limit_ms, task| Meeting {
-            id: Copy([0; 16]),
+            id: CopyId([0; 16]),
             secret: Secret([0; 32]),
             dial: None,
             streams,

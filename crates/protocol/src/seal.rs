@@ -13,7 +13,7 @@ use aws_lc_rs::hkdf;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::frame::{Copy, FRAME_LEN, Form, Frame, body};
+use super::frame::{CopyId, Encoding, FRAME_LEN, Frame, body};
 use garland_core::plan::NodeId;
 
 /// Bytes that sealing adds to a block.
@@ -70,7 +70,7 @@ pub struct Keys {
 impl Keys {
     /// The keys of `copy`.
     #[must_use]
-    pub fn new(secret: &Secret, copy: Copy) -> Self {
+    pub fn new(secret: &Secret, copy: CopyId) -> Self {
         let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, &copy.0).extract(&secret.0);
         let mark = expand(&prk, &[b"garland/1 frame mark"]);
         Self { mark, prk, opening: VecDeque::new() }
@@ -188,7 +188,7 @@ fn expand(prk: &hkdf::Prk, info: &[&[u8]]) -> [u8; 32] {
     key
 }
 
-fn nonce(index: u64, form: Form) -> Nonce {
+fn nonce(index: u64, form: Encoding) -> Nonce {
     let mut bytes = [0; 12];
     bytes[..8].copy_from_slice(&index.to_le_bytes());
     bytes[8] = form.to_wire();
@@ -200,7 +200,7 @@ mod tests {
     use super::super::frame::Kind;
     use super::*;
 
-    const COPY: Copy = Copy([3; 16]);
+    const COPY: CopyId = CopyId([3; 16]);
 
     fn sealed(keys: &Keys, plain: &[u8]) -> (Frame, [u8; FRAME_LEN], Vec<u8>) {
         let mut frame = Frame::bare(Kind::Block, COPY, 0, 11);
@@ -269,8 +269,8 @@ mod tests {
         };
         // The key stream itself, since zeros were sealed: with one nonce two texts would show their
         // difference.
-        assert_ne!(sealed(Form::Plain), sealed(Form::Zstd));
-        assert_ne!(sealed(Form::Lz4), sealed(Form::Zstd));
+        assert_ne!(sealed(Encoding::Plain), sealed(Encoding::Zstd));
+        assert_ne!(sealed(Encoding::Lz4), sealed(Encoding::Zstd));
     }
 
     #[test]

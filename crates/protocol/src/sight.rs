@@ -4,18 +4,18 @@ use serde::{Deserialize, Serialize};
 
 /// What to look for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Look {
+pub struct StatRequest {
     /// A file's path as the user wrote it, in the system's bytes.
     pub path: Vec<u8>,
     /// Look for its stripes instead of itself.
     pub stripes: bool,
     /// Look at all that is below it, and keep what was seen: it is copied as a tree.
-    pub tree: Option<TreeLook>,
+    pub tree: Option<TreeStatRequest>,
 }
 
 /// What of a tree is looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TreeLook {
+pub struct TreeStatRequest {
     /// Patterns (`garland_core::tree::Pattern`) of what isn't.
     pub excludes: Vec<Vec<u8>>,
     /// Whether extended attributes are.
@@ -24,7 +24,7 @@ pub struct TreeLook {
 
 /// What was seen of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TreeSight {
+pub struct TreeStat {
     /// Its number among what the node keeps for this head.
     pub number: u32,
     /// Files.
@@ -66,7 +66,7 @@ pub const MANIFEST_MAX: usize = 32 << 10;
 
 /// A file that a node has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sight {
+pub struct StatReply {
     /// What its name has behind the name that was asked for: nothing, or `.stripe-2of4`.
     pub suffix: Vec<u8>,
     /// Its length in bytes; none where it isn't there though its manifest is.
@@ -78,5 +78,5 @@ pub struct Sight {
     /// The text beside a stripe; empty for a file.
     pub manifest: Vec<u8>,
     /// What was seen of a tree, whose stream has that length; none for a file.
-    pub tree: Option<TreeSight>,
+    pub tree: Option<TreeStat>,
 }

@@ -30,7 +30,7 @@ pub struct StreamTask {
 
 /// What came in on one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StreamCame {
+pub struct RxStats {
     /// The connection's number.
     pub number: u16,
     /// The bytes that were counted.
@@ -43,7 +43,7 @@ pub struct StreamCame {
 
 /// The kernel's account of one stream at its end, from `TCP_INFO` of its sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StreamWent {
+pub struct TxStats {
     /// The connection's number.
     pub number: u16,
     /// Microseconds in which there was something to send or to be acknowledged.

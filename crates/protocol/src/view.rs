@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::frame::Copy;
+use super::frame::CopyId;
 
 /// Bytes of a name that an account has: what is longer is cut.
 pub const NAME_MAX: usize = 160;
@@ -89,7 +89,7 @@ pub struct Account {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CopyView {
     /// The copy.
-    pub copy: Copy,
+    pub copy: CopyId,
     /// Where its bytes go to or come from here, cut to [`NAME_MAX`] bytes.
     pub name: String,
     /// Whether its bytes come from here.
@@ -226,7 +226,7 @@ mod tests {
         let waits = Some(Waits { up: all, down: all, disk: all, rest: all });
         let lane = LaneView { lane: u16::MAX, came: all, went: all, waits };
         let copy = CopyView {
-            copy: Copy([255; 16]),
+            copy: CopyId([255; 16]),
             name: name(),
             is_source: true,
             held: all,

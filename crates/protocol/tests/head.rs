@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 
 use garland_core::plan::{HEAD, Layout, NodeId, Plan, Stripes};
 use garland_protocol::{
-    BadFrame, Copy, DiskCall, FromAgent, Head, HeadEvent as Event, HeadOrder, LinkSide,
+    BadFrame, CopyId, DiskCall, FromAgent, Head, HeadEvent as Event, HeadOrder, LinkSide,
     PendingCall, Policy, Report, Route, SlowNodes, ToAgent, Verdict,
 };
 
-const COPY: Copy = Copy([7; 16]);
+const COPY: CopyId = CopyId([7; 16]);
 const SECOND: u64 = 1_000_000_000;
 
 /// A head of a copy to `count` nodes.

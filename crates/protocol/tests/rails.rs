@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 
 use garland_core::plan::{HEAD, Layout, NodeId, Plan};
 use garland_protocol::{
-    Copy, FromAgent, Head, HeadEvent as Event, LaneReport, LinkSide, Policy, Report,
+    CopyId, FromAgent, Head, HeadEvent as Event, LaneReport, LinkSide, Policy, Report,
 };
 
-const COPY: Copy = Copy([7; 16]);
+const COPY: CopyId = CopyId([7; 16]);
 const SECOND: u64 = 1_000_000_000;
 
 /// Blocks of each of two lanes.

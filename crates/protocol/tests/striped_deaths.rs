@@ -7,9 +7,9 @@ use std::net::SocketAddr;
 use garland_core::plan::{
     ASIDE, FoundStripe, Layout, Manifest, NodeId, Plan, StripeServer, StripeSet, Stripes,
 };
-use garland_protocol::{Copy, FromAgent, Head, HeadEvent, HeadOrder, Policy, ToAgent, Verdict};
+use garland_protocol::{CopyId, FromAgent, Head, HeadEvent, HeadOrder, Policy, ToAgent, Verdict};
 
-const COPY: Copy = Copy([7; 16]);
+const COPY: CopyId = CopyId([7; 16]);
 const SERVERS: usize = 3;
 const LENGTH: u64 = 1 << 20;
 const OLD: u8 = 3;

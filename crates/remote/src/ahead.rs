@@ -21,13 +21,13 @@ pub(crate) struct Ahead(Arc<Shared>);
 
 struct Shared {
     origin: Arc<Origin>,
-    window: Mutex<Window>,
+    window: Mutex<FetchWindow>,
     moved: Condvar,
 }
 
 /// The parts in memory or on their way there.
-struct Window {
-    parts: BTreeMap<u64, Arc<Part>>,
+struct FetchWindow {
+    parts: BTreeMap<u64, Arc<FetchedPart>>,
     /// The first part that nobody has begun to fetch.
     unclaimed: u64,
     /// The last part that somebody waits for.
@@ -37,7 +37,7 @@ struct Window {
     over: bool,
 }
 
-struct Part {
+struct FetchedPart {
     length: usize,
     state: Mutex<Bytes>,
     came: Condvar,
@@ -54,7 +54,7 @@ impl Ahead {
     /// Begins to read `origin`, whose first part comes as `first`.
     pub(crate) fn start(origin: Arc<Origin>, first: Stream) -> Result<Self, Trouble> {
         let parts = origin.pinned.size.div_ceil(PART);
-        let window = Window {
+        let window = FetchWindow {
             parts: BTreeMap::new(),
             unclaimed: 0,
             wanted: 0,
@@ -123,12 +123,16 @@ impl Drop for Ahead {
 }
 
 impl Shared {
-    fn window(&self) -> MutexGuard<'_, Window> {
+    fn window(&self) -> MutexGuard<'_, FetchWindow> {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The part `number`, once somebody fetches it; none if it isn't kept any more.
-    fn part(&self, number: u64, waiting: &Waiting<'_>) -> Result<Option<Arc<Part>>, Trouble> {
+    fn part(
+        &self,
+        number: u64,
+        waiting: &Waiting<'_>,
+    ) -> Result<Option<Arc<FetchedPart>>, Trouble> {
         let mut window = self.window();
         if number >= window.unclaimed + WIDTH as u64 {
             // What lies between isn't wanted now.
@@ -136,7 +140,7 @@ impl Shared {
         }
         window.wanted = window.wanted.max(number);
         self.moved.notify_all();
-        let claimed = |window: &Window| number < window.unclaimed;
+        let claimed = |window: &FetchWindow| number < window.unclaimed;
         let window = waiting.until(&self.moved, window, claimed, |window| window.unclaimed)?;
         Ok(window.parts.get(&number).cloned())
     }
@@ -157,7 +161,7 @@ impl Shared {
         }
     }
 
-    fn claim(&self) -> Option<(u64, Arc<Part>, Option<Stream>)> {
+    fn claim(&self) -> Option<(u64, Arc<FetchedPart>, Option<Stream>)> {
         let size = self.origin.pinned.size;
         let mut window = self.window();
         loop {
@@ -174,7 +178,7 @@ impl Shared {
                 }
                 let length = (size - number * PART).min(PART) as usize;
                 let bytes = Bytes { here: Vec::new(), given: 0, trouble: None };
-                let part = Part { length, state: Mutex::new(bytes), came: Condvar::new() };
+                let part = FetchedPart { length, state: Mutex::new(bytes), came: Condvar::new() };
                 let part = Arc::new(part);
                 window.parts.insert(number, Arc::clone(&part));
                 window.unclaimed += 1;
@@ -186,7 +190,7 @@ impl Shared {
         }
     }
 
-    fn fill(&self, number: u64, part: &Part, begun: Option<Stream>) -> Result<(), Trouble> {
+    fn fill(&self, number: u64, part: &FetchedPart, begun: Option<Stream>) -> Result<(), Trouble> {
         let start = number * PART;
         let range = start..start + part.length as u64;
         part.bytes().here.reserve_exact(part.length);
@@ -199,7 +203,7 @@ impl Shared {
     }
 }
 
-impl Part {
+impl FetchedPart {
     fn bytes(&self) -> MutexGuard<'_, Bytes> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

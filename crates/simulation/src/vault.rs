@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use garland_core::plan::{Layout, NodeId};
-use garland_protocol::{Copy, FRAME_LEN, Frame, Keys, Kind, Secret, content_digest};
+use garland_protocol::{CopyId, FRAME_LEN, Frame, Keys, Kind, Secret, content_digest};
 
 use crate::random::Random;
 
@@ -33,7 +33,7 @@ type Use = ([u8; 32], [u8; FRAME_LEN]);
 /// The source, every node's disk, and a ledger of every seal.
 pub(crate) struct Vault {
     layout: Layout,
-    copy: Copy,
+    copy: CopyId,
     keys: Keys,
     /// By node; the head's is the source.
     disks: Vec<Vec<u8>>,
@@ -42,7 +42,7 @@ pub(crate) struct Vault {
 }
 
 impl Vault {
-    pub(crate) fn new(layout: Layout, copy: Copy, nodes: usize, seed: u64) -> Self {
+    pub(crate) fn new(layout: Layout, copy: CopyId, nodes: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let length = usize::try_from(layout.length).expect("checked runs are small");
         let source = (0..length).map(|_| random.bits().to_le_bytes()[0]).collect();

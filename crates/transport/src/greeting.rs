@@ -5,7 +5,7 @@
 use std::io::{Read, Write};
 
 use garland_protocol::{
-    BINDING_LEN, Channel, ChannelError, Copy, Handshake, PREAMBLE_LEN, Preamble, Purpose, Role,
+    BINDING_LEN, Channel, ChannelError, CopyId, Handshake, PREAMBLE_LEN, Preamble, Purpose, Role,
     Secret,
 };
 
@@ -30,7 +30,7 @@ pub struct Welcomed<T> {
 pub fn introduce(
     peer: &mut Timed<'_>,
     purpose: Purpose,
-    id: Copy,
+    id: CopyId,
     secret: &Secret,
     number: u16,
 ) -> Result<[u8; BINDING_LEN], LinkError> {
@@ -55,13 +55,13 @@ pub fn welcome<T>(
     peer: &mut Timed<'_>,
     purpose: Purpose,
     theirs: &[u8; PREAMBLE_LEN],
-    find: impl FnOnce(Copy) -> Option<(Secret, T)>,
+    find: impl FnOnce(CopyId) -> Option<(Secret, T)>,
 ) -> Result<Welcomed<T>, LinkError> {
     let mut id = [0; 16];
     peer.read_exact(&mut id)?;
     let hello = link::read_message(&mut *peer)?;
     let (secret, to) =
-        peer.aside(|| find(Copy(id))).ok_or(LinkError::Channel(ChannelError::Refused))?;
+        peer.aside(|| find(CopyId(id))).ok_or(LinkError::Channel(ChannelError::Refused))?;
     let mut shake = Handshake::link(Role::Responder, &secret, theirs)?;
     shake.read(&hello)?;
     let mut answer = Preamble::ours(purpose).to_bytes().to_vec();

@@ -6,14 +6,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use garland_protocol::{
-    ChannelError, Copy, FRAME_LEN, Frame, FrameError, Handshake, Keys, Kind, PREAMBLE_LEN,
+    ChannelError, CopyId, FRAME_LEN, Frame, FrameError, Handshake, Keys, Kind, PREAMBLE_LEN,
     Preamble, Purpose, Role, Secret, VersionError,
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
 use thiserror::Error;
 
-use crate::parking::Parking;
+use crate::parking::LinkPool;
 use crate::timed::Timed;
 use garland_sys::error::reason;
 
@@ -55,7 +55,7 @@ pub fn break_reason(error: &io::Error) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// The copy.
-    pub copy: Copy,
+    pub copy: CopyId,
     /// The lane's number.
     pub lane: u16,
     /// The epoch.
@@ -79,7 +79,7 @@ pub struct Dial<'a> {
 }
 
 /// Links to a downstream: over a parked connection if there is one that works, else over a new one.
-pub fn dial(to: &Dial<'_>, parking: Option<&Parking>) -> Result<TcpStream, LinkError> {
+pub fn dial(to: &Dial<'_>, parking: Option<&LinkPool>) -> Result<TcpStream, LinkError> {
     if let Some(stream) = parking.and_then(|parking| parking.lease(to.address))
         // One that turns out dead costs no more than it took to notice.
         && tcp::break_unacknowledged(&stream, Some(WARM)).is_ok()
@@ -118,20 +118,20 @@ fn greet(stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {
 pub fn accept<T: AsRef<Keys>>(
     peer: &mut Timed<'_>,
     theirs: &[u8; PREAMBLE_LEN],
-    find: impl FnOnce(Copy) -> Option<(Secret, T)>,
+    find: impl FnOnce(CopyId) -> Option<(Secret, T)>,
 ) -> Result<Hop, LinkError> {
     let mut copy = [0; 16];
     peer.read_exact(&mut copy)?;
     let hello = read_message(&mut *peer)?;
     let stranger = || LinkError::Channel(ChannelError::Refused);
-    let (secret, keys) = peer.aside(|| find(Copy(copy))).ok_or_else(stranger)?;
+    let (secret, keys) = peer.aside(|| find(CopyId(copy))).ok_or_else(stranger)?;
     let mut shake = Handshake::link(Role::Responder, &secret, theirs)?;
     shake.read(&hello)?;
     let mut answer = Preamble::ours(Purpose::Link).to_bytes().to_vec();
     put_message(&mut answer, &shake.write(&[])?);
     peer.write_all(&answer)?;
     let (open, _) = read_frame(&mut *peer, keys.as_ref())?;
-    if open.kind != Kind::Open || open.copy != Copy(copy) {
+    if open.kind != Kind::Open || open.copy != CopyId(copy) {
         return Err(LinkError::Frame(FrameError::Garbage));
     }
     peer.stream().set_read_timeout(None)?;

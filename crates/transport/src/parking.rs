@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Parked connections. Each is closed when its peer closes it, when a byte comes that nobody asked
 /// for, and after some time without use.
 #[derive(Debug)]
-pub struct Parking {
+pub struct LinkPool {
     watch: Watch,
     state: Mutex<State>,
     patience_ns: u64,
@@ -44,7 +44,7 @@ struct Parked {
     dialled: Option<SocketAddr>,
 }
 
-impl Parking {
+impl LinkPool {
     /// Room for connections that nobody uses for `patience`.
     ///
     /// # Errors
@@ -144,7 +144,7 @@ mod tests {
         (address, near, listener.accept().unwrap().0)
     }
 
-    fn until(parking: &Parking, count: usize) {
+    fn until(parking: &LinkPool, count: usize) {
         while parking.lock().parked.len() != count {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_link_is_leased_once_and_only_to_its_address() {
-        let parking = Parking::new(Duration::from_secs(60)).unwrap();
+        let parking = LinkPool::new(Duration::from_secs(60)).unwrap();
         let (address, near, _far) = pair();
         let (other, other_near, other_far) = pair();
         parking.park(near, Some(address));
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_watcher_closes_what_ends_speaks_out_of_turn_or_grows_old() {
-        let parking = Arc::new(Parking::new(Duration::from_millis(300)).unwrap());
+        let parking = Arc::new(LinkPool::new(Duration::from_millis(300)).unwrap());
         let (greet, greeted) = channel();
         let attended = Arc::clone(&parking);
         std::thread::spawn(move || attended.attend(|stream| greet.send(stream).unwrap()));
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_oldest_goes_when_there_is_no_room() {
-        let parking = Parking::new(Duration::from_secs(60)).unwrap();
+        let parking = LinkPool::new(Duration::from_secs(60)).unwrap();
         let pairs: Vec<_> = (0..=MOST).map(|_| pair()).collect();
         let mut far = Vec::new();
         for (address, near, other) in pairs {

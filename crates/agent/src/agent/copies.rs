@@ -6,29 +6,29 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use garland_protocol::{Begin, Copy, Destination, DiskCall, End, FromAgent, ToAgent};
+use garland_protocol::{Begin, CopyId, Destination, DiskCall, End, FromAgent, ToAgent};
 use garland_sys::threads;
 
 use super::Agent;
 use crate::comparison::Comparison;
-use crate::orders::Given;
-use crate::part::{Part, Refusal};
+use crate::orders::Event;
+use crate::part::{CopyTask, Refusal};
 use crate::session::Session;
-use garland_dataplane::budget::Share;
+use garland_dataplane::budget::Reservation;
 use garland_dataplane::calls::Calls;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
 /// The parts in copies that it has here.
-pub type Parts = Arc<Mutex<Vec<Part>>>;
+pub type Parts = Arc<Mutex<Vec<CopyTask>>>;
 
 /// When the head is gone, a destination that is still being opened for so long hangs.
 const OPENING: Duration = Duration::from_secs(1);
 
 /// How a copy's beginning ended.
-pub type Begun = (Copy, Result<Part, Refusal>);
+pub type Begun = (CopyId, Result<CopyTask, Refusal>);
 
-pub fn lock(parts: &Parts) -> MutexGuard<'_, Vec<Part>> {
+pub fn lock(parts: &Parts) -> MutexGuard<'_, Vec<CopyTask>> {
     parts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -40,8 +40,8 @@ pub struct Copies {
     /// Files that are being opened.
     opening: Arc<Calls>,
     /// Copies that begin, and what was ordered since.
-    beginning: HashMap<Copy, Vec<ToAgent>>,
-    tell: SyncSender<Given>,
+    beginning: HashMap<CopyId, Vec<ToAgent>>,
+    tell: SyncSender<Event>,
 }
 
 impl Copies {
@@ -50,14 +50,19 @@ impl Copies {
         agent: &Arc<Agent>,
         session: &Arc<Session>,
         (parts, opening): (Parts, Arc<Calls>),
-        tell: SyncSender<Given>,
+        tell: SyncSender<Event>,
     ) -> Self {
         let (agent, session) = (Arc::clone(agent), Arc::clone(session));
         Self { agent, session, parts, opening, beginning: HashMap::new(), tell }
     }
 
     /// Begins a copy.
-    pub fn begin(&mut self, begin: Begin, share: Option<Share>, compared: Option<Arc<Comparison>>) {
+    pub fn begin(
+        &mut self,
+        begin: Begin,
+        share: Option<Reservation>,
+        compared: Option<Arc<Comparison>>,
+    ) {
         let copy = begin.copy;
         self.beginning.insert(copy, Vec::new());
         let (agent, session) = (Arc::clone(&self.agent), Arc::clone(&self.session));
@@ -65,11 +70,11 @@ impl Copies {
         let begun = threads::spawn("begin", move || {
             let path = path_of(&begin).into();
             let begun = opening.during(DiskCall::Open, &path, 0, || {
-                Part::begin(&agent, &session, begin, share, compared.as_deref())
+                CopyTask::begin(&agent, &session, begin, share, compared.as_deref())
             });
             // With the controller gone nobody wants it any more.
-            if let Err(lost) = tell.send(Given::Begun(Box::new((copy, begun))))
-                && let Given::Begun(begun) = lost.0
+            if let Err(lost) = tell.send(Event::Begun(Box::new((copy, begun))))
+                && let Event::Begun(begun) = lost.0
                 && let (_, Ok(part)) = *begun
             {
                 part.end(&agent);
@@ -82,12 +87,12 @@ impl Copies {
     }
 
     /// Waits for the next order; takes note of what has begun meanwhile. None when the head is gone.
-    pub fn next_order(&mut self, given: &Receiver<Given>) -> Option<ToAgent> {
+    pub fn next_order(&mut self, given: &Receiver<Event>) -> Option<ToAgent> {
         loop {
             match given.recv() {
-                Ok(Given::Order(order)) => return Some(order),
-                Ok(Given::Begun(begun)) => self.begun(*begun),
-                Ok(Given::Gone) | Err(_) => return None,
+                Ok(Event::Order(order)) => return Some(order),
+                Ok(Event::Begun(begun)) => self.begun(*begun),
+                Ok(Event::Gone) | Err(_) => return None,
             }
         }
     }
@@ -116,7 +121,7 @@ impl Copies {
     }
 
     /// Obeys an order of a copy, as soon as that has begun.
-    pub fn obey(&mut self, copy: Copy, order: ToAgent) {
+    pub fn obey(&mut self, copy: CopyId, order: ToAgent) {
         if let Some(orders) = self.beginning.get_mut(&copy) {
             return orders.push(order);
         }
@@ -137,7 +142,7 @@ impl Copies {
     }
 
     /// Ends a copy's part, and hands over what was noted of it once all else is said.
-    pub fn close(&mut self, copy: Copy) {
+    pub fn close(&mut self, copy: CopyId) {
         // What is just being made can't be removed yet; if it hangs, nobody waits for the answer.
         if let Some(orders) = self.beginning.get_mut(&copy) {
             return orders.push(ToAgent::Close(copy));
@@ -159,10 +164,10 @@ impl Copies {
 
     /// The head is gone: nothing of its copies stays but what is committed, or left to the next. What
     /// hangs isn't waited for.
-    pub fn end(mut self, given: &Receiver<Given>) {
+    pub fn end(mut self, given: &Receiver<Event>) {
         while !self.beginning.is_empty() {
             match given.recv_timeout(OPENING) {
-                Ok(Given::Begun(begun)) => {
+                Ok(Event::Begun(begun)) => {
                     self.beginning.remove(&begun.0);
                     self.begun(*begun);
                 }

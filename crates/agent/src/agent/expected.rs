@@ -4,31 +4,31 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use garland_protocol::{Copy, Keys, Secret};
+use garland_protocol::{CopyId, Keys, Secret};
 
 use super::Agent;
-use crate::files::Door;
+use crate::files::FileListener;
 use crate::probe::Invitation;
-use garland_dataplane::member::Member;
+use garland_dataplane::member::CopyContext;
 
 /// What a neighbour that greets with a secret is welcome for.
 #[derive(Clone)]
 pub enum Expected {
     /// A part in a copy.
-    Member(Arc<Member>),
+    CopyContext(Arc<CopyContext>),
     /// A link that stands until a copy needs it.
     Link(Secret, Arc<Keys>),
     /// A meeting, to measure what lies between.
     Guest(Arc<Invitation>),
     /// A mount that asks for this node's files.
-    Mount(Arc<Door>),
+    Mount(Arc<FileListener>),
 }
 
 impl Agent {
     /// What a neighbour that names `copy` is welcome for; waits up to `patience` for it to begin.
-    pub fn await_expected(&self, copy: Copy, patience: Duration) -> Option<Expected> {
+    pub fn await_expected(&self, copy: CopyId, patience: Duration) -> Option<Expected> {
         let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
-        let absent = |expected: &mut HashMap<Copy, _>| !expected.contains_key(&copy);
+        let absent = |expected: &mut HashMap<CopyId, _>| !expected.contains_key(&copy);
         let (expected, _) = self
             .joined
             .wait_timeout_while(expected, patience, absent)
@@ -37,14 +37,14 @@ impl Agent {
     }
 
     /// Lets neighbours come that know the secret of `copy`.
-    pub fn expect(&self, copy: Copy, what: Expected) {
+    pub fn expect(&self, copy: CopyId, what: Expected) {
         let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         expected.insert(copy, what);
         self.joined.notify_all();
     }
 
     /// Lets them come no more.
-    pub fn leave(&self, copy: Copy) {
+    pub fn leave(&self, copy: CopyId) {
         self.expected.lock().unwrap_or_else(PoisonError::into_inner).remove(&copy);
     }
 }

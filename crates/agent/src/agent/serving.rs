@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use garland_protocol::{Copy, FromAgent, Secret, ToAgent};
+use garland_protocol::{CopyId, FromAgent, Secret, ToAgent};
 use garland_sys::clock;
 
 use super::Agent;
 use super::copies::{Copies, Parts};
 use super::heart::Heart;
-use crate::balance::Depot;
+use crate::balance::BalanceService;
 use crate::chain;
 use crate::comparison::Comparing;
 use crate::disk;
@@ -20,7 +20,7 @@ use crate::files;
 use crate::look;
 use crate::orders::{self, Orders};
 use crate::probe;
-use crate::seat::Seat;
+use crate::seat::Waiter;
 use crate::session::Session;
 use crate::survey::Surveyor;
 use garland_dataplane::calls::Calls;
@@ -42,9 +42,9 @@ impl Agent {
         let (mut meetings, mut brought) = (Vec::new(), probe::Brought::default());
         let mut seat = None;
         let mut copies = Copies::new(self, session, (parts, opening), tell);
-        let mut depot = Depot::new(self, session);
+        let mut depot = BalanceService::new(self, session);
         let mut comparing = Comparing::new(self, session);
-        let mut desk = farm::Desk::new(self, session);
+        let mut desk = farm::JobService::new(self, session);
         let shutdown = loop {
             let Some(order) = copies.next_order(&given) else { break false };
             match order {
@@ -56,7 +56,7 @@ impl Agent {
                 ToAgent::Stand(order, secret, neighbours) => {
                     stands.push(self.stand(session, order, &secret, &neighbours));
                 }
-                ToAgent::Look(order) => look::start(self, session, order),
+                ToAgent::Stat(order) => look::start(self, session, order),
                 ToAgent::Compare(order) => comparing.obey(order),
                 ToAgent::Disk(order) => disk_tests.push(disk::start(self, session, order)),
                 ToAgent::Balance(order) => depot.obey(order),
@@ -75,7 +75,7 @@ impl Agent {
                 ToAgent::Shutdown => break true,
                 ToAgent::Queue(copy, bytes) => seat = self.queue(session, copy, bytes),
                 ToAgent::Begin(begin) => {
-                    let share = seat.take().and_then(Seat::share);
+                    let share = seat.take().and_then(Waiter::share);
                     copies.begin(*begin, share, comparing.last());
                 }
                 ToAgent::Close(copy) => {
@@ -122,10 +122,10 @@ impl Agent {
     fn stand(
         self: &Arc<Self>,
         session: &Session,
-        order: Copy,
+        order: CopyId,
         secret: &Secret,
         neighbours: &[SocketAddr],
-    ) -> Copy {
+    ) -> CopyId {
         let failed = chain::stand(self, order, secret, neighbours);
         session.send(&FromAgent::Stands(order, failed));
         order
@@ -137,12 +137,12 @@ impl Agent {
         u32::try_from(links).unwrap_or(u32::MAX)
     }
 
-    fn queue(&self, session: &Arc<Session>, copy: Copy, bytes: u64) -> Option<Seat> {
+    fn queue(&self, session: &Arc<Session>, copy: CopyId, bytes: u64) -> Option<Waiter> {
         let session = Arc::clone(session);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let teller = Arc::clone(&session);
         let admitted = move || teller.send(&FromAgent::Admitted(copy));
-        let seat = Seat::take(&self.budget, bytes, admitted);
+        let seat = Waiter::take(&self.budget, bytes, admitted);
         let told = |error| session.send(&FromAgent::Failed(copy, reason(&error)));
         seat.map_err(told).ok()
     }

@@ -9,14 +9,14 @@ use garland_sys::processors::Processors;
 use garland_sys::{clock, pinning, threads};
 
 use super::feeding::Feeding;
-use super::stock::Stock;
+use super::stock::BalanceFile;
 use crate::agent::Agent;
 use crate::session::Session;
 use garland_sys::error::reason;
 
 /// What one head has ordered. Dropping it ends all of it, but doesn't wait: a disk that hangs must
 /// not keep the agent from its next head.
-pub struct Depot {
+pub struct BalanceService {
     agent: Arc<Agent>,
     session: Arc<Session>,
     stop: Arc<AtomicBool>,
@@ -24,7 +24,7 @@ pub struct Depot {
     orders: Option<Sender<BalanceOrder>>,
 }
 
-impl Depot {
+impl BalanceService {
     /// A depot with nothing in it.
     pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
         let (agent, session) = (Arc::clone(agent), Arc::clone(session));
@@ -56,7 +56,7 @@ impl Depot {
     }
 }
 
-impl Drop for Depot {
+impl Drop for BalanceService {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
     }
@@ -66,7 +66,7 @@ struct Keeper {
     agent: Arc<Agent>,
     session: Arc<Session>,
     stop: Arc<AtomicBool>,
-    stock: Option<Stock>,
+    stock: Option<BalanceFile>,
     feedings: Vec<Feeding>,
     since: Option<Since>,
 }
@@ -90,7 +90,7 @@ impl Keeper {
             BalanceOrder::Stock { path, size } => {
                 // The old one's room first.
                 self.stock = None;
-                let (stock, place) = Stock::make(&self.agent, &path, size, &self.stop)?;
+                let (stock, place) = BalanceFile::make(&self.agent, &path, size, &self.stop)?;
                 self.stock = Some(stock);
                 let conditions = self.session.conditions();
                 self.tell(BalanceEvent::Stocked(Box::new(place), conditions));

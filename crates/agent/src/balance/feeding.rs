@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use garland_core::plan::HEAD;
 use garland_protocol::{
-    BalanceEvent, Begin, Copy, FeedEvent, FromAgent, Route, Sink, StreamWent, TAG_LEN,
+    BalanceEvent, Begin, CopyId, FeedEvent, FromAgent, Route, Sink, TAG_LEN, TxStats,
 };
 use garland_sys::mptcp::Transport;
 
 use crate::agent::Agent;
 use crate::probe::stream::went;
 use crate::session::Session;
-use garland_dataplane::budget::Share;
+use garland_dataplane::budget::Reservation;
 use garland_dataplane::lanes;
 use garland_dataplane::leaving;
-use garland_dataplane::member::{Member, Membership, Notice};
+use garland_dataplane::member::{CopyConfig, CopyContext, Notice};
 use garland_dataplane::packing::Packing;
 use garland_dataplane::recorder::{Budget, Collector};
 use garland_dataplane::source::{AHEAD, Content, Source};
@@ -32,10 +32,10 @@ const LANE: usize = 1 << 20;
 
 /// A copy under way.
 pub struct Feeding {
-    member: Arc<Member>,
+    member: Arc<CopyContext>,
     threads: Vec<JoinHandle<()>>,
     /// Given back when it is over.
-    _share: Share,
+    _share: Reservation,
 }
 
 impl Feeding {
@@ -62,7 +62,7 @@ impl Feeding {
                 teller.send(&FromAgent::Balance(BalanceEvent::Fed(copy, event)));
             }
         };
-        let member = Arc::new(Member::new(Membership {
+        let member = Arc::new(CopyContext::new(CopyConfig {
             copy,
             me: HEAD,
             secret: begin.secret,
@@ -93,7 +93,7 @@ impl Feeding {
     }
 
     /// Whether it is this copy.
-    pub fn is_of(&self, copy: Copy) -> bool {
+    pub fn is_of(&self, copy: CopyId) -> bool {
         self.member.copy == copy
     }
 
@@ -103,7 +103,7 @@ impl Feeding {
     }
 
     /// The kernel's account of each lane's connection, as far as it is TCP.
-    pub fn accounts(&self) -> Vec<StreamWent> {
+    pub fn accounts(&self) -> Vec<TxStats> {
         let lanes = (0..).zip(self.member.lanes.get().into_iter().flatten());
         lanes.filter_map(|(number, lane)| Some(went(number, &lane.account()?))).collect()
     }

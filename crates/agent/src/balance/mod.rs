@@ -10,4 +10,4 @@ mod depot;
 mod feeding;
 mod stock;
 
-pub use depot::Depot;
+pub use depot::BalanceService;

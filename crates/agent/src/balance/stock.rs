@@ -20,13 +20,13 @@ use garland_sys::error::reason;
 const PIECE: usize = 1 << 20;
 
 /// The file.
-pub struct Stock {
+pub struct BalanceFile {
     file: TestFile,
     path: String,
     size: u64,
 }
 
-impl Stock {
+impl BalanceFile {
     /// Makes a file of `size` random bytes in the folder `path`, where there is room for another of
     /// that length; gives up once `stop` is set.
     ///

@@ -21,16 +21,16 @@ use garland_sys::error::reason;
 pub struct Gate(Arc<AtomicBool>);
 
 /// A place behind the gate.
-struct Turn(Arc<AtomicBool>);
+struct TestPermit(Arc<AtomicBool>);
 
 impl Gate {
-    fn enter(&self) -> Option<Turn> {
+    fn enter(&self) -> Option<TestPermit> {
         let taken = self.0.swap(true, Ordering::AcqRel);
-        (!taken).then(|| Turn(Arc::clone(&self.0)))
+        (!taken).then(|| TestPermit(Arc::clone(&self.0)))
     }
 }
 
-impl Drop for Turn {
+impl Drop for TestPermit {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }

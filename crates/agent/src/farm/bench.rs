@@ -9,10 +9,10 @@ use garland_protocol::{FarmEvent, FarmTask, TaskEnd};
 use garland_sys::event::Wake;
 use garland_sys::{clock, threads};
 
-use super::glance::Glance;
+use super::glance::JobsSnapshot;
 use super::guard::Guard;
 use super::run::{self, Place};
-use super::saying::{Saying, Tell};
+use super::saying::{EventBatcher, Tell};
 
 /// Jobs that run at the same time at most, whatever is asked for: each takes a thread and descriptors.
 const AT_ONCE: usize = 2000;
@@ -21,7 +21,7 @@ const AT_ONCE: usize = 2000;
 const STACK: usize = 128 << 10;
 
 /// Jobs on this node.
-pub struct Bench {
+pub struct JobExecutor {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -29,7 +29,7 @@ pub struct Bench {
 /// What its threads share.
 pub(super) struct Shared {
     place: Place,
-    saying: Arc<Saying>,
+    saying: Arc<EventBatcher>,
     guard: Option<Guard>,
     /// Raised when all jobs are to end.
     stop: Wake,
@@ -50,7 +50,7 @@ pub(super) struct State {
     over: bool,
 }
 
-impl Bench {
+impl JobExecutor {
     /// A bench of so many processors, which tells by `tell` what becomes of its jobs. They end with this
     /// process; `guarded` even if it is killed.
     ///
@@ -66,7 +66,7 @@ impl Bench {
         };
         let shared = Shared {
             place,
-            saying: Saying::begin(tell)?,
+            saying: EventBatcher::begin(tell)?,
             guard: guarded.then(Guard::start).transpose()?,
             stop: Wake::new()?,
             state: Mutex::new(state),
@@ -76,8 +76,8 @@ impl Bench {
     }
 
     /// Shows its jobs to whoever looks.
-    pub fn glance(&self) -> Glance {
-        Glance::new(&self.shared)
+    pub fn glance(&self) -> JobsSnapshot {
+        JobsSnapshot::new(&self.shared)
     }
 
     /// Runs these in their order, as processors get free.
@@ -110,7 +110,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl Drop for JobExecutor {
     /// Kills all jobs.
     fn drop(&mut self) {
         let mut state = self.shared.lock();

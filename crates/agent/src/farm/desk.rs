@@ -9,7 +9,7 @@ use std::sync::Arc;
 use garland_core::farm::Text;
 use garland_protocol::{FarmEvent, FarmOrder, FromAgent};
 
-use super::bench::Bench;
+use super::bench::JobExecutor;
 use super::facts::facts;
 use super::run::Place;
 use super::window::Window;
@@ -19,16 +19,16 @@ use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
 /// Jobs of one controller. When it is dropped they are killed, and their files are gone.
-pub struct Desk {
+pub struct JobService {
     agent: Arc<Agent>,
     session: Arc<Session>,
-    bench: Option<Bench>,
+    bench: Option<JobExecutor>,
     /// The folder that jobs' own folders are in.
     own: Option<PathBuf>,
     window: Option<Window>,
 }
 
-impl Desk {
+impl JobService {
     /// Nothing is open yet.
     pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
         let (agent, session) = (Arc::clone(agent), Arc::clone(session));
@@ -81,7 +81,7 @@ impl Desk {
             Place { folder: self.agent.folder().map(Path::to_owned), own: Some(own.clone()) };
         let session = Arc::clone(&self.session);
         let tell = Arc::new(move |event| session.send(&FromAgent::Farm(Box::new(event))));
-        match Bench::new(slots.unwrap_or(facts.cores), place, true, tell) {
+        match JobExecutor::new(slots.unwrap_or(facts.cores), place, true, tell) {
             Ok(bench) => {
                 self.agent.doings().add_bench(bench.glance());
                 self.bench = Some(bench);
@@ -112,7 +112,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for JobService {
     fn drop(&mut self) {
         // Jobs first: they use the window.
         self.bench = None;

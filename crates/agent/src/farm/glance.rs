@@ -10,9 +10,9 @@ use super::bench::Shared;
 
 /// Shows a bench's jobs as long as it is there.
 #[derive(Clone)]
-pub struct Glance(Weak<Shared>);
+pub struct JobsSnapshot(Weak<Shared>);
 
-impl Glance {
+impl JobsSnapshot {
     pub(super) fn new(bench: &Arc<Shared>) -> Self {
         Self(Arc::downgrade(bench))
     }
@@ -56,7 +56,7 @@ mod tests {
     use garland_protocol::{FarmEvent, FarmTask};
 
     use super::*;
-    use crate::farm::{Bench, Place};
+    use crate::farm::{JobExecutor, Place};
 
     #[test]
     fn jobs_are_seen_while_they_run_and_not_afterwards() {
@@ -67,7 +67,7 @@ mod tests {
                 *count.lock().unwrap() += jobs.len();
             }
         });
-        let mut bench = Bench::new(1, Place::default(), false, tell).unwrap();
+        let mut bench = JobExecutor::new(1, Place::default(), false, tell).unwrap();
         let glance = bench.glance();
         let look = || {
             let mut account = Account::default();

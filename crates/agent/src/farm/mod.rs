@@ -10,9 +10,9 @@ mod run;
 mod saying;
 mod window;
 
-pub use bench::Bench;
-pub use desk::Desk;
+pub use bench::JobExecutor;
+pub use desk::JobService;
 pub use facts::facts;
-pub use glance::Glance;
+pub use glance::JobsSnapshot;
 pub use guard::guard;
 pub use run::Place;

@@ -17,13 +17,13 @@ const TOGETHER: usize = 64;
 pub type Tell = Arc<dyn Fn(FarmEvent) + Send + Sync>;
 
 /// Ends that aren't told yet.
-pub struct Saying {
+pub struct EventBatcher {
     tell: Tell,
     ends: Mutex<(Vec<TaskEnd>, bool)>,
     changed: Condvar,
 }
 
-impl Saying {
+impl EventBatcher {
     /// Tells by `tell`, from a thread of its own where nobody else does.
     ///
     /// # Errors

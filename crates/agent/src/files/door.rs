@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use garland_protocol::{
-    Copy, FILES_LINKS, FilesOrder, FromAgent, Line, PREAMBLE_LEN, Purpose, Role, Secret,
+    CopyId, FILES_LINKS, FilesOrder, FromAgent, Line, PREAMBLE_LEN, Purpose, Role, Secret,
 };
 use garland_sys::tcp::{self, PREFERRED};
 
 use super::link::Link;
-use super::obey::Shop;
+use super::obey::FileService;
 use crate::agent::{Agent, Expected};
 use crate::session::Session;
 use garland_dataplane::log::log;
@@ -30,11 +30,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const UNREAD: Duration = Duration::from_secs(10);
 
 /// What a mount is let in for.
-pub struct Door {
-    id: Copy,
+pub struct FileListener {
+    id: CopyId,
     secret: Secret,
     sealed: bool,
-    shop: Arc<Shop>,
+    shop: Arc<FileService>,
     /// The connections that have come, by number; each comes once.
     come: Mutex<Vec<Option<TcpStream>>>,
 }
@@ -42,7 +42,7 @@ pub struct Door {
 /// The mounts that one controller has let in. They are served until this is dropped.
 pub struct Mounts {
     agent: Arc<Agent>,
-    doors: Vec<Arc<Door>>,
+    doors: Vec<Arc<FileListener>>,
 }
 
 impl Mounts {
@@ -62,11 +62,11 @@ impl Mounts {
         if self.doors.len() >= MOST {
             return Err(format!("{MOST} mounts at once are enough"));
         }
-        let shop = Shop::open(self.agent.root(), self.agent.disk().cloned())
+        let shop = FileService::open(self.agent.root(), self.agent.disk().cloned())
             .map_err(|error| format!("opening the agent's root: {}", reason(&error)))?;
         let FilesOrder { id, secret, sealed } = order;
         let come = Mutex::new((0..FILES_LINKS).map(|_| None).collect());
-        let door = Arc::new(Door { id, secret, sealed, shop: Arc::new(shop), come });
+        let door = Arc::new(FileListener { id, secret, sealed, shop: Arc::new(shop), come });
         self.agent.expect(id, Expected::Mount(Arc::clone(&door)));
         self.doors.push(door);
         Ok(())
@@ -88,14 +88,14 @@ pub fn greet(
     agent: &Agent,
     peer: &mut Timed<'_>,
     theirs: &[u8; PREAMBLE_LEN],
-) -> Result<Welcomed<Arc<Door>>, LinkError> {
+) -> Result<Welcomed<Arc<FileListener>>, LinkError> {
     welcome(peer, Purpose::Files, theirs, |id| {
         let Some(Expected::Mount(door)) = agent.await_expected(id, PATIENCE) else { return None };
         Some((door.secret.clone(), door))
     })
 }
 
-impl Door {
+impl FileListener {
     /// Serves a connection that was greeted; one that wasn't asked for, or comes a second time, is
     /// closed.
     pub fn enter(self: &Arc<Self>, stream: TcpStream, number: u16, binding: &[u8]) {

@@ -5,10 +5,10 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use garland_protocol::{Answered, Asked, BULK_LINK, FRAME_HEAD, Line, Opener};
+use garland_protocol::{BULK_LINK, FRAME_HEAD, FileReply, FileRequest, Line, Opener};
 use garland_sys::threads;
 
-use super::obey::Shop;
+use super::obey::FileService;
 
 /// How many questions are obeyed at a time: those with large answers take memory, the others wait for
 /// disks.
@@ -22,7 +22,7 @@ const KEPT: usize = 64 << 10;
 pub struct Link {
     asks: Mutex<(TcpStream, Line)>,
     answers: Mutex<(TcpStream, Line)>,
-    shop: Arc<Shop>,
+    shop: Arc<FileService>,
 }
 
 impl Link {
@@ -31,7 +31,7 @@ impl Link {
         asks: Line,
         sending: TcpStream,
         answers: Line,
-        shop: Arc<Shop>,
+        shop: Arc<FileService>,
     ) -> Arc<Self> {
         let (asks, answers) = (Mutex::new((receiving, asks)), Mutex::new((sending, answers)));
         Arc::new(Self { asks, answers, shop })
@@ -73,7 +73,7 @@ impl Link {
     fn turn(&self, body: &mut Vec<u8>, frame: &mut Vec<u8>) -> io::Result<()> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidData);
         let opener = self.receive(body)?;
-        let (Asked { number, ask }, parts) = opener.open(body).map_err(|_| invalid())?;
+        let (FileRequest { number, ask }, parts) = opener.open(body).map_err(|_| invalid())?;
         let payload = &body[..parts.message];
         if !ask.is_sound(payload.len()) {
             return Err(invalid());
@@ -90,7 +90,7 @@ impl Link {
         });
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let (stream, line) = &mut *answers;
-        line.close(frame, &Answered { number, outcome });
+        line.close(frame, &FileReply { number, outcome });
         stream.write_all(frame)
     }
 

@@ -10,4 +10,4 @@ mod listing;
 mod obey;
 mod places;
 
-pub use door::{Door, Mounts, greet};
+pub use door::{FileListener, Mounts, greet};

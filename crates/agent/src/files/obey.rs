@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use garland_protocol::{Answer, Ask, Attr, Hole, NewKind, OpenFlags, Space, Spot};
+use garland_protocol::{Answer, Ask, Attr, FileRef, Hole, NewKind, OpenFlags, Space};
 use garland_sys::confine::Root;
 use garland_sys::{clock, process};
 use rustix::buffer::spare_capacity;
@@ -27,13 +27,13 @@ use garland_dataplane::pace::Pace;
 const TICK_NS: u64 = 100_000_000;
 
 /// What a mount has here.
-pub struct Shop {
+pub struct FileService {
     places: Places,
     handles: Handles,
     disk: Option<Arc<Pace>>,
 }
 
-impl Shop {
+impl FileService {
     pub fn open(root: &Root, disk: Option<Arc<Pace>>) -> std::io::Result<Self> {
         Ok(Self { places: Places::new(root)?, handles: Handles::default(), disk })
     }
@@ -41,17 +41,17 @@ impl Shop {
     /// Obeys; what is read goes behind what `frame` holds.
     pub fn obey(&self, ask: &Ask, payload: &[u8], frame: &mut Vec<u8>) -> Result<Answer, Errno> {
         match ask {
-            Ask::Stat(Spot::Path(path)) => {
+            Ask::Stat(FileRef::Path(path)) => {
                 let place = self.places.find(path)?;
                 attr::of_name(&place.folder, place.name).map(Answer::Attr)
             }
-            Ask::Stat(Spot::Open(handle)) => {
+            Ask::Stat(FileRef::Open(handle)) => {
                 self.handles.file(*handle, |file| attr::of_open(file.as_fd())).map(Answer::Attr)
             }
-            Ask::Change(Spot::Path(path), changes) => {
+            Ask::Change(FileRef::Path(path), changes) => {
                 change::named(&self.places.find(path)?, changes).map(Answer::Attr)
             }
-            Ask::Change(Spot::Open(handle), changes) => {
+            Ask::Change(FileRef::Open(handle), changes) => {
                 self.handles.file(*handle, |file| change::open(file, changes)).map(Answer::Attr)
             }
             Ask::Open(path, flags) => self.open_file(&self.places.find(path)?, *flags),

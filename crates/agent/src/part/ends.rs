@@ -10,9 +10,9 @@ use garland_protocol::{Begin, Destination, End, Origin, Sink};
 use crate::agent::Agent;
 use crate::session::Session;
 use garland_dataplane::known::{Bringing, Reuse, sink_of, sink_of_tree};
-use garland_dataplane::member::Member;
+use garland_dataplane::member::CopyContext;
 use garland_dataplane::source::{Content, Source};
-use garland_dataplane::store::{self, Dress, KeptStore, NoStore, Store, StoreError};
+use garland_dataplane::store::{self, KeptStore, Metadata, NoStore, Store, StoreError};
 
 /// The ends of a part.
 pub struct Ends {
@@ -62,14 +62,14 @@ impl Ends {
             || store::open(destination, root, layout, begin.stripe, tag, disk, agent.usage());
         let window = || {
             let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
-            Member::buffer_count(layout, begin.own_lanes().count(), buffers)
+            CopyContext::buffer_count(layout, begin.own_lanes().count(), buffers)
         };
         let (store, sink, bringing) = match (reuse, destination) {
             (
                 Some(Reuse::Whole { folder, name, path, file, stamp, digests }),
                 Destination::File { mode, times, fsync, .. },
             ) => {
-                let dress = Dress { mode: *mode, times: *times, fsync: *fsync };
+                let dress = Metadata { mode: *mode, times: *times, fsync: *fsync };
                 let kept = KeptStore::new((folder, name, path), file, stamp, dress);
                 let mut sink = Sink::new(layout, true).knowing(digests);
                 (0..layout.blocks()).for_each(|index| sink.hold(index));

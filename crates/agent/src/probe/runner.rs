@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use garland_protocol::{Complaint, Copy, Finding, FromAgent, Meeting, Task};
+use garland_protocol::{Complaint, CopyId, Finding, FromAgent, Meeting, Task};
 use garland_sys::program::Program;
 use garland_sys::{clock, pinning, threads};
 
@@ -28,7 +28,7 @@ pub struct Running {
 
 /// What the meeting's thread and those who end it share.
 pub struct Place {
-    id: Copy,
+    id: CopyId,
     over: AtomicBool,
     streams: Mutex<Vec<TcpStream>>,
     session: Arc<Session>,
@@ -93,7 +93,7 @@ impl Running {
     }
 
     /// Ends the meeting `id`, if it is still among those that are `running`.
-    pub fn end_one(running: &mut Vec<Self>, id: Copy) {
+    pub fn end_one(running: &mut Vec<Self>, id: CopyId) {
         running.extract_if(.., |meeting| meeting.place.id == id).for_each(Self::end);
     }
 

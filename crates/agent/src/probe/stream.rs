@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use garland_protocol::{Finding, StreamCame, StreamTask, StreamWent};
+use garland_protocol::{Finding, RxStats, StreamTask, TxStats};
 use garland_sys::event::{self, Interest};
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{arrival, clock, random, tcp, threads};
@@ -41,10 +41,10 @@ pub fn take_part(
     let together = Together::new(received);
     let one = |(number, stream): (u16, &TcpStream)| {
         if sends(number) {
-            send(task, stream, &is_over).map(|info| Finding::StreamWent(went(number, &info)))
+            send(task, stream, &is_over).map(|info| Finding::TxStats(went(number, &info)))
         } else {
             receive(task, stream, &together, &is_over)
-                .map(|count| Finding::StreamCame(StreamCame { number, ..count }))
+                .map(|count| Finding::RxStats(RxStats { number, ..count }))
         }
     };
     let results: Vec<io::Result<Finding>> = std::thread::scope(|scope| {
@@ -66,9 +66,9 @@ pub fn take_part(
 }
 
 /// A connection's account as it is told.
-pub fn went(number: u16, info: &TcpInfo) -> StreamWent {
+pub fn went(number: u16, info: &TcpInfo) -> TxStats {
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-    StreamWent {
+    TxStats {
         number,
         busy_us: micros(info.busy),
         window_limited_us: micros(info.window_limited),
@@ -163,7 +163,7 @@ pub fn receive(
     stream: &TcpStream,
     together: &Together,
     is_over: &dyn Fn() -> bool,
-) -> io::Result<StreamCame> {
+) -> io::Result<RxStats> {
     let received = count(task, stream, together, is_over);
     if received.is_err() {
         together.break_off();
@@ -176,7 +176,7 @@ fn count(
     mut stream: &TcpStream,
     together: &Together,
     is_over: &dyn Fn() -> bool,
-) -> io::Result<StreamCame> {
+) -> io::Result<RxStats> {
     let mut buffer = vec![0; READ];
     let mut bytes = 0;
     let mut counter = None;

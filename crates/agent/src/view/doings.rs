@@ -10,9 +10,9 @@ use garland_sys::local_socket::Door;
 use garland_sys::threads;
 
 use super::siblings;
-use crate::farm::Glance;
+use crate::farm::JobsSnapshot;
 use garland_dataplane::log::log;
-use garland_dataplane::member::Member;
+use garland_dataplane::member::CopyContext;
 use garland_sys::error::reason;
 
 /// How long an agent that asks may leave the answer unread.
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Copies and benches that an agent has, while they last.
 #[derive(Default)]
-pub struct Doings {
+pub struct Activity {
     /// What the names of all doors of the node begin with, if that is known.
     doors: Option<String>,
     busy: Mutex<Busy>,
@@ -31,11 +31,11 @@ pub struct Doings {
 #[derive(Default)]
 struct Busy {
     /// Parts in copies, and what they are called.
-    copies: Vec<(Weak<Member>, String)>,
-    benches: Vec<Glance>,
+    copies: Vec<(Weak<CopyContext>, String)>,
+    benches: Vec<JobsSnapshot>,
 }
 
-impl Doings {
+impl Activity {
     /// Nothing yet, of an agent that has this root.
     pub fn new(root: Option<&Path>) -> Self {
         let doors = siblings::prefix(root.unwrap_or(Path::new("/")));
@@ -54,7 +54,7 @@ impl Doings {
     }
 
     /// It takes part in a copy; where its bytes go to or come from is `name`.
-    pub fn add_copy(self: &Arc<Self>, member: &Arc<Member>, name: String) {
+    pub fn add_copy(self: &Arc<Self>, member: &Arc<CopyContext>, name: String) {
         let mut busy = self.lock();
         busy.copies.retain(|(member, _)| member.strong_count() > 0);
         busy.copies.push((Arc::downgrade(member), name));
@@ -63,9 +63,9 @@ impl Doings {
     }
 
     /// It has a bench for jobs.
-    pub fn add_bench(self: &Arc<Self>, bench: Glance) {
+    pub fn add_bench(self: &Arc<Self>, bench: JobsSnapshot) {
         let mut busy = self.lock();
-        busy.benches.retain(Glance::is_there);
+        busy.benches.retain(JobsSnapshot::is_there);
         busy.benches.push(bench);
         drop(busy);
         self.open_door();

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use garland_protocol::{FromAgent, NodeView};
 use garland_sys::{clock, threads};
 
-pub use self::doings::Doings;
+pub use self::doings::Activity;
 use crate::session::Session;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
 /// Looks, from a thread of its own, and tells the head.
-pub fn start(doings: &Arc<Doings>, session: &Arc<Session>) {
+pub fn start(doings: &Arc<Activity>, session: &Arc<Session>) {
     let (doings, session) = (Arc::clone(doings), Arc::clone(session));
     let begun = threads::spawn("view", move || {
         let (at_ns, kernel) = (clock::now_ns(), kernel::counts());

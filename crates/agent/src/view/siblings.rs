@@ -9,7 +9,7 @@ use std::time::Duration;
 use garland_protocol::{ACCOUNT_MAX, Account, PROTOCOL};
 use garland_sys::{local_socket, process, random};
 
-use super::Doings;
+use super::Activity;
 
 /// How long all of them together may take to answer.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -30,7 +30,7 @@ pub fn new_name(prefix: &str) -> String {
 }
 
 /// Adds what the others are at to this agent's own account; how many of them were silent.
-pub fn add_all(doings: &Doings, account: &mut Account) -> u32 {
+pub fn add_all(doings: &Activity, account: &mut Account) -> u32 {
     let names = doings.doors().map(local_socket::names);
     // Where the kernel tells nothing, nobody is seen.
     let mut names = names.and_then(Result::ok).unwrap_or_default();

@@ -244,7 +244,7 @@ fn shown(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use garland_protocol::{Account, Copy, DiskCounts, JobView, NicCounts};
+    use garland_protocol::{Account, CopyId, DiskCounts, JobView, NicCounts};
 
     use super::*;
 
@@ -253,7 +253,7 @@ mod tests {
     fn view(at: u64, waits: Waits, came: u64, held: u64) -> NodeView {
         let lane = LaneView { lane: 0, came, went: came / 2, waits: Some(waits) };
         let copy = CopyView {
-            copy: Copy([0x3f; 16]),
+            copy: CopyId([0x3f; 16]),
             name: "/x\n".to_owned(),
             is_source: false,
             held,

@@ -23,7 +23,7 @@ use self::board::Board;
 use self::panes::Panes;
 use garland_commands::args::Top;
 use garland_commands::context::Context;
-use garland_commands::fleet::Muster;
+use garland_commands::fleet::FleetBuilder;
 use garland_commands::launch::{FAREWELL, HURRY};
 use garland_commands::nodes::Inventory;
 use garland_commands::places::Places;
@@ -44,9 +44,9 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
     let places = Places::open()?;
     let lab = top.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "top")?;
-    let muster = Muster {
+    let muster = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
-        ..Muster::new(&nodes, &inventory, &places, &top.launch, &run, lab.as_ref())
+        ..FleetBuilder::new(&nodes, &inventory, &places, &top.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
     let stage = Stage::enter().or_nothing("taking the terminal")?;

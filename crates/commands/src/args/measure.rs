@@ -59,7 +59,7 @@ pub struct Ping {
     pub sweep: bool,
     /// What it goes by.
     #[arg(long, value_enum, default_value = "tcp")]
-    pub transport: PingTransport,
+    pub transport: PingTransportName,
     /// With --transport fabric, libfabric's provider, such as verbs, 'tcp;ofi_rxm' or shm [default:
     /// the first that both nodes have and that reaches other machines].
     #[arg(long, value_name = "NAME")]
@@ -110,7 +110,7 @@ pub enum PingFunction {
 
 /// What `garland ping` goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PingTransport {
+pub enum PingTransportName {
     /// A TCP connection: the other CPU serves gets and puts.
     Tcp,
     /// Memory that agents of one machine share.

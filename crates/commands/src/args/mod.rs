@@ -20,7 +20,7 @@ pub use explain::Explain;
 pub use forecast::{Forecast, Plan, PlanCommand, PlanName, PlanSuggest};
 pub use lab::{Lab, LabCommand, What};
 pub use measure::{
-    Disk, DiskWord, Ping, PingFunction, PingTarget, PingTransport, PingWaiting, Wires,
+    Disk, DiskWord, Ping, PingFunction, PingTarget, PingTransportName, PingWaiting, Wires,
 };
 pub use mount::Mount;
 pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};

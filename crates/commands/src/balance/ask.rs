@@ -8,7 +8,7 @@ use crate::args::Balance;
 use garland_results::failure::Failure;
 
 /// What is to be measured.
-pub struct Asked {
+pub struct BalanceRequest {
     /// The folder on each node, in the system's bytes.
     pub path: Vec<u8>,
     /// The files' lengths: as the user wrote them, and in bytes.
@@ -29,7 +29,7 @@ pub struct Asked {
     pub block: Option<u32>,
 }
 
-impl Asked {
+impl BalanceRequest {
     /// What `balance` asks of so many nodes.
     pub fn read(balance: &Balance, path: Vec<u8>, nodes: usize) -> Result<Self, Failure> {
         if path == b"/dev/null" || path == b"-" {

@@ -14,7 +14,7 @@ use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::processors::Processors;
 
-use self::ask::Asked;
+use self::ask::BalanceRequest;
 use self::result::BalanceResult;
 use self::series::Series;
 use super::gather::{Gathered, Talk, gather};
@@ -31,7 +31,7 @@ pub fn run(context: &Context, balance: &Balance) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let inventory = Inventory::open(context)?;
     let (nodes, path) = super::disk::place(&inventory, &balance.target)?;
-    let asked = Asked::read(balance, path, nodes.len())?;
+    let asked = BalanceRequest::read(balance, path, nodes.len())?;
     let (launch, beside) = (&balance.launch, Talk::BesideWires);
     let gathered = gather("balance", &nodes, &inventory, launch, context.json, beside, phases)?;
     let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
@@ -59,7 +59,7 @@ pub fn run(context: &Context, balance: &Balance) -> Result<Exit, Failure> {
 }
 
 fn series_of<'a>(
-    asked: &'a Asked,
+    asked: &'a BalanceRequest,
     nodes: &[Node],
     agents: Vec<Result<Agent, String>>,
     transport: Transport,

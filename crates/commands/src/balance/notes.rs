@@ -8,7 +8,7 @@ use garland_core::cluster::nodelist;
 use garland_lab::Lab;
 use garland_protocol::DiskCached;
 
-use super::ask::Asked;
+use super::ask::BalanceRequest;
 use super::result::{BalanceResult, PointResult};
 use crate::nodes::{LAB_PREFIX, is_local};
 use garland_terminal::notes::guard_rails;
@@ -23,7 +23,7 @@ const APART: f64 = 0.2;
 const BUSY: f64 = 0.9;
 
 /// All notes on `result`.
-pub fn of(result: &BalanceResult, asked: &Asked, lab: Option<&Lab>) -> Vec<String> {
+pub fn of(result: &BalanceResult, asked: &BalanceRequest, lab: Option<&Lab>) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(proof(result, asked));
     notes.extend(places(result));
@@ -63,7 +63,7 @@ pub fn of(result: &BalanceResult, asked: &Asked, lab: Option<&Lab>) -> Vec<Strin
 }
 
 /// That caches were as asked for.
-fn proof(result: &BalanceResult, asked: &Asked) -> Option<String> {
+fn proof(result: &BalanceResult, asked: &BalanceRequest) -> Option<String> {
     let rounds = result.points.iter().flat_map(|point| &point.rounds);
     let copies: Vec<_> = rounds.flat_map(|round| &round.copies).collect();
     let told: Vec<DiskCached> = copies.iter().filter_map(|copy| copy.cached).collect();
@@ -160,7 +160,7 @@ fn short(result: &BalanceResult) -> Option<String> {
 }
 
 /// That rounds of one point differ.
-fn apart(result: &BalanceResult, asked: &Asked) -> Option<String> {
+fn apart(result: &BalanceResult, asked: &BalanceRequest) -> Option<String> {
     let spread = |point: &PointResult| {
         let rates = || point.rounds.iter().map(|round| round.rate);
         rates().fold(0.0, f64::max) / rates().fold(f64::INFINITY, f64::min) - 1.0

@@ -6,7 +6,7 @@ use garland_lab::Lab;
 use garland_protocol::{DiskCached, DiskPlace, NodeUse};
 use serde::Serialize;
 
-use super::ask::Asked;
+use super::ask::BalanceRequest;
 use super::series::{Findings, Measured, Round};
 use super::{notes, took, words};
 use crate::result::{Head, NodeEnd, Phases};
@@ -144,7 +144,7 @@ impl BalanceResult {
     pub fn new(
         run: &Run,
         phases: Phases,
-        asked: &Asked,
+        asked: &BalanceRequest,
         found: &Findings,
         lab: Option<&Lab>,
         cpu: f64,
@@ -205,7 +205,7 @@ impl NodeResult {
 }
 
 impl PointResult {
-    fn new(point: &Measured, asked: &Asked, found: &Findings) -> Self {
+    fn new(point: &Measured, asked: &BalanceRequest, found: &Findings) -> Self {
         let (text, size) = asked.sizes[point.size].clone();
         let all: Vec<Vec<Took>> = point.rounds.iter().map(took::took).collect();
         let rounds = point.rounds.iter().zip(&all);

@@ -2,13 +2,13 @@
 
 use std::io;
 
-use garland_control::{Errand, Exchange, RoundCourse, RoundEnd, RoundJob, Stocked};
+use garland_control::{CopyPair, Exchange, PreparedFile, RoundEnd, RoundJob, RoundOutcome};
 use garland_core::plan::Layout;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 use garland_sys::tcp;
 
-use super::ask::Asked;
+use super::ask::BalanceRequest;
 
 /// All rounds of one size and one number of remote copies.
 pub struct Measured {
@@ -25,9 +25,9 @@ pub struct Round {
     /// From the second of each pair to the first.
     pub backwards: bool,
     /// Who copied to whom.
-    pub errands: Vec<Errand>,
+    pub errands: Vec<CopyPair>,
     /// How it went.
-    pub course: RoundCourse,
+    pub course: RoundOutcome,
 }
 
 /// What a series has found.
@@ -37,7 +37,7 @@ pub struct Findings {
     /// The pairs that could be measured, by their nodes' places.
     pub pairs: Vec<[usize; 2]>,
     /// What each node's file lies on, once it is there.
-    pub stocked: Vec<Option<Stocked>>,
+    pub stocked: Vec<Option<PreparedFile>>,
     /// Why a node has no part in it, or has none any more.
     pub troubles: Vec<Option<String>>,
     /// Whether its agent is gone.
@@ -50,7 +50,7 @@ pub struct Findings {
 
 /// A balance test under way.
 pub struct Series<'a> {
-    asked: &'a Asked,
+    asked: &'a BalanceRequest,
     exchange: Exchange,
     transport: Transport,
     findings: Findings,
@@ -59,7 +59,7 @@ pub struct Series<'a> {
 impl<'a> Series<'a> {
     /// A test among the nodes `names`; `absent` says why some have no agent.
     pub fn new(
-        asked: &'a Asked,
+        asked: &'a BalanceRequest,
         names: Vec<String>,
         exchange: Exchange,
         absent: Vec<Option<String>>,
@@ -185,12 +185,12 @@ impl<'a> Series<'a> {
 
 /// Who copies to whom when `remote` of the pairs' copies are: every second round in the other
 /// direction, and after both others of them.
-fn errands(pairs: &[[usize; 2]], remote: usize, round: usize) -> Vec<Errand> {
+fn errands(pairs: &[[usize; 2]], remote: usize, round: usize) -> Vec<CopyPair> {
     let first = round / 2;
     let turn = |(place, &[one, two]): (usize, &[usize; 2])| {
         let (from, partner) = if round % 2 == 1 { (two, one) } else { (one, two) };
         let is_remote = (place + pairs.len() - first % pairs.len()) % pairs.len() < remote;
-        Errand { from, to: if is_remote { partner } else { from } }
+        CopyPair { from, to: if is_remote { partner } else { from } }
     };
     pairs.iter().enumerate().map(turn).collect()
 }

@@ -1,7 +1,7 @@
 //! What each copy of a round took of disks, network and processors.
 
 use garland_analysis::balance::Took;
-use garland_control::{Errand, ErrandCourse};
+use garland_control::{CopyPair, PairOutcome};
 use garland_protocol::NodeUse;
 
 use super::series::Round;
@@ -13,7 +13,7 @@ pub fn took(round: &Round) -> Vec<Took> {
     copies.map(|(errand, copy)| one(errand, copy, &course.uses)).collect()
 }
 
-fn one(errand: &Errand, copy: &ErrandCourse, uses: &[(usize, NodeUse)]) -> Took {
+fn one(errand: &CopyPair, copy: &PairOutcome, uses: &[(usize, NodeUse)]) -> Took {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let ends = uses.iter().filter(|(node, _)| [errand.from, errand.to].contains(node));
     let most = |of: fn(&NodeUse) -> u64| {

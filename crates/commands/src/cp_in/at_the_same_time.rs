@@ -11,7 +11,7 @@ use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
-use super::takes::Take;
+use super::takes::GatherTask;
 use crate::at_once::{ASKED, at_once};
 use crate::copy_result::Copied;
 use crate::progress::{Bars, NodeNow};
@@ -48,13 +48,13 @@ struct Shown {
 }
 
 /// Makes all copies, and shows how far they are.
-pub fn take_all(takes: Vec<Take>, common: &Common<'_>) -> Vec<Copied> {
+pub fn take_all(takes: Vec<GatherTask>, common: &Common<'_>) -> Vec<Copied> {
     let all = takes.iter().flat_map(|take| {
         let nodes = take.plan.receivers();
         nodes.map(|(id, node)| (node.name.clone(), take.plan.bytes_of(id)))
     });
     let (names, lengths) = all.unzip();
-    let waiting = |take: &Take| vec![NodeNow::WAITING; take.plan.nodes.len() - 1];
+    let waiting = |take: &GatherTask| vec![NodeNow::WAITING; take.plan.nodes.len() - 1];
     let shown = Mutex::new(Shown {
         bars: Bars::of_parts(names, lengths, common.quiet)
             .silent(common.silent)
@@ -72,8 +72,8 @@ pub fn take_all(takes: Vec<Take>, common: &Common<'_>) -> Vec<Copied> {
     copies.into_iter().flatten().collect()
 }
 
-fn make(take: Take, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Copied {
-    let Take { plan, agents, ends, stripes, pipeline, policy, .. } = take;
+fn make(take: GatherTask, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Copied {
+    let GatherTask { plan, agents, ends, stripes, pipeline, policy, .. } = take;
     let mut outcome = match agents {
         Err(reason) => failed(&plan, &reason),
         Ok(agents) => {

@@ -12,19 +12,19 @@ use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::Plan;
 use garland_dataplane::{Tally, Tracing};
-use garland_protocol::{Look, TreeLook};
+use garland_protocol::{StatRequest, TreeStatRequest};
 use garland_sys::signal::Interrupts;
 
 use self::at_the_same_time::{Common, take_all};
-use self::takes::{Here, Place, Take};
-use super::copy_result::{Copied, CopyResult, Way};
+use self::takes::{GatherTask, Here, Place};
+use super::copy_result::{Copied, CopyResult, Direction};
 use super::cp::{congestion, congestion_in_force, save, tell, transport};
 use super::cp_options::{refuse_to_read_back, refuse_unreachable};
 use super::given::excludes;
 use super::tree_result::TreeResult;
 use crate::args::Cp;
 use crate::context::Context;
-use crate::fleet::Muster;
+use crate::fleet::FleetBuilder;
 use crate::launch::{FAREWELL, HURRY};
 use crate::limit::{self, Limit};
 use crate::nodes::Inventory;
@@ -47,10 +47,10 @@ pub fn run(context: &Context, cp: &Cp, list: &str, path: &Path) -> Result<Exit, 
     let places = Places::open()?;
     let lab = cp.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin_keeping(&places, "cp", cp.keep_traces)?;
-    let muster = Muster {
+    let muster = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: cp.quiet || context.json,
-        ..Muster::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
+        ..FleetBuilder::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
     };
     let fleet = muster.assemble()?;
     let overtime = Overtime::watch("copying", &interrupts)?;
@@ -95,7 +95,7 @@ pub fn run(context: &Context, cp: &Cp, list: &str, path: &Path) -> Result<Exit, 
     let interrupted = copies.iter().any(|copied| copied.outcome.interrupted);
     let silent = |at: usize| is_silent(&copies, nodes.get(at));
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, silent);
-    let result = CopyResult::new(&run, Way::In, &copies, phases)
+    let result = CopyResult::new(&run, Direction::In, &copies, phases)
         .with_congestion(congestion_in_force(cp))
         .with_limit(limit)
         .with_read_back(common.read_back)
@@ -142,10 +142,10 @@ fn refuse_what_cannot_be(cp: &Cp, here: &Here<'_>, nodes: usize) -> Result<(), F
 }
 
 impl Here<'_> {
-    fn look(&self, cp: &Cp) -> Look {
+    fn look(&self, cp: &Cp) -> StatRequest {
         let excludes = || cp.exclude.iter().map(|pattern| pattern.as_bytes().to_vec()).collect();
-        let tree = || TreeLook { excludes: excludes(), attributes: cp.xattrs };
-        Look {
+        let tree = || TreeStatRequest { excludes: excludes(), attributes: cp.xattrs };
+        StatRequest {
             path: self.source.to_vec(),
             stripes: cp.stripe.is_some(),
             tree: cp.recursive.then(tree),
@@ -171,10 +171,10 @@ fn keep_plans(run: &Run, plans: &[&Plan]) -> Result<(), Failure> {
 /// What the wires allow to one copy: the same as the other way round. Of several copies at once it
 /// isn't known.
 fn limit_of(
-    takes: &[Take],
+    takes: &[GatherTask],
     known: impl FnOnce(&Plan, &[Result<garland_control::Agent, String>]) -> Option<Limit>,
 ) -> Option<Limit> {
-    let [Take { plan, agents: Ok(agents), .. }] = takes else { return None };
+    let [GatherTask { plan, agents: Ok(agents), .. }] = takes else { return None };
     known(&plan.clone().reversed(), agents)
 }
 

@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use garland_control::{Agent, Ends, Pipeline, Seen};
+use garland_control::{Agent, Ends, Pipeline, Stats};
 use garland_core::cluster::Node;
 use garland_core::plan::{FoundStripe, Layout, Manifest, Plan, StripeSet, Stripes};
 use garland_dataplane::{Tally, name_of};
 use garland_protocol::{
-    Destination, Origin, Policy, Sight, TreeDestination, TreeLimits, TreeSight,
+    Destination, Origin, Policy, StatReply, TreeDestination, TreeLimits, TreeStat,
 };
 
 use super::folder_of;
@@ -46,7 +46,7 @@ pub enum Place<'a> {
 }
 
 /// One copy from one node, or from all that have stripes of one file.
-pub struct Take {
+pub struct GatherTask {
     /// What is to happen.
     pub plan: Plan,
     /// The agents in the plan's order; or why its only node can't give anything.
@@ -166,8 +166,8 @@ pub fn all(
     cp: &Cp,
     here: &Here<'_>,
     nodes: &[Node],
-    seen: Vec<Seen>,
-) -> Result<Vec<Take>, Failure> {
+    seen: Vec<Stats>,
+) -> Result<Vec<GatherTask>, Failure> {
     if cp.stripe.is_some() {
         Ok(vec![stripes(cp, here, nodes, seen)?])
     } else {
@@ -176,10 +176,15 @@ pub fn all(
 }
 
 /// Every node's file: a copy for each, so that none waits for another.
-fn files(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Vec<Take>, Failure> {
+fn files(
+    cp: &Cp,
+    here: &Here<'_>,
+    nodes: &[Node],
+    seen: Vec<Stats>,
+) -> Result<Vec<GatherTask>, Failure> {
     let block = block_size(cp)?;
     let count = nodes.len() as u64;
-    let take = |(node, seen): (&Node, Seen)| {
+    let take = |(node, seen): (&Node, Stats)| {
         let (sight, agents) = match seen {
             Ok((agent, sights)) => match asked_for(sights, cp.recursive) {
                 Ok(sight) => (Some(sight), Ok(vec![Ok(agent)])),
@@ -207,8 +212,8 @@ fn files(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Ve
             None => here.file(cp, Some(node), mode, modified),
         };
         let tally =
-            tree.map(|TreeSight { files, folders, links, .. }| Tally { files, folders, links });
-        Ok(Take {
+            tree.map(|TreeStat { files, folders, links, .. }| Tally { files, folders, links });
+        Ok(GatherTask {
             plan: plan.reversed(),
             agents,
             ends: Ends::In { origins, destination, digests: Vec::new() },
@@ -235,7 +240,7 @@ fn tell_of_unfinished(shown: &str, is_unfinished: bool) {
 }
 
 /// What a node has, if that is what it was asked for.
-fn asked_for(sights: Vec<Sight>, recursive: bool) -> Result<Sight, String> {
+fn asked_for(sights: Vec<StatReply>, recursive: bool) -> Result<StatReply, String> {
     match sights.into_iter().next() {
         // A tree would go where a file was to go, with names of the node's choice.
         Some(sight) if sight.tree.is_some() && !recursive => {
@@ -247,7 +252,12 @@ fn asked_for(sights: Vec<Sight>, recursive: bool) -> Result<Sight, String> {
 }
 
 /// The stripes of one file: one copy from all nodes that have any.
-fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<Take, Failure> {
+fn stripes(
+    cp: &Cp,
+    here: &Here<'_>,
+    nodes: &[Node],
+    seen: Vec<Stats>,
+) -> Result<GatherTask, Failure> {
     let (mut found, mut places, mut unseen) = (Vec::new(), Vec::new(), Vec::new());
     let mut agents: Vec<Option<Agent>> = Vec::new();
     for (place, (node, seen)) in nodes.iter().zip(seen).enumerate() {
@@ -302,7 +312,7 @@ fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<
     let digests = servers.iter().map(|server| server.digest).collect();
     let destination = here.file(cp, None, mode, modified);
     let policy = Policy::for_nodes(names.len()).with_stuck_after(cp.stuck_after).together();
-    Ok(Take {
+    Ok(GatherTask {
         plan: plan.reversed(),
         agents: Ok(chosen),
         ends: Ends::In { origins, destination, digests },
@@ -317,14 +327,14 @@ fn stripes(cp: &Cp, here: &Here<'_>, nodes: &[Node], seen: Vec<Seen>) -> Result<
 mod tests {
     use super::*;
 
-    fn sight(tree: Option<TreeSight>) -> Sight {
+    fn sight(tree: Option<TreeStat>) -> StatReply {
         let (suffix, manifest) = (Vec::new(), Vec::new());
-        Sight { suffix, length: Some(1), modified: (0, 0), mode: 0o644, manifest, tree }
+        StatReply { suffix, length: Some(1), modified: (0, 0), mode: 0o644, manifest, tree }
     }
 
     #[test]
     fn a_tree_is_taken_only_if_one_was_asked_for() {
-        let tree = || Some(TreeSight { number: 0, files: 1, folders: 0, links: 0 });
+        let tree = || Some(TreeStat { number: 0, files: 1, folders: 0, links: 0 });
         assert!(asked_for(vec![sight(None)], false).is_ok());
         assert!(asked_for(vec![sight(None)], true).is_ok());
         assert!(asked_for(vec![sight(tree())], true).is_ok());

@@ -13,8 +13,8 @@ use garland_core::plan::NodeId;
 use garland_sys::event::{self, Wake};
 use garland_sys::{clock, threads};
 
-use super::{Children, Enlisted, Fleet, Muster};
-use crate::door::{Answer, Door};
+use super::{Children, Enlisted, Fleet, FleetBuilder};
+use crate::door::{Answer, JoinListener};
 use crate::launch::{LaunchedChild, Will};
 use crate::nodes::LAB_PREFIX;
 use crate::standing::Shelf;
@@ -46,7 +46,7 @@ impl Children {
     }
 }
 
-impl Muster<'_> {
+impl FleetBuilder<'_> {
     /// Makes a copy to the nodes of a fleet; those that it lacks are tried again meanwhile, and others
     /// may join by the `door`. Gives what the agents hang on, too.
     ///
@@ -56,7 +56,7 @@ impl Muster<'_> {
         &self,
         job: CopyJob<'_>,
         fleet: Fleet,
-        door: Option<&mut Door>,
+        door: Option<&mut JoinListener>,
         observe: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<(Outcome, Children), Failure> {
         let missing = if job.takes_latecomers() { fleet.missing() } else { Vec::new() };
@@ -89,7 +89,7 @@ impl Muster<'_> {
 
 /// Brings nodes to a copy that goes on.
 struct Usher<'a> {
-    muster: &'a Muster<'a>,
+    muster: &'a FleetBuilder<'a>,
     /// Where they are told of.
     came: Sender<Newcomer>,
     will: Will,
@@ -109,7 +109,7 @@ impl Usher<'_> {
     fn usher(
         mut self,
         mut missing: Vec<usize>,
-        mut door: Option<&mut Door>,
+        mut door: Option<&mut JoinListener>,
     ) -> Result<Vec<LateChild>, Failure> {
         let mut pause = FIRST;
         let mut next_ns = after(pause);
@@ -136,7 +136,7 @@ impl Usher<'_> {
     }
 
     /// Waits until the copy is over, somebody may have come to the door, or `limit` is over.
-    fn wait(&self, door: Option<&Door>, limit: Option<Duration>) {
+    fn wait(&self, door: Option<&JoinListener>, limit: Option<Duration>) {
         match door {
             Some(door) => door.wait(self.ended.as_fd(), limit),
             None if event::wait_readable(&[self.ended.as_fd()], limit).is_ok() => {}

@@ -14,7 +14,7 @@ const SCRIPT: &str = include_str!("bootstrap.sh");
 
 /// A line of the script's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum BootstrapLine {
     /// It runs; Slurm's name of the node, and the address that an ssh came in at.
     At(Option<String>, Option<IpAddr>),
     /// The node hasn't got the binary and reads from the input where it comes from.
@@ -34,7 +34,7 @@ pub enum Said {
     Other,
 }
 
-impl Said {
+impl BootstrapLine {
     /// Understands a line.
     pub fn parse(line: &str) -> Self {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -177,18 +177,24 @@ mod tests {
     #[test]
     fn lines_are_understood() {
         let address = "10.0.0.2".parse().ok();
-        assert_eq!(Said::parse("AT - 10.0.0.1 50000 10.0.0.2 22"), Said::At(None, address));
-        assert_eq!(Said::parse("AT n7 -"), Said::At(Some("n7".to_owned()), None));
-        let need = |lacking: Option<&str>| Said::Need {
+        assert_eq!(
+            BootstrapLine::parse("AT - 10.0.0.1 50000 10.0.0.2 22"),
+            BootstrapLine::At(None, address)
+        );
+        assert_eq!(BootstrapLine::parse("AT n7 -"), BootstrapLine::At(Some("n7".to_owned()), None));
+        let need = |lacking: Option<&str>| BootstrapLine::Need {
             machine: "aarch64".to_owned(),
             lacking: lacking.map(str::to_owned),
         };
-        assert_eq!(Said::parse("NEED aarch64 -"), need(None));
-        assert_eq!(Said::parse("NEED aarch64 bash,timeout"), need(Some("bash,timeout")));
-        let unserved = Said::Unserved("0 of 9 bytes came".to_owned());
-        assert_eq!(Said::parse("UNSERVED 0 of 9 bytes came"), unserved);
-        assert_eq!(Said::parse("REFUSED /tmp: full"), Said::Refused("/tmp: full".to_owned()));
-        assert_eq!(Said::parse("Welcome to n7!"), Said::Other);
+        assert_eq!(BootstrapLine::parse("NEED aarch64 -"), need(None));
+        assert_eq!(BootstrapLine::parse("NEED aarch64 bash,timeout"), need(Some("bash,timeout")));
+        let unserved = BootstrapLine::Unserved("0 of 9 bytes came".to_owned());
+        assert_eq!(BootstrapLine::parse("UNSERVED 0 of 9 bytes came"), unserved);
+        assert_eq!(
+            BootstrapLine::parse("REFUSED /tmp: full"),
+            BootstrapLine::Refused("/tmp: full".to_owned())
+        );
+        assert_eq!(BootstrapLine::parse("Welcome to n7!"), BootstrapLine::Other);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use garland_protocol::ReadyLine;
 use garland_sys::{clock, signal, threads};
 
-use super::bootstrap::Said;
+use super::bootstrap::BootstrapLine;
 use super::input::Input;
 use super::stdout::pass_on;
 use super::will::Will;
@@ -77,7 +77,7 @@ impl Starting {
                 while matches!(output.read_line(&mut line), Ok(read) if read > 0) {
                     let ready = ReadyLine::parse(&line).is_some();
                     // In a step of Slurm the script says a word after the agent, too.
-                    marked |= matches!(Said::parse(&line), Said::At(Some(_), _));
+                    marked |= matches!(BootstrapLine::parse(&line), BootstrapLine::At(Some(_), _));
                     let _ = tell.send(std::mem::take(&mut line));
                     if ready {
                         drop(tell);

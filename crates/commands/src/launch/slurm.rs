@@ -13,12 +13,12 @@ use garland_core::cluster::Node;
 use garland_protocol::ReadyLine;
 
 use super::binary::Binary;
-use super::bootstrap::{self, Said};
+use super::bootstrap::{self, BootstrapLine};
 use super::resolve::Lookup;
 use super::{Launched, LaunchedChild, Orders, Starting};
 
 /// The agents of one `srun`.
-pub struct Squad {
+pub struct SlurmStep {
     launched: Mutex<HashMap<String, Result<Launched, String>>>,
     child: Option<LaunchedChild>,
 }
@@ -40,7 +40,7 @@ struct Step {
     tasks: HashMap<String, Task>,
 }
 
-impl Squad {
+impl SlurmStep {
     /// Starts the agents of all `nodes`.
     ///
     /// # Errors
@@ -129,28 +129,28 @@ impl Step {
         let Some((label, text)) = (if alone { Some((0, line)) } else { labelled(line) }) else {
             return;
         };
-        let said = Said::parse(text);
-        if let Said::At(Some(node), _) = &said {
+        let said = BootstrapLine::parse(text);
+        if let BootstrapLine::At(Some(node), _) = &said {
             self.names.insert(label, node.clone());
         }
         let task = self.names.get(&label).and_then(|name| self.tasks.get_mut(name));
         let Some(task) = task else { return };
         match said {
-            Said::Need { machine, .. } => {
+            BootstrapLine::Need { machine, .. } => {
                 *task = match bootstrap::fits(binary, &machine) {
                     Ok(()) => Task::Needing,
                     Err(reason) => Task::Settled(Err(reason)),
                 }
             }
-            Said::Refused(why) => {
+            BootstrapLine::Refused(why) => {
                 *task = Task::Settled(Err(bootstrap::refused(&why)));
             }
-            Said::Ended(status) => {
+            BootstrapLine::Ended(status) => {
                 *task =
                     Task::Settled(Err(format!("its agent ended at once, with status {status}")));
             }
-            Said::At(..) | Said::Unserved(_) => {}
-            Said::Other => {
+            BootstrapLine::At(..) | BootstrapLine::Unserved(_) => {}
+            BootstrapLine::Other => {
                 if let Some(ready) = ReadyLine::parse(text) {
                     *task = Task::Settled(Ok(ready));
                 }

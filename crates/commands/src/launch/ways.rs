@@ -9,7 +9,7 @@ use garland_core::cluster::nodelist::{self, Sources};
 use garland_core::cluster::{Cluster, Launcher, Node};
 
 use super::binary::Binary;
-use super::slurm::Squad;
+use super::slurm::SlurmStep;
 use super::spread::Spread;
 use super::ssh::Logins;
 use super::{Launched, LaunchedChild, Orders};
@@ -20,7 +20,7 @@ pub struct Ways<'a> {
     nodes: &'a [Node],
     cluster: Option<&'a Cluster>,
     launcher: Launcher,
-    squad: OnceLock<Result<Squad, String>>,
+    squad: OnceLock<Result<SlurmStep, String>>,
     logins: OnceLock<Result<Logins, String>>,
     spread: Spread,
 }
@@ -84,10 +84,10 @@ impl<'a> Ways<'a> {
     }
 
     /// The first caller starts them all; the others wait for it.
-    fn squad(&self, orders: &Orders, log: &Path) -> Result<&Squad, String> {
+    fn squad(&self, orders: &Orders, log: &Path) -> Result<&SlurmStep, String> {
         let made = self.squad.get_or_init(|| {
             let binary = running()?;
-            Squad::launch(self.nodes, &binary, orders, &log.with_file_name("srun.log"))
+            SlurmStep::launch(self.nodes, &binary, orders, &log.with_file_name("srun.log"))
         });
         made.as_ref().map_err(Clone::clone)
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use garland_topology::Topology;
 use garland_topology::bounds::{
-    Load, by_hash, expected, loads, max_min, max_min_over_rails, rails,
+    TrafficPattern, by_hash, expected, loads, max_min, max_min_over_rails, rails,
 };
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 pub struct Bound {
     #[serde(flatten)]
-    load: Load,
+    load: TrafficPattern,
     /// What each connection gets, in the order of the load's.
     each: Vec<f64>,
     /// Their sum.
@@ -38,14 +38,14 @@ pub fn bounds(topology: &Topology) -> Vec<Bound> {
         all.extend(loads.into_iter().map(|load| {
             let each = max_min_over_rails(topology, &load.flows);
             let name = format!("{}, over {rails} rails", load.name);
-            Bound::new(Load { name, ..load }, each, None)
+            Bound::new(TrafficPattern { name, ..load }, each, None)
         }));
     }
     all
 }
 
 impl Bound {
-    fn new(load: Load, each: Vec<f64>, by_chance: Option<f64>) -> Self {
+    fn new(load: TrafficPattern, each: Vec<f64>, by_chance: Option<f64>) -> Self {
         let total = each.iter().sum();
         Self { load, each, total, by_chance }
     }

@@ -8,7 +8,7 @@ use garland_topology::config::{ConfigFile, Format, NicNames, NodeConfig};
 use garland_topology::{NodeId, Topology};
 
 use super::change::Change;
-use super::tool::{self, Live};
+use super::tool::{self, DevicesPresent};
 use super::{diff, guard};
 use crate::args::{FormatName, NetConfig};
 use crate::topology;
@@ -94,7 +94,7 @@ fn preview(options: &NetConfig, format: Format, config: &NodeConfig, changes: &[
         garland_terminal::outln!("all files are as planned");
     }
     if options.root == Path::new("/") {
-        for command in tool::apply(format, config, &Live::planned(config)) {
+        for command in tool::apply(format, config, &DevicesPresent::planned(config)) {
             garland_terminal::outln!("run {command}");
         }
         garland_terminal::outln!(

@@ -19,7 +19,7 @@ use garland_topology::config::{Format, NodeConfig};
 use super::change::Change;
 use super::installation::{Installation, Record, Stage};
 use super::kernel::Before;
-use super::tool::{self, Live};
+use super::tool::{self, DevicesPresent};
 use crate::args::NetConfig;
 use garland_results::failure::{Exit, Failure, OrFailure};
 
@@ -46,7 +46,7 @@ pub fn install(
     }
     let patience = patience(&options.confirm_within)?;
     may_install(format)?;
-    let live = Live::find(config)?;
+    let live = DevicesPresent::find(config)?;
     let was_up = tool::up_now(format, &live);
     let record = Record {
         format: format.name().to_owned(),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::change::Change;
 use super::kernel::Before;
-use super::tool::{Command, Live};
+use super::tool::{Command, DevicesPresent};
 use crate::places::write_private;
 use garland_results::failure::{Failure, OrFailure};
 
@@ -69,7 +69,7 @@ pub struct Record {
     /// What the kernel had.
     pub before: Before,
     /// The devices.
-    pub live: Live,
+    pub live: DevicesPresent,
     /// How long to wait for a confirmation, in nanoseconds.
     pub patience_ns: u64,
 }

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use garland_topology::config::NodeConfig;
 use serde::{Deserialize, Serialize};
 
-use super::tool::{Command, Live, output};
+use super::tool::{Command, DevicesPresent, output};
 use garland_results::failure::Failure;
 
 /// What was there.
@@ -36,7 +36,7 @@ struct Device {
 
 impl Before {
     /// Asks the kernel about the devices and settings that `config` is going to change.
-    pub fn read(config: &NodeConfig, live: &Live) -> Result<Self, Failure> {
+    pub fn read(config: &NodeConfig, live: &DevicesPresent) -> Result<Self, Failure> {
         let lo = live.loopback.then_some("lo");
         let names: Vec<&str> = live.devices().chain(lo).collect();
         let devices: Vec<Device> =

@@ -23,7 +23,7 @@ pub struct Command {
 
 /// A node's devices as this machine has them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Live {
+pub struct DevicesPresent {
     /// The NICs' names.
     pub nics: Vec<String>,
     /// The bonds' names.
@@ -59,7 +59,7 @@ impl fmt::Display for Command {
     }
 }
 
-impl Live {
+impl DevicesPresent {
     /// The devices by the names that the files have.
     pub fn planned(config: &NodeConfig) -> Self {
         let name = |device: &Device| device.name.clone();
@@ -124,7 +124,7 @@ pub fn needs(format: Format) -> (&'static [&'static str], &'static str) {
 }
 
 /// What makes the tool do what the new files say.
-pub fn apply(format: Format, config: &NodeConfig, live: &Live) -> Vec<Command> {
+pub fn apply(format: Format, config: &NodeConfig, live: &DevicesPresent) -> Vec<Command> {
     let mut commands = Vec::new();
     if format != Format::Iproute2 && !config.settings().is_empty() {
         commands.push(Command::new("sysctl", ["-q", "-p", "/etc/sysctl.d/60-garland.conf"]));
@@ -144,7 +144,7 @@ pub fn apply(format: Format, config: &NodeConfig, live: &Live) -> Vec<Command> {
         Format::NetworkManager => {
             commands.push(Command::new("nmcli", ["connection", "reload"]));
             let lo = live.loopback.then_some("lo");
-            let planned = Live::planned(config);
+            let planned = DevicesPresent::planned(config);
             for device in lo.into_iter().chain(planned.devices()) {
                 let name = format!("garland-{device}");
                 let words = ["--wait", "30", "connection", "up", "id", &name];
@@ -160,7 +160,7 @@ pub fn apply(format: Format, config: &NodeConfig, live: &Live) -> Vec<Command> {
 }
 
 /// What is done while the files are still there that are about to go: ifdown reads them.
-pub fn let_go(format: Format, config: &NodeConfig, live: &Live) -> Vec<Command> {
+pub fn let_go(format: Format, config: &NodeConfig, live: &DevicesPresent) -> Vec<Command> {
     match format {
         Format::Ifupdown => {
             let stanzas = live.stanzas(config);
@@ -175,7 +175,7 @@ pub fn let_go(format: Format, config: &NodeConfig, live: &Live) -> Vec<Command> 
 
 /// What makes the tool do what the old files said, once they are back: `was_up` are the devices or
 /// connections that it had up.
-pub fn go_back(format: Format, live: &Live, was_up: &[String]) -> Vec<Command> {
+pub fn go_back(format: Format, live: &DevicesPresent, was_up: &[String]) -> Vec<Command> {
     match format {
         Format::Ifupdown => {
             was_up.iter().map(|name| Command::new("ifup", [name.as_str()]).may_fail()).collect()
@@ -196,7 +196,7 @@ pub fn go_back(format: Format, live: &Live, was_up: &[String]) -> Vec<Command> {
 }
 
 /// What the tool has up now, of what `live` names.
-pub fn up_now(format: Format, live: &Live) -> Vec<String> {
+pub fn up_now(format: Format, live: &DevicesPresent) -> Vec<String> {
     let lines = |program: &str, words: &[&str]| {
         let said = output(&Command::new(program, words.iter().copied())).unwrap_or_default();
         said.lines().map(str::to_owned).collect::<Vec<_>>()
@@ -221,7 +221,7 @@ pub fn up_now(format: Format, live: &Live) -> Vec<String> {
     }
 }
 
-fn networkd(live: &Live) -> Vec<Command> {
+fn networkd(live: &DevicesPresent) -> Vec<Command> {
     let reload = Command::new("networkctl", ["reload"]);
     let lo = live.loopback.then_some("lo");
     let words = ["reconfigure"].into_iter().chain(lo).chain(live.nics.iter().map(String::as_str));

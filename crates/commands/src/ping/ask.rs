@@ -2,11 +2,11 @@
 
 use garland_core::units::bytes;
 use garland_protocol::{
-    PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PingKind, PingMeans, PingPoint, PingTask,
+    PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PingKind, PingPoint, PingTask, PingTransport,
     PingWait, TargetState, check_provider,
 };
 
-use crate::args::{Ping, PingFunction, PingTarget, PingTransport, PingWaiting};
+use crate::args::{Ping, PingFunction, PingTarget, PingTransportName, PingWaiting};
 use garland_results::failure::Failure;
 
 /// Bytes of an operation where nothing is said.
@@ -22,7 +22,7 @@ const SWEEP_SIZE: u32 = 64 << 10;
 const RATED_DEPTH: u32 = 64;
 
 /// What to measure, and how much of it a sweep's depths are.
-pub struct Asked {
+pub struct PingRequest {
     /// The task.
     pub task: PingTask,
     /// With a sweep, how many of the points are its depths; sizes follow.
@@ -32,15 +32,15 @@ pub struct Asked {
 }
 
 /// Reads the command line.
-pub fn read(ping: &Ping) -> Result<Asked, Failure> {
+pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
     let means = match ping.transport {
-        PingTransport::Tcp => PingMeans::Tcp,
-        PingTransport::Shm => PingMeans::Shm,
-        PingTransport::Fabric => PingMeans::Fabric,
+        PingTransportName::Tcp => PingTransport::Tcp,
+        PingTransportName::Shm => PingTransport::Shm,
+        PingTransportName::Fabric => PingTransport::Fabric,
     };
     if let Some(provider) = &ping.provider {
         check_provider(provider).map_err(|why| Failure::usage(format!("--provider: {why}")))?;
-        if means != PingMeans::Fabric {
+        if means != PingTransport::Fabric {
             return Err(Failure::usage(format!("--provider {provider}: of a fabric"))
                 .hint("take --transport fabric with it"));
         }
@@ -50,7 +50,7 @@ pub fn read(ping: &Ping) -> Result<Asked, Failure> {
         PingFunction::Put => PingKind::Put,
         PingFunction::Msg => PingKind::Msg,
     };
-    if means == PingMeans::Shm && kind != PingKind::Msg && ping.rate.is_some() {
+    if means == PingTransport::Shm && kind != PingKind::Msg && ping.rate.is_some() {
         return Err(Failure::usage("--rate: a get or put of shared memory can't wait its turn")
             .hint("take -f msg, or --transport tcp"));
     }
@@ -88,7 +88,7 @@ pub fn read(ping: &Ping) -> Result<Asked, Failure> {
     }
     let pin = ping.pin.as_deref().map(pin).transpose()?;
     let provider = ping.provider.clone();
-    Ok(Asked { task: PingTask { means, provider, wait, target, points }, depths, pin })
+    Ok(PingRequest { task: PingTask { means, provider, wait, target, points }, depths, pin })
 }
 
 fn sizes(ping: &Ping) -> Result<Vec<u32>, Failure> {

@@ -2,9 +2,9 @@
 
 use garland_analysis::conditions::{Purpose, beware, differences};
 use garland_core::cluster::nodelist;
-use garland_protocol::{PingPoint, PingTook, PingWait, TargetState};
+use garland_protocol::{PingPoint, PingSample, PingWait, TargetState};
 
-use super::ask::Asked;
+use super::ask::PingRequest;
 use super::result::PairResult;
 use garland_terminal::notes;
 
@@ -12,7 +12,7 @@ use garland_terminal::notes;
 const FEW: u64 = 1000;
 
 /// What to beware of in what one point took.
-pub fn warn_of_point(point: &PingPoint, took: &PingTook, timer_ns: u64) -> Option<String> {
+pub fn warn_of_point(point: &PingPoint, took: &PingSample, timer_ns: u64) -> Option<String> {
     let which = format!("{} bytes, {} in flight", point.size, point.depth);
     let (low, high) = took.sojourn.median_between;
     let half = (high - low) as f64 / 2.0 / (took.sojourn.p50.max(1) as f64);
@@ -28,7 +28,7 @@ pub fn warn_of_point(point: &PingPoint, took: &PingTook, timer_ns: u64) -> Optio
 }
 
 /// What to beware of in the conditions of both nodes.
-pub fn warn_of(asked: &Asked, pair: &PairResult) -> Vec<String> {
+pub fn warn_of(asked: &PingRequest, pair: &PairResult) -> Vec<String> {
     let polls = [asked.task.wait == PingWait::Poll, asked.task.target == TargetState::Idle];
     let nodes = [(&pair.from, &pair.from_conditions), (&pair.to, &pair.to_conditions)];
     let nodes = nodes.map(|(name, conditions)| (name.as_str(), conditions));

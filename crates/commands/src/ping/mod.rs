@@ -12,7 +12,7 @@ use std::time::Duration;
 use garland_control::{Agent, Pair, PairEnd, Party, bring_helper};
 use garland_core::cluster::Node;
 use garland_lab::Lab;
-use garland_protocol::{Finding, PingMeans, Task};
+use garland_protocol::{Finding, PingTransport, Task};
 use garland_sys::signal::Interrupts;
 use garland_topology::bounds;
 
@@ -25,7 +25,7 @@ use crate::result::{Phases, print_json};
 use garland_results::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-use ask::Asked;
+use ask::PingRequest;
 use result::{PairResult, PingResult};
 use sweep::Wire;
 
@@ -49,7 +49,7 @@ pub fn run(context: &Context, ping: &Ping) -> Result<Exit, Failure> {
     let gathered =
         gather("ping", &nodes, &inventory, &ping.launch, context.json, Talk::OverWires, phases)?;
     let Gathered { mut phases, interrupts, lab, run, mut fleet } = gathered;
-    if asked.task.means == PingMeans::Fabric {
+    if asked.task.means == PingTransport::Fabric {
         // On this machine all agents find what this process finds.
         let elsewhere = |node: &Node| lab.is_none() && !is_local(&node.name);
         let agents = nodes.iter().zip(&mut fleet.agents).filter(|(node, _)| elsewhere(node));
@@ -81,7 +81,7 @@ pub fn run(context: &Context, ping: &Ping) -> Result<Exit, Failure> {
 /// What all pairs have in common.
 struct Session<'a> {
     names: &'a [String],
-    asked: &'a Asked,
+    asked: &'a PingRequest,
     interrupts: &'a Interrupts,
     /// The lab that they are in.
     lab: Option<&'a Lab>,

@@ -1,10 +1,12 @@
 //! The result object `garland.ping/1`.
 
 use garland_analysis::conditions::{Conditions, value};
-use garland_protocol::{Finding, PingKind, PingMeans, PingTook, PingWait, Summary, TargetState};
+use garland_protocol::{
+    Finding, PingKind, PingSample, PingTransport, PingWait, Summary, TargetState,
+};
 use serde::Serialize;
 
-use super::ask::Asked;
+use super::ask::PingRequest;
 use super::evidence;
 use super::fabric::FabricResult;
 use super::sweep::{self, Sweep, Wire};
@@ -107,7 +109,7 @@ impl From<Summary> for Sojourn {
 
 impl PairResult {
     /// Nothing measured yet between the first node and that of place `to`.
-    pub fn new(names: &[String], to: usize, asked: &Asked) -> Self {
+    pub fn new(names: &[String], to: usize, asked: &PingRequest) -> Self {
         Self {
             from: names[0].clone(),
             to: names[to].clone(),
@@ -140,7 +142,7 @@ impl PairResult {
             Finding::Conditions(more) if is_first => self.from_conditions.extend(more),
             Finding::Conditions(more) => self.to_conditions.extend(more),
             // No stream was asked for.
-            Finding::StreamCame(_) | Finding::StreamWent(_) => {}
+            Finding::RxStats(_) | Finding::TxStats(_) => {}
         }
     }
 
@@ -158,18 +160,18 @@ impl PairResult {
     }
 
     /// Whether the target's CPU serves gets and puts.
-    pub fn is_emulated(&self, means: PingMeans) -> bool {
+    pub fn is_emulated(&self, means: PingTransport) -> bool {
         match means {
-            PingMeans::Tcp => true,
-            PingMeans::Shm => false,
-            PingMeans::Fabric => self.fabric.as_ref().is_some_and(FabricResult::is_emulated),
+            PingTransport::Tcp => true,
+            PingTransport::Shm => false,
+            PingTransport::Fabric => self.fabric.as_ref().is_some_and(FabricResult::is_emulated),
         }
     }
 
     /// Nothing more will be found: what it comes to.
     ///
     /// The wire is the emulated one in a lab, else as fast as both NICs say.
-    pub fn conclude(&mut self, asked: &Asked, emulated: Option<Wire>) {
+    pub fn conclude(&mut self, asked: &PingRequest, emulated: Option<Wire>) {
         let told = || {
             let number = |conditions: &Conditions, name| value(conditions, name)?.parse().ok();
             let both = [&self.from_conditions, &self.to_conditions];
@@ -178,7 +180,7 @@ impl PairResult {
             Some(Wire { bits: f64::min(one?, other?), mtu: mtu as u16 })
         };
         // What goes through memory has no wire.
-        let wire = emulated.or_else(told).filter(|_| asked.task.means != PingMeans::Shm);
+        let wire = emulated.or_else(told).filter(|_| asked.task.means != PingTransport::Shm);
         let served = self.is_emulated(asked.task.means);
         self.sweep =
             asked.depths.and_then(|depths| sweep::conclude(&self.points, depths, wire, served));
@@ -196,7 +198,7 @@ impl PointResult {
         })
     }
 
-    fn new(point: &garland_protocol::PingPoint, took: &PingTook) -> Self {
+    fn new(point: &garland_protocol::PingPoint, took: &PingSample) -> Self {
         // There and back is twice one way.
         let ways = if point.kind == PingKind::Msg && point.depth == 1 { 2.0 } else { 1.0 };
         // By a rate, the time between operations says nothing of how long they take.
@@ -226,7 +228,7 @@ impl PointResult {
 
 /// How many operations were in flight, on average: as long as all of them stayed, by the time in which
 /// they did (Little's law).
-fn reached(took: &PingTook) -> Option<f64> {
+fn reached(took: &PingSample) -> Option<f64> {
     let stayed = took.sojourn.mean as f64 * took.count as f64;
     (took.timed_together <= 1).then(|| stayed / took.elapsed_ns.max(1) as f64)
 }
@@ -245,7 +247,7 @@ impl PingResult {
     pub fn new(
         run: &Run,
         phases: Phases,
-        asked: &Asked,
+        asked: &PingRequest,
         names: &[String],
         pairs: Vec<PairResult>,
         interrupted: bool,
@@ -261,9 +263,9 @@ impl PingResult {
         };
         Self {
             transport: match asked.task.means {
-                PingMeans::Tcp => "tcp",
-                PingMeans::Shm => "shm",
-                PingMeans::Fabric => "fabric",
+                PingTransport::Tcp => "tcp",
+                PingTransport::Shm => "shm",
+                PingTransport::Fabric => "fabric",
             },
             emulated: pairs.iter().any(|pair| pair.is_emulated(asked.task.means)),
             wait: match asked.task.wait {
@@ -303,7 +305,7 @@ mod tests {
         let kind = PingKind::Put;
         let asked =
             garland_protocol::PingPoint { kind, size: 8, depth, rate, count: None, time_ms: 1 };
-        let took = PingTook {
+        let took = PingSample {
             point: 0,
             count: 1000,
             elapsed_ns: 100_000,

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use garland_protocol::{PingKind, PingMeans, PingWait, TargetState};
+use garland_protocol::{PingKind, PingTransport, PingWait, TargetState};
 
-use super::ask::Asked;
+use super::ask::PingRequest;
 use super::result::{PairResult, PointResult, function};
 use super::sweep::Sweep;
 
@@ -13,7 +13,7 @@ pub struct Table<'a> {
     /// The pair.
     pub pair: &'a PairResult,
     /// What was asked for.
-    pub asked: &'a Asked,
+    pub asked: &'a PingRequest,
     /// The other node's place.
     pub place: usize,
 }
@@ -48,25 +48,27 @@ impl Table<'_> {
         let kind = asked.task.points.first().map_or(PingKind::Get, |point| point.kind);
         let fabric = pair.fabric.as_ref();
         let means = match (asked.task.means, kind, fabric) {
-            (PingMeans::Tcp, PingKind::Msg, _) => "tcp".to_owned(),
-            (PingMeans::Tcp, ..) => "tcp (emulated: the other CPU serves it)".to_owned(),
-            (PingMeans::Shm, PingKind::Msg, _) => "shared memory".to_owned(),
-            (PingMeans::Shm, ..) => "shared memory (one-sided: loads and stores)".to_owned(),
-            (PingMeans::Fabric, _, Some(way)) => way.to_string(),
-            (PingMeans::Fabric, _, None) => "a fabric".to_owned(),
+            (PingTransport::Tcp, PingKind::Msg, _) => "tcp".to_owned(),
+            (PingTransport::Tcp, ..) => "tcp (emulated: the other CPU serves it)".to_owned(),
+            (PingTransport::Shm, PingKind::Msg, _) => "shared memory".to_owned(),
+            (PingTransport::Shm, ..) => "shared memory (one-sided: loads and stores)".to_owned(),
+            (PingTransport::Fabric, _, Some(way)) => way.to_string(),
+            (PingTransport::Fabric, _, None) => "a fabric".to_owned(),
         };
         let waits = match (asked.task.means, kind, asked.task.wait) {
-            (PingMeans::Shm, PingKind::Msg, _) => ", both poll",
-            (PingMeans::Shm, ..) => "",
-            (PingMeans::Fabric, _, PingWait::Block) if fabric.is_some_and(|way| !way.sleeps) => {
+            (PingTransport::Shm, PingKind::Msg, _) => ", both poll",
+            (PingTransport::Shm, ..) => "",
+            (PingTransport::Fabric, _, PingWait::Block)
+                if fabric.is_some_and(|way| !way.sleeps) =>
+            {
                 ", polling"
             }
             (_, _, PingWait::Block) => ", blocking",
             (_, _, PingWait::Poll) => ", polling",
         };
         let target = match (asked.task.means, asked.task.target) {
-            (PingMeans::Shm, TargetState::Idle | TargetState::Asleep) => "",
-            (PingMeans::Fabric, TargetState::Asleep)
+            (PingTransport::Shm, TargetState::Idle | TargetState::Asleep) => "",
+            (PingTransport::Fabric, TargetState::Asleep)
                 if fabric.is_some_and(|way| !way.target_sleeps) =>
             {
                 ", target polls"
@@ -164,7 +166,7 @@ fn say_batch(f: &mut fmt::Formatter<'_>, deep: &PointResult) -> fmt::Result {
     }
 }
 
-fn say_sweep(f: &mut fmt::Formatter<'_>, sweep: &Sweep, asked: &Asked) -> fmt::Result {
+fn say_sweep(f: &mut fmt::Formatter<'_>, sweep: &Sweep, asked: &PingRequest) -> fmt::Result {
     let us = |ns: f64| ns / 1000.0;
     let (l, o, g) = (us(sweep.latency_ns), us(sweep.overhead_ns), us(sweep.gap_ns));
     write!(f, "LogGP   L {l:.2} o {o:.2} g {g:.2} uSec")?;

@@ -16,7 +16,7 @@ use garland_sys::processors::Processors;
 
 use self::baseline::Baseline;
 use self::measured::Measured;
-use self::result::{SCHEMA, Told, WiresResult};
+use self::result::{SCHEMA, WiresFindings, WiresResult};
 use self::survey::{Meets, Progress, Survey};
 use super::gather::{Gathered, Talk, gather};
 use crate::args::Wires;
@@ -98,7 +98,7 @@ fn told(
     never: &[bool],
     baseline: Option<&Baseline>,
     cpu: f64,
-) -> Told {
+) -> WiresFindings {
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let (faults, baseline) = result::judge(survey, baseline, &names);
     let rails = survey.rails.iter();
@@ -107,7 +107,7 @@ fn told(
         warnings: warnings(nodes, survey, cpu, baseline.as_ref()),
         interrupted: survey.interrupted(),
     };
-    Told {
+    WiresFindings {
         nodes: result::nodes(survey, &names, never),
         ways: result::ways(survey, &names),
         failed: result::failed(survey, &names),
@@ -184,7 +184,7 @@ fn warnings(
     warnings
 }
 
-fn exit(result: &Told) -> Exit {
+fn exit(result: &WiresFindings) -> Exit {
     match () {
         () if result.measured.interrupted => Exit::Interrupted,
         () if result.ways.is_empty() => Exit::Nothing,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::baseline::Baseline;
 use super::measured::{FailedPair, Measured};
 use super::naming::Named;
-use super::survey::{Rail, Survey, Way};
+use super::survey::{DirectionRates, Rail, Survey};
 use crate::result::{Head, NodeEnd};
 use crate::tcp_account::TcpAccount;
 
@@ -24,12 +24,12 @@ pub struct WiresResult {
     pub head: Head,
     /// What was measured, and what it says.
     #[serde(flatten)]
-    pub told: Told,
+    pub told: WiresFindings,
 }
 
 /// What was measured, and what it says.
 #[derive(Serialize)]
-pub struct Told {
+pub struct WiresFindings {
     /// The nodes.
     pub nodes: Vec<NodeResult>,
     /// Every ordered pair.
@@ -220,7 +220,7 @@ pub fn ways(survey: &Survey<'_>, names: &[&str]) -> Vec<WayResult> {
 
 fn ways_of(rail: usize, found: &Rail, names: &[&str]) -> Vec<WayResult> {
     let effects = Effects::of(&found.rates());
-    let one = |(&(from, to), way): (&(usize, usize), &Way)| WayResult {
+    let one = |(&(from, to), way): (&(usize, usize), &DirectionRates)| WayResult {
         rail,
         from: names[from].to_owned(),
         to: names[to].to_owned(),

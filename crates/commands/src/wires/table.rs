@@ -4,7 +4,7 @@ use std::fmt;
 
 use garland_core::units::{Nanos, Rate};
 
-use super::result::{FailedOnRail, Told, WayResult, WiresResult};
+use super::result::{FailedOnRail, WayResult, WiresFindings, WiresResult};
 use garland_terminal::verdicts::folded;
 
 /// Up to so many nodes the matrix has numbers; beyond, a character a pair.
@@ -19,7 +19,7 @@ impl fmt::Display for WiresResult {
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for WiresFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pairs = self.ways.iter().filter(|way| way.rail == 0 && way.from < way.to).count();
         let (rounds, at_once) = (self.rounds, self.at_once);
@@ -63,7 +63,7 @@ impl fmt::Display for Told {
 
 /// What is told of one rail.
 struct OnRail<'t> {
-    told: &'t Told,
+    told: &'t WiresFindings,
     rail: usize,
     ways: Vec<&'t WayResult>,
 }

@@ -10,7 +10,7 @@ use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
 use super::exchange::Exchange;
-use crate::switchboard::Call;
+use crate::switchboard::AgentEvent;
 
 /// An agent that is silent for so long is gone.
 pub const SILENCE_NS: u64 = 5_000_000_000;
@@ -45,12 +45,12 @@ impl Exchange {
                 self.heard_ns[node] = clock::now_ns();
                 let Some(at) = nodes.iter().position(|&asked| asked == node) else { continue };
                 let told = match call {
-                    Call::Lost(reason) => Some(Err(reason)),
-                    Call::Message(FromAgent::Balance(BalanceEvent::Failed(reason))) => {
+                    AgentEvent::Lost(reason) => Some(Err(reason)),
+                    AgentEvent::Message(FromAgent::Balance(BalanceEvent::Failed(reason))) => {
                         Some(Err(reason))
                     }
-                    Call::Message(FromAgent::Balance(event)) => answer(event).map(Ok),
-                    Call::Message(_) => None,
+                    AgentEvent::Message(FromAgent::Balance(event)) => answer(event).map(Ok),
+                    AgentEvent::Message(_) => None,
                 };
                 if let Some(told) = told {
                     answers[at].get_or_insert(told);

@@ -14,9 +14,9 @@ use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
 use super::ask::{LOOK, place, silence};
-use super::exchange::{Errand, Exchange, RoundJob};
-use super::running::{ErrandCourse, Running, SINK};
-use crate::switchboard::Call;
+use super::exchange::{CopyPair, Exchange, RoundJob};
+use super::running::{PairOutcome, Running, SINK};
+use crate::switchboard::AgentEvent;
 
 /// How long agents may take to clean up.
 const GOODBYE_NS: u64 = 10_000_000_000;
@@ -33,7 +33,7 @@ pub enum RoundEnd {
 }
 
 /// A round's copies.
-pub struct Bout<'a> {
+pub struct BalanceRound<'a> {
     job: &'a RoundJob,
     copies: Vec<Running>,
     began_ns: u64,
@@ -43,11 +43,11 @@ pub struct Bout<'a> {
     fault: Option<(usize, String)>,
 }
 
-impl<'a> Bout<'a> {
+impl<'a> BalanceRound<'a> {
     /// The copies of `job` among nodes of these names and addresses; none has begun.
     pub fn new(job: &'a RoundJob, names: &[String], addresses: &[NodeAddress]) -> Self {
         let now = clock::now_ns();
-        let copy = |errand: &Errand| Running::new(*errand, job.layout, names, addresses, now);
+        let copy = |errand: &CopyPair| Running::new(*errand, job.layout, names, addresses, now);
         let copies = job.errands.iter().map(copy).collect();
         Self { job, copies, began_ns: now, moved_ns: now, fault: None }
     }
@@ -58,7 +58,7 @@ impl<'a> Bout<'a> {
     }
 
     /// How the copies went, in the job's order.
-    pub fn into_courses(self) -> Vec<ErrandCourse> {
+    pub fn into_courses(self) -> Vec<PairOutcome> {
         self.copies.into_iter().map(|copy| copy.course).collect()
     }
 
@@ -114,7 +114,7 @@ impl<'a> Bout<'a> {
         feeds.iter().for_each(|(from, order)| exchange.board.send(place(*from), order));
     }
 
-    fn hear(&mut self, node: usize, call: &Call) {
+    fn hear(&mut self, node: usize, call: &AgentEvent) {
         let now = clock::now_ns();
         for running in &mut self.copies {
             if running.hear(now, node, call) {
@@ -188,7 +188,7 @@ impl<'a> Bout<'a> {
 /// When this host can't wait for them.
 pub fn hold(
     exchange: &mut Exchange,
-    bout: &mut Bout<'_>,
+    bout: &mut BalanceRound<'_>,
     patience: Duration,
     interrupts: Option<&Interrupts>,
 ) -> io::Result<RoundEnd> {
@@ -219,7 +219,11 @@ pub fn hold(
 }
 
 /// Ends the copies at all agents, feeders first: their connections' accounts are of use.
-fn say_goodbye(exchange: &mut Exchange, bout: &mut Bout<'_>, began: bool) -> io::Result<()> {
+fn say_goodbye(
+    exchange: &mut Exchange,
+    bout: &mut BalanceRound<'_>,
+    began: bool,
+) -> io::Result<()> {
     for running in &mut bout.copies {
         running.ended |= !began || !exchange.board.has(place(running.errand.from));
         if !running.ended {
@@ -240,7 +244,7 @@ fn say_goodbye(exchange: &mut Exchange, bout: &mut Bout<'_>, began: bool) -> io:
 
 fn wait_for(
     exchange: &mut Exchange,
-    bout: &mut Bout<'_>,
+    bout: &mut BalanceRound<'_>,
     is_over: fn(&Running, &Exchange) -> bool,
 ) -> io::Result<()> {
     let deadline_ns = clock::now_ns() + GOODBYE_NS;
@@ -254,7 +258,7 @@ fn wait_for(
 
 fn listen(
     exchange: &mut Exchange,
-    bout: &mut Bout<'_>,
+    bout: &mut BalanceRound<'_>,
     interrupts: Option<&Interrupts>,
 ) -> io::Result<()> {
     let others: Vec<_> = interrupts.iter().map(|fd| fd.as_fd()).collect();

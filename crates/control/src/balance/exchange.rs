@@ -10,10 +10,10 @@ use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
 use super::ask::place;
-use super::bout::{self, Bout, RoundEnd};
-use super::running::ErrandCourse;
+use super::bout::{self, BalanceRound, RoundEnd};
+use super::running::PairOutcome;
 use crate::copy::Agent;
-use crate::switchboard::Switchboard;
+use crate::switchboard::AgentSet;
 
 /// A disk that moves fewer bytes a second than this hangs.
 const SLOWEST: u64 = 2_000_000;
@@ -23,14 +23,14 @@ const GRACE: Duration = Duration::from_secs(30);
 
 /// A copy from one node's disk to another's, or to the same; nodes by their places in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Errand {
+pub struct CopyPair {
     /// Who has the file.
     pub from: usize,
     /// Who gets it.
     pub to: usize,
 }
 
-impl Errand {
+impl CopyPair {
     /// Whether it goes over the network.
     #[must_use]
     pub fn is_remote(&self) -> bool {
@@ -42,7 +42,7 @@ impl Errand {
 #[derive(Clone, Debug)]
 pub struct RoundJob {
     /// Who copies to whom. No node has two files to copy, or gets two.
-    pub errands: Vec<Errand>,
+    pub errands: Vec<CopyPair>,
     /// How many bytes each copy has, and how they are cut.
     pub layout: Layout,
     /// Whether none of the files' bytes are in the page cache at the beginning; else all are.
@@ -61,9 +61,9 @@ pub struct RoundJob {
 
 /// How a round went.
 #[derive(Clone, Debug)]
-pub struct RoundCourse {
+pub struct RoundOutcome {
     /// The copies, in the job's order.
-    pub errands: Vec<ErrandCourse>,
+    pub errands: Vec<PairOutcome>,
     /// What the nodes did meanwhile, by their places in the list.
     pub uses: Vec<(usize, NodeUse)>,
     /// How it ended.
@@ -72,7 +72,7 @@ pub struct RoundCourse {
 
 /// A node that has its file.
 #[derive(Clone, Debug)]
-pub struct Stocked {
+pub struct PreparedFile {
     /// Where that lies.
     pub place: DiskPlace,
     /// What about the node may change what copies take, in names and words.
@@ -82,7 +82,7 @@ pub struct Stocked {
 /// Agents that copy among each other.
 pub struct Exchange {
     pub(super) names: Vec<String>,
-    pub(super) board: Switchboard,
+    pub(super) board: AgentSet,
     pub(super) addresses: Vec<NodeAddress>,
     /// When each said something last.
     pub(super) heard_ns: Vec<u64>,
@@ -98,7 +98,7 @@ impl Exchange {
             .collect();
         let heard_ns = vec![clock::now_ns(); addresses.len()];
         let connections = agents.into_iter().map(|agent| agent.map(|agent| agent.connection));
-        Self { names, board: Switchboard::new(connections), addresses, heard_ns }
+        Self { names, board: AgentSet::new(connections), addresses, heard_ns }
     }
 
     /// Whether a node's agent has died, or hangs.
@@ -118,10 +118,12 @@ impl Exchange {
         path: &[u8],
         size: u64,
         interrupts: Option<&Interrupts>,
-    ) -> io::Result<Option<Vec<Result<Stocked, String>>>> {
+    ) -> io::Result<Option<Vec<Result<PreparedFile, String>>>> {
         let order = |_| BalanceOrder::Stock { path: path.to_vec(), size };
         self.ask(nodes, &order, patience(size), interrupts, &|event| match event {
-            BalanceEvent::Stocked(place, conditions) => Some(Stocked { place: *place, conditions }),
+            BalanceEvent::Stocked(place, conditions) => {
+                Some(PreparedFile { place: *place, conditions })
+            }
             _ => None,
         })
     }
@@ -134,19 +136,19 @@ impl Exchange {
         &mut self,
         job: &RoundJob,
         interrupts: Option<&Interrupts>,
-    ) -> io::Result<RoundCourse> {
+    ) -> io::Result<RoundOutcome> {
         let mut nodes: Vec<usize> =
             job.errands.iter().flat_map(|errand| [errand.from, errand.to]).collect();
         nodes.sort_unstable();
         nodes.dedup();
-        let mut course = RoundCourse {
-            errands: vec![ErrandCourse::default(); job.errands.len()],
+        let mut course = RoundOutcome {
+            errands: vec![PairOutcome::default(); job.errands.len()],
             uses: Vec::new(),
             end: RoundEnd::Done,
         };
         match self.prepare(job, &nodes, interrupts)? {
             Ok(cached) => {
-                let mut bout = Bout::new(job, &self.names, &self.addresses);
+                let mut bout = BalanceRound::new(job, &self.names, &self.addresses);
                 course.end = self.hold(&mut bout, interrupts)?;
                 course.errands = bout.into_courses();
                 for (errand, course) in job.errands.iter().zip(&mut course.errands) {
@@ -209,7 +211,7 @@ impl Exchange {
 
     fn hold(
         &mut self,
-        bout: &mut Bout<'_>,
+        bout: &mut BalanceRound<'_>,
         interrupts: Option<&Interrupts>,
     ) -> io::Result<RoundEnd> {
         bout::hold(self, bout, patience(bout.size()), interrupts)

@@ -11,5 +11,5 @@ mod exchange;
 mod running;
 
 pub use bout::RoundEnd;
-pub use exchange::{Errand, Exchange, RoundCourse, RoundJob, Stocked};
-pub use running::ErrandCourse;
+pub use exchange::{CopyPair, Exchange, PreparedFile, RoundJob, RoundOutcome};
+pub use running::PairOutcome;

@@ -2,27 +2,28 @@
 
 use garland_core::plan::{Layout, NodeId, Plan};
 use garland_protocol::{
-    BalanceEvent, BalanceOrder, Copy, DigestKey, DiskCached, FeedEvent, FromAgent, Head, HeadEvent,
-    HeadOrder, NodeAddress, Policy, Report, Secret, SlowNodes, StreamWent, ToAgent, Verdict,
+    BalanceEvent, BalanceOrder, CopyId, DigestKey, DiskCached, FeedEvent, FromAgent, Head,
+    HeadEvent, HeadOrder, NodeAddress, Policy, Report, Secret, SlowNodes, ToAgent, TxStats,
+    Verdict,
 };
 use garland_sys::random;
 
 use super::ask::{SILENCE_NS, place};
-use super::exchange::{Errand, Exchange};
-use crate::switchboard::Call;
+use super::exchange::{CopyPair, Exchange};
+use crate::switchboard::AgentEvent;
 
 /// The sink of a copy, whose plan has two nodes.
 pub const SINK: NodeId = NodeId(1);
 
 /// How a copy went.
 #[derive(Clone, Debug, Default)]
-pub struct ErrandCourse {
+pub struct PairOutcome {
     /// Nanoseconds from the round's beginning until it was done; none if it wasn't.
     pub took_ns: Option<u64>,
     /// What of its file was in the page cache before, where the kernel tells.
     pub cached: Option<DiskCached>,
     /// The kernel's account of its lanes at their end, of their sender, as far as these are TCP.
-    pub lanes: Vec<StreamWent>,
+    pub lanes: Vec<TxStats>,
     /// What the node that got it reported at the end.
     pub report: Report,
 }
@@ -30,9 +31,9 @@ pub struct ErrandCourse {
 /// A copy under way.
 pub struct Running {
     /// Who copies to whom.
-    pub errand: Errand,
+    pub errand: CopyPair,
     /// Its identity.
-    pub copy: Copy,
+    pub copy: CopyId,
     /// What its members prove to each other.
     pub secret: Secret,
     /// By which the feeder signs what its blocks contain.
@@ -46,7 +47,7 @@ pub struct Running {
     /// Why its feeder can't go on.
     pub fault: Option<String>,
     /// How it went.
-    pub course: ErrandCourse,
+    pub course: PairOutcome,
     /// Blocks that the sink held when it last said so.
     held: u64,
     /// Nothing is left of it at its feeder.
@@ -58,13 +59,13 @@ pub struct Running {
 impl Running {
     /// A copy of `layout` between nodes of these names and addresses, which hasn't begun.
     pub fn new(
-        errand: Errand,
+        errand: CopyPair,
         layout: Layout,
         names: &[String],
         addresses: &[NodeAddress],
         now: u64,
     ) -> Self {
-        let copy = Copy(random::bytes());
+        let copy = CopyId(random::bytes());
         let to = &addresses[errand.to];
         // One to oneself has no use for several.
         let rails = if errand.is_remote() { to.len().clamp(1, 64) } else { 1 };
@@ -83,7 +84,7 @@ impl Running {
             head,
             finished: false,
             fault: None,
-            course: ErrandCourse::default(),
+            course: PairOutcome::default(),
             held: 0,
             ended: false,
             closed: false,
@@ -102,9 +103,9 @@ impl Running {
     }
 
     /// Takes note of what a node said; whether the copy got on.
-    pub fn hear(&mut self, now: u64, node: usize, call: &Call) -> bool {
+    pub fn hear(&mut self, now: u64, node: usize, call: &AgentEvent) -> bool {
         match call {
-            Call::Lost(reason) => {
+            AgentEvent::Lost(reason) => {
                 if node == self.errand.from && !self.finished {
                     self.fail(now, reason.clone());
                 }
@@ -113,11 +114,11 @@ impl Running {
                 }
                 false
             }
-            Call::Message(FromAgent::Balance(event)) => {
+            AgentEvent::Message(FromAgent::Balance(event)) => {
                 node == self.errand.from && self.fed(now, event)
             }
-            Call::Message(message) if node == self.errand.to => self.sunk(now, message),
-            Call::Message(_) => false,
+            AgentEvent::Message(message) if node == self.errand.to => self.sunk(now, message),
+            AgentEvent::Message(_) => false,
         }
     }
 

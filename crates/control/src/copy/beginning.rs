@@ -11,7 +11,7 @@ use super::{Agent, Driver, Ends, QUIET_NS};
 use crate::outcome::NodeOutcome;
 use crate::queue::{Queue, Step};
 use garland_dataplane::lanes;
-use garland_dataplane::member::Member;
+use garland_dataplane::member::CopyContext;
 use garland_dataplane::recorder::{At, Budget};
 
 impl Driver<'_> {
@@ -140,7 +140,7 @@ impl Driver<'_> {
             Step::Ask(id) => {
                 let plan = self.job.plan;
                 let lanes = plan.lanes_of(id);
-                let bytes = Member::memory(plan.layout, lanes, self.job.pipeline.buffers);
+                let bytes = CopyContext::memory(plan.layout, lanes, self.job.pipeline.buffers);
                 let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
                 self.exchanges.asked(id, Exchange::Queue, &self.member.trace);
                 self.board.send(id, &ToAgent::Queue(self.copy, bytes));

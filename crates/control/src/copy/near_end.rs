@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use garland_core::plan::HEAD;
-use garland_protocol::{Copy, DigestKey, Secret, Sink};
+use garland_protocol::{CopyId, DigestKey, Secret, Sink};
 use garland_sys::confine::Root;
 
 use super::{CopyJob, Ends};
-use garland_dataplane::member::{Member, Membership, Notice};
+use garland_dataplane::member::{CopyConfig, CopyContext, Notice};
 use garland_dataplane::recorder::{Budget, Collector};
 use garland_dataplane::stall::Faults;
 use garland_dataplane::store::{self, NoStore, Store};
@@ -15,11 +15,11 @@ use garland_dataplane::store::{self, NoStore, Store};
 /// This machine's part: it holds all at the start, or has a place for what it gets.
 pub(super) fn near_end(
     job: &CopyJob<'_>,
-    copy: Copy,
+    copy: CopyId,
     secret: &Secret,
     digest_key: &DigestKey,
     tell: impl Fn(Notice) + Send + Sync + 'static,
-) -> std::io::Result<Arc<Member>> {
+) -> std::io::Result<Arc<CopyContext>> {
     let layout = job.plan.layout;
     let (sink, store): (_, Box<dyn Store>) = match &job.ends {
         Ends::Out { .. } => {
@@ -37,7 +37,7 @@ pub(super) fn near_end(
             let store = store.map_err(std::io::Error::other)?;
             let sink = if store.is_ordered() {
                 let (lanes, buffers) = (job.plan.lanes.len(), job.pipeline.buffers);
-                Sink::in_order(layout, Member::buffer_count(layout, lanes, buffers))
+                Sink::in_order(layout, CopyContext::buffer_count(layout, lanes, buffers))
             } else {
                 Sink::new(layout, store.is_holder())
             };
@@ -50,7 +50,7 @@ pub(super) fn near_end(
     };
     let began = job.tracing.map_or(0, |tracing| tracing.started_ns);
     let trace = Collector::new(Budget::of_head(job.plan, job.tracing), copy, HEAD.0, began, device);
-    let member = Arc::new(Member::new(Membership {
+    let member = Arc::new(CopyContext::new(CopyConfig {
         copy,
         me: HEAD,
         secret: secret.clone(),

@@ -11,7 +11,7 @@ use garland_sys::event::Wake;
 use garland_sys::threads;
 
 /// Moves the files of jobs.
-pub trait Carrier: Sync {
+pub trait Stager: Sync {
     /// Brings the job's inputs to its folder at the node; their bytes.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ pub trait Carrier: Sync {
 
 /// Which way files go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// To the node.
     There,
     /// From it.
@@ -36,7 +36,7 @@ pub enum Way {
 
 /// A job whose files are to be moved, or have been.
 #[derive(Clone, Debug)]
-pub struct Load {
+pub struct Transfer {
     /// The node's place.
     pub node: usize,
     /// The job's place.
@@ -44,15 +44,15 @@ pub struct Load {
     /// Which of its tries it is for.
     pub tries: u32,
     /// Where to.
-    pub way: Way,
+    pub way: Direction,
     /// What came of it.
     pub moved: Result<u64, String>,
 }
 
 /// The threads' orders, and what they have done.
 pub struct Carrying {
-    orders: Vec<[Sender<(Load, Job)>; 2]>,
-    done: Receiver<Load>,
+    orders: Vec<[Sender<(Transfer, Job)>; 2]>,
+    done: Receiver<Transfer>,
 }
 
 impl Carrying {
@@ -63,46 +63,46 @@ impl Carrying {
     pub fn begin<'scope, 'env>(
         scope: &'scope Scope<'scope, 'env>,
         nodes: usize,
-        carrier: &'env dyn Carrier,
+        carrier: &'env dyn Stager,
         wake: &Arc<Wake>,
     ) -> io::Result<Self> {
         let (tell, done) = channel();
-        let start = |way: Way| {
+        let start = |way: Direction| {
             let (order, orders) = channel();
             let (tell, wake) = (tell.clone(), Arc::clone(wake));
             threads::spawn_in(scope, "carry", move || carry(carrier, way, &orders, &tell, &wake))?;
             io::Result::Ok(order)
         };
-        let both = |_| Ok([start(Way::There)?, start(Way::Back)?]);
+        let both = |_| Ok([start(Direction::There)?, start(Direction::Back)?]);
         let orders = (0..nodes).map(both).collect::<io::Result<_>>()?;
         Ok(Self { orders, done })
     }
 
     /// Has a job's files moved.
-    pub fn order(&self, load: Load, job: Job) {
+    pub fn order(&self, load: Transfer, job: Job) {
         let [there, back] = &self.orders[load.node];
-        let order = if load.way == Way::There { there } else { back };
+        let order = if load.way == Direction::There { there } else { back };
         // The threads end with this, and not before.
         let _ = order.send((load, job));
     }
 
     /// What has been done since the last time.
-    pub fn done(&self) -> impl Iterator<Item = Load> {
+    pub fn done(&self) -> impl Iterator<Item = Transfer> {
         self.done.try_iter()
     }
 }
 
 fn carry(
-    carrier: &dyn Carrier,
-    way: Way,
-    orders: &Receiver<(Load, Job)>,
-    tell: &Sender<Load>,
+    carrier: &dyn Stager,
+    way: Direction,
+    orders: &Receiver<(Transfer, Job)>,
+    tell: &Sender<Transfer>,
     wake: &Wake,
 ) {
     for (mut load, job) in orders {
         load.moved = match way {
-            Way::There => carrier.bring(load.node, &job),
-            Way::Back => carrier.take_back(load.node, &job),
+            Direction::There => carrier.bring(load.node, &job),
+            Direction::Back => carrier.take_back(load.node, &job),
         };
         if tell.send(load).is_err() {
             return;

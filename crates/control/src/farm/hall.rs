@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use garland_core::farm::{Job, Outcome, Record, Text};
 use garland_protocol::dispatch::{Dispatcher, Rules, Step, Try};
-use garland_protocol::placement::{Placement, Sight};
+use garland_protocol::placement::{Candidate, Placement};
 use garland_protocol::{
     COMMAND_MAX, FarmEvent, FarmOrder, FarmTask, FromAgent, NodeFacts, Opening, TaskEnd, ToAgent,
 };
@@ -16,9 +16,9 @@ use garland_sys::clock;
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 
-use super::carrying::{Carrier, Carrying, Load, Way};
-use super::hands::{Call, Hand, Hands, size};
-use super::live::{Live, folders};
+use super::carrying::{Carrying, Direction, Stager, Transfer};
+use super::hands::{AgentEvent, Worker, WorkerSet, size};
+use super::live::{RunningJob, folders};
 use crate::copy::Agent;
 
 /// How often the loop comes round at least.
@@ -47,7 +47,7 @@ pub struct FarmWork<'a> {
     /// What a node is told of a job on its nth try.
     pub task: &'a dyn Fn(&Job, u32) -> FarmTask,
     /// Who moves files, where jobs have a folder of their own.
-    pub carrier: Option<&'a dyn Carrier>,
+    pub carrier: Option<&'a dyn Stager>,
     /// What each node is to mount, where jobs see files of this machine.
     pub openings: Vec<Option<Opening>>,
     /// When the run began, by the monotonic clock.
@@ -100,9 +100,9 @@ pub fn run_farm(
     std::thread::scope(|scope| {
         let carrying = work.carrier.map(|carrier| Carrying::begin(scope, nodes, carrier, &wake));
         let carrying = carrying.transpose()?;
-        let mut hands = Hands::new(agents);
+        let mut hands = WorkerSet::new(agents);
         let opened = open(&mut hands, &work, interrupts)?;
-        let mut hall = Hall::new(work, hands, carrying, news);
+        let mut hall = JobController::new(work, hands, carrying, news);
         let interrupted = !opened || hall.go_round(&wake, interrupts)?;
         let nodes = hall.hands.all.iter();
         let nodes = nodes.map(|hand| FarmNode { facts: hand.facts, gone: hand.gone.clone() });
@@ -112,7 +112,7 @@ pub fn run_farm(
 
 /// Waits until every node has said what it has; whether the user let it.
 fn open(
-    hands: &mut Hands,
+    hands: &mut WorkerSet,
     work: &FarmWork<'_>,
     interrupts: Option<&Interrupts>,
 ) -> io::Result<bool> {
@@ -132,18 +132,18 @@ fn open(
         }
     }
     let deadline = clock::now_ns() + OPENING_NS;
-    let is_missing = |it: &Hand| it.gone.is_none() && (it.facts.is_none() || !it.sees);
-    let waits = |hands: &Hands| hands.all.iter().any(is_missing);
+    let is_missing = |it: &Worker| it.gone.is_none() && (it.facts.is_none() || !it.sees);
+    let waits = |hands: &WorkerSet| hands.all.iter().any(is_missing);
     while waits(hands) && clock::now_ns() < deadline {
         let others: Vec<BorrowedFd<'_>> = interrupts.iter().map(|fd| fd.as_fd()).collect();
         for (node, call) in hands.wait(&others, TURN)? {
             let hand = &mut hands.all[node];
             hand.heard();
             match call {
-                Call::Message(FromAgent::Clock(asked, received, answered)) => {
+                AgentEvent::Message(FromAgent::Clock(asked, received, answered)) => {
                     hand.told_time(asked, received, answered);
                 }
-                Call::Message(FromAgent::Farm(event)) => match *event {
+                AgentEvent::Message(FromAgent::Farm(event)) => match *event {
                     FarmEvent::Opened(facts) => hand.facts = Some(facts),
                     FarmEvent::Mounted(wrong) => {
                         hand.sees = wrong.is_none();
@@ -151,8 +151,8 @@ fn open(
                     }
                     _ => {}
                 },
-                Call::Message(_) => {}
-                Call::Lost(reason) => hand.gone = Some(reason),
+                AgentEvent::Message(_) => {}
+                AgentEvent::Lost(reason) => hand.gone = Some(reason),
             }
         }
         if interrupts.is_some_and(Interrupts::have_come) {
@@ -165,11 +165,11 @@ fn open(
     Ok(true)
 }
 
-struct Hall<'a, 'n> {
+struct JobController<'a, 'n> {
     farm: Dispatcher,
-    hands: Hands,
+    hands: WorkerSet,
     /// Jobs that nodes have, by their places.
-    live: HashMap<usize, Live>,
+    live: HashMap<usize, RunningJob>,
     /// The places of jobs, by their numbers.
     places: HashMap<u32, usize>,
     carrying: Option<Carrying>,
@@ -178,17 +178,17 @@ struct Hall<'a, 'n> {
     news: &'n mut dyn FnMut(FarmNews<'_>),
 }
 
-impl<'a, 'n> Hall<'a, 'n> {
+impl<'a, 'n> JobController<'a, 'n> {
     fn new(
         work: FarmWork<'a>,
-        hands: Hands,
+        hands: WorkerSet,
         carrying: Option<Carrying>,
         news: &'n mut dyn FnMut(FarmNews<'_>),
     ) -> Self {
         let quickest = hands.all.iter().filter_map(|hand| hand.facts).map(|facts| facts.pace());
         let quickest = quickest.fold(0.0, f64::max);
         let known = |bytes: &u64| *bytes > 0;
-        let sight = |(hand, name): (&Hand, &String)| Sight {
+        let sight = |(hand, name): (&Worker, &String)| Candidate {
             name: name.clone(),
             is_alive: hand.gone.is_none(),
             cores: work.slots.or(hand.facts.map(|facts| facts.cores)).unwrap_or(0),
@@ -234,15 +234,15 @@ impl<'a, 'n> Hall<'a, 'n> {
             for (node, call) in self.hands.wait(&others, TURN)? {
                 self.hands.all[node].heard();
                 match call {
-                    Call::Message(message) => self.hear(node, message),
-                    Call::Lost(reason) => self.lose(node, reason),
+                    AgentEvent::Message(message) => self.hear(node, message),
+                    AgentEvent::Lost(reason) => self.lose(node, reason),
                 }
             }
             if interrupts.is_some_and(Interrupts::have_come) {
                 return Ok(true);
             }
             wake.lower();
-            let done: Vec<Load> = self.carrying.iter().flat_map(Carrying::done).collect();
+            let done: Vec<Transfer> = self.carrying.iter().flat_map(Carrying::done).collect();
             done.into_iter().for_each(|load| self.moved(load));
             while let Some(node) = self.hands.silent() {
                 let seconds = super::hands::SILENCE_NS / 1_000_000_000;
@@ -268,7 +268,7 @@ impl<'a, 'n> Hall<'a, 'n> {
 
     fn give(&mut self, node: usize, job: usize) {
         let tries = self.farm.tries(job);
-        self.live.insert(job, Live::new(node, tries));
+        self.live.insert(job, RunningJob::new(node, tries));
         let wanted = &self.farm.jobs()[job];
         let task = (self.task)(wanted, tries);
         if size(&task) > COMMAND_MAX {
@@ -298,7 +298,7 @@ impl<'a, 'n> Hall<'a, 'n> {
             FarmEvent::Ended(ends) => ends.into_iter().for_each(|end| self.ended(node, end)),
             FarmEvent::Made(number, wrong) => match (self.job_at(node, number), wrong) {
                 (Some(job), Some(why)) => self.fail(job, why),
-                (Some(job), None) => self.carry(job, Way::There),
+                (Some(job), None) => self.carry(job, Direction::There),
                 (None, _) => {}
             },
             FarmEvent::Said(number, said) if self.job_at(node, number).is_some() => {
@@ -333,33 +333,33 @@ impl<'a, 'n> Hall<'a, 'n> {
         let has_files = self.carrying.is_some() && !self.farm.jobs()[job].outputs.is_empty();
         if is_done && has_files {
             self.farm.freed(node, job, ended - started);
-            return self.carry(job, Way::Back);
+            return self.carry(job, Direction::Back);
         }
         self.over(job, None, None, bytes_out);
     }
 
-    fn carry(&mut self, job: usize, way: Way) {
+    fn carry(&mut self, job: usize, way: Direction) {
         let (Some(live), Some(carrying)) = (self.live.get(&job), &self.carrying) else { return };
         let (node, tries) = (live.node, live.tries);
-        let load = Load { node, job, tries, way, moved: Ok(0) };
+        let load = Transfer { node, job, tries, way, moved: Ok(0) };
         carrying.order(load, self.farm.jobs()[job].clone());
     }
 
-    fn moved(&mut self, load: Load) {
+    fn moved(&mut self, load: Transfer) {
         let now = self.now();
-        let Load { node, job, tries, way, moved } = load;
+        let Transfer { node, job, tries, way, moved } = load;
         let Some(live) = self.live.get_mut(&job) else { return };
         if live.node != node || live.tries != tries {
             return;
         }
         match (way, moved) {
             (_, Err(why)) => self.fail(job, why),
-            (Way::There, Ok(bytes)) => {
+            (Direction::There, Ok(bytes)) => {
                 (live.staged_in, live.bytes_in) = (Some(now), bytes);
                 let task = (self.task)(&self.farm.jobs()[job], tries);
                 self.hands.all[node].give(task);
             }
-            (Way::Back, Ok(bytes)) => self.over(job, None, Some(now), bytes),
+            (Direction::Back, Ok(bytes)) => self.over(job, None, Some(now), bytes),
         }
     }
 

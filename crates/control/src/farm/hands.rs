@@ -8,7 +8,7 @@ use garland_protocol::{FarmOrder, FarmTask, NodeFacts, ToAgent};
 use garland_sys::clock;
 
 use crate::copy::Agent;
-use crate::switchboard::Switchboard;
+use crate::switchboard::AgentSet;
 
 /// An agent that is silent for so long is gone.
 pub const SILENCE_NS: u64 = 5_000_000_000;
@@ -21,7 +21,7 @@ const TASK: usize = 64;
 
 /// A node as the head sees it.
 #[derive(Debug, Default)]
-pub struct Hand {
+pub struct Worker {
     /// What it has for jobs, once it has told.
     pub facts: Option<NodeFacts>,
     /// Whether it sees the files that it is to mount.
@@ -35,7 +35,7 @@ pub struct Hand {
     tasks: Vec<FarmTask>,
 }
 
-impl Hand {
+impl Worker {
     /// It has said something.
     pub fn heard(&mut self) {
         self.heard_ns = clock::now_ns();
@@ -66,16 +66,16 @@ impl Hand {
 }
 
 /// All nodes.
-pub struct Hands {
+pub struct WorkerSet {
     /// By their places.
-    pub all: Vec<Hand>,
-    board: Switchboard,
+    pub all: Vec<Worker>,
+    board: AgentSet,
 }
 
 /// What `wait` has found.
-pub use crate::switchboard::Call;
+pub use crate::switchboard::AgentEvent;
 
-impl Hands {
+impl WorkerSet {
     /// The agents of a run.
     pub fn new(agents: Vec<Result<Agent, String>>) -> Self {
         let mut all = Vec::new();
@@ -85,10 +85,10 @@ impl Hands {
                 Ok(agent) => (Some(agent.connection), None),
                 Err(reason) => (None, Some(reason)),
             };
-            all.push(Hand { gone, heard_ns: clock::now_ns(), ..Hand::default() });
+            all.push(Worker { gone, heard_ns: clock::now_ns(), ..Worker::default() });
             connections.push(connection);
         }
-        Self { all, board: Switchboard::new(connections.into_iter()) }
+        Self { all, board: AgentSet::new(connections.into_iter()) }
     }
 
     /// Says something to a node.
@@ -128,7 +128,7 @@ impl Hands {
         &mut self,
         others: &[std::os::fd::BorrowedFd<'_>],
         timeout: std::time::Duration,
-    ) -> io::Result<Vec<(usize, Call)>> {
+    ) -> io::Result<Vec<(usize, AgentEvent)>> {
         let calls = self.board.wait(others, timeout)?;
         Ok(calls.into_iter().map(|(id, call)| (id.index() - 1, call)).collect())
     }
@@ -137,7 +137,7 @@ impl Hands {
     pub fn silent(&self) -> Option<usize> {
         let now = clock::now_ns();
         let is_silent =
-            |hand: &Hand| hand.gone.is_none() && now.saturating_sub(hand.heard_ns) > SILENCE_NS;
+            |hand: &Worker| hand.gone.is_none() && now.saturating_sub(hand.heard_ns) > SILENCE_NS;
         self.all.iter().position(is_silent)
     }
 }

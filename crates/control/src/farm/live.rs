@@ -7,7 +7,7 @@ use garland_protocol::dispatch::Try;
 
 /// A job's try.
 #[derive(Clone, Debug)]
-pub struct Live {
+pub struct RunningJob {
     /// The node's place.
     pub node: usize,
     /// Which of the job's tries it is.
@@ -22,7 +22,7 @@ pub struct Live {
     pub ran: Option<(f64, f64)>,
 }
 
-impl Live {
+impl RunningJob {
     /// A try that begins.
     pub fn new(node: usize, tries: u32) -> Self {
         Self { node, tries, staged_in: None, bytes_in: 0, end: None, ran: None }

@@ -5,5 +5,5 @@ mod hall;
 mod hands;
 mod live;
 
-pub use carrying::Carrier;
+pub use carrying::Stager;
 pub use hall::{FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};

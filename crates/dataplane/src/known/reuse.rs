@@ -14,9 +14,9 @@ use garland_sys::threads;
 
 use super::holding::Holding;
 use super::trees::FoundTree;
-use crate::member::{Member, Notice};
+use crate::member::{CopyContext, Notice};
 use crate::pace::Pace;
-use crate::store::{Left, OldTree};
+use crate::store::{Left, PreviousTree};
 use garland_sys::error::reason;
 
 /// What is here of a copy that begins.
@@ -94,7 +94,7 @@ pub fn sink_of_tree(
     digests: Vec<[u8; 32]>,
     tree: FoundTree,
     window: usize,
-) -> (Sink, OldTree) {
+) -> (Sink, PreviousTree) {
     let mut brought = BlockSet::new(layout.blocks());
     for (index, digest) in (0..).zip(&digests) {
         if tree.has(index, digest) {
@@ -104,7 +104,7 @@ pub fn sink_of_tree(
     let mut sink = Sink::in_order(layout, window).held_readable().knowing(digests);
     let own = (0..layout.blocks()).filter(|index| brought.contains(*index));
     own.for_each(|index| sink.bring(index));
-    (sink, OldTree::new(tree.index, brought, layout))
+    (sink, PreviousTree::new(tree.index, brought, layout))
 }
 
 /// Brings blocks from other files, each checked again, from a thread of its own; one that isn't what
@@ -112,7 +112,7 @@ pub fn sink_of_tree(
 ///
 /// # Errors
 /// When the system makes no thread for it.
-pub fn bring(member: &Arc<Member>, bringing: Bringing) -> io::Result<JoinHandle<()>> {
+pub fn bring(member: &Arc<CopyContext>, bringing: Bringing) -> io::Result<JoinHandle<()>> {
     let member = Arc::clone(member);
     threads::spawn("bring", move || {
         let mut buffer = vec![0; member.layout.block_size as usize];
@@ -129,7 +129,7 @@ impl Bringing {
     /// Brings a block; says whether it makes sense to go on.
     fn bring(
         &self,
-        member: &Member,
+        member: &CopyContext,
         (index, digest, file): &(u64, [u8; 32], usize),
         bytes: &mut [u8],
     ) -> bool {

@@ -9,10 +9,10 @@ use garland_protocol::{FRAME_LEN, Frame, Kind, RelayEvent, Store, TAG_LEN};
 use garland_sys::clock;
 
 use super::{Fed, Lane};
-use crate::conduit::{Onward, SLICE_MAX};
+use crate::conduit::{DownstreamWriter, SLICE_MAX};
 use crate::feed::FeedError;
-use crate::member::{Awaited, Mail, Notice};
-use crate::recorder::Passage;
+use crate::member::{Awaited, LaneCommand, Notice};
+use crate::recorder::LaneTracer;
 use crate::writer::Arrived;
 use garland_transport::link::break_reason;
 
@@ -103,8 +103,9 @@ impl Lane {
     /// nobody up any more, or has other neighbours. Then the block goes by, to come again.
     fn await_buffer(&mut self) -> Option<Vec<u8>> {
         let Self { member, letters, unread, .. } = self;
-        let ends =
-            |mail: &Mail| matches!(mail, Mail::Event(RelayEvent::Detached | RelayEvent::Route(_)));
+        let ends = |mail: &LaneCommand| {
+            matches!(mail, LaneCommand::Event(RelayEvent::Detached | RelayEvent::Route(_)))
+        };
         member.pool.take_unless(|| {
             unread.extend(letters.try_iter());
             unread.iter().any(ends)
@@ -149,16 +150,21 @@ impl Lane {
 }
 
 /// The links of these epochs.
-fn onward<'a>(downs: &'a [(u32, TcpStream)], fed: &[Fed], to: &[u32]) -> Vec<Onward<'a>> {
+fn onward<'a>(downs: &'a [(u32, TcpStream)], fed: &[Fed], to: &[u32]) -> Vec<DownstreamWriter<'a>> {
     let peer = |epoch: u32| fed.iter().find(|fed| fed.epoch == epoch).map_or(NONE, |fed| fed.peer);
     let these = downs.iter().filter(|(epoch, _)| to.contains(epoch));
     these
-        .map(|(epoch, stream)| Onward { epoch: *epoch, peer: peer(*epoch), stream, error: None })
+        .map(|(epoch, stream)| DownstreamWriter {
+            epoch: *epoch,
+            peer: peer(*epoch),
+            stream,
+            error: None,
+        })
         .collect()
 }
 
 /// The peers that a block went to, and the links that broke meanwhile.
-fn outcome(onward: Vec<Onward<'_>>) -> (Vec<u16>, Vec<(u32, io::Error)>) {
+fn outcome(onward: Vec<DownstreamWriter<'_>>) -> (Vec<u16>, Vec<(u32, io::Error)>) {
     let peers = onward.iter().map(|down| down.peer).collect();
     let broken = onward.into_iter().filter_map(|down| Some((down.epoch, down.error?)));
     (peers, broken.collect())
@@ -166,7 +172,12 @@ fn outcome(onward: Vec<Onward<'_>>) -> (Vec<u16>, Vec<(u32, io::Error)>) {
 
 /// Sends a header and its block: to one in as few calls as its socket takes, to several slice by slice
 /// in turn.
-fn send_block(downs: &mut [Onward<'_>], header: &[u8], block: &[u8], passage: &mut Passage) {
+fn send_block(
+    downs: &mut [DownstreamWriter<'_>],
+    header: &[u8],
+    block: &[u8],
+    passage: &mut LaneTracer,
+) {
     if let [down] = downs {
         down.error = write_block(down.stream, header, block).err();
         return;

@@ -11,7 +11,7 @@ use garland_transport::link::break_reason;
 
 /// What the other end of a link downstream has been sent of the lane's digests.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct SentDigests {
     epoch: u32,
     /// It began here; what it knows from before is its own affair.
     since: u64,
@@ -25,7 +25,7 @@ impl Lane {
         self.told.retain(|told| {
             told.epoch != epoch && self.downs.iter().any(|down| down.0 == told.epoch)
         });
-        self.told.push(Told { epoch, since: place, until: place });
+        self.told.push(SentDigests { epoch, since: place, until: place });
     }
 
     /// Sends to these links what they lack of the digests up to block `index`, which goes to them next.

@@ -9,10 +9,10 @@ use garland_protocol::{Frame, Kind, LinkSide, RelayEvent};
 use garland_sys::{tcp, threads};
 
 use super::Lane;
-use crate::member::{Mail, Member, Notice};
+use crate::member::{CopyContext, LaneCommand, Notice};
 use garland_sys::error::reason;
 use garland_transport::link::{self, Hop, LinkError, break_reason};
-use garland_transport::parking::Parking;
+use garland_transport::parking::LinkPool;
 
 impl Lane {
     pub(super) fn open(&mut self, side: LinkSide, epoch: u32, stream: TcpStream) {
@@ -46,20 +46,20 @@ impl Lane {
         let began = self.passage.now();
         let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
         let lost = move |reason| {
-            Mail::Event(match side {
+            LaneCommand::Event(match side {
                 LinkSide::Up => RelayEvent::UpLost(epoch, reason),
                 LinkSide::Down => RelayEvent::DownLost(epoch, reason),
             })
         };
         let outside = Arc::clone(&handle);
         let begun = threads::spawn("dial", move || {
-            let Member { secret, keys, congestion, transport, .. } = &*member;
+            let CopyContext { secret, keys, congestion, transport, .. } = &*member;
             let transport = *transport;
             let to = link::Dial { address, hop, secret, keys, congestion, transport };
             let dialed = link::dial(&to, member.parking.as_deref());
             member.trace.took(Stage::Dial, at, began);
             let mail = match dialed {
-                Ok(stream) => Mail::Link(side, epoch, stream),
+                Ok(stream) => LaneCommand::Link(side, epoch, stream),
                 Err(error) => lost(format!("linking to {address}: {error}")),
             };
             handle.post(mail);
@@ -137,7 +137,7 @@ impl Lane {
 
     /// What comes from upstream when all of this copy has come is the next copy's greeting: the
     /// upstream has heard sooner that this one is over. A link that has ended is lost as ever.
-    pub(super) fn give_up_to_the_next(&mut self, parking: &Parking) {
+    pub(super) fn give_up_to_the_next(&mut self, parking: &LinkPool) {
         let speaks = |stream: &TcpStream| matches!(stream.peek(&mut [0]), Ok(1));
         if self.up.as_ref().is_some_and(|(_, stream)| speaks(stream)) {
             let up = self.up.take();
@@ -150,7 +150,7 @@ impl Lane {
         }
     }
 
-    pub(super) fn park(&mut self, parking: &Parking) {
+    pub(super) fn park(&mut self, parking: &LinkPool) {
         let up_over = {
             let sink = self.member.sink();
             self.relay.is_up_over(&sink)

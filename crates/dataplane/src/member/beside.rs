@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use garland_protocol::{RelayEvent, Route};
 
-use super::{LaneHandle, Mail, Member, Notice};
+use super::{CopyContext, LaneCommand, LaneHandle, Notice};
 
 /// Starts a thread that feeds beside the lane of a route, and gives its outside.
 pub type Starter = dyn Fn(&Route) -> io::Result<(Arc<LaneHandle>, JoinHandle<()>)> + Send + Sync;
@@ -19,7 +19,7 @@ pub struct Beside {
     thread: JoinHandle<()>,
 }
 
-impl Member {
+impl CopyContext {
     /// Sets how threads are started that feed beside a lane.
     pub fn feed_beside_by(&self, start: Box<Starter>) {
         // Set before any lane's thread runs, and only there.
@@ -34,7 +34,7 @@ impl Member {
             if !wanted.contains(&other.route) && !other.route.downstreams.is_empty() {
                 other.route.downstreams.clear();
                 other.handle.cut_others(&other.route);
-                other.handle.post(Mail::Event(RelayEvent::Route(other.route.clone())));
+                other.handle.post(LaneCommand::Event(RelayEvent::Route(other.route.clone())));
             }
         }
         for route in wanted {
@@ -44,7 +44,7 @@ impl Member {
             let Some(start) = self.start_beside.get() else { return };
             match start(&route) {
                 Ok((handle, thread)) => {
-                    handle.post(Mail::Event(RelayEvent::Route(route.clone())));
+                    handle.post(LaneCommand::Event(RelayEvent::Route(route.clone())));
                     beside.push(Beside { route, handle, thread });
                 }
                 Err(error) => {

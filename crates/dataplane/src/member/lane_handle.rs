@@ -21,7 +21,7 @@ const UNHEARD: Duration = Duration::from_millis(1500);
 const VAIN: u8 = 2;
 
 /// What a lane's thread is told.
-pub enum Mail {
+pub enum LaneCommand {
     /// Something for its machine.
     Event(RelayEvent),
     /// A link on that side, of this epoch.
@@ -40,7 +40,7 @@ struct Link {
 
 /// The outside of a lane's thread.
 pub struct LaneHandle {
-    mail: Sender<Mail>,
+    mail: Sender<LaneCommand>,
     /// Raised with every letter.
     pub wake: Wake,
     links: Mutex<Vec<Link>>,
@@ -59,7 +59,7 @@ impl LaneHandle {
     ///
     /// # Errors
     /// When the system has no descriptor left.
-    pub fn new() -> std::io::Result<(Arc<Self>, Receiver<Mail>)> {
+    pub fn new() -> std::io::Result<(Arc<Self>, Receiver<LaneCommand>)> {
         let (mail, letters) = channel();
         let wake = Wake::new()?;
         let handle = Self {
@@ -75,7 +75,7 @@ impl LaneHandle {
     }
 
     /// Tells the lane's thread; a thread that has ended needs no telling.
-    pub fn post(&self, mail: Mail) {
+    pub fn post(&self, mail: LaneCommand) {
         let _ = self.mail.send(mail);
         self.wake.raise();
     }

@@ -3,10 +3,10 @@
 use garland_core::plan::Layout;
 use garland_protocol::TAG_LEN;
 
-use super::Member;
+use super::CopyContext;
 use crate::pool;
 
-impl Member {
+impl CopyContext {
     /// The size of its buffers in bytes and how many there may be.
     pub(super) fn room(layout: Layout, lanes: usize, buffers: Option<u16>) -> (usize, usize) {
         let room = layout.block_size as usize + TAG_LEN;

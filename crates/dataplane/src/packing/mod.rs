@@ -4,7 +4,7 @@
 mod pace;
 mod zeros;
 
-use garland_protocol::Form;
+use garland_protocol::Encoding;
 use zstd::bulk::{Compressor, Decompressor};
 
 pub use self::pace::PackingPace;
@@ -35,16 +35,16 @@ pub struct Packer {
 
 impl Packer {
     /// Packs `bytes` into `room`; how many they are then. `None` where they don't get fewer.
-    pub fn pack(&mut self, form: Form, bytes: &[u8], room: &mut [u8]) -> Option<usize> {
+    pub fn pack(&mut self, form: Encoding, bytes: &[u8], room: &mut [u8]) -> Option<usize> {
         let packed = match form {
-            Form::Lz4 => lz4_flex::block::compress_into(bytes, room).ok(),
-            Form::Zstd => {
+            Encoding::Lz4 => lz4_flex::block::compress_into(bytes, room).ok(),
+            Encoding::Zstd => {
                 if self.zstd.is_none() {
                     self.zstd = Compressor::new(LEVEL).ok();
                 }
                 self.zstd.as_mut()?.compress_to_buffer(bytes, room).ok()
             }
-            Form::Plain | Form::Zeros | Form::Hole => None,
+            Encoding::Plain | Encoding::Zeros | Encoding::Hole => None,
         };
         packed.filter(|&packed| packed > 0 && packed < bytes.len())
     }
@@ -65,17 +65,17 @@ pub struct Unpacker {
 impl Unpacker {
     /// Unpacks `packed` into `bytes`; says whether it was exactly that. Nothing is ever written beyond,
     /// whatever `packed` says.
-    pub fn unpack(&mut self, form: Form, packed: &[u8], bytes: &mut [u8]) -> bool {
+    pub fn unpack(&mut self, form: Encoding, packed: &[u8], bytes: &mut [u8]) -> bool {
         let length = match form {
-            Form::Lz4 => lz4_flex::block::decompress_into(packed, bytes).ok(),
-            Form::Zstd => {
+            Encoding::Lz4 => lz4_flex::block::decompress_into(packed, bytes).ok(),
+            Encoding::Zstd => {
                 if self.zstd.is_none() {
                     self.zstd = Decompressor::new().ok();
                 }
                 let unpacker = self.zstd.as_mut();
                 unpacker.and_then(|zstd| zstd.decompress_to_buffer(packed, bytes).ok())
             }
-            Form::Plain | Form::Zeros | Form::Hole => None,
+            Encoding::Plain | Encoding::Zeros | Encoding::Hole => None,
         };
         length == Some(bytes.len())
     }
@@ -87,9 +87,9 @@ mod tests {
 
     use super::*;
 
-    const FORMS: [Form; 2] = [Form::Lz4, Form::Zstd];
+    const FORMS: [Encoding; 2] = [Encoding::Lz4, Encoding::Zstd];
 
-    fn packed(form: Form, bytes: &[u8]) -> Option<Vec<u8>> {
+    fn packed(form: Encoding, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut packed = vec![0; room(bytes.len())];
         let length = Packer::default().pack(form, bytes, &mut packed)?;
         packed.truncate(length);
@@ -116,7 +116,7 @@ mod tests {
             assert!(packed(form, &noise[..1]).is_none(), "{form:?}");
             assert!(packed(form, &[]).is_none(), "{form:?}");
         }
-        assert!(packed(Form::Plain, &[0; 100]).is_none());
+        assert!(packed(Encoding::Plain, &[0; 100]).is_none());
     }
 
     proptest! {

@@ -7,7 +7,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use garland_protocol::Form;
+use garland_protocol::Encoding;
 
 use super::{Packer, Packing};
 
@@ -67,7 +67,7 @@ impl PackingPace {
     }
 
     /// `threads` of them pack blocks, and one took `ns` to make `packed` bytes of `bytes`.
-    pub fn packed(&self, form: Form, (bytes, packed): (usize, usize), ns: u64, threads: usize) {
+    pub fn packed(&self, form: Encoding, (bytes, packed): (usize, usize), ns: u64, threads: usize) {
         if self.packing != Packing::Auto || bytes == 0 {
             return;
         }
@@ -81,11 +81,11 @@ impl PackingPace {
 
     /// How the next block is best packed.
     #[must_use]
-    pub fn choose(&self) -> Form {
+    pub fn choose(&self) -> Encoding {
         match self.packing {
-            Packing::None => Form::Plain,
-            Packing::Lz4 => Form::Lz4,
-            Packing::Zstd => Form::Zstd,
+            Packing::None => Encoding::Plain,
+            Packing::Lz4 => Encoding::Lz4,
+            Packing::Zstd => Encoding::Zstd,
             Packing::Auto => self.lock().choose(),
         }
     }
@@ -114,7 +114,7 @@ impl PackingPace {
         };
         let middle = bytes.len().saturating_sub(SAMPLE) / 2;
         let piece = &bytes[middle..bytes.len().min(middle + SAMPLE)];
-        for form in [Form::Lz4, Form::Zstd].into_iter().filter(|form| *form != chosen) {
+        for form in [Encoding::Lz4, Encoding::Zstd].into_iter().filter(|form| *form != chosen) {
             let began = clock();
             let packed = packer.pack(form, piece, room).unwrap_or(piece.len());
             self.packed(form, (piece.len(), packed), clock().saturating_sub(began), threads);
@@ -127,21 +127,21 @@ impl PackingPace {
 }
 
 impl State {
-    fn of(&mut self, form: Form) -> Option<&mut Figures> {
+    fn of(&mut self, form: Encoding) -> Option<&mut Figures> {
         match form {
-            Form::Lz4 => Some(&mut self.lz4),
-            Form::Zstd => Some(&mut self.zstd),
-            Form::Plain | Form::Zeros | Form::Hole => None,
+            Encoding::Lz4 => Some(&mut self.lz4),
+            Encoding::Zstd => Some(&mut self.zstd),
+            Encoding::Plain | Encoding::Zeros | Encoding::Hole => None,
         }
     }
 
-    fn choose(&self) -> Form {
-        let Some(wire) = self.wire else { return Form::Plain };
+    fn choose(&self) -> Encoding {
+        let Some(wire) = self.wire else { return Encoding::Plain };
         let time = |figures: Figures| figures.0.map(|(took, left)| took.max(left * wire));
-        let packings = [(Form::Lz4, time(self.lz4)), (Form::Zstd, time(self.zstd))];
+        let packings = [(Encoding::Lz4, time(self.lz4)), (Encoding::Zstd, time(self.zstd))];
         let known = packings.into_iter().filter_map(|(form, time)| Some((form, time?)));
         let best = known.min_by(|(_, one), (_, other)| one.total_cmp(other));
-        best.filter(|(_, time)| *time < GAIN * wire).map_or(Form::Plain, |(form, _)| form)
+        best.filter(|(_, time)| *time < GAIN * wire).map_or(Encoding::Plain, |(form, _)| form)
     }
 }
 
@@ -158,25 +158,25 @@ mod tests {
         let pace = PackingPace::new(Packing::Auto);
         for _ in 0..50 {
             pace.sent(1000, wire * 1000, 1);
-            pace.packed(Form::Lz4, (1000, 500.max(left)), 2000, 2);
-            pace.packed(Form::Zstd, (1000, left), 6000, 2);
+            pace.packed(Encoding::Lz4, (1000, 500.max(left)), 2000, 2);
+            pace.packed(Encoding::Zstd, (1000, left), 6000, 2);
         }
         pace
     }
 
     #[test]
     fn slow_wires_get_small_blocks_and_quick_ones_none() {
-        assert_eq!(pace(80, 300).choose(), Form::Zstd);
-        assert_eq!(pace(8, 300).choose(), Form::Zstd, "3 ns a byte against 4");
-        assert_eq!(pace(4, 300).choose(), Form::Lz4);
-        assert_eq!(pace(1, 300).choose(), Form::Plain, "packing takes as long as the wire");
+        assert_eq!(pace(80, 300).choose(), Encoding::Zstd);
+        assert_eq!(pace(8, 300).choose(), Encoding::Zstd, "3 ns a byte against 4");
+        assert_eq!(pace(4, 300).choose(), Encoding::Lz4);
+        assert_eq!(pace(1, 300).choose(), Encoding::Plain, "packing takes as long as the wire");
     }
 
     #[test]
     fn what_does_not_get_smaller_is_left_as_it_is() {
-        assert_eq!(pace(80, 990).choose(), Form::Plain);
-        assert_eq!(PackingPace::new(Packing::Auto).choose(), Form::Plain, "nothing is known");
-        assert_eq!(PackingPace::new(Packing::Lz4).choose(), Form::Lz4);
+        assert_eq!(pace(80, 990).choose(), Encoding::Plain);
+        assert_eq!(PackingPace::new(Packing::Auto).choose(), Encoding::Plain, "nothing is known");
+        assert_eq!(PackingPace::new(Packing::Lz4).choose(), Encoding::Lz4);
     }
 
     #[test]
@@ -190,6 +190,6 @@ mod tests {
             assert_eq!(clock.get(), if u32::is_multiple_of(number, EVERY) { 4000 } else { 0 });
         }
         pace.sent(1000, 1_000_000, 1);
-        assert_ne!(pace.choose(), Form::Plain);
+        assert_ne!(pace.choose(), Encoding::Plain);
     }
 }

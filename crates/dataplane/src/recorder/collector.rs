@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use garland_core::plan::Plan;
 use garland_core::trace::{NONE, Origin, Record, Ring, Role, Span, Stage, Trace};
-use garland_protocol::{Begin, Copy, End, LinkSide, TRACE_MAX};
+use garland_protocol::{Begin, CopyId, End, LinkSide, TRACE_MAX};
 use garland_sys::clock;
 use garland_sys::schedule::Account;
 
@@ -103,7 +103,7 @@ impl Collector {
     /// its files are on the disk of the number `device`, as far as that is known.
     pub fn new(
         budget: Budget,
-        copy: Copy,
+        copy: CopyId,
         place: u32,
         started_ns: u64,
         device: Option<u64>,

@@ -2,7 +2,7 @@
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{NONE, Parcel, Trace};
-use garland_protocol::{Copy, TRACE_MAX};
+use garland_protocol::{CopyId, TRACE_MAX};
 
 /// Records of one node that are kept: what it was allowed, and what was lost of it.
 const MOST: usize = TRACE_MAX as usize + 1024;
@@ -50,7 +50,7 @@ impl Harvest {
     }
 
     /// The traces of `copy` that came, whole or not, each under its node's place.
-    pub fn into_traces(self, copy: Copy) -> impl Iterator<Item = Trace> {
+    pub fn into_traces(self, copy: CopyId) -> impl Iterator<Item = Trace> {
         let traces = (0..).zip(self.0).filter_map(|(place, slot)| Some((place, slot.trace?)));
         traces.map(move |(place, mut trace)| {
             trace.origin.index = u16::try_from(place).unwrap_or(NONE);
@@ -95,7 +95,7 @@ mod tests {
         harvest.take(NodeId(8), &parcels[0], false);
         assert!(harvest.is_awaiting(NodeId(1)));
         assert!(!harvest.is_awaiting(NodeId(2)) && !harvest.is_awaiting(NodeId(3)));
-        let traces: Vec<Trace> = harvest.into_traces(Copy([7; 16])).collect();
+        let traces: Vec<Trace> = harvest.into_traces(CopyId([7; 16])).collect();
         assert_eq!(traces.len(), 2);
         assert_eq!(traces[0].records, trace().records);
         assert_eq!((traces[0].origin.index, traces[0].origin.copy), (2, [7; 16]));

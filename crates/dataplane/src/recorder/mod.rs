@@ -18,7 +18,7 @@ pub use clock_probes::ClockProbes;
 pub use collector::{Budget, Collector};
 pub use exchanges::Exchanges;
 pub use harvest::Harvest;
-pub use passage::Passage;
+pub use passage::LaneTracer;
 pub use pulse::Pulse;
 pub use thread::{At, Recorder};
 pub use tracing::Tracing;

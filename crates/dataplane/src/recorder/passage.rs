@@ -12,7 +12,7 @@ use crate::member::{Awaited, Flow};
 
 /// A lane's recorder.
 #[derive(Debug, Default)]
-pub struct Passage {
+pub struct LaneTracer {
     recorder: Recorder,
     lane: u16,
     /// The upstream's place in the plan.
@@ -40,7 +40,7 @@ pub struct Began {
     cpu_ns: u64,
 }
 
-impl Passage {
+impl LaneTracer {
     /// The recorder of the calling thread, which moves the blocks of `lane`.
     pub fn new(recorder: Recorder, lane: u16, flow: Arc<Flow>) -> Self {
         let (meter, waits) = (Meter::default(), [Wait::default(); 4]);
@@ -231,7 +231,7 @@ impl Passage {
     }
 }
 
-impl Drop for Passage {
+impl Drop for LaneTracer {
     /// What was waited for after the last block is noted, too.
     fn drop(&mut self) {
         if self.recorder.is_on() {

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use garland_core::plan::LaneBlocks;
 use garland_core::trace::Stage;
-use garland_protocol::{DiskCall, Form, TAG_LEN, content_digest};
+use garland_protocol::{DiskCall, Encoding, TAG_LEN, content_digest};
 use garland_sys::{clock, threads};
 
 use super::Content;
 use crate::feed::{FeedError, Feeder, Prepared, Wrapper};
-use crate::member::Member;
+use crate::member::CopyContext;
 use crate::packing::{self, Packer, are_zeros};
 use crate::recorder::{At, Recorder};
 
@@ -43,25 +43,25 @@ const LOOK: Duration = Duration::from_millis(200);
 pub struct SourceFeeder {
     shared: Arc<Shared>,
     /// For blocks that are sent again, which leave what is made ready as it is.
-    repairs: Bench,
+    repairs: BlockMaker,
 }
 
 /// What one thread makes blocks ready with.
-struct Bench {
+struct BlockMaker {
     wrapper: Wrapper,
     packer: Packer,
     room: Vec<u8>,
 }
 
-impl Bench {
-    fn new(member: &Member, lane: u16) -> Self {
+impl BlockMaker {
+    fn new(member: &CopyContext, lane: u16) -> Self {
         let (wrapper, packer) = (Wrapper::new(member, lane), Packer::default());
         Self { wrapper, packer, room: Vec::new() }
     }
 }
 
 struct Shared {
-    member: Arc<Member>,
+    member: Arc<CopyContext>,
     source: Arc<dyn Content>,
     /// What it is called.
     name: Arc<str>,
@@ -95,7 +95,7 @@ impl SourceFeeder {
     /// # Errors
     /// When the system makes no thread for it.
     pub fn start(
-        member: Arc<Member>,
+        member: Arc<CopyContext>,
         source: Arc<dyn Content>,
         lane: u16,
         blocks: LaneBlocks,
@@ -121,7 +121,7 @@ impl SourceFeeder {
         let name = source.name().into();
         let shared = Arc::new(Shared { member, source, name, lane, blocks, state, changed });
         let workers = if lanes == 1 { WORKERS } else { 1 };
-        let repairs = Bench::new(&shared.member, lane);
+        let repairs = BlockMaker::new(&shared.member, lane);
         let feeder = Self { shared, repairs };
         (0..workers).try_for_each(|_| feeder.shared.add_worker(&mut feeder.shared.lock()))?;
         Ok(feeder)
@@ -234,7 +234,7 @@ impl Shared {
 
     fn work(self: &Arc<Self>) {
         let _watch = self.member.awake.watch();
-        let mut bench = Bench::new(&self.member, self.lane);
+        let mut bench = BlockMaker::new(&self.member, self.lane);
         let mut recorder = self.member.trace.recorder(Stage::Read);
         let mut idle = recorder.now();
         let stages = &self.member.stages;
@@ -297,7 +297,7 @@ impl Shared {
     /// it is `stale`.
     fn make(
         &self,
-        bench: &mut Bench,
+        bench: &mut BlockMaker,
         recorder: &mut Recorder,
         (index, incarnation): (u64, u64),
         mut buffer: Vec<u8>,
@@ -329,8 +329,8 @@ impl Shared {
             buffer[byte] ^= 1;
         }
         let (form, packed) = match (hole, zeros) {
-            (true, _) => (Form::Hole, 0),
-            (false, true) => (Form::Zeros, 0),
+            (true, _) => (Encoding::Hole, 0),
+            (false, true) => (Encoding::Zeros, 0),
             (false, false) => self.squeeze(bench, &mut buffer, length),
         };
         let (keys, written) = (&self.member.keys, (form, length, packed));
@@ -340,24 +340,29 @@ impl Shared {
     }
 
     /// Packs a block where it stands, if that is of use; its form, and its bytes then.
-    fn squeeze(&self, bench: &mut Bench, buffer: &mut [u8], length: usize) -> (Form, usize) {
+    fn squeeze(
+        &self,
+        bench: &mut BlockMaker,
+        buffer: &mut [u8],
+        length: usize,
+    ) -> (Encoding, usize) {
         let pace = &self.member.packing;
         if !pace.is_on() {
-            return (Form::Plain, length);
+            return (Encoding::Plain, length);
         }
         let threads = WORKERS.max(self.member.lane_count);
         bench.room.resize(packing::room(self.member.layout.block_size as usize), 0);
-        let Bench { packer, room, .. } = bench;
+        let BlockMaker { packer, room, .. } = bench;
         pace.sample(packer, &buffer[..length], room, threads, clock::thread_cpu_ns);
         let form = pace.choose();
-        if form == Form::Plain {
-            return (Form::Plain, length);
+        if form == Encoding::Plain {
+            return (Encoding::Plain, length);
         }
         let began = clock::thread_cpu_ns();
         let packed = packer.pack(form, &buffer[..length], room);
         let took = clock::thread_cpu_ns().saturating_sub(began);
         pace.packed(form, (length, packed.unwrap_or(length)), took, threads);
-        let Some(packed) = packed else { return (Form::Plain, length) };
+        let Some(packed) = packed else { return (Encoding::Plain, length) };
         buffer[..packed].copy_from_slice(&room[..packed]);
         (form, packed)
     }

@@ -10,7 +10,7 @@ use garland_core::plan::ASIDE;
 use rustix::fs::{AtFlags, Dir, linkat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
-use super::file::{Dress, FileStore, Size};
+use super::file::{FileStore, Metadata, Size};
 use super::{MANIFEST, Store, StoreError};
 use crate::log::log;
 use crate::recorder::Collector;
@@ -27,7 +27,7 @@ pub struct Beside {
     manifest: OsString,
     /// The copy's, in the names of what it sets aside.
     tag: String,
-    dress: Dress,
+    dress: Metadata,
 }
 
 /// What of an older stripe was set aside.
@@ -45,11 +45,11 @@ impl Beside {
         name: &OsStr,
         suffix: &str,
         tag: &str,
-        dress: Dress,
+        dress: Metadata,
     ) -> Self {
         let (stripe, suffix) = (name.to_owned(), OsString::from(suffix));
         let manifest = joined(&[name.as_bytes(), MANIFEST.as_bytes()]);
-        let (tag, dress) = (tag.to_owned(), Dress { times: None, ..dress });
+        let (tag, dress) = (tag.to_owned(), Metadata { times: None, ..dress });
         Self { folder, folder_path, suffix, stripe, manifest, tag, dress }
     }
 

@@ -54,7 +54,7 @@ pub struct FileStore {
     partial: OsString,
     name: OsString,
     path: PathBuf,
-    dress: Dress,
+    dress: Metadata,
     /// It has its final name, or is left to another copy.
     settled: AtomicBool,
     /// It couldn't be written.
@@ -67,7 +67,7 @@ pub struct FileStore {
 
 /// What a file is to have besides its bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Dress {
+pub struct Metadata {
     /// Its permission bits.
     pub mode: u32,
     /// Its modification time, and the mode exactly; otherwise that is cut by the umask.
@@ -76,7 +76,7 @@ pub struct Dress {
     pub fsync: bool,
 }
 
-impl Dress {
+impl Metadata {
     /// Gives it to an open file, as far as the file hasn't it.
     pub fn put_on(&self, file: &File) -> io::Result<()> {
         let stat = fstat(file)?;
@@ -184,7 +184,7 @@ impl FileStore {
         };
         let error = |error| StoreError::path("creating", &path, &error);
         let file = file.map_err(error)?;
-        let dress = Dress { mode: 0o666, times: None, fsync: true };
+        let dress = Metadata { mode: 0o666, times: None, fsync: true };
         let [settled, failed, prepared] = std::array::from_fn(|_| AtomicBool::new(false));
         let (path, parents) = (path.clone(), Vec::new());
         let store =
@@ -195,7 +195,7 @@ impl FileStore {
     }
 
     /// Which mode and times the file gets, and whether it is made stable.
-    pub fn with(mut self, dress: Dress) -> Self {
+    pub fn with(mut self, dress: Metadata) -> Self {
         self.dress = dress;
         self
     }
@@ -414,13 +414,13 @@ pub fn unreplaceable(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<&'stat
 #[cfg(test)]
 mod tests {
     use garland_core::trace::Record;
-    use garland_protocol::Copy;
+    use garland_protocol::CopyId;
 
     use super::*;
     use crate::recorder::Budget;
 
     fn nothing_noted() -> std::sync::Arc<Collector> {
-        Collector::new(Budget::NOTHING, Copy([0; 16]), 1, 0, None)
+        Collector::new(Budget::NOTHING, CopyId([0; 16]), 1, 0, None)
     }
 
     fn folder(test: &str) -> PathBuf {
@@ -459,9 +459,9 @@ mod tests {
         std::fs::create_dir(dir.join("there")).unwrap();
         let synced = |path: &[u8], fsync: bool| {
             let budget = Budget { records: 1000, threads: 1 };
-            let trace = Collector::new(budget, Copy([0; 16]), 1, 0, None);
+            let trace = Collector::new(budget, CopyId([0; 16]), 1, 0, None);
             let file = FileStore::create(&root, path, b"x", "", Size::whole(3), "t1").unwrap();
-            let file = file.with(Dress { mode: 0o666, times: None, fsync });
+            let file = file.with(Metadata { mode: 0o666, times: None, fsync });
             file.commit(&trace).unwrap();
             let is_sync =
                 |record: &&Record| matches!(record, Record::Span(it) if it.stage == Stage::Fsync);

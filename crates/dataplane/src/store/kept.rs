@@ -13,7 +13,7 @@ use garland_core::trace::Stage;
 use garland_protocol::FileStamp;
 use rustix::fs::{AtFlags, fstat, statat};
 
-use super::file::Dress;
+use super::file::Metadata;
 use super::forget::forget;
 use super::{Store, StoreError};
 use crate::known::stamp;
@@ -27,7 +27,7 @@ pub struct KeptStore {
     file: File,
     /// What it was when its bytes were looked at.
     stamp: FileStamp,
-    dress: Dress,
+    dress: Metadata,
 }
 
 impl KeptStore {
@@ -36,7 +36,7 @@ impl KeptStore {
         (folder, name, path): (OwnedFd, OsString, PathBuf),
         file: File,
         stamp: FileStamp,
-        dress: Dress,
+        dress: Metadata,
     ) -> Self {
         Self { folder, name, path, file, stamp, dress }
     }

@@ -238,7 +238,7 @@ fn open_file(
         Some(below) => FileStore::create_below(root, (path, below), name, size, tag)?,
         None => FileStore::create(root, path, name, &suffix, size, tag)?,
     };
-    let file = file.with(Dress { mode: *mode, times: *times, fsync: *fsync });
+    let file = file.with(Metadata { mode: *mode, times: *times, fsync: *fsync });
     let beside = stripe.map(|stripe| (stripe, file.beside(&suffix, tag)));
     let file = on_disk(disk, file);
     Ok(match beside {
@@ -270,7 +270,7 @@ pub fn resume(
         return Err(StoreError::Incomplete("only files are gone on with".to_owned()));
     };
     let file = FileStore::resume(root, path, name, layout.length, tag, left)?;
-    Ok(on_disk(disk, file.with(Dress { mode: *mode, times: *times, fsync: *fsync })))
+    Ok(on_disk(disk, file.with(Metadata { mode: *mode, times: *times, fsync: *fsync })))
 }
 
 /// The same for a tree of which some is there, as `old` says.
@@ -282,7 +282,7 @@ pub fn refresh(
     root: &Root,
     tag: &str,
     disk: Option<&Arc<Pace>>,
-    old: OldTree,
+    old: PreviousTree,
 ) -> Result<Box<dyn Store>, StoreError> {
     let Destination::Tree(tree) = destination else {
         return Err(StoreError::Incomplete("only trees have files".to_owned()));
@@ -303,11 +303,11 @@ pub fn on_disk(disk: Option<&Arc<Pace>>, store: impl Store + 'static) -> Box<dyn
 /// What a manifest's name has behind its stripe's.
 pub const MANIFEST: &str = ".toml";
 
-pub use file::{Dress, target};
+pub use file::{Metadata, target};
 pub use kept::KeptStore;
 /// Hidden names for files that aren't whole, and what interrupted copies left of them.
 pub use left::{Left, is_partial_name, partial_name, remove_stale};
 /// The head's place for bytes: it reads from its source and receives nothing.
 pub use null::NullStore as NoStore;
 /// What was there of a tree.
-pub use tree::OldTree;
+pub use tree::PreviousTree;

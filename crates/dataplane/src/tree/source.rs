@@ -49,12 +49,12 @@ struct FirstTime {
     next: u64,
     /// Blocks that were passed on the way to one that was asked for before them.
     early: BTreeMap<u64, Vec<u8>>,
-    hands: Hands,
+    hands: OpenFiles,
 }
 
 /// What a reader has open.
 #[derive(Default)]
-struct Hands {
+struct OpenFiles {
     opener: Opener,
     file: Option<(u32, File)>,
 }
@@ -136,14 +136,14 @@ impl TreeSource {
 
     /// Makes the stream's bytes from `at` on; `judge` says whether what is behind a file's bytes is
     /// to be found out, or known.
-    fn make(&self, hands: &mut Hands, at: u64, bytes: &mut [u8], judge: bool) {
+    fn make(&self, hands: &mut OpenFiles, at: u64, bytes: &mut [u8], judge: bool) {
         let mut given = Given { source: self, hands, judge };
         // What can't be read has been noted, and is zeros.
         let _ = make(&self.index, &mut given, at, bytes);
     }
 
     /// Reads a file's bytes; what can't be read is zeros, and the file has failed.
-    fn read_file(&self, hands: &mut Hands, number: u32, offset: u64, bytes: &mut [u8]) {
+    fn read_file(&self, hands: &mut OpenFiles, number: u32, offset: u64, bytes: &mut [u8]) {
         let read = hands.file(self, number).and_then(|file| file.read_exact_at(bytes, offset));
         if let Err(error) = read {
             bytes.fill(0);
@@ -155,7 +155,7 @@ impl TreeSource {
     }
 
     /// Finds out whether a file whose bytes have all been read is still what it was.
-    fn judge(&self, hands: &mut Hands, number: u32, stamp: Stamp) {
+    fn judge(&self, hands: &mut OpenFiles, number: u32, stamp: Stamp) {
         let now = hands.file(self, number).and_then(|file| Ok(fstat(file)?));
         match now {
             Ok(stat) if Stamp::of(&stat) == stamp => self.look_behind(hands, number, &stat),
@@ -166,7 +166,7 @@ impl TreeSource {
     }
 
     /// A file of no length may have bytes all the same, as those of /proc.
-    fn look_behind(&self, hands: &mut Hands, number: u32, stat: &Stat) {
+    fn look_behind(&self, hands: &mut OpenFiles, number: u32, stat: &Stat) {
         let has = |file: &File| file.read_at(&mut [0], 0).is_ok_and(|got| got > 0);
         if stat.st_size == 0 && hands.file(self, number).is_ok_and(has) {
             self.fail(number, "it doesn't tell its length".to_owned());
@@ -179,7 +179,7 @@ const CHANGED: &str = "it changed while it was copied";
 /// The files as they are given.
 struct Given<'a> {
     source: &'a TreeSource,
-    hands: &'a mut Hands,
+    hands: &'a mut OpenFiles,
     judge: bool,
 }
 
@@ -201,7 +201,7 @@ impl Bodies for Given<'_> {
     }
 }
 
-impl Hands {
+impl OpenFiles {
     fn file(&mut self, source: &TreeSource, number: u32) -> io::Result<&File> {
         if self.file.as_ref().is_none_or(|(of, _)| *of != number) {
             let file = self.opener.open(&source.places, &source.index, number)?;
@@ -213,7 +213,7 @@ impl Hands {
 
 impl Content for TreeSource {
     fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
-        let make = |hands: &mut Hands, index, bytes: &mut [u8], judge| {
+        let make = |hands: &mut OpenFiles, index, bytes: &mut [u8], judge| {
             let mut work = || self.make(hands, layout.offset(index), bytes, judge);
             match &self.disk {
                 Some(disk) => disk.pass(layout.block_length(index) as usize, work),
@@ -227,7 +227,7 @@ impl Content for TreeSource {
         }
         if index < first.next {
             drop(first);
-            make(&mut Hands::default(), index, bytes, false);
+            make(&mut OpenFiles::default(), index, bytes, false);
             return Ok(());
         }
         while first.next < index {
@@ -256,7 +256,7 @@ impl Content for TreeSource {
     /// The first of its files that isn't what it was; where none is, the tree itself.
     fn changed(&self, layout: Layout, index: u64) -> String {
         let (begin, length) = (layout.offset(index), u64::from(layout.block_length(index)));
-        let mut hands = Hands::default();
+        let mut hands = OpenFiles::default();
         let files = (self.index.find(begin)..self.index.len())
             .take_while(|number| self.index.span(*number).0 < begin + length)
             .filter_map(|number| match self.index.body(number) {

@@ -9,7 +9,7 @@ use garland_core::units::{Rate, bytes};
 use garland_topology::{NodeId, Topology};
 use serde::{Deserialize, Serialize};
 
-use super::bench::{AGAIN, Bench};
+use super::bench::{AGAIN, ScenarioLab};
 use super::experiment::{Kind, Stage};
 use super::pairs::{Group, Wire};
 use super::sections::Sections;
@@ -170,18 +170,18 @@ impl Balance {
         stage: &'s Stage<'_>,
         topology: &Topology,
         sizes: &[u64],
-    ) -> Result<Bench<'s>, Failure> {
+    ) -> Result<ScenarioLab<'s>, Failure> {
         let nodes = topology.nodes.len() as u64;
         let longest = sizes.iter().copied().max().unwrap_or(0);
         let room = longest.saturating_mul(2).saturating_mul(nodes);
-        Bench::build(stage.run, stage.interrupts, Bench::spec(topology), room)
+        ScenarioLab::build(stage.run, stage.interrupts, ScenarioLab::spec(topology), room)
     }
 }
 
 /// The balance tests in one lab, by pairs of one wire.
 struct Balances<'a> {
     experiment: &'a Balance,
-    bench: &'a Bench<'a>,
+    bench: &'a ScenarioLab<'a>,
     topology: &'a Topology,
     group: &'a Group,
     flows: Vec<(NodeId, NodeId)>,
@@ -228,7 +228,7 @@ impl Balances<'_> {
         let bytes = list(sizes.iter().map(u64::to_string).collect());
         let remote = list(remote.iter().map(usize::to_string).collect());
         self.bench.go_on()?;
-        let told: row::Told = self.bench.ask(&[
+        let told: row::Report = self.bench.ask(&[
             "balance",
             &nodes,
             "--sizes",

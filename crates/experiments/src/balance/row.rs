@@ -10,7 +10,7 @@ use garland_results::failure::Failure;
 
 /// What is read of a `garland.balance/1`.
 #[derive(Deserialize)]
-pub struct Told {
+pub struct Report {
     /// The points.
     pub points: Vec<Point>,
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use garland_sys::identity::{self, Signal};
 use garland_sys::{clock, process, signal, threads};
 
-use super::Bench;
+use super::ScenarioLab;
 use garland_commands::args::{LAB_VARIABLE, TRACES_VARIABLE};
 use garland_commands::launch::local::own_binary;
 use garland_results::failure::{Exit, Failure, OrFailure};
@@ -19,7 +19,7 @@ const EVERY: Duration = Duration::from_millis(5);
 /// How often copies that seem too slow are made again: other programs use this machine as well.
 pub const AGAIN: u32 = 2;
 
-impl Bench<'_> {
+impl ScenarioLab<'_> {
     /// Runs this binary with `arguments` in the bench's own state; its standard output. Its
     /// complaints go to the terminal.
     pub fn garland(&self, arguments: &[&str]) -> Result<Vec<u8>, Failure> {
@@ -42,7 +42,7 @@ impl Bench<'_> {
         outputs.pop().ok_or_else(|| Failure::nothing("nothing was run"))
     }
 
-    /// Runs this binary several times at once, as [`Bench::garland`] does; the standard outputs in
+    /// Runs this binary several times at once, as [`ScenarioLab::garland`] does; the standard outputs in
     /// the same order, and nanoseconds from before the first was started until the last had ended.
     pub fn garlands(&self, commands: &[Vec<String>]) -> Result<(Vec<Vec<u8>>, u64), Failure> {
         self.garlands_ending(commands, &[Exit::Done])
@@ -80,7 +80,7 @@ impl Bench<'_> {
         Ok((outputs, whole))
     }
 
-    /// Seconds of [`Bench::garlands`]; of several tries the least, when the first takes more than is
+    /// Seconds of [`ScenarioLab::garlands`]; of several tries the least, when the first takes more than is
     /// enough.
     pub fn fastest(&self, commands: &[Vec<String>], enough_s: f64) -> Result<f64, Failure> {
         self.fastest_of(enough_s, || self.garlands(commands).map(|(_, whole_ns)| whole_ns))

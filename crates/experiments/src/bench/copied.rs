@@ -4,7 +4,7 @@ use garland_sys::clock;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::Bench;
+use super::ScenarioLab;
 use garland_results::failure::{Failure, OrFailure};
 
 /// A copy by its own result, and by a clock beside it.
@@ -20,7 +20,7 @@ pub struct Copied {
 
 /// What is read of a `garland.cp/1`.
 #[derive(Deserialize)]
-struct Told {
+struct Report {
     run: String,
     phases: Vec<Phase>,
 }
@@ -31,8 +31,8 @@ struct Phase {
     ns: u64,
 }
 
-impl Bench<'_> {
-    /// Runs this binary with `--json` and `words`; what it said, as [`Bench::garland`] has it.
+impl ScenarioLab<'_> {
+    /// Runs this binary with `--json` and `words`; what it said, as [`ScenarioLab::garland`] has it.
     pub fn ask<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T, Failure> {
         parse(&self.garland(&[&["--json"], words].concat())?)
     }
@@ -63,7 +63,7 @@ impl Bench<'_> {
     /// Makes a copy: `words` are those behind `garland cp`.
     pub fn copy(&self, words: &[&str]) -> Result<Copied, Failure> {
         let before = clock::now_ns();
-        let told: Told = self.ask(&[&["cp", "--whole"], words].concat())?;
+        let told: Report = self.ask(&[&["cp", "--whole"], words].concat())?;
         let whole_ns = clock::now_ns() - before;
         let streams = |name: &str| matches!(name, "first byte" | "stream" | "drain");
         let streams = told.phases.iter().filter(|phase| streams(&phase.name));

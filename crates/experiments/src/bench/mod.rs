@@ -23,7 +23,7 @@ use garland_commands::run::Run;
 use garland_results::failure::{Failure, OrFailure};
 
 /// A lab and the folder of everything that is made for it.
-pub struct Bench<'a> {
+pub struct ScenarioLab<'a> {
     lab: Option<Lab>,
     /// Ends the lab and removes the folders should this program be killed.
     warden: Option<Warden>,
@@ -33,7 +33,7 @@ pub struct Bench<'a> {
     interrupted: Cell<bool>,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> ScenarioLab<'a> {
     /// The lab of a topology, as all benches name it.
     pub fn spec(topology: &Topology) -> Spec {
         Spec { name: "lab".to_owned(), topology: topology.clone(), roots: None, faults: Vec::new() }
@@ -149,7 +149,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-impl Drop for Bench<'_> {
+impl Drop for ScenarioLab<'_> {
     fn drop(&mut self) {
         if let Some(lab) = self.lab.take() {
             // On the way out of an error, which is what the user must see.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use garland_sys::identity::{self, Signal};
 use garland_sys::{clock, process, signal};
 
-use super::Bench;
+use super::ScenarioLab;
 use garland_results::failure::{Failure, OrFailure};
 
 /// How long mounting may take, and how often it is looked for.
@@ -21,7 +21,7 @@ struct Mounted {
     process: Child,
 }
 
-impl Bench<'_> {
+impl ScenarioLab<'_> {
     /// Has `work` done while the files of `nodes` are mounted at the lab's head, on the folder that it is
     /// told.
     pub fn mounted<T>(

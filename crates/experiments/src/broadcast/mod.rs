@@ -9,7 +9,7 @@ use garland_core::units::bytes;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use super::bench::Bench;
+use super::bench::ScenarioLab;
 use super::experiment::{Kind, Stage};
 use super::predicted::{self, NEXT_TO_NOTHING};
 use super::sections::{Sections, only};
@@ -100,7 +100,7 @@ impl Broadcast {
         let topology = only(stage.topologies, "a broadcast").map_err(Failure::usage)?;
         let (scale, length) = stage.scaled(&self.job.bytes, 1.0)?;
         let room = length * topology.nodes.len() as u64;
-        let Some(goodput) = Bench::spec(topology).goodput() else {
+        let Some(goodput) = ScenarioLab::spec(topology).goodput() else {
             let name = &topology.name;
             let problem = format!("{name} has no rate, so nothing to compare with");
             return Err(Failure::usage(problem).hint("give [topology] a `rate`"));
@@ -145,7 +145,7 @@ impl Broadcast {
 /// Copies by one tool from the first of these nodes, the head, to all others; nanoseconds of the
 /// whole command and of the stream.
 fn copy(
-    bench: &Bench<'_>,
+    bench: &ScenarioLab<'_>,
     tool: Tool,
     source: &Path,
     nodes: &[String],

@@ -7,7 +7,7 @@ use std::time::Duration;
 use garland_lab::Lab;
 use garland_sys::{clock, signal};
 
-use crate::bench::Bench;
+use crate::bench::ScenarioLab;
 use garland_results::failure::{Failure, OrFailure};
 
 /// The script itself; the benchmarks run the same.
@@ -21,7 +21,7 @@ const PATIENCE_NS: u64 = 300_000_000_000;
 /// Copies `source` from the first of these nodes, the head, to all others under `name`; nanoseconds
 /// of the whole command and of the transfer alone.
 pub fn copy_by_pipes(
-    bench: &Bench<'_>,
+    bench: &ScenarioLab<'_>,
     source: &Path,
     name: &str,
     nodes: &[String],

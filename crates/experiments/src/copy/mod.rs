@@ -9,7 +9,7 @@ use garland_core::units::bytes;
 use garland_topology::{Topology, bounds};
 use serde::{Deserialize, Serialize};
 
-use super::bench::Bench;
+use super::bench::ScenarioLab;
 use super::experiment::{Kind, Stage};
 use super::predicted::{self, NEXT_TO_NOTHING};
 use super::sections::Sections;
@@ -21,7 +21,7 @@ pub use table::{Row, Table};
 const NAME: &str = "copy";
 
 /// What is done and compared.
-pub type Copy = Sections<Job, Tolerance, Published>;
+pub type CopyExperiment = Sections<Job, Tolerance, Published>;
 
 /// What is done.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -37,21 +37,21 @@ pub struct Job {
     pub to: String,
     /// By what, one after the other.
     #[serde(default = "by_cp")]
-    pub by: Vec<By>,
+    pub by: Vec<CopyTool>,
 }
 
 /// What copies the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum By {
+pub enum CopyTool {
     /// `garland cp`.
     Cp,
     /// The system's cp through `garland mount`, as through /mfs.
     Mount,
 }
 
-fn by_cp() -> Vec<By> {
-    vec![By::Cp]
+fn by_cp() -> Vec<CopyTool> {
+    vec![CopyTool::Cp]
 }
 
 /// What counts as reproduced.
@@ -74,7 +74,7 @@ pub struct Published {
     pub rate: f64,
 }
 
-impl Copy {
+impl CopyExperiment {
     /// Whether the node is there, the head reaches it, and the wires have a rate.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
@@ -129,8 +129,8 @@ impl Copy {
             let mut rows = Vec::new();
             for by in self.job.by.iter().copied() {
                 let copy = |source: &Path, enough_s: f64| match by {
-                    By::Cp => self.by_cp(bench, source, enough_s),
-                    By::Mount => self.by_mount(bench, source, enough_s),
+                    CopyTool::Cp => self.by_cp(bench, source, enough_s),
+                    CopyTool::Mount => self.by_mount(bench, source, enough_s),
                 };
                 let predicted_s = copy(&nothing, f64::INFINITY)? + wires_s;
                 let whole_s = copy(&source, enough_s)?;
@@ -144,14 +144,19 @@ impl Copy {
         })
     }
 
-    fn by_cp(&self, bench: &Bench<'_>, source: &Path, enough_s: f64) -> Result<f64, Failure> {
+    fn by_cp(&self, bench: &ScenarioLab<'_>, source: &Path, enough_s: f64) -> Result<f64, Failure> {
         let target = format!("lab:{}:/{NAME}", self.job.to);
         let words = ["cp", "--whole", &source.to_string_lossy(), &target, "--no-fsync", "--json"];
         bench.fastest(&[words.map(str::to_owned).to_vec()], enough_s)
     }
 
     /// From before cp is started until it has closed the file, of which the node then has all.
-    fn by_mount(&self, bench: &Bench<'_>, source: &Path, enough_s: f64) -> Result<f64, Failure> {
+    fn by_mount(
+        &self,
+        bench: &ScenarioLab<'_>,
+        source: &Path,
+        enough_s: f64,
+    ) -> Result<f64, Failure> {
         let to = &self.job.to;
         bench.mounted(&format!("lab:{to}"), |dir| {
             let target = dir.join(to).join(NAME);

@@ -5,7 +5,7 @@ use std::fmt;
 use garland_core::units::bytes;
 use serde::Serialize;
 
-use super::{By, Copy};
+use super::{CopyExperiment, CopyTool};
 use crate::predicted::Prediction;
 
 /// Bytes of a MiB: what the figures of 2004 count in.
@@ -15,7 +15,7 @@ const MIB: f64 = 1048576.0;
 #[derive(Clone, Debug, Serialize)]
 pub struct Table {
     #[serde(skip)]
-    experiment: Copy,
+    experiment: CopyExperiment,
     /// The file's length as a share of the published one.
     scale: f64,
     bytes: u64,
@@ -28,7 +28,7 @@ pub struct Row {
     /// Which one.
     pub topology: String,
     /// By what.
-    pub by: By,
+    pub by: CopyTool,
     /// Seconds that starting takes, and the bytes by the simulator.
     pub predicted_s: f64,
     /// Seconds of the whole command.
@@ -41,7 +41,7 @@ pub struct Row {
 
 impl Table {
     /// The table of `rows` for a file of `bytes`, `scale` times the published one.
-    pub fn new(experiment: &Copy, scale: f64, bytes: u64, rows: Vec<Row>) -> Self {
+    pub fn new(experiment: &CopyExperiment, scale: f64, bytes: u64, rows: Vec<Row>) -> Self {
         Self { experiment: experiment.clone(), scale, bytes, rows }
     }
 
@@ -92,8 +92,8 @@ impl Row {
     /// Its topology, and by what the file went if that isn't `garland cp`.
     fn label(&self) -> String {
         match self.by {
-            By::Cp => self.topology.clone(),
-            By::Mount => format!("{}, through a mount", self.topology),
+            CopyTool::Cp => self.topology.clone(),
+            CopyTool::Mount => format!("{}, through a mount", self.topology),
         }
     }
 }

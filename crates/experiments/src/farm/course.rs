@@ -10,10 +10,10 @@ use garland_core::units::{Rate, bytes};
 use garland_topology::{NodeId, Topology, bounds};
 
 use super::row::{CopyRow, Row, Scaling, SuspectRow};
-use super::told::Told;
-use super::{Farm, Load, ONE, wave};
+use super::told::Report;
+use super::{Farm, LoadKind, ONE, wave};
 use crate::Stage;
-use crate::bench::Bench;
+use crate::bench::ScenarioLab;
 use crate::predicted;
 use garland_commands::result::Phases;
 use garland_results::failure::{Failure, OrFailure};
@@ -38,14 +38,14 @@ const ENCODE: &str = "from=$1 to=$2; shift 2; exec \"$@\" - \"$to\" <\"$from\"";
 const MADE: &str = "mp3";
 
 /// What is run, and how much of it.
-pub struct Course<'a> {
+pub struct FarmTrial<'a> {
     pub experiment: &'a Farm,
     pub stage: &'a Stage<'a>,
     /// Bytes of each job's sound.
     pub length: u64,
 }
 
-impl Course<'_> {
+impl FarmTrial<'_> {
     /// All loads on one machine, one job after the other; on each of the nodes at the same time, with files
     /// of their own: a processor that has nothing else to do is another one than one that is shared, so
     /// what is compared with three nodes must be measured on three. Wires hold nobody up here.
@@ -65,8 +65,8 @@ impl Course<'_> {
 
     fn encode_alone(
         &self,
-        bench: &Bench<'_>,
-        load: &Load,
+        bench: &ScenarioLab<'_>,
+        load: &LoadKind,
         sounds: &[PathBuf],
     ) -> Result<Row, Failure> {
         let job = &self.experiment.job;
@@ -77,7 +77,7 @@ impl Course<'_> {
             self.words(&lab_nodes(std::slice::from_ref(node)), load, &how, &own(node), sounds)
         };
         let commands: Vec<Vec<String>> = job.nodes.iter().map(command).collect();
-        let told = bench.ask_at_once::<Told>(&commands)?;
+        let told = bench.ask_at_once::<Report>(&commands)?;
         let mut equal = true;
         for node in &job.nodes {
             equal &= are_equal(sounds, &own(node))?;
@@ -93,7 +93,7 @@ impl Course<'_> {
         let rounds = some.len().div_ceil(job.nodes.len());
         let start_s = self.starting(bench, sounds)?;
         let each_s = (mounted.summary.total - start_s) / rounds as f64;
-        let Told { run, summary, .. } = first;
+        let Report { run, summary, .. } = first;
         Ok(Row {
             topology: ONE.to_owned(),
             load: load.name.clone(),
@@ -219,9 +219,9 @@ impl Course<'_> {
     /// The jobs of a load on all nodes.
     fn encode(
         &self,
-        bench: &Bench<'_>,
+        bench: &ScenarioLab<'_>,
         topology: &str,
-        load: &Load,
+        load: &LoadKind,
         one: &Row,
         sounds: &[PathBuf],
     ) -> Result<Row, Failure> {
@@ -231,7 +231,7 @@ impl Course<'_> {
         let told = ask(bench, &self.mounted(load, "mosix", sounds))?;
         let carried = told.carried(&lab_nodes(&job.nodes[..1]));
         let made = told.made();
-        let Told { run, summary, .. } = told;
+        let Report { run, summary, .. } = told;
         let (power, _) = self.experiment.power();
         let power = Power { one: power, all: power * job.nodes.len() as f64 };
         let worth = standing(one.seconds, summary.total, power);
@@ -253,7 +253,7 @@ impl Course<'_> {
     }
 
     /// Seconds of a farm with mounts on all nodes, and a job on each that does nothing.
-    fn starting(&self, bench: &Bench<'_>, sounds: &[PathBuf]) -> Result<f64, Failure> {
+    fn starting(&self, bench: &ScenarioLab<'_>, sounds: &[PathBuf]) -> Result<f64, Failure> {
         let nodes = &self.experiment.job.nodes;
         let mut words = ["farm", "run", "--engine", "agents", "--data", "mount", "--all-at-once"]
             .map(str::to_owned)
@@ -265,7 +265,7 @@ impl Course<'_> {
     }
 
     /// The words for jobs on all nodes at once, with the files of the first one mounted on the others.
-    fn mounted(&self, load: &Load, placement: &str, sounds: &[PathBuf]) -> Vec<String> {
+    fn mounted(&self, load: &LoadKind, placement: &str, sounds: &[PathBuf]) -> Vec<String> {
         let how = ["--data", "mount", "--all-at-once", "--placement", placement].map(str::to_owned);
         self.words(&lab_nodes(&self.experiment.job.nodes), load, &how, MADE, sounds)
     }
@@ -274,7 +274,7 @@ impl Course<'_> {
     fn words(
         &self,
         nodes: &str,
-        load: &Load,
+        load: &LoadKind,
         how: &[String],
         made: &str,
         sounds: &[PathBuf],
@@ -295,7 +295,7 @@ impl Course<'_> {
     }
 
     /// Seconds of a job that reads `source` through the mount, at the node that copies.
-    fn copy(&self, bench: &Bench<'_>, source: &Path) -> Result<f64, Failure> {
+    fn copy(&self, bench: &ScenarioLab<'_>, source: &Path) -> Result<f64, Failure> {
         bench.go_on()?;
         let nodes = lab_nodes(std::slice::from_ref(&self.experiment.job.copy.to));
         let source = source.to_string_lossy();
@@ -303,7 +303,7 @@ impl Course<'_> {
         let words = ["farm", "run", "--engine", "agents", "--data", "mount", "--tries", "1"];
         let more = ["--timeout", &limit, &nodes];
         let job = ["--", "sh", "-c", "cat \"$0\" >/dev/null", "{in}", ":::", &source];
-        let told: Told = bench.ask_of_any(&[&words[..], &more[..], &job[..]].concat())?;
+        let told: Report = bench.ask_of_any(&[&words[..], &more[..], &job[..]].concat())?;
         match (told.summary.spread, told.summary.jobs.failures.first()) {
             (Some(spread), _) => Ok(spread.slowest),
             (None, Some(one)) if one.reason == Outcome::Timeout.to_string() => Ok(LONGEST_S as f64),
@@ -315,7 +315,7 @@ impl Course<'_> {
     }
 
     /// All jobs' files of sound, alike.
-    fn sounds(&self, bench: &Bench<'_>) -> Result<Vec<PathBuf>, Failure> {
+    fn sounds(&self, bench: &ScenarioLab<'_>) -> Result<Vec<PathBuf>, Failure> {
         let path = |at: usize| bench.folder().join(format!("track{:02}.wav", at + 1));
         let first = path(0);
         wave::write(&first, self.length)?;
@@ -355,9 +355,9 @@ fn lab_nodes(names: &[String]) -> String {
 }
 
 /// Runs a farm whose jobs must all be done.
-fn ask(bench: &Bench<'_>, words: &[String]) -> Result<Told, Failure> {
+fn ask(bench: &ScenarioLab<'_>, words: &[String]) -> Result<Report, Failure> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let told: Told = bench.ask_of_any(&words)?;
+    let told: Report = bench.ask_of_any(&words)?;
     match told.summary.jobs.failures.first() {
         None => Ok(told),
         Some(one) => {
@@ -369,7 +369,7 @@ fn ask(bench: &Bench<'_>, words: &[String]) -> Result<Told, Failure> {
 }
 
 /// Runs a shell's script in a node's place in the network.
-fn on_node(bench: &Bench<'_>, node: &str, script: &str) -> Result<(), Failure> {
+fn on_node(bench: &ScenarioLab<'_>, node: &str, script: &str) -> Result<(), Failure> {
     bench.garland(&["lab", "exec", node, "--", "sh", "-ec", script]).map(drop)
 }
 

@@ -4,12 +4,12 @@
 use garland_predict::{Farm, Files, Job, Machine, Network, farm};
 use garland_topology::Topology;
 
-use super::course::Course;
+use super::course::FarmTrial;
 use super::row::Row;
 use crate::predicted::no_way;
 use garland_results::failure::Failure;
 
-impl Course<'_> {
+impl FarmTrial<'_> {
     /// Seconds of all jobs of a load over a topology, by what `one` machine took for them alone.
     pub(super) fn predicted(&self, topology: &Topology, one: &Row) -> Result<f64, Failure> {
         let wanted = &self.experiment.job;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::experiment::{Kind, Stage};
 use super::sections::Sections;
-use course::Course;
+use course::FarmTrial;
 use garland_commands::result::Phases;
 use garland_farm::result::Unit;
 use garland_results::failure::Failure;
@@ -54,7 +54,7 @@ pub struct Job {
     /// words for each load, the heaviest first.
     pub program: String,
     /// Its loads.
-    pub load: Vec<Load>,
+    pub load: Vec<LoadKind>,
     /// The copy through the mount.
     pub copy: CopyJob,
     /// What is tried on the network that was slower than it should be.
@@ -64,7 +64,7 @@ pub struct Job {
 /// How the encoder is started.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Load {
+pub struct LoadKind {
     /// `heavy`.
     pub name: String,
     /// Words before `-` and the file that is made.
@@ -163,7 +163,7 @@ impl Farm {
             let load = row.load.as_deref().unwrap_or("copy");
             return Err(format!("{}, {load} is published but not run", row.topology));
         }
-        let one = |load: &Load| self.published(ONE, Some(&load.name)).is_none();
+        let one = |load: &LoadKind| self.published(ONE, Some(&load.name)).is_none();
         match job.load.iter().find(|load| one(load)) {
             Some(load) => Err(format!("{ONE}, {} is not published", load.name)),
             None => Ok(()),
@@ -196,7 +196,7 @@ impl Farm {
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         wave::find_encoder(&self.job.program)?;
         let (scale, length) = stage.scaled(&self.job.bytes, self.job.scale)?;
-        let course = Course { experiment: self, stage, length };
+        let course = FarmTrial { experiment: self, stage, length };
         let ones = course.alone(&stage.topologies[0], phases)?;
         let scaling = self.scaling(scale, &ones)?;
         let (mut rows, mut copies) = (ones.clone(), Vec::new());

@@ -6,7 +6,7 @@ use garland_farm::result::{NicTraffic, Summary};
 
 /// A farm's run.
 #[derive(Deserialize)]
-pub struct Told {
+pub struct Report {
     /// The name of its run.
     pub run: String,
     /// What it came to.
@@ -29,7 +29,7 @@ struct RecordTold {
     bytes_out: u64,
 }
 
-impl Told {
+impl Report {
     /// Bytes that a job has made, on average.
     pub fn made(&self) -> f64 {
         let all: u64 = self.records.iter().map(|record| record.bytes_out).sum();

@@ -7,7 +7,7 @@ use garland_core::units::bytes;
 use garland_topology::{NodeId, Topology, bounds};
 use serde::{Deserialize, Serialize};
 
-use super::bench::Bench;
+use super::bench::ScenarioLab;
 use super::experiment::{Kind, Stage};
 use super::predicted::{self, NEXT_TO_NOTHING};
 use super::sections::place;
@@ -174,7 +174,7 @@ impl Group {
 /// The copies in one lab.
 struct Copies<'a> {
     experiment: &'a Pairs,
-    bench: &'a Bench<'a>,
+    bench: &'a ScenarioLab<'a>,
     topology: &'a Topology,
     source: String,
     /// A file that tells what starting takes.

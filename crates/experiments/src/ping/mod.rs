@@ -5,7 +5,7 @@ mod table;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use super::bench::Bench;
+use super::bench::ScenarioLab;
 use super::experiment::{Kind, Stage};
 use super::sections::{Sections, place};
 use garland_commands::result::Phases;
@@ -106,7 +106,7 @@ pub struct Published {
 
 /// What a line of the result of `garland ping --json` has that is looked at.
 #[derive(Deserialize)]
-struct Said {
+struct PingReport {
     pairs: Vec<SaidPair>,
 }
 
@@ -199,7 +199,7 @@ impl Ping {
     /// The lines of a transport.
     fn rows(
         &self,
-        bench: &Bench<'_>,
+        bench: &ScenarioLab<'_>,
         transport: Transport,
         count: u32,
     ) -> Result<Vec<Row>, Failure> {
@@ -222,7 +222,7 @@ impl Ping {
 
     fn ping(
         &self,
-        bench: &Bench<'_>,
+        bench: &ScenarioLab<'_>,
         transport: Transport,
         count: u32,
         words: &[String],
@@ -232,7 +232,7 @@ impl Ping {
         let mut all = vec!["ping", &nodes, "-f", "get", "--transport", transport.name()];
         all.extend(["-n", &count, "--time", "10", "--wait", self.job.wait.name()]);
         all.extend(words.iter().map(String::as_str));
-        let said: Said = bench.ask(&all)?;
+        let said: PingReport = bench.ask(&all)?;
         let points = said.pairs.into_iter().flat_map(|pair| pair.points).collect::<Vec<_>>();
         if points.is_empty() {
             return Err(Failure::nothing(format!("no get was measured over {}", transport.name())));

@@ -9,7 +9,7 @@ use garland_core::cluster::nodelist::fold;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use super::bench::Bench;
+use super::bench::ScenarioLab;
 use super::experiment::{Kind, Stage};
 use super::sections::{Sections, only, place};
 use garland_commands::result::Phases;
@@ -69,7 +69,7 @@ pub struct Published {
 
 /// What is read of a `garland.farm/1`.
 #[derive(Deserialize)]
-struct Told {
+struct Report {
     run: String,
     nodes: Vec<NodeTold>,
     #[serde(flatten)]
@@ -140,7 +140,7 @@ impl Placements {
 
     fn farm(
         &self,
-        bench: &Bench<'_>,
+        bench: &ScenarioLab<'_>,
         placement: &str,
         at_once: bool,
         list: &str,
@@ -151,7 +151,7 @@ impl Placements {
         let mut words = vec!["farm", "run", list, &nodes, "--slots", "1"];
         words.extend(["--placement", placement]);
         words.extend(at_once.then_some("--all-at-once"));
-        let Told { run, nodes, summary } = bench.ask_of_any(&words)?;
+        let Report { run, nodes, summary } = bench.ask_of_any(&words)?;
         if let Some(failed) = summary.jobs.failures.first() {
             let (job, reason) = (failed.job, &failed.reason);
             return Err(Failure::nothing(format!("{placement}: job {job}: {reason}")));

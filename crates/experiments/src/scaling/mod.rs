@@ -10,7 +10,7 @@ use garland_core::units::bytes;
 use garland_topology::{MediumKind, Topology};
 use serde::{Deserialize, Serialize};
 
-use super::bench::Bench;
+use super::bench::ScenarioLab;
 use super::experiment::{Kind, Stage};
 use super::sections::{Sections, only};
 use garland_commands::result::Phases;
@@ -61,7 +61,7 @@ pub struct Published {
 
 /// What is read of a `garland.farm/1`.
 #[derive(Deserialize)]
-struct Told {
+struct Report {
     run: String,
     #[serde(flatten)]
     summary: Summary,
@@ -69,7 +69,7 @@ struct Told {
 
 /// What is read of a `garland.forecast/1`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Foretold {
+pub struct ScalingForecast {
     /// The curve, by a law.
     forecast: Answer,
     /// The same jobs one by one, where the simulator is right about what was measured.
@@ -159,7 +159,7 @@ impl Scaling {
     }
 
     /// The jobs' files, and the list that names them: all is smaller, or shorter, by `scale`.
-    fn list(&self, bench: &Bench<'_>, scale: f64) -> Result<String, Failure> {
+    fn list(&self, bench: &ScenarioLab<'_>, scale: f64) -> Result<String, Failure> {
         let size = |text: &str| -> Result<u64, Failure> {
             Ok(((bytes::parse(text).map_err(Failure::usage)? as f64 * scale) as u64).max(1))
         };
@@ -184,7 +184,7 @@ impl Scaling {
 
     fn farm(
         &self,
-        bench: &Bench<'_>,
+        bench: &ScenarioLab<'_>,
         topology: &Topology,
         nodes: u32,
         list: &str,
@@ -195,7 +195,7 @@ impl Scaling {
         let names: Vec<String> = names.map(|node| format!("lab:{}", node.name)).collect();
         let names = fold(&names.iter().map(String::as_str).collect::<Vec<_>>());
         let words = ["farm", "run", list, &names, "--data", "mount", "--slots", "1"];
-        let Told { run, summary } = bench.ask_of_any(&[&words[..], &["--overwrite"]].concat())?;
+        let Report { run, summary } = bench.ask_of_any(&[&words[..], &["--overwrite"]].concat())?;
         match summary.jobs.failures.first() {
             None => Ok(Row { nodes, seconds: summary.total, run }),
             Some(failed) => {
@@ -207,10 +207,10 @@ impl Scaling {
 
     fn forecast(
         &self,
-        bench: &Bench<'_>,
+        bench: &ScenarioLab<'_>,
         topology: &Topology,
         rows: &[Row],
-    ) -> Result<Foretold, Failure> {
+    ) -> Result<ScalingForecast, Failure> {
         let none = || Failure::usage(format!("{} is no hub or switch", topology.name));
         let (shape, rate) = shape(topology).ok_or_else(none)?;
         let counts = self.job.measured.iter().chain(&self.job.forecast);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{At, Foretold, Scaling};
+use super::{At, Scaling, ScalingForecast};
 use crate::predicted::Prediction;
 use garland_farm::result::took;
 
@@ -17,7 +17,7 @@ pub struct Table {
     scale: f64,
     rows: Vec<Row>,
     /// What was forecast from the measured ones.
-    foretold: Foretold,
+    foretold: ScalingForecast,
 }
 
 /// All jobs on so many nodes.
@@ -33,7 +33,12 @@ pub struct Row {
 
 impl Table {
     /// The table of `rows` and of what was `foretold` by the first of them.
-    pub fn new(experiment: &Scaling, scale: f64, rows: Vec<Row>, foretold: Foretold) -> Self {
+    pub fn new(
+        experiment: &Scaling,
+        scale: f64,
+        rows: Vec<Row>,
+        foretold: ScalingForecast,
+    ) -> Self {
         Self { experiment: experiment.clone(), scale, rows, foretold }
     }
 

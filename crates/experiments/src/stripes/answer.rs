@@ -8,7 +8,7 @@ use super::maker::{Maker, Pause};
 
 /// What is read of a `garland.explain/1`.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Told {
+pub struct Report {
     rows: Vec<TimeOf>,
     faults: Vec<TimeOf>,
     undecided: Vec<String>,
@@ -27,9 +27,9 @@ struct TimeOf {
 #[derive(Clone, Debug)]
 pub struct Explained {
     /// With both.
-    pub whole: Told,
+    pub whole: Report,
     /// Without the server's.
-    pub half: Told,
+    pub half: Report,
 }
 
 /// What was said of a pause.
@@ -76,7 +76,7 @@ impl Answer {
         bases: &[Explained],
     ) -> Self {
         let maker = pause.maker;
-        let known = |told: &Told, of: fn(&Explained) -> &Told| {
+        let known = |told: &Report, of: fn(&Explained) -> &Report| {
             let cause = maker.cause();
             let is_it = |time: &TimeOf| maker.is_it(server, time);
             let found_ns = told.time(is_it) - usual(bases.iter().map(|base| of(base).time(is_it)));
@@ -86,7 +86,7 @@ impl Answer {
             };
             Finding::new(cause, found_ns, right, told)
         };
-        let open = |told: &Told, of: fn(&Explained) -> &Told| {
+        let open = |told: &Report, of: fn(&Explained) -> &Report| {
             let is_it = |time: &TimeOf| {
                 time.cause == Cause::Undecided.name() && time.node.as_deref() == Some(server)
             };
@@ -125,7 +125,7 @@ fn usual(times: impl Iterator<Item = i64>) -> i64 {
 }
 
 impl Finding {
-    fn new(cause: Cause, found_ns: i64, right: bool, told: &Told) -> Self {
+    fn new(cause: Cause, found_ns: i64, right: bool, told: &Report) -> Self {
         let fault = told.faults.first().map(TimeOf::words);
         let (cause, undecided) = (cause.name(), told.undecided.clone());
         Self { cause, found_ns, fault, right, undecided }
@@ -137,7 +137,7 @@ impl Finding {
     }
 }
 
-impl Told {
+impl Report {
     fn time(&self, is_it: impl Fn(&TimeOf) -> bool) -> i64 {
         let ns: u64 = self.rows.iter().filter(|row| is_it(row)).map(|row| row.ns).sum();
         i64::try_from(ns).unwrap_or(i64::MAX)

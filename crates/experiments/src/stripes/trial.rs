@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::answer::{Answer, Explained, Told};
+use super::answer::{Answer, Explained, Report};
 use super::maker::Pause;
 use super::{Row, Sizes, Stripes};
-use crate::bench::{AGAIN, Bench, Copied};
+use crate::bench::{AGAIN, Copied, ScenarioLab};
 use garland_commands::traces::{self, Traced};
 use garland_results::failure::{Failure, OrFailure};
 
@@ -20,7 +20,7 @@ const MORE: usize = 4;
 /// The lab with the file.
 pub struct Trial<'a> {
     pub experiment: &'a Stripes,
-    pub bench: &'a Bench<'a>,
+    pub bench: &'a ScenarioLab<'a>,
     pub source: PathBuf,
     /// A file that tells what starting takes.
     pub nothing: PathBuf,
@@ -32,14 +32,14 @@ pub struct Trial<'a> {
 }
 
 /// A row, and the name of its run.
-pub struct Copy {
+pub struct StripedCopy {
     pub row: Row,
     run: String,
 }
 
 impl Trial<'_> {
     /// Copies in operations and as they are, without pauses and with those of the suspects.
-    pub fn copies(&self) -> Result<Vec<Copy>, Failure> {
+    pub fn copies(&self) -> Result<Vec<StripedCopy>, Failure> {
         let mut copies = Vec::new();
         let start_s = self.copied(&self.nothing, false, &[])?.whole_ns as f64 / 1e9;
         for paused in [false, true] {
@@ -55,7 +55,7 @@ impl Trial<'_> {
                 let pauses_s = if held { waits_s } else { ends_s };
                 let predicted_s = start_s + self.bytes_s + pauses_s;
                 let copy = self.fastest(held, &pauses, (self.wire_s + waits_s) / least)?;
-                copies.push(Copy { row: Row { predicted_s, ..copy.row }, ..copy });
+                copies.push(StripedCopy { row: Row { predicted_s, ..copy.row }, ..copy });
             }
         }
         Ok(copies)
@@ -63,7 +63,7 @@ impl Trial<'_> {
 
     /// What is said of every pause by every maker, and of the suspects' together; `copies` are those
     /// of [`Trial::copies`].
-    pub fn answers(&self, copies: &[Copy]) -> Result<Vec<Answer>, Failure> {
+    pub fn answers(&self, copies: &[StripedCopy]) -> Result<Vec<Answer>, Failure> {
         let healthy = copies.iter().find(|copy| copy.row.held && !copy.row.paused);
         let healthy = healthy.ok_or_else(|| Failure::nothing("no copy was without pauses"))?;
         let mut bases = vec![self.explain(&healthy.run)?];
@@ -107,7 +107,12 @@ impl Trial<'_> {
     }
 
     /// The fastest of several copies, when the first takes more seconds than is enough.
-    fn fastest(&self, held: bool, pauses: &[&Pause], enough_s: f64) -> Result<Copy, Failure> {
+    fn fastest(
+        &self,
+        held: bool,
+        pauses: &[&Pause],
+        enough_s: f64,
+    ) -> Result<StripedCopy, Failure> {
         let mut best: Option<(Copied, bool)> = None;
         for _ in 0..=AGAIN {
             let copied = self.copy(held, pauses)?;
@@ -123,7 +128,7 @@ impl Trial<'_> {
         let (whole_s, stream_s) = (copied.whole_ns as f64 / 1e9, copied.stream_ns as f64 / 1e9);
         let paused = !pauses.is_empty();
         let row = Row { held, paused, predicted_s: 0.0, whole_s, stream_s, equal };
-        Ok(Copy { row, run: copied.run })
+        Ok(StripedCopy { row, run: copied.run })
     }
 
     /// One copy, held to operations or as it is.
@@ -156,7 +161,7 @@ impl Trial<'_> {
     /// Asks where a copy's time went, and again when the server's trace is gone, as in 2007 there was
     /// none.
     fn explain(&self, run: &str) -> Result<Explained, Failure> {
-        let ask = || self.bench.ask_of_some::<Told>(&["explain", run]);
+        let ask = || self.bench.ask_of_some::<Report>(&["explain", run]);
         let whole = ask()?;
         let kept = Traced::find(&self.bench.places()?, run, None)?;
         for path in kept.files()? {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::Told;
+use super::FarmReport;
 use crate::result::Summary;
 
 /// A short name for each of `runs`: what isn't the same in all of them; their own names where that
 /// leaves two alike.
-pub fn labels(runs: &[Told]) -> Vec<String> {
+pub fn labels(runs: &[FarmReport]) -> Vec<String> {
     let kinds: [fn(&Summary) -> String; 5] = [
         |one| one.network.clone().unwrap_or_else(|| "-".to_owned()),
         |one| one.engine.to_string(),
@@ -15,7 +15,7 @@ pub fn labels(runs: &[Told]) -> Vec<String> {
         |one| one.data.clone(),
         |one| if one.all_at_once { "at once" } else { "as nodes free up" }.to_owned(),
     ];
-    let nodes = |run: &Told| match run.nodes {
+    let nodes = |run: &FarmReport| match run.nodes {
         1 => "one PC".to_owned(),
         many => format!("{many} nodes"),
     };

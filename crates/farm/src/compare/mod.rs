@@ -12,18 +12,21 @@ use garland_commands::result::{Head, Phases, print_json};
 use garland_results::failure::{Exit, Failure};
 use garland_terminal::output;
 use result::CompareResult;
-pub use told::Told;
+pub use told::FarmReport;
 
 /// Compares.
 pub fn run(context: &Context, asked: &FarmCompare) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;
-    let mut runs =
-        asked.runs.iter().map(|run| Told::find(&places, run)).collect::<Result<Vec<_>, _>>()?;
+    let mut runs = asked
+        .runs
+        .iter()
+        .map(|run| FarmReport::find(&places, run))
+        .collect::<Result<Vec<_>, _>>()?;
     let base = match &asked.base {
         None => 0,
         Some(name) => {
-            let base = Told::find(&places, name)?;
+            let base = FarmReport::find(&places, name)?;
             let known = runs.iter().position(|run| run.name == base.name);
             known.unwrap_or_else(|| {
                 runs.insert(0, base);
@@ -46,7 +49,7 @@ pub fn run(context: &Context, asked: &FarmCompare) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn set_price(runs: &mut [Told], price: &str) -> Result<(), Failure> {
+fn set_price(runs: &mut [FarmReport], price: &str) -> Result<(), Failure> {
     let wrong = || {
         Failure::usage(format!("--price {price}: write a run of these and an amount, RUN=AMOUNT"))
     };
@@ -60,7 +63,7 @@ fn set_price(runs: &mut [Told], price: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn same_jobs(runs: &[Told]) -> Result<(), Failure> {
+fn same_jobs(runs: &[FarmReport]) -> Result<(), Failure> {
     let Some(first) = runs.first() else { return Ok(()) };
     let all = first.summary.jobs.all;
     let other = runs.iter().find(|run| run.summary.jobs.all != all);

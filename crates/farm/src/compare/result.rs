@@ -3,7 +3,7 @@
 use garland_analysis::farm::{Candidate, Rank, Spread, Standing, rank};
 use serde::Serialize;
 
-use super::Told;
+use super::FarmReport;
 use super::label::labels;
 use garland_commands::result::Head;
 
@@ -54,10 +54,10 @@ pub struct Row {
 
 impl CompareResult {
     /// The comparison of `runs`, of which that at `base` is 100 %.
-    pub fn new(head: Head, runs: &[Told], base: usize) -> Self {
+    pub fn new(head: Head, runs: &[FarmReport], base: usize) -> Self {
         let unit = runs.first().map(|run| run.summary.unit.clone());
         let unit = unit.filter(|unit| runs.iter().all(|run| run.summary.unit == *unit));
-        let candidate = |run: &Told| Candidate {
+        let candidate = |run: &FarmReport| Candidate {
             seconds: run.summary.total,
             price: run.summary.price,
             equivalent: run

@@ -4,14 +4,14 @@ use std::fs;
 
 use serde::Deserialize;
 
-use crate::result::{One, SCHEMA, Summary};
+use crate::result::{OneMachine, SCHEMA, Summary};
 use garland_commands::places::Places;
 use garland_commands::run::Run;
 use garland_results::failure::{Failure, OrFailure};
 
 /// What is read of a `garland.farm/1`.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct FarmReport {
     /// The run's name.
     pub name: String,
     /// What the user called it.
@@ -35,20 +35,20 @@ struct ReadNode {
     power: f64,
 }
 
-impl Told {
+impl FarmReport {
     /// The run that `asked` names, and what it came to.
     pub fn find(places: &Places, asked: &str) -> Result<Self, Failure> {
         Self::with_power(places, asked).map(|(told, _)| told)
     }
 
     /// The same, as one machine that a cluster is compared with.
-    pub fn one(places: &Places, asked: &str) -> Result<One, Failure> {
+    pub fn one(places: &Places, asked: &str) -> Result<OneMachine, Failure> {
         let (told, power) = Self::with_power(places, asked)?;
         let Self { name, summary, .. } = told;
         if summary.jobs.done < summary.jobs.all {
             return Err(Failure::usage(format!("{name} hasn't done all of its jobs")));
         }
-        Ok(One { seconds: summary.total, power, run: Some(name) })
+        Ok(OneMachine { seconds: summary.total, power, run: Some(name) })
     }
 
     fn with_power(places: &Places, asked: &str) -> Result<(Self, f64), Failure> {

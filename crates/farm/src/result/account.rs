@@ -9,13 +9,13 @@ use garland_core::farm::{Engine, Record};
 
 use super::power::Powers;
 use super::{
-    Failed, FarmResult, Jobs, NAMED, NicTraffic, NodeResult, One, Summary, Unit, sentence,
+    Failed, FarmResult, Jobs, NAMED, NicTraffic, NodeResult, OneMachine, Summary, Unit, sentence,
 };
 use garland_commands::result::{Head, NodeEnd};
 
 /// A node that jobs ran on.
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct NodeAccount {
     /// Its name, as the records have it.
     pub name: String,
     /// How many jobs it runs at a time.
@@ -32,7 +32,7 @@ pub struct Member {
     pub nics: Vec<NicTraffic>,
 }
 
-impl Member {
+impl NodeAccount {
     /// A node with so many processors of its own, of which nothing else is known.
     pub fn new(name: &str, slots: u32) -> Self {
         let (name, end) = (name.to_owned(), NodeEnd::new("ok", None));
@@ -47,7 +47,7 @@ impl Member {
 
 /// How jobs were run.
 #[derive(Clone, Debug)]
-pub struct How {
+pub struct RunConditions {
     /// What ran them.
     pub engine: Engine,
     /// How nodes were chosen for them.
@@ -63,16 +63,16 @@ pub struct How {
     /// What power is counted in.
     pub unit: Unit,
     /// One machine that has done the same jobs.
-    pub one: Option<One>,
+    pub one: Option<OneMachine>,
 }
 
 /// A run that is over.
 #[derive(Clone, Debug)]
 pub struct Farmed {
     /// How it was done.
-    pub how: How,
+    pub how: RunConditions,
     /// The nodes.
-    pub members: Vec<Member>,
+    pub members: Vec<NodeAccount>,
     /// What became of the jobs.
     pub records: Vec<Record>,
     /// How many jobs there are; more than records where the user ended it.
@@ -98,7 +98,8 @@ impl FarmResult {
 impl Farmed {
     fn summary(&self, powers: &Powers) -> Summary {
         let (workers, tasks) = (self.workers(), self.tasks());
-        let How { engine, placement, data, at_once, network, price, .. } = self.how.clone();
+        let RunConditions { engine, placement, data, at_once, network, price, .. } =
+            self.how.clone();
         let ran: Vec<(u32, f64)> =
             self.done().filter_map(|record| Some((record.job, record.ran()?))).collect();
         let seconds: Vec<f64> = ran.iter().map(|(_, seconds)| *seconds).collect();
@@ -112,7 +113,7 @@ impl Farmed {
         let one = self.how.one.clone().or_else(|| self.one(&workers, &tasks, powers));
         // What only some of the jobs took says nothing of all.
         let whole = self.done().count() == self.jobs;
-        let power = |one: &One| Power { one: one.power, all: powers.each.iter().sum() };
+        let power = |one: &OneMachine| Power { one: one.power, all: powers.each.iter().sum() };
         Summary {
             engine,
             placement,
@@ -135,11 +136,11 @@ impl Farmed {
     }
 
     /// What one node, the first that works, would take by the jobs' processor time.
-    fn one(&self, workers: &[Worker], tasks: &[Task], powers: &Powers) -> Option<One> {
+    fn one(&self, workers: &[Worker], tasks: &[Task], powers: &Powers) -> Option<OneMachine> {
         let at = workers.iter().position(|worker| worker.power() > 0.0)?;
         let works: Vec<f64> = tasks.iter().map(|task| task.work(&workers[task.worker])).collect();
         let seconds = rounds(&works, &workers[at..=at]).filter(|seconds| *seconds > 0.0)?;
-        Some(One { seconds, power: powers.each[at], run: None })
+        Some(OneMachine { seconds, power: powers.each[at], run: None })
     }
 
     /// The jobs whose results are there.
@@ -170,9 +171,9 @@ impl Farmed {
     }
 
     fn workers(&self) -> Vec<Worker> {
-        let first = self.members.first().map_or(1.0, Member::speed);
+        let first = self.members.first().map_or(1.0, NodeAccount::speed);
         let all_tell = self.members.iter().all(|member| member.mhz.is_some());
-        let worker = |member: &Member| Worker {
+        let worker = |member: &NodeAccount| Worker {
             slots: member.slots,
             share: member.share,
             speed: if all_tell { member.speed() / first } else { 1.0 },

@@ -11,11 +11,11 @@ mod words;
 use garland_core::farm::Record;
 use serde::Serialize;
 
-pub use account::{Farmed, How, Member};
+pub use account::{Farmed, NodeAccount, RunConditions};
 use garland_commands::result::{Head, NodeEnd};
 use garland_results::failure::Exit;
 pub use power::Unit;
-pub use summary::{Failed, Jobs, One, Summary};
+pub use summary::{Failed, Jobs, OneMachine, Summary};
 pub use traffic::{NicTraffic, Traffic};
 pub use words::{sentence, took};
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::Member;
+use super::NodeAccount;
 
 /// What power is counted in.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,9 +53,9 @@ pub struct Powers {
 
 impl Unit {
     /// The powers of `members`; in cores where not all of them tell their clocks.
-    pub fn of(&self, members: &[Member]) -> Powers {
+    pub fn of(&self, members: &[NodeAccount]) -> Powers {
         let clocks: Option<Vec<f64>> = members.iter().map(|one| one.mhz).collect();
-        let cores = |one: &Member| f64::from(one.slots) * one.share;
+        let cores = |one: &NodeAccount| f64::from(one.slots) * one.share;
         let by_clock = |clocks: Vec<f64>| {
             members.iter().zip(clocks).map(|(one, clock)| cores(one) * clock).collect()
         };
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_named_unit_goes_by_the_first_node_and_clocks_by_all() {
-        let member = |share, mhz| Member { share, mhz, ..Member::new("n", 1) };
+        let member = |share, mhz| NodeAccount { share, mhz, ..NodeAccount::new("n", 1) };
         let members = [member(0.2, Some(2000.0)), member(0.4, Some(2000.0))];
         let named = Unit::Named(300.0, "MHz".to_owned()).of(&members);
         assert_eq!(named.each, [300.0, 600.0]);

@@ -27,7 +27,7 @@ pub struct Summary {
     /// Mean of the time from queue to end, by that which the work takes on the fastest node.
     pub slowdown: Option<f64>,
     /// What one machine takes for the same jobs.
-    pub one: Option<One>,
+    pub one: Option<OneMachine>,
     /// The name of what power is counted in.
     pub unit: String,
     /// Where the cluster stands against one machine.
@@ -76,7 +76,7 @@ pub struct Failed {
 
 /// One machine, and what it takes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct One {
+pub struct OneMachine {
     /// Its time in seconds.
     pub seconds: f64,
     /// Its power.

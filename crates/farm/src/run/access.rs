@@ -9,7 +9,7 @@ use garland_protocol::Opening;
 
 use super::driver::Work;
 use super::stage::Stage;
-use super::task::Where;
+use super::task::JobFiles;
 use super::window::{Server, files_in};
 use crate::args::DataName;
 use garland_results::failure::Failure;
@@ -19,7 +19,7 @@ pub struct Access {
     /// The name of the folder at nodes that jobs' own folders are in.
     pub folder: Text,
     /// Where nodes find files.
-    pub place: Where,
+    pub place: JobFiles,
     /// Who brings them, and takes results back.
     pub stage: Option<Stage>,
     /// What each node mounts; nothing where it needn't.
@@ -40,16 +40,16 @@ impl Access {
         let here = &work.settings.folder;
         let (mut stage, mut server) = (None, None);
         let place = match work.settings.data {
-            DataName::There => Where::There,
+            DataName::There => JobFiles::There,
             DataName::Stage => {
                 let keys = work.places.controller_keys()?;
                 let disk = lab.and_then(|lab| lab.disk(lab.head()).ok().flatten());
                 stage = Some(Stage::new(keys, agents, names, &folder, here, disk));
-                Where::Inside
+                JobFiles::Inside
             }
             DataName::Mount => {
                 server = Some(Server::start(work)?);
-                Where::Under(files_in(&windows), Text::from(here.as_os_str().as_bytes()))
+                JobFiles::Under(files_in(&windows), Text::from(here.as_os_str().as_bytes()))
             }
         };
         let opening = |agent: &Result<Agent, String>| {

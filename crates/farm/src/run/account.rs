@@ -7,8 +7,10 @@ use garland_topology::Inventory as Parts;
 
 use super::driver::{Ending, NodeWas, Work};
 use crate::args::{DataName, EngineName, PlacementName};
-use crate::compare::Told;
-use crate::result::{FarmResult, Farmed, How, Member, One, SCHEMA, Traffic, Unit};
+use crate::compare::FarmReport;
+use crate::result::{
+    FarmResult, Farmed, NodeAccount, OneMachine, RunConditions, SCHEMA, Traffic, Unit,
+};
 use garland_commands::launch::lab;
 use garland_commands::nodes::is_local;
 use garland_commands::result::{Head, NodeEnd, Phases};
@@ -21,7 +23,7 @@ pub struct Account {
     own: String,
     before: Traffic,
     unit: Unit,
-    one: Option<One>,
+    one: Option<OneMachine>,
     price: Option<f64>,
 }
 
@@ -38,7 +40,8 @@ impl Account {
         };
         let lab = lab::find(&nodes, work.places, work.asked.launch.lab())?;
         let own = process::host_name();
-        let one = asked.base.as_deref().map(|base| Told::one(work.places, base)).transpose()?;
+        let one =
+            asked.base.as_deref().map(|base| FarmReport::one(work.places, base)).transpose()?;
         let of_lab = || {
             let parts = Parts::of(&lab.as_ref()?.spec().topology).price();
             (parts.0 > 0).then_some(parts.0 as f64 / 100.0)
@@ -71,7 +74,7 @@ impl Account {
         }
         let settings = work.settings;
         let is_ours = matches!(settings.engine, EngineName::Local | EngineName::Agents);
-        let how = How {
+        let how = RunConditions {
             engine: engine(settings.engine),
             placement: is_ours.then(|| placement(settings.placement).to_owned()),
             data: data(settings.data),
@@ -91,18 +94,18 @@ impl Account {
 
 /// The nodes that the engine knew, and those that only records know: a run that was gone on with had
 /// others before.
-fn members(ending: &Ending, records: &[Record]) -> Vec<Member> {
-    let member = |was: &NodeWas| Member {
+fn members(ending: &Ending, records: &[Record]) -> Vec<NodeAccount> {
+    let member = |was: &NodeWas| NodeAccount {
         mhz: was.mhz,
         memory: was.memory,
         share: was.share,
         end: NodeEnd::new("dead", was.gone.clone()),
-        ..Member::new(&was.name, was.cores.unwrap_or_else(|| most_at_once(records, &was.name)))
+        ..NodeAccount::new(&was.name, was.cores.unwrap_or_else(|| most_at_once(records, &was.name)))
     };
-    let mut members: Vec<Member> = ending.nodes.iter().map(member).collect();
+    let mut members: Vec<NodeAccount> = ending.nodes.iter().map(member).collect();
     for name in records.iter().filter_map(|record| record.node.as_deref()) {
         if members.iter().all(|known| known.name != name) {
-            members.push(Member::new(name, most_at_once(records, name)));
+            members.push(NodeAccount::new(name, most_at_once(records, name)));
         }
     }
     members
@@ -124,7 +127,7 @@ fn most_at_once(records: &[Record], node: &str) -> u32 {
 }
 
 /// Nodes that are processes of this machine have no more power together than it has.
-fn share_machine(members: &mut [Member]) {
+fn share_machine(members: &mut [NodeAccount]) {
     let cpus = std::thread::available_parallelism().map_or(1.0, |cpus| cpus.get() as f64);
     let all: f64 = members.iter().map(|one| f64::from(one.slots) * one.share).sum();
     if all > cpus {

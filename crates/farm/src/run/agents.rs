@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use garland_control::{Agent, Carrier, FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};
+use garland_control::{Agent, FarmEnd, FarmNews, FarmNode, FarmWork, Stager, run_farm};
 use garland_core::cluster::Node;
 use garland_core::farm::{Engine, Job, Outcome, Text};
 use garland_protocol::dispatch::Rules;
@@ -19,7 +19,7 @@ use super::ledger::Ledger;
 use super::settings::Settings;
 use super::stage::bytes_of_inputs;
 use crate::args::{DataName, PlacementName};
-use garland_commands::fleet::{Fleet, Muster};
+use garland_commands::fleet::{Fleet, FleetBuilder};
 use garland_commands::launch::{FAREWELL, HURRY};
 use garland_results::failure::{Failure, OrFailure};
 
@@ -43,11 +43,11 @@ impl Driver for Agents {
         let Work { settings, asked, interrupts, .. } = work;
         let nodes = self.nodes(work)?;
         let lab = asked.launch.enter_lab(&nodes, work.places)?;
-        let muster = Muster {
+        let muster = FleetBuilder {
             interrupts: Some(Arc::clone(interrupts)),
             quiet: asked.quiet || work.context.json,
             here: (self.engine == Engine::Local).then(|| settings.folder.clone()),
-            ..Muster::new(
+            ..FleetBuilder::new(
                 &nodes,
                 work.inventory,
                 work.places,
@@ -69,7 +69,7 @@ impl Driver for Agents {
             slots: settings.slots,
             folder: access.folder.clone(),
             task: &|job, tries| access.place.task(job, tries),
-            carrier: access.stage.as_ref().map(|stage| stage as &dyn Carrier),
+            carrier: access.stage.as_ref().map(|stage| stage as &dyn Stager),
             openings: access.openings.clone(),
             began_ns: work.began_ns,
         };

@@ -17,10 +17,10 @@ use garland_sys::{process, signal, threads};
 use super::driver::{Driver, Ending, Work};
 use super::ledger::Ledger;
 use super::rounds::{Round, Rounds};
-use super::task::Where;
+use super::task::JobFiles;
 use super::worker::{WorkEnd, word_of};
 use crate::args::DataName;
-use garland_commands::fleet::Muster;
+use garland_commands::fleet::FleetBuilder;
 use garland_commands::launch::FAREWELL;
 use garland_results::failure::{Failure, OrFailure};
 
@@ -72,10 +72,10 @@ impl Driver for Parallel {
 
 /// Brings this program to the nodes, as copies do; where it is there.
 fn give_program(work: &Work<'_>, nodes: &[Node]) -> Result<Vec<Login>, Failure> {
-    let muster = Muster {
+    let muster = FleetBuilder {
         interrupts: Some(Arc::clone(work.interrupts)),
         quiet: work.asked.quiet || work.context.json,
-        ..Muster::new(nodes, work.inventory, work.places, &work.asked.launch, work.run, None)
+        ..FleetBuilder::new(nodes, work.inventory, work.places, &work.asked.launch, work.run, None)
     };
     let fleet = muster.assemble()?;
     let mut said = vec![Vec::new(); nodes.len()];
@@ -143,7 +143,7 @@ fn start(
     let list = work.run.folder().join(format!("round-{}", round.tries));
     let mut lines = String::new();
     for job in round.jobs {
-        lines.push_str(&word_of(&Where::There.task(job, round.tries))?);
+        lines.push_str(&word_of(&JobFiles::There.task(job, round.tries))?);
         lines.push('\n');
     }
     fs::write(&list, lines).or_nothing(format!("writing {}", list.display()))?;

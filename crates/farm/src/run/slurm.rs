@@ -17,7 +17,7 @@ use garland_sys::clock;
 use super::driver::{Driver, Ending, Work};
 use super::ledger::Ledger;
 use super::rounds::{Round, Rounds};
-use super::task::Where;
+use super::task::JobFiles;
 use super::worker::{WorkEnd, ended_file, part_file};
 use crate::args::DataName;
 use garland_results::failure::{Failure, OrFailure};
@@ -143,7 +143,7 @@ impl Array {
             for part in 0..parts {
                 let mut lines = Vec::new();
                 for job in round.jobs.iter().skip(part).step_by(parts) {
-                    serde_json::to_writer(&mut lines, &Where::There.task(job, round.tries))?;
+                    serde_json::to_writer(&mut lines, &JobFiles::There.task(job, round.tries))?;
                     lines.push(b'\n');
                 }
                 fs::write(part_file(folder, part), lines)?;

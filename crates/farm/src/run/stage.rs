@@ -9,12 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use garland_control::look;
-use garland_control::{Agent, Carrier, CopyJob, Ends, Pipeline, run_copy};
+use garland_control::{Agent, CopyJob, Ends, Pipeline, Stager, run_copy};
 use garland_core::farm::staging::path_inside;
 use garland_core::farm::{Job, Text};
 use garland_core::plan::{Layout, Plan};
 use garland_dataplane::{Packing, Source};
-use garland_protocol::{Destination, KeyPair, Look, Origin, Policy, PublicKey, ReadBack, Verdict};
+use garland_protocol::{
+    Destination, KeyPair, Origin, Policy, PublicKey, ReadBack, StatRequest, Verdict,
+};
 use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
 use garland_transport::connect_agent;
@@ -99,7 +101,7 @@ impl Stage {
 
     fn take_one_back(&self, node: usize, job: &Job, name: &Text) -> Result<u64, String> {
         let there = self.there(job, name).as_os_str().as_bytes().to_vec();
-        let wanted = Look { path: there.clone(), stripes: false, tree: None };
+        let wanted = StatRequest { path: there.clone(), stripes: false, tree: None };
         let seen = look(vec![Ok(self.connect(node)?)], &wanted, None);
         let seen = seen.map_err(|error| garland_sys::error::reason(&error))?.pop();
         let (agent, sights) = seen.ok_or("its agent is gone")??;
@@ -150,7 +152,7 @@ impl Stage {
     }
 }
 
-impl Carrier for Stage {
+impl Stager for Stage {
     fn bring(&self, node: usize, job: &Job) -> Result<u64, String> {
         let one = |name: &Text| {
             self.bring_one(node, job, name).map_err(|why| format!("bringing {name}: {why}"))

@@ -6,7 +6,7 @@ use garland_protocol::FarmTask;
 
 /// Where nodes find jobs' files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Where {
+pub enum JobFiles {
     /// Under their own names, from the folder on that jobs run in.
     There,
     /// In a folder of the job's own.
@@ -16,7 +16,7 @@ pub enum Where {
     Under(Text, Text),
 }
 
-impl Where {
+impl JobFiles {
     /// The task of a job on its nth try.
     pub fn task(&self, job: &Job, tries: u32) -> FarmTask {
         let has_files = !job.inputs.is_empty() || !job.outputs.is_empty();
@@ -80,13 +80,13 @@ mod tests {
 
     #[test]
     fn files_are_where_the_node_has_them() {
-        let there = Where::There.task(&job(), 2);
+        let there = JobFiles::There.task(&job(), 2);
         assert_eq!(words(&there), "lame /w/a.wav o/.garland-3-2-a.mp3");
         assert_eq!(there.outputs, [("o/.garland-3-2-a.mp3".into(), "o/a.mp3".into())]);
-        let inside = Where::Inside.task(&job(), 2);
+        let inside = JobFiles::Inside.task(&job(), 2);
         assert_eq!(words(&inside), "lame w/a.wav o/a.mp3");
         assert!(inside.own_folder);
-        let under = Where::Under("/mfs".into(), "/data/u".into()).task(&job(), 1);
+        let under = JobFiles::Under("/mfs".into(), "/data/u".into()).task(&job(), 1);
         assert_eq!(words(&under), "lame /mfs/w/a.wav /mfs/data/u/o/.garland-3-1-a.mp3");
     }
 }

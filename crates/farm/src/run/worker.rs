@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
-use garland_agent::{Bench, Place};
+use garland_agent::{JobExecutor, Place};
 use garland_core::farm::Text;
 use garland_protocol::{FarmEvent, FarmTask, TaskEnd};
 use garland_sys::{clock, process};
@@ -64,7 +64,7 @@ pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     });
     let cores = tasks.iter().map(|task| task.cores).max().unwrap_or(1);
     let count = tasks.len();
-    let bench = Bench::new(cores.max(asked.slots), Place::default(), false, tell);
+    let bench = JobExecutor::new(cores.max(asked.slots), Place::default(), false, tell);
     let mut bench = bench.or_nothing("running jobs")?;
     bench.take(tasks);
     say_all(count, &told, &mut output)?;

@@ -8,7 +8,7 @@ use fuser::ReplyData;
 use garland_protocol::PIECE;
 use garland_sys::clock;
 
-use super::flow::Seen;
+use super::flow::CacheStamp;
 use crate::peer::Reply;
 
 const PIECE_LEN: u64 = PIECE as u64;
@@ -46,10 +46,10 @@ impl Read {
 
 /// A piece that was asked for, and who waits for it.
 #[derive(Default)]
-pub struct Asked(Mutex<Vec<Read>>);
+pub struct PendingRead(Mutex<Vec<Read>>);
 
 enum Piece {
-    Asked(Arc<Asked>),
+    PendingRead(Arc<PendingRead>),
     Here(Arc<Reply>, u64),
 }
 
@@ -62,7 +62,7 @@ impl Piece {
     /// Where the first read begins that waits for it.
     fn least(&self) -> Option<u64> {
         match self {
-            Self::Asked(asked) => asked.least(),
+            Self::PendingRead(asked) => asked.least(),
             Self::Here(..) => None,
         }
     }
@@ -79,7 +79,7 @@ pub struct Ahead {
     /// Of the file, when these pieces were asked for.
     version: u64,
     /// What the file was like before the first of these pieces was asked for, where a change would show.
-    seen: Option<Seen>,
+    seen: Option<CacheStamp>,
     pieces: BTreeMap<u64, Piece>,
 }
 
@@ -93,7 +93,7 @@ pub enum Served {
     Alone(Read),
 }
 
-impl Asked {
+impl PendingRead {
     /// Who waits for it.
     pub fn take(&self) -> Vec<Read> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
@@ -130,7 +130,7 @@ impl Ahead {
     }
 
     /// What the file was like when it was opened; nothing where a change of it might not show.
-    pub fn trust(&mut self, seen: Option<Seen>) {
+    pub fn trust(&mut self, seen: Option<CacheStamp>) {
         self.seen = seen;
     }
 
@@ -143,7 +143,7 @@ impl Ahead {
     }
 
     /// The file was like this at `at_ns`, or nobody knows: pieces hold until then, or are dropped.
-    pub fn look(&mut self, seen: Option<Seen>, at_ns: u64) {
+    pub fn look(&mut self, seen: Option<CacheStamp>, at_ns: u64) {
         if self.seen.is_some() && self.seen == seen {
             for piece in self.pieces.values_mut() {
                 if let Piece::Here(_, at) = piece {
@@ -151,7 +151,7 @@ impl Ahead {
                 }
             }
         } else {
-            self.pieces.retain(|_, piece| matches!(piece, Piece::Asked(_)));
+            self.pieces.retain(|_, piece| matches!(piece, Piece::PendingRead(_)));
             self.seen = None;
         }
     }
@@ -162,7 +162,7 @@ impl Ahead {
         read: Read,
         length: u64,
         most: u64,
-    ) -> (Served, Vec<(u64, Arc<Asked>)>) {
+    ) -> (Served, Vec<(u64, Arc<PendingRead>)>) {
         let first = read.offset / PIECE_LEN;
         let end = read.offset + u64::from(read.size);
         let last = end.saturating_sub(1).max(read.offset) / PIECE_LEN;
@@ -179,8 +179,8 @@ impl Ahead {
         for index in first..=last.max(first + self.window - 1) {
             let is_there = index * PIECE_LEN < length || index <= last;
             if is_there && !self.pieces.contains_key(&index) {
-                let asked = Arc::new(Asked::default());
-                self.pieces.insert(index, Piece::Asked(Arc::clone(&asked)));
+                let asked = Arc::new(PendingRead::default());
+                self.pieces.insert(index, Piece::PendingRead(Arc::clone(&asked)));
                 ask.push((index, asked));
             }
         }
@@ -204,7 +204,7 @@ impl Ahead {
                         break;
                     }
                 }
-                Some(Piece::Asked(asked)) => {
+                Some(Piece::PendingRead(asked)) => {
                     asked.wait(read);
                     return (Served::Waits, ask);
                 }
@@ -215,9 +215,15 @@ impl Ahead {
     }
 
     /// The piece that was `asked` for has come, or hasn't.
-    pub fn come(&mut self, index: u64, asked: &Arc<Asked>, piece: Option<Arc<Reply>>, now_ns: u64) {
+    pub fn come(
+        &mut self,
+        index: u64,
+        asked: &Arc<PendingRead>,
+        piece: Option<Arc<Reply>>,
+        now_ns: u64,
+    ) {
         let same =
-            |piece: &Piece| matches!(piece, Piece::Asked(known) if Arc::ptr_eq(known, asked));
+            |piece: &Piece| matches!(piece, Piece::PendingRead(known) if Arc::ptr_eq(known, asked));
         // What was asked for before the file was changed is nobody's any more.
         if self.pieces.get(&index).is_some_and(same) {
             match piece {

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::Mount;
 use super::attr::{self, BELIEVED, errno};
-use super::flow::Seen;
+use super::flow::CacheStamp;
 use super::inodes::{Inode, Key};
 use super::open::{Open, OpenFile};
 use crate::peer::Reply;
@@ -84,7 +84,7 @@ impl Mount {
     ) -> (u64, FopenFlags) {
         let Opened { epoch, handle, attr, fresh } = *opened;
         let file = OpenFile::new(Arc::clone(inode), epoch, handle, how.append);
-        let now = Some(Seen::of(&attr));
+        let now = Some(CacheStamp::of(&attr));
         let is_same = {
             let mut flow = inode.flow();
             flow.open.push(Arc::clone(&file));

@@ -12,13 +12,13 @@ pub type Settled = Box<dyn FnOnce() + Send>;
 
 /// What a file's cached pages were read from: its times and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct CacheStamp {
     modified: Stamp,
     changed: Stamp,
     size: u64,
 }
 
-impl Seen {
+impl CacheStamp {
     /// What these attributes tell.
     pub fn of(attr: &Attr) -> Self {
         Self { modified: attr.modified, changed: attr.changed, size: attr.size }
@@ -35,7 +35,7 @@ pub struct Flow {
     /// Grows with everything that changes the bytes from here: what was read ahead before is old.
     pub version: u64,
     /// What the kernel's cached pages are of; nothing when that isn't certain.
-    pub seen: Option<Seen>,
+    pub seen: Option<CacheStamp>,
     /// Its length, as far as the kernel was told.
     pub size: u64,
     /// Who has it open: where a question goes when it has no name any more.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fuser::{FileType, Generation, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyStatfs};
-use garland_protocol::{Answer, Ask, Attr, Changes, NewKind, Spot};
+use garland_protocol::{Answer, Ask, Attr, Changes, FileRef, NewKind};
 use rustix::io::Errno;
 
 use super::Mount;
@@ -18,7 +18,7 @@ impl Mount {
     pub fn look_up(self: &Arc<Self>, above: Arc<Inode>, name: Vec<u8>, reply: ReplyEntry) {
         self.figures.lookups.fetch_add(1, Ordering::Relaxed);
         let Some(path) = above.path_of(&name) else { return reply.error(errno(Errno::STALE)) };
-        self.enter(above, name, Ask::Stat(Spot::Path(path)), reply);
+        self.enter(above, name, Ask::Stat(FileRef::Path(path)), reply);
     }
 
     /// Makes something in a folder.
@@ -77,7 +77,7 @@ impl Mount {
             let attr = node_attr(place, attributes(outcome));
             reply.entry(&BELIEVED, &attr, Generation(0));
         };
-        self.peers[place].ask(Ask::Stat(Spot::Path(Vec::new())), Vec::new(), Box::new(then));
+        self.peers[place].ask(Ask::Stat(FileRef::Path(Vec::new())), Vec::new(), Box::new(then));
     }
 
     /// Says what a file's attributes are.
@@ -104,7 +104,7 @@ impl Mount {
         &self,
         inode: Arc<Inode>,
         (handle, writes): (Option<u64>, bool),
-        ask: impl Fn(Spot) -> Ask + Send + 'static,
+        ask: impl Fn(FileRef) -> Ask + Send + 'static,
         then: Then,
     ) {
         let Some((spot, epoch)) = self.spot(&inode, handle, writes) else {
@@ -115,7 +115,7 @@ impl Mount {
         let (first, again) = (ask(spot), Arc::clone(&peer));
         let then = move |outcome: Result<Reply, Errno>| match (outcome, inode.path()) {
             (Err(Errno::BADF), Some(path)) if handle.is_none() => {
-                again.ask(ask(Spot::Path(path)), Vec::new(), then);
+                again.ask(ask(FileRef::Path(path)), Vec::new(), then);
             }
             (outcome, _) => then(outcome),
         };
@@ -163,21 +163,21 @@ impl Mount {
         inode: &Arc<Inode>,
         handle: Option<u64>,
         writes: bool,
-    ) -> Option<(Spot, Option<u64>)> {
+    ) -> Option<(FileRef, Option<u64>)> {
         let now = self.peer(inode).epoch();
         if let Some(file) = handle.and_then(|handle| self.opens.file(handle)) {
-            return Some((Spot::Open(file.handle), Some(file.epoch)));
+            return Some((FileRef::Open(file.handle), Some(file.epoch)));
         }
         let path = inode.path();
         if writes && let Some(path) = path {
-            return Some((Spot::Path(path), None));
+            return Some((FileRef::Path(path), None));
         }
         let flow = inode.flow();
         if let Some(file) = flow.open.iter().find(|file| Some(file.epoch) == now) {
-            return Some((Spot::Open(file.handle), Some(file.epoch)));
+            return Some((FileRef::Open(file.handle), Some(file.epoch)));
         }
         drop(flow);
-        inode.path().map(|path| (Spot::Path(path), None))
+        inode.path().map(|path| (FileRef::Path(path), None))
     }
 
     /// Removes a name.

@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 
 use fuser::ReplyData;
 use garland_core::trace::Stage;
-use garland_protocol::{Answer, Ask, PIECE, Spot};
+use garland_protocol::{Answer, Ask, FileRef, PIECE};
 use garland_sys::clock;
 use rustix::io::Errno;
 
 use super::Mount;
-use super::ahead::{Asked, MOST, Read, Served};
+use super::ahead::{MOST, PendingRead, Read, Served};
 use super::attr::errno;
-use super::flow::Seen;
+use super::flow::CacheStamp;
 use super::open::OpenFile;
 use crate::peer::Reply;
 
@@ -50,13 +50,13 @@ impl Mount {
         let (mount, file_then, asked_ns) = (Arc::clone(self), Arc::clone(file), clock::now_ns());
         let then = move |outcome: Result<Reply, Errno>| {
             let seen = match outcome.map(|came| came.answer) {
-                Ok(Answer::Attr(attr)) => Some(Seen::of(&attr)),
+                Ok(Answer::Attr(attr)) => Some(CacheStamp::of(&attr)),
                 Ok(_) | Err(_) => None,
             };
             file_then.ahead().look(seen, asked_ns);
             mount.serve(&file_then, read, has_waited);
         };
-        let ask = Ask::Stat(Spot::Open(file.handle));
+        let ask = Ask::Stat(FileRef::Open(file.handle));
         self.peer(&file.inode).ask_in(file.epoch, ask, Vec::new(), Box::new(then));
     }
 
@@ -82,7 +82,7 @@ impl Mount {
         }
     }
 
-    fn fetch(self: &Arc<Self>, file: &Arc<OpenFile>, index: u64, asked: Arc<Asked>) {
+    fn fetch(self: &Arc<Self>, file: &Arc<OpenFile>, index: u64, asked: Arc<PendingRead>) {
         let (mount, file_then) = (Arc::clone(self), Arc::clone(file));
         let ask = Ask::Read(file.handle, index * u64::from(PIECE), PIECE);
         let then = move |outcome: Result<Reply, Errno>| {

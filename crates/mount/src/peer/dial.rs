@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use garland_control::Agent;
 use garland_protocol::{
-    Copy, FILES_LINKS, FilesOrder, FromAgent, Line, Purpose, Role, Secret, ToAgent,
+    CopyId, FILES_LINKS, FilesOrder, FromAgent, Line, Purpose, Role, Secret, ToAgent,
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::tcp::{self, PREFERRED};
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub fn dial(peer: &Arc<Peer>, epoch: u64) -> Result<Arc<Wire>, String> {
     let Agent { mut connection, addresses } = (peer.reach)(peer.place)?;
     let order = FilesOrder {
-        id: Copy(random::bytes()),
+        id: CopyId(random::bytes()),
         secret: Secret(random::bytes()),
         sealed: peer.sealed,
     };
@@ -40,7 +40,7 @@ pub fn dial(peer: &Arc<Peer>, epoch: u64) -> Result<Arc<Wire>, String> {
     Ok(wire)
 }
 
-fn await_open(connection: &mut Connection, id: Copy) -> Result<(), String> {
+fn await_open(connection: &mut Connection, id: CopyId) -> Result<(), String> {
     use std::os::fd::AsFd;
 
     let deadline_ns = clock::now_ns() + PATIENCE.as_nanos() as u64;

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use garland_protocol::{Answered, Asked, FRAME_HEAD, Line};
+use garland_protocol::{FRAME_HEAD, FileReply, FileRequest, Line};
 use garland_sys::{tcp, threads};
 
 use super::wire::Wire;
@@ -84,7 +84,7 @@ impl Link {
     }
 
     /// Sends a question with what `frame` holds.
-    pub fn send(&self, mut frame: Vec<u8>, asked: &Asked) -> io::Result<()> {
+    pub fn send(&self, mut frame: Vec<u8>, asked: &FileRequest) -> io::Result<()> {
         // Frames are numbered by their order on the wire: one at a time from here on.
         let mut line = self.sending.line.lock().unwrap_or_else(PoisonError::into_inner);
         line.close(&mut frame, asked);
@@ -137,7 +137,7 @@ impl Sending {
     }
 }
 
-fn receive(mut stream: &TcpStream, line: &mut Line) -> io::Result<(Answered, Vec<u8>, usize)> {
+fn receive(mut stream: &TcpStream, line: &mut Line) -> io::Result<(FileReply, Vec<u8>, usize)> {
     let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
     let mut head = [0; FRAME_HEAD];
     stream.read_exact(&mut head)?;

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use garland_core::trace::Stage;
-use garland_protocol::{Answered, Ask, Asked, BULK_LINK, FILES_LINKS, FRAME_HEAD, SMALL_MAX};
+use garland_protocol::{
+    Ask, BULK_LINK, FILES_LINKS, FRAME_HEAD, FileReply, FileRequest, SMALL_MAX,
+};
 use garland_sys::clock;
 use rustix::io::Errno;
 
@@ -84,13 +86,13 @@ impl Wire {
             None => return (pending.then)(Err(Errno::IO)),
         }
         let link = usize::from(if is_bulk { BULK_LINK } else { 0 });
-        if let Err(error) = self.links[link].send(frame, &Asked { number, ask }) {
+        if let Err(error) = self.links[link].send(frame, &FileRequest { number, ask }) {
             self.fail(&format!("sending: {error}"));
         }
     }
 
     /// An answer has come.
-    pub fn answered(&self, answered: Answered, body: Vec<u8>, payload: usize) {
+    pub fn answered(&self, answered: FileReply, body: Vec<u8>, payload: usize) {
         let pending = self.lock().as_mut().and_then(|all| all.remove(&answered.number));
         // An answer to nothing is the agent's mistake, and harms nobody.
         let Some(Pending { then, stage, asked_ns, bytes }) = pending else { return };

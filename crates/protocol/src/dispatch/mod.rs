@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use self::nodes::Node;
 use self::tally::Tally;
-use super::placement::{Asked, Placement, Sight};
+use super::placement::{Candidate, Placement, PlacementRequest};
 use garland_core::farm::{Engine, Job, Outcome, Record, Text};
 
 /// How many jobs behind the first in the queue are looked at when it finds no node.
@@ -109,7 +109,7 @@ impl Dispatcher {
     /// A machine for `jobs` on `nodes`; those that are dead never come.
     pub fn new(
         jobs: Vec<Job>,
-        nodes: Vec<Sight>,
+        nodes: Vec<Candidate>,
         placement: Box<dyn Placement>,
         rules: Rules,
     ) -> Self {
@@ -135,7 +135,7 @@ impl Dispatcher {
     }
 
     /// What is known of the nodes.
-    pub fn sights(&self) -> impl Iterator<Item = &Sight> {
+    pub fn sights(&self) -> impl Iterator<Item = &Candidate> {
         self.nodes.iter().map(|node| &node.sight)
     }
 
@@ -240,7 +240,7 @@ impl Dispatcher {
         let alive = self.nodes.iter().filter(|node| node.sight.is_alive).count();
         let ahead = left / (2 * alive.max(1));
         let moves = self.placement.may_move();
-        let mut sights: Vec<Sight> =
+        let mut sights: Vec<Candidate> =
             self.nodes.iter().map(|node| node.seen(moves, ahead, self.rules.staged)).collect();
         let has = |at: usize| sights[at].is_alive && sights[at].can_hold(wanted);
         let able: Vec<usize> = (0..sights.len()).filter(|&at| has(at)).collect();
@@ -266,7 +266,7 @@ impl Dispatcher {
         }
         avoid.extend(others);
         let at_once = self.rules.at_once;
-        let asked = Asked { job: wanted, nodes: &sights, now, at_once, avoid: &avoid };
+        let asked = PlacementRequest { job: wanted, nodes: &sights, now, at_once, avoid: &avoid };
         Ok(self.placement.choose(&asked))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::placement::Sight;
+use crate::placement::Candidate;
 use garland_core::farm::Job;
 
 /// Work that a node is handed ahead, in seconds of all its processors: more than an order takes to get
@@ -27,7 +27,7 @@ struct Held {
 /// A node and its jobs.
 pub struct Node {
     /// What is known of it; its free memory is what nobody used before the run.
-    pub sight: Sight,
+    pub sight: Candidate,
     /// Jobs that are to go there.
     assigned: VecDeque<Held>,
     /// Jobs that are there, in the order in which they were given.
@@ -47,7 +47,7 @@ pub struct Node {
 }
 
 impl Node {
-    pub fn new(sight: Sight, at_once: bool) -> Self {
+    pub fn new(sight: Candidate, at_once: bool) -> Self {
         let (assigned, given) = (VecDeque::new(), VecDeque::new());
         Self {
             sight,
@@ -72,7 +72,7 @@ impl Node {
 
     /// What a placement sees of it. Jobs that may `move` count as its own only beyond what it is handed
     /// ahead, which is at most `most`.
-    pub fn seen(&self, moves: bool, most: usize, staged: bool) -> Sight {
+    pub fn seen(&self, moves: bool, most: usize, staged: bool) -> Candidate {
         let cores = self.cores_given + self.assigned.iter().map(|held| held.cores).sum::<u32>();
         let running = cores.min(self.sight.cores);
         let files = if staged { self.sight.cores as usize } else { 0 };
@@ -83,7 +83,7 @@ impl Node {
         };
         let asked = self.asked();
         let memory_free = self.sight.memory_free.map(|free| free.saturating_sub(asked));
-        Sight { busy, waiting: cores - running, memory_free, ..self.sight.clone() }
+        Candidate { busy, waiting: cores - running, memory_free, ..self.sight.clone() }
     }
 
     /// Whether it had the memory that a job wants before the run.

@@ -9,8 +9,8 @@ fn jobs(count: u32) -> Vec<Job> {
     (1..=count).map(job).collect()
 }
 
-fn node(name: &str, cores: u32) -> Sight {
-    Sight {
+fn node(name: &str, cores: u32) -> Candidate {
+    Candidate {
         name: name.to_owned(),
         is_alive: true,
         cores,
@@ -158,8 +158,8 @@ fn large(gib: &[u64]) -> Vec<Job> {
 }
 
 /// A node with 8 GiB, so many of them free.
-fn roomy(name: &str, free: u64) -> Sight {
-    Sight { memory: Some(8 << 30), memory_free: Some(free << 30), ..node(name, 4) }
+fn roomy(name: &str, free: u64) -> Candidate {
+    Candidate { memory: Some(8 << 30), memory_free: Some(free << 30), ..node(name, 4) }
 }
 
 #[test]

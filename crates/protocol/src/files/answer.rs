@@ -6,7 +6,7 @@ use super::attr::Attr;
 
 /// An answer, by its question's number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answered {
+pub struct FileReply {
     /// The question's number.
     pub number: u64,
     /// The answer, or the kernel's number of the error.

@@ -20,7 +20,7 @@ const NAME_MAX: usize = 255;
 
 /// A question, and the number that its answer has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct FileRequest {
     /// Its number, never used again on this connection.
     pub number: u64,
     /// The question.
@@ -30,7 +30,7 @@ pub struct Asked {
 /// Which file is meant: by its path below the agent's root (names between slashes, none of them `.`
 /// or `..`, nothing for the root itself), or by the handle of one that is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Spot {
+pub enum FileRef {
     /// By its path.
     Path(Vec<u8>),
     /// By its handle.
@@ -108,9 +108,9 @@ pub enum Hole {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ask {
     /// What are its attributes?
-    Stat(Spot),
+    Stat(FileRef),
     /// Change them, and say what they are then.
-    Change(Spot, Changes),
+    Change(FileRef, Changes),
     /// What is the link's text?
     ReadLink(Vec<u8>),
     /// May this user read (4), write (2), execute (1) it?
@@ -175,7 +175,9 @@ impl Ask {
 
     fn paths(&self) -> [Option<&[u8]>; 2] {
         match self {
-            Self::Stat(Spot::Path(path)) | Self::Change(Spot::Path(path), _) => [Some(path), None],
+            Self::Stat(FileRef::Path(path)) | Self::Change(FileRef::Path(path), _) => {
+                [Some(path), None]
+            }
             Self::ReadLink(path)
             | Self::Access(path, _)
             | Self::Make(path, ..)
@@ -185,8 +187,8 @@ impl Ask {
             | Self::List(path)
             | Self::Space(path) => [Some(path), None],
             Self::Link(one, two) | Self::Rename(one, two, _) => [Some(one), Some(two)],
-            Self::Stat(Spot::Open(_))
-            | Self::Change(Spot::Open(_), _)
+            Self::Stat(FileRef::Open(_))
+            | Self::Change(FileRef::Open(_), _)
             | Self::Read(..)
             | Self::Write(..)
             | Self::Sync(..)
@@ -213,12 +215,12 @@ mod tests {
     #[test]
     fn paths_are_names_between_slashes() {
         for sound in ["", "a", "a/b", "..a/b.", "\u{fc}/\n"] {
-            assert!(Ask::Stat(Spot::Path(sound.into())).is_sound(0), "{sound}");
+            assert!(Ask::Stat(FileRef::Path(sound.into())).is_sound(0), "{sound}");
         }
         let long = "x".repeat(256);
         let deep = "x/".repeat(2048) + "x";
         for wrong in ["/", "/a", "a/", "a//b", ".", "..", "a/../b", "a/./b", "\0", &long, &deep] {
-            assert!(!Ask::Stat(Spot::Path(wrong.into())).is_sound(0), "{wrong}");
+            assert!(!Ask::Stat(FileRef::Path(wrong.into())).is_sound(0), "{wrong}");
             assert!(!Ask::Rename(b"a".into(), wrong.into(), 0).is_sound(0), "{wrong}");
         }
     }
@@ -232,7 +234,7 @@ mod tests {
         assert!(Ask::Write(1, 0).is_sound(1));
         assert!(!Ask::Close(1).is_sound(1), "a payload that nobody asked for");
         let size = |size| Changes { size: Some(size), ..Changes::default() };
-        assert!(!Ask::Change(Spot::Open(1), size(1 << 63)).is_sound(0));
+        assert!(!Ask::Change(FileRef::Open(1), size(1 << 63)).is_sound(0));
         assert!(!Ask::Make(b"l".into(), NewKind::Link(Vec::new()), 0).is_sound(0));
     }
 }

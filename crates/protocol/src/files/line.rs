@@ -197,7 +197,7 @@ fn nonce(number: u64) -> Nonce {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Ask, Asked, Spot};
+    use super::super::{Ask, FileRef, FileRequest};
     use super::*;
 
     fn lines(sealed: bool, binding: &[u8]) -> [(Line, Line); 2] {
@@ -208,7 +208,7 @@ mod tests {
     fn frame(line: &mut Line, payload: &[u8], ask: Ask) -> Vec<u8> {
         let mut frame = vec![0; FRAME_HEAD];
         frame.extend(payload);
-        line.close(&mut frame, &Asked { number: 5, ask });
+        line.close(&mut frame, &FileRequest { number: 5, ask });
         frame
     }
 
@@ -217,23 +217,23 @@ mod tests {
         for sealed in [true, false] {
             let [(mut asks, _), (_, mut heard)] = lines(sealed, b"one");
             let first = frame(&mut asks, b"payload", Ask::Write(3, 9));
-            let second = frame(&mut asks, b"", Ask::Stat(Spot::Open(1)));
+            let second = frame(&mut asks, b"", Ask::Stat(FileRef::Open(1)));
             let head = *first.first_chunk().unwrap();
             assert_eq!(Line::behind(head).unwrap(), first.len() - FRAME_HEAD);
             for at in 0..first.len() - FRAME_HEAD {
                 let mut changed = first[FRAME_HEAD..].to_vec();
                 changed[at] ^= 1;
                 let [_, (_, mut other)] = lines(sealed, b"one");
-                assert!(other.take().open::<Asked>(&mut changed).is_err(), "{at}");
+                assert!(other.take().open::<FileRequest>(&mut changed).is_err(), "{at}");
             }
             let mut body = first[FRAME_HEAD..].to_vec();
-            let (asked, parts) = heard.take().open::<Asked>(&mut body).unwrap();
-            assert_eq!(asked, Asked { number: 5, ask: Ask::Write(3, 9) });
+            let (asked, parts) = heard.take().open::<FileRequest>(&mut body).unwrap();
+            assert_eq!(asked, FileRequest { number: 5, ask: Ask::Write(3, 9) });
             assert_eq!(&body[..parts.message], b"payload");
-            let again = heard.take().open::<Asked>(&mut first[FRAME_HEAD..].to_vec());
+            let again = heard.take().open::<FileRequest>(&mut first[FRAME_HEAD..].to_vec());
             assert_eq!(again, Err(LineError::Changed), "a frame that was sent again");
             let [_, (_, mut late)] = lines(sealed, b"one");
-            let left_out = late.take().open::<Asked>(&mut second[FRAME_HEAD..].to_vec());
+            let left_out = late.take().open::<FileRequest>(&mut second[FRAME_HEAD..].to_vec());
             assert_eq!(left_out, Err(LineError::Changed), "one before it is missing");
         }
     }
@@ -246,13 +246,17 @@ mod tests {
         let first = Arc::clone(&asks.key);
         for turn in 0..3 {
             let mut body = frame(&mut asks, b"payload", Ask::Close(9)).split_off(FRAME_HEAD);
-            let opened = heard.take().open::<Asked>(&mut body);
+            let opened = heard.take().open::<FileRequest>(&mut body);
             assert!(opened.is_ok(), "frame {turn}: {opened:?}");
             assert_eq!(Arc::ptr_eq(&first, &asks.key), turn == 0, "frame {turn}");
         }
         let old = Opener { key: first, sealed: true, number: KEY_FRAMES + 2 };
         let mut body = frame(&mut asks, b"payload", Ask::Close(9)).split_off(FRAME_HEAD);
-        assert_eq!(old.open::<Asked>(&mut body), Err(LineError::Changed), "it is another key");
+        assert_eq!(
+            old.open::<FileRequest>(&mut body),
+            Err(LineError::Changed),
+            "it is another key"
+        );
     }
 
     #[test]
@@ -276,7 +280,7 @@ mod tests {
         // A request of somebody on the path: a good message, and every checksum that needs no key.
         let mut plain = b"PAYLOAD".to_vec();
         let payload = plain.len();
-        let asked = Asked { number: 5, ask: Ask::Write(3, 4096) };
+        let asked = FileRequest { number: 5, ask: Ask::Write(3, 4096) };
         plain = postcard::to_extend(&asked, plain).unwrap();
         let length = u32::try_from(plain.len() - payload).unwrap();
         plain.extend(length.to_le_bytes());
@@ -285,7 +289,7 @@ mod tests {
         let bare = [&plain[..], &[0; 16]].concat();
         for mut forged in [hashed, bare, plain] {
             let [_, (_, mut heard)] = lines(false, b"one");
-            let opened = heard.take().open::<Asked>(&mut forged);
+            let opened = heard.take().open::<FileRequest>(&mut forged);
             assert!(opened.is_err(), "believed without a key: {opened:?}");
         }
         // A frame of the other direction, or of another connection, is no better.
@@ -294,7 +298,7 @@ mod tests {
         for line in [&mut answers, &mut strange] {
             let mut body = frame(line, b"payload", Ask::Write(3, 9)).split_off(FRAME_HEAD);
             let [_, (_, mut heard)] = lines(false, b"one");
-            let opened = heard.take().open::<Asked>(&mut body);
+            let opened = heard.take().open::<FileRequest>(&mut body);
             assert_eq!(opened, Err(LineError::Changed));
         }
     }
@@ -303,7 +307,7 @@ mod tests {
         #[test]
         fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200), sealed: bool) {
             let [_, (_, mut heard)] = lines(sealed, b"one");
-            prop_assert!(heard.take().open::<Asked>(&mut bytes.clone()).is_err());
+            prop_assert!(heard.take().open::<FileRequest>(&mut bytes.clone()).is_err());
         }
     }
 }

@@ -6,16 +6,17 @@ mod ask;
 mod attr;
 mod line;
 
-pub use answer::{Answer, Answered, Entry, Space};
+pub use answer::{Answer, Entry, FileReply, Space};
 pub use ask::{
-    Ask, Asked, BULK_LINK, Changes, FILES_LINKS, Hole, NewKind, OpenFlags, SMALL_MAX, Spot, TimeSet,
+    Ask, BULK_LINK, Changes, FILES_LINKS, FileRef, FileRequest, Hole, NewKind, OpenFlags,
+    SMALL_MAX, TimeSet,
 };
 pub use attr::{Attr, FileKind, Stamp};
 pub use line::{FRAME_HEAD, FRAME_MAX, Line, LineError, Opener, PIECE, Parts};
 
 use serde::{Deserialize, Serialize};
 
-use super::frame::Copy;
+use super::frame::CopyId;
 use super::seal::Secret;
 
 /// From a mount to an agent: somebody who holds this secret, made for this order alone, will come
@@ -23,7 +24,7 @@ use super::seal::Secret;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FilesOrder {
     /// The order's own identity.
-    pub id: Copy,
+    pub id: CopyId,
     /// What whoever comes must hold.
     pub secret: Secret,
     /// Whether what crosses the connections is sealed.

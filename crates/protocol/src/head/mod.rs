@@ -23,7 +23,7 @@ pub use self::hops::Slow;
 use self::node::Node;
 pub use self::policy::{Policy, SlowNodes};
 pub use self::verdict::{NodeState, Verdict};
-use super::frame::Copy;
+use super::frame::CopyId;
 use super::message::FromAgent;
 use super::report::Report;
 use super::route::NodeAddress;
@@ -32,7 +32,7 @@ use garland_core::plan::{HEAD, NodeId, Plan};
 /// One copy.
 #[derive(Debug)]
 pub struct Head {
-    copy: Copy,
+    copy: CopyId,
     policy: Policy,
     /// For messages, by `NodeId`.
     names: Vec<String>,
@@ -62,7 +62,7 @@ impl Head {
     /// A copy by `plan` to agents that listen at `addresses` (by `NodeId`; the head's is not used).
     #[must_use]
     pub fn new(
-        copy: Copy,
+        copy: CopyId,
         plan: &Plan,
         addresses: Vec<NodeAddress>,
         policy: Policy,

@@ -12,7 +12,7 @@ pub use turns::Turns;
 
 /// What is known of a node when a job is placed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sight {
+pub struct Candidate {
     /// Its name.
     pub name: String,
     /// Whether it takes jobs: it answers, and isn't being left out.
@@ -34,7 +34,7 @@ pub struct Sight {
     pub memory_free: Option<u64>,
 }
 
-impl Sight {
+impl Candidate {
     /// Whether the job could ever run there.
     pub fn can_hold(&self, job: &Job) -> bool {
         job.cores <= self.cores && self.memory.is_none_or(|memory| job.fits_in(memory))
@@ -58,7 +58,7 @@ pub trait Placement: Send {
     /// until a job has ended or a node has come or gone.
     ///
     /// A job may go to a node without room for it: it waits there, and to nobody else's good.
-    fn choose(&mut self, asked: &Asked<'_>) -> Option<usize>;
+    fn choose(&mut self, asked: &PlacementRequest<'_>) -> Option<usize>;
 
     /// Whether jobs belong to no node in particular: then nodes are handed some ahead when jobs are
     /// short, and give them back to those that have none.
@@ -69,11 +69,11 @@ pub trait Placement: Send {
 
 /// A question to a [`Placement`].
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct PlacementRequest<'a> {
     /// The job that wants a node.
     pub job: &'a Job,
     /// All nodes of the run.
-    pub nodes: &'a [Sight],
+    pub nodes: &'a [Candidate],
     /// Seconds since the run began.
     pub now: f64,
     /// Whether jobs start without waiting for processors.
@@ -82,7 +82,7 @@ pub struct Asked<'a> {
     pub avoid: &'a [usize],
 }
 
-impl Asked<'_> {
+impl PlacementRequest<'_> {
     /// Whether the job may go to the node at `at`, sooner or later.
     pub fn may_have(&self, at: usize) -> bool {
         let node = &self.nodes[at];
@@ -100,8 +100,8 @@ mod tests_of {
         Job { cores, ..Job::new(1, name.clone(), Command::Words(vec![name])) }
     }
 
-    pub(super) fn node(cores: u32, busy: u32) -> Sight {
-        Sight {
+    pub(super) fn node(cores: u32, busy: u32) -> Candidate {
+        Candidate {
             name: "n".to_owned(),
             is_alive: true,
             cores,

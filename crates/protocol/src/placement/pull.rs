@@ -1,13 +1,13 @@
 //! Pull: whoever has room takes the next job.
 
-use super::{Asked, Placement};
+use super::{Placement, PlacementRequest};
 
 /// The node with the largest share of its processors free, the first of equals; none without room.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pull;
 
 impl Placement for Pull {
-    fn choose(&mut self, asked: &Asked<'_>) -> Option<usize> {
+    fn choose(&mut self, asked: &PlacementRequest<'_>) -> Option<usize> {
         let (job, nodes) = (asked.job, asked.nodes);
         let has_room = |at: usize| match asked.at_once {
             true => nodes[at].has_memory(job),
@@ -23,7 +23,7 @@ impl Placement for Pull {
     }
 }
 
-fn load(asked: &Asked<'_>, at: usize) -> f64 {
+fn load(asked: &PlacementRequest<'_>, at: usize) -> f64 {
     let node = &asked.nodes[at];
     f64::from(node.busy) / f64::from(node.cores.max(1))
 }
@@ -37,18 +37,23 @@ mod tests {
     fn the_idlest_node_with_room_is_taken() {
         let nodes = [node(2, 2), node(4, 3), node(2, 1), node(2, 1)];
         let job = job(1);
-        let asked = Asked { job: &job, nodes: &nodes, now: 0.0, at_once: false, avoid: &[] };
+        let asked =
+            PlacementRequest { job: &job, nodes: &nodes, now: 0.0, at_once: false, avoid: &[] };
         assert_eq!(Pull.choose(&asked), Some(2));
-        assert_eq!(Pull.choose(&Asked { avoid: &[2], ..asked }), Some(3));
-        assert_eq!(Pull.choose(&Asked { avoid: &[1, 2, 3], ..asked }), None);
-        assert_eq!(Pull.choose(&Asked { avoid: &[1, 2, 3], at_once: true, ..asked }), Some(0));
+        assert_eq!(Pull.choose(&PlacementRequest { avoid: &[2], ..asked }), Some(3));
+        assert_eq!(Pull.choose(&PlacementRequest { avoid: &[1, 2, 3], ..asked }), None);
+        assert_eq!(
+            Pull.choose(&PlacementRequest { avoid: &[1, 2, 3], at_once: true, ..asked }),
+            Some(0)
+        );
     }
 
     #[test]
     fn who_can_never_hold_a_job_is_never_asked() {
         let nodes = [node(2, 0)];
         let job = job(3);
-        let asked = Asked { job: &job, nodes: &nodes, now: 0.0, at_once: true, avoid: &[] };
+        let asked =
+            PlacementRequest { job: &job, nodes: &nodes, now: 0.0, at_once: true, avoid: &[] };
         assert_eq!(Pull.choose(&asked), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Round robin: each node in its turn, whatever it has to do already.
 
-use super::{Asked, Placement};
+use super::{Placement, PlacementRequest};
 
 /// Deals jobs out like cards. A job waits at its node, even if others are idle.
 #[derive(Clone, Copy, Debug, Default)]
@@ -9,7 +9,7 @@ pub struct Turns {
 }
 
 impl Placement for Turns {
-    fn choose(&mut self, asked: &Asked<'_>) -> Option<usize> {
+    fn choose(&mut self, asked: &PlacementRequest<'_>) -> Option<usize> {
         let count = asked.nodes.len();
         let at =
             (0..count).map(|step| (self.next + step) % count).find(|&at| asked.may_have(at))?;
@@ -29,7 +29,13 @@ mod tests {
         nodes[2].is_alive = false;
         let (mut turns, job) = (Turns::default(), job(1));
         let mut choose = |avoid: &[usize]| {
-            turns.choose(&Asked { job: &job, nodes: &nodes, now: 0.0, at_once: false, avoid })
+            turns.choose(&PlacementRequest {
+                job: &job,
+                nodes: &nodes,
+                now: 0.0,
+                at_once: false,
+                avoid,
+            })
         };
         assert_eq!([choose(&[]), choose(&[]), choose(&[])], [Some(0), Some(1), Some(0)]);
         assert_eq!([choose(&[1]), choose(&[0, 1])], [Some(0), None]);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use garland_core::plan::{HEAD, Layout, NodeId, Plan};
-use garland_protocol::{Copy, Head, HeadEvent, HeadOrder, Policy, Sink, SlowNodes};
+use garland_protocol::{CopyId, Head, HeadEvent, HeadOrder, Policy, Sink, SlowNodes};
 
 use crate::agenda::{Agenda, Event};
 use crate::link::{Link, NEVER, Side};
@@ -15,7 +15,7 @@ use crate::vault::Vault;
 use crate::world::{NodeWorld, SinkKind, World};
 
 /// The identity of every simulated copy.
-pub(super) const COPY: Copy = Copy([0x51; 16]);
+pub(super) const COPY: CopyId = CopyId([0x51; 16]);
 
 /// Runs a copy by `plan` in `world` while `schedule` happens to it.
 ///

@@ -6,7 +6,7 @@ use super::super::{NodeId, Topology};
 
 /// Connections that send at once, and what they are called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Load {
+pub struct TrafficPattern {
     /// For people: `head to all at once`.
     pub name: String,
     /// Senders and receivers.
@@ -19,12 +19,12 @@ pub struct Load {
 ///
 /// The bisection isn't the worst of all halves (nobody computes that for large topologies), but
 /// the one in the nodes' order, which shapes number by place.
-pub fn loads(topology: &Topology) -> Vec<Load> {
+pub fn loads(topology: &Topology) -> Vec<TrafficPattern> {
     let nodes = topology.nodes.len();
     if nodes < 2 {
         return Vec::new();
     }
-    let load = |name: &str, flows| Load { name: name.to_owned(), flows };
+    let load = |name: &str, flows| TrafficPattern { name: name.to_owned(), flows };
     let half = nodes / 2;
     let across = (0..half).flat_map(|node| [(node, node + half), (node + half, node)]);
     vec![

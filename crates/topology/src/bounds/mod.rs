@@ -14,7 +14,7 @@ mod loads;
 mod tests;
 mod uses;
 
-pub use loads::{Load, loads};
+pub use loads::{TrafficPattern, loads};
 pub use uses::uses;
 
 use std::collections::HashMap;

@@ -13,7 +13,7 @@ use garland_sys::{clock, random};
 
 use super::super::SILENCE;
 use super::super::runner::Place;
-use super::means::Means;
+use super::means::ProbeTransport;
 use super::round::{Order, broken, read};
 use super::tally::Tally;
 use garland_sys::error::reason;
@@ -163,7 +163,7 @@ impl<'a> Mapped<'a> {
     }
 }
 
-impl Means for Mapped<'_> {
+impl ProbeTransport for Mapped<'_> {
     fn timed_together(&self, order: &Order) -> u32 {
         match order.kind {
             Some(PingKind::Get | PingKind::Put) => {

@@ -5,7 +5,7 @@ use super::round::Order;
 use super::tally::Tally;
 
 /// A way between an initiator and a target.
-pub trait Means {
+pub trait ProbeTransport {
     /// How many operations to time at a time, where one is shorter than the clock can tell.
     fn timed_together(&self, order: &Order) -> u32;
 

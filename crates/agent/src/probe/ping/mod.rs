@@ -14,13 +14,13 @@ mod wire;
 
 use std::net::TcpStream;
 
-use garland_protocol::{Finding, PingMeans, PingTask, TargetState};
+use garland_protocol::{Finding, PingTask, PingTransport, TargetState};
 
 use super::runner::Place;
 use crate::conditions;
 use burner::Burner;
 use garland_sys::error::reason;
-use means::Means;
+use means::ProbeTransport;
 use round::Order;
 
 /// Measures as the initiator, or serves as the target.
@@ -37,10 +37,10 @@ pub fn take_part(
         true => task.wait == garland_protocol::PingWait::Poll,
         false => task.target == TargetState::Idle,
     };
-    let mut means: Box<dyn Means> = match task.means {
-        PingMeans::Tcp => Box::new(wire::Wire::new(place, stream, polls)),
-        PingMeans::Shm => Box::new(mapped::Mapped::meet(place, task, initiates, stream)?),
-        PingMeans::Fabric => Box::new(fabric::Fabric::meet(place, task, initiates, stream)?),
+    let mut means: Box<dyn ProbeTransport> = match task.means {
+        PingTransport::Tcp => Box::new(wire::Wire::new(place, stream, polls)),
+        PingTransport::Shm => Box::new(mapped::Mapped::meet(place, task, initiates, stream)?),
+        PingTransport::Fabric => Box::new(fabric::Fabric::meet(place, task, initiates, stream)?),
     };
     if initiates {
         place.found(Finding::Timer(point::timer_ns()));

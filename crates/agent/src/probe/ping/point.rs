@@ -3,11 +3,11 @@
 use std::net::TcpStream;
 
 use garland_core::histogram::Histogram;
-use garland_protocol::{PingPoint, PingTook};
+use garland_protocol::{PingPoint, PingSample};
 use garland_sys::clock;
 
 use super::super::runner::Place;
-use super::means::Means;
+use super::means::ProbeTransport;
 use super::round::{self, Order};
 use super::tally::Tally;
 
@@ -39,8 +39,8 @@ pub fn measure(
     number: u32,
     point: &PingPoint,
     stream: &TcpStream,
-    means: &mut dyn Means,
-) -> Result<PingTook, String> {
+    means: &mut dyn ProbeTransport,
+) -> Result<PingSample, String> {
     let order = |count, rate| Order {
         kind: Some(point.kind),
         size: point.size,
@@ -90,7 +90,7 @@ pub fn measure(
             break;
         }
     }
-    Ok(PingTook {
+    Ok(PingSample {
         point: number,
         count: tally.sojourn.count(),
         elapsed_ns: tally.elapsed_ns,

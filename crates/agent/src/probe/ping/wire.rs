@@ -8,7 +8,7 @@ use garland_sys::clock;
 
 use super::super::runner::Place;
 use super::flow::Flow;
-use super::means::Means;
+use super::means::ProbeTransport;
 use super::memory::Memory;
 use super::round::Order;
 use super::tally::Tally;
@@ -27,7 +27,7 @@ impl<'a> Wire<'a> {
     }
 }
 
-impl Means for Wire<'_> {
+impl ProbeTransport for Wire<'_> {
     fn timed_together(&self, _: &Order) -> u32 {
         1
     }

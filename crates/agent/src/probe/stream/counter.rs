@@ -1,6 +1,6 @@
 //! When enough of a stream has come in for its rate to be known.
 
-use garland_protocol::{StreamCame, StreamTask};
+use garland_protocol::{RxStats, StreamTask};
 
 /// How often a receiver notes how far it is.
 const TICK_NS: u64 = 5_000_000;
@@ -30,7 +30,7 @@ impl Counter {
     }
 
     /// So many bytes have come in by now; the count, if that is enough.
-    pub fn note(&mut self, now: u64, bytes: u64) -> Option<StreamCame> {
+    pub fn note(&mut self, now: u64, bytes: u64) -> Option<RxStats> {
         if now < self.from_ns {
             return None;
         }
@@ -47,7 +47,7 @@ impl Counter {
         self.ticks.push((now, bytes));
         let steady = self.is_steady();
         let enough = elapsed_ns >= self.most_ns || (elapsed_ns >= self.least_ns && steady);
-        enough.then_some(StreamCame { number: 0, bytes: bytes - before, elapsed_ns, steady })
+        enough.then_some(RxStats { number: 0, bytes: bytes - before, elapsed_ns, steady })
     }
 
     /// Whether both halves of the time so far had the same rate.
@@ -78,7 +78,7 @@ mod tests {
     };
 
     /// Counts a stream that has `rate(ms)` bytes in every millisecond.
-    fn counted(rate: impl Fn(u64) -> u64) -> StreamCame {
+    fn counted(rate: impl Fn(u64) -> u64) -> RxStats {
         let mut counter = Counter::new(&TASK, 0);
         let mut bytes = 0;
         for ms in 0.. {
@@ -95,7 +95,7 @@ mod tests {
         let count = counted(|ms| if ms <= 20 { 1 } else { 1000 });
         assert_eq!(
             count,
-            StreamCame { number: 0, bytes: 100_000, elapsed_ns: 100_000_000, steady: true }
+            RxStats { number: 0, bytes: 100_000, elapsed_ns: 100_000_000, steady: true }
         );
     }
 

@@ -1,7 +1,7 @@
 //! What is drawn, on terminals of all sizes.
 
 use garland_protocol::{
-    Account, Copy, CopyView, JobView, KernelCounts, LaneView, NicCounts, NodeView, Waits,
+    Account, CopyId, CopyView, JobView, KernelCounts, LaneView, NicCounts, NodeView, Waits,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -26,7 +26,7 @@ fn view(node: u64, at: u64) -> Box<NodeView> {
         waits: Some(Waits { up: at * SECOND * 9 / 10, ..Waits::default() }),
     };
     let copy = CopyView {
-        copy: Copy([0xab; 16]),
+        copy: CopyId([0xab; 16]),
         name: "/data/model.bin".to_owned(),
         is_source: false,
         held: 25 * at,

@@ -9,7 +9,7 @@ use garland_core::cluster::{Node, Ssh};
 
 use super::complaint;
 use crate::launch::binary::Binary;
-use crate::launch::bootstrap::{self, Said};
+use crate::launch::bootstrap::{self, BootstrapLine};
 use crate::launch::input::Input;
 use crate::launch::resolve::Lookup;
 use crate::launch::spread::{From, Spread};
@@ -58,24 +58,24 @@ impl Logins {
         // Reasons that are known here are told as they are; others are ssh's own words.
         let mut known = None;
         let started = starting.ready_after(|line, input| {
-            let answered = match Said::parse(line) {
-                Said::At(_, address) => {
+            let answered = match BootstrapLine::parse(line) {
+                BootstrapLine::At(_, address) => {
                     came_in_at = address;
                     Ok(())
                 }
-                Said::Need { machine, lacking } => {
+                BootstrapLine::Need { machine, lacking } => {
                     let why_not = lacking.map(|programs| format!("the node has no {programs}"));
                     bootstrap::fits(&self.binary, &machine)
                         .and_then(|()| spread.turn(&node.name, why_not.as_deref(), &orders.will))
                         .and_then(|from| self.supply(&from, input))
                 }
-                Said::Unserved(why) => {
+                BootstrapLine::Unserved(why) => {
                     let why = spread.unserved(&node.name, &why);
                     let from = spread.turn(&node.name, Some(&why), &orders.will);
                     from.and_then(|from| self.supply(&from, input))
                 }
-                Said::Refused(why) => Err(bootstrap::refused(&why)),
-                Said::Ended(_) | Said::Other => Ok(()),
+                BootstrapLine::Refused(why) => Err(bootstrap::refused(&why)),
+                BootstrapLine::Ended(_) | BootstrapLine::Other => Ok(()),
             };
             answered.inspect_err(|reason| known = Some(reason.clone()))
         });

@@ -20,7 +20,7 @@ use self::report::{VerifyResult, node_results};
 use self::surveying::Surveying;
 use crate::args::{DEFAULT_LAB, NetVerify};
 use crate::context::Context;
-use crate::fleet::Muster;
+use crate::fleet::FleetBuilder;
 use crate::launch::{FAREWELL, lab};
 use crate::nodes::{Inventory, LAB_PREFIX};
 use crate::places::Places;
@@ -41,11 +41,11 @@ pub fn run(context: &Context, options: &NetVerify) -> Result<Exit, Failure> {
     let lab = options.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "net-verify")?;
     let quiet = options.quiet || context.json;
-    let muster = Muster {
+    let muster = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
         quiet,
         beside_wires: true,
-        ..Muster::new(&nodes, &inventory, &places, &options.launch, &run, lab.as_ref())
+        ..FleetBuilder::new(&nodes, &inventory, &places, &options.launch, &run, lab.as_ref())
     };
     phases.end("set-up");
     let fleet = muster.assemble()?;
@@ -129,7 +129,7 @@ impl Reached {
 }
 
 /// What was seen, and on what it rests.
-pub struct Seen {
+pub struct SurveyOutcome {
     observed: garland_topology::verify::Observed,
     evidence: Evidence,
     /// Why a node has no part in it.

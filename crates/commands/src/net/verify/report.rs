@@ -7,7 +7,7 @@ use garland_topology::verify::{Cabling, Finding, Observed, Port, RateSeen};
 use garland_topology::{MediumKind, NicId, NicName, Topology};
 use serde::Serialize;
 
-use super::{Evidence, Seen};
+use super::{Evidence, SurveyOutcome};
 use crate::result::{Head, NodeEnd};
 use garland_results::failure::Exit;
 use garland_terminal::verdicts::folded;
@@ -26,7 +26,7 @@ pub struct VerifyResult {
     pub links: Vec<LinkResult>,
     pub pairs: usize,
     pub all_pairs: usize,
-    pub findings: Vec<Told>,
+    pub findings: Vec<VerifyFinding>,
 }
 
 /// What became of a node.
@@ -55,14 +55,14 @@ pub struct LinkResult {
 
 /// A finding with its words.
 #[derive(Serialize)]
-pub struct Told {
+pub struct VerifyFinding {
     #[serde(flatten)]
     finding: Finding,
     text: String,
     hint: &'static str,
 }
 
-impl From<Finding> for Told {
+impl From<Finding> for VerifyFinding {
     fn from(finding: Finding) -> Self {
         Self { text: finding.to_string(), hint: finding.hint(), finding }
     }
@@ -82,7 +82,7 @@ impl VerifyResult {
 }
 
 /// The verdict of each node.
-pub fn node_results(topology: &Topology, seen: &Seen) -> Vec<NodeResult> {
+pub fn node_results(topology: &Topology, seen: &SurveyOutcome) -> Vec<NodeResult> {
     let nodes = topology.nodes.iter().zip(&seen.reasons);
     let result = nodes.map(|(node, reason)| NodeResult {
         name: node.name.clone(),
@@ -231,7 +231,8 @@ impl VerifyResult {
             }
         }
         for hint in hints {
-            let all: Vec<&Told> = self.findings.iter().filter(|told| told.hint == hint).collect();
+            let all: Vec<&VerifyFinding> =
+                self.findings.iter().filter(|told| told.hint == hint).collect();
             all.iter().take(SHOWN).try_for_each(|told| writeln!(f, "{}", told.text))?;
             if let Some(more @ 1..) = all.len().checked_sub(SHOWN) {
                 writeln!(f, "... {more} more: --json")?;

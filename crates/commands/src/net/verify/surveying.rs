@@ -16,7 +16,7 @@ use garland_topology::{NicId, NodeId, Topology};
 
 use super::pairs::pairs;
 use super::rounds::rounds;
-use super::{Evidence, Seen, management};
+use super::{Evidence, SurveyOutcome, management};
 use crate::result::Phases;
 use garland_terminal::screen::Screen;
 
@@ -42,7 +42,7 @@ pub struct Surveying<'a> {
     screen: Screen,
     /// Where each node's agent answers datagrams and connections.
     ports: BTreeMap<NodeId, (u16, u16)>,
-    seen: Seen,
+    seen: SurveyOutcome,
     cabling: Cabling,
 }
 
@@ -58,13 +58,13 @@ impl<'a> Surveying<'a> {
     ) -> Self {
         let observed = Observed { nodes: vec![None; topology.nodes.len()], ..Observed::default() };
         let cabling = Cabling::of(topology, &observed);
-        let seen = Seen { observed, evidence: Evidence::Frames, reasons };
+        let seen = SurveyOutcome { observed, evidence: Evidence::Frames, reasons };
         let screen = Screen::new(quiet);
         Self { topology, survey, screen, ports: BTreeMap::new(), seen, cabling }
     }
 
     /// What was seen.
-    pub fn into_seen(mut self) -> (Seen, Cabling) {
+    pub fn into_seen(mut self) -> (SurveyOutcome, Cabling) {
         self.screen.clear();
         (self.seen, self.cabling)
     }

@@ -2,7 +2,7 @@
 
 use garland_analysis::conditions::Conditions;
 use garland_control::{Pair, PairEnd, Party};
-use garland_protocol::{Finding, StreamWent, Summary};
+use garland_protocol::{Finding, Summary, TxStats};
 use garland_sys::signal::Interrupts;
 
 use garland_results::failure::{Failure, OrFailure};
@@ -15,7 +15,7 @@ pub struct Got {
     /// The same back.
     pub backward: f64,
     /// The kernel's accounts of a stream, by whether the sender was dialled.
-    pub went: [Option<StreamWent>; 2],
+    pub went: [Option<TxStats>; 2],
     /// Round trips.
     pub latency: Option<Summary>,
     /// The conditions of both, by whether one was dialled.
@@ -78,11 +78,11 @@ impl Got {
     /// A finding, of the agent that was dialled or of the one that dialled.
     fn take(&mut self, finding: Finding, dialled: bool) {
         match finding {
-            Finding::StreamCame(came) => {
+            Finding::RxStats(came) => {
                 let rate = came.bytes as f64 * 1e9 / came.elapsed_ns.max(1) as f64;
                 *(if dialled { &mut self.forward } else { &mut self.backward }) += rate;
             }
-            Finding::StreamWent(went) => self.went[usize::from(dialled)] = Some(went),
+            Finding::TxStats(went) => self.went[usize::from(dialled)] = Some(went),
             Finding::Ping(took) => self.latency = Some(took.sojourn),
             Finding::Conditions(more) => self.conditions[usize::from(dialled)].extend(more),
             Finding::Timer(_) | Finding::Fabric(_) => {}

@@ -12,7 +12,7 @@ use garland_analysis::pairs::{MatchUp, Matrix, Tolerance, accuse, rounds};
 use garland_protocol::Task;
 
 pub use self::meets::{Got, Meets, Met};
-pub use self::rail::{GRACE_NS, Load, Rail, Way};
+pub use self::rail::{DirectionRates, GRACE_NS, LoadRates, Rail};
 use self::task::{meeting, ping, streams};
 use garland_results::failure::Failure;
 
@@ -189,7 +189,7 @@ impl<'a> Survey<'a> {
             {
                 self.rail().at_once = count;
             }
-            self.rail().loads.push(Load { pairs: count, rates: best });
+            self.rail().loads.push(LoadRates { pairs: count, rates: best });
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use garland_analysis::pairs::{MatchUp, Matrix};
-use garland_protocol::{StreamWent, Summary};
+use garland_protocol::{Summary, TxStats};
 
 /// What is granted to every round trip before they are compared: below that, wires aren't told from
 /// what schedulers and interrupts do.
@@ -11,7 +11,7 @@ pub const GRACE_NS: u64 = 250_000;
 
 /// One way of a pair.
 #[derive(Clone, Debug, Default)]
-pub struct Way {
+pub struct DirectionRates {
     /// One stream, in bytes per second.
     pub one: Option<f64>,
     /// Beside one the other way.
@@ -19,12 +19,12 @@ pub struct Way {
     /// Several streams together.
     pub many: Option<f64>,
     /// The kernel's account of the one stream.
-    pub went: Option<StreamWent>,
+    pub went: Option<TxStats>,
 }
 
 /// So many pairs at once.
 #[derive(Clone, Debug)]
-pub struct Load {
+pub struct LoadRates {
     /// How many.
     pub pairs: usize,
     /// What they got, one way each, in bytes per second; the lowest first.
@@ -39,13 +39,13 @@ pub struct Rail {
     /// Why a node is out of this rail, by its place.
     pub out: Vec<Option<String>>,
     /// Both ways of every pair.
-    pub ways: BTreeMap<(usize, usize), Way>,
+    pub ways: BTreeMap<(usize, usize), DirectionRates>,
     /// Round trips of 8 bytes by pair.
     pub latencies: BTreeMap<MatchUp, Summary>,
     /// Pairs that couldn't be measured, and why.
     pub failed: BTreeMap<MatchUp, String>,
     /// Pairs at once.
-    pub loads: Vec<Load>,
+    pub loads: Vec<LoadRates>,
     /// How many pairs were measured at once.
     pub at_once: usize,
     /// Rounds.
@@ -81,7 +81,7 @@ impl Rail {
     }
 
     /// One way of a pair.
-    pub fn way(&mut self, from: usize, to: usize) -> &mut Way {
+    pub fn way(&mut self, from: usize, to: usize) -> &mut DirectionRates {
         self.ways.entry((from, to)).or_default()
     }
 
@@ -94,7 +94,7 @@ impl Rail {
 
     /// Notes one stream's rate. Where there is one already, the larger counts: what else goes on
     /// takes away and never gives.
-    pub fn note_rate(&mut self, from: usize, to: usize, rate: f64, went: Option<StreamWent>) {
+    pub fn note_rate(&mut self, from: usize, to: usize, rate: f64, went: Option<TxStats>) {
         let way = self.way(from, to);
         if way.one.is_none_or(|before| before < rate) {
             way.one = Some(rate);

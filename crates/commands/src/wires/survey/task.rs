@@ -5,7 +5,7 @@ use std::time::Duration;
 use garland_analysis::pairs::MatchUp;
 use garland_control::Pair;
 use garland_protocol::{
-    PingKind, PingMeans, PingPoint, PingTask, PingWait, StreamTask, TargetState, Task,
+    PingKind, PingPoint, PingTask, PingTransport, PingWait, StreamTask, TargetState, Task,
 };
 
 /// Bytes of one write.
@@ -42,7 +42,7 @@ pub fn ping() -> Task {
     };
     Task::Ping(PingTask {
         provider: None,
-        means: PingMeans::Tcp,
+        means: PingTransport::Tcp,
         wait: PingWait::Block,
         target: TargetState::Asleep,
         points: vec![point],

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::plan::{Layout, Stripes};
-use garland_protocol::{Copy, Destination};
+use garland_protocol::{CopyId, Destination};
 use garland_sys::confine::Root;
 
 use super::*;
@@ -13,7 +13,7 @@ use crate::usage::Usage;
 const NAME: &str = "x.stripe-1of2";
 
 fn nothing_noted() -> Arc<Collector> {
-    Collector::new(Budget::NOTHING, Copy([0; 16]), 1, 0, None)
+    Collector::new(Budget::NOTHING, CopyId([0; 16]), 1, 0, None)
 }
 
 fn folder(test: &str) -> PathBuf {

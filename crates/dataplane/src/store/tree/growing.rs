@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
 use super::dress::{dress, dress_born};
-use super::spot::Spot;
+use super::spot::DirEntry;
 use crate::store::file::reserve;
 
 /// From so many bytes on, room for a file is reserved before it comes.
@@ -22,7 +22,7 @@ const LARGE: u64 = 1 << 20;
 const PAGE: usize = 4096;
 
 /// A file under its hidden name, or without any.
-pub struct Growing {
+pub struct PartialFile {
     file: File,
     /// Its final name.
     pub name: Vec<u8>,
@@ -40,10 +40,10 @@ pub struct Growing {
     summing: Option<Summing>,
 }
 
-impl Growing {
+impl PartialFile {
     /// Creates the file `name` of `length` bytes where it is to appear.
     pub fn create(
-        spot: &Spot<'_>,
+        spot: &DirEntry<'_>,
         name: &[u8],
         meta: Meta,
         length: u64,
@@ -119,12 +119,12 @@ impl Growing {
     }
 
     /// Gives it its name.
-    pub fn show(&self, spot: &Spot<'_>) -> io::Result<()> {
+    pub fn show(&self, spot: &DirEntry<'_>) -> io::Result<()> {
         if self.hidden { spot.show() } else { spot.name(&self.file) }
     }
 
     /// Removes what isn't to appear.
-    pub fn remove(&self, spot: &Spot<'_>) {
+    pub fn remove(&self, spot: &DirEntry<'_>) {
         if self.hidden {
             spot.remove();
         }
@@ -132,7 +132,7 @@ impl Growing {
 }
 
 /// A new file without a name; none where files must have one.
-fn nameless(spot: &Spot<'_>, mode: Mode) -> io::Result<Option<File>> {
+fn nameless(spot: &DirEntry<'_>, mode: Mode) -> io::Result<Option<File>> {
     if !spot.nature().takes_nameless() {
         return Ok(None);
     }
@@ -151,7 +151,7 @@ fn nameless(spot: &Spot<'_>, mode: Mode) -> io::Result<Option<File>> {
 /// A new file under its hidden name, with room for so many bytes. A lock says that the copy is alive:
 /// what nobody holds is what a killed agent left. A file that had no name yet is locked when it gets
 /// one, so that no other copy can take it for such a thing.
-fn with_hidden_name(spot: &Spot<'_>, nameless: Option<File>, length: u64) -> io::Result<File> {
+fn with_hidden_name(spot: &DirEntry<'_>, nameless: Option<File>, length: u64) -> io::Result<File> {
     spot.look()?;
     let file = match nameless {
         Some(file) => {
@@ -170,7 +170,7 @@ fn with_hidden_name(spot: &Spot<'_>, nameless: Option<File>, length: u64) -> io:
 
 /// A new file under its hidden name, locked. Another copy may look for what killed agents left just
 /// before it is: then it is made anew.
-fn locked(spot: &Spot<'_>) -> io::Result<File> {
+fn locked(spot: &DirEntry<'_>) -> io::Result<File> {
     const TRIES: usize = 10;
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     for _ in 0..TRIES {

@@ -9,7 +9,7 @@ use garland_sys::process;
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
 
 use super::dress::redress;
-use super::spot::Spot;
+use super::spot::DirEntry;
 use crate::attributes;
 use crate::tree::Stamp;
 
@@ -33,7 +33,7 @@ impl Kept {
     /// What is at `spot`, if it is the file that had this `stamp` when it was read, and may become what
     /// `meta` says. Whatever else it is, it is written anew.
     pub fn find(
-        spot: &Spot<'_>,
+        spot: &DirEntry<'_>,
         name: &[u8],
         meta: &Meta,
         stamp: Stamp,

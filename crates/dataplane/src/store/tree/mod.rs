@@ -24,8 +24,8 @@ use garland_core::tree::{LimitCheck, Parser, Step};
 use garland_protocol::{TreeDestination, TreeLimits};
 use garland_sys::confine::Root;
 
-pub use self::old::OldTree;
-use self::settle::Settler;
+pub use self::old::PreviousTree;
+use self::settle::TreeExtractor;
 use super::file::open_below;
 use super::{Store, StoreError};
 use crate::recorder::Collector;
@@ -37,7 +37,7 @@ pub struct TreeStore {
     device: Option<u64>,
     fsync: bool,
     /// What was there of the tree before it came.
-    old: Option<Arc<OldTree>>,
+    old: Option<Arc<PreviousTree>>,
     removed: Arc<AtomicU64>,
     /// Steps of the stream that were taken.
     steps: Arc<AtomicU64>,
@@ -47,7 +47,7 @@ pub struct TreeStore {
 struct State {
     parser: Parser,
     limits: LimitCheck,
-    settler: Settler,
+    settler: TreeExtractor,
     steps: Arc<AtomicU64>,
 }
 
@@ -58,7 +58,7 @@ impl TreeStore {
         root: &Root,
         destination: &TreeDestination,
         tag: &str,
-        old: Option<OldTree>,
+        old: Option<PreviousTree>,
     ) -> Result<Self, StoreError> {
         let TreeDestination { path, below, fsync, verify, limits } = destination;
         let (fsync, verify) = (*fsync, *verify);
@@ -71,10 +71,10 @@ impl TreeStore {
         let (folder, path, _) = open_below(root, path, below.as_deref())?;
         let path = path.as_path();
         let device = rustix::fs::fstat(&folder).ok().map(|stat| stat.st_dev);
-        let below = |old: OldTree| Ok(Arc::new(old.below(folder.try_clone()?)));
+        let below = |old: PreviousTree| Ok(Arc::new(old.below(folder.try_clone()?)));
         let old = old.map(below).transpose();
         let old = old.map_err(|error| StoreError::path("opening the folder", path, &error))?;
-        let mut settler = Settler::new(folder, tag);
+        let mut settler = TreeExtractor::new(folder, tag);
         if let Some(old) = &old {
             settler = settler.over(Arc::clone(old));
         }

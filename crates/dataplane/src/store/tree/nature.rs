@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 /// A folder's habits, as far as they have shown.
 #[derive(Debug, Default)]
-pub struct Nature {
+pub struct SavedAttributes {
     /// What a new file in it is.
     born: OnceCell<Born>,
     /// Files can't be made in it without a name.
@@ -28,7 +28,7 @@ struct Born {
     plain: bool,
 }
 
-impl Nature {
+impl SavedAttributes {
     /// Takes a look at the first file that was made in the folder.
     pub fn learn(&self, folder: &OwnedFd, file: impl AsFd) {
         if self.born.get().is_some() {

@@ -12,7 +12,7 @@ use garland_core::tree::GOOD;
 use crate::tree::{Body, Index, Opener, Place, Reading, Stamp, make};
 
 /// The files of a stream that are there already.
-pub struct OldTree {
+pub struct PreviousTree {
     index: Index,
     /// The blocks that are made of them.
     brought: BlockSet,
@@ -22,7 +22,7 @@ pub struct OldTree {
     opener: Mutex<Opener>,
 }
 
-impl OldTree {
+impl PreviousTree {
     /// Files that are what `index` says of them, of which the blocks `brought` can be made.
     pub fn new(index: Index, brought: BlockSet, layout: Layout) -> Self {
         Self { index, brought, layout, places: Vec::new(), opener: Mutex::default() }

@@ -15,12 +15,12 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::dress::{dress, dress_link};
-use super::growing::Growing;
+use super::growing::PartialFile;
 use super::keep::{Kept, Linked};
-use super::nature::Nature;
-use super::old::OldTree;
+use super::nature::SavedAttributes;
+use super::old::PreviousTree;
 use super::proofs::Proofs;
-use super::spot::{Ground, Maker, Spot};
+use super::spot::{DirEntry, Ground, Maker};
 use super::sweep::Sweeper;
 use super::trouble::Troubles;
 use crate::store::left::remove_all_stale;
@@ -39,20 +39,20 @@ const DEVICES: usize = 64;
 const FAILED: usize = 10_000;
 
 /// A tree on its way into a folder. Its memory doesn't grow with the tree but with its depth.
-pub struct Settler {
+pub struct TreeExtractor {
     maker: Maker,
     top: OwnedFd,
-    top_nature: Nature,
+    top_nature: SavedAttributes,
     top_meta: Option<Meta>,
     /// The folders that the stream is in.
     folders: Vec<Inside>,
     /// So many folders that the stream is in aren't there, since the first of them couldn't be.
     skipped: usize,
-    growing: Option<Growing>,
+    growing: Option<PartialFile>,
     /// The number of the record that came last.
     number: u32,
     /// What was there of the tree before it came.
-    old: Option<Arc<OldTree>>,
+    old: Option<Arc<PreviousTree>>,
     /// The file that is there already and stays, while its bytes would come.
     kept: Option<Kept>,
     linked: Linked,
@@ -71,19 +71,19 @@ pub struct Settler {
 
 struct Inside {
     folder: OwnedFd,
-    nature: Nature,
+    nature: SavedAttributes,
     name: Vec<u8>,
     meta: Meta,
 }
 
-impl Settler {
+impl TreeExtractor {
     /// Puts a tree into the folder `top`; what isn't whole has a hidden name with `tag` in it.
     pub fn new(top: OwnedFd, tag: &str) -> Self {
         remove_all_stale(&top);
         let mut settler = Self {
             maker: Maker { tag: tag.to_owned(), umask: process::umask() },
             top,
-            top_nature: Nature::default(),
+            top_nature: SavedAttributes::default(),
             top_meta: None,
             folders: Vec::new(),
             skipped: 0,
@@ -115,7 +115,7 @@ impl Settler {
     }
 
     /// The same, where some of the tree was there before it came.
-    pub fn over(self, old: Arc<OldTree>) -> Self {
+    pub fn over(self, old: Arc<PreviousTree>) -> Self {
         Self { old: Some(old), ..self }
     }
 
@@ -162,7 +162,7 @@ impl Settler {
             Record::Top(meta) => self.top_meta = Some(meta),
             Record::Enter { name, meta } => match self.enter(&name) {
                 Ok(folder) => {
-                    let nature = Nature::default();
+                    let nature = SavedAttributes::default();
                     self.folders.push(Inside { folder, nature, name, meta });
                     self.sweeper.iter_mut().for_each(Sweeper::enter);
                 }
@@ -180,8 +180,8 @@ impl Settler {
             }
             Record::File { name, meta, linked, .. } if self.keeps(&name, &meta, linked) => {}
             Record::File { name, meta, length, sparse, linked } => {
-                let spot = Spot::new(self.ground(), &name, &self.maker);
-                match Growing::create(&spot, &name, meta, length, (sparse, linked)) {
+                let spot = DirEntry::new(self.ground(), &name, &self.maker);
+                match PartialFile::create(&spot, &name, meta, length, (sparse, linked)) {
                     Ok(growing) if self.proofs.is_some() => {
                         self.growing = Some(growing.digested());
                     }
@@ -239,7 +239,7 @@ impl Settler {
         let old = self.old.as_ref().filter(|_| self.proofs.is_none());
         let Some(stamp) = old.and_then(|old| old.kept(self.number)) else { return false };
         let mut others = std::mem::take(&mut self.linked);
-        let spot = Spot::new(self.ground(), name, &self.maker);
+        let spot = DirEntry::new(self.ground(), name, &self.maker);
         let kept = Kept::find(&spot, name, meta, stamp, (linked, &mut others));
         (self.kept, self.linked) = (kept, others);
         self.kept.is_some()
@@ -269,7 +269,7 @@ impl Settler {
             return self.note_if(&kept.name, kept.dress());
         }
         let Some(mut growing) = self.growing.take() else { return Ok(()) };
-        let spot = Spot::new(self.ground(), &growing.name, &self.maker);
+        let spot = DirEntry::new(self.ground(), &growing.name, &self.maker);
         let ended = growing.end();
         // What it lacks besides its bytes is told, but no reason to do without it.
         let dressed = growing.dress();
@@ -283,7 +283,7 @@ impl Settler {
     }
 
     /// Notes what a file was when it came, if it is to be read back.
-    fn remember_digest(&mut self, growing: &mut Growing) -> io::Result<()> {
+    fn remember_digest(&mut self, growing: &mut PartialFile) -> io::Result<()> {
         let path = self.path_of(&growing.name);
         let (Some(proofs), Some((length, digest))) = (&mut self.proofs, growing.digest()) else {
             return Ok(());
@@ -306,7 +306,7 @@ impl Settler {
     pub fn abandon(&mut self) {
         self.kept = None;
         if let Some(growing) = self.growing.take() {
-            growing.remove(&Spot::new(self.ground(), &growing.name, &self.maker));
+            growing.remove(&DirEntry::new(self.ground(), &growing.name, &self.maker));
         }
     }
 
@@ -335,7 +335,7 @@ impl Settler {
     }
 
     fn enter(&mut self, name: &[u8]) -> io::Result<OwnedFd> {
-        let spot = Spot::new(self.ground(), name, &self.maker);
+        let spot = DirEntry::new(self.ground(), name, &self.maker);
         let above = spot.folder();
         let is_new = match mkdirat(above, name, Mode::from_raw_mode(OWN)) {
             Ok(()) => true,
@@ -365,7 +365,7 @@ impl Settler {
     }
 
     fn link(&self, name: &[u8], meta: &Meta, target: &[u8]) -> io::Result<()> {
-        let spot = Spot::new(self.ground(), name, &self.maker);
+        let spot = DirEntry::new(self.ground(), name, &self.maker);
         spot.look()?;
         symlinkat(target, spot.folder(), spot.hidden())?;
         let dressed = dress_link(spot.folder(), spot.hidden(), meta);
@@ -386,7 +386,7 @@ impl Settler {
         for name in above {
             folder = openat(&folder, name.as_slice(), FOLDER, Mode::empty())?;
         }
-        let spot = Spot::new(self.ground(), name, &self.maker);
+        let spot = DirEntry::new(self.ground(), name, &self.maker);
         spot.look()?;
         linkat(&folder, last.as_slice(), spot.folder(), spot.hidden(), AtFlags::empty())?;
         let shown = spot.show();

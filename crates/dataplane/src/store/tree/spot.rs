@@ -12,7 +12,7 @@ use garland_sys::lock;
 use rustix::fs::{AtFlags, CWD, RenameFlags, linkat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
-use super::nature::Nature;
+use super::nature::SavedAttributes;
 use crate::store::file::unreplaceable;
 use crate::store::partial_name;
 
@@ -22,11 +22,11 @@ pub struct Ground<'a> {
     /// The folder.
     pub folder: &'a OwnedFd,
     /// Its habits.
-    pub nature: &'a Nature,
+    pub nature: &'a SavedAttributes,
 }
 
 /// The place of something that is to appear.
-pub struct Spot<'a> {
+pub struct DirEntry<'a> {
     ground: Ground<'a>,
     name: &'a OsStr,
     maker: &'a Maker,
@@ -42,7 +42,7 @@ pub struct Maker {
     pub umask: u32,
 }
 
-impl<'a> Spot<'a> {
+impl<'a> DirEntry<'a> {
     /// The place `name` on this ground.
     pub fn new(ground: Ground<'a>, name: &'a [u8], maker: &'a Maker) -> Self {
         Self { ground, name: OsStr::from_bytes(name), maker, hidden: OnceCell::new() }
@@ -91,7 +91,7 @@ impl<'a> Spot<'a> {
     }
 
     /// What is known of the folder.
-    pub fn nature(&self) -> &Nature {
+    pub fn nature(&self) -> &SavedAttributes {
         self.ground.nature
     }
 

@@ -1,7 +1,7 @@
 //! What a job costs a node, in one currency for processors and memory: a resource costs the more the
 //! fuller it is, so that none is used up while there are others (Amir and others, 2000).
 
-use super::super::Sight;
+use super::super::Candidate;
 use garland_core::farm::Job;
 
 /// How a node stands, by what is known of it.
@@ -19,7 +19,7 @@ pub(super) struct Stand {
 
 impl Stand {
     /// How `node` really stands.
-    pub(super) fn of(node: &Sight) -> Self {
+    pub(super) fn of(node: &Candidate) -> Self {
         Self {
             wanted: f64::from(node.busy + node.waiting) + node.load.unwrap_or(0.0).max(0.0),
             cores: f64::from(node.cores.max(1)),
@@ -110,7 +110,7 @@ mod tests {
         let (mut scale, job) = (Scale::default(), Job { memory: Some(1 << 30), ..job(1) });
         let stand = |busy, free: u64| {
             let memory = (Some(8 << 30), Some(free << 30));
-            Stand::of(&Sight { memory: memory.0, memory_free: memory.1, ..node(4, busy) })
+            Stand::of(&Candidate { memory: memory.0, memory_free: memory.1, ..node(4, busy) })
         };
         let mut cost = |busy, free| scale.marginal(&stand(busy, free), &job, 10);
         assert!(cost(2, 8) < cost(0, 1), "the last gigabyte is dearer than two jobs beside it");

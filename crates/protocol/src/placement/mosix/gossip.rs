@@ -2,7 +2,7 @@
 //! what it knows, itself among it; so everybody knows few nodes, and these as they were a while ago,
 //! however many there are (Barak, Guday and Wheeler, The MOSIX distributed operating system, 1993).
 
-use super::super::Sight;
+use super::super::Candidate;
 use super::cost::Stand;
 use garland_core::farm::Job;
 
@@ -36,7 +36,7 @@ pub(super) struct Gossip {
     /// When the last round was; none yet.
     round: Option<f64>,
     /// How nodes stood at the last look.
-    last: Vec<Sight>,
+    last: Vec<Candidate>,
 }
 
 impl Gossip {
@@ -46,7 +46,7 @@ impl Gossip {
     }
 
     /// Lets the time until `now` pass, in which `nodes` came to stand as they do.
-    pub(super) fn go_on(&mut self, nodes: &[Sight], now: f64) {
+    pub(super) fn go_on(&mut self, nodes: &[Candidate], now: f64) {
         self.minds.resize(nodes.len() + 1, Vec::new());
         let first = self.round.is_none();
         let mut at = self.round.unwrap_or(now - f64::from(BEFORE) * PERIOD);
@@ -71,7 +71,7 @@ impl Gossip {
     }
 
     /// The controller gives a job to the node at `at`.
-    pub(super) fn place(&mut self, at: usize, node: &Sight, job: &Job, now: f64) {
+    pub(super) fn place(&mut self, at: usize, node: &Candidate, job: &Job, now: f64) {
         let Some(mind) = self.minds.last_mut() else { return };
         let known = mind.iter().find(|entry| entry.node == at);
         let stand = known.map_or(Stand::of(node), |entry| entry.stand).with(job);
@@ -82,7 +82,7 @@ impl Gossip {
     }
 
     /// Whoever has given back a job tells the controller how it stands.
-    fn hear_of_ends(&mut self, nodes: &[Sight], now: f64) {
+    fn hear_of_ends(&mut self, nodes: &[Candidate], now: f64) {
         let Some(mind) = self.minds.last_mut() else { return };
         for (at, (node, before)) in nodes.iter().zip(&self.last).enumerate() {
             if node.is_alive && node.busy + node.waiting < before.busy + before.waiting {
@@ -92,7 +92,7 @@ impl Gossip {
     }
 
     /// One round at the time `at`.
-    fn tell(&mut self, nodes: &[Sight], at: f64) {
+    fn tell(&mut self, nodes: &[Candidate], at: f64) {
         let count = nodes.len();
         for (teller, node) in nodes.iter().enumerate().filter(|(_, node)| node.is_alive) {
             let own = Entry { node: teller, stand: Stand::of(node), since: at };

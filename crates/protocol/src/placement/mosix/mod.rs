@@ -9,7 +9,7 @@
 mod cost;
 mod gossip;
 
-use super::{Asked, Placement};
+use super::{Placement, PlacementRequest};
 use cost::{Scale, Stand};
 use gossip::Gossip;
 
@@ -32,7 +32,7 @@ impl Mosix {
 }
 
 impl Placement for Mosix {
-    fn choose(&mut self, asked: &Asked<'_>) -> Option<usize> {
+    fn choose(&mut self, asked: &PlacementRequest<'_>) -> Option<usize> {
         let (job, nodes) = (asked.job, asked.nodes);
         self.gossip.go_on(nodes, asked.now);
         let count = nodes.iter().filter(|node| node.is_alive).count();
@@ -57,7 +57,7 @@ impl Placement for Mosix {
 impl Mosix {
     /// A node that nobody has told the controller of, when all that are known won't do; and any when no
     /// job runs whose end could bring news.
-    fn stranger(&self, asked: &Asked<'_>) -> Option<usize> {
+    fn stranger(&self, asked: &PlacementRequest<'_>) -> Option<usize> {
         let nodes = asked.nodes;
         let is_quiet = nodes.iter().all(|node| !node.is_alive || node.busy + node.waiting == 0);
         let is_known = |at: usize| self.gossip.known().any(|(known, _)| known == at);
@@ -73,16 +73,16 @@ impl Mosix {
 #[cfg(test)]
 mod tests {
     use super::super::tests_of::{job, node};
-    use super::super::{Pull, Sight};
+    use super::super::{Candidate, Pull};
     use super::*;
     use garland_core::farm::Job;
 
-    fn asked<'a>(job: &'a Job, nodes: &'a [Sight], now: f64) -> Asked<'a> {
-        Asked { job, nodes, now, at_once: true, avoid: &[] }
+    fn asked<'a>(job: &'a Job, nodes: &'a [Candidate], now: f64) -> PlacementRequest<'a> {
+        PlacementRequest { job, nodes, now, at_once: true, avoid: &[] }
     }
 
     /// Places so many jobs at once; how many each node got.
-    fn deal(placement: &mut impl Placement, nodes: &mut [Sight], jobs: usize) -> Vec<u32> {
+    fn deal(placement: &mut impl Placement, nodes: &mut [Candidate], jobs: usize) -> Vec<u32> {
         let job = job(1);
         for _ in 0..jobs {
             let at = placement.choose(&asked(&job, nodes, 0.0)).unwrap();
@@ -91,8 +91,8 @@ mod tests {
         nodes.iter().map(|node| node.busy).collect()
     }
 
-    fn speeds(speeds: &[f64]) -> Vec<Sight> {
-        speeds.iter().map(|&speed| Sight { speed, ..node(1, 0) }).collect()
+    fn speeds(speeds: &[f64]) -> Vec<Candidate> {
+        speeds.iter().map(|&speed| Candidate { speed, ..node(1, 0) }).collect()
     }
 
     #[test]
@@ -133,8 +133,8 @@ mod tests {
     fn without_room_it_waits_until_somebody_tells() {
         let mut nodes = vec![node(1, 0), node(1, 0)];
         let (mut mosix, job) = (Mosix::new(1), job(1));
-        let mut choose = |nodes: &[Sight], now| {
-            mosix.choose(&Asked { at_once: false, ..asked(&job, nodes, now) })
+        let mut choose = |nodes: &[Candidate], now| {
+            mosix.choose(&PlacementRequest { at_once: false, ..asked(&job, nodes, now) })
         };
         for _ in 0..2 {
             let at = choose(&nodes, 0.0).unwrap();
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn of_many_nodes_few_are_known_and_work_spreads_all_the_same() {
-        let mut nodes: Vec<Sight> = (0..100).map(|_| node(1, 0)).collect();
+        let mut nodes: Vec<Candidate> = (0..100).map(|_| node(1, 0)).collect();
         let (mut mosix, job) = (Mosix::new(7), job(1));
         for step in 0..100 {
             let at = mosix.choose(&asked(&job, &nodes, f64::from(step))).unwrap();
@@ -160,14 +160,14 @@ mod tests {
 
     #[test]
     fn it_never_waits_where_nobody_works() {
-        let mut nodes: Vec<Sight> = (0..50).map(|_| node(1, 0)).collect();
+        let mut nodes: Vec<Candidate> = (0..50).map(|_| node(1, 0)).collect();
         let (mut mosix, mut job) = (Mosix::new(3), job(1));
         job.cores = 2;
         nodes[49].cores = 2;
-        let asked = Asked { at_once: false, ..asked(&job, &nodes, 0.0) };
+        let asked = PlacementRequest { at_once: false, ..asked(&job, &nodes, 0.0) };
         assert_eq!(mosix.choose(&asked), Some(49), "nobody may have told of it, but it is there");
-        let dead = Sight { is_alive: false, ..node(2, 0) };
+        let dead = Candidate { is_alive: false, ..node(2, 0) };
         let nodes = [dead];
-        assert_eq!(mosix.choose(&Asked { nodes: &nodes, ..asked }), None);
+        assert_eq!(mosix.choose(&PlacementRequest { nodes: &nodes, ..asked }), None);
     }
 }

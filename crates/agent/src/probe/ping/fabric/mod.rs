@@ -14,7 +14,7 @@ use garland_protocol::{FabricWay, Finding, PingKind, PingTask, PingWait, TargetS
 
 pub use self::brought::Brought;
 use super::super::runner::Place;
-use super::means::Means;
+use super::means::ProbeTransport;
 use super::round::Order;
 use super::tally::Tally;
 use child::Helper;
@@ -107,7 +107,7 @@ impl<'a> Fabric<'a> {
     }
 }
 
-impl Means for Fabric<'_> {
+impl ProbeTransport for Fabric<'_> {
     fn timed_together(&self, _: &Order) -> u32 {
         1
     }

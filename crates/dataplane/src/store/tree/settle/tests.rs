@@ -10,8 +10,8 @@ fn folder(test: &str) -> PathBuf {
     path
 }
 
-fn settler(path: &Path) -> Settler {
-    Settler::new(File::open(path).unwrap().into(), "tag")
+fn settler(path: &Path) -> TreeExtractor {
+    TreeExtractor::new(File::open(path).unwrap().into(), "tag")
 }
 
 fn meta(mode: u32) -> Meta {
