@@ -27,13 +27,13 @@ use crate::giving::GivingRights;
 use crate::listener;
 use crate::view::Activity;
 use garland_dataplane::awake::Awake;
+use garland_dataplane::block_index::Records;
 use garland_dataplane::budget::Budget;
-use garland_dataplane::known::Records;
 use garland_dataplane::log::log;
 use garland_dataplane::pace::Pace;
 use garland_dataplane::usage::Usage;
 use garland_sys::error::reason;
-use garland_transport::parking::LinkPool;
+use garland_transport::link_pool::LinkPool;
 
 /// How long an agent waits for its first controller.
 const LONELY: Duration = Duration::from_secs(60);

@@ -7,7 +7,7 @@ use garland_protocol::{CopyId, Keys, Secret};
 
 use crate::agent::{self, Expected};
 use garland_transport::link::{self, Dial, Hop};
-use garland_transport::parking::LinkPool;
+use garland_transport::link_pool::LinkPool;
 
 /// The most links that one order may ask a node for.
 const MOST: usize = 64;

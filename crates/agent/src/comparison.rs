@@ -19,10 +19,10 @@ use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use crate::agent::Agent;
 use crate::part_reader::read_part;
 use crate::session::Session;
+use garland_dataplane::block_index::Reuse;
+use garland_dataplane::block_index::holding::Holding;
+use garland_dataplane::block_index::trees::{Coming, FoundTree, MEMORY};
 use garland_dataplane::budget::Reservation;
-use garland_dataplane::known::Reuse;
-use garland_dataplane::known::holding::Holding;
-use garland_dataplane::known::trees::{Coming, FoundTree, MEMORY};
 use garland_dataplane::store::{Left, remove_stale, target};
 use garland_dataplane::tree::Gathered;
 

@@ -11,8 +11,8 @@ use garland_core::plan::Layout;
 use garland_protocol::{Compared, DIGESTS_MAX, SharedPart};
 
 use crate::agent::Agent;
-use garland_dataplane::known::holding::{Holding, digest_all};
-use garland_dataplane::known::stamp::stamp;
+use garland_dataplane::block_index::holding::{Holding, digest_all};
+use garland_dataplane::block_index::stamp::stamp;
 use garland_dataplane::source::{Content, Source};
 
 /// Reads a node's part of the source, and says with `tell` what it has read, or why it can't.

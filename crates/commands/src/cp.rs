@@ -17,16 +17,16 @@ use serde::Serialize;
 use super::chain::Chain;
 use super::copy_result::{Copied, CopyResult, Direction};
 use super::cp_options::{from_nodes, kind_of, refuse_unreachable, refuse_without_effect};
-use super::given::CopySource;
 use super::injections::Injections;
 use super::shape::shaped;
 use super::tree_result::TreeResult;
-use super::{cp_in, ends, join};
+use super::{ends, join};
 use crate::args::{CompressName, Cp, SlowName};
 use crate::context::Context;
-use crate::door::JoinListener;
 use crate::fleet::{Children, Fleet, FleetBuilder};
+use crate::gathering;
 use crate::incremental;
+use crate::join_listener::JoinListener;
 use crate::launch::{FAREWELL, HURRY};
 use crate::limit::{self, Limit};
 use crate::nodes::Inventory;
@@ -35,6 +35,7 @@ use crate::places::Places;
 use crate::progress::Bars;
 use crate::result::{Phases, print_json};
 use crate::run::Run;
+use crate::source::CopySource;
 use garland_results::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
@@ -58,7 +59,7 @@ pub fn run(context: &Context, cp: &Cp) -> Result<Exit, Failure> {
         return Err(Failure::usage("the path of a SOURCE is empty"));
     }
     if let Some(Target::Nodes { nodes, path }) = from_nodes(cp)? {
-        return cp_in::run(context, cp, &nodes, &path);
+        return gathering::run(context, cp, &nodes, &path);
     }
     copy_out(context, cp)
 }

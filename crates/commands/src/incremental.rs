@@ -12,10 +12,10 @@ use garland_protocol::{Compare, Destination};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use super::given::CopySource;
 use crate::args::Cp;
 use crate::places::Places;
 use crate::result::Phases;
+use crate::source::CopySource;
 use garland_results::failure::{Failure, OrFailure};
 
 /// What was found.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::args::Cp;
 use crate::context::Context;
-use crate::door::{self, Answer, DOOR};
+use crate::join_listener::{self, Answer, DOOR};
 use crate::places::Places;
 use crate::result::{Head, Phases, print_json};
 use crate::run::Run;
@@ -38,10 +38,10 @@ pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
     let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
     let places = Places::open()?;
     let copy = Run::find(&places, run, DOOR, "a copy that nodes can join")?;
-    if !door::is_open(&copy) {
+    if !join_listener::is_open(&copy) {
         return Err(over(&copy));
     }
-    let names = match door::ask(&copy, list, &interrupts)? {
+    let names = match join_listener::ask(&copy, list, &interrupts)? {
         Some(Answer::Joining(names)) => names,
         Some(Answer::Refused(reason)) => return Err(Failure::usage(reason)),
         None if interrupts.have_come() => return Err(Failure::interrupted("joining")),
@@ -51,7 +51,7 @@ pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
         garland_terminal::errln!("{list} joins {}, which goes on", copy.name());
     }
     phases.end("answer");
-    door::await_end(&copy, &interrupts)?;
+    join_listener::await_end(&copy, &interrupts)?;
     if interrupts.have_come() {
         // It is not this command's to end.
         return Err(Failure::interrupted("waiting for the copy, which goes on"));

@@ -7,8 +7,8 @@ use garland_core::plan::NodeId;
 use garland_protocol::{CopyId, FromAgent, Secret, ToAgent};
 use garland_sys::{clock, random};
 
+use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
-use crate::switchboard::{AgentEvent, AgentSet};
 
 /// How long agents may take to open their links, or to say how many they have.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -16,11 +16,11 @@ use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, threads};
 
-use super::parts::{Parts, SharedDigests};
+use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
-use crate::switchboard::{AgentEvent, AgentSet};
-use garland_dataplane::known::Records;
-use garland_dataplane::known::holding::digest_all;
+use crate::shared_reads::{Parts, SharedDigests};
+use garland_dataplane::block_index::Records;
+use garland_dataplane::block_index::holding::digest_all;
 use garland_dataplane::source::{Content, Source};
 use garland_dataplane::tree::{Catalogue, TreeSource};
 

@@ -27,10 +27,10 @@ use garland_sys::{clock, random};
 
 pub use self::job::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress};
 use self::near_end::near_end;
+use crate::agent_set::{AgentEvent, AgentSet};
 use crate::outcome::{NodeOutcome, Outcome, Times};
 use crate::queue::Queue;
-use crate::switchboard::{AgentEvent, AgentSet};
-use garland_dataplane::member::{CopyContext, Notice};
+use garland_dataplane::context::{CopyContext, Notice};
 use garland_dataplane::recorder::{At, ClockProbes, Exchanges, Harvest};
 
 /// How often progress is shown at least.

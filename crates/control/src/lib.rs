@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agent_set;
 mod balance;
 mod chain;
 mod command;
@@ -10,13 +11,12 @@ mod copy;
 mod disk;
 mod fabric_helper;
 mod farm;
-mod look;
 mod outcome;
-mod parts;
 mod probe;
 mod queue;
+mod shared_reads;
+mod stat;
 mod survey;
-mod switchboard;
 mod view;
 
 pub use balance::{
@@ -29,8 +29,8 @@ pub use copy::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, run_copy};
 pub use disk::{DiskCourse, DiskEnd, DiskNode, test_disks};
 pub use fabric_helper::bring as bring_helper;
 pub use farm::{FarmEnd, FarmNews, FarmNode, FarmWork, Stager, run_farm};
-pub use look::{Stats, look};
 pub use outcome::{Moments, NodeOutcome, Outcome};
 pub use probe::{Pair, PairEnd, Party};
+pub use stat::{Stats, stat};
 pub use survey::Survey;
 pub use view::{Watched, watch};

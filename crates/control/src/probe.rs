@@ -11,8 +11,8 @@ use garland_protocol::{
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
+use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
-use crate::switchboard::{AgentEvent, AgentSet};
 
 /// An agent that is silent for so long is gone.
 const SILENCE_NS: u64 = 5_000_000_000;

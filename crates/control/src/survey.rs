@@ -10,8 +10,8 @@ use garland_protocol::{FromAgent, SurveyAnswer, SurveyOrder, ToAgent};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
+use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
-use crate::switchboard::{AgentEvent, AgentSet};
 
 /// The agents of a survey, by their places.
 pub struct Survey<'a> {

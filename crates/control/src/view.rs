@@ -8,8 +8,8 @@ use garland_core::plan::NodeId;
 use garland_protocol::{FromAgent, NodeView, ToAgent};
 use garland_sys::clock;
 
+use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
-use crate::switchboard::{AgentEvent, AgentSet};
 
 /// An agent that is silent for so long is gone.
 const SILENCE_NS: u64 = 5_000_000_000;

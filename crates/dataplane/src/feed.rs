@@ -7,7 +7,7 @@ use garland_core::trace::Stage;
 use garland_protocol::{Encoding, FRAME_LEN, Frame, Keys, Kind, Sealer, TAG_LEN, content_digest};
 use thiserror::Error;
 
-use crate::member::CopyContext;
+use crate::context::CopyContext;
 use crate::recorder::{At, Recorder};
 use garland_sys::error::reason;
 

@@ -17,9 +17,9 @@ use garland_protocol::{
 };
 
 use self::digests::SentDigests;
-use crate::conduit::Forwarder;
+use crate::context::{CopyContext, LaneCommand, LaneHandle, Notice};
 use crate::feed::Feeder;
-use crate::member::{CopyContext, LaneCommand, LaneHandle, Notice};
+use crate::forwarder::Forwarder;
 use crate::recorder::{LaneTracer, Recorder};
 use crate::writer::Arrived;
 

@@ -9,9 +9,9 @@ use garland_core::plan::LaneBlocks;
 use garland_protocol::{Relay, Route};
 use garland_sys::threads;
 
+use crate::context::{CopyContext, LaneHandle, Starter};
 use crate::feed::{Feeder, StoreFeeder};
 use crate::lane::{Lane, LaneParts};
-use crate::member::{CopyContext, LaneHandle, Starter};
 use crate::source::{Content, SourceFeeder};
 use crate::writer;
 

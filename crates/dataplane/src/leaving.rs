@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use garland_sys::clock;
 
-use crate::member::CopyContext;
+use crate::context::CopyContext;
 
 /// What ends takes no longer than this, unless it is a disk that gets on.
 const CAP: Duration = Duration::from_secs(10);

@@ -7,20 +7,20 @@
 
 pub mod attributes;
 pub mod awake;
+pub mod block_index;
 pub mod budget;
 pub mod calls;
-mod conduit;
+pub mod compress;
+pub mod context;
 pub mod feed;
+mod forwarder;
 pub mod gauge;
 pub mod image;
-pub mod known;
 pub mod lane;
 pub mod lanes;
 pub mod leaving;
 pub mod log;
-pub mod member;
 pub mod pace;
-pub mod packing;
 pub mod pool;
 pub mod read_back;
 pub mod recorder;
@@ -34,11 +34,11 @@ pub mod usage;
 mod writer;
 pub mod writing;
 
+pub use block_index::{Opened, Records};
+pub use compress::Packing;
 pub use feed::FeedError;
 pub use image::Image;
-pub use known::{Opened, Records};
 pub use pace::Pace;
-pub use packing::Packing;
 pub use recorder::Tracing;
 pub use source::{Content, Source, SourceError, StreamSource};
 pub use tree::{LeftOut, ScanError, ScanOptions, Tally, TreeSource, name_of};

@@ -4,7 +4,7 @@
 use garland_core::trace::Stage;
 use garland_protocol::{Checksum, ReadBack, Summed, Summing};
 
-use crate::member::CopyContext;
+use crate::context::CopyContext;
 use crate::recorder::At;
 use crate::store::Store;
 use garland_sys::error::reason;

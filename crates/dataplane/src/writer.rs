@@ -9,8 +9,8 @@ use garland_core::trace::Stage;
 use garland_protocol::{Encoding, FRAME_LEN, Frame, Keys, Landing, RelayEvent, content_digest};
 use garland_sys::clock;
 
-use crate::member::{CopyContext, LaneCommand, Notice};
-use crate::packing::{Unpacker, Zeros};
+use crate::compress::{Unpacker, Zeros};
+use crate::context::{CopyContext, LaneCommand, Notice};
 use crate::recorder::{At, Recorder};
 use garland_sys::error::reason;
 

@@ -7,9 +7,9 @@ use garland_sys::signal::Interrupts;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use super::bench::ScenarioLab;
 use super::predicted::Prediction;
 use super::{balance, broadcast, copy, farm, pairs, ping, placements, scaling, stripes};
+use crate::scenario_lab::ScenarioLab;
 use garland_commands::result::Phases;
 use garland_commands::run::Run;
 use garland_results::failure::Failure;

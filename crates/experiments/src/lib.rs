@@ -7,7 +7,6 @@
 
 pub mod args;
 mod balance;
-mod bench;
 mod broadcast;
 pub mod command;
 mod copy;
@@ -21,10 +20,11 @@ mod placements;
 mod predicted;
 mod result;
 mod scaling;
+mod scenario_lab;
 mod sections;
 mod stripes;
 
-pub use bench::ScenarioLab;
 pub use experiment::{Experiment, Stage, Table};
 pub use file::{Scenario, all, find};
 pub use result::ScenarioResult;
+pub use scenario_lab::ScenarioLab;

@@ -28,8 +28,8 @@ mod relay;
 mod report;
 mod route;
 mod seal;
-mod sight;
 mod sink;
+mod stat;
 mod stream;
 mod survey;
 mod version;
@@ -82,10 +82,10 @@ pub use relay::{Relay, RelayEvent, RelayOrder, Store};
 pub use report::{DiskCall, HopReport, LaneReport, PendingCall, Report, Stage, StageDepth};
 pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
 pub use seal::{Keys, SealError, Sealer, Secret, TAG_LEN, content_digest, root_digest};
-pub use sight::{
+pub use sink::{Landing, Sink, SinkError};
+pub use stat::{
     Absence, Absent, MANIFEST_MAX, SIGHTS_MAX, StatReply, StatRequest, TreeStat, TreeStatRequest,
 };
-pub use sink::{Landing, Sink, SinkError};
 pub use stream::{PACKETS, RxStats, StreamTask, TxStats, WRITE_MAX};
 pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};
 pub use version::{PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, VersionError};

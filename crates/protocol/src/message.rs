@@ -14,9 +14,9 @@ use super::probe::{Complaint, Finding, Meeting};
 use super::report::Report;
 use super::route::{LinkSide, NodeAddress, Route};
 use super::seal::Secret;
-use super::sight::{Absence, StatReply, StatRequest};
 use super::survey::{SurveyAnswer, SurveyOrder};
 use super::view::NodeView;
+use crate::stat::{Absence, StatReply, StatRequest};
 
 /// From the head to an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]

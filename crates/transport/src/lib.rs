@@ -5,7 +5,7 @@
 pub mod connection;
 pub mod greeting;
 pub mod link;
-pub mod parking;
+pub mod link_pool;
 pub mod timed;
 
 pub use connection::{Connection, ConnectionError, connect_agent};

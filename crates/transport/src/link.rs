@@ -13,7 +13,7 @@ use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
 use thiserror::Error;
 
-use crate::parking::LinkPool;
+use crate::link_pool::LinkPool;
 use crate::timed::Timed;
 use garland_sys::error::reason;
 

@@ -8,7 +8,7 @@ use garland_protocol::{KeyPair, PublicKey};
 use garland_sys::mptcp::Transport;
 use thiserror::Error;
 
-use garland_dataplane::known::Records;
+use garland_dataplane::block_index::Records;
 
 /// How an agent is started.
 #[derive(Clone, Debug)]

@@ -11,8 +11,8 @@ use garland_sys::threads;
 
 use super::Agent;
 use crate::comparison::Comparison;
+use crate::copy_task::{CopyTask, Refusal};
 use crate::orders::Event;
-use crate::part::{CopyTask, Refusal};
 use crate::session::Session;
 use garland_dataplane::budget::Reservation;
 use garland_dataplane::calls::Calls;

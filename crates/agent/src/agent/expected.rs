@@ -9,7 +9,7 @@ use garland_protocol::{CopyId, Keys, Secret};
 use super::Agent;
 use crate::files::FileListener;
 use crate::probe::Invitation;
-use garland_dataplane::member::CopyContext;
+use garland_dataplane::context::CopyContext;
 
 /// What a neighbour that greets with a secret is welcome for.
 #[derive(Clone)]

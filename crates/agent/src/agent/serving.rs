@@ -17,12 +17,12 @@ use crate::disk;
 use crate::exec;
 use crate::farm;
 use crate::files;
-use crate::look;
 use crate::orders::{self, Orders};
 use crate::probe;
-use crate::seat::Waiter;
 use crate::session::Session;
+use crate::stat;
 use crate::survey::Surveyor;
+use crate::waiter::Waiter;
 use garland_dataplane::calls::Calls;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
@@ -56,7 +56,7 @@ impl Agent {
                 ToAgent::Stand(order, secret, neighbours) => {
                     stands.push(self.stand(session, order, &secret, &neighbours));
                 }
-                ToAgent::Stat(order) => look::start(self, session, order),
+                ToAgent::Stat(order) => stat::start(self, session, order),
                 ToAgent::Compare(order) => comparing.obey(order),
                 ToAgent::Disk(order) => disk_tests.push(disk::start(self, session, order)),
                 ToAgent::Balance(order) => depot.obey(order),

@@ -6,8 +6,8 @@
 //! only decides, over the control channels, as it does for any copy. A local copy differs from a
 //! remote one in nothing but its hop, which is the node's own loopback instead of a wire.
 
-mod depot;
 mod feeding;
-mod stock;
+mod file;
+mod service;
 
-pub use depot::BalanceService;
+pub use service::BalanceService;

@@ -1,18 +1,18 @@
 //! Jobs of a farm: run on a node, and handed out by the head.
 
-mod bench;
-mod desk;
+mod batcher;
+mod executor;
 mod facts;
-mod glance;
 mod guard;
 mod output;
 mod run;
-mod saying;
+mod service;
+mod snapshot;
 mod window;
 
-pub use bench::JobExecutor;
-pub use desk::JobService;
+pub use executor::JobExecutor;
 pub use facts::facts;
-pub use glance::JobsSnapshot;
 pub use guard::guard;
 pub use run::Place;
+pub use service::JobService;
+pub use snapshot::JobsSnapshot;

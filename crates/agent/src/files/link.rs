@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use garland_protocol::{BULK_LINK, FRAME_HEAD, FileReply, FileRequest, Line, Opener};
 use garland_sys::threads;
 
-use super::obey::FileService;
+use crate::files::service::FileService;
 
 /// How many questions are obeyed at a time: those with large answers take memory, the others wait for
 /// disks.

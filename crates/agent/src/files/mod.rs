@@ -3,11 +3,11 @@
 
 mod attr;
 mod change;
-mod door;
 mod handles;
 mod link;
+mod listener;
 mod listing;
-mod obey;
 mod places;
+mod service;
 
-pub use door::{FileListener, Mounts, greet};
+pub use listener::{FileListener, Mounts, greet};

@@ -2,7 +2,7 @@
 //! user are at there. A copy's agents are others than those of whoever looks, so they find each other
 //! by abstract sockets. Nobody looks, nothing is done.
 
-mod doings;
+mod activity;
 mod kernel;
 mod siblings;
 
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use garland_protocol::{FromAgent, NodeView};
 use garland_sys::{clock, threads};
 
-pub use self::doings::Activity;
 use crate::session::Session;
+pub use crate::view::activity::Activity;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 

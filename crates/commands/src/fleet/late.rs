@@ -14,7 +14,7 @@ use garland_sys::event::{self, Wake};
 use garland_sys::{clock, threads};
 
 use super::{Children, Enlisted, Fleet, FleetBuilder};
-use crate::door::{Answer, JoinListener};
+use crate::join_listener::{Answer, JoinListener};
 use crate::launch::{LaunchedChild, Will};
 use crate::nodes::LAB_PREFIX;
 use crate::standing::Shelf;

@@ -10,7 +10,7 @@ use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
 use super::exchange::Exchange;
-use crate::switchboard::AgentEvent;
+use crate::agent_set::AgentEvent;
 
 /// An agent that is silent for so long is gone.
 pub const SILENCE_NS: u64 = 5_000_000_000;

@@ -10,10 +10,10 @@ use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
 use super::ask::place;
-use super::bout::{self, BalanceRound, RoundEnd};
-use super::running::PairOutcome;
+use crate::agent_set::AgentSet;
+use crate::balance::pair::PairOutcome;
+use crate::balance::round::{self, BalanceRound, RoundEnd};
 use crate::copy::Agent;
-use crate::switchboard::AgentSet;
 
 /// A disk that moves fewer bytes a second than this hangs.
 const SLOWEST: u64 = 2_000_000;
@@ -214,7 +214,7 @@ impl Exchange {
         bout: &mut BalanceRound<'_>,
         interrupts: Option<&Interrupts>,
     ) -> io::Result<RoundEnd> {
-        bout::hold(self, bout, patience(bout.size()), interrupts)
+        round::hold(self, bout, patience(bout.size()), interrupts)
     }
 }
 

@@ -6,10 +6,10 @@
 //! remote one in nothing but its hop, which is the node's own loopback instead of a wire.
 
 mod ask;
-mod bout;
 mod exchange;
-mod running;
+mod pair;
+mod round;
 
-pub use bout::RoundEnd;
 pub use exchange::{CopyPair, Exchange, PreparedFile, RoundJob, RoundOutcome};
-pub use running::PairOutcome;
+pub use pair::PairOutcome;
+pub use round::RoundEnd;

@@ -10,8 +10,8 @@ use garland_sys::signal::Interrupts;
 use super::{Agent, Driver, Ends, QUIET_NS};
 use crate::outcome::NodeOutcome;
 use crate::queue::{Queue, Step};
+use garland_dataplane::context::CopyContext;
 use garland_dataplane::lanes;
-use garland_dataplane::member::CopyContext;
 use garland_dataplane::recorder::{At, Budget};
 
 impl Driver<'_> {

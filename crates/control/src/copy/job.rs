@@ -9,7 +9,7 @@ use garland_dataplane::Tracing;
 use garland_protocol::{Cut, Destination, Head, Injection, Origin, Policy, ReadBack};
 use garland_sys::mptcp::Transport;
 
-use garland_dataplane::packing::Packing;
+use garland_dataplane::compress::Packing;
 use garland_dataplane::source::Content;
 use garland_transport::connection::Connection;
 

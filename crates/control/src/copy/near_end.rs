@@ -7,7 +7,7 @@ use garland_protocol::{CopyId, DigestKey, Secret, Sink};
 use garland_sys::confine::Root;
 
 use super::{CopyJob, Ends};
-use garland_dataplane::member::{CopyConfig, CopyContext, Notice};
+use garland_dataplane::context::{CopyConfig, CopyContext, Notice};
 use garland_dataplane::recorder::{Budget, Collector};
 use garland_dataplane::stall::Faults;
 use garland_dataplane::store::{self, NoStore, Store};

@@ -1,9 +1,9 @@
 //! Jobs on agents: which node has which job, and the way of its files there and back.
 
-mod carrying;
-mod hall;
-mod hands;
-mod live;
+mod controller;
+mod running;
+mod stager;
+mod workers;
 
-pub use carrying::Stager;
-pub use hall::{FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};
+pub use controller::{FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};
+pub use stager::Stager;

@@ -9,9 +9,9 @@ use garland_protocol::{FRAME_LEN, Frame, Kind, RelayEvent, Store, TAG_LEN};
 use garland_sys::clock;
 
 use super::{Fed, Lane};
-use crate::conduit::{DownstreamWriter, SLICE_MAX};
+use crate::context::{Awaited, LaneCommand, Notice};
 use crate::feed::FeedError;
-use crate::member::{Awaited, LaneCommand, Notice};
+use crate::forwarder::{DownstreamWriter, SLICE_MAX};
 use crate::recorder::LaneTracer;
 use crate::writer::Arrived;
 use garland_transport::link::break_reason;

@@ -6,7 +6,7 @@ use garland_core::plan::LaneBlocks;
 use garland_protocol::{DigestError, Frame, Kind, LinkSide, SignedDigests, WINDOW_BYTES_MAX};
 
 use super::Lane;
-use crate::member::Notice;
+use crate::context::Notice;
 use garland_transport::link::break_reason;
 
 /// What the other end of a link downstream has been sent of the lane's digests.

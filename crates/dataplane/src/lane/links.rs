@@ -9,10 +9,10 @@ use garland_protocol::{Frame, Kind, LinkSide, RelayEvent};
 use garland_sys::{tcp, threads};
 
 use super::Lane;
-use crate::member::{CopyContext, LaneCommand, Notice};
+use crate::context::{CopyContext, LaneCommand, Notice};
 use garland_sys::error::reason;
 use garland_transport::link::{self, Hop, LinkError, break_reason};
-use garland_transport::parking::LinkPool;
+use garland_transport::link_pool::LinkPool;
 
 impl Lane {
     pub(super) fn open(&mut self, side: LinkSide, epoch: u32, stream: TcpStream) {

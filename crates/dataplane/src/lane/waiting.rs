@@ -10,7 +10,7 @@ use garland_protocol::{Kind, LinkSide, RelayEvent, Sink};
 use garland_sys::event;
 
 use super::Lane;
-use crate::member::Awaited;
+use crate::context::Awaited;
 use garland_transport::link;
 
 impl Lane {

@@ -12,7 +12,7 @@ use garland_sys::schedule::Account;
 use super::samples::Counters;
 use super::thread::{At, Recorder};
 use super::tracing::Tracing;
-use crate::member::LaneHandle;
+use crate::context::LaneHandle;
 
 /// The kernel's counters are asked for this often.
 const SAMPLE_NS: u64 = 250_000_000;

@@ -9,7 +9,7 @@ use garland_sys::clock;
 use garland_sys::schedule::Account;
 use garland_sys::tcp_info::TcpInfo;
 
-use crate::member::LaneHandle;
+use crate::context::LaneHandle;
 
 /// Where the counters are, and what they said.
 #[derive(Debug, Default)]

@@ -12,9 +12,9 @@ use garland_protocol::{DiskCall, Encoding, TAG_LEN, content_digest};
 use garland_sys::{clock, threads};
 
 use super::Content;
+use crate::compress::{self, Packer, are_zeros};
+use crate::context::CopyContext;
 use crate::feed::{FeedError, Feeder, Prepared, Wrapper};
-use crate::member::CopyContext;
-use crate::packing::{self, Packer, are_zeros};
 use crate::recorder::{At, Recorder};
 
 /// Bytes that are made ready ahead of a lane's sender at most.
@@ -351,7 +351,7 @@ impl Shared {
             return (Encoding::Plain, length);
         }
         let threads = WORKERS.max(self.member.lane_count);
-        bench.room.resize(packing::room(self.member.layout.block_size as usize), 0);
+        bench.room.resize(compress::room(self.member.layout.block_size as usize), 0);
         let BlockMaker { packer, room, .. } = bench;
         pace.sample(packer, &buffer[..length], room, threads, clock::thread_cpu_ns);
         let form = pace.choose();

@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, fstat, statat};
 use super::file::Metadata;
 use super::forget::forget;
 use super::{Store, StoreError};
-use crate::known::stamp;
+use crate::block_index::stamp;
 use crate::recorder::Collector;
 
 /// A file that stays what it is, but for its mode and time.

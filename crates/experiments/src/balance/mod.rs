@@ -9,10 +9,10 @@ use garland_core::units::{Rate, bytes};
 use garland_topology::{NodeId, Topology};
 use serde::{Deserialize, Serialize};
 
-use super::bench::{AGAIN, ScenarioLab};
 use super::experiment::{Kind, Stage};
 use super::pairs::{Group, Wire};
 use super::sections::Sections;
+use crate::scenario_lab::{AGAIN, ScenarioLab};
 use garland_commands::result::Phases;
 use garland_results::failure::Failure;
 pub use row::Row;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use garland_lab::Lab;
 use garland_sys::{clock, signal};
 
-use crate::bench::ScenarioLab;
+use crate::scenario_lab::ScenarioLab;
 use garland_results::failure::{Failure, OrFailure};
 
 /// The script itself; the benchmarks run the same.

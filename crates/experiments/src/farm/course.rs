@@ -13,8 +13,8 @@ use super::row::{CopyRow, Row, Scaling, SuspectRow};
 use super::told::Report;
 use super::{Farm, LoadKind, ONE, wave};
 use crate::Stage;
-use crate::bench::ScenarioLab;
 use crate::predicted;
+use crate::scenario_lab::ScenarioLab;
 use garland_commands::result::Phases;
 use garland_results::failure::{Failure, OrFailure};
 

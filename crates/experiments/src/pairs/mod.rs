@@ -7,10 +7,10 @@ use garland_core::units::bytes;
 use garland_topology::{NodeId, Topology, bounds};
 use serde::{Deserialize, Serialize};
 
-use super::bench::ScenarioLab;
 use super::experiment::{Kind, Stage};
 use super::predicted::{self, NEXT_TO_NOTHING};
 use super::sections::place;
+use crate::scenario_lab::ScenarioLab;
 use garland_commands::result::Phases;
 use garland_results::failure::Failure;
 pub use table::{Row, Table};

@@ -5,9 +5,9 @@ mod table;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use super::bench::ScenarioLab;
 use super::experiment::{Kind, Stage};
 use super::sections::{Sections, place};
+use crate::scenario_lab::ScenarioLab;
 use garland_commands::result::Phases;
 use garland_results::failure::Failure;
 pub use table::{Row, Table};

@@ -9,9 +9,9 @@ use garland_core::cluster::nodelist::fold;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use super::bench::ScenarioLab;
 use super::experiment::{Kind, Stage};
 use super::sections::{Sections, only, place};
+use crate::scenario_lab::ScenarioLab;
 use garland_commands::result::Phases;
 use garland_farm::result::Summary;
 use garland_results::failure::{Failure, OrFailure};

@@ -10,9 +10,9 @@ use garland_core::units::bytes;
 use garland_topology::{MediumKind, Topology};
 use serde::{Deserialize, Serialize};
 
-use super::bench::ScenarioLab;
 use super::experiment::{Kind, Stage};
 use super::sections::{Sections, only};
+use crate::scenario_lab::ScenarioLab;
 use garland_commands::result::Phases;
 use garland_farm::result::Summary;
 use garland_results::failure::{Failure, OrFailure};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::answer::{Answer, Explained, Report};
 use super::maker::Pause;
 use super::{Row, Sizes, Stripes};
-use crate::bench::{AGAIN, Copied, ScenarioLab};
+use crate::scenario_lab::{AGAIN, Copied, ScenarioLab};
 use garland_commands::traces::{self, Traced};
 use garland_results::failure::{Failure, OrFailure};
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_control::look;
+use garland_control::stat;
 use garland_control::{Agent, CopyJob, Ends, Pipeline, Stager, run_copy};
 use garland_core::farm::staging::path_inside;
 use garland_core::farm::{Job, Text};
@@ -102,7 +102,7 @@ impl Stage {
     fn take_one_back(&self, node: usize, job: &Job, name: &Text) -> Result<u64, String> {
         let there = self.there(job, name).as_os_str().as_bytes().to_vec();
         let wanted = StatRequest { path: there.clone(), stripes: false, tree: None };
-        let seen = look(vec![Ok(self.connect(node)?)], &wanted, None);
+        let seen = stat(vec![Ok(self.connect(node)?)], &wanted, None);
         let seen = seen.map_err(|error| garland_sys::error::reason(&error))?.pop();
         let (agent, sights) = seen.ok_or("its agent is gone")??;
         let sight = sights.into_iter().next().ok_or("its agent saw no file")?;

@@ -13,9 +13,9 @@ use garland_sys::{clock, random};
 
 use super::super::SILENCE;
 use super::super::runner::Place;
-use super::means::ProbeTransport;
 use super::round::{Order, broken, read};
 use super::tally::Tally;
+use crate::probe::ping::transport::ProbeTransport;
 use garland_sys::error::reason;
 
 /// The most memory that two agents share, in bytes.

@@ -5,11 +5,11 @@ mod burner;
 pub mod fabric;
 mod flow;
 mod mapped;
-mod means;
 mod memory;
 mod point;
 mod round;
 mod tally;
+mod transport;
 mod wire;
 
 use std::net::TcpStream;
@@ -20,8 +20,8 @@ use super::runner::Place;
 use crate::conditions;
 use burner::Burner;
 use garland_sys::error::reason;
-use means::ProbeTransport;
 use round::Order;
+use transport::ProbeTransport;
 
 /// Measures as the initiator, or serves as the target.
 pub fn take_part(

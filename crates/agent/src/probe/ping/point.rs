@@ -7,9 +7,9 @@ use garland_protocol::{PingPoint, PingSample};
 use garland_sys::clock;
 
 use super::super::runner::Place;
-use super::means::ProbeTransport;
 use super::round::{self, Order};
 use super::tally::Tally;
+use crate::probe::ping::transport::ProbeTransport;
 
 /// Operations that nobody counts, before those that are.
 const WARM_UP: u64 = 200;

@@ -8,10 +8,10 @@ use garland_sys::clock;
 
 use super::super::runner::Place;
 use super::flow::Flow;
-use super::means::ProbeTransport;
 use super::memory::Memory;
 use super::round::Order;
 use super::tally::Tally;
+use crate::probe::ping::transport::ProbeTransport;
 
 /// A TCP connection.
 pub struct Wire<'a> {

@@ -8,9 +8,9 @@ use garland_core::tree::Meta;
 use garland_sys::process;
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
 
-use super::dress::redress;
-use super::spot::DirEntry;
 use crate::attributes;
+use crate::store::tree::dir_entry::DirEntry;
+use crate::store::tree::metadata::redress;
 use crate::tree::Stamp;
 
 /// Files with several names of which one stays: so many are remembered.

@@ -4,14 +4,14 @@
 //! head. Where some of the tree is there already it is known what lies where in the stream; then blocks
 //! are made of the files, old and new ones, and others are fed from them.
 
-mod dress;
-mod growing;
+mod dir_entry;
+mod extract;
 mod keep;
-mod nature;
-mod old;
+mod metadata;
+mod partial;
+mod previous;
 mod proofs;
-mod settle;
-mod spot;
+mod saved_attributes;
 mod sweep;
 mod trouble;
 
@@ -24,11 +24,11 @@ use garland_core::tree::{LimitCheck, Parser, Step};
 use garland_protocol::{TreeDestination, TreeLimits};
 use garland_sys::confine::Root;
 
-pub use self::old::PreviousTree;
-use self::settle::TreeExtractor;
 use super::file::open_below;
 use super::{Store, StoreError};
 use crate::recorder::Collector;
+use crate::store::tree::extract::TreeExtractor;
+pub use crate::store::tree::previous::PreviousTree;
 use garland_sys::error::reason;
 
 /// A folder that a tree comes into.

@@ -9,10 +9,10 @@ use std::os::unix::fs::FileExt;
 use garland_protocol::{Checksum, Summing};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, unlinkat};
 
-use super::settle::FOLDER;
 use super::trouble::Troubles;
 use crate::store::forget::forget;
 use crate::store::left::partial_name;
+use crate::store::tree::extract::FOLDER;
 
 /// Bytes of a file that are read at a time.
 const PIECE: usize = 256 << 10;

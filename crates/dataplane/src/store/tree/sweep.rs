@@ -13,9 +13,9 @@ use garland_core::tree::{DEPTH_MAX, Pattern};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, fchmod, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
-use super::settle::{FOLDER, OWN};
 use super::trouble::Troubles;
 use crate::store::is_partial_name;
+use crate::store::tree::extract::{FOLDER, OWN};
 
 /// Names that are remembered of the folders that a stream is in, together: 24 MiB at most.
 const NAMES: usize = 1 << 20;

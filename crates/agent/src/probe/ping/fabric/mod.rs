@@ -14,9 +14,9 @@ use garland_protocol::{FabricWay, Finding, PingKind, PingTask, PingWait, TargetS
 
 pub use self::brought::Brought;
 use super::super::runner::Place;
-use super::means::ProbeTransport;
 use super::round::Order;
 use super::tally::Tally;
+use crate::probe::ping::transport::ProbeTransport;
 use child::Helper;
 
 /// The most memory that operations in flight take on each side, in bytes.

@@ -1,13 +1,13 @@
 //! `garland cp` from nodes: every node's file, or the stripes of one.
 
 mod at_the_same_time;
-mod takes;
+mod tasks;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use garland_control::look;
+use garland_control::stat;
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::Plan;
@@ -16,15 +16,14 @@ use garland_protocol::{StatRequest, TreeStatRequest};
 use garland_sys::signal::Interrupts;
 
 use self::at_the_same_time::{Common, take_all};
-use self::takes::{GatherTask, Here, Place};
 use super::copy_result::{Copied, CopyResult, Direction};
 use super::cp::{congestion, congestion_in_force, save, tell, transport};
 use super::cp_options::{refuse_to_read_back, refuse_unreachable};
-use super::given::excludes;
 use super::tree_result::TreeResult;
 use crate::args::Cp;
 use crate::context::Context;
 use crate::fleet::FleetBuilder;
+use crate::gathering::tasks::{GatherTask, Here, Place};
 use crate::launch::{FAREWELL, HURRY};
 use crate::limit::{self, Limit};
 use crate::nodes::Inventory;
@@ -32,6 +31,7 @@ use crate::overtime::Overtime;
 use crate::places::Places;
 use crate::result::{Phases, print_json};
 use crate::run::Run;
+use crate::source::excludes;
 use garland_results::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
@@ -54,9 +54,9 @@ pub fn run(context: &Context, cp: &Cp, list: &str, path: &Path) -> Result<Exit, 
     };
     let fleet = muster.assemble()?;
     let overtime = Overtime::watch("copying", &interrupts)?;
-    let looked = look(fleet.agents, &here.look(cp), Some(&interrupts));
+    let looked = stat(fleet.agents, &here.stat_request(cp), Some(&interrupts));
     let seen = looked.or_nothing("asking the nodes what they have")?;
-    let takes = takes::all(cp, &here, &nodes, seen)?;
+    let takes = tasks::all(cp, &here, &nodes, seen)?;
     let plans: Vec<&Plan> = takes.iter().map(|take| &take.plan).collect();
     save(cp, &plans)?;
     if cp.dry_run {
@@ -142,7 +142,7 @@ fn refuse_what_cannot_be(cp: &Cp, here: &Here<'_>, nodes: usize) -> Result<(), F
 }
 
 impl Here<'_> {
-    fn look(&self, cp: &Cp) -> StatRequest {
+    fn stat_request(&self, cp: &Cp) -> StatRequest {
         let excludes = || cp.exclude.iter().map(|pattern| pattern.as_bytes().to_vec()).collect();
         let tree = || TreeStatRequest { excludes: excludes(), attributes: cp.xattrs };
         StatRequest {

@@ -11,9 +11,9 @@ use garland_sys::lock;
 use rustix::fs::{Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
-use super::dress::{dress, dress_born};
-use super::spot::DirEntry;
 use crate::store::file::reserve;
+use crate::store::tree::dir_entry::DirEntry;
+use crate::store::tree::metadata::{dress, dress_born};
 
 /// From so many bytes on, room for a file is reserved before it comes.
 const LARGE: u64 = 1 << 20;

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use garland_core::farm::Text;
 use garland_protocol::{FarmEvent, FarmOrder, FromAgent};
 
-use super::bench::JobExecutor;
 use super::facts::facts;
 use super::run::Place;
 use super::window::Window;
 use crate::agent::Agent;
+use crate::farm::executor::JobExecutor;
 use crate::session::Session;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;

@@ -11,8 +11,8 @@ use garland_protocol::{
 use garland_sys::tcp::{self, PREFERRED};
 
 use super::link::Link;
-use super::obey::FileService;
 use crate::agent::{Agent, Expected};
+use crate::files::service::FileService;
 use crate::session::Session;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;

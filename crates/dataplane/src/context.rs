@@ -25,14 +25,14 @@ pub use self::lane_handle::{LaneCommand, LaneHandle};
 pub use self::notice::Notice;
 use crate::awake::Awake;
 use crate::calls::Calls;
+use crate::compress::{Packing, PackingPace, Zeros};
 use crate::gauge::Stages;
-use crate::packing::{Packing, PackingPace, Zeros};
 use crate::pool::Pool;
 use crate::recorder::Collector;
 use crate::stall::Faults;
 use crate::store::Store;
 use crate::writing::Writing;
-use garland_transport::parking::LinkPool;
+use garland_transport::link_pool::LinkPool;
 
 /// When a copy ends, a call that has made no progress for so long hangs.
 const HANGS_NS: u64 = 1_000_000_000;

@@ -9,8 +9,8 @@ use garland_sys::processors::Processors;
 use garland_sys::{clock, pinning, threads};
 
 use super::feeding::Feeding;
-use super::stock::BalanceFile;
 use crate::agent::Agent;
+use crate::balance::file::BalanceFile;
 use crate::session::Session;
 use garland_sys::error::reason;
 

@@ -15,8 +15,8 @@ use garland_sys::signal::Interrupts;
 
 use super::ask::{LOOK, place, silence};
 use super::exchange::{CopyPair, Exchange, RoundJob};
-use super::running::{PairOutcome, Running, SINK};
-use crate::switchboard::AgentEvent;
+use crate::agent_set::AgentEvent;
+use crate::balance::pair::{PairOutcome, Running, SINK};
 
 /// How long agents may take to clean up.
 const GOODBYE_NS: u64 = 10_000_000_000;

@@ -11,8 +11,8 @@ use garland_sys::threads;
 
 use super::siblings;
 use crate::farm::JobsSnapshot;
+use garland_dataplane::context::CopyContext;
 use garland_dataplane::log::log;
-use garland_dataplane::member::CopyContext;
 use garland_sys::error::reason;
 
 /// How long an agent that asks may leave the answer unread.

@@ -12,9 +12,9 @@ use garland_sys::lock;
 use rustix::fs::{AtFlags, CWD, RenameFlags, linkat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
-use super::nature::SavedAttributes;
 use crate::store::file::unreplaceable;
 use crate::store::partial_name;
+use crate::store::tree::saved_attributes::SavedAttributes;
 
 /// A folder, and what is known of it.
 #[derive(Clone, Copy)]

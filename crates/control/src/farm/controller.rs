@@ -16,10 +16,10 @@ use garland_sys::clock;
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 
-use super::carrying::{Carrying, Direction, Stager, Transfer};
-use super::hands::{AgentEvent, Worker, WorkerSet, size};
-use super::live::{RunningJob, folders};
 use crate::copy::Agent;
+use crate::farm::running::{RunningJob, folders};
+use crate::farm::stager::{Carrying, Direction, Stager, Transfer};
+use crate::farm::workers::{AgentEvent, Worker, WorkerSet, size};
 
 /// How often the loop comes round at least.
 const TURN: Duration = Duration::from_millis(100);
@@ -245,7 +245,7 @@ impl<'a, 'n> JobController<'a, 'n> {
             let done: Vec<Transfer> = self.carrying.iter().flat_map(Carrying::done).collect();
             done.into_iter().for_each(|load| self.moved(load));
             while let Some(node) = self.hands.silent() {
-                let seconds = super::hands::SILENCE_NS / 1_000_000_000;
+                let seconds = crate::farm::workers::SILENCE_NS / 1_000_000_000;
                 self.lose(node, format!("no word from its agent for {seconds} s"));
             }
         }

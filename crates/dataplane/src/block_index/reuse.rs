@@ -14,7 +14,7 @@ use garland_sys::threads;
 
 use super::holding::Holding;
 use super::trees::FoundTree;
-use crate::member::{CopyContext, Notice};
+use crate::context::{CopyContext, Notice};
 use crate::pace::Pace;
 use crate::store::{Left, PreviousTree};
 use garland_sys::error::reason;

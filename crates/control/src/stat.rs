@@ -7,8 +7,8 @@ use garland_protocol::{FromAgent, StatReply, StatRequest, ToAgent};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
+use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
-use crate::switchboard::{AgentEvent, AgentSet};
 
 /// How long a node may take to look for a file: its disk may have to be woken first. A tree takes as
 /// long as it is large.
@@ -24,7 +24,7 @@ pub type Stats = Result<(Agent, Vec<StatReply>), String>;
 ///
 /// # Errors
 /// When this host can't wait for them.
-pub fn look(
+pub fn stat(
     agents: Vec<Result<Agent, String>>,
     look: &StatRequest,
     interrupts: Option<&Interrupts>,

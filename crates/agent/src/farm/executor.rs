@@ -9,10 +9,10 @@ use garland_protocol::{FarmEvent, FarmTask, TaskEnd};
 use garland_sys::event::Wake;
 use garland_sys::{clock, threads};
 
-use super::glance::JobsSnapshot;
 use super::guard::Guard;
 use super::run::{self, Place};
-use super::saying::{EventBatcher, Tell};
+use crate::farm::batcher::{EventBatcher, Tell};
+use crate::farm::snapshot::JobsSnapshot;
 
 /// Jobs that run at the same time at most, whatever is asked for: each takes a thread and descriptors.
 const AT_ONCE: usize = 2000;

@@ -9,8 +9,8 @@ use garland_protocol::{Begin, Destination, End, Origin, Sink};
 
 use crate::agent::Agent;
 use crate::session::Session;
-use garland_dataplane::known::{Bringing, Reuse, sink_of, sink_of_tree};
-use garland_dataplane::member::CopyContext;
+use garland_dataplane::block_index::{Bringing, Reuse, sink_of, sink_of_tree};
+use garland_dataplane::context::CopyContext;
 use garland_dataplane::source::{Content, Source};
 use garland_dataplane::store::{self, KeptStore, Metadata, NoStore, Store, StoreError};
 

@@ -6,7 +6,7 @@ use garland_core::farm::{Command, Text};
 use garland_protocol::{Account, JobView};
 use garland_sys::clock;
 
-use super::bench::Shared;
+use crate::farm::executor::Shared;
 
 /// Shows a bench's jobs as long as it is there.
 #[derive(Clone)]

@@ -10,7 +10,7 @@ use garland_sys::random;
 
 use super::ask::{SILENCE_NS, place};
 use super::exchange::{CopyPair, Exchange};
-use crate::switchboard::AgentEvent;
+use crate::agent_set::AgentEvent;
 
 /// The sink of a copy, whose plan has two nodes.
 pub const SINK: NodeId = NodeId(1);

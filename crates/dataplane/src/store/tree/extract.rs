@@ -14,16 +14,16 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::dress::{dress, dress_link};
-use super::growing::PartialFile;
 use super::keep::{Kept, Linked};
-use super::nature::SavedAttributes;
-use super::old::PreviousTree;
 use super::proofs::Proofs;
-use super::spot::{DirEntry, Ground, Maker};
 use super::sweep::Sweeper;
 use super::trouble::Troubles;
 use crate::store::left::remove_all_stale;
+use crate::store::tree::dir_entry::{DirEntry, Ground, Maker};
+use crate::store::tree::metadata::{dress, dress_link};
+use crate::store::tree::partial::PartialFile;
+use crate::store::tree::previous::PreviousTree;
+use crate::store::tree::saved_attributes::SavedAttributes;
 
 /// How a folder is opened: never by a link.
 pub const FOLDER: OFlags =

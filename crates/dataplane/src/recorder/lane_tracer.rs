@@ -8,7 +8,7 @@ use garland_protocol::Route;
 
 use super::meter::Meter;
 use super::thread::{At, Recorder};
-use crate::member::{Awaited, Flow};
+use crate::context::{Awaited, Flow};
 
 /// A lane's recorder.
 #[derive(Debug, Default)]

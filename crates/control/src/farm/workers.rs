@@ -7,8 +7,8 @@ use garland_core::plan::NodeId;
 use garland_protocol::{FarmOrder, FarmTask, NodeFacts, ToAgent};
 use garland_sys::clock;
 
+use crate::agent_set::AgentSet;
 use crate::copy::Agent;
-use crate::switchboard::AgentSet;
 
 /// An agent that is silent for so long is gone.
 pub const SILENCE_NS: u64 = 5_000_000_000;
@@ -73,7 +73,7 @@ pub struct WorkerSet {
 }
 
 /// What `wait` has found.
-pub use crate::switchboard::AgentEvent;
+pub use crate::agent_set::AgentEvent;
 
 impl WorkerSet {
     /// The agents of a run.

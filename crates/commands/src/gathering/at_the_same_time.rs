@@ -11,9 +11,9 @@ use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
-use super::takes::GatherTask;
 use crate::at_once::{ASKED, at_once};
 use crate::copy_result::Copied;
+use crate::gathering::tasks::GatherTask;
 use crate::progress::{Bars, NodeNow};
 
 /// What all copies of a command have in common.
