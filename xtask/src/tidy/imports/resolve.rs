@@ -1,5 +1,7 @@
 //! Which file defines what a path names.
 
+use std::collections::BTreeSet;
+
 use super::modules::{Meaning, ModuleId, Modules};
 
 /// What a path leads to.
@@ -9,8 +11,8 @@ enum Found {
     Item(ModuleId),
 }
 
-/// How many re-exports a path may go through.
-const DEPTH: usize = 16;
+/// Names being looked up: one that leads back to itself means nothing.
+type Open = BTreeSet<(ModuleId, String)>;
 
 /// The file that defines what `path` names in module `at`; nothing for modules, what isn't of the
 /// project, and what stays unknown.
@@ -19,20 +21,19 @@ pub(super) fn defining_file<'a>(
     at: ModuleId,
     path: &[String],
 ) -> Option<&'a str> {
-    match find(modules, at, path, DEPTH)? {
+    match find(modules, at, path, &mut Open::new())? {
         Found::Item(module) => Some(modules.file(module)),
         Found::Module(_) => None,
     }
 }
 
-fn find(modules: &Modules<'_>, at: ModuleId, path: &[String], depth: usize) -> Option<Found> {
-    let depth = depth.checked_sub(1)?;
+fn find(modules: &Modules<'_>, at: ModuleId, path: &[String], open: &mut Open) -> Option<Found> {
     let (first, rest) = path.split_first()?;
     let start = match first.as_str() {
         "crate" => Found::Module(modules.root(at)),
         "self" => Found::Module(at),
         "super" => Found::Module(modules.parent(at)?),
-        name => look_up(modules, at, name, !rest.is_empty(), depth)
+        name => look_up(modules, at, name, !rest.is_empty(), open)
             .or_else(|| modules.krate(name).map(Found::Module))?,
     };
     let mut found = start;
@@ -44,7 +45,7 @@ fn find(modules: &Modules<'_>, at: ModuleId, path: &[String], depth: usize) -> O
         found = match name.as_str() {
             "super" => Found::Module(modules.parent(module)?),
             "self" => Found::Module(module),
-            name => look_up(modules, module, name, !after.is_empty(), depth)?,
+            name => look_up(modules, module, name, !after.is_empty(), open)?,
         };
         rest = after;
     }
@@ -58,8 +59,11 @@ fn look_up(
     at: ModuleId,
     name: &str,
     followed: bool,
-    depth: usize,
+    open: &mut Open,
 ) -> Option<Found> {
+    if !open.insert((at, name.to_owned())) {
+        return None;
+    }
     let mut found: Vec<Found> = modules
         .meanings(at, name)
         .iter()
@@ -69,14 +73,12 @@ fn look_up(
             Meaning::Import(path) if path.len() == 1 && path[0] == name => {
                 modules.krate(name).map(Found::Module)
             }
-            Meaning::Import(path) => find(modules, at, path, depth),
+            Meaning::Import(path) => find(modules, at, path, open),
         })
         .collect();
     if found.is_empty() {
-        return modules.globs(at).iter().find_map(|glob| match find(modules, at, glob, depth)? {
-            Found::Module(module) if module != at => {
-                look_up(modules, module, name, followed, depth.checked_sub(1)?)
-            }
+        return modules.globs(at).iter().find_map(|glob| match find(modules, at, glob, open)? {
+            Found::Module(module) if module != at => look_up(modules, module, name, followed, open),
             _ => None,
         });
     }
