@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::thread;
 use std::time::Duration;
 
 use garland_protocol::{
@@ -53,9 +54,37 @@ pub struct Connection {
 
 /// Connects to the agent at `address` that has the key `theirs`.
 ///
+/// A process that is being killed still has its listening socket for a moment: the kernel accepts the
+/// connection and resets it. The next attempt finds out whether anything listens there.
+///
 /// # Errors
 /// When nobody answers, the version is another, or the agent hasn't that key.
 pub fn connect_agent(
+    address: SocketAddr,
+    ours: &KeyPair,
+    theirs: &PublicKey,
+    timeout: Duration,
+) -> Result<Connection, ConnectionError> {
+    for _ in 0..RESETS {
+        match greet(address, ours, theirs, timeout) {
+            Err(ConnectionError::Io(error)) if is_reset(&error) => thread::sleep(AFTER_RESET),
+            ended => return ended,
+        }
+    }
+    greet(address, ours, theirs, timeout)
+}
+
+/// How often a connection that is reset during the greeting is tried again.
+const RESETS: u32 = 3;
+
+/// How long a killed process is given to close what it has open.
+const AFTER_RESET: Duration = Duration::from_millis(20);
+
+fn is_reset(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+}
+
+fn greet(
     address: SocketAddr,
     ours: &KeyPair,
     theirs: &PublicKey,
@@ -186,5 +215,32 @@ impl Connection {
 impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Linux resets a connection whose process ends without reading what has come.
+    #[test]
+    fn after_a_reset_by_a_process_that_ends_it_is_known_that_nothing_listens() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        let dying = thread::spawn(move || {
+            let (stream, _) = listener.accept().expect("the connection");
+            let mut byte = [0];
+            let _ = stream.peek(&mut byte).expect("the greeting has come");
+            drop((listener, stream));
+        });
+        let connected =
+            connect_agent(address, &KeyPair::generate(), &[7; 32], Duration::from_secs(10));
+        dying.join().expect("it ends");
+        let Err(ConnectionError::Connect(_, error)) = connected else {
+            panic!("{:?}", connected.err());
+        };
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
     }
 }
