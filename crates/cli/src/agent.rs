@@ -16,9 +16,9 @@ use garland_sys::mptcp::Transport;
 use garland_sys::random;
 
 use garland_commands::args::Agent;
-use garland_commands::launch::local::own_binary;
-use garland_commands::places::Places;
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_fleet::launch::local::own_binary;
+use garland_results::places::Places;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// Runs an agent until it has nothing more to do.
 pub fn run(agent: &Agent) -> Result<Exit, Failure> {

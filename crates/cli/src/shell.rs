@@ -4,7 +4,7 @@ use clap::{Command, CommandFactory};
 
 use super::reference;
 use crate::args::{Args, Man};
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
 /// Prints the completion script for a shell.

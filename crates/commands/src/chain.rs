@@ -6,10 +6,10 @@ use garland_core::plan::{Order, Rates, chain_order};
 use garland_core::units::Rate;
 use garland_lab::Lab;
 
-use super::wires::baseline::{self, Baseline};
-use crate::nodes::{Inventory, LAB_PREFIX};
-use crate::places::Places;
-use garland_results::failure::Failure;
+use garland_fleet::inventory::{Inventory, LAB_PREFIX};
+use garland_results::places::Places;
+use garland_results::wires_baseline::{self, Baseline};
+use garland_terminal::failure::Failure;
 
 /// Nodes in the order of a chain.
 pub struct Chain {
@@ -65,7 +65,7 @@ fn switch_of(lab: &Lab, node: &Node) -> Option<String> {
 /// The last measurement of all of these nodes.
 fn measured(places: &Places, nodes: &[Node]) -> Result<Baseline, Failure> {
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-    baseline::with_others(places, &names)?.ok_or_else(|| {
+    wires_baseline::with_others(places, &names)?.ok_or_else(|| {
         Failure::usage("--order wires: the wires between these nodes were never measured")
             .hint("garland wires NODES measures them, and keeps what it finds")
     })

@@ -9,7 +9,7 @@ use garland_protocol::ReadBack;
 use super::elsewhere;
 use super::ends::is_stream;
 use crate::args::Cp;
-use garland_results::failure::Failure;
+use garland_terminal::failure::Failure;
 
 /// The kinds of copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -276,7 +276,7 @@ mod tests {
     use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
     use super::*;
-    use crate::context::Context;
+    use garland_fleet::context::Context;
 
     #[derive(Parser)]
     #[command(name = "garland")]

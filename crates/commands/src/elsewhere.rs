@@ -9,8 +9,8 @@ use garland_remote::{Address, Names, Object, Trouble};
 use garland_sys::signal::Interrupts;
 
 use crate::args::Cp;
-use crate::launch::resolve::Lookup;
-use garland_results::failure::Failure;
+use garland_fleet::launch::resolve::Lookup;
+use garland_terminal::failure::Failure;
 
 /// Bits that a file gets which had none where it was.
 pub const MODE: u32 = 0o644;

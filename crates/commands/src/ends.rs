@@ -1,20 +1,17 @@
 //! The two ends of a copy, and what people may have meant where they are none.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use garland_core::cluster::Node;
-use garland_core::cluster::target::{self, Target, TargetError};
+use garland_core::cluster::target::{self, Target};
 use garland_dataplane::{Source, SourceError};
 
 use super::elsewhere;
-use crate::nodes::Inventory;
-use garland_results::failure::Failure;
-
-/// What a destination looks like.
-const FORM: &str = "a destination is NODES:PATH, such as 'n[01-20]:/path'";
+use garland_fleet::destination::{self, FORM};
+use garland_fleet::inventory::Inventory;
+use garland_terminal::failure::Failure;
 
 /// The nodes and the path there.
 pub fn destination(
@@ -25,73 +22,7 @@ pub fn destination(
         let message = format!("`{}` can be a source only", Path::new(argument).display());
         return Err(Failure::usage(message).hint(FORM));
     }
-    match target::parse(argument) {
-        Ok(Target::Nodes { nodes: list, path }) => {
-            let path = path.as_os_str().as_bytes();
-            let nodes = inventory.nodes(&list)?;
-            if path == b"-" && nodes.len() > 1 {
-                let count = nodes.len();
-                let message = format!("{count} nodes can't all write to one standard output");
-                return Err(Failure::usage(message).hint("name one node"));
-            }
-            if path.starts_with(b"|") && path[1..].trim_ascii().is_empty() {
-                return Err(Failure::usage("there is no command behind `|`")
-                    .hint(format!("such as '{list}:|tar x -C /scratch'")));
-            }
-            refuse_tilde(&list, path)?;
-            Ok((nodes, path.to_vec()))
-        }
-        Ok(Target::Local(path)) => {
-            let failure = Failure::usage(format!("`{}` is a path of this machine", path.display()));
-            Err(match meant(inventory, &path) {
-                Some(meant) => failure.hint(format!("{FORM}; did you mean '{meant}'?")),
-                None => failure.hint(FORM),
-            })
-        }
-        Ok(Target::Pipe) => Err(Failure::usage("standard output alone is no destination")
-            .hint("garland cp FILE n1:- gives what n1 received")),
-        Ok(Target::Command(_)) => {
-            Err(Failure::usage("a command of this machine is no destination")
-                .hint("garland cp FILE 'n[1-3]:|COMMAND' runs it on nodes"))
-        }
-        Err(error) => Err(Failure::usage(&error).hint(match error {
-            TargetError::NoPath { meant, .. } => format!("{FORM}; did you mean '{meant}'?"),
-            TargetError::NoNodes { argument } => {
-                format!(
-                    "{FORM}; did you mean 'n1{argument}', or 'local1{argument}' on this machine?"
-                )
-            }
-            TargetError::Empty | TargetError::Unclosed { .. } | TargetError::NotText { .. } => {
-                FORM.to_owned()
-            }
-        })),
-    }
-}
-
-/// No shell reads the path, so `~` would be a folder of this name.
-fn refuse_tilde(list: &str, path: &[u8]) -> Result<(), Failure> {
-    let Some(rest) = path.strip_prefix(b"~") else { return Ok(()) };
-    if !rest.is_empty() && !rest.starts_with(b"/") {
-        return Ok(());
-    }
-    let rest = String::from_utf8_lossy(rest);
-    let below = rest.trim_start_matches('/');
-    let below = if below.is_empty() { "./" } else { below };
-    Err(Failure::usage("`~` is not known on nodes, since no shell is asked there").hint(format!(
-        "a relative path begins in the home folder: '{list}:{below}'; \
-         a folder of that name is '{list}:./~{rest}'"
-    )))
-}
-
-/// `local1` and `n[1-3]/data` lack only their colon, unless there is such a folder here.
-fn meant(inventory: &Inventory, path: &Path) -> Option<String> {
-    let text = path.to_str()?;
-    let (list, rest) = text.split_once('/').unwrap_or((text, "path"));
-    let is_here = matches!(list, "" | "." | "..") || Path::new(list).exists();
-    if is_here || inventory.nodes(list).is_err() {
-        return None;
-    }
-    Some(format!("{list}:/{rest}"))
+    destination::destination(inventory, argument)
 }
 
 /// Opens the source.

@@ -10,14 +10,14 @@ use garland_sys::signal::Interrupts;
 use serde::Serialize;
 
 use crate::args::Exec;
-use crate::context::Context;
-use crate::fleet::FleetBuilder;
-use crate::launch::{FAREWELL, HURRY};
-use crate::nodes::Inventory;
-use crate::places::Places;
-use crate::result::{Head, Phases, print_json};
-use crate::run::Run;
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_fleet::builder::FleetBuilder;
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_results::head::{Head, Phases, print_json};
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
 

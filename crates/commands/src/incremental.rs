@@ -13,10 +13,10 @@ use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
 use crate::args::Cp;
-use crate::places::Places;
-use crate::result::Phases;
 use crate::source::CopySource;
-use garland_results::failure::{Failure, OrFailure};
+use garland_results::head::Phases;
+use garland_results::places::Places;
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// What was found.
 pub struct Before {

@@ -3,8 +3,8 @@
 use garland_core::plan::{HEAD, NodeId, Plan};
 use garland_protocol::{ClockFault, Injection, Wanted, parse_injection};
 
-use crate::nodes::{self, LAB_PREFIX};
-use garland_results::failure::Failure;
+use garland_fleet::inventory::{self, LAB_PREFIX};
+use garland_terminal::failure::Failure;
 
 /// The faults of one command.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl Injections {
                 }
                 Wanted::Clock(name, fault) => {
                     let name = find(&name, word, plan)?.1.to_owned();
-                    if !nodes::is_local(&name) && !name.starts_with(LAB_PREFIX) {
+                    if !inventory::is_local(&name) && !name.starts_with(LAB_PREFIX) {
                         let message = format!("`{word}`: no clock of a real machine is set wrong");
                         return Err(
                             Failure::usage(message).hint("take local[..] nodes, or those of a lab")

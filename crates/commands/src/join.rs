@@ -7,12 +7,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::Cp;
-use crate::context::Context;
-use crate::join_listener::{self, Answer, DOOR};
-use crate::places::Places;
-use crate::result::{Head, Phases, print_json};
-use crate::run::Run;
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_fleet::context::Context;
+use garland_fleet::join_listener::{self, Answer, DOOR};
+use garland_results::head::{Head, Phases, print_json};
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
 

@@ -11,14 +11,14 @@ use garland_lab::{Lab, Spec, plan};
 use super::lab_result::{DownResult, StatusResult, UpResult};
 use super::lab_run;
 use crate::args::{LabCommand, What};
-use crate::context::Context;
-use crate::launch::lab::state;
-use crate::nodes::LAB_PREFIX;
-use crate::places::Places;
-use crate::result::{Head, Phases, print_json};
-use crate::standing::Shelf;
 use crate::topology;
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_fleet::context::Context;
+use garland_fleet::inventory::LAB_PREFIX;
+use garland_fleet::launch::lab::state;
+use garland_fleet::standing::Shelf;
+use garland_results::head::{Head, Phases, print_json};
+use garland_results::places::Places;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
 /// Does what the user asked of a lab.

@@ -8,7 +8,7 @@ use garland_lab::{MediumStatus, NicStatus, NodeStatus, Status};
 use garland_topology::MediumKind;
 use serde::Serialize;
 
-use crate::result::Head;
+use garland_results::head::Head;
 
 /// The result object `garland.lab-up/1`.
 #[derive(Serialize)]

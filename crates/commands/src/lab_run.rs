@@ -13,14 +13,14 @@ use garland_sys::process;
 use garland_sys::signal::{self, Interrupts};
 
 use super::lab_result::RunResult;
-use crate::args::LAB_VARIABLE;
-use crate::context::Context;
 use crate::lab_command::code_of;
-use crate::launch::lab::state;
-use crate::places::Places;
-use crate::result::{Head, Phases, print_json};
-use crate::standing::Shelf;
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_fleet::args::LAB_VARIABLE;
+use garland_fleet::context::Context;
+use garland_fleet::launch::lab::state;
+use garland_fleet::standing::Shelf;
+use garland_results::head::{Head, Phases, print_json};
+use garland_results::places::Places;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
 /// How often the command's end and interrupts are looked for.

@@ -7,30 +7,13 @@ use garland_sys::mptcp::Transport;
 use garland_sys::nic;
 use garland_topology::bounds;
 use garland_topology::paths::{Stream, Ways};
-use serde::Serialize;
 
-use crate::nodes::LAB_PREFIX;
+use garland_fleet::inventory::LAB_PREFIX;
+use garland_results::limit::Limit;
 
 /// TCP payload in a full Ethernet frame, over what the frame occupies on the wire: 1448 of 1538
 /// bytes at the usual MTU.
 const GOODPUT: f64 = 1448.0 / 1538.0;
-
-/// A limit, where it comes from, and how near a copy came.
-#[derive(Clone, Debug, Serialize)]
-pub struct Limit {
-    /// Bytes per second.
-    pub rate: u64,
-    /// Where the figure comes from, in words.
-    pub source: String,
-    /// The whole command's rate over the limit.
-    pub achieved: Option<f64>,
-}
-
-impl Limit {
-    fn new(bits: f64, source: String) -> Self {
-        Self { rate: (bits / 8.0) as u64, source, achieved: None }
-    }
-}
 
 /// What a lab's wires give to the TCP of this plan, or this host's NIC towards the first agent to
 /// any; `None` where neither says. In a lab `sender` is the name of the node that sends, its head

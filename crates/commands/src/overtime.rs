@@ -8,7 +8,7 @@ use std::time::Duration;
 use garland_sys::signal::Interrupts;
 use garland_sys::threads;
 
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
 /// How long a command may take from Ctrl-C to where it only has to tell its result.

@@ -11,7 +11,7 @@ use garland_protocol::NodeState;
 
 use super::progress_lines::{Line, NodeLine, ProgressLines};
 use crate::args::Cp;
-use crate::context::Context;
+use garland_fleet::context::Context;
 use garland_terminal::screen::Screen;
 
 /// The rate is that of the last so many nanoseconds.

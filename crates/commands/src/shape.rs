@@ -8,7 +8,7 @@ use garland_lab::Lab;
 use crate::args::{Cp, ShapeName};
 use crate::cp::transport;
 use crate::limit;
-use garland_results::failure::Failure;
+use garland_terminal::failure::Failure;
 
 /// Bytes per second that wires are taken to carry where nobody says: 1 Gbit/s.
 const USUAL_RATE: f64 = 117.7e6;

@@ -21,9 +21,9 @@ use super::cp::block_size;
 use super::cp_options::refuse_to_read_back;
 use super::elsewhere::{Elsewhere, MODE};
 use super::ends;
-use super::tree_result::TreeResult;
 use crate::args::Cp;
-use garland_results::failure::{Failure, OrFailure};
+use garland_results::tree::TreeResult;
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// What is given.
 pub enum CopySource {

@@ -4,17 +4,17 @@ use garland_control::count_links;
 use garland_core::cluster::Node;
 use garland_lab::Lab;
 
-use super::standing_result::{NodeState, StandingResult};
 use crate::args;
-use crate::args::DEFAULT_LAB;
-use crate::at_once::{ASKED, at_once};
-use crate::context::Context;
-use crate::launch::lab;
-use crate::nodes::Inventory;
-use crate::places::Places;
-use crate::result::{Head, Phases};
-use crate::standing::{Shelf, Standing};
-use garland_results::failure::{Exit, Failure};
+use garland_fleet::args::DEFAULT_LAB;
+use garland_fleet::at_once::{ASKED, at_once};
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_fleet::launch::lab;
+use garland_fleet::standing::{Shelf, Standing};
+use garland_results::head::{Head, Phases};
+use garland_results::places::Places;
+use garland_results::standing::{NodeState, StandingResult};
+use garland_terminal::failure::{Exit, Failure};
 
 /// Shows agents that stay.
 pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> {

@@ -5,7 +5,7 @@ use garland_topology::file::parse;
 
 use serde::Deserialize;
 
-use garland_results::failure::Failure;
+use garland_terminal::failure::Failure;
 
 /// The scenarios that come with Garland, by name: the files in `scenarios/`.
 pub const OWN: [(&str, &str); 19] = [

@@ -3,16 +3,16 @@
 use garland_control::{Links, stand_chain};
 use garland_lab::Lab;
 
-use super::standing_result::{NodeState, StandingResult};
 use crate::args::Up;
-use crate::context::Context;
-use crate::fleet::FleetBuilder;
-use crate::nodes::Inventory;
-use crate::places::Places;
-use crate::result::{Head, Phases};
-use crate::run::Run;
-use crate::standing::{Shelf, Standing};
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_fleet::builder::FleetBuilder;
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_fleet::standing::{Shelf, Standing};
+use garland_results::head::{Head, Phases};
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_results::standing::{NodeState, StandingResult};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// Starts agents that stay, where there are none yet, and links them.
 pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {

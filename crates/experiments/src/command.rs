@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use crate::args::ScenarioCommand;
 use crate::{Scenario, ScenarioResult, Stage};
-use garland_commands::context::Context;
-use garland_commands::places::Places;
 use garland_commands::report;
-use garland_commands::result::{Head, Phases, print_json, tell};
-use garland_commands::run::Run;
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_fleet::context::Context;
+use garland_results::head::{Head, Phases, print_json, tell};
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
 /// Lists scenarios, or runs one.

@@ -7,9 +7,9 @@ use garland_sys::signal::Interrupts;
 
 use crate::ScenarioLab;
 use crate::args::Demo;
-use garland_commands::places::Places;
-use garland_commands::run::Run;
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
 /// The name of the file on the nodes.

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::predicted::Prediction;
 use super::{balance, broadcast, copy, farm, pairs, ping, placements, scaling, stripes};
 use crate::scenario_lab::ScenarioLab;
-use garland_commands::result::Phases;
-use garland_commands::run::Run;
-use garland_results::failure::Failure;
+use garland_results::head::Phases;
+use garland_results::run::Run;
+use garland_terminal::failure::Failure;
 
 /// What is done in topologies, and compared.
 #[derive(Clone, Debug, Serialize)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::Experiment;
 use garland_commands::topology;
-use garland_results::failure::Failure;
+use garland_terminal::failure::Failure;
 
 /// Topologies with a question.
 #[derive(Clone, Debug, Serialize)]

@@ -7,7 +7,7 @@ use garland_predict::{CopyTry, Costs, Network, NoWay, Transfer, Use, copy, trans
 use garland_topology::{NodeId, Topology};
 use serde::Serialize;
 
-use garland_results::failure::{Failure, OrFailure};
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// The length of the file whose copy tells what starting takes.
 pub const NEXT_TO_NOTHING: u64 = 1;

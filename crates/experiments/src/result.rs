@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::predicted::{Agreement, Prediction};
 use super::{Scenario, Table};
-use garland_commands::result::Head;
+use garland_results::head::Head;
 
 /// The result object `garland.scenario/1`.
 #[derive(Clone, Debug, Serialize)]

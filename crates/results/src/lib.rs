@@ -2,4 +2,15 @@
 
 #![forbid(unsafe_code)]
 
-pub mod failure;
+pub mod checksums;
+pub mod copy;
+pub mod head;
+pub mod limit;
+pub mod lock;
+pub mod places;
+pub mod run;
+pub mod standing;
+pub mod tcp_account;
+pub mod traces;
+pub mod tree;
+pub mod wires_baseline;

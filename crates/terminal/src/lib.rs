@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod failure;
 pub mod output;
 
 pub mod canvas;

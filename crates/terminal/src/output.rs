@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use garland_core::printable;
 
-use garland_results::failure::{Failure, OrFailure};
+use crate::failure::{Failure, OrFailure};
 
 /// A line on standard output, as of `println!`.
 #[macro_export]

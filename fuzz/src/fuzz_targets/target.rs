@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    garland_fuzz::target("target").run(bytes);
+    crate::target("target").run(bytes);
 });

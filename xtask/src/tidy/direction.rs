@@ -7,13 +7,15 @@ use super::tree::{SourceFile, Tree};
 
 /// A crate's directory under `crates/` and what it may depend on. The crate `testkit` is for tests,
 /// as `simulation`: anyone may have them under `[dev-dependencies]` and no one elsewhere.
-const ALLOWED: [(&str, &[&str]); 24] = [
+const ALLOWED: [(&str, &[&str]); 26] = [
     (
         "cli",
         &[
             "commands",
+            "measure",
             "experiments",
             "farm",
+            "fleet",
             "agent",
             "control",
             "dataplane",
@@ -28,14 +30,14 @@ const ALLOWED: [(&str, &[&str]); 24] = [
     (
         "experiments",
         &[
-            "commands", "farm", "lab", "predict", "protocol", "topology", "analysis", "terminal",
-            "results", "core", "sys",
+            "commands", "farm", "fleet", "lab", "predict", "protocol", "topology", "analysis",
+            "terminal", "results", "core", "sys",
         ],
     ),
     (
         "farm",
         &[
-            "commands",
+            "fleet",
             "agent",
             "control",
             "dataplane",
@@ -54,9 +56,9 @@ const ALLOWED: [(&str, &[&str]); 24] = [
     (
         "commands",
         &[
+            "fleet",
             "control",
             "dataplane",
-            "transport",
             "protocol",
             "mount",
             "predict",
@@ -71,8 +73,29 @@ const ALLOWED: [(&str, &[&str]); 24] = [
             "sys",
         ],
     ),
-    ("terminal", &["analysis", "results", "core", "sys"]),
-    ("results", &["core", "sys"]),
+    (
+        "measure",
+        &[
+            "fleet", "control", "protocol", "lab", "topology", "analysis", "terminal", "results",
+            "core", "sys",
+        ],
+    ),
+    (
+        "fleet",
+        &[
+            "control",
+            "dataplane",
+            "transport",
+            "protocol",
+            "lab",
+            "terminal",
+            "results",
+            "core",
+            "sys",
+        ],
+    ),
+    ("results", &["control", "dataplane", "protocol", "analysis", "terminal", "core", "sys"]),
+    ("terminal", &["analysis", "core", "sys"]),
     ("agent", &["dataplane", "transport", "protocol", "fabric", "analysis", "core", "sys"]),
     ("control", &["dataplane", "transport", "protocol", "fabric", "core", "sys"]),
     ("dataplane", &["transport", "protocol", "core", "sys"]),

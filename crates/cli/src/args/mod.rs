@@ -7,9 +7,10 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 use garland_commands::args::*;
-use garland_commands::context::Context;
 use garland_experiments::args::*;
 use garland_farm::args::*;
+use garland_fleet::context::Context;
+use garland_measure::args::*;
 
 /// Moves files through a cluster at the speed of its slowest wire, and accounts for every
 /// millisecond it could not.

@@ -1,16 +1,17 @@
 //! From the words to the command.
 
 use garland_commands::{
-    balance, cp, disk, down, exec, explain, forecast, lab_command, mount_command, net, ping, plan,
-    report, status, trace, up, wires,
+    cp, down, exec, explain, forecast, lab_command, mount_command, net, plan, report, status,
+    trace, up,
 };
 use garland_experiments::{command as scenario, demo};
 use garland_farm::run as farm;
+use garland_measure::{balance, disk, ping, wires};
 
 use crate::args::{Args, Command};
 use crate::{agent, shell, top};
 use garland_commands::args::{LabCommand, NetCommand, TraceCommand};
-use garland_results::failure::{Exit, Failure};
+use garland_terminal::failure::{Exit, Failure};
 
 /// Does what the user asked for.
 pub fn run(args: &Args) -> Result<Exit, Failure> {

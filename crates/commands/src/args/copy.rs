@@ -1,5 +1,6 @@
 //! The words of `garland cp` and `exec`, and how agents are started for them and for the others.
 
+use garland_fleet::args::Launch;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
@@ -10,8 +11,8 @@ use clap::{ArgMatches, Args as ClapArgs, Command, ValueEnum};
 use garland_core::units::{Nanos, UnitError};
 
 use super::checks::Checks;
-use crate::args::{DEFAULT_LAB, LAB_VARIABLE, TRACES_VARIABLE};
-use crate::run::TRACED;
+use crate::args::TRACES_VARIABLE;
+use garland_results::run::TRACED;
 
 /// The unit of `--stripe`.
 const DEFAULT_UNIT: &str = "1MiB";
@@ -255,35 +256,6 @@ pub enum ProgressForm {
     Json,
 }
 
-/// How agents are started.
-#[derive(Clone, Debug, ClapArgs)]
-pub struct Launch {
-    /// How to start agents on nodes [default: the cluster file's, else ssh].
-    #[arg(long, value_enum)]
-    pub launcher: Option<LauncherName>,
-    /// Data links over MPTCP, on all paths that nodes announce (`ip mptcp endpoint`); plain TCP where
-    /// a kernel lacks it [default: for copies of one lane in labs that are bonded by subflows].
-    #[arg(long)]
-    pub mptcp: bool,
-    /// The lab that lab:.. nodes belong to [default: lab].
-    #[arg(long, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
-    pub lab: Option<String>,
-    /// The lab's node that this command runs on and copies from, such as lab:n3 [default: the lab's
-    /// first].
-    #[arg(long, value_name = "NODE")]
-    pub from: Option<String>,
-    /// Where local[..] nodes have their folders [default: under Garland's state].
-    #[arg(long, value_name = "DIR")]
-    pub local_root: Option<PathBuf>,
-}
-
-impl Launch {
-    /// The name of the lab that lab:.. nodes belong to.
-    pub fn lab(&self) -> &str {
-        self.lab.as_deref().unwrap_or(DEFAULT_LAB)
-    }
-}
-
 /// How blocks are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CompressName {
@@ -295,17 +267,6 @@ pub enum CompressName {
     Zstd,
     /// By what is measured.
     Auto,
-}
-
-/// The launchers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LauncherName {
-    /// The system's ssh.
-    Ssh,
-    /// srun, inside an allocation.
-    Slurm,
-    /// Processes of this machine.
-    Local,
 }
 
 /// The ways of the bytes.

@@ -2,7 +2,7 @@
 
 use clap::Args as ClapArgs;
 
-use crate::run::LAST;
+use garland_results::run::LAST;
 
 /// `garland explain`.
 #[derive(Debug, ClapArgs)]

@@ -1,11 +1,10 @@
 //! The words of `garland lab`.
 
+use garland_fleet::args::{DEFAULT_LAB, LAB_VARIABLE};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, value_parser};
-
-use crate::args::{DEFAULT_LAB, LAB_VARIABLE};
 
 /// `garland lab`.
 #[derive(Debug, ClapArgs)]

@@ -1,12 +1,10 @@
 //! The words of commands, as the user typed them: each group is a request.
 
-mod balance;
 mod checks;
 mod copy;
 mod explain;
 mod forecast;
 mod lab;
-mod measure;
 mod mount;
 mod net;
 mod report;
@@ -14,26 +12,16 @@ mod standing;
 mod top;
 mod trace;
 
-pub use balance::Balance;
-pub use copy::{CompressName, Cp, Exec, Launch, LauncherName, ShapeName, SlowName};
+pub use copy::{CompressName, Cp, Exec, ShapeName, SlowName};
 pub use explain::Explain;
 pub use forecast::{Forecast, Plan, PlanCommand, PlanName, PlanSuggest};
 pub use lab::{Lab, LabCommand, What};
-pub use measure::{
-    Disk, DiskWord, Ping, PingFunction, PingTarget, PingTransportName, PingWaiting, Wires,
-};
 pub use mount::Mount;
 pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};
 pub use report::Report;
 pub use standing::{Agent, Down, Standing, Up};
 pub use top::Top;
 pub use trace::{ExportFormat, Trace, TraceCommand, TraceExport};
-
-/// The lab that is meant where none is named.
-pub const DEFAULT_LAB: &str = "lab";
-
-/// The environment variable that names another one.
-pub const LAB_VARIABLE: &str = "GARLAND_LAB";
 
 /// The environment variable that says how many traces are kept.
 pub const TRACES_VARIABLE: &str = "GARLAND_KEEP_TRACES";

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use crate::args::LAB_VARIABLE;
+use garland_fleet::args::LAB_VARIABLE;
 
 /// `garland mount`.
 #[derive(Debug, ClapArgs)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum, value_parser};
 
-use crate::args::Launch;
+use garland_fleet::args::Launch;
 
 /// `garland net`.
 #[derive(Debug, ClapArgs)]

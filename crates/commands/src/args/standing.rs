@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use garland_protocol::ClockFault;
 
-use crate::args::{LAB_VARIABLE, Launch};
+use garland_fleet::args::{LAB_VARIABLE, Launch};
 
 /// `garland up`.
 #[derive(Debug, ClapArgs)]

@@ -2,7 +2,7 @@
 
 use clap::{Args as ClapArgs, value_parser};
 
-use crate::args::Launch;
+use garland_fleet::args::Launch;
 
 /// `garland top`.
 #[derive(Debug, ClapArgs)]

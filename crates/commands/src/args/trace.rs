@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
-use crate::run::LAST;
+use garland_results::run::LAST;
 
 /// `garland trace`.
 #[derive(Debug, ClapArgs)]

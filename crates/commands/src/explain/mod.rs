@@ -11,11 +11,11 @@ use garland_analysis::ledger;
 use self::read::Kept;
 use self::result::ExplainResult;
 use crate::args::Explain;
-use crate::context::Context;
-use crate::places::Places;
-use crate::result::{Phases, print_json};
-use crate::traces::Traced;
-use garland_results::failure::{Exit, Failure};
+use garland_fleet::context::Context;
+use garland_results::head::{Phases, print_json};
+use garland_results::places::Places;
+use garland_results::traces::Traced;
+use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
 /// What is to be said of a copy's time.

@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::clocks::{self, ClockResult};
 use super::read::Kept;
 use super::words;
-use crate::limit::Limit;
-use crate::result::{Head, Phases};
-use crate::run::Run;
+use garland_results::head::{Head, Phases};
+use garland_results::limit::Limit;
+use garland_results::run::Run;
 
 /// The path is told in so many lines at most.
 const LINES: usize = 12;

@@ -8,7 +8,7 @@ use garland_topology::file::parse;
 use toml::{Table, Value};
 
 use crate::topology;
-use garland_results::failure::{Failure, OrFailure};
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// The most nodes beside the first that can be drawn.
 pub const MOST: u32 = 1000;

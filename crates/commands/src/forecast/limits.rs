@@ -12,7 +12,7 @@ use garland_topology::Topology;
 use super::drawn::{Drawn, MOST};
 use super::measured::seconds;
 use crate::args::{Forecast, PlanName};
-use garland_results::failure::Failure;
+use garland_terminal::failure::Failure;
 
 /// A head's nodes when it is asked how its resources are shared: they matter by their shares only.
 const MANY: u32 = 8;

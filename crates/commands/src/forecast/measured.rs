@@ -5,9 +5,9 @@ use garland_core::units::Nanos;
 use garland_predict::Job;
 use serde::Deserialize;
 
-use crate::places::Places;
-use crate::run::Run;
-use garland_results::failure::{Failure, OrFailure};
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// Measured points, and what they are of.
 #[derive(Default)]

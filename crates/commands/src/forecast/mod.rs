@@ -19,10 +19,10 @@ use self::limits::{CopyFloor, demands};
 use self::measured::{Measured, counts};
 use self::result::{ForecastResult, Simulated};
 use crate::args::Forecast;
-use crate::context::Context;
-use crate::places::Places;
-use crate::result::{Phases, print_json};
-use garland_results::failure::{Exit, Failure};
+use garland_fleet::context::Context;
+use garland_results::head::{Phases, print_json};
+use garland_results::places::Places;
+use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
 /// Forecasts from the runs or points that `asked` names.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::Demands;
 use super::measured::Measured;
-use crate::result::{Head, Phases};
+use garland_results::head::{Head, Phases};
 
 /// The result object `garland.forecast/1`.
 #[derive(Serialize)]

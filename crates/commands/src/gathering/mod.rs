@@ -16,23 +16,24 @@ use garland_protocol::{StatRequest, TreeStatRequest};
 use garland_sys::signal::Interrupts;
 
 use self::at_the_same_time::{Common, take_all};
-use super::copy_result::{Copied, CopyResult, Direction};
 use super::cp::{congestion, congestion_in_force, save, tell, transport};
 use super::cp_options::{refuse_to_read_back, refuse_unreachable};
-use super::tree_result::TreeResult;
 use crate::args::Cp;
-use crate::context::Context;
-use crate::fleet::FleetBuilder;
 use crate::gathering::tasks::{GatherTask, Here, Place};
-use crate::launch::{FAREWELL, HURRY};
-use crate::limit::{self, Limit};
-use crate::nodes::Inventory;
+use crate::limit;
 use crate::overtime::Overtime;
-use crate::places::Places;
-use crate::result::{Phases, print_json};
-use crate::run::Run;
 use crate::source::excludes;
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_fleet::builder::FleetBuilder;
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_results::copy::{Copied, CopyResult, Direction};
+use garland_results::head::{Phases, print_json};
+use garland_results::limit::Limit;
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_results::tree::TreeResult;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
 /// Copies `path` from the nodes of `list` to this machine.
@@ -180,6 +181,6 @@ fn limit_of(
 
 /// The node's own part of its name, as a folder's.
 fn folder_of(node: &Node) -> String {
-    let own = node.name.strip_prefix(crate::nodes::LAB_PREFIX).unwrap_or(&node.name);
+    let own = node.name.strip_prefix(garland_fleet::inventory::LAB_PREFIX).unwrap_or(&node.name);
     own.replace(['/', ':'], "_")
 }

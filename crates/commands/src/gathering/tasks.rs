@@ -15,7 +15,7 @@ use garland_protocol::{
 use super::folder_of;
 use crate::args::Cp;
 use crate::cp::block_size;
-use garland_results::failure::Failure;
+use garland_terminal::failure::Failure;
 
 /// Bytes that all blocks on their way from nodes may have together in this machine's memory.
 const MEMORY: u64 = 96 << 20;

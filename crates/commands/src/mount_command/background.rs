@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use garland_sys::{process, random};
 
-use crate::launch::local::own_binary;
-use crate::places::Places;
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_fleet::launch::local::own_binary;
+use garland_results::places::Places;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
 /// What it says on its standard output.

@@ -6,11 +6,11 @@ use garland_core::trace::Trace;
 use garland_mount::{Account, Ended, Served};
 use serde::Serialize;
 
-use crate::places::Places;
-use crate::result::{Head, Phases};
-use crate::run::Run;
-use crate::traces::PEERS;
-use garland_results::failure::Failure;
+use garland_results::head::{Head, Phases};
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_results::traces::PEERS;
+use garland_terminal::failure::Failure;
 
 /// A mount's run.
 pub struct Kept {

@@ -6,6 +6,7 @@ mod record;
 mod status;
 mod table;
 
+use garland_fleet::args::DEFAULT_LAB;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,14 +20,14 @@ use garland_sys::signal::Interrupts;
 use self::kept::Kept;
 use self::record::Record;
 use super::status::standing_nodes;
-use crate::args::{DEFAULT_LAB, Mount};
-use crate::context::Context;
-use crate::launch::lab;
-use crate::nodes::{Inventory, LAB_PREFIX};
-use crate::places::Places;
-use crate::result::Phases;
-use crate::standing::{Shelf, Standing};
-use garland_results::failure::{Exit, Failure, OrFailure};
+use crate::args::Mount;
+use garland_fleet::context::Context;
+use garland_fleet::inventory::{Inventory, LAB_PREFIX};
+use garland_fleet::launch::lab;
+use garland_fleet::standing::{Shelf, Standing};
+use garland_results::head::Phases;
+use garland_results::places::Places;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// How long a mount's process may take to notice that it isn't needed any more.
 const BY_ITSELF: Duration = Duration::from_secs(1);

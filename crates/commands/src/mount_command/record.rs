@@ -6,8 +6,8 @@ use garland_sys::clock;
 use garland_sys::identity::Identity;
 use serde::{Deserialize, Serialize};
 
-use crate::places::{Places, write_private};
-use garland_results::failure::{Failure, OrFailure};
+use garland_results::places::{Places, write_private};
+use garland_terminal::failure::{Failure, OrFailure};
 
 const SCHEMA: &str = "garland.mounted/1";
 

@@ -9,10 +9,10 @@ use garland_mount::{Account, STATUS_NAME};
 use serde::Serialize;
 
 use super::record::Record;
-use crate::context::Context;
-use crate::places::Places;
-use crate::result::{Head, Phases, print_json};
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_fleet::context::Context;
+use garland_results::head::{Head, Phases, print_json};
+use garland_results::places::Places;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
 /// How long a mount may take to tell.

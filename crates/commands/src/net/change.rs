@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use garland_topology::config::{ConfigFile, Format, Place};
 use serde::{Deserialize, Serialize};
 
-use garland_results::failure::{Failure, OrFailure};
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// A file that isn't as it is to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use super::tool::{self, DevicesPresent};
 use super::{diff, guard};
 use crate::args::{FormatName, NetConfig};
 use crate::topology;
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
 /// Writes the configuration of one node or of all.

@@ -1,7 +1,7 @@
 //! `garland net confirm`: what was installed stays.
 
 use super::installation::{Installation, Stage};
-use garland_results::failure::{Exit, Failure};
+use garland_terminal::failure::{Exit, Failure};
 
 /// Confirms the installation that waits for it.
 pub fn run() -> Result<Exit, Failure> {

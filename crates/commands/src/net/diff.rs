@@ -6,7 +6,7 @@ use garland_topology::config::{ConfigFile, Format};
 use similar::TextDiff;
 
 use super::change::Change;
-use garland_results::failure::{Exit, Failure};
+use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
 /// Prints a unified difference for each file that isn't as planned. Any is a fault.

@@ -21,7 +21,7 @@ use super::installation::{Installation, Record, Stage};
 use super::kernel::Before;
 use super::tool::{self, DevicesPresent};
 use crate::args::NetConfig;
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// How often a stage is looked at.
 const LOOK: Duration = Duration::from_millis(50);

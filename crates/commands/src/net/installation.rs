@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::change::Change;
 use super::kernel::Before;
 use super::tool::{Command, DevicesPresent};
-use crate::places::write_private;
-use garland_results::failure::{Failure, OrFailure};
+use garland_results::places::write_private;
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// Where installations are.
 const PLACE: &str = "/var/lib/garland/net";

@@ -9,7 +9,7 @@ use garland_topology::config::NodeConfig;
 use serde::{Deserialize, Serialize};
 
 use super::tool::{Command, DevicesPresent, output};
-use garland_results::failure::Failure;
+use garland_terminal::failure::Failure;
 
 /// What was there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,8 +15,8 @@ mod tool;
 mod verify;
 
 use crate::args::NetCommand;
-use crate::context::Context;
-use garland_results::failure::{Exit, Failure};
+use garland_fleet::context::Context;
+use garland_terminal::failure::{Exit, Failure};
 
 /// Does what the user asked of a network.
 pub fn run(context: &Context, command: &NetCommand) -> Result<Exit, Failure> {

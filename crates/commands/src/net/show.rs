@@ -9,10 +9,10 @@ use serde::Serialize;
 use super::bounds::{Bound, bounds};
 use super::tables;
 use crate::args::NetShow;
-use crate::context::Context;
-use crate::result::{Head, Phases, print_json};
 use crate::topology;
-use garland_results::failure::{Exit, Failure};
+use garland_fleet::context::Context;
+use garland_results::head::{Head, Phases, print_json};
+use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 use garland_topology::drawing;
 

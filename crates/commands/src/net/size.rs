@@ -7,9 +7,9 @@ use garland_topology::sizing::{Join, Prices, Server, Size, SizeError};
 use serde::Serialize;
 
 use crate::args::NetSize;
-use crate::context::Context;
-use crate::result::{Head, Phases, print_json};
-use garland_results::failure::{Exit, Failure};
+use garland_fleet::context::Context;
+use garland_results::head::{Head, Phases, print_json};
+use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
 /// The result object `garland.net-size/1`.

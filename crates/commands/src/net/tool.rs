@@ -10,7 +10,7 @@ use garland_topology::config::{Device, Format, NodeConfig};
 use serde::{Deserialize, Serialize};
 
 use super::kernel;
-use garland_results::failure::{Failure, OrFailure};
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// A command and its words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,9 +11,9 @@ use serde::Serialize;
 
 use super::forecast::Drawn;
 use crate::args::{PlanCommand, PlanSuggest};
-use crate::context::Context;
-use crate::result::{Head, Phases, print_json};
-use garland_results::failure::{Exit, Failure};
+use garland_fleet::context::Context;
+use garland_results::head::{Head, Phases, print_json};
+use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
 /// The result object `garland.plan-suggest/1`.

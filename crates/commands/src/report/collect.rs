@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::super::{explain, trace};
 use super::wiring;
-use crate::places::Places;
-use crate::run::{LAST, Run, TRACES};
-use crate::traces::Traced;
-use garland_results::failure::Failure;
+use garland_results::places::Places;
+use garland_results::run::{LAST, Run, TRACES};
+use garland_results::traces::Traced;
+use garland_terminal::failure::Failure;
 
 /// All of the run that `asked` names.
 pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {

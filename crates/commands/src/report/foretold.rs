@@ -7,8 +7,8 @@ use garland_report::page::Sheet;
 use serde_json::Value;
 
 use super::super::forecast;
-use crate::places::Places;
-use garland_results::failure::{Failure, OrFailure};
+use garland_results::places::Places;
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// Reads what `garland forecast --json` has told.
 pub fn read(file: &Path) -> Result<Value, Failure> {

@@ -14,10 +14,10 @@ use serde::Serialize;
 
 use super::trace::Target;
 use crate::args::Report;
-use crate::context::Context;
-use crate::places::Places;
-use crate::result::{Head, Phases, print_json};
-use garland_results::failure::{Exit, Failure};
+use garland_fleet::context::Context;
+use garland_results::head::{Head, Phases, print_json};
+use garland_results::places::Places;
+use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
 /// The result object `garland.report/1`.

@@ -8,9 +8,9 @@ use garland_topology::bounds::rails;
 use garland_topology::{Medium, MediumKind, Topology};
 use serde_json::Value;
 
-use crate::nodes::LAB_PREFIX;
-use crate::run::{Run, TOPOLOGY};
 use crate::topology;
+use garland_fleet::inventory::LAB_PREFIX;
+use garland_results::run::{Run, TOPOLOGY};
 use garland_topology::drawing;
 
 /// A picture of more nodes isn't one that can be seen.

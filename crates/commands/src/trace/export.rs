@@ -19,11 +19,11 @@ use super::path;
 use super::result::{ExportResult, NodeResult, stages};
 use super::target::{Target, is_enough};
 use crate::args::{ExportFormat, TraceExport};
-use crate::context::Context;
-use crate::places::Places;
-use crate::result::{Head, Phases, print_json};
-use crate::traces::{self, Traced};
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_fleet::context::Context;
+use garland_results::head::{Head, Phases, print_json};
+use garland_results::places::Places;
+use garland_results::traces::{self, Traced};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
 /// So many bytes of traces are small.

@@ -11,8 +11,8 @@ pub use target::Target;
 pub use timeline::timeline;
 
 use crate::args::TraceCommand;
-use crate::context::Context;
-use garland_results::failure::{Exit, Failure};
+use garland_fleet::context::Context;
+use garland_terminal::failure::{Exit, Failure};
 
 /// Does what the user asked of a trace.
 pub fn run(context: &Context, command: &TraceCommand) -> Result<Exit, Failure> {

@@ -7,8 +7,8 @@ use garland_core::units::{Nanos, bytes};
 use garland_report::{Total, Totals};
 use serde::Serialize;
 
-use crate::result::Head;
-use garland_results::failure::Exit;
+use garland_results::head::Head;
+use garland_terminal::failure::Exit;
 use garland_terminal::verdicts::folded;
 
 /// The result object `garland.trace-export/1`.

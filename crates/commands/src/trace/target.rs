@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use garland_results::failure::{Failure, OrFailure};
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 256 << 10;

@@ -4,8 +4,8 @@ use garland_core::trace::Origin;
 use garland_report::page::{Nics, Timeline};
 
 use super::export::look;
-use crate::traces::{self, Traced};
-use garland_results::failure::Failure;
+use garland_results::traces::{self, Traced};
+use garland_terminal::failure::Failure;
 
 /// The timeline of a copy whose command took so long, one trace after another; and whether all traces
 /// together are small. `nics` are those of a node.

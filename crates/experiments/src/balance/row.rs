@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Balances;
 use crate::pairs::Wire;
 use crate::predicted;
-use garland_results::failure::Failure;
+use garland_terminal::failure::Failure;
 
 /// What is read of a `garland.balance/1`.
 #[derive(Deserialize)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Balance, Balances, Row};
 use crate::Stage;
-use garland_results::failure::Failure;
+use garland_terminal::failure::Failure;
 
 /// Which forecasts are tried.
 #[derive(Clone, Debug, Deserialize, Serialize)]

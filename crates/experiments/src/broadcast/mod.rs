@@ -13,8 +13,8 @@ use super::experiment::{Kind, Stage};
 use super::predicted::{self, NEXT_TO_NOTHING};
 use super::sections::{Sections, only};
 use crate::scenario_lab::ScenarioLab;
-use garland_commands::result::Phases;
-use garland_results::failure::Failure;
+use garland_results::head::Phases;
+use garland_terminal::failure::Failure;
 pub use table::{Row, Table};
 
 /// The name of the file on the nodes.

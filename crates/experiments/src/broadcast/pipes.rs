@@ -8,7 +8,7 @@ use garland_lab::Lab;
 use garland_sys::{clock, signal};
 
 use crate::scenario_lab::ScenarioLab;
-use garland_results::failure::{Failure, OrFailure};
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// The script itself; the benchmarks run the same.
 const SCRIPT: &str = include_str!("../../../../benches/peers/pipes.sh");

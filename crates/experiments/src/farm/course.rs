@@ -15,8 +15,8 @@ use super::{Farm, LoadKind, ONE, wave};
 use crate::Stage;
 use crate::predicted;
 use crate::scenario_lab::ScenarioLab;
-use garland_commands::result::Phases;
-use garland_results::failure::{Failure, OrFailure};
+use garland_results::head::Phases;
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// How often a copy is made with something wrong.
 const TRIES: usize = 5;

@@ -7,7 +7,7 @@ use garland_topology::Topology;
 use super::course::FarmTrial;
 use super::row::Row;
 use crate::predicted::no_way;
-use garland_results::failure::Failure;
+use garland_terminal::failure::Failure;
 
 impl FarmTrial<'_> {
     /// Seconds of all jobs of a load over a topology, by what `one` machine took for them alone.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::experiment::{Kind, Stage};
 use super::sections::{Sections, place};
 use crate::scenario_lab::ScenarioLab;
-use garland_commands::result::Phases;
-use garland_results::failure::Failure;
+use garland_results::head::Phases;
+use garland_terminal::failure::Failure;
 pub use table::{Row, Table};
 
 /// What is done and compared.

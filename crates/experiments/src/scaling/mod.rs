@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::experiment::{Kind, Stage};
 use super::sections::{Sections, only};
 use crate::scenario_lab::ScenarioLab;
-use garland_commands::result::Phases;
 use garland_farm::result::Summary;
-use garland_results::failure::{Failure, OrFailure};
+use garland_results::head::Phases;
+use garland_terminal::failure::{Failure, OrFailure};
 pub use table::{Row, Table};
 
 /// What is done and compared.

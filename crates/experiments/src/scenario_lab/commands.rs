@@ -9,9 +9,10 @@ use garland_sys::identity::{self, Signal};
 use garland_sys::{clock, process, signal, threads};
 
 use super::ScenarioLab;
-use garland_commands::args::{LAB_VARIABLE, TRACES_VARIABLE};
-use garland_commands::launch::local::own_binary;
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_commands::args::TRACES_VARIABLE;
+use garland_fleet::args::LAB_VARIABLE;
+use garland_fleet::launch::local::own_binary;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// How often requests to end are looked for.
 const EVERY: Duration = Duration::from_millis(5);

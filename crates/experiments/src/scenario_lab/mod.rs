@@ -18,9 +18,9 @@ use garland_topology::{NodeId, Topology};
 
 pub use commands::AGAIN;
 pub use copied::Copied;
-use garland_commands::places::Places;
-use garland_commands::run::Run;
-use garland_results::failure::{Failure, OrFailure};
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// A lab and the folder of everything that is made for it.
 pub struct ScenarioLab<'a> {

@@ -10,7 +10,7 @@ use garland_sys::identity::{self, Signal};
 use garland_sys::{clock, process, signal};
 
 use super::ScenarioLab;
-use garland_results::failure::{Failure, OrFailure};
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// How long mounting may take, and how often it is looked for.
 const PATIENCE_NS: u64 = 20_000_000_000;

@@ -6,7 +6,7 @@ use garland_protocol::{Injection, Wanted, parse_injection};
 use serde::{Deserialize, Serialize};
 
 use super::Sizes;
-use garland_results::failure::Failure;
+use garland_terminal::failure::Failure;
 
 /// Who makes a pause at every operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -7,8 +7,8 @@ use super::answer::{Answer, Explained, Report};
 use super::maker::Pause;
 use super::{Row, Sizes, Stripes};
 use crate::scenario_lab::{AGAIN, Copied, ScenarioLab};
-use garland_commands::traces::{self, Traced};
-use garland_results::failure::{Failure, OrFailure};
+use garland_results::traces::{self, Traced};
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// The name of the file on the server, and of the one stripe that it is there.
 const NAME: &str = "copy";

@@ -7,7 +7,7 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use crate::args::{FarmAccount, FarmCompare};
-use garland_commands::args::Launch;
+use garland_fleet::args::Launch;
 
 /// `garland farm`.
 #[derive(Debug, ClapArgs)]

@@ -6,10 +6,10 @@ mod table;
 mod told;
 
 use crate::args::FarmCompare;
-use garland_commands::context::Context;
-use garland_commands::places::Places;
-use garland_commands::result::{Head, Phases, print_json};
-use garland_results::failure::{Exit, Failure};
+use garland_fleet::context::Context;
+use garland_results::head::{Head, Phases, print_json};
+use garland_results::places::Places;
+use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 use result::CompareResult;
 pub use told::FarmReport;

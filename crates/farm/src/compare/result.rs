@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::FarmReport;
 use super::label::labels;
-use garland_commands::result::Head;
+use garland_results::head::Head;
 
 /// The result object `garland.farm-compare/1`.
 #[derive(Debug, Serialize)]

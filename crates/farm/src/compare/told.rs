@@ -5,9 +5,9 @@ use std::fs;
 use serde::Deserialize;
 
 use crate::result::{OneMachine, SCHEMA, Summary};
-use garland_commands::places::Places;
-use garland_commands::run::Run;
-use garland_results::failure::{Failure, OrFailure};
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// What is read of a `garland.farm/1`.
 #[derive(Clone, Debug)]

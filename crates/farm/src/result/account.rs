@@ -11,7 +11,7 @@ use super::power::Powers;
 use super::{
     Failed, FarmResult, Jobs, NAMED, NicTraffic, NodeResult, OneMachine, Summary, Unit, sentence,
 };
-use garland_commands::result::{Head, NodeEnd};
+use garland_results::head::{Head, NodeEnd};
 
 /// A node that jobs ran on.
 #[derive(Clone, Debug)]

@@ -12,8 +12,8 @@ use garland_core::farm::Record;
 use serde::Serialize;
 
 pub use account::{Farmed, NodeAccount, RunConditions};
-use garland_commands::result::{Head, NodeEnd};
-use garland_results::failure::Exit;
+use garland_results::head::{Head, NodeEnd};
+use garland_terminal::failure::Exit;
 pub use power::Unit;
 pub use summary::{Failed, Jobs, OneMachine, Summary};
 pub use traffic::{NicTraffic, Traffic};

@@ -6,7 +6,7 @@ use std::fs;
 use garland_lab::Lab;
 use serde::{Deserialize, Serialize};
 
-use garland_commands::nodes::LAB_PREFIX;
+use garland_fleet::inventory::LAB_PREFIX;
 
 /// The counters of this process's network. `/sys/class/net` would show those of whoever mounted it.
 const COUNTERS: &str = "/proc/thread-self/net/dev";

@@ -12,7 +12,7 @@ use super::stage::Stage;
 use super::task::JobFiles;
 use super::window::{Server, files_in};
 use crate::args::DataName;
-use garland_results::failure::Failure;
+use garland_terminal::failure::Failure;
 
 /// What a run needs for its jobs' files.
 pub struct Access {

@@ -11,10 +11,10 @@ use crate::compare::FarmReport;
 use crate::result::{
     FarmResult, Farmed, NodeAccount, OneMachine, RunConditions, SCHEMA, Traffic, Unit,
 };
-use garland_commands::launch::lab;
-use garland_commands::nodes::is_local;
-use garland_commands::result::{Head, NodeEnd, Phases};
-use garland_results::failure::Failure;
+use garland_fleet::inventory::is_local;
+use garland_fleet::launch::lab;
+use garland_results::head::{Head, NodeEnd, Phases};
+use garland_terminal::failure::Failure;
 
 /// What is known before the first job.
 pub struct Account {

@@ -7,7 +7,7 @@ use std::path::Path;
 use garland_core::farm::Text;
 use garland_core::farm::last_words::last_words;
 
-use garland_commands::fleet::log_name;
+use garland_fleet::builder::log_name;
 
 /// Bytes of the end that are looked at.
 const LOOKED_AT: u64 = 4 << 10;

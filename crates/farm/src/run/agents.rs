@@ -19,9 +19,9 @@ use super::ledger::Ledger;
 use super::settings::Settings;
 use super::stage::bytes_of_inputs;
 use crate::args::{DataName, PlacementName};
-use garland_commands::fleet::{Fleet, FleetBuilder};
-use garland_commands::launch::{FAREWELL, HURRY};
-use garland_results::failure::{Failure, OrFailure};
+use garland_fleet::builder::{Fleet, FleetBuilder};
+use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// The node that the engine `local` has: an agent whose folder is the user's own.
 const HERE: &str = "local1";

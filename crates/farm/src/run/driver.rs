@@ -8,11 +8,11 @@ use garland_sys::signal::Interrupts;
 use super::ledger::Ledger;
 use super::settings::Settings;
 use crate::args::FarmRun;
-use garland_commands::context::Context;
-use garland_commands::nodes::Inventory;
-use garland_commands::places::Places;
-use garland_commands::run::Run;
-use garland_results::failure::Failure;
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_terminal::failure::Failure;
 
 /// A run, as every engine sees it.
 pub struct Work<'a> {

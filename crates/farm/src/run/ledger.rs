@@ -12,8 +12,8 @@ use garland_core::farm::{Journal, Record};
 use garland_sys::lock::{self, Lock};
 use garland_sys::{clock, threads};
 
-use garland_commands::run::Run;
-use garland_results::failure::{Failure, OrFailure};
+use garland_results::run::Run;
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// The journal's name in the run's folder.
 const JOURNAL: &str = "journal.jsonl";

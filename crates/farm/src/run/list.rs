@@ -10,7 +10,7 @@ use garland_core::farm::{Job, Text};
 use garland_core::units::Nanos;
 
 use crate::args::FarmRun;
-use garland_results::failure::{Failure, OrFailure};
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// The jobs, and the nodes if any are named.
 pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {

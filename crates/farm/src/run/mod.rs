@@ -19,8 +19,8 @@ mod worker;
 
 use crate::args::{Farm, FarmCommand};
 use crate::compare;
-use garland_commands::context::Context;
-use garland_results::failure::{Exit, Failure};
+use garland_fleet::context::Context;
+use garland_terminal::failure::{Exit, Failure};
 
 /// Does what the user wants of a farm.
 pub fn run(context: &Context, farm: &Farm) -> Result<Exit, Failure> {

@@ -20,9 +20,9 @@ use super::rounds::{Round, Rounds};
 use super::task::JobFiles;
 use super::worker::{WorkEnd, word_of};
 use crate::args::DataName;
-use garland_commands::fleet::FleetBuilder;
-use garland_commands::launch::FAREWELL;
-use garland_results::failure::{Failure, OrFailure};
+use garland_fleet::builder::FleetBuilder;
+use garland_fleet::launch::FAREWELL;
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// How often the user may have given up meanwhile.
 const LOOK: Duration = Duration::from_millis(100);

@@ -10,7 +10,7 @@ use super::driver::{Ending, NodeWas, Work};
 use super::ledger::Ledger;
 use super::stage::bytes_of_inputs;
 use super::worker::WorkEnd;
-use garland_results::failure::Failure;
+use garland_terminal::failure::Failure;
 
 /// What an engine is to do in a round.
 pub struct Round<'a> {

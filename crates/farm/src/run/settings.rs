@@ -8,9 +8,9 @@ use garland_core::farm::Job;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{DataName, EngineName, FarmRun, PlacementName};
-use garland_commands::places::Places;
-use garland_commands::run::Run;
-use garland_results::failure::{Failure, OrFailure};
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// The file with the settings.
 pub const SETTINGS: &str = "farm.json";

@@ -20,7 +20,7 @@ use super::rounds::{Round, Rounds};
 use super::task::JobFiles;
 use super::worker::{WorkEnd, ended_file, part_file};
 use crate::args::DataName;
-use garland_results::failure::{Failure, OrFailure};
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// How often what has ended is looked for.
 const LOOK: Duration = Duration::from_millis(100);

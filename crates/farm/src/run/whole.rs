@@ -15,12 +15,12 @@ use super::parallel::Parallel;
 use super::settings::Settings;
 use super::slurm::Slurm;
 use crate::args::{DataName, EngineName, FarmRun};
-use garland_commands::context::Context;
-use garland_commands::nodes::Inventory;
-use garland_commands::places::Places;
-use garland_commands::result::{Phases, tell};
-use garland_commands::run::Run;
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_results::head::{Phases, tell};
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// Runs jobs, or goes on with a run.
 pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {

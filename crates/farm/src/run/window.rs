@@ -15,8 +15,8 @@ use garland_sys::threads;
 use garland_transport::{Connection, connect_agent};
 
 use super::driver::Work;
-use garland_commands::launch::{FAREWELL, LaunchedChild, Orders, Will, local};
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_fleet::launch::{FAREWELL, LaunchedChild, Orders, Will, local};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// What the machine with the files is called in a window.
 const SERVER: &str = "files";

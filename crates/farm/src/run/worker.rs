@@ -15,7 +15,7 @@ use garland_sys::{clock, process};
 use serde::{Deserialize, Serialize};
 
 use crate::args::FarmWork;
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// How a job ended on a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ mod report;
 mod rounds;
 mod surveying;
 
+use garland_fleet::args::DEFAULT_LAB;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -18,16 +19,16 @@ use garland_topology::verify::{Port, judge};
 
 use self::report::{VerifyResult, node_results};
 use self::surveying::Surveying;
-use crate::args::{DEFAULT_LAB, NetVerify};
-use crate::context::Context;
-use crate::fleet::FleetBuilder;
-use crate::launch::{FAREWELL, lab};
-use crate::nodes::{Inventory, LAB_PREFIX};
-use crate::places::Places;
-use crate::result::{Head, Phases, tell};
-use crate::run::Run;
+use crate::args::NetVerify;
 use crate::topology;
-use garland_results::failure::{Exit, Failure, OrFailure};
+use garland_fleet::builder::FleetBuilder;
+use garland_fleet::context::Context;
+use garland_fleet::inventory::{Inventory, LAB_PREFIX};
+use garland_fleet::launch::{FAREWELL, lab};
+use garland_results::head::{Head, Phases, tell};
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// Compares a network with its plan.
 pub fn run(context: &Context, options: &NetVerify) -> Result<Exit, Failure> {

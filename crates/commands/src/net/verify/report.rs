@@ -8,8 +8,8 @@ use garland_topology::{MediumKind, NicId, NicName, Topology};
 use serde::Serialize;
 
 use super::{Evidence, SurveyOutcome};
-use crate::result::{Head, NodeEnd};
-use garland_results::failure::Exit;
+use garland_results::head::{Head, NodeEnd};
+use garland_terminal::failure::Exit;
 use garland_terminal::verdicts::folded;
 
 /// Findings of one kind that are shown in words; more are in the result object.

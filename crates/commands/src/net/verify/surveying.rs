@@ -17,7 +17,7 @@ use garland_topology::{NicId, NodeId, Topology};
 use super::pairs::pairs;
 use super::rounds::rounds;
 use super::{Evidence, SurveyOutcome, management};
-use crate::result::Phases;
+use garland_results::head::Phases;
 use garland_terminal::screen::Screen;
 
 /// How long an answer that needs no time may take.

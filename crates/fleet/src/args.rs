@@ -1,0 +1,51 @@
+//! The options that say how agents are started; every command that works with nodes has them.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum};
+
+/// The lab that is meant where none is named.
+pub const DEFAULT_LAB: &str = "lab";
+
+/// The environment variable that names another one.
+pub const LAB_VARIABLE: &str = "GARLAND_LAB";
+
+/// How agents are started.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Launch {
+    /// How to start agents on nodes [default: the cluster file's, else ssh].
+    #[arg(long, value_enum)]
+    pub launcher: Option<LauncherName>,
+    /// Data links over MPTCP, on all paths that nodes announce (`ip mptcp endpoint`); plain TCP where
+    /// a kernel lacks it [default: for copies of one lane in labs that are bonded by subflows].
+    #[arg(long)]
+    pub mptcp: bool,
+    /// The lab that lab:.. nodes belong to [default: lab].
+    #[arg(long, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
+    pub lab: Option<String>,
+    /// The lab's node that this command runs on and copies from, such as lab:n3 [default: the lab's
+    /// first].
+    #[arg(long, value_name = "NODE")]
+    pub from: Option<String>,
+    /// Where local[..] nodes have their folders [default: under Garland's state].
+    #[arg(long, value_name = "DIR")]
+    pub local_root: Option<PathBuf>,
+}
+
+impl Launch {
+    /// The name of the lab that lab:.. nodes belong to.
+    pub fn lab(&self) -> &str {
+        self.lab.as_deref().unwrap_or(DEFAULT_LAB)
+    }
+}
+
+/// The launchers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LauncherName {
+    /// The system's ssh.
+    Ssh,
+    /// srun, inside an allocation.
+    Slurm,
+    /// Processes of this machine.
+    Local,
+}

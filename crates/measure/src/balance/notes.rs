@@ -1,0 +1,178 @@
+//! What must be known to read the figures of `garland balance`: how caches were, and what may have
+//! spoilt them.
+
+use std::collections::BTreeMap;
+
+use garland_analysis::conditions::Purpose;
+use garland_core::cluster::nodelist;
+use garland_lab::Lab;
+use garland_protocol::DiskCached;
+
+use super::ask::BalanceRequest;
+use super::result::{BalanceResult, PointResult};
+use garland_fleet::inventory::{LAB_PREFIX, is_local};
+use garland_terminal::notes::guard_rails;
+
+/// Seconds of a round that is too short to tell much.
+const SHORT: f64 = 0.2;
+
+/// Rounds of one point that differ by more than this share are told of.
+const APART: f64 = 0.2;
+
+/// Busier than this, an emulated cluster measures its machine.
+const BUSY: f64 = 0.9;
+
+/// All notes on `result`.
+pub fn of(result: &BalanceResult, asked: &BalanceRequest, lab: Option<&Lab>) -> Vec<String> {
+    let mut notes = Vec::new();
+    notes.extend(proof(result, asked));
+    notes.extend(places(result));
+    let emulated = emulated_disks(result, lab);
+    if emulated.is_empty() {
+        notes.extend(shared(result));
+    } else {
+        notes.push(format!(
+            "{}: emulated disks: every byte takes their time, wherever it is cached",
+            nodelist::fold(&emulated)
+        ));
+    }
+    notes.extend(conditions(result));
+    notes.extend(short(result));
+    notes.extend(apart(result, asked));
+    let of_this_machine = |name: &str| name.starts_with(LAB_PREFIX) || is_local(name);
+    if result.nodes.iter().any(|node| of_this_machine(&node.name)) && result.cpu > BUSY {
+        notes.push(format!(
+            "this machine's processors were busy for {:.0} % of the time: what is measured is the \
+             emulator; take slower wires and disks, or fewer nodes",
+            result.cpu * 100.0
+        ));
+    }
+    let remote = result.points.iter().filter(|point| point.remote > 0);
+    let is_told = |point: &PointResult| {
+        let mut copies = point.rounds.iter().flat_map(|round| &round.copies);
+        copies.any(|copy| !copy.lanes.is_empty())
+    };
+    if remote.clone().next().is_some() && !remote.clone().any(is_told) {
+        notes.push(
+            "the kernel gave no account of the copies' connections (MPTCP has none): whether the \
+             network binds isn't known"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// That caches were as asked for.
+fn proof(result: &BalanceResult, asked: &BalanceRequest) -> Option<String> {
+    let rounds = result.points.iter().flat_map(|point| &point.rounds);
+    let copies: Vec<_> = rounds.flat_map(|round| &round.copies).collect();
+    let told: Vec<DiskCached> = copies.iter().filter_map(|copy| copy.cached).collect();
+    let Some(any) = told.first() else {
+        let wanted = result.cache;
+        return (!copies.is_empty()).then(|| {
+            format!("{wanted} caches not proven: the kernel doesn't tell what is cached")
+        });
+    };
+    let way = if any.by_cachestat { "cachestat" } else { "mincore" };
+    let is_odd = |cached: &DiskCached| match asked.cold {
+        true => cached.cached > 0,
+        false => cached.cached < cached.pages,
+    };
+    let pages: u64 = told.iter().map(|cached| cached.pages).sum();
+    let cached: u64 = told.iter().map(|cached| cached.cached).sum();
+    let mut odd: Vec<&str> = copies
+        .iter()
+        .filter(|copy| copy.cached.as_ref().is_some_and(is_odd))
+        .map(|copy| copy.from.as_str())
+        .collect();
+    odd.sort_unstable();
+    odd.dedup();
+    let count = told.len();
+    Some(match (odd.is_empty(), asked.cold) {
+        (true, true) => format!(
+            "cold caches proven: 0 of {pages} pages in memory before {count} copies ({way})"
+        ),
+        (true, false) => format!(
+            "warm caches proven: all of {pages} pages in memory before {count} copies ({way})"
+        ),
+        (false, cold) => format!(
+            "{}: caches not {}: {cached} of {pages} pages in memory before {count} copies ({way})",
+            nodelist::fold(&odd),
+            if cold { "cold" } else { "warm" }
+        ),
+    })
+}
+
+/// Nodes whose folder is memory.
+fn places(result: &BalanceResult) -> Option<String> {
+    let memory = result.nodes.iter().filter_map(|node| {
+        let place = node.place.as_ref().filter(|place| place.in_memory)?;
+        Some((node.name.as_str(), place.system.as_str()))
+    });
+    let (names, systems): (Vec<&str>, Vec<&str>) = memory.unzip();
+    let system = systems.first()?;
+    Some(format!("{}: {system} is memory: there is no disk in this test", nodelist::fold(&names)))
+}
+
+/// Nodes of a lab that have a disk of their own.
+fn emulated_disks<'a>(result: &'a BalanceResult, lab: Option<&Lab>) -> Vec<&'a str> {
+    let Some(lab) = lab else { return Vec::new() };
+    let has = |name: &&str| {
+        let name = name.strip_prefix(LAB_PREFIX).unwrap_or(name);
+        lab.disk(name).is_ok_and(|disk| disk.is_some())
+    };
+    result.nodes.iter().map(|node| node.name.as_str()).filter(has).collect()
+}
+
+/// Nodes that copied on one disk.
+fn shared(result: &BalanceResult) -> Vec<String> {
+    let mut groups: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for node in &result.nodes {
+        if let Some(place) = node.place.as_ref().filter(|place| !place.device.is_empty()) {
+            groups.entry((&place.machine, &place.device)).or_default().push(&node.name);
+        }
+    }
+    let shared = groups.into_iter().filter(|(_, names)| names.len() > 1);
+    let line = |((_, device), names): ((&str, &str), Vec<&str>)| {
+        let names = nodelist::fold(&names);
+        format!("{names}: all on {device} of one machine: their copies take from each other")
+    };
+    shared.map(line).collect()
+}
+
+/// What to beware of on the nodes.
+fn conditions(result: &BalanceResult) -> Vec<String> {
+    let nodes = result.nodes.iter().map(|node| (node.name.as_str(), &node.conditions));
+    guard_rails(&nodes.collect::<Vec<_>>(), Purpose::Rates)
+}
+
+/// That rounds were over too soon.
+fn short(result: &BalanceResult) -> Option<String> {
+    let rounds = result.points.iter().flat_map(|point| &point.rounds);
+    let least = rounds.map(|round| round.seconds).fold(f64::INFINITY, f64::min);
+    (least < SHORT).then(|| {
+        format!(
+            "some rounds took {:.0} ms only, of which the copies' beginnings are a part: take larger \
+             files",
+            least * 1000.0
+        )
+    })
+}
+
+/// That rounds of one point differ.
+fn apart(result: &BalanceResult, asked: &BalanceRequest) -> Option<String> {
+    let spread = |point: &PointResult| {
+        let rates = || point.rounds.iter().map(|round| round.rate);
+        rates().fold(0.0, f64::max) / rates().fold(f64::INFINITY, f64::min) - 1.0
+    };
+    let worst = result.points.iter().max_by(|one, two| spread(one).total_cmp(&spread(two)))?;
+    let (text, remote, apart) = (&worst.text, worst.remote, spread(worst));
+    (apart > APART).then(|| {
+        let more = if asked.rounds < 10 { ": give more --rounds" } else { "" };
+        format!(
+            "rounds differ by up to {:.0} % ({text}, {remote} remote), one direction or some pairs \
+             from the others, or other work{more}",
+            apart * 100.0
+        )
+    })
+}

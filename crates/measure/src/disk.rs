@@ -1,0 +1,131 @@
+//! `garland disk`: muster, test every node's disk, tell.
+
+pub mod notes;
+pub mod result;
+pub mod table;
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use garland_control::{DiskCourse, test_disks};
+use garland_core::cluster::Node;
+use garland_core::cluster::target::{self, Target, TargetError};
+use garland_core::units::{Nanos, bytes};
+use garland_protocol::{DISK_SIZES, DiskDirection, DiskOnly, DiskOrder, DiskPattern, DiskWay};
+use garland_sys::clock;
+
+use crate::args::{Disk, DiskWord};
+use crate::disk::result::DiskResult;
+use crate::gather::{Gathered, Talk, gather};
+use garland_fleet::context::Context;
+use garland_fleet::destination::destination;
+use garland_fleet::inventory::Inventory;
+use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_results::head::{Phases, tell};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::screen::Screen;
+
+/// Tests the disks of all nodes.
+pub fn run(context: &Context, disk: &Disk) -> Result<Exit, Failure> {
+    let phases = Phases::begin();
+    let inventory = Inventory::open(context)?;
+    let (nodes, path) = place(&inventory, &disk.target)?;
+    let order = order(disk, path)?;
+    let gathered =
+        gather("disk", &nodes, &inventory, &disk.launch, context.json, Talk::OverWires, phases)?;
+    let Gathered { mut phases, interrupts, run, fleet, .. } = gathered;
+    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    let mut screen = Screen::new(context.json);
+    let course =
+        test_disks(fleet.agents, &order, disk.one_by_one, Some(&interrupts), &mut |course| {
+            screen.draw(clock::now_ns(), &progress(&names, course));
+        });
+    screen.clear();
+    let course = course.or_nothing("testing disks")?;
+    phases.end("measure");
+    fleet.children.end(if DiskResult::is_cut(&course) { HURRY } else { FAREWELL }, |_| false);
+    phases.end("teardown");
+    let result = DiskResult::new(&run, phases, &order, &names, disk.one_by_one, &course);
+    tell(&run, context.json, &result)?;
+    Ok(result.exit())
+}
+
+/// The nodes, and the folder there.
+pub fn place(inventory: &Inventory, argument: &OsStr) -> Result<(Vec<Node>, Vec<u8>), Failure> {
+    let list = match target::parse(argument) {
+        Ok(Target::Nodes { .. }) => return destination(inventory, argument),
+        Ok(Target::Local(_)) | Err(TargetError::NoPath { .. }) => argument.to_str(),
+        Ok(Target::Pipe | Target::Command(_)) | Err(_) => None,
+    };
+    // A node list without a path; whatever is none has its explanation where copies have it.
+    match list.map(|list| list.strip_suffix(':').unwrap_or(list)) {
+        Some(list) if !list.starts_with(['/', '.']) => Ok((inventory.nodes(list)?, b".".to_vec())),
+        _ => destination(inventory, argument),
+    }
+}
+
+fn order(disk: &Disk, path: Vec<u8>) -> Result<DiskOrder, Failure> {
+    let size = bytes::parse(&disk.size).map_err(Failure::usage)?;
+    if !DISK_SIZES.contains(&size) {
+        let (least, most) = DISK_SIZES.into_inner();
+        let [least, most] = [least, most].map(bytes::format);
+        let message = format!("--size {}: allowed are {least} to {most}", disk.size);
+        return Err(Failure::usage(message)
+            .hint("a file that fits in memory says little of the disk: take some GiB"));
+    }
+    let time: Nanos = disk.time.parse().map_err(Failure::usage)?;
+    let only = only(&disk.only)?;
+    let order = DiskOrder { path, size, time_ns: time.0, depth: disk.depth, only };
+    order.check().map_err(|reason| Failure::usage(format!("--time {}: {reason}", disk.time)))?;
+    Ok(order)
+}
+
+/// The measurements that the words leave.
+fn only(words: &[DiskWord]) -> Result<DiskOnly, Failure> {
+    fn set<T>(kind: &mut Option<T>, value: T) -> Result<(), Failure> {
+        match kind.replace(value) {
+            None => Ok(()),
+            Some(_) => Err(Failure::usage(
+                "--only: one at most of read and write, of sequential and random, and of buffered, \
+                 direct and stable",
+            )),
+        }
+    }
+    let mut only = DiskOnly::default();
+    for word in words {
+        match word {
+            DiskWord::Read => set(&mut only.direction, DiskDirection::Read),
+            DiskWord::Write => set(&mut only.direction, DiskDirection::Write),
+            DiskWord::Sequential => set(&mut only.pattern, DiskPattern::Sequential),
+            DiskWord::Random => set(&mut only.pattern, DiskPattern::Random),
+            DiskWord::Buffered => set(&mut only.way, DiskWay::Buffered),
+            DiskWord::Direct => set(&mut only.way, DiskWay::Direct),
+            DiskWord::Stable => set(&mut only.way, DiskWay::Stable),
+        }?;
+    }
+    Ok(only)
+}
+
+/// Who is how far.
+fn progress(names: &[&str], course: &DiskCourse) -> Vec<String> {
+    let nodes = course.nodes.iter().zip(names).filter(|(node, _)| node.end.is_none());
+    let running: Vec<String> = nodes
+        .map(|(node, name)| match node.figures.last() {
+            Some(last) => {
+                let rate = last.bytes as f64 / last.elapsed_ns.max(1) as f64 * 1e3;
+                format!("{name}: {} measured, the last at {rate:.1} MB/s", node.figures.len())
+            }
+            None if node.place.is_some() => format!("{name}: writing its file"),
+            None => format!("{name}: waiting"),
+        })
+        .collect();
+    match running.len() {
+        0..=20 => running,
+        many => vec![format!("{many} nodes are still measuring")],
+    }
+}
+
+/// The path as it is shown.
+pub fn shown(path: &[u8]) -> String {
+    OsStr::from_bytes(path).to_string_lossy().into_owned()
+}

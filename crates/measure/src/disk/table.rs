@@ -1,0 +1,163 @@
+//! The tables of `garland disk`.
+
+use std::fmt;
+
+use garland_core::cluster::nodelist;
+use garland_core::units::{Nanos, bytes};
+use garland_protocol::{DiskDirection, DiskPattern, DiskTimes, DiskWay};
+
+use crate::disk::result::{DiskResult, Measurement, NodeDisk, is_disk};
+use garland_terminal::verdicts::folded;
+
+use DiskDirection::{Read, Write};
+use DiskPattern::{Random, Sequential};
+use DiskWay::{Buffered, Direct, Stable};
+
+impl fmt::Display for DiskResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let measured: Vec<&NodeDisk> =
+            self.nodes.iter().filter(|node| !node.measurements.is_empty()).collect();
+        if !measured.is_empty() {
+            let turns = if self.one_by_one { "one by one" } else { "all at once" };
+            let (path, size) = (&self.path, bytes::format(self.size));
+            let nodes = match measured.len() {
+                1 => "1 node".to_owned(),
+                many => format!("{many} nodes"),
+            };
+            writeln!(f, "{path} on {nodes}, {size} each, {turns}")?;
+            places(f, &measured)?;
+            sequential(f, &measured)?;
+            swept(f, &measured, "random read, 4 KiB, direct", Read)?;
+            swept(f, &measured, "random write, 4 KiB, direct", Write)?;
+            single(f, &measured, "random read, 4 KiB, cached but cold", Read, Buffered)?;
+            single(f, &measured, "random write, 4 KiB, stable (fdatasync each)", Write, Stable)?;
+            listed(f, "notes", &self.notes)?;
+            listed(f, "slower than the others", &self.outliers)?;
+            tuning(f, &measured)?;
+        }
+        let failed = self.nodes.iter().filter(|node| !node.end.is_ok());
+        f.write_str(&folded(failed.map(|node| node.end.of(&node.name))))
+    }
+}
+
+fn width(nodes: &[&NodeDisk]) -> usize {
+    nodes.iter().map(|node| node.name.chars().count()).max().unwrap_or(0).max(6)
+}
+
+/// One line for all nodes whose file lay on the like.
+fn places(f: &mut fmt::Formatter<'_>, nodes: &[&NodeDisk]) -> fmt::Result {
+    let mut places: Vec<(String, Vec<&str>)> = Vec::new();
+    for node in nodes {
+        let Some(place) = &node.place else { continue };
+        let device = if place.device.is_empty() { &place.mounted } else { &place.device };
+        let text = format!("{} on {device}, {} free", place.system, bytes::format(place.free));
+        match places.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, names)) => names.push(&node.name),
+            None => places.push((text, vec![&node.name])),
+        }
+    }
+    let mut lines = places.into_iter();
+    lines.try_for_each(|(text, names)| writeln!(f, "{}: {text}", nodelist::fold(&names)))
+}
+
+fn sequential(f: &mut fmt::Formatter<'_>, nodes: &[&NodeDisk]) -> fmt::Result {
+    let name = width(nodes);
+    writeln!(f, "\nsequential, 1 MiB, MB/s")?;
+    let head = ["write+fsync", "read cold", "write direct", "read direct"];
+    writeln!(
+        f,
+        "{:name$}  {:>12}  {:>12}  {:>12}  {:>12}",
+        "", head[0], head[1], head[2], head[3]
+    )?;
+    for node in nodes {
+        write!(f, "{:name$}", node.name)?;
+        for (direction, way) in
+            [(Write, Buffered), (Read, Buffered), (Write, Direct), (Read, Direct)]
+        {
+            match node.find(direction, Sequential, way) {
+                Some(found) => write!(f, "  {:>12.1}", found.rate / 1e6)?,
+                None => write!(f, "  {:>12}", "-")?,
+            }
+        }
+        writeln!(f)?;
+    }
+    Ok(())
+}
+
+fn swept(
+    f: &mut fmt::Formatter<'_>,
+    nodes: &[&NodeDisk],
+    title: &str,
+    direction: DiskDirection,
+) -> fmt::Result {
+    let rows: Vec<_> = nodes
+        .iter()
+        .filter_map(|node| {
+            Some((*node, node.find(direction, Random, Direct)?, node.at_knee(direction)?))
+        })
+        .collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let name = width(nodes);
+    writeln!(f, "\n{title}")?;
+    let head = format!("{:>8}  {:>9}  {:>9}  {:>9}", "IOPS", "p50", "p99", "max");
+    writeln!(f, "{:name$}  {:^41}  {:^48}", "", "depth 1", "knee")?;
+    writeln!(f, "{:name$}  {head}  {:>5}  {head}", "", "depth")?;
+    for (node, alone, knee) in rows {
+        let depth = knee.depth();
+        writeln!(f, "{:name$}  {}  {depth:>5}  {}", node.name, cells(alone), cells(knee))?;
+    }
+    Ok(())
+}
+
+fn single(
+    f: &mut fmt::Formatter<'_>,
+    nodes: &[&NodeDisk],
+    title: &str,
+    direction: DiskDirection,
+    way: DiskWay,
+) -> fmt::Result {
+    let find = |node: &&NodeDisk| node.find(direction, Random, way).cloned();
+    let rows: Vec<_> = nodes.iter().filter_map(|node| Some((*node, find(node)?))).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let name = width(nodes);
+    let head = format!("{:>8}  {:>9}  {:>9}  {:>9}", "IOPS", "p50", "p99", "max");
+    writeln!(f, "\n{title}\n{:name$}  {head}", "")?;
+    rows.into_iter()
+        .try_for_each(|(node, found)| writeln!(f, "{:name$}  {}", node.name, cells(&found)))
+}
+
+fn cells(measurement: &Measurement) -> String {
+    let DiskTimes { p50, p99, max, .. } = measurement.times;
+    let [p50, p99, max] = [p50, p99, max].map(|ns| Nanos(ns).to_string());
+    format!("{:>8.0}  {p50:>9}  {p99:>9}  {max:>9}", measurement.iops)
+}
+
+fn listed(f: &mut fmt::Formatter<'_>, title: &str, lines: &[String]) -> fmt::Result {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\n{title}")?;
+    lines.iter().try_for_each(|line| writeln!(f, "  {line}"))
+}
+
+fn tuning(f: &mut fmt::Formatter<'_>, nodes: &[&NodeDisk]) -> fmt::Result {
+    let lines: Vec<String> = nodes
+        .iter()
+        .flat_map(|node| node.advice.iter().map(move |advice| format!("{}: {advice}", node.name)))
+        .collect();
+    let judged = |node: &&&NodeDisk| node.place.as_ref().is_some_and(is_disk);
+    let judged: Vec<&str> = nodes.iter().filter(judged).map(|node| node.name.as_str()).collect();
+    match (lines.is_empty(), judged.is_empty()) {
+        (true, true) => writeln!(f),
+        (true, false) => writeln!(
+            f,
+            "\ntuning\n  {}: nothing to change about scheduler, read-ahead, queue and write cache\n",
+            nodelist::fold(&judged)
+        ),
+        (false, _) => listed(f, "tuning", &lines).and_then(|()| writeln!(f)),
+    }
+}

@@ -1,0 +1,153 @@
+//! What the user asked to measure.
+
+use garland_core::units::bytes;
+use garland_protocol::{
+    PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PingKind, PingPoint, PingTask, PingTransport,
+    PingWait, TargetState, check_provider,
+};
+
+use crate::args::{Ping, PingFunction, PingTarget, PingTransportName, PingWaiting};
+use garland_terminal::failure::Failure;
+
+/// Bytes of an operation where nothing is said.
+const SIZE: u32 = 8;
+
+/// Where a sweep of depths ends.
+const SWEEP_DEPTH: u32 = 64;
+
+/// Where a sweep of sizes ends.
+const SWEEP_SIZE: u32 = 64 << 10;
+
+/// In flight at most, where operations begin by a rate.
+const RATED_DEPTH: u32 = 64;
+
+/// What to measure, and how much of it a sweep's depths are.
+pub struct PingRequest {
+    /// The task.
+    pub task: PingTask,
+    /// With a sweep, how many of the points are its depths; sizes follow.
+    pub depths: Option<usize>,
+    /// The CPUs to stay on.
+    pub pin: Option<(u16, u16)>,
+}
+
+/// Reads the command line.
+pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
+    let means = match ping.transport {
+        PingTransportName::Tcp => PingTransport::Tcp,
+        PingTransportName::Shm => PingTransport::Shm,
+        PingTransportName::Fabric => PingTransport::Fabric,
+    };
+    if let Some(provider) = &ping.provider {
+        check_provider(provider).map_err(|why| Failure::usage(format!("--provider: {why}")))?;
+        if means != PingTransport::Fabric {
+            return Err(Failure::usage(format!("--provider {provider}: of a fabric"))
+                .hint("take --transport fabric with it"));
+        }
+    }
+    let kind = match ping.function {
+        PingFunction::Get => PingKind::Get,
+        PingFunction::Put => PingKind::Put,
+        PingFunction::Msg => PingKind::Msg,
+    };
+    if means == PingTransport::Shm && kind != PingKind::Msg && ping.rate.is_some() {
+        return Err(Failure::usage("--rate: a get or put of shared memory can't wait its turn")
+            .hint("take -f msg, or --transport tcp"));
+    }
+    let wait = match ping.wait {
+        PingWaiting::Block => PingWait::Block,
+        PingWaiting::Poll => PingWait::Poll,
+    };
+    let target = match (ping.target, wait) {
+        (Some(PingTarget::Idle), _) | (None, PingWait::Poll) => TargetState::Idle,
+        (Some(PingTarget::Asleep), _) | (None, PingWait::Block) => TargetState::Asleep,
+        (Some(PingTarget::Busy), _) => TargetState::Busy,
+    };
+    if !(0.001..=600.0).contains(&ping.time) {
+        return Err(Failure::usage(format!("--time {}: from 0.001 to 600 s", ping.time)));
+    }
+    let time_ms = (ping.time * 1000.0) as u32;
+    let point =
+        |size, depth| PingPoint { kind, size, depth, rate: ping.rate, count: ping.count, time_ms };
+    let sizes = sizes(ping)?;
+    let (points, depths) = if ping.sweep {
+        let depths = doublings(1, SWEEP_DEPTH);
+        let count = depths.len();
+        let [size] = sizes[..] else {
+            return Err(Failure::usage("--sweep goes through sizes itself: give one at most"));
+        };
+        let lengths = doublings(SIZE, SWEEP_SIZE).into_iter().map(|size| point(size, 1));
+        (depths.into_iter().map(|depth| point(size, depth)).chain(lengths).collect(), Some(count))
+    } else {
+        let depths = depths(ping)?;
+        let all = sizes.iter().flat_map(|&size| depths.iter().map(move |&depth| (size, depth)));
+        (all.map(|(size, depth)| point(size, depth)).collect::<Vec<_>>(), None)
+    };
+    if points.len() > PING_POINTS_MAX {
+        return Err(Failure::usage("too many sizes and depths at once"));
+    }
+    let pin = ping.pin.as_deref().map(pin).transpose()?;
+    let provider = ping.provider.clone();
+    Ok(PingRequest { task: PingTask { means, provider, wait, target, points }, depths, pin })
+}
+
+fn sizes(ping: &Ping) -> Result<Vec<u32>, Failure> {
+    let size = |text: &str| {
+        let bytes = bytes::parse(text).map_err(Failure::usage)?;
+        u32::try_from(bytes).ok().filter(|&bytes| bytes <= PING_SIZE_MAX).ok_or_else(|| {
+            let most = bytes::format(u64::from(PING_SIZE_MAX));
+            Failure::usage(format!("{text} bytes an operation: an agent keeps {most} for it"))
+        })
+    };
+    let min = ping.min.as_deref().map(size).transpose()?.unwrap_or(SIZE);
+    let max = ping.max.as_deref().map(size).transpose()?.unwrap_or(min);
+    if max < min {
+        return Err(Failure::usage(format!("sizes from {min} to {max}: there are none")));
+    }
+    // As pgping: after nothing come 4 bytes.
+    Ok(match min {
+        0 if max == 0 => vec![0],
+        0 => std::iter::once(0).chain(doublings(4.min(max), max)).collect(),
+        min => doublings(min, max),
+    })
+}
+
+fn depths(ping: &Ping) -> Result<Vec<u32>, Failure> {
+    let Some(text) = &ping.in_flight else {
+        return Ok(vec![if ping.rate.is_some() { RATED_DEPTH } else { 1 }]);
+    };
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    let depth = |text: &str| text.parse().ok().filter(|depth| (1..=PING_DEPTH_MAX).contains(depth));
+    match (depth(from), depth(to)) {
+        (Some(from), Some(to)) if from <= to => Ok(doublings(from, to)),
+        _ => Err(Failure::usage(format!("-b {text}: N or N..M, from 1 to {PING_DEPTH_MAX}"))),
+    }
+}
+
+fn pin(text: &str) -> Result<(u16, u16), Failure> {
+    let pair = text.split_once(',');
+    let pair = pair.and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+    pair.ok_or_else(|| {
+        Failure::usage(format!(
+            "--pin {text}: two CPUs, of the first node and the others, like 2,3"
+        ))
+    })
+}
+
+/// `min` and its doublings, up to `max`, which is the last one.
+fn doublings(min: u32, max: u32) -> Vec<u32> {
+    let below = std::iter::successors(Some(min), |size| size.checked_mul(2));
+    below.take_while(|&size| size < max).chain([max]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ping::ask::doublings;
+
+    #[test]
+    fn doublings_end_where_they_are_told() {
+        assert_eq!(doublings(1, 8), [1, 2, 4, 8]);
+        assert_eq!(doublings(3, 10), [3, 6, 10]);
+        assert_eq!(doublings(5, 5), [5]);
+    }
+}

@@ -1,0 +1,159 @@
+//! `garland ping`: small gets, puts and messages between nodes.
+
+mod ask;
+mod evidence;
+mod fabric;
+mod result;
+mod sweep;
+mod table;
+
+use std::time::Duration;
+
+use garland_control::{Agent, Pair, PairEnd, Party, bring_helper};
+use garland_core::cluster::Node;
+use garland_lab::Lab;
+use garland_protocol::{Finding, PingTransport, Task};
+use garland_sys::signal::Interrupts;
+use garland_topology::bounds;
+
+use crate::args::Ping;
+use crate::gather::{Gathered, Talk, gather};
+use garland_fleet::context::Context;
+use garland_fleet::inventory::{Inventory, LAB_PREFIX, is_local};
+use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_results::head::{Phases, print_json};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
+
+use ask::PingRequest;
+use result::{PairResult, PingResult};
+use sweep::Wire;
+
+/// Time that a meeting may take besides its points.
+const BESIDES: Duration = Duration::from_secs(20);
+
+/// Times operations between the first node and each of the others.
+pub fn run(context: &Context, ping: &Ping) -> Result<Exit, Failure> {
+    let phases = Phases::begin();
+    let asked = ask::read(ping)?;
+    let inventory = Inventory::open(context)?;
+    let nodes = inventory.nodes(&ping.nodes)?;
+    if nodes.len() < 2 {
+        return Err(Failure::usage(format!(
+            "garland ping {}: one node has nobody to ask",
+            ping.nodes
+        ))
+        .hint("name two nodes or more: the first one asks each of the others in turn")
+        .hint("on this machine alone: garland ping 'local[1-2]'"));
+    }
+    let gathered =
+        gather("ping", &nodes, &inventory, &ping.launch, context.json, Talk::OverWires, phases)?;
+    let Gathered { mut phases, interrupts, lab, run, mut fleet } = gathered;
+    if asked.task.means == PingTransport::Fabric {
+        // On this machine all agents find what this process finds.
+        let elsewhere = |node: &Node| lab.is_none() && !is_local(&node.name);
+        let agents = nodes.iter().zip(&mut fleet.agents).filter(|(node, _)| elsewhere(node));
+        bring_helper(agents.filter_map(|(_, agent)| agent.as_mut().ok()));
+    }
+    let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+    let agents = fleet.agents;
+    let session = Session {
+        names: &names,
+        asked: &asked,
+        interrupts: &interrupts,
+        lab: lab.as_ref(),
+        tells: !context.json,
+    };
+    let (pairs, interrupted) = session.measure(agents)?;
+    phases.end("ping");
+    fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
+    phases.end("teardown");
+    let result = PingResult::new(&run, phases, &asked, &names, pairs, interrupted);
+    run.keep("result.json", &result)?;
+    if context.json {
+        print_json(&result)?;
+    } else {
+        output::print(format_args!("\nrun     {}\n", run.name()))?;
+    }
+    Ok(result.exit())
+}
+
+/// What all pairs have in common.
+struct Session<'a> {
+    names: &'a [String],
+    asked: &'a PingRequest,
+    interrupts: &'a Interrupts,
+    /// The lab that they are in.
+    lab: Option<&'a Lab>,
+    /// Whether a table is printed as soon as it is known.
+    tells: bool,
+}
+
+impl Session<'_> {
+    /// Measures between the first node and each of the others, in turn: none disturbs another.
+    fn measure(
+        &self,
+        agents: Vec<Result<Agent, String>>,
+    ) -> Result<(Vec<PairResult>, bool), Failure> {
+        let absent: Vec<Option<String>> =
+            agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
+        let mut party = Party::new(agents.into_iter().map(Result::ok).collect());
+        let mut pairs = Vec::new();
+        let mut interrupted = false;
+        for to in 1..self.names.len() {
+            let mut pair = PairResult::new(self.names, to, self.asked);
+            if let Some(at) = [0, to].into_iter().find(|&at| absent[at].is_some()) {
+                pair.fail(&self.names[at], absent[at].as_deref().unwrap_or_default());
+            } else if interrupted {
+                pair.skip();
+            } else {
+                interrupted = self.meet(&mut party, to, &mut pair)?;
+            }
+            pair.conclude(self.asked, self.wire(to));
+            if self.tells {
+                output::print(table::Table { pair: &pair, asked: self.asked, place: to })?;
+            }
+            pairs.push(pair);
+        }
+        Ok((pairs, interrupted))
+    }
+
+    /// The emulated wire between the first node and that of place `to`, where there is one with a
+    /// rate.
+    fn wire(&self, to: usize) -> Option<Wire> {
+        let topology = &self.lab?.spec().topology;
+        let place = |name: &str| topology.node(name.strip_prefix(LAB_PREFIX).unwrap_or(name));
+        let (from, to) = (place(&self.names[0])?, place(&self.names[to])?);
+        let mtu = topology.nics_of(from).map(|(_, nic)| nic.mtu).min()?;
+        let payload = *bounds::max_min(topology, &[(from, to)]).first()?;
+        let bits = payload / bounds::payload_share(mtu);
+        (bits.is_finite() && bits > 0.0).then_some(Wire { bits, mtu })
+    }
+
+    /// Lets the first node and that of place `to` meet; whether the user gave up meanwhile.
+    fn meet(&self, party: &mut Party, to: usize, pair: &mut PairResult) -> Result<bool, Failure> {
+        let points = &self.asked.task.points;
+        let time: u64 = points.iter().map(|point| u64::from(point.time_ms)).sum();
+        let meeting = Pair {
+            from: 0,
+            to,
+            rail: 0,
+            streams: 1,
+            limit: Duration::from_millis(2 * time) + BESIDES,
+            pin: self.asked.pin,
+            task: Task::Ping(self.asked.task.clone()),
+        };
+        let mut found = |_: usize, node: usize, finding: Finding| pair.found(node == 0, finding);
+        let ends =
+            party.round(&[meeting], Some(self.interrupts), &mut found).or_nothing("measuring")?;
+        match ends.into_iter().next() {
+            Some(PairEnd::Failed(node, reason)) => pair.fail(&self.names[node], &reason),
+            Some(PairEnd::Interrupted) => {
+                pair.skip();
+                return Ok(true);
+            }
+            Some(PairEnd::Done) | None => {}
+        }
+        Ok(false)
+    }
+}

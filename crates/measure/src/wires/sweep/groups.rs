@@ -1,0 +1,82 @@
+//! Which pairs are swept: those on a local wire, and those on a remote one.
+
+use garland_analysis::pairs::{MatchUp, apart};
+use garland_core::cluster::Node;
+use garland_topology::{NodeId, Topology, bounds};
+
+use garland_fleet::inventory::LAB_PREFIX;
+
+/// Pairs that have the same sort of way between them.
+pub struct Group {
+    /// `local`, `remote`, or `any` where nothing is known of the network.
+    pub wire: &'static str,
+    /// Pairs without a node in common.
+    pub pairs: Vec<MatchUp>,
+}
+
+/// What is known of the network between the nodes.
+pub struct Network<'t> {
+    nodes: &'t [Node],
+    /// The topology, and the place of each node there.
+    topology: Option<(&'t Topology, Vec<NodeId>)>,
+}
+
+impl<'t> Network<'t> {
+    /// Of a lab built from `topology`, else what the nodes' racks say.
+    pub fn new(nodes: &'t [Node], topology: Option<&'t Topology>) -> Self {
+        let places = topology.and_then(|topology| {
+            let place = |node: &Node| {
+                topology.node(node.name.strip_prefix(LAB_PREFIX).unwrap_or(&node.name))
+            };
+            let places: Option<Vec<NodeId>> = nodes.iter().map(place).collect();
+            Some((topology, places?))
+        });
+        Self { nodes, topology: places }
+    }
+
+    /// Whether two nodes are on one medium, and which; without a topology, whether they are in one
+    /// rack. `None` where nothing is known.
+    fn between(&self, (a, b): MatchUp) -> Option<(bool, Option<usize>)> {
+        if let Some((topology, places)) = &self.topology {
+            let medium = topology.medium_between(places[a], places[b]);
+            return Some((medium.is_some(), medium));
+        }
+        let racks = [a, b].map(|node| self.nodes[node].rack.as_deref());
+        let [Some(one), Some(other)] = racks else { return None };
+        Some((one == other, None))
+    }
+
+    /// The pairs to sweep among the nodes that are there (`is_there`), by their wire.
+    pub fn groups(&self, is_there: impl Fn(usize) -> bool) -> Vec<Group> {
+        let there: Vec<usize> = (0..self.nodes.len()).filter(|&node| is_there(node)).collect();
+        let pairs = there.iter().enumerate();
+        let pairs: Vec<MatchUp> =
+            pairs.flat_map(|(at, &a)| there[at + 1..].iter().map(move |&b| (a, b))).collect();
+        let known: Option<Vec<_>> =
+            pairs.iter().map(|&pair| Some((pair, self.between(pair)?))).collect();
+        let Some(known) = known else {
+            let pairs = pairs.into_iter().map(|pair| (pair, None)).collect::<Vec<_>>();
+            return vec![Group { wire: "any", pairs: apart(&pairs) }];
+        };
+        let of = |wire, local: bool| {
+            let candidates = known.iter().filter(|(_, (is_local, _))| *is_local == local);
+            let candidates: Vec<_> =
+                candidates.map(|&(pair, (_, medium))| (pair, medium)).collect();
+            Group { wire, pairs: apart(&candidates) }
+        };
+        let groups = [of("local", true), of("remote", false)];
+        groups.into_iter().filter(|group| !group.pairs.is_empty()).collect()
+    }
+
+    /// The payload in bytes per second that the wires allow to each of `pairs` at once, in packets
+    /// of so many bytes; `None` where no rate is known.
+    pub fn bounds(&self, pairs: &[MatchUp], packet: u16) -> Option<Vec<f64>> {
+        let (topology, places) = self.topology.as_ref()?;
+        let mut topology = (*topology).clone();
+        topology.nics.iter_mut().for_each(|nic| nic.mtu = nic.mtu.min(packet));
+        let flows: Vec<_> = pairs.iter().map(|&(a, b)| (places[a], places[b])).collect();
+        let bits = bounds::max_min(&topology, &flows);
+        let known = bits.iter().all(|bits| bits.is_finite() && *bits > 0.0);
+        known.then(|| bits.into_iter().map(|bits| bits / 8.0).collect())
+    }
+}

@@ -1,0 +1,486 @@
+//! What a copy tells when it is over: the same value as a table, as JSON, and in the run's folder.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+
+use garland_control::{Moments, Outcome};
+use garland_core::cluster::nodelist;
+use garland_core::plan::{NodeId, Plan};
+use garland_core::units::{Nanos, Rate, bytes};
+use garland_protocol::{ReadBack, Slow, Stage, StageDepth, Verdict};
+use serde::Serialize;
+
+use crate::checksums::ChecksumResult;
+use crate::head::{Head, Phases};
+use crate::limit::Limit;
+use crate::run::Run;
+use crate::tree::TreeResult;
+use garland_terminal::failure::Exit;
+use garland_terminal::verdicts::folded;
+
+/// The result object `garland.cp/1`.
+#[derive(Clone, Debug, Serialize)]
+pub struct CopyResult {
+    #[serde(flatten)]
+    head: Head,
+    way: Direction,
+    bytes: u64,
+    /// What a node has got stays there when its copy ends early: it went to a device, a pipe or a
+    /// command.
+    in_place: bool,
+    /// Bytes of blocks that this machine has sent, as they were on the wire; none where it got them.
+    sent_bytes: Option<u64>,
+    /// Bytes per second over the whole command.
+    rate: Option<u64>,
+    /// Bytes per second from the first byte to the last one held.
+    stream_rate: Option<u64>,
+    /// The congestion control of this host's data links.
+    congestion: Option<String>,
+    nodes: Vec<NodeResult>,
+    /// Bytes that nodes had already, all together.
+    already: u64,
+    /// Nodes where an interrupted copy left what was of no use.
+    strange: Vec<String>,
+    /// Whether nodes read parts of the source by themselves.
+    shared: bool,
+    /// Those that were to and didn't.
+    unseen: Vec<Unseen>,
+    stages: Vec<StageResult>,
+    faults: Vec<FaultResult>,
+    /// What was copied, if it wasn't one file.
+    tree: Option<TreeResult>,
+    interrupted: bool,
+}
+
+/// A node that was to read a part of the source by itself, and why it didn't.
+#[derive(Clone, Debug, Serialize)]
+struct Unseen {
+    node: String,
+    reason: String,
+}
+
+/// Which way a copy goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// From this machine to nodes.
+    Out,
+    /// From nodes to this machine.
+    In,
+}
+
+/// A copy that was made.
+pub struct Copied {
+    /// What was to happen.
+    pub plan: Plan,
+    /// What did.
+    pub outcome: Outcome,
+}
+
+/// How many blocks a stage has had at a time.
+#[derive(Clone, Debug, Serialize)]
+struct StageResult {
+    /// The node; none is this machine.
+    node: Option<String>,
+    stage: Stage,
+    mean: f64,
+    most: u32,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct NodeResult {
+    name: String,
+    verdict: &'static str,
+    reason: Option<String>,
+    bytes: u64,
+    /// Bytes of these that it had before anything was sent.
+    already: u64,
+    /// Names that it has removed, since the source hasn't them.
+    removed: u64,
+    /// Bytes per second until this node held every block.
+    rate: Option<u64>,
+    detached: bool,
+    /// It held the others up by its wire or machine: what it took, and what they took without it, in
+    /// bytes per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slow: Option<SlowResult>,
+    memory: u64,
+    cpu_ns: u64,
+    opening_ns: u64,
+    /// Whether the medium is known to have what was sent.
+    verified: bool,
+    /// Of the node's file; of what came from nodes, of the file here.
+    checksum: Option<ChecksumResult>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct SlowResult {
+    rate: u64,
+    others: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct FaultResult {
+    /// The block; none when what changed was a frame between blocks.
+    block: Option<u64>,
+    from: String,
+    to: String,
+}
+
+impl CopyResult {
+    /// The result of a command that ends now, whose `phases` so far are none, and which made these
+    /// copies at once.
+    pub fn new(run: &Run, way: Direction, copies: &[Copied], mut phases: Phases) -> Self {
+        let all = |moment: fn(&Moments) -> u64| {
+            copies.iter().map(|copied| moment(&copied.outcome.moments)).max().unwrap_or(0)
+        };
+        let ready = all(|moments| moments.ready);
+        // What is there was compared before, if set-up is over already.
+        let first = if phases.has_any() { "comparison" } else { "set-up" };
+        match copies.iter().find_map(|copied| copied.outcome.moments.waited) {
+            // To open the files, when every node has room, is part of the first byte then.
+            Some((since, until)) => {
+                phases.end_at(first, since);
+                phases.end_at("waiting", until);
+            }
+            None => {
+                phases.end_at(first, ready);
+            }
+        }
+        let held = all(|moments| moments.held);
+        phases.end_at("first byte", all(|moments| moments.first));
+        phases.end_at("stream", all(|moments| moments.sent));
+        phases.end_at("drain", held);
+        phases.end_at("fsync", all(|moments| moments.committed));
+        phases.end("teardown");
+        let head = Head::new("garland.cp/1", Some(run), phases);
+        let bytes: u64 = copies.iter().map(Copied::bytes).sum();
+        // What reached nobody had no rate, and nothing has none.
+        let arrived = bytes > 0;
+        let over =
+            |ns| Rate::from_bytes_over(bytes, Nanos(ns)).filter(|_| arrived).map(whole_bytes);
+        let nodes: Vec<NodeResult> = copies.iter().flat_map(Copied::nodes).collect();
+        Self {
+            way,
+            already: nodes.iter().map(|node| node.already).sum(),
+            strange: Vec::new(),
+            shared: copies.iter().any(|copied| copied.plan.is_shared),
+            unseen: Vec::new(),
+            bytes: copies.iter().map(|copied| copied.plan.layout.length).sum(),
+            in_place: false,
+            sent_bytes: (way == Direction::Out)
+                .then(|| copies.iter().map(|copied| copied.outcome.sent_bytes).sum()),
+            rate: over(head.elapsed_ns),
+            stream_rate: over(held.saturating_sub(ready)),
+            congestion: None,
+            nodes,
+            stages: copies.iter().flat_map(Copied::stages).collect(),
+            faults: copies.iter().flat_map(Copied::faults).collect(),
+            tree: None,
+            interrupted: copies.iter().any(|copied| copied.outcome.interrupted),
+            head,
+        }
+    }
+
+    /// With the limit that the wires set, if it is known.
+    pub fn with_limit(mut self, known: Option<Limit>) -> Self {
+        self.head.limit = known.map(|limit| {
+            let achieved =
+                self.rate.filter(|_| self.already == 0).map(|own| own as f64 / limit.rate as f64);
+            Limit { achieved, ..limit }
+        });
+        self
+    }
+
+    /// With the congestion control of this host's data links.
+    pub fn with_congestion(mut self, name: Option<String>) -> Self {
+        self.congestion = name;
+        self
+    }
+
+    /// With what was found before: nodes where an interrupted copy left what was of no use, and those that
+    /// were to read a part of the source by themselves and didn't, and why.
+    pub fn with_before(mut self, strange: Vec<String>, unseen: Vec<(String, String)>) -> Self {
+        self.strange = strange;
+        let unseen = unseen.into_iter().map(|(node, reason)| Unseen { node, reason });
+        self.unseen = unseen.collect();
+        self
+    }
+
+    /// With what was found out by reading back.
+    pub fn with_read_back(mut self, wanted: ReadBack) -> Self {
+        for node in &mut self.nodes {
+            node.verified = wanted.verify && node.verdict == "ok";
+        }
+        self
+    }
+
+    /// The digests of the nodes' files, each once, as `sha256sum` writes them.
+    pub fn sums(&self) -> Vec<u8> {
+        let mut seen = HashSet::new();
+        let lines = self.nodes.iter().filter_map(|node| Some(node.checksum.as_ref()?.line()));
+        lines.filter(|line| seen.insert(line.clone())).flatten().collect()
+    }
+
+    /// Where what went to `path` on nodes can't be taken back.
+    pub fn with_path(mut self, path: &[u8]) -> Self {
+        let device = path.starts_with(b"/dev/") && path != b"/dev/null";
+        let memory = path.starts_with(b"/dev/shm/");
+        self.in_place = path.starts_with(b"|") || path == b"-" || device && !memory;
+        self
+    }
+
+    /// With what there is to say of a tree.
+    pub fn with_tree(mut self, tree: Option<TreeResult>) -> Self {
+        self.tree = tree;
+        self
+    }
+
+    /// The command's exit code: `min_ok` nodes suffice, all without it; of a tree all must have
+    /// been copied that should be.
+    pub fn exit(&self, min_ok: Option<usize>) -> Exit {
+        let ok = self.nodes.iter().filter(|node| node.verdict == "ok").count();
+        let whole = self.tree.as_ref().is_none_or(TreeResult::is_whole);
+        if self.interrupted {
+            Exit::Interrupted
+        } else if ok >= min_ok.unwrap_or(self.nodes.len()) && whole {
+            Exit::Done
+        } else if ok == 0 {
+            Exit::Nothing
+        } else {
+            Exit::SomeFailed
+        }
+    }
+}
+
+impl StageResult {
+    fn new(node: Option<&str>, depth: StageDepth) -> Self {
+        let StageDepth { stage, mean, most } = depth;
+        Self { node: node.map(str::to_owned), stage, mean: f64::from(mean) / 1000.0, most }
+    }
+}
+
+impl Copied {
+    /// Bytes of what arrived whole anywhere.
+    fn bytes(&self) -> u64 {
+        let arrived = self.outcome.nodes.iter().any(|node| node.verdict == Verdict::Ok);
+        if arrived { self.plan.layout.length } else { 0 }
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = NodeResult> {
+        let ready = self.outcome.moments.ready;
+        let nodes = self.plan.receivers().zip(&self.outcome.nodes);
+        let here = self.outcome.checksum.as_ref().map(ChecksumResult::new);
+        nodes.map(move |((id, _), node)| {
+            let result = NodeResult::new(node, &self.plan, id, ready);
+            let here = here.clone().filter(|_| result.verdict == "ok");
+            NodeResult { checksum: result.checksum.clone().or(here), ..result }
+        })
+    }
+
+    fn stages(&self) -> impl Iterator<Item = StageResult> {
+        let here = self.outcome.depths.iter().map(|depth| StageResult::new(None, *depth));
+        let there = self.outcome.nodes.iter().flat_map(|node| {
+            let depths = node.report.depths.iter();
+            depths.map(|depth| StageResult::new(Some(&node.name), *depth))
+        });
+        here.chain(there)
+    }
+
+    fn faults(&self) -> impl Iterator<Item = FaultResult> {
+        let name = |id: NodeId| self.plan.nodes[id.index()].name.clone();
+        let blocks = self.outcome.faults.iter().map(move |fault| FaultResult {
+            block: Some(fault.index),
+            from: name(fault.from),
+            to: name(fault.to),
+        });
+        let frames = self.outcome.bad_frames.iter().map(move |frame| FaultResult {
+            block: None,
+            from: name(frame.from),
+            to: name(frame.to),
+        });
+        blocks.chain(frames)
+    }
+}
+
+impl NodeResult {
+    fn new(node: &garland_control::NodeOutcome, plan: &Plan, id: NodeId, ready: u64) -> Self {
+        let (verdict, reason) = match &node.verdict {
+            Verdict::Ok => ("ok", None),
+            Verdict::Failed(reason) => ("failed", Some(reason.clone())),
+            Verdict::Dead(reason) => ("dead", Some(reason.clone())),
+        };
+        let whole = verdict == "ok";
+        let all = plan.bytes_of(id);
+        let held = node.report.held * u64::from(plan.layout.block_size);
+        let bytes = if whole { all } else { held.min(all) };
+        let already = (node.report.had * u64::from(plan.layout.block_size)).min(bytes);
+        let rate = node.held_ns.filter(|_| whole).and_then(|held| {
+            Rate::from_bytes_over(bytes, Nanos(held.saturating_sub(ready))).map(whole_bytes)
+        });
+        Self {
+            name: node.name.clone(),
+            verdict,
+            reason,
+            bytes,
+            already,
+            removed: node.report.removed,
+            rate,
+            detached: node.detached,
+            slow: node.slow.map(|Slow { rate, others }| SlowResult { rate, others }),
+            memory: node.report.memory,
+            cpu_ns: node.report.cpu_ns,
+            opening_ns: node.report.opening_ns,
+            verified: false,
+            checksum: node.report.checksum.as_ref().filter(|_| whole).map(ChecksumResult::new),
+        }
+    }
+}
+
+fn whole_bytes(rate: Rate) -> u64 {
+    rate.bytes_per_second() as u64
+}
+
+impl fmt::Display for CopyResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ok = self.nodes.iter().filter(|node| node.verdict == "ok").count();
+        writeln!(
+            f,
+            "{} {} {ok} of {} nodes in {}",
+            bytes::format(self.bytes),
+            if self.way == Direction::Out { "to" } else { "from" },
+            self.nodes.len(),
+            Nanos(self.head.elapsed_ns)
+        )?;
+        self.write_rates(f)?;
+        let phases = self.head.phases.iter().filter(|phase| phase.ns > 0);
+        let phases: Vec<String> =
+            phases.map(|phase| format!("{} {}", phase.name, Nanos(phase.ns))).collect();
+        writeln!(f, "time    {}", phases.join(" · "))?;
+        self.write_verdicts(f)?;
+        self.write_already(f)?;
+        self.write_removed(f)?;
+        self.write_read_back(f)?;
+        self.tree.iter().try_for_each(|tree| write!(f, "{tree}"))?;
+        for fault in &self.faults {
+            let FaultResult { block, from, to } = fault;
+            let what = match block {
+                Some(block) => format!("block {block}"),
+                None => "a frame".to_owned(),
+            };
+            writeln!(f, "fault   {what} changed between {from} and {to}; sent again")?;
+        }
+        if self.in_place && self.nodes.iter().any(|node| node.verdict != "ok") {
+            writeln!(f, "note    what a device, a pipe or a command got isn't taken back")?;
+        }
+        writeln!(f, "run     {}", self.head.run.as_deref().unwrap_or_default())
+    }
+}
+
+impl CopyResult {
+    /// The rates, where anything arrived, and the limit beside them.
+    fn write_rates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = Rate::from_bytes_per_second;
+        let rates = self.rate.zip(self.stream_rate).filter(|_| self.already == 0);
+        if let Some((rate, stream)) = rates {
+            writeln!(f, "rate    {} whole command, {} stream", shown(rate), shown(stream))?;
+        }
+        if let Some(sent) = self.sent_bytes.filter(|sent| 0 < *sent && *sent < self.bytes) {
+            let times = self.bytes as f64 / sent as f64;
+            writeln!(f, "sent    {} on the wire, {times:.2} to 1", bytes::format(sent))?;
+        }
+        if let Some(Limit { rate, source, achieved: Some(achieved) }) = &self.head.limit {
+            let achieved = achieved * 100.0;
+            writeln!(f, "limit   {achieved:.1} % of {}, {source}", shown(*rate))?;
+        }
+        Ok(())
+    }
+
+    /// What nodes have removed, the most first.
+    fn write_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+        for node in self.nodes.iter().filter(|node| node.removed > 0) {
+            groups.entry(node.removed).or_default().push(&node.name);
+        }
+        groups.iter().rev().try_for_each(|(removed, names)| {
+            let what = if *removed == 1 { "name" } else { "names" };
+            writeln!(f, "removed {}: {removed} {what}", nodelist::fold(names))
+        })
+    }
+
+    /// What nodes had already, or have read by themselves.
+    fn write_already(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 5;
+        let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+        for node in self.nodes.iter().filter(|node| node.already > 0) {
+            groups.entry(node.already).or_default().push(&node.name);
+        }
+        if let Some(all) = groups.get(&self.bytes)
+            && self.nodes.iter().all(|node| node.verdict != "ok" || node.already == self.bytes)
+        {
+            let every = if all.len() == self.nodes.len() { "all " } else { "" };
+            return writeln!(f, "nothing to send: {every}{} have it", nodelist::fold(all));
+        }
+        for (already, names) in groups.iter().rev().take(SHOWN) {
+            let (names, already) = (nodelist::fold(names), bytes::format(*already));
+            match self.shared {
+                true => writeln!(f, "read    {names}: {already} by themselves")?,
+                false => writeln!(f, "already {names}: {already}")?,
+            }
+        }
+        for Unseen { node, reason } in &self.unseen {
+            writeln!(f, "unseen  {node}: {reason}; this machine read its part")?;
+        }
+        if let Some(more) = groups.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            writeln!(f, "already and {more} other amounts (--json has each node's)")?;
+        }
+        if !self.strange.is_empty() {
+            let names = nodelist::fold(&self.strange);
+            writeln!(
+                f,
+                "left    {names}: what an interrupted copy left was of no use, and is gone"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// What was found out by reading back; the digests themselves are for standard output.
+    fn write_read_back(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verified: Vec<&str> =
+            self.nodes.iter().filter(|node| node.verified).map(|node| node.name.as_str()).collect();
+        if verified.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "medium  {}: read back, and as it was sent", nodelist::fold(&verified))
+    }
+
+    fn write_verdicts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nodes = self.nodes.iter();
+        let verdicts = nodes.map(|node| (node.verdict, node.reason.as_deref(), node.name.as_str()));
+        f.write_str(&folded(verdicts))?;
+        let late: Vec<&str> =
+            self.nodes.iter().filter(|node| node.detached).map(|node| node.name.as_str()).collect();
+        if !late.is_empty() {
+            writeln!(
+                f,
+                "slow    {}: fed on the side, its writing was behind",
+                nodelist::fold(&late)
+            )?;
+        }
+        for node in &self.nodes {
+            let Some(SlowResult { rate, others }) = node.slow.filter(|_| node.verdict == "ok")
+            else {
+                continue;
+            };
+            let shown = Rate::from_bytes_per_second;
+            writeln!(
+                f,
+                "slow    {}: fed on the side, it took {} where the others took {}",
+                node.name,
+                shown(rate),
+                shown(others)
+            )?;
+        }
+        Ok(())
+    }
+}

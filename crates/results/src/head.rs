@@ -1,0 +1,131 @@
+//! What every result object begins with (`docs/results.md`), and the phases that its time is
+//! parted into.
+
+use std::fmt::Display;
+
+use garland_sys::{clock, process};
+use serde::Serialize;
+
+use crate::limit::Limit;
+use crate::run::Run;
+use garland_terminal::failure::{Failure, OrFailure};
+use garland_terminal::output;
+
+/// The head of a result object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Head {
+    schema: &'static str,
+    /// The run's name; none where nothing is kept.
+    pub run: Option<String>,
+    /// The command line.
+    command: Vec<String>,
+    /// From the command's start to its end, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// They sum to `elapsed_ns`.
+    pub phases: Vec<Phase>,
+    /// The best that the wires allow; none where it isn't known, or no file was copied.
+    pub limit: Option<Limit>,
+}
+
+/// A stretch of the command's time.
+#[derive(Clone, Debug, Serialize)]
+pub struct Phase {
+    /// What was done in it.
+    pub name: &'static str,
+    /// How long it took, in nanoseconds.
+    pub ns: u64,
+}
+
+impl Head {
+    /// The head of a result of the kind `schema`, whose time is parted into `phases`.
+    pub fn new(schema: &'static str, run: Option<&Run>, phases: Phases) -> Self {
+        Self {
+            schema,
+            run: run.map(|run| run.name().to_owned()),
+            command: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+            elapsed_ns: phases.list.iter().map(|phase| phase.ns).sum(),
+            phases: phases.list,
+            limit: None,
+        }
+    }
+}
+
+/// Phases without gaps: each begins where the one before it ended, the first with the program.
+pub struct Phases {
+    /// Where the last one ended, in nanoseconds of the monotonic clock.
+    last: u64,
+    list: Vec<Phase>,
+}
+
+impl Phases {
+    /// No phase yet; the first begins with the program.
+    pub fn begin() -> Self {
+        Self { last: process::start_ns(), list: Vec::new() }
+    }
+
+    /// No phase yet; the first begins now.
+    pub fn since_now() -> Self {
+        Self { last: clock::now_ns(), list: Vec::new() }
+    }
+
+    /// Whether a phase has ended.
+    pub fn has_any(&self) -> bool {
+        !self.list.is_empty()
+    }
+
+    /// Where the next phase begins, in nanoseconds of the monotonic clock.
+    pub fn last_ns(&self) -> u64 {
+        self.last
+    }
+
+    /// The phase `name` ends now; how long it took, in nanoseconds.
+    pub fn end(&mut self, name: &'static str) -> u64 {
+        self.end_at(name, clock::now_ns())
+    }
+
+    /// The phase `name` ended at `end`, or has no length where that is before its beginning.
+    pub fn end_at(&mut self, name: &'static str, end: u64) -> u64 {
+        let ns = end.saturating_sub(self.last);
+        self.list.push(Phase { name, ns });
+        self.last += ns;
+        ns
+    }
+}
+
+/// How a node ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct NodeEnd {
+    /// `ok`, `failed`, `dead` (it was there, and is gone) or `skipped`.
+    pub verdict: &'static str,
+    /// Why it isn't ok.
+    pub reason: Option<String>,
+}
+
+impl NodeEnd {
+    /// It is ok if there is no reason why not; else this word says how it ended.
+    pub fn new(otherwise: &'static str, reason: Option<String>) -> Self {
+        Self { verdict: if reason.is_none() { "ok" } else { otherwise }, reason }
+    }
+
+    /// Whether it did all that it was to do.
+    pub fn is_ok(&self) -> bool {
+        self.verdict == "ok"
+    }
+
+    /// As the table of verdicts takes it, of the node `name`.
+    pub fn of<'a>(&'a self, name: &'a str) -> (&'a str, Option<&'a str>, &'a str) {
+        (self.verdict, self.reason.as_deref(), name)
+    }
+}
+
+/// Keeps a result object in its run's folder, and prints it: as JSON, or for people.
+pub fn tell(run: &Run, json: bool, result: &(impl Serialize + Display)) -> Result<(), Failure> {
+    run.keep("result.json", result)?;
+    if json { print_json(result) } else { output::print(result) }
+}
+
+/// Prints a result object.
+pub fn print_json(result: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(result).or_nothing("writing the result")?;
+    output::print_json(&text)
+}

@@ -1,0 +1,180 @@
+//! What a copy tells of a tree, besides what it tells of nodes.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+
+use garland_dataplane::{LeftOut, Tally};
+use garland_protocol::Absent;
+use serde::Serialize;
+
+use crate::copy::Copied;
+
+/// So many things that were left out are listed in the table.
+const SHOWN: usize = 10;
+
+/// So many are kept in the object.
+const KEPT: usize = 1000;
+
+/// The tree of a copy.
+#[derive(Clone, Debug, Serialize)]
+pub struct TreeResult {
+    files: u64,
+    folders: u64,
+    /// Symbolic and hard links.
+    links: u64,
+    /// How many couldn't be copied.
+    missed: usize,
+    /// How many aren't for copying.
+    skipped: usize,
+    /// The first of them.
+    left_out: Vec<LeftOutResult>,
+    /// How many folders weren't swept though others were, since something in them stayed behind.
+    unswept: usize,
+    /// The first of them.
+    unswept_folders: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct LeftOutResult {
+    path: String,
+    reason: String,
+    /// Whether it should have been copied.
+    missed: bool,
+}
+
+impl TreeResult {
+    /// The result of a tree of which `left_out` stayed behind.
+    pub fn new(tally: Tally, left_out: &[LeftOut]) -> Self {
+        let missed = left_out.iter().filter(|left| left.failed).count();
+        // What should have been copied is more important.
+        let first = left_out.iter().filter(|left| left.failed);
+        let all = first.chain(left_out.iter().filter(|left| !left.failed));
+        let entry = |left: &LeftOut| LeftOutResult {
+            path: left.path.to_string_lossy().into_owned(),
+            reason: left.reason.clone(),
+            missed: left.failed,
+        };
+        Self {
+            files: tally.files,
+            folders: tally.folders,
+            links: tally.links,
+            missed,
+            skipped: left_out.len() - missed,
+            left_out: all.take(KEPT).map(entry).collect(),
+            unswept: 0,
+            unswept_folders: Vec::new(),
+        }
+    }
+
+    /// With the folders that nodes were told to remove nothing from.
+    pub fn with_unswept(self, folders: &[PathBuf]) -> Self {
+        let first = folders.iter().take(KEPT).map(|path| path.to_string_lossy().into_owned());
+        Self { unswept: folders.len(), unswept_folders: first.collect(), ..self }
+    }
+
+    /// The result of trees that came from nodes, one of each copy; none where none did. What stayed
+    /// behind is named by its node, too.
+    pub fn gathered(tallies: &[Option<Tally>], copies: &[Copied]) -> Option<Self> {
+        let mut all = Tally::default();
+        let mut left_out = Vec::new();
+        let (mut missed, mut skipped) = (0, 0);
+        let trees = tallies
+            .iter()
+            .zip(copies)
+            .filter_map(|(tally, copied)| Some((tally.as_ref()?, copied)));
+        for (tally, copied) in trees.clone() {
+            all.files += tally.files;
+            all.folders += tally.folders;
+            all.links += tally.links;
+            for node in &copied.outcome.nodes {
+                missed += node.absence.missed;
+                skipped += node.absence.skipped;
+                let of_node = |absent: &Absent| {
+                    let LeftOut { path, reason, failed } = absent.clone().into();
+                    let mut named = OsString::from(format!("{}:", node.name));
+                    named.push(path);
+                    LeftOut { path: named.into(), reason, failed }
+                };
+                left_out.extend(node.absence.first.iter().map(of_node));
+            }
+        }
+        trees.clone().next()?;
+        let result = Self::new(all, &left_out);
+        let count = |count| usize::try_from(count).unwrap_or(usize::MAX);
+        Some(Self { missed: count(missed), skipped: count(skipped), ..result })
+    }
+
+    /// Whether all could be copied that should be.
+    pub fn is_whole(&self) -> bool {
+        self.missed == 0
+    }
+
+    fn write_left_out(&self, f: &mut fmt::Formatter<'_>, missed: bool) -> fmt::Result {
+        let (word, count) =
+            if missed { ("missed", self.missed) } else { ("skipped", self.skipped) };
+        for left in self.left_out.iter().filter(|left| left.missed == missed).take(SHOWN) {
+            writeln!(f, "{word:<7} {}", shown(&format!("{}: {}", left.path, left.reason)))?;
+        }
+        write_more(f, word, count)
+    }
+
+    fn write_unswept(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for folder in self.unswept_folders.iter().take(SHOWN) {
+            let why = "nothing was removed, since something in it stayed behind";
+            writeln!(f, "unswept {}: {why}", shown(folder))?;
+        }
+        write_more(f, "unswept", self.unswept)
+    }
+}
+
+/// A name may hold anything, and this is a terminal's line.
+fn shown(line: &str) -> String {
+    line.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// How many more there are than are shown.
+fn write_more(f: &mut fmt::Formatter<'_>, word: &str, count: usize) -> fmt::Result {
+    match count.saturating_sub(SHOWN) {
+        0 => Ok(()),
+        more => writeln!(f, "{word:<7} and {more} more (the run's result.json has {KEPT})"),
+    }
+}
+
+impl fmt::Display for TreeResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |count: u64, what: &str| match count {
+            1 => format!("1 {what}"),
+            count => format!("{count} {what}s"),
+        };
+        let words = [(self.files, "file"), (self.folders, "folder"), (self.links, "link")];
+        let words = words.map(|(number, what)| count(number, what));
+        writeln!(f, "tree    {}", words.join(", "))?;
+        self.write_left_out(f, true)?;
+        self.write_left_out(f, false)?;
+        self.write_unswept(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missed_comes_first_and_much_is_counted() {
+        let left = |path: &str, failed| LeftOut {
+            path: path.into(),
+            reason: "a reason".to_owned(),
+            failed,
+        };
+        let mut all = vec![left("sock\n", false)];
+        all.extend((0..12).map(|number| left(&format!("f{number}"), true)));
+        let tally = Tally { files: 1, folders: 0, links: 2 };
+        let result = TreeResult::new(tally, &all);
+        assert!(!result.is_whole());
+        let said = result.to_string();
+        assert!(said.starts_with("tree    1 file, 0 folders, 2 links\nmissed  f0: a reason\n"));
+        assert!(said.contains("missed  and 2 more"), "{said}");
+        assert!(said.ends_with("skipped sock?: a reason\n"), "{said}");
+    }
+}

@@ -1,0 +1,127 @@
+//! What an earlier run has measured between the same nodes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use garland_analysis::pairs::Matrix;
+use serde::Deserialize;
+
+/// The kind and version of what `garland wires` keeps.
+pub const SCHEMA: &str = "garland.wires/1";
+use crate::places::Places;
+use garland_terminal::failure::{Failure, OrFailure};
+
+/// A run to compare with.
+pub struct Baseline {
+    /// Its name.
+    pub run: String,
+    /// Its rates of one stream, in bytes per second, rail by rail; the nodes in the order of now.
+    pub rates: Vec<Matrix>,
+}
+
+#[derive(Deserialize)]
+struct Kept {
+    schema: String,
+    nodes: Vec<KeptNode>,
+    ways: Vec<KeptWay>,
+}
+
+#[derive(Deserialize)]
+struct KeptNode {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct KeptWay {
+    #[serde(default)]
+    rail: usize,
+    from: String,
+    to: String,
+    rate: Option<f64>,
+}
+
+/// The most rails that nodes have.
+const RAILS: usize = 64;
+
+impl Baseline {
+    /// Whether it says anything.
+    fn has_rates(&self) -> bool {
+        self.rates.iter().any(|rail| rail.measured().next().is_some())
+    }
+}
+
+/// The run named `asked`, or the last one that has measured the nodes `names`, if any has.
+pub fn find(
+    places: &Places,
+    asked: Option<&str>,
+    names: &[&str],
+) -> Result<Option<Baseline>, Failure> {
+    let runs = places.folder("runs")?;
+    let alike = |kept: &[&str]| kept.len() == names.len();
+    if let Some(run) = asked {
+        let safe = !run.contains('/') && !run.starts_with('.');
+        let baseline = read(&runs.join(run).join("result.json"), run, names, alike);
+        return match baseline.filter(|_| safe) {
+            Some(baseline) if baseline.has_rates() => Ok(Some(baseline)),
+            _ => {
+                Err(Failure::usage(format!("{run} isn't a run of garland wires with these nodes"))
+                    .hint(format!("runs are kept in {}", runs.display())))
+            }
+        };
+    }
+    last(&runs, names, alike)
+}
+
+/// The last run that has measured the nodes `names`, and maybe others, if any has.
+pub fn with_others(places: &Places, names: &[&str]) -> Result<Option<Baseline>, Failure> {
+    last(&places.folder("runs")?, names, |_| true)
+}
+
+/// The last run in `runs` of nodes that are `alike`.
+fn last(
+    runs: &Path,
+    names: &[&str],
+    alike: impl Fn(&[&str]) -> bool + Copy,
+) -> Result<Option<Baseline>, Failure> {
+    let entries = fs::read_dir(runs).or_nothing(format!("reading {}", runs.display()))?;
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    // Names begin with the time.
+    folders.sort();
+    let of_same_nodes = |folder: &PathBuf| {
+        let run = folder.file_name()?.to_string_lossy().into_owned();
+        let baseline =
+            run.contains("-wires-").then(|| read(&folder.join("result.json"), &run, names, alike));
+        baseline.flatten().filter(Baseline::has_rates)
+    };
+    Ok(folders.iter().rev().find_map(of_same_nodes))
+}
+
+/// The result in `path`, if all of these nodes are in it, in any order, and all that are in it are
+/// `alike`.
+fn read(
+    path: &Path,
+    run: &str,
+    names: &[&str],
+    alike: impl Fn(&[&str]) -> bool,
+) -> Option<Baseline> {
+    let kept: Kept = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let place = |name: &str| names.iter().position(|known| *known == name);
+    let known: Vec<&str> = kept.nodes.iter().map(|node| node.name.as_str()).collect();
+    let has_all = names.iter().all(|name| known.contains(name));
+    if kept.schema != SCHEMA || !has_all || !alike(&known) {
+        return None;
+    }
+    // A file may say anything.
+    let rails =
+        kept.ways.iter().map(|way| way.rail.saturating_add(1)).max().unwrap_or(0).min(RAILS);
+    let mut rates = vec![Matrix::new(names.len()); rails];
+    for way in kept.ways {
+        if let (Some(from), Some(to), Some(rate)) = (place(&way.from), place(&way.to), way.rate)
+            && from != to
+            && let Some(rail) = rates.get_mut(way.rail)
+        {
+            rail.set(from, to, rate);
+        }
+    }
+    Some(Baseline { run: run.to_owned(), rates })
+}
