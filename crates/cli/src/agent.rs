@@ -16,7 +16,7 @@ use garland_sys::mptcp::Transport;
 use garland_sys::random;
 
 use garland_commands::args::Agent;
-use garland_fleet::launch::local::own_binary;
+use garland_fleet::launch::own_binary;
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 

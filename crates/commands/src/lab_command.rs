@@ -1,15 +1,13 @@
 //! `garland lab`: an emulated cluster on this machine.
 
 use std::ffi::OsString;
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
 
 use garland_core::units::{Nanos, Rate};
 use garland_lab::check::Report;
 use garland_lab::{Lab, Spec, plan};
 
 use super::lab_result::{DownResult, StatusResult, UpResult};
-use super::lab_run;
+use super::lab_run::{self, code_of};
 use crate::args::{LabCommand, What};
 use crate::topology;
 use garland_fleet::context::Context;
@@ -115,12 +113,6 @@ fn exec(lab: &str, node: &str, words: &[OsString]) -> Result<Exit, Failure> {
     let status = command.args(words).status();
     let status = status.or_nothing(format!("starting {}", program.to_string_lossy()))?;
     Ok(Exit::Code(code_of(status)))
-}
-
-/// A command's end as shells tell it: its code, or 128 and the signal that ended it.
-pub(super) fn code_of(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)
 }
 
 fn down(context: &Context, name: &str) -> Result<Exit, Failure> {

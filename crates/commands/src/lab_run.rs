@@ -1,7 +1,8 @@
 //! `garland lab run`: a lab for the time of one command.
 
 use std::ffi::OsString;
-use std::process::{Child, Command};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
 use garland_core::units::Nanos;
@@ -13,7 +14,6 @@ use garland_sys::process;
 use garland_sys::signal::{self, Interrupts};
 
 use super::lab_result::RunResult;
-use crate::lab_command::code_of;
 use garland_fleet::args::LAB_VARIABLE;
 use garland_fleet::context::Context;
 use garland_fleet::launch::lab::state;
@@ -138,4 +138,10 @@ fn wait(mut child: Child, interrupts: &Interrupts) -> Result<u8, Failure> {
         }
         std::thread::sleep(EVERY);
     }
+}
+
+/// A command's end as shells tell it: its code, or 128 and the signal that ended it.
+pub fn code_of(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)
 }

@@ -1,11 +1,11 @@
 //! `garland disk`: muster, test every node's disk, tell.
 
+pub mod measurement;
 pub mod notes;
 pub mod result;
 pub mod table;
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 
 use garland_control::{DiskCourse, test_disks};
 use garland_core::cluster::Node;
@@ -123,9 +123,4 @@ fn progress(names: &[&str], course: &DiskCourse) -> Vec<String> {
         0..=20 => running,
         many => vec![format!("{many} nodes are still measuring")],
     }
-}
-
-/// The path as it is shown.
-pub fn shown(path: &[u8]) -> String {
-    OsStr::from_bytes(path).to_string_lossy().into_owned()
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-use garland_control::{Moments, Outcome};
+use garland_control::Moments;
 use garland_core::cluster::nodelist;
 use garland_core::plan::{NodeId, Plan};
 use garland_core::units::{Nanos, Rate, bytes};
@@ -11,6 +11,7 @@ use garland_protocol::{ReadBack, Slow, Stage, StageDepth, Verdict};
 use serde::Serialize;
 
 use crate::checksums::ChecksumResult;
+use crate::copied::Copied;
 use crate::head::{Head, Phases};
 use crate::limit::Limit;
 use crate::run::Run;
@@ -67,14 +68,6 @@ pub enum Direction {
     Out,
     /// From nodes to this machine.
     In,
-}
-
-/// A copy that was made.
-pub struct Copied {
-    /// What was to happen.
-    pub plan: Plan,
-    /// What did.
-    pub outcome: Outcome,
 }
 
 /// How many blocks a stage has had at a time.
@@ -159,7 +152,7 @@ impl CopyResult {
         let arrived = bytes > 0;
         let over =
             |ns| Rate::from_bytes_over(bytes, Nanos(ns)).filter(|_| arrived).map(whole_bytes);
-        let nodes: Vec<NodeResult> = copies.iter().flat_map(Copied::nodes).collect();
+        let nodes: Vec<NodeResult> = copies.iter().flat_map(nodes).collect();
         Self {
             way,
             already: nodes.iter().map(|node| node.already).sum(),
@@ -174,8 +167,8 @@ impl CopyResult {
             stream_rate: over(held.saturating_sub(ready)),
             congestion: None,
             nodes,
-            stages: copies.iter().flat_map(Copied::stages).collect(),
-            faults: copies.iter().flat_map(Copied::faults).collect(),
+            stages: copies.iter().flat_map(stages).collect(),
+            faults: copies.iter().flat_map(faults).collect(),
             tree: None,
             interrupted: copies.iter().any(|copied| copied.outcome.interrupted),
             head,
@@ -260,47 +253,39 @@ impl StageResult {
     }
 }
 
-impl Copied {
-    /// Bytes of what arrived whole anywhere.
-    fn bytes(&self) -> u64 {
-        let arrived = self.outcome.nodes.iter().any(|node| node.verdict == Verdict::Ok);
-        if arrived { self.plan.layout.length } else { 0 }
-    }
+fn nodes(copied: &Copied) -> impl Iterator<Item = NodeResult> {
+    let ready = copied.outcome.moments.ready;
+    let nodes = copied.plan.receivers().zip(&copied.outcome.nodes);
+    let here = copied.outcome.checksum.as_ref().map(ChecksumResult::new);
+    nodes.map(move |((id, _), node)| {
+        let result = NodeResult::new(node, &copied.plan, id, ready);
+        let here = here.clone().filter(|_| result.verdict == "ok");
+        NodeResult { checksum: result.checksum.clone().or(here), ..result }
+    })
+}
 
-    fn nodes(&self) -> impl Iterator<Item = NodeResult> {
-        let ready = self.outcome.moments.ready;
-        let nodes = self.plan.receivers().zip(&self.outcome.nodes);
-        let here = self.outcome.checksum.as_ref().map(ChecksumResult::new);
-        nodes.map(move |((id, _), node)| {
-            let result = NodeResult::new(node, &self.plan, id, ready);
-            let here = here.clone().filter(|_| result.verdict == "ok");
-            NodeResult { checksum: result.checksum.clone().or(here), ..result }
-        })
-    }
+fn stages(copied: &Copied) -> impl Iterator<Item = StageResult> {
+    let here = copied.outcome.depths.iter().map(|depth| StageResult::new(None, *depth));
+    let there = copied.outcome.nodes.iter().flat_map(|node| {
+        let depths = node.report.depths.iter();
+        depths.map(|depth| StageResult::new(Some(&node.name), *depth))
+    });
+    here.chain(there)
+}
 
-    fn stages(&self) -> impl Iterator<Item = StageResult> {
-        let here = self.outcome.depths.iter().map(|depth| StageResult::new(None, *depth));
-        let there = self.outcome.nodes.iter().flat_map(|node| {
-            let depths = node.report.depths.iter();
-            depths.map(|depth| StageResult::new(Some(&node.name), *depth))
-        });
-        here.chain(there)
-    }
-
-    fn faults(&self) -> impl Iterator<Item = FaultResult> {
-        let name = |id: NodeId| self.plan.nodes[id.index()].name.clone();
-        let blocks = self.outcome.faults.iter().map(move |fault| FaultResult {
-            block: Some(fault.index),
-            from: name(fault.from),
-            to: name(fault.to),
-        });
-        let frames = self.outcome.bad_frames.iter().map(move |frame| FaultResult {
-            block: None,
-            from: name(frame.from),
-            to: name(frame.to),
-        });
-        blocks.chain(frames)
-    }
+fn faults(copied: &Copied) -> impl Iterator<Item = FaultResult> {
+    let name = |id: NodeId| copied.plan.nodes[id.index()].name.clone();
+    let blocks = copied.outcome.faults.iter().map(move |fault| FaultResult {
+        block: Some(fault.index),
+        from: name(fault.from),
+        to: name(fault.to),
+    });
+    let frames = copied.outcome.bad_frames.iter().map(move |frame| FaultResult {
+        block: None,
+        from: name(frame.from),
+        to: name(frame.to),
+    });
+    blocks.chain(frames)
 }
 
 impl NodeResult {

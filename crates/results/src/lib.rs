@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod checksums;
+pub mod copied;
 pub mod copy;
 pub mod head;
 pub mod limit;

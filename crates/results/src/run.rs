@@ -1,6 +1,7 @@
 //! Runs: every command that moves bytes keeps what it did in a folder of its own, named by the
 //! output and read by later commands.
 
+mod names;
 mod retention;
 
 use std::path::{Path, PathBuf};
@@ -10,22 +11,12 @@ use garland_core::trace::{Trace, file_stem};
 use garland_sys::{clock, random};
 use serde::Serialize;
 
+use self::names::{LOCK, SECOND};
+pub use self::names::{TOPOLOGY, TRACES};
 pub use self::retention::TRACED;
 use crate::lock::LockFile;
 use crate::places::{Places, write_private};
 use garland_terminal::failure::{Failure, OrFailure};
-
-/// Characters of a run's time in its name: 20261122-051040.
-const SECOND: usize = 15;
-
-/// The folder of a run's traces, in its own.
-pub const TRACES: &str = "trace";
-
-/// The file of what joins the nodes of a run in a lab.
-pub const TOPOLOGY: &str = "topology.json";
-
-/// The file that a run's command holds while it lives.
-const LOCK: &str = "lock";
 
 /// The run that is meant where none is named.
 pub const LAST: &str = "last";

@@ -8,7 +8,7 @@ use garland_dataplane::{LeftOut, Tally};
 use garland_protocol::Absent;
 use serde::Serialize;
 
-use crate::copy::Copied;
+use crate::copied::Copied;
 
 /// So many things that were left out are listed in the table.
 const SHOWN: usize = 10;

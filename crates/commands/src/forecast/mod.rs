@@ -190,6 +190,3 @@ pub fn of_runs(places: &Places, runs: &[String]) -> Result<impl Serialize + use<
         None => of_farm(&asked, &mut measured, None, &ahead, phases),
     }
 }
-
-/// What is known to be shared, for the result.
-type Demands<'a> = &'a [Demand];

@@ -3,7 +3,6 @@
 use garland_analysis::forecast::{Demand, Floor, Forecast, Point};
 use serde::Serialize;
 
-use super::Demands;
 use super::measured::Measured;
 use garland_results::head::{Head, Phases};
 
@@ -59,7 +58,7 @@ impl ForecastResult {
         phases: Phases,
         work: &'static str,
         measured: &mut Measured,
-        limits: Demands<'_>,
+        limits: &[Demand],
     ) -> Self {
         let points = measured.points.iter().zip(&measured.sources);
         Self {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use garland_sys::{process, random};
 
-use garland_fleet::launch::local::own_binary;
+use garland_fleet::launch::own_binary;
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;

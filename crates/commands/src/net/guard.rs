@@ -19,6 +19,7 @@ use garland_topology::config::{Format, NodeConfig};
 use super::change::Change;
 use super::installation::{Installation, Record, Stage};
 use super::kernel::Before;
+use super::program::{Command as Program, find};
 use super::tool::{self, DevicesPresent};
 use crate::args::NetConfig;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
@@ -79,7 +80,7 @@ fn may_install(format: Format) -> Result<(), Failure> {
             .hint("run it with sudo, or write the files elsewhere with --root or --output"));
     }
     let (programs, package) = tool::needs(format);
-    match programs.iter().find(|program| tool::find(program).is_none()) {
+    match programs.iter().find(|program| find(program).is_none()) {
         None => Ok(()),
         Some(program) => {
             Err(Failure::usage(format!("{} needs {program}, which isn't here", format.name()))
@@ -192,9 +193,9 @@ pub fn run(folder: &Path) -> Result<Exit, Failure> {
 }
 
 fn make(record: &Record) -> Result<(), Failure> {
-    record.let_go.iter().try_for_each(tool::Command::run)?;
+    record.let_go.iter().try_for_each(Program::run)?;
     record.changes.iter().try_for_each(Change::make)?;
-    record.apply.iter().try_for_each(tool::Command::run)
+    record.apply.iter().try_for_each(Program::run)
 }
 
 /// Puts back what was there: as much as can be, whatever fails.
@@ -214,7 +215,7 @@ fn undo(installation: &Installation, record: &Record, reason: &str) -> Result<Ex
         }
         Some(Format::Networkd | Format::Netplan | Format::NetworkManager) => {
             for bond in record.before.new_devices() {
-                let delete = tool::Command::new("ip", ["link", "delete", "dev", bond]);
+                let delete = Program::new("ip", ["link", "delete", "dev", bond]);
                 complain(delete.may_fail().run());
             }
         }

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::change::Change;
 use super::kernel::Before;
-use super::tool::{Command, DevicesPresent};
+use super::program::Command;
+use super::tool::DevicesPresent;
 use garland_results::places::write_private;
 use garland_terminal::failure::{Failure, OrFailure};
 

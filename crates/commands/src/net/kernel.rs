@@ -8,7 +8,8 @@ use std::net::Ipv4Addr;
 use garland_topology::config::NodeConfig;
 use serde::{Deserialize, Serialize};
 
-use super::tool::{Command, DevicesPresent, output};
+use super::program::{Command, flush, output};
+use super::tool::DevicesPresent;
 use garland_terminal::failure::Failure;
 
 /// What was there.
@@ -102,11 +103,6 @@ impl Before {
     pub fn new_devices(&self) -> impl Iterator<Item = &str> {
         self.devices.iter().filter(|device| !device.is_there).map(|device| device.name.as_str())
     }
-}
-
-/// Takes the addresses of a device away, and with them its routes.
-pub fn flush(device: &str) -> Command {
-    Command::new("ip", ["-4", "address", "flush", "dev", device, "scope", "global"])
 }
 
 /// sysctl(8)'s dots are slashes of a path, and the other way round.

@@ -8,6 +8,7 @@ mod diff;
 mod guard;
 mod installation;
 mod kernel;
+mod program;
 mod show;
 mod size;
 mod tables;

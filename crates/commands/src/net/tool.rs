@@ -1,25 +1,12 @@
 //! The tools behind the formats: what they are asked to do once files have changed.
 
-use std::fmt;
 use std::fs;
-use std::path::PathBuf;
-use std::process::Stdio;
 
-use garland_sys::signal::release_in;
 use garland_topology::config::{Device, Format, NodeConfig};
 use serde::{Deserialize, Serialize};
 
-use super::kernel;
+use super::program::{Command, flush, output};
 use garland_terminal::failure::{Failure, OrFailure};
-
-/// A command and its words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Command {
-    program: String,
-    words: Vec<String>,
-    /// Whether it may fail: it has nothing to do, or something that isn't there to undo.
-    may_fail: bool,
-}
 
 /// A node's devices as this machine has them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,33 +17,6 @@ pub struct DevicesPresent {
     pub bonds: Vec<String>,
     /// Whether the loopback device gets an address.
     pub loopback: bool,
-}
-
-impl Command {
-    /// A command that must succeed.
-    pub fn new<'a>(program: &str, words: impl IntoIterator<Item = &'a str>) -> Self {
-        let words = words.into_iter().map(str::to_owned).collect();
-        Self { program: program.to_owned(), words, may_fail: false }
-    }
-
-    /// The same, whose failure is no fault.
-    pub fn may_fail(self) -> Self {
-        Self { may_fail: true, ..self }
-    }
-
-    /// Runs it to its end.
-    pub fn run(&self) -> Result<(), Failure> {
-        match output(self) {
-            Err(_) if self.may_fail => Ok(()),
-            other => other.map(drop),
-        }
-    }
-}
-
-impl fmt::Display for Command {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.program, self.words.join(" "))
-    }
 }
 
 impl DevicesPresent {
@@ -132,7 +92,7 @@ pub fn apply(format: Format, config: &NodeConfig, live: &DevicesPresent) -> Vec<
     match format {
         Format::Ifupdown => {
             // Of what others have put there nothing may stay.
-            commands.extend(live.devices().map(|device| kernel::flush(device).may_fail()));
+            commands.extend(live.devices().map(|device| flush(device).may_fail()));
             if live.loopback {
                 commands.push(Command::new("ifup", ["--force", "lo"]));
             }
@@ -152,7 +112,7 @@ pub fn apply(format: Format, config: &NodeConfig, live: &DevicesPresent) -> Vec<
             }
         }
         Format::Iproute2 => {
-            commands.extend(live.devices().map(|device| kernel::flush(device).may_fail()));
+            commands.extend(live.devices().map(|device| flush(device).may_fail()));
             commands.push(Command::new("sh", ["/etc/garland/network.sh"]));
         }
     }
@@ -226,31 +186,4 @@ fn networkd(live: &DevicesPresent) -> Vec<Command> {
     let lo = live.loopback.then_some("lo");
     let words = ["reconfigure"].into_iter().chain(lo).chain(live.nics.iter().map(String::as_str));
     vec![reload, Command::new("networkctl", words)]
-}
-
-/// Where a program is. Ordinary users often lack the system folders in their search path.
-pub fn find(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from))
-        .map(|folder| folder.join(program))
-        .find(|file| file.is_file())
-}
-
-/// Runs a command to its end, and gives what it printed.
-pub fn output(command: &Command) -> Result<String, Failure> {
-    let program = find(&command.program)
-        .ok_or_else(|| Failure::usage(format!("there is no program {}", command.program)))?;
-    let mut child = std::process::Command::new(program);
-    release_in(&mut child);
-    let output = child
-        .args(&command.words)
-        .stdin(Stdio::null())
-        .output()
-        .or_nothing(format!("starting `{command}`"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let words = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
-    Err(Failure::nothing(format!("`{command}` failed ({}): {words}", output.status)))
 }

@@ -9,8 +9,6 @@ use aws_lc_rs::digest::{SHA256, digest};
 use garland_dataplane::Image;
 use garland_sys::process;
 
-use super::local::own_binary;
-
 /// The running binary, ready to be sent.
 pub struct Binary {
     /// What nodes store.
@@ -65,6 +63,11 @@ impl fmt::Debug for Binary {
 /// Bytes as shells say them.
 pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The running binary, also when its file has been replaced since.
+pub fn own_binary() -> PathBuf {
+    PathBuf::from("/proc/self/exe")
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use garland_core::cluster::Node;
 use garland_lab::{Lab, StateDir};
 use garland_protocol::KeyPair;
 
-use super::local::own_binary;
-use super::{Launched, Orders, start_confined};
+use super::binary::own_binary;
+use super::orders::{Launched, Orders, start_confined};
 use crate::args::Launch;
 use crate::inventory::LAB_PREFIX;
 use crate::reach::Unreached;

@@ -1,10 +1,11 @@
 //! Agents as processes of this machine, a folder each: `local[1-8]`.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use super::{Launched, Orders, start_confined};
+use super::binary::own_binary;
+use super::orders::{Launched, Orders, start_confined};
 
 /// Starts the agent of the local node `name`, whose folder is `root`.
 pub fn launch(name: &str, root: &Path, orders: &Orders, log: &Path) -> Result<Launched, String> {
@@ -14,9 +15,4 @@ pub fn launch(name: &str, root: &Path, orders: &Orders, log: &Path) -> Result<La
     let (ready, child) = start_confined(command, name, root, orders, log)?;
     let addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
     Ok(Launched { ready, addresses, child: Some(child) })
-}
-
-/// The running binary, also when its file has been replaced since.
-pub fn own_binary() -> PathBuf {
-    PathBuf::from("/proc/self/exe")
 }

@@ -14,8 +14,9 @@ use garland_protocol::ReadyLine;
 
 use super::binary::Binary;
 use super::bootstrap::{self, BootstrapLine};
+use super::child::{LaunchedChild, Starting};
+use super::orders::{Launched, Orders};
 use super::resolve::Lookup;
-use super::{Launched, LaunchedChild, Orders, Starting};
 
 /// The agents of one `srun`.
 pub struct SlurmStep {

@@ -9,10 +9,11 @@ use garland_core::cluster::nodelist::{self, Sources};
 use garland_core::cluster::{Cluster, Launcher, Node};
 
 use super::binary::Binary;
+use super::child::LaunchedChild;
+use super::orders::{Launched, Orders};
 use super::slurm::SlurmStep;
 use super::spread::Spread;
 use super::ssh::Logins;
-use super::{Launched, LaunchedChild, Orders};
 use crate::args::LauncherName;
 
 /// The ways to the nodes of one command.

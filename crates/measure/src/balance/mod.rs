@@ -2,6 +2,7 @@
 
 mod ask;
 mod notes;
+mod point;
 mod result;
 mod series;
 mod table;
@@ -53,7 +54,8 @@ pub fn run(context: &Context, balance: &Balance) -> Result<Exit, Failure> {
     drop(exchange);
     fleet.children.end(patience, |_| false);
     phases.end("teardown");
-    let result = BalanceResult::new(&run, phases, &asked, &findings, lab.as_ref(), cpu);
+    let mut result = BalanceResult::new(&run, phases, &asked, &findings, cpu);
+    result.notes = notes::of(&result, &asked, lab.as_ref());
     tell(&run, context.json, &result)?;
     Ok(result.exit())
 }

@@ -9,7 +9,8 @@ use garland_lab::Lab;
 use garland_protocol::DiskCached;
 
 use super::ask::BalanceRequest;
-use super::result::{BalanceResult, PointResult};
+use super::point::PointResult;
+use super::result::BalanceResult;
 use garland_fleet::inventory::{LAB_PREFIX, is_local};
 use garland_terminal::notes::guard_rails;
 

@@ -4,7 +4,8 @@ use std::fmt;
 
 use garland_analysis::balance::Resource;
 
-use super::result::{BalanceResult, PointResult};
+use super::point::PointResult;
+use super::result::BalanceResult;
 use garland_terminal::verdicts::folded;
 
 /// How warm a rate is, as a share of the best.

@@ -2,7 +2,7 @@
 
 use garland_analysis::balance::{Balance, Point, Resource, balance};
 
-use super::result::{PointResult, VerdictResult};
+use super::point::{PointResult, VerdictResult};
 
 /// A gain of less than this share isn't worth its price.
 const GAIN: f64 = 0.05;

@@ -8,7 +8,7 @@ use garland_core::cluster::nodelist;
 use garland_core::units::bytes;
 use garland_protocol::{DiskDirection, DiskPattern, DiskPlace, DiskWay};
 
-use crate::disk::result::NodeDisk;
+use crate::disk::measurement::NodeDisk;
 use garland_terminal::notes;
 
 /// All notes on `nodes`, whose files had `size` bytes; equal ones of several nodes are one.

@@ -1,21 +1,15 @@
 //! What `garland disk` found: the object `garland.disk/1`.
 
-use garland_analysis::tuning::{Evidence, Queue, advice};
-use garland_analysis::{knee, slow_ones};
-use garland_control::{DiskCourse, DiskEnd, DiskNode};
-use garland_protocol::{
-    DiskCached, DiskDirection, DiskFigures, DiskJob, DiskOrder, DiskPattern, DiskPlace, DiskTimes,
-    DiskWay,
-};
+use garland_analysis::slow_ones;
+use garland_control::{DiskCourse, DiskEnd};
+use garland_protocol::{DiskDirection, DiskOrder, DiskPattern, DiskWay};
 use serde::Serialize;
 
-use crate::disk::shown;
-use garland_results::head::{Head, NodeEnd, Phases};
+use crate::disk::measurement::{FEW, NodeDisk};
+
+use garland_results::head::{Head, Phases};
 use garland_results::run::Run;
 use garland_terminal::failure::Exit;
-
-/// A test of fewer operations says nothing of the slowest hundredth.
-const FEW: u64 = 1000;
 
 /// The result object `garland.disk/1`.
 #[derive(Serialize)]
@@ -41,175 +35,6 @@ pub struct DiskResult {
     pub interrupted: bool,
 }
 
-/// One node's disk.
-#[derive(Serialize)]
-pub struct NodeDisk {
-    /// The node.
-    pub name: String,
-    /// `ok` or `failed`.
-    #[serde(flatten)]
-    pub end: NodeEnd,
-    /// Where its file lay.
-    pub place: Option<DiskPlace>,
-    /// All measurements, in their order.
-    pub measurements: Vec<Measurement>,
-    /// What to change about its settings, with the evidence.
-    pub advice: Vec<String>,
-}
-
-/// A measurement and what follows from it.
-#[derive(Clone, Serialize)]
-pub struct Measurement {
-    #[serde(flatten)]
-    job: DiskJob,
-    /// Bytes moved.
-    pub bytes: u64,
-    operations: u64,
-    elapsed_ns: u64,
-    sync_ns: u64,
-    /// Bytes per second, fsync included.
-    pub rate: f64,
-    /// Operations per second.
-    pub iops: f64,
-    /// Operations in flight, on average.
-    in_flight: f64,
-    /// Whether it is the least depth that gives all but 5 % of the best rate.
-    is_knee: bool,
-    /// Nanoseconds.
-    pub times: DiskTimes,
-    /// The page cache right before, and right after.
-    pub before: Option<DiskCached>,
-    after: Option<DiskCached>,
-}
-
-impl Measurement {
-    fn new(figures: &DiskFigures) -> Self {
-        let DiskFigures { job, bytes, operations, elapsed_ns, sync_ns, .. } = *figures;
-        let elapsed = elapsed_ns.max(1) as f64;
-        Self {
-            job,
-            bytes,
-            operations,
-            elapsed_ns,
-            sync_ns,
-            rate: bytes as f64 / elapsed * 1e9,
-            iops: operations as f64 / elapsed * 1e9,
-            in_flight: figures.busy_ns as f64 / elapsed,
-            is_knee: false,
-            times: figures.times,
-            before: figures.before,
-            after: figures.after,
-        }
-    }
-
-    /// Operations that were put in flight.
-    pub fn depth(&self) -> u16 {
-        self.job.depth
-    }
-}
-
-impl NodeDisk {
-    fn new(name: &str, node: &DiskNode) -> Self {
-        let reason = match &node.end {
-            Some(DiskEnd::Done) => None,
-            Some(DiskEnd::Failed(reason)) => Some(reason.clone()),
-            Some(DiskEnd::Interrupted) | None => Some("interrupted".to_owned()),
-        };
-        let end = NodeEnd::new("failed", reason);
-        let measurements = node.figures.iter().map(Measurement::new).collect();
-        let place = node.place.clone();
-        let name = name.to_owned();
-        let mut disk = Self { name, end, place, measurements, advice: Vec::new() };
-        disk.mark_knee(DiskDirection::Read);
-        disk.mark_knee(DiskDirection::Write);
-        disk.advice = disk.find_advice();
-        disk
-    }
-
-    /// The measurement of its kind, at the least depth.
-    pub fn find(
-        &self,
-        direction: DiskDirection,
-        pattern: DiskPattern,
-        way: DiskWay,
-    ) -> Option<&Measurement> {
-        self.measurements.iter().find(|measurement| {
-            let job = measurement.job;
-            (job.direction, job.pattern, job.way) == (direction, pattern, way)
-        })
-    }
-
-    /// The measurement at the knee.
-    pub fn at_knee(&self, direction: DiskDirection) -> Option<&Measurement> {
-        let mut all = self.measurements.iter();
-        all.find(|measurement| measurement.is_knee && measurement.job.direction == direction)
-    }
-
-    fn mark_knee(&mut self, direction: DiskDirection) {
-        let is_swept = |job: DiskJob| {
-            (job.direction, job.pattern, job.way)
-                == (direction, DiskPattern::Random, DiskWay::Direct)
-        };
-        let mut swept: Vec<_> =
-            self.measurements.iter_mut().filter(|measured| is_swept(measured.job)).collect();
-        let rates: Vec<f64> = swept.iter().map(|measurement| measurement.iops).collect();
-        if let Some(at) = knee(&rates) {
-            swept[at].is_knee = true;
-        }
-    }
-
-    fn find_advice(&self) -> Vec<String> {
-        use DiskDirection::{Read, Write};
-        use DiskPattern::{Random, Sequential};
-        use DiskWay::{Buffered, Direct, Stable};
-        let Some(place) = self.place.as_ref().filter(|place| is_disk(place)) else {
-            return Vec::new();
-        };
-        let rate = |direction, way| self.find(direction, Sequential, way).map(|found| found.rate);
-        let knee = self.at_knee(Read);
-        let evidence = Evidence {
-            read_buffered: rate(Read, Buffered),
-            read_direct: rate(Read, Direct),
-            reads_alone: self.find(Read, Random, Direct).map(|found| found.iops),
-            reads_at_knee: knee.map(|found| (found.iops, found.depth().into())),
-            writes_at_knee: self.at_knee(Write).map(|found| found.iops),
-            stable_write_ns: self.find(Write, Random, Stable).map(|found| found.times.p50),
-        };
-        advice(&queue(place), &evidence)
-    }
-
-    fn has_few(&self) -> bool {
-        let random = self.measurements.iter().filter(|one| one.job.pattern == DiskPattern::Random);
-        random.clone().any(|one| one.operations < FEW)
-    }
-}
-
-/// Whether a disk's settings are what matters: not for memory, nor for a file that plays a disk.
-pub fn is_disk(place: &DiskPlace) -> bool {
-    !place.in_memory && !place.queue.is_empty() && !place.device.starts_with("loop")
-}
-
-fn queue(place: &DiskPlace) -> Queue {
-    let text = |name: &str| {
-        let found = place.queue.iter().find(|(setting, _)| setting == name);
-        found.map(|(_, value)| value.as_str())
-    };
-    let number = |name| text(name)?.parse().ok();
-    Queue {
-        // The one in force stands in brackets; where there is only one, it has none.
-        scheduler: text("scheduler").map(|all| match all.split_once('[') {
-            Some((_, rest)) => rest.split(']').next().unwrap_or(rest).to_owned(),
-            None => all.to_owned(),
-        }),
-        read_ahead_kib: number("read_ahead_kb"),
-        rotational: text("rotational").map(|value| value == "1"),
-        requests: number("nr_requests"),
-        write_cache: text("write_cache").map(str::to_owned),
-        request_kib: number("max_sectors_kb"),
-        device_request_kib: number("max_hw_sectors_kb"),
-    }
-}
-
 impl DiskResult {
     /// The result of `course`, whose nodes are called `names`.
     pub fn new(
@@ -224,7 +49,7 @@ impl DiskResult {
         let nodes: Vec<NodeDisk> = all.map(|(name, node)| NodeDisk::new(name, node)).collect();
         let mut result = Self {
             head: Head::new("garland.disk/1", Some(run), phases),
-            path: shown(&order.path),
+            path: String::from_utf8_lossy(&order.path).into_owned(),
             size: order.size,
             time_ns: order.time_ns,
             one_by_one,

@@ -6,7 +6,8 @@ use garland_core::cluster::nodelist;
 use garland_core::units::{Nanos, bytes};
 use garland_protocol::{DiskDirection, DiskPattern, DiskTimes, DiskWay};
 
-use crate::disk::result::{DiskResult, Measurement, NodeDisk, is_disk};
+use crate::disk::measurement::{Measurement, NodeDisk, is_disk};
+use crate::disk::result::DiskResult;
 use garland_terminal::verdicts::folded;
 
 use DiskDirection::{Read, Write};

@@ -1,11 +1,10 @@
 //! What may have spoilt a measurement, in words.
 
-use garland_analysis::conditions::{Purpose, beware, differences};
+use garland_analysis::conditions::{Conditions, Purpose, beware, differences};
 use garland_core::cluster::nodelist;
 use garland_protocol::{PingPoint, PingSample, PingWait, TargetState};
 
 use super::ask::PingRequest;
-use super::result::PairResult;
 use garland_terminal::notes;
 
 /// Fewer operations than these say little.
@@ -28,15 +27,13 @@ pub fn warn_of_point(point: &PingPoint, took: &PingSample, timer_ns: u64) -> Opt
 }
 
 /// What to beware of in the conditions of both nodes.
-pub fn warn_of(asked: &PingRequest, pair: &PairResult) -> Vec<String> {
+pub fn warn_of(asked: &PingRequest, nodes: &[(&str, &Conditions); 2]) -> Vec<String> {
     let polls = [asked.task.wait == PingWait::Poll, asked.task.target == TargetState::Idle];
-    let nodes = [(&pair.from, &pair.from_conditions), (&pair.to, &pair.to_conditions)];
-    let nodes = nodes.map(|(name, conditions)| (name.as_str(), conditions));
-    let each = nodes.into_iter().zip(polls).flat_map(|((name, conditions), polls)| {
+    let each = nodes.iter().copied().zip(polls).flat_map(|((name, conditions), polls)| {
         let notes = beware(conditions, Purpose::Times { polls });
         notes.into_iter().map(move |note| (name, note))
     });
     let mut all = notes::folded(each);
-    all.extend(differences(&nodes, &|names| nodelist::fold(names)));
+    all.extend(differences(nodes, &|names| nodelist::fold(names)));
     all
 }

@@ -3,6 +3,7 @@
 mod ask;
 mod evidence;
 mod fabric;
+mod point;
 mod result;
 mod sweep;
 mod table;

@@ -5,7 +5,7 @@ use garland_protocol::PingKind;
 use garland_topology::bounds::on_the_wire;
 use serde::Serialize;
 
-use super::result::PointResult;
+use super::point::PointResult;
 
 /// A sweep's outcome.
 #[derive(Clone, Debug, Serialize)]

@@ -5,7 +5,8 @@ use std::fmt;
 use garland_protocol::{PingKind, PingTransport, PingWait, TargetState};
 
 use super::ask::PingRequest;
-use super::result::{PairResult, PointResult, function};
+use super::point::{PointResult, function};
+use super::result::PairResult;
 use super::sweep::Sweep;
 
 /// One pair's table.

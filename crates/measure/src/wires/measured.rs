@@ -3,6 +3,9 @@
 use garland_analysis::pairs::MatchUp;
 use serde::Serialize;
 
+use garland_core::cluster::Node;
+use garland_fleet::inventory::{LAB_PREFIX, is_local};
+
 /// How it was measured; comes last.
 #[derive(Serialize)]
 pub struct Measured {
@@ -28,4 +31,19 @@ impl FailedPair {
     pub fn new((one, other): MatchUp, names: &[&str], reason: String) -> Self {
         Self { nodes: [one, other].map(|node| names[node].to_owned()), reason }
     }
+}
+
+/// Busier than this, an emulated cluster measures its machine.
+const BUSY: f64 = 0.9;
+
+/// That what was measured may be the emulator.
+pub fn emulator(nodes: &[Node], cpu: f64) -> Option<String> {
+    let is_emulated = |node: &Node| node.name.starts_with(LAB_PREFIX) || is_local(&node.name);
+    (nodes.iter().any(is_emulated) && cpu > BUSY).then(|| {
+        format!(
+            "this machine's processors were busy for {:.0} % of the time: what is measured is the \
+             emulator, not the wires; take a lower rate",
+            cpu * 100.0
+        )
+    })
 }

@@ -13,13 +13,13 @@ use garland_core::cluster::Node;
 use garland_sys::clock;
 use garland_sys::processors::Processors;
 
-use self::measured::Measured;
+use self::measured::{Measured, emulator};
 use self::result::{WiresFindings, WiresResult};
 use self::survey::{Meets, Progress, Survey};
 use crate::args::Wires;
 use crate::gather::{Gathered, Talk, gather};
 use garland_fleet::context::Context;
-use garland_fleet::inventory::{self, Inventory};
+use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_results::head::{Head, Phases, tell};
 use garland_results::places::Places;
@@ -28,9 +28,6 @@ use garland_results::wires_baseline::{self, SCHEMA};
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::notes::guard_rails;
 use garland_terminal::screen::Screen;
-
-/// Busier than this, an emulated cluster measures its machine.
-const BUSY: f64 = 0.9;
 
 /// Pairs that give less than this share of the baseline are told of, all together.
 const SLOWER: f64 = 0.9;
@@ -129,20 +126,6 @@ fn measure(survey: &mut Survey<'_>, quiet: bool) -> Result<(), Failure> {
         let of_rail = if rails > 1 { format!(" of rail {rail}") } else { String::new() };
         let line = format!("measuring: round {} of {all}{of_rail}", done + 1);
         screen.draw(clock::now_ns(), &[line]);
-    })
-}
-
-/// That what was measured may be the emulator.
-fn emulator(nodes: &[Node], cpu: f64) -> Option<String> {
-    let is_emulated = |node: &Node| {
-        node.name.starts_with(inventory::LAB_PREFIX) || inventory::is_local(&node.name)
-    };
-    (nodes.iter().any(is_emulated) && cpu > BUSY).then(|| {
-        format!(
-            "this machine's processors were busy for {:.0} % of the time: what is measured is the \
-             emulator, not the wires; take a lower rate",
-            cpu * 100.0
-        )
     })
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use garland_sys::clock;
 
-use super::{LOCK, SECOND, TRACES};
+use super::names::{LOCK, SECOND, TRACES};
 use crate::lock;
 
 /// How many runs of a kind are kept.

@@ -1,5 +1,6 @@
 //! `garland net verify`: is the real network cabled and set up as planned?
 
+mod outcome;
 mod pairs;
 mod report;
 mod rounds;
@@ -15,7 +16,7 @@ use garland_lab::Lab;
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
 use garland_topology::Topology;
-use garland_topology::verify::{Port, judge};
+use garland_topology::verify::judge;
 
 use self::report::{VerifyResult, node_results};
 use self::surveying::Surveying;
@@ -127,37 +128,4 @@ impl Reached {
         }
         Self { agents, reasons, addresses }
     }
-}
-
-/// What was seen, and on what it rests.
-pub struct SurveyOutcome {
-    observed: garland_topology::verify::Observed,
-    evidence: Evidence,
-    /// Why a node has no part in it.
-    reasons: Vec<Option<String>>,
-}
-
-/// On what the cabling's verdict rests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Evidence {
-    /// Frames past all of IP.
-    Frames,
-    /// Datagrams to everybody, since some agent may not send frames: a firewall or a NIC in a bond
-    /// may have kept them back.
-    Datagrams,
-}
-
-/// The NICs of a node that have one of its agent's addresses.
-fn management(
-    addresses: &BTreeSet<(usize, std::net::IpAddr)>,
-    nodes: &[Option<Vec<garland_core::nic_facts::NicFacts>>],
-) -> BTreeSet<Port> {
-    let with = |(place, address): &(usize, std::net::IpAddr)| {
-        let std::net::IpAddr::V4(address) = address else { return None };
-        let nics = nodes.get(*place)?.as_ref()?;
-        let nic = nics.iter().find(|nic| nic.addresses.contains(address))?;
-        Some(Port { node: *place, nic: nic.name.clone() })
-    };
-    addresses.iter().filter_map(with).collect()
 }

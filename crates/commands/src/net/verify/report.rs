@@ -7,7 +7,7 @@ use garland_topology::verify::{Cabling, Finding, Observed, Port, RateSeen};
 use garland_topology::{MediumKind, NicId, NicName, Topology};
 use serde::Serialize;
 
-use super::{Evidence, SurveyOutcome};
+use super::outcome::{Evidence, SurveyOutcome};
 use garland_results::head::{Head, NodeEnd};
 use garland_terminal::failure::Exit;
 use garland_terminal::verdicts::folded;

@@ -14,9 +14,9 @@ use garland_topology::verify::{
 };
 use garland_topology::{NicId, NodeId, Topology};
 
+use super::outcome::{Evidence, SurveyOutcome, management};
 use super::pairs::pairs;
 use super::rounds::rounds;
-use super::{Evidence, SurveyOutcome, management};
 use garland_results::head::Phases;
 use garland_terminal::screen::Screen;
 

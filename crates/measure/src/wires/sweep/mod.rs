@@ -19,8 +19,7 @@ use garland_topology::bounds;
 
 use self::groups::{Group, Network};
 use self::result::{NodeResult, PointResult, SCHEMA, SweepResult, Swept, WireResult};
-use super::emulator;
-use super::measured::{FailedPair, Measured};
+use super::measured::{FailedPair, Measured, emulator};
 use super::survey::task::{meeting, packets, ping};
 use super::survey::{Meets, Met};
 use crate::gather::Gathered;

@@ -9,8 +9,8 @@ use garland_core::plan::{NodeId, Plan};
 use garland_core::units::{Nanos, Rate, bytes};
 use garland_protocol::NodeState;
 
-use super::progress_lines::{Line, NodeLine, ProgressLines};
 use crate::args::Cp;
+use crate::cp::progress_lines::{Line, NodeLine, ProgressLines};
 use garland_fleet::context::Context;
 use garland_terminal::screen::Screen;
 

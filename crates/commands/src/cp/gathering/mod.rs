@@ -1,6 +1,6 @@
 //! `garland cp` from nodes: every node's file, or the stripes of one.
 
-mod at_the_same_time;
+mod side_by_side;
 mod tasks;
 
 use std::os::unix::ffi::OsStrExt;
@@ -11,84 +11,87 @@ use garland_control::stat;
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::Plan;
-use garland_dataplane::{Tally, Tracing};
+use garland_dataplane::Tally;
 use garland_protocol::{StatRequest, TreeStatRequest};
 use garland_sys::signal::Interrupts;
 
-use self::at_the_same_time::{Common, take_all};
-use super::cp::{congestion, congestion_in_force, save, tell, transport};
-use super::cp_options::{refuse_to_read_back, refuse_unreachable};
-use crate::args::Cp;
-use crate::gathering::tasks::{GatherTask, Here, Place};
-use crate::limit;
-use crate::overtime::Overtime;
-use crate::source::excludes;
+use crate::cp::gathering::side_by_side::{Common, take_all};
+use crate::cp::gathering::tasks::{GatherTask, Here, Place};
+use crate::cp::limit;
+use crate::cp::overtime::Overtime;
+use crate::cp::request::CopyRequest;
+use crate::cp::tell::{save, tell, tell_plans};
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::{FAREWELL, HURRY};
-use garland_results::copy::{Copied, CopyResult, Direction};
-use garland_results::head::{Phases, print_json};
+use garland_results::copied::Copied;
+use garland_results::copy::{CopyResult, Direction};
+use garland_results::head::Phases;
 use garland_results::limit::Limit;
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_results::tree::TreeResult;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
-use garland_terminal::output;
 
 /// Copies `path` from the nodes of `list` to this machine.
-pub fn run(context: &Context, cp: &Cp, list: &str, path: &Path) -> Result<Exit, Failure> {
+pub fn run(
+    context: &Context,
+    request: &CopyRequest<'_>,
+    list: &str,
+    path: &Path,
+) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(context)?;
     let nodes = inventory.nodes(list)?;
-    let target = target::parse(cp.destination()).map_err(Failure::usage)?;
-    let here = Here::new(place(cp, &target)?, path, &nodes, cp)?;
-    refuse_what_cannot_be(cp, &here, nodes.len())?;
+    let target = target::parse(request.args.destination()).map_err(Failure::usage)?;
+    let here = Here::new(place(request, &target)?, path, &nodes, request)?;
+    refuse_what_cannot_be(request, &here, nodes.len())?;
     let places = Places::open()?;
-    let lab = cp.launch.enter_lab(&nodes, &places)?;
-    let run = Run::begin_keeping(&places, "cp", cp.keep_traces)?;
-    let muster = FleetBuilder {
+    let lab = request.args.launch.enter_lab(&nodes, &places)?;
+    let run = Run::begin_keeping(&places, "cp", request.args.keep_traces)?;
+    let builder = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
-        quiet: cp.quiet || context.json,
-        ..FleetBuilder::new(&nodes, &inventory, &places, &cp.launch, &run, lab.as_ref())
+        quiet: request.args.quiet || context.json,
+        ..FleetBuilder::new(&nodes, &inventory, &places, &request.args.launch, &run, lab.as_ref())
     };
-    let fleet = muster.assemble()?;
+    let fleet = builder.assemble()?;
     let overtime = Overtime::watch("copying", &interrupts)?;
-    let looked = stat(fleet.agents, &here.stat_request(cp), Some(&interrupts));
+    let looked = stat(fleet.agents, &here.stat_request(request), Some(&interrupts));
     let seen = looked.or_nothing("asking the nodes what they have")?;
-    let takes = tasks::all(cp, &here, &nodes, seen)?;
+    let takes = tasks::all(request, &here, &nodes, seen)?;
     let plans: Vec<&Plan> = takes.iter().map(|take| &take.plan).collect();
-    save(cp, &plans)?;
-    if cp.dry_run {
+    save(request, &plans)?;
+    if request.args.dry_run {
         tell_plans(context, &plans)?;
         fleet.children.end(FAREWELL, |_| false);
         return Ok(Exit::Done);
     }
     keep_plans(&run, &plans)?;
     let lanes = takes.iter().map(|take| take.plan.lanes.len()).max().unwrap_or(1);
-    let transport = transport(cp, lab.as_ref(), lanes);
+    let transport = request.transport(lab.as_ref(), lanes);
     let limit = limit_of(&takes, |plan, agents| {
-        let known = limit::known(lab.as_ref(), cp.launch.sender(), plan, transport, agents);
-        limit::held(known, cp.checks.pace(), plan)
+        let known =
+            limit::known(lab.as_ref(), request.args.launch.sender(), plan, transport, agents);
+        limit::held(known, request.args.checks.pace(), plan)
     });
     let several = takes.len() > 1;
-    let tracing = Tracing { started_ns: phases.last_ns(), emulated: lab.is_some() };
     let common = Common {
-        sealed: !cp.clear,
-        congestion: congestion(cp),
+        sealed: !request.args.clear,
+        congestion: request.congestion(),
         transport,
-        read_back: cp.checks.read_back(),
-        tracing: Some(tracing).filter(|_| !cp.no_trace),
+        read_back: request.read_back(),
+        tracing: request.tracing(lab.as_ref(), phases.last_ns()),
         // Not at the end: the traces of a thousand copies would take a gigabyte of memory.
         keep: &|plan, traces| {
             let node = several.then(|| plan.nodes[1].name.as_str());
             run.keep_traces(&places, node, traces);
         },
         interrupts: &interrupts,
-        quiet: cp.quiet || context.json || cp.progress.is_some(),
-        silent: cp.quiet || cp.progress.is_some(),
-        for_programs: cp.progress.is_some(),
+        quiet: request.args.quiet || context.json || request.args.progress.is_some(),
+        silent: request.args.quiet || request.args.progress.is_some(),
+        for_programs: request.args.progress.is_some(),
     };
     let tallies: Vec<Option<Tally>> = takes.iter().map(|take| take.tally).collect();
     let copies = take_all(takes, &common);
@@ -97,14 +100,14 @@ pub fn run(context: &Context, cp: &Cp, list: &str, path: &Path) -> Result<Exit, 
     let silent = |at: usize| is_silent(&copies, nodes.get(at));
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, silent);
     let result = CopyResult::new(&run, Direction::In, &copies, phases)
-        .with_congestion(congestion_in_force(cp))
+        .with_congestion(request.congestion_in_force())
         .with_limit(limit)
         .with_read_back(common.read_back)
         .with_tree(TreeResult::gathered(&tallies, &copies));
     run.keep("result.json", &result)?;
     let told_at: &[u8] = if here.is_output() { b"-" } else { b"" };
-    tell(context, cp, told_at, &result)?;
-    Ok(result.exit(cp.min_ok))
+    tell(context, request, told_at, &result)?;
+    Ok(result.exit(request.args.min_ok))
 }
 
 /// Whether a node has died or hangs. Behind the nodes' agents there may be what all of them hang on.
@@ -114,9 +117,9 @@ fn is_silent(copies: &[Copied], node: Option<&Node>) -> bool {
 }
 
 /// Where on this machine the bytes go.
-fn place<'a>(cp: &'a Cp, target: &'a Target) -> Result<Place<'a>, Failure> {
+fn place<'a>(request: &CopyRequest<'a>, target: &'a Target) -> Result<Place<'a>, Failure> {
     match target {
-        Target::Local(_) => Ok(Place::Path(Path::new(cp.destination()))),
+        Target::Local(_) => Ok(Place::Path(Path::new(request.args.destination()))),
         Target::Pipe => Ok(Place::Output),
         Target::Command(line) if line.trim_ascii().is_empty() => {
             Err(Failure::usage("there is no command behind `|`")
@@ -124,7 +127,7 @@ fn place<'a>(cp: &'a Cp, target: &'a Target) -> Result<Place<'a>, Failure> {
         }
         Target::Command(line) => Ok(Place::Command(line)),
         Target::Nodes { .. } => {
-            let shown = cp.destination().to_string_lossy();
+            let shown = request.args.destination().to_string_lossy();
             let message = "one end of a copy must be a path of this machine";
             Err(Failure::usage(message)
                 .hint(format!("for a file of this machine named {shown} say ./{shown}")))
@@ -133,32 +136,28 @@ fn place<'a>(cp: &'a Cp, target: &'a Target) -> Result<Place<'a>, Failure> {
 }
 
 /// Refuses values and places that can't be.
-fn refuse_what_cannot_be(cp: &Cp, here: &Here<'_>, nodes: usize) -> Result<(), Failure> {
-    excludes(cp)?;
-    refuse_unreachable(cp, nodes)?;
+fn refuse_what_cannot_be(
+    request: &CopyRequest<'_>,
+    here: &Here<'_>,
+    nodes: usize,
+) -> Result<(), Failure> {
+    request.refuse_unreachable(nodes)?;
     if !here.is_kept() {
-        refuse_to_read_back(cp, "nothing can be read back from /dev/null or a pipe")?;
+        request.refuse_to_read_back("nothing can be read back from /dev/null or a pipe")?;
     }
     Ok(())
 }
 
 impl Here<'_> {
-    fn stat_request(&self, cp: &Cp) -> StatRequest {
-        let excludes = || cp.exclude.iter().map(|pattern| pattern.as_bytes().to_vec()).collect();
-        let tree = || TreeStatRequest { excludes: excludes(), attributes: cp.xattrs };
+    fn stat_request(&self, request: &CopyRequest<'_>) -> StatRequest {
+        let excludes =
+            || request.args.exclude.iter().map(|pattern| pattern.as_bytes().to_vec()).collect();
+        let tree = || TreeStatRequest { excludes: excludes(), attributes: request.args.xattrs };
         StatRequest {
             path: self.source.to_vec(),
-            stripes: cp.stripe.is_some(),
-            tree: cp.recursive.then(tree),
+            stripes: request.args.stripe.is_some(),
+            tree: request.args.recursive.then(tree),
         }
-    }
-}
-
-fn tell_plans(context: &Context, plans: &[&Plan]) -> Result<(), Failure> {
-    match plans {
-        [plan] if context.json => print_json(plan),
-        _ if context.json => print_json(&plans),
-        _ => plans.iter().try_for_each(output::print),
     }
 }
 
@@ -177,10 +176,4 @@ fn limit_of(
 ) -> Option<Limit> {
     let [GatherTask { plan, agents: Ok(agents), .. }] = takes else { return None };
     known(&plan.clone().reversed(), agents)
-}
-
-/// The node's own part of its name, as a folder's.
-fn folder_of(node: &Node) -> String {
-    let own = node.name.strip_prefix(garland_fleet::inventory::LAB_PREFIX).unwrap_or(&node.name);
-    own.replace(['/', ':'], "_")
 }

@@ -12,8 +12,8 @@ use garland_protocol::{Compare, Destination};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use crate::args::Cp;
-use crate::source::CopySource;
+use crate::cp::request::CopyRequest;
+use crate::cp::source::CopySource;
 use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -34,8 +34,8 @@ pub struct Before {
 
 /// Asks what `agents` have of what is `given`, if that is a file and goes to one, or a tree and goes to
 /// a folder; ends the phase of setting up if they have something.
-pub fn look(
-    cp: &Cp,
+pub fn compare_first(
+    request: &CopyRequest<'_>,
     given: &CopySource,
     ends: &Ends,
     plan: Plan,
@@ -44,7 +44,7 @@ pub fn look(
 ) -> Result<Before, Failure> {
     let began_ns = clock::now_ns();
     let records = places.records();
-    let Some((outline, asked)) = asked(cp, given, ends, &plan, &records) else {
+    let Some((outline, asked)) = asked(request, given, ends, &plan, &records) else {
         return Ok(Before { plan, agents, digests: None, strange: Vec::new(), unseen: Vec::new() });
     };
     let shared = shared(given, &plan)?;
@@ -79,7 +79,7 @@ fn shared(given: &CopySource, plan: &Plan) -> Result<Option<Shared>, Failure> {
 
 /// What there is to compare; none where there is nothing.
 fn asked<'a>(
-    cp: &Cp,
+    request: &CopyRequest<'_>,
     given: &'a CopySource,
     ends: &Ends,
     plan: &Plan,
@@ -88,7 +88,7 @@ fn asked<'a>(
     let Ends::Out { destination, .. } = ends else { return None };
     let layout = plan.layout;
     match (given, destination) {
-        _ if cp.whole || cp.stripe.is_some() || layout.length == 0 => None,
+        _ if request.args.whole || request.args.stripe.is_some() || layout.length == 0 => None,
         (CopySource::File(_, source), Destination::File { path, name, .. }) => {
             let (path, name) = (path.clone(), name.clone());
             let outline = Compare { path, name, layout, tree: None, shared: None };

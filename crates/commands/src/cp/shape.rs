@@ -5,9 +5,9 @@ use std::time::Duration;
 use garland_core::plan::{Pace, Plan};
 use garland_lab::Lab;
 
-use crate::args::{Cp, ShapeName};
-use crate::cp::transport;
-use crate::limit;
+use crate::args::ShapeName;
+use crate::cp::limit;
+use crate::cp::request::CopyRequest;
 use garland_terminal::failure::Failure;
 
 /// Bytes per second that wires are taken to carry where nobody says: 1 Gbit/s.
@@ -17,14 +17,15 @@ const USUAL_RATE: f64 = 117.7e6;
 const HOP: Duration = Duration::from_micros(100);
 
 /// The plan in the shape that was asked for, or that takes less time; and why.
-pub fn shaped(cp: &Cp, lab: Option<&Lab>, plan: Plan) -> Result<Plan, Failure> {
+pub fn shaped(request: &CopyRequest<'_>, lab: Option<&Lab>, plan: Plan) -> Result<Plan, Failure> {
     // Nobody knows how long a stream is.
     if plan.layout.open {
         return Ok(plan);
     }
-    let transport = transport(cp, lab, plan.lanes.len());
+    let transport = request.transport(lab, plan.lanes.len());
     let nodes = plan.nodes.len() - 1;
-    let wires = lab.and_then(|lab| limit::of_lab(lab, cp.launch.sender(), &plan, transport));
+    let wires =
+        lab.and_then(|lab| limit::of_lab(lab, request.args.launch.sender(), &plan, transport));
     let lanes = plan.lanes.len() as f64;
     let rate = wires.map(|bits| bits / 8.0 / lanes);
     let pace = Pace { rate: rate.unwrap_or(USUAL_RATE), hop: HOP };
@@ -34,14 +35,14 @@ pub fn shaped(cp: &Cp, lab: Option<&Lab>, plan: Plan) -> Result<Plan, Failure> {
         Some(rate) => format!("the lab's wires of {:.1} MB/s", rate / 1e6),
         None => "wires of 1 Gbit/s".to_owned(),
     };
-    let tree = match cp.shape {
+    let tree = match request.args.shape {
         ShapeName::Chain => None,
         ShapeName::Tree => Some(pace.tree(layout, nodes)),
         ShapeName::Auto => pace.better_tree(layout, nodes),
     };
     let Some(tree) = tree else { return Ok(plan) };
     let fanout = tree.fanout;
-    let reason = match cp.shape {
+    let reason = match request.args.shape {
         ShapeName::Tree => "as asked for".to_owned(),
         _ => format!("since a chain would take {chain} over {wires}"),
     };

@@ -8,7 +8,7 @@ use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
 use garland_dataplane::{Source, SourceError};
 
-use super::elsewhere;
+use crate::cp::elsewhere;
 use garland_fleet::destination::{self, FORM};
 use garland_fleet::inventory::Inventory;
 use garland_terminal::failure::Failure;

@@ -4,11 +4,10 @@
 use std::fmt;
 
 use garland_core::cluster::target::{self, Target};
-use garland_protocol::ReadBack;
 
-use super::elsewhere;
-use super::ends::is_stream;
 use crate::args::Cp;
+use crate::cp::elsewhere;
+use crate::cp::ends::is_stream;
 use garland_terminal::failure::Failure;
 
 /// The kinds of copies.
@@ -213,33 +212,6 @@ pub fn refuse_without_effect(cp: &Cp, kind: Kind) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Refuses to want more nodes than there are.
-///
-/// # Errors
-/// When the user does.
-pub fn refuse_unreachable(cp: &Cp, nodes: usize) -> Result<(), Failure> {
-    match cp.min_ok {
-        Some(wanted) if wanted > nodes => {
-            let are =
-                if nodes == 1 { "is 1 node".to_owned() } else { format!("are {nodes} nodes") };
-            Err(Failure::usage(format!("--min-ok {wanted} can't be reached: there {are}"))
-                .hint(format!("--min-ok {nodes} at most")))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Refuses to read back what isn't kept: `where_it_goes` says where it goes.
-///
-/// # Errors
-/// When the user wants it.
-pub fn refuse_to_read_back(cp: &Cp, where_it_goes: &str) -> Result<(), Failure> {
-    if cp.checks.read_back() == ReadBack::default() {
-        return Ok(());
-    }
-    Err(Failure::usage(where_it_goes).hint("leave --verify and --checksum out"))
 }
 
 impl Rule {

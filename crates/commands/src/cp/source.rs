@@ -1,6 +1,5 @@
 //! What is given to nodes: a file, files and folders as one, or a stream.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -10,18 +9,15 @@ use std::sync::Arc;
 use garland_control::{Ends, Outcome};
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::{DEFAULT_BLOCK_SIZE, Layout, Manifest, Plan, StripeServer, Stripes};
-use garland_core::tree::Pattern;
 use garland_dataplane::{Content, ScanError, ScanOptions, Source, StreamSource, TreeSource};
 use garland_protocol::{Destination, TreeDestination, TreeLimits};
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
-use super::cp::block_size;
-use super::cp_options::refuse_to_read_back;
-use super::elsewhere::{Elsewhere, MODE};
-use super::ends;
-use crate::args::Cp;
+use crate::cp::elsewhere::{Elsewhere, MODE};
+use crate::cp::ends;
+use crate::cp::request::CopyRequest;
 use garland_results::tree::TreeResult;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -40,28 +36,34 @@ pub enum CopySource {
 impl CopySource {
     /// Opens what the user named, on a disk of so many bytes per second if it is an emulated one;
     /// looks at all of a tree.
-    pub fn open(cp: &Cp, interrupts: &Arc<Interrupts>, disk: Option<u64>) -> Result<Self, Failure> {
-        if let Some(elsewhere) = Elsewhere::open(cp, interrupts)? {
+    pub fn open(
+        request: &CopyRequest<'_>,
+        interrupts: &Arc<Interrupts>,
+        disk: Option<u64>,
+    ) -> Result<Self, Failure> {
+        if let Some(elsewhere) = Elsewhere::open(request.args, interrupts)? {
             return Ok(Self::Elsewhere(Arc::new(elsewhere)));
         }
-        if cp.delete {
-            is_one_folder(cp.sources())?;
+        if request.args.delete {
+            is_one_folder(request.args.sources())?;
         }
-        match cp.sources() {
-            sources if sources.iter().any(|source| ends::is_stream(source)) => Self::stream(cp),
-            [file] if !cp.recursive || is_file(file) => {
+        match request.args.sources() {
+            sources if sources.iter().any(|source| ends::is_stream(source)) => {
+                Self::stream(request)
+            }
+            [file] if !request.args.recursive || is_file(file) => {
                 let source = ends::source(file)?.on_disk_of(disk);
                 Ok(Self::File(file.clone(), Arc::new(source)))
             }
-            _ if !cp.recursive => {
-                let count = cp.sources().len();
+            _ if !request.args.recursive => {
+                let count = request.args.sources().len();
                 Err(Failure::usage(format!("{count} sources go into one folder, by -r")))
             }
             sources => {
                 let options = ScanOptions {
-                    excludes: excludes(cp)?,
-                    attributes: cp.xattrs,
-                    sweep: cp.delete,
+                    excludes: request.excludes.clone(),
+                    attributes: request.args.xattrs,
+                    sweep: request.args.delete,
                     root: &Root::Free,
                     stop: &|| interrupts.have_come(),
                 };
@@ -72,15 +74,15 @@ impl CopySource {
     }
 
     /// Opens the one stream that is given.
-    fn stream(cp: &Cp) -> Result<Self, Failure> {
-        let [source] = cp.sources() else {
+    fn stream(request: &CopyRequest<'_>) -> Result<Self, Failure> {
+        let [source] = request.args.sources() else {
             return Err(Failure::usage("a stream is copied alone, not beside other sources"));
         };
-        if cp.stripe.is_some() {
+        if request.args.stripe.is_some() {
             return Err(Failure::usage("a stream can't be striped: nobody knows its length")
                 .hint("write it to a file first"));
         }
-        let block = block_size(cp)?.unwrap_or(DEFAULT_BLOCK_SIZE);
+        let block = request.block_size.unwrap_or(DEFAULT_BLOCK_SIZE);
         let layout = Layout::open_ended(block).map_err(Failure::usage)?;
         let (name, opened) = match target::parse(source.as_os_str()) {
             Ok(Target::Pipe) => (Vec::new(), open_input(layout)),
@@ -89,7 +91,7 @@ impl CopySource {
                     .hint("such as '|pg_dump data'"));
             }
             // A plan doesn't need its bytes.
-            Ok(Target::Command(_)) if cp.dry_run => (Vec::new(), open_input(layout)),
+            Ok(Target::Command(_)) if request.args.dry_run => (Vec::new(), open_input(layout)),
             Ok(Target::Command(line)) => {
                 (Vec::new(), StreamSource::of_command(&line, None, layout))
             }
@@ -149,21 +151,26 @@ impl CopySource {
     }
 
     /// It and where it goes on nodes, `path` there, with a `manifest` beside it if there is one.
-    pub fn ends(&self, cp: &Cp, path: &[u8], manifest: Option<Manifest>) -> Result<Ends, Failure> {
-        let destination = self.destination(cp, path)?;
+    pub fn ends(
+        &self,
+        request: &CopyRequest<'_>,
+        path: &[u8],
+        manifest: Option<Manifest>,
+    ) -> Result<Ends, Failure> {
+        let destination = self.destination(request, path)?;
         Ok(Ends::Out { source: self.content(), destination, manifest })
     }
 
     /// Where it goes on nodes, `path` there.
-    fn destination(&self, cp: &Cp, path: &[u8]) -> Result<Destination, Failure> {
+    fn destination(&self, request: &CopyRequest<'_>, path: &[u8]) -> Result<Destination, Failure> {
         let streams = matches!(path, b"/dev/null" | b"-" | [b'|', ..]);
         if streams {
             let message = "what goes to a pipe, a command or nowhere can't be read back";
-            refuse_to_read_back(cp, message)?;
+            request.refuse_to_read_back(message)?;
         }
         Ok(match (path, self) {
             (b"/dev/null", _) => Destination::Null,
-            (b"-", _) if cp.stripe.is_some() => {
+            (b"-", _) if request.args.stripe.is_some() => {
                 return Err(Failure::usage("stripes can't go to standard output"));
             }
             (b"-", Self::Tree(_)) => {
@@ -171,7 +178,7 @@ impl CopySource {
                     .hint("for its bytes as one stream: tar"));
             }
             (b"-", Self::File(..) | Self::Elsewhere(_) | Self::Stream(..)) => Destination::Output,
-            ([b'|', ..], _) if cp.stripe.is_some() => {
+            ([b'|', ..], _) if request.args.stripe.is_some() => {
                 return Err(Failure::usage("stripes can't go to commands"));
             }
             ([b'|', ..], Self::Tree(_)) => {
@@ -182,11 +189,11 @@ impl CopySource {
             (path, Self::Tree(_)) => Destination::Tree(TreeDestination {
                 path: path.to_vec(),
                 below: None,
-                fsync: !cp.no_fsync,
-                verify: cp.checks.verify,
+                fsync: !request.args.no_fsync,
+                verify: request.args.checks.verify,
                 limits: TreeLimits {
-                    removes: cp.delete,
-                    attributes: cp.xattrs,
+                    removes: request.args.delete,
+                    attributes: request.args.xattrs,
                     ..TreeLimits::default()
                 },
             }),
@@ -197,10 +204,10 @@ impl CopySource {
                     below: None,
                     name,
                     mode,
-                    times: modified.filter(|_| cp.preserve),
-                    fsync: !cp.no_fsync,
+                    times: modified.filter(|_| request.args.preserve),
+                    fsync: !request.args.no_fsync,
                     room: self.room(),
-                    force_device: cp.force_device,
+                    force_device: request.args.force_device,
                 }
             }
         })
@@ -264,16 +271,6 @@ struct FileFacts {
     name: Vec<u8>,
     mode: u32,
     modified: Option<(i64, u32)>,
-}
-
-/// What is to be left out.
-pub fn excludes(cp: &Cp) -> Result<Vec<Pattern>, Failure> {
-    let pattern = |text: &OsString| {
-        Pattern::parse(text.as_bytes()).map_err(|error| {
-            Failure::usage(format!("--exclude {}: {error}", text.to_string_lossy()))
-        })
-    };
-    cp.exclude.iter().map(pattern).collect()
 }
 
 /// What is removed elsewhere is told by one folder.

@@ -12,9 +12,7 @@ use garland_protocol::{
     Destination, Origin, Policy, StatReply, TreeDestination, TreeLimits, TreeStat,
 };
 
-use super::folder_of;
-use crate::args::Cp;
-use crate::cp::block_size;
+use crate::cp::request::CopyRequest;
 use garland_terminal::failure::Failure;
 
 /// Bytes that all blocks on their way from nodes may have together in this machine's memory.
@@ -69,12 +67,12 @@ impl<'a> Here<'a> {
         place: Place<'a>,
         source: &'a Path,
         nodes: &[Node],
-        cp: &Cp,
+        request: &CopyRequest<'_>,
     ) -> Result<Self, Failure> {
         if !matches!(place, Place::Path(_)) {
-            is_one_stream(nodes.len(), cp)?;
+            is_one_stream(nodes.len(), request)?;
         }
-        let recursive = cp.recursive;
+        let recursive = request.args.recursive;
         let name = source.file_name().filter(|_| !source.as_os_str().as_bytes().ends_with(b"/"));
         let name = name.or(recursive.then_some(OsStr::new(""))).ok_or_else(|| {
             Failure::usage(format!("{} names no file", source.display()))
@@ -104,7 +102,7 @@ impl<'a> Here<'a> {
     }
 
     /// Where a tree goes, and what its stream may do there: nothing that wasn't asked for.
-    fn tree(&self, cp: &Cp, node: &Node) -> Destination {
+    fn tree(&self, request: &CopyRequest<'_>, node: &Node) -> Destination {
         let path = match self.path() {
             Ok(path) => path,
             Err(elsewhere) => return elsewhere,
@@ -113,19 +111,25 @@ impl<'a> Here<'a> {
         Destination::Tree(TreeDestination {
             path: path.as_os_str().as_bytes().to_vec(),
             below: self.below(node),
-            fsync: !cp.no_fsync,
-            verify: cp.checks.verify,
+            fsync: !request.args.no_fsync,
+            verify: request.args.checks.verify,
             limits: TreeLimits {
                 removes: false,
-                attributes: cp.xattrs,
+                attributes: request.args.xattrs,
                 top: top.map(|name| name.as_bytes().to_vec()),
-                excludes: cp.exclude.iter().map(|it| it.as_bytes().to_vec()).collect(),
+                excludes: request.args.exclude.iter().map(|it| it.as_bytes().to_vec()).collect(),
             },
         })
     }
 
     /// Where one file goes, with its source's mode and, if asked for, time.
-    fn file(&self, cp: &Cp, node: Option<&Node>, mode: u32, modified: (i64, u32)) -> Destination {
+    fn file(
+        &self,
+        request: &CopyRequest<'_>,
+        node: Option<&Node>,
+        mode: u32,
+        modified: (i64, u32),
+    ) -> Destination {
         let path = match self.path() {
             Ok(path) => path,
             Err(elsewhere) => return elsewhere,
@@ -135,10 +139,10 @@ impl<'a> Here<'a> {
             below: node.and_then(|node| self.below(node)),
             name: self.name.as_bytes().to_vec(),
             mode,
-            times: cp.preserve.then_some(modified),
-            fsync: !cp.no_fsync,
+            times: request.args.preserve.then_some(modified),
+            fsync: !request.args.no_fsync,
             room: u64::MAX,
-            force_device: cp.force_device,
+            force_device: request.args.force_device,
         }
     }
 
@@ -149,12 +153,12 @@ impl<'a> Here<'a> {
 }
 
 /// What goes through a pipe comes from one node, or as the stripes of one file.
-fn is_one_stream(nodes: usize, cp: &Cp) -> Result<(), Failure> {
-    if cp.recursive {
+fn is_one_stream(nodes: usize, request: &CopyRequest<'_>) -> Result<(), Failure> {
+    if request.args.recursive {
         return Err(Failure::usage("a tree can't go through a pipe")
             .hint("for its bytes as they come: garland exec NODE -- tar c PATH"));
     }
-    if nodes > 1 && cp.stripe.is_none() {
+    if nodes > 1 && request.args.stripe.is_none() {
         let message = format!("the files of {nodes} nodes can't all go through one pipe");
         return Err(Failure::usage(message).hint("name one node, or a folder"));
     }
@@ -163,30 +167,30 @@ fn is_one_stream(nodes: usize, cp: &Cp) -> Result<(), Failure> {
 
 /// All copies that what was asked for takes.
 pub fn all(
-    cp: &Cp,
+    request: &CopyRequest<'_>,
     here: &Here<'_>,
     nodes: &[Node],
     seen: Vec<Stats>,
 ) -> Result<Vec<GatherTask>, Failure> {
-    if cp.stripe.is_some() {
-        Ok(vec![stripes(cp, here, nodes, seen)?])
+    if request.args.stripe.is_some() {
+        Ok(vec![stripes(request, here, nodes, seen)?])
     } else {
-        files(cp, here, nodes, seen)
+        files(request, here, nodes, seen)
     }
 }
 
 /// Every node's file: a copy for each, so that none waits for another.
 fn files(
-    cp: &Cp,
+    request: &CopyRequest<'_>,
     here: &Here<'_>,
     nodes: &[Node],
     seen: Vec<Stats>,
 ) -> Result<Vec<GatherTask>, Failure> {
-    let block = block_size(cp)?;
+    let block = request.block_size;
     let count = nodes.len() as u64;
     let take = |(node, seen): (&Node, Stats)| {
         let (sight, agents) = match seen {
-            Ok((agent, sights)) => match asked_for(sights, cp.recursive) {
+            Ok((agent, sights)) => match asked_for(sights, request.args.recursive) {
                 Ok(sight) => (Some(sight), Ok(vec![Ok(agent)])),
                 Err(reason) => (None, Err(reason)),
             },
@@ -200,7 +204,7 @@ fn files(
             Some(block) => Layout::new(length, block).map_err(Failure::usage)?,
         };
         let rails = u16::try_from(node.addresses.len().max(1)).unwrap_or(1);
-        let rails = cp.rails.unwrap_or(rails);
+        let rails = request.args.rails.unwrap_or(rails);
         let names = [node.name.clone()];
         let plan = Plan::broadcast(layout, &names, rails).map_err(Failure::usage)?;
         let fitting = MEMORY / count / u64::from(layout.block_size) / u64::from(rails);
@@ -208,8 +212,8 @@ fn files(
         let number = tree.map(|tree| tree.number);
         let origins = vec![Origin { path: here.source.to_vec(), length, modified, tree: number }];
         let destination = match tree {
-            Some(_) => here.tree(cp, node),
-            None => here.file(cp, Some(node), mode, modified),
+            Some(_) => here.tree(request, node),
+            None => here.file(request, Some(node), mode, modified),
         };
         let tally =
             tree.map(|TreeStat { files, folders, links, .. }| Tally { files, folders, links });
@@ -219,11 +223,11 @@ fn files(
             ends: Ends::In { origins, destination, digests: Vec::new() },
             stripes: None,
             pipeline: Pipeline {
-                buffers: cp.buffers.or(fitting),
+                buffers: request.args.buffers.or(fitting),
                 cut: None,
-                pace: cp.checks.pace(),
+                pace: request.args.checks.pace(),
             },
-            policy: Policy::for_nodes(1).with_stuck_after(cp.stuck_after),
+            policy: Policy::for_nodes(1).with_stuck_after(request.args.stuck_after),
             tally,
         })
     };
@@ -253,7 +257,7 @@ fn asked_for(sights: Vec<StatReply>, recursive: bool) -> Result<StatReply, Strin
 
 /// The stripes of one file: one copy from all nodes that have any.
 fn stripes(
-    cp: &Cp,
+    request: &CopyRequest<'_>,
     here: &Here<'_>,
     nodes: &[Node],
     seen: Vec<Stats>,
@@ -284,7 +288,7 @@ fn stripes(
         let failure = Failure::nothing(format!("{shown}: {error}"));
         unseen.iter().fold(failure, |failure, node| failure.hint(node))
     })?;
-    tell_of_unfinished(&shown, !cp.quiet && set.has_aside(&found));
+    tell_of_unfinished(&shown, !request.args.quiet && set.has_aside(&found));
     let Manifest { stripes, layout, mode, modified, servers, .. } = set.manifest;
     let (mut names, mut origins, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
     for place in set.stripes {
@@ -307,20 +311,31 @@ fn stripes(
         });
         chosen.push(Ok(agent));
     }
-    let rails = cp.rails.unwrap_or(1);
+    let rails = request.args.rails.unwrap_or(1);
     let plan = Plan::striped(layout, stripes, &names, rails).map_err(Failure::usage)?;
     let digests = servers.iter().map(|server| server.digest).collect();
-    let destination = here.file(cp, None, mode, modified);
-    let policy = Policy::for_nodes(names.len()).with_stuck_after(cp.stuck_after).together();
+    let destination = here.file(request, None, mode, modified);
+    let policy =
+        Policy::for_nodes(names.len()).with_stuck_after(request.args.stuck_after).together();
     Ok(GatherTask {
         plan: plan.reversed(),
         agents: Ok(chosen),
         ends: Ends::In { origins, destination, digests },
         stripes: Some(stripes),
-        pipeline: Pipeline { buffers: cp.buffers, cut: None, pace: cp.checks.pace() },
+        pipeline: Pipeline {
+            buffers: request.args.buffers,
+            cut: None,
+            pace: request.args.checks.pace(),
+        },
         policy,
         tally: None,
     })
+}
+
+/// The directory of a node: its name without the lab's prefix.
+fn folder_of(node: &Node) -> String {
+    let own = node.name.strip_prefix(garland_fleet::inventory::LAB_PREFIX).unwrap_or(&node.name);
+    own.replace(['/', ':'], "_")
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@ use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
-use crate::gathering::tasks::GatherTask;
-use crate::progress::{Bars, NodeNow};
+use crate::cp::gathering::tasks::GatherTask;
+use crate::cp::progress::{Bars, NodeNow};
 use garland_fleet::at_once::{ASKED, at_once};
-use garland_results::copy::Copied;
+use garland_results::copied::Copied;
 
 /// What all copies of a command have in common.
 pub struct Common<'a> {

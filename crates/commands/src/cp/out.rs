@@ -1,0 +1,163 @@
+//! `garland cp` to nodes: plan, fleet, comparison, copy, result.
+
+use std::sync::Arc;
+
+use garland_control::{Agent, CopyJob, Outcome};
+use garland_core::cluster::Node;
+use garland_core::plan::Plan;
+use garland_lab::Lab;
+use garland_sys::mptcp::Transport;
+use garland_sys::signal::Interrupts;
+
+use super::chain::Chain;
+use super::injections::Injections;
+use super::limit;
+use super::overtime::Overtime;
+use super::planning;
+use super::progress::Bars;
+use super::request::CopyRequest;
+use super::source::CopySource;
+use super::tell::{save, tell, tell_plan};
+use super::{ends, incremental};
+use garland_fleet::builder::{Children, Fleet, FleetBuilder};
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_fleet::join_listener::JoinListener;
+use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_results::copied::Copied;
+use garland_results::copy::{CopyResult, Direction};
+use garland_results::head::Phases;
+use garland_results::limit::Limit;
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+
+/// Copies a file, a tree, a stream or an object to every node.
+pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let inventory = Inventory::open(context)?;
+    let (nodes, path) = destination(request, &inventory)?;
+    let places = Places::open()?;
+    // A plan can be had without the lab. What is elsewhere is seen from the lab's head, too.
+    let args = request.args;
+    let entered = args.launch.enter_lab(&nodes, &places);
+    let lab = if args.dry_run { entered.unwrap_or(None) } else { entered? };
+    let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
+    let given = open(request, &interrupts, disk)?;
+    let near = (&places, lab.as_ref());
+    let Chain { nodes, why } = Chain::ordered(&inventory, near, &args.order, &nodes)?;
+    let (plan, stripes) = planning::plan(request, (&given, &path), &nodes, lab.as_ref())?;
+    let injections = Injections::parse(&args.inject, &plan)?;
+    save(request, &plan)?;
+    if args.dry_run {
+        return tell_plan((context, request), &plan, why.as_deref(), given.tree().as_ref());
+    }
+    let run = Run::begin_keeping(&places, "cp", args.keep_traces)?;
+    run.keep("plan.json", &plan)?;
+    let builder = FleetBuilder {
+        inventory: Some(&inventory),
+        interrupts: Some(Arc::clone(&interrupts)),
+        quiet: args.quiet || context.json,
+        clocks: &injections.clocks,
+        ..FleetBuilder::new(&nodes, &inventory, &places, &args.launch, &run, lab.as_ref())
+    };
+    let fleet = builder.assemble()?;
+    let overtime = Overtime::watch("copying", &interrupts)?;
+    let transport = request.transport(lab.as_ref(), plan.lanes.len());
+    let limit = limit_of(request, &plan, lab.as_ref(), transport, &fleet.agents);
+    let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
+    let ends = given.ends(request, &path, manifest)?;
+    let here = (&places, &interrupts, &mut phases);
+    let before = incremental::compare_first(request, &given, &ends, plan, fleet.agents, here)?;
+    let job = CopyJob {
+        plan: &before.plan,
+        ends,
+        stripes,
+        known: before.digests,
+        pipeline: request.pipeline,
+        read_back: request.read_back(),
+        sealed: !args.clear,
+        packing: request.packing(),
+        congestion: request.congestion(),
+        transport,
+        policy: request.policy(nodes.len(), stripes.is_some(), before.plan.layout.open),
+        late: None,
+        tracing: request.tracing_from_start(lab.as_ref()),
+        injections: injections.faults,
+    };
+    let fleet = Fleet { agents: before.agents, children: fleet.children };
+    // Nodes that join read the result, so the listener lives until that is kept.
+    let (outcome, children, _listener) = make(context, request, &builder, job, fleet, &run)?;
+    let plan = given.ended(before.plan, &outcome);
+    run.keep("plan.json", &plan)?;
+    end(children, &outcome, &overtime);
+    run.keep_traces(&places, None, &outcome.traces);
+    incremental::remember(&given, &plan, &places, outcome.digests.as_deref());
+    let result = CopyResult::new(&run, Direction::Out, &[Copied { plan, outcome }], phases)
+        .with_congestion(request.congestion_in_force())
+        .with_limit(limit)
+        .with_before(before.strange, before.unseen)
+        .with_path(&path)
+        .with_read_back(request.read_back())
+        .with_tree(given.tree());
+    run.keep("result.json", &result)?;
+    tell(context, request, &path, &result).map(|()| result.exit(args.min_ok))
+}
+
+/// The nodes and the path there, if enough nodes are named.
+fn destination(
+    request: &CopyRequest<'_>,
+    inventory: &Inventory,
+) -> Result<(Vec<Node>, Vec<u8>), Failure> {
+    let (nodes, path) = ends::destination(inventory, request.args.destination())?;
+    request.refuse_unreachable(nodes.len())?;
+    Ok((nodes, path))
+}
+
+/// Opens the source; Ctrl-C doesn't wait for a disk that never answers.
+fn open(
+    request: &CopyRequest<'_>,
+    interrupts: &Arc<Interrupts>,
+    disk: Option<u64>,
+) -> Result<CopySource, Failure> {
+    let _overtime = Overtime::watch("opening the source", interrupts)?;
+    CopySource::open(request, interrupts, disk)
+}
+
+/// Makes the copy, and shows how it goes.
+fn make(
+    context: &Context,
+    request: &CopyRequest<'_>,
+    builder: &FleetBuilder<'_>,
+    job: CopyJob<'_>,
+    fleet: Fleet,
+    run: &Run,
+) -> Result<(Outcome, Children, Option<JoinListener>), Failure> {
+    let plan = job.plan;
+    let mut listener =
+        job.takes_latecomers().then(|| JoinListener::open(builder.places, run)).transpose()?;
+    let mut bars = Bars::wanted(plan, context, request.args);
+    let copied = builder.copy(job, fleet, listener.as_mut(), &mut |now| bars.show(plan, now));
+    bars.clear();
+    copied.map(|(outcome, children)| (outcome, children, listener))
+}
+
+/// Waits for the agents that were started, except those that are silent.
+fn end(children: Children, outcome: &Outcome, overtime: &Overtime) {
+    overtime.end();
+    let patience = if outcome.interrupted { HURRY } else { FAREWELL };
+    children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
+}
+
+/// What the wires allow, and what was asked for.
+fn limit_of(
+    request: &CopyRequest<'_>,
+    plan: &Plan,
+    lab: Option<&Lab>,
+    transport: Transport,
+    agents: &[Result<Agent, String>],
+) -> Option<Limit> {
+    let wires = limit::known(lab, request.args.launch.sender(), plan, transport, agents);
+    limit::held(wires, request.args.checks.pace(), plan)
+}

@@ -1,0 +1,63 @@
+//! The plan of a copy to nodes: which blocks go by which lanes, and where the lanes lead.
+
+use garland_core::cluster::Node;
+use garland_core::plan::{Plan, Stripes};
+use garland_core::units::bytes;
+use garland_lab::Lab;
+
+use super::request::CopyRequest;
+use super::shape::shaped;
+use super::source::CopySource;
+use garland_terminal::failure::Failure;
+
+/// The most nodes that read parts of a shared source: each part is a lane, which takes a thread and
+/// memory on every node.
+const READERS: u16 = 16;
+
+/// Plans the copy of `given` to `path` on nodes, in their order. It has as many lanes as the user or the
+/// cluster file say, else as the lab has.
+pub fn plan(
+    request: &CopyRequest<'_>,
+    (given, path): (&CopySource, &[u8]),
+    nodes: &[Node],
+    lab: Option<&Lab>,
+) -> Result<(Plan, Option<Stripes>), Failure> {
+    let block = request.block_size;
+    let rails = nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(1);
+    let rails = rails.max(lab.map_or(1, Lab::lanes));
+    let rails = request.args.rails.unwrap_or(u16::try_from(rails).unwrap_or(1));
+    let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+    if request.args.shared {
+        can_be_shared(given, path)?;
+        let layout = given.layout(block)?;
+        let plan = Plan::shared(layout, &names, READERS, rails).map_err(Failure::usage)?;
+        return Ok((plan, None));
+    }
+    let Some(unit) = &request.args.stripe else {
+        let plan = Plan::broadcast(given.layout(block)?, &names, rails).map_err(Failure::usage)?;
+        return Ok((shaped(request, lab, plan)?, None));
+    };
+    let unit = bytes::parse(unit).map_err(Failure::usage)?;
+    let stripes =
+        Stripes::new(given.content().length(), unit, nodes.len()).map_err(Failure::usage)?;
+    let layout = match block {
+        None => stripes.fitting_layout(),
+        Some(block) => stripes.layout(block),
+    };
+    let layout = layout.map_err(Failure::usage)?;
+    let plan = Plan::striped(layout, stripes, &names, rails).map_err(Failure::usage)?;
+    Ok((plan, Some(stripes)))
+}
+
+/// Whether nodes can read parts of what is given by themselves, and put them to `path`.
+fn can_be_shared(given: &CopySource, path: &[u8]) -> Result<(), Failure> {
+    let is_plain = given.file().is_some_and(|(path, _)| path.is_file());
+    let wrong = if !is_plain {
+        "--shared is for one plain file, which nodes see at the same path"
+    } else if path == b"-" || path.starts_with(b"|") || path == b"/dev/null" {
+        "--shared is for copies that go to files"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::usage(wrong).hint("leave --shared out"))
+}

@@ -1,0 +1,205 @@
+//! What `garland cp` was asked to do: its arguments, parsed and checked once.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use garland_control::Pipeline;
+use garland_core::cluster::target::Target;
+use garland_core::tree::Pattern;
+use garland_core::units::bytes;
+use garland_dataplane::{Packing, Tracing};
+use garland_lab::Lab;
+use garland_protocol::{Cut, Policy, ReadBack, SlowNodes};
+use garland_sys::mptcp::Transport;
+use garland_sys::{process, tcp};
+
+use super::options::{from_nodes, kind_of, refuse_without_effect};
+use crate::args::{CompressName, Cp, SlowName};
+use garland_terminal::failure::Failure;
+
+/// A copy that the user asked for. Options without effect on its kind were refused, and values parsed;
+/// what depends on the nodes or on what is at a path is refused where that is known.
+pub struct CopyRequest<'a> {
+    /// The arguments as they were typed.
+    pub args: &'a Cp,
+    /// What is to be left out of trees.
+    pub excludes: Vec<Pattern>,
+    /// Bytes of a block; by the length of what is copied where the user does not say.
+    pub block_size: Option<u32>,
+    /// What may be under way at a time.
+    pub pipeline: Pipeline,
+}
+
+/// What a copy does, of the three that one command line can ask for.
+pub enum Task {
+    /// Nodes join the copy of this run.
+    Join(String),
+    /// Files of this machine, or of elsewhere, go to nodes.
+    Out,
+    /// What is at `path` on the nodes of `list` comes to this machine.
+    In {
+        /// The node list, as it was written.
+        list: String,
+        /// The path on the nodes.
+        path: PathBuf,
+    },
+}
+
+impl<'a> TryFrom<&'a Cp> for CopyRequest<'a> {
+    type Error = Failure;
+
+    /// # Errors
+    /// When an option has no effect on this kind of copy, or a value is none.
+    fn try_from(args: &'a Cp) -> Result<Self, Failure> {
+        refuse_without_effect(args, kind_of(args)?)?;
+        if args.join.is_none() {
+            refuse_missing_source(args)?;
+        }
+        Ok(Self {
+            args,
+            excludes: excludes(args)?,
+            block_size: args.block_size.as_deref().map(block_size).transpose()?,
+            pipeline: pipeline(args)?,
+        })
+    }
+}
+
+impl CopyRequest<'_> {
+    /// What is to be done.
+    ///
+    /// # Errors
+    /// When a source looks like an address and is none.
+    pub fn task(&self) -> Result<Task, Failure> {
+        Ok(match (&self.args.join, from_nodes(self.args)?) {
+            (Some(run), _) => Task::Join(run.clone()),
+            (None, Some(Target::Nodes { nodes: list, path })) => Task::In { list, path },
+            (None, _) => Task::Out,
+        })
+    }
+
+    /// What is read back and proved at the end.
+    pub fn read_back(&self) -> ReadBack {
+        self.args.checks.read_back()
+    }
+
+    /// How blocks are encoded.
+    pub fn packing(&self) -> Packing {
+        match self.args.compress {
+            CompressName::None => Packing::None,
+            CompressName::Lz4 => Packing::Lz4,
+            CompressName::Zstd => Packing::Zstd,
+            CompressName::Auto => Packing::Auto,
+        }
+    }
+
+    /// The congestion controls to ask for, best first.
+    pub fn congestion(&self) -> Vec<String> {
+        match &self.args.congestion {
+            Some(name) => vec![name.clone()],
+            None => tcp::PREFERRED.map(str::to_owned).to_vec(),
+        }
+    }
+
+    /// The congestion control that links get.
+    pub fn congestion_in_force(&self) -> Option<String> {
+        let names = self.congestion();
+        tcp::congestion_in_force(&names.iter().map(String::as_str).collect::<Vec<_>>()).ok()
+    }
+
+    /// What data links speak. A pace is held by each TCP connection; the subflows of an MPTCP
+    /// connection would each have it.
+    pub fn transport(&self, lab: Option<&Lab>, lanes: usize) -> Transport {
+        let args = self.args;
+        Transport::mptcp_if(args.checks.pace() == 0 && args.launch.speaks_mptcp(lab, lanes))
+    }
+
+    /// How the copy is traced, if it is; its times begin at `started_ns`.
+    pub fn tracing(&self, lab: Option<&Lab>, started_ns: u64) -> Option<Tracing> {
+        (!self.args.no_trace).then(|| Tracing { started_ns, emulated: lab.is_some() })
+    }
+
+    /// How the copy is traced from the start of this process.
+    pub fn tracing_from_start(&self, lab: Option<&Lab>) -> Option<Tracing> {
+        self.tracing(lab, process::start_ns())
+    }
+
+    /// How a copy to `nodes` nodes deals with slow ones. A node of a striped copy has no substitute, and
+    /// what a node drops of a stream cannot be read again.
+    pub fn policy(&self, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
+        let below = self.args.slow_below;
+        let slow = match self.args.slow {
+            SlowName::Detach => SlowNodes::Detach,
+            SlowName::Wait => SlowNodes::Wait,
+            SlowName::Fail => SlowNodes::Fail,
+        };
+        let policy = Policy::for_nodes(nodes).with_stuck_after(self.args.stuck_after);
+        match policy.with_slow(slow, below) {
+            policy if is_striped => policy.striped(),
+            policy if is_stream => policy.with_slow(SlowNodes::Wait, below),
+            policy => policy,
+        }
+    }
+
+    /// Refuses to want more nodes than the `nodes` that there are.
+    ///
+    /// # Errors
+    /// When `--min-ok` does.
+    pub fn refuse_unreachable(&self, nodes: usize) -> Result<(), Failure> {
+        match self.args.min_ok {
+            Some(wanted) if wanted > nodes => {
+                let are =
+                    if nodes == 1 { "is 1 node".to_owned() } else { format!("are {nodes} nodes") };
+                Err(Failure::usage(format!("--min-ok {wanted} can't be reached: there {are}"))
+                    .hint(format!("--min-ok {nodes} at most")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses to read back what is not kept; `message` says where it goes.
+    ///
+    /// # Errors
+    /// When `--verify` or `--checksum` asks for it.
+    pub fn refuse_to_read_back(&self, message: &str) -> Result<(), Failure> {
+        if self.read_back() == ReadBack::default() {
+            return Ok(());
+        }
+        Err(Failure::usage(message).hint("leave --verify and --checksum out"))
+    }
+}
+
+fn refuse_missing_source(args: &Cp) -> Result<(), Failure> {
+    if args.sources().is_empty() {
+        let only = args.destination().to_string_lossy();
+        let message = format!("a copy has a SOURCE and a DESTINATION, and there is only {only}");
+        return Err(Failure::usage(message).hint("such as garland cp FILE 'n[01-20]:/path'"));
+    }
+    if args.sources().iter().any(|source| source.as_os_str().is_empty()) {
+        return Err(Failure::usage("the path of a SOURCE is empty"));
+    }
+    Ok(())
+}
+
+fn excludes(args: &Cp) -> Result<Vec<Pattern>, Failure> {
+    let pattern = |text: &OsString| {
+        Pattern::parse(text.as_bytes()).map_err(|error| {
+            Failure::usage(format!("--exclude {}: {error}", text.to_string_lossy()))
+        })
+    };
+    args.exclude.iter().map(pattern).collect()
+}
+
+fn block_size(text: &str) -> Result<u32, Failure> {
+    let size = bytes::parse(text).map_err(Failure::usage)?;
+    Ok(u32::try_from(size).unwrap_or(u32::MAX))
+}
+
+fn pipeline(args: &Cp) -> Result<Pipeline, Failure> {
+    let cut = |text: &String| match bytes::parse(text).map_err(Failure::usage)? {
+        0 => Err(Failure::usage("an operation of no bytes: --op-size is at least 1")),
+        size => Ok(Cut { size, overlap: args.op_overlap }),
+    };
+    let cut = args.op_size.as_ref().map(cut).transpose()?;
+    Ok(Pipeline { buffers: args.buffers, cut, pace: args.checks.pace() })
+}

@@ -1,0 +1,77 @@
+//! What `garland cp` prints: its plan, or its result.
+
+use serde::Serialize;
+
+use super::request::CopyRequest;
+use garland_core::plan::Plan;
+use garland_fleet::context::Context;
+use garland_results::copy::CopyResult;
+use garland_results::head::print_json;
+use garland_results::tree::TreeResult;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
+
+/// Prints the result. Standard output is left to the bytes themselves where `path` is `-`, and to the
+/// digests where they were asked for.
+pub fn tell(
+    context: &Context,
+    request: &CopyRequest<'_>,
+    path: &[u8],
+    result: &CopyResult,
+) -> Result<(), Failure> {
+    let is_output = path == b"-";
+    if context.json && is_output {
+        let text = serde_json::to_string_pretty(result).or_nothing("writing the result")?;
+        output::warn_json(&text);
+        Ok(())
+    } else if context.json {
+        print_json(result)
+    } else if request.args.checks.checksum.is_some() {
+        output::warn(result);
+        output::print_bytes(&result.sums())
+    } else if is_output {
+        output::warn(result);
+        Ok(())
+    } else {
+        output::print(result)
+    }
+}
+
+/// Saves what is planned to the file of `--save-plan`.
+pub fn save(request: &CopyRequest<'_>, planned: &impl Serialize) -> Result<(), Failure> {
+    let Some(file) = &request.args.save_plan else { return Ok(()) };
+    let text = serde_json::to_string_pretty(planned).or_nothing("writing the plan")?;
+    std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
+}
+
+/// Prints a plan, the reason for its order, and what it brings of a tree and removes, instead of
+/// following it.
+pub fn tell_plan(
+    (context, request): (&Context, &CopyRequest<'_>),
+    plan: &Plan,
+    why: Option<&str>,
+    tree: Option<&TreeResult>,
+) -> Result<Exit, Failure> {
+    if context.json {
+        print_json(plan)?;
+    } else {
+        output::print(plan)?;
+        why.map_or(Ok(()), |why| output::print(format_args!("order: {why}\n")))?;
+        tree.map_or(Ok(()), output::print)?;
+        if request.args.delete {
+            // Which names those are only the nodes know.
+            let line = "delete  what these folders have on nodes and not here (nobody was asked)\n";
+            output::print(line)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints the plans of a copy from nodes, instead of following them.
+pub fn tell_plans(context: &Context, plans: &[&Plan]) -> Result<(), Failure> {
+    match plans {
+        [plan] if context.json => print_json(plan),
+        _ if context.json => print_json(&plans),
+        _ => plans.iter().try_for_each(output::print),
+    }
+}

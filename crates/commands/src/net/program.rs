@@ -1,0 +1,78 @@
+//! Programs of the system that change its network.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use garland_sys::signal::release_in;
+use serde::{Deserialize, Serialize};
+
+use garland_terminal::failure::{Failure, OrFailure};
+
+/// A command and its words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    program: String,
+    words: Vec<String>,
+    /// Whether it may fail: it has nothing to do, or something that isn't there to undo.
+    may_fail: bool,
+}
+
+impl Command {
+    /// A command that must succeed.
+    pub fn new<'a>(program: &str, words: impl IntoIterator<Item = &'a str>) -> Self {
+        let words = words.into_iter().map(str::to_owned).collect();
+        Self { program: program.to_owned(), words, may_fail: false }
+    }
+
+    /// The same, whose failure is no fault.
+    pub fn may_fail(self) -> Self {
+        Self { may_fail: true, ..self }
+    }
+
+    /// Runs it to its end.
+    pub fn run(&self) -> Result<(), Failure> {
+        match output(self) {
+            Err(_) if self.may_fail => Ok(()),
+            other => other.map(drop),
+        }
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.program, self.words.join(" "))
+    }
+}
+
+/// Takes the addresses of a device away, and with them its routes.
+pub fn flush(device: &str) -> Command {
+    Command::new("ip", ["-4", "address", "flush", "dev", device, "scope", "global"])
+}
+
+/// Where a program is. Ordinary users often lack the system folders in their search path.
+pub fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from))
+        .map(|folder| folder.join(program))
+        .find(|file| file.is_file())
+}
+
+/// Runs a command to its end, and gives what it printed.
+pub fn output(command: &Command) -> Result<String, Failure> {
+    let program = find(&command.program)
+        .ok_or_else(|| Failure::usage(format!("there is no program {}", command.program)))?;
+    let mut child = std::process::Command::new(program);
+    release_in(&mut child);
+    let output = child
+        .args(&command.words)
+        .stdin(Stdio::null())
+        .output()
+        .or_nothing(format!("starting `{command}`"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let words = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+    Err(Failure::nothing(format!("`{command}` failed ({}): {words}", output.status)))
+}

@@ -1,0 +1,140 @@
+//! One measurement of `garland ping`.
+
+use garland_protocol::{PingKind, PingSample, Summary};
+use serde::Serialize;
+
+/// Of the operations that were to be in flight, this share must have been.
+const ENOUGH: f64 = 0.9;
+
+/// One measurement.
+#[derive(Clone, Debug, Serialize)]
+pub struct PointResult {
+    pub function: &'static str,
+    #[serde(skip)]
+    pub kind: PingKind,
+    pub size: u32,
+    /// How many were to be in flight, at most.
+    #[serde(rename = "in_flight")]
+    pub depth: u32,
+    /// How many were, on average; none where the CPU alone knows: loads and stores, which are timed
+    /// together.
+    pub reached: Option<f64>,
+    /// Operations per second, as asked for.
+    pub rate: Option<u32>,
+    pub count: u64,
+    pub elapsed_ns: u64,
+    /// Nanoseconds an operation; of a message half of its way there and back.
+    pub each_ns: f64,
+    pub sojourn: Sojourn,
+    pub timed_together: u32,
+    pub writes: u64,
+    pub writing_ns: u64,
+    pub initiator_ns: u64,
+    pub target_ns: u64,
+}
+
+/// From an operation's beginning to its end, in nanoseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Sojourn {
+    pub min: u64,
+    pub mean: u64,
+    pub p50: u64,
+    pub p99: u64,
+    pub p999: u64,
+    pub max: u64,
+    pub median_between: (u64, u64),
+}
+
+impl From<Summary> for Sojourn {
+    fn from(summary: Summary) -> Self {
+        let Summary { count: _, min, mean, p50, p99, p999, max, median_between } = summary;
+        Self { min, mean, p50, p99, p999, max, median_between }
+    }
+}
+
+impl PointResult {
+    /// How many were in flight where that is less than was asked for. By a rate, nobody asks for more
+    /// than that takes.
+    pub fn fell_short(&self) -> Option<f64> {
+        self.reached.filter(|&reached| {
+            self.rate.is_none() && self.depth > 1 && reached < ENOUGH * f64::from(self.depth)
+        })
+    }
+
+    /// What `took` comes to, which `point` asked for.
+    pub fn new(point: &garland_protocol::PingPoint, took: &PingSample) -> Self {
+        // There and back is twice one way.
+        let ways = if point.kind == PingKind::Msg && point.depth == 1 { 2.0 } else { 1.0 };
+        // By a rate, the time between operations says nothing of how long they take.
+        let each_ns = match point.rate {
+            Some(_) => took.sojourn.mean as f64 / if ways > 1.0 { ways } else { 1.0 },
+            None => took.elapsed_ns as f64 / took.count.max(1) as f64 / ways,
+        };
+        Self {
+            function: function(point.kind),
+            kind: point.kind,
+            size: point.size,
+            depth: point.depth,
+            reached: reached(took),
+            rate: point.rate,
+            count: took.count,
+            elapsed_ns: took.elapsed_ns,
+            each_ns,
+            sojourn: took.sojourn.into(),
+            timed_together: took.timed_together,
+            writes: took.writes,
+            writing_ns: took.writing_ns,
+            initiator_ns: took.initiator_ns,
+            target_ns: took.target_ns,
+        }
+    }
+}
+
+/// How many operations were in flight, on average: as long as all of them stayed, by the time in which
+/// they did (Little's law).
+fn reached(took: &PingSample) -> Option<f64> {
+    let stayed = took.sojourn.mean as f64 * took.count as f64;
+    (took.timed_together <= 1).then(|| stayed / took.elapsed_ns.max(1) as f64)
+}
+
+/// What an operation is called.
+pub fn function(kind: PingKind) -> &'static str {
+    match kind {
+        PingKind::Get => "get",
+        PingKind::Put => "put",
+        PingKind::Msg => "msg",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(depth: u32, rate: Option<u32>, timed_together: u32, mean: u64) -> PointResult {
+        let kind = PingKind::Put;
+        let asked =
+            garland_protocol::PingPoint { kind, size: 8, depth, rate, count: None, time_ms: 1 };
+        let took = PingSample {
+            point: 0,
+            count: 1000,
+            elapsed_ns: 100_000,
+            sojourn: Summary { count: 1000, mean, ..Summary::default() },
+            timed_together,
+            writes: 0,
+            writing_ns: 0,
+            initiator_ns: 0,
+            target_ns: 0,
+        };
+        PointResult::new(&asked, &took)
+    }
+
+    #[test]
+    fn how_many_were_in_flight_follows_from_how_long_they_stayed() {
+        // One ends every 100 ns and stays for 400 ns: four are there at a time.
+        assert_eq!(point(32, None, 1, 400).reached, Some(4.0));
+        assert_eq!(point(32, None, 1, 400).fell_short(), Some(4.0));
+        assert_eq!(point(4, None, 1, 390).fell_short(), None, "but for its beginning and its end");
+        assert_eq!(point(64, Some(1000), 1, 400).fell_short(), None, "a rate asks for no depth");
+        assert_eq!(point(32, None, 256, 400).reached, None, "stores are the CPU's affair");
+    }
+}
