@@ -101,7 +101,7 @@ impl Peer for Garland {
             &self.congestion,
         ]);
         if self.clear {
-            command.arg("--clear");
+            command.arg("--no-encrypt");
         }
         if !self.traced {
             command.arg("--no-trace");

@@ -21,9 +21,9 @@ pub(super) const OUT: Tool = Tool {
 
 pub(super) const CLEAR: Tool = Tool {
     name: "garland-clear",
-    about: "the same with --clear",
+    about: "the same with --no-encrypt",
     need: None,
-    measure: |stage| Ok(stage.rate(put(stage, &["--clear"])?)),
+    measure: |stage| Ok(stage.rate(put(stage, &["--no-encrypt"])?)),
 };
 
 pub(super) const BACK: Tool = Tool {

@@ -63,34 +63,34 @@ fn help() {
     Usage: garland [OPTIONS] <COMMAND>
 
     Commands:
-      cp           Copy files and folders to every node: garland cp FILE 'n[01-20]:/path'
+      cp           Copy files and directories to every node, or from nodes: garland cp FILE
+                   'n[01-20]:/path'
       exec         Run a command on every node; equal output is folded: garland exec 'n[01-20]' --
                    uptime
-      wires        Measure all wires: every pair of nodes, and name what is at fault: garland wires
+      wires        Measure the network between all pairs of nodes and name faults: garland wires
                    'n[01-20]'
       ping         Time small gets, puts and messages between nodes: garland ping 'n[1-2]' 0 64
       disk         Measure the disk under a path on every node: garland disk 'n[01-20]:/scratch'
-      balance      Copy within and between pairs of nodes, to see what binds: garland balance
+      balance      Find out whether disks or the network limit copies: garland balance
                    'n[01-14]:/scratch'
-      up           Start agents that stay, so that copies need no set-up
-      down         End the agents that stay
-      status       Show the agents that stay
-      top          What nodes are doing just now: NICs, disks, copies, jobs: garland top 'n[01-20]'
-      mount        Any node's files under one folder: garland mount DIR 'n[01-20]'
-      farm         Many jobs on many nodes: garland farm run JOBS 'n[01-20]'
-      explain      Where a copy's time went, and what would help: garland explain
-      forecast     What more nodes would buy: garland forecast --points 1=24:10,2=12:30,4=6:35 --nodes
-                   1..64
-      plan         Which plan suits a copy
-      report       Runs as one HTML file: timeline, ledger, rates, pairs, curves: garland report -o
-                   report.html
-      trace        What a copy recorded, for other programs: garland trace export --format perfetto
-      lab          An emulated cluster on this machine, without root
-      net          The network of a topology: what it takes and gives, and its configuration files
-      scenario     The experiments that Garland reproduces
-      demo         The tour: a small cluster emulated on this machine and a real copy to all of it
+      up           Start standing agents, so that commands need no set-up
+      down         End standing agents
+      status       Show standing agents
+      top          Show NICs, disks, copies and jobs of nodes, live: garland top 'n[01-20]'
+      mount        Mount the files of all nodes below one directory: garland mount DIR 'n[01-20]'
+      farm         Run many jobs on many nodes: garland farm run JOBS 'n[01-20]'
+      explain      Show where the time of a copy went, and what would make it faster: garland explain
+      forecast     Predict what more nodes would gain: garland forecast --points 1=24:10,2=12:30,4=6:35
+                   --nodes 1..64
+      plan         Suggest a plan for a copy
+      report       Write runs as one HTML file, with timeline and rates: garland report -o report.html
+      trace        Export what a copy recorded: garland trace export --format perfetto
+      lab          Emulate a cluster on this machine, without root
+      net          Plan, configure and verify a network
+      scenario     Run the published experiments that Garland reproduces
+      demo         Tour: emulate a small cluster on this machine and copy a file to all of it
       completions  Print a completion script for a shell
-      man          Print a manual page, or write them all to a folder
+      man          Print a manual page, or write all to a directory
       help         Print this message or the help of the given subcommand(s)
 
     Options:
@@ -103,11 +103,11 @@ fn help() {
     NODES is a node list; quote it, or the shell takes the brackets:
       n[01-20,30]   ranges, zero padding, several brackets: r[1-4]n[01-16]
       a,b           a list
-      n[1-9]!n3     without
+      n[1-9]!n3     exclusion
       ^FILE         the names in a file
       @GROUP, @all  of the cluster file
       @slurm        this allocation
-      local[1-8]    agents on this machine, a folder each
+      local[1-8]    agents on this machine, a directory each
       lab:n[1-20]   nodes of an emulated cluster
 
     Exit codes:

@@ -13,21 +13,20 @@ pub const LAB_VARIABLE: &str = "GARLAND_LAB";
 /// How agents are started.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Launch {
-    /// How to start agents on nodes [default: the cluster file's, else ssh].
+    /// How to start agents on nodes [default: as in the cluster file, else ssh].
     #[arg(long, value_enum)]
     pub launcher: Option<LauncherName>,
-    /// Data links over MPTCP, on all paths that nodes announce (`ip mptcp endpoint`); plain TCP where
-    /// a kernel lacks it [default: for copies of one lane in labs that are bonded by subflows].
+    /// Use MPTCP for data links, on all paths that nodes announce (`ip mptcp endpoint`), and plain TCP if a kernel lacks it
+    /// [default: for copies of one lane in labs that are bonded by subflows].
     #[arg(long)]
     pub mptcp: bool,
-    /// The lab that lab:.. nodes belong to [default: lab].
+    /// Lab that lab:.. nodes belong to [default: lab].
     #[arg(long, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
     pub lab: Option<String>,
-    /// The lab's node that this command runs on and copies from, such as lab:n3 [default: the lab's
-    /// first].
+    /// Node of the lab that this command runs on and copies from, such as lab:n3 [default: the first].
     #[arg(long, value_name = "NODE")]
     pub from: Option<String>,
-    /// Where local[..] nodes have their folders [default: under Garland's state].
+    /// Directory with the root directories of local[..] nodes [default: in Garland's state].
     #[arg(long, value_name = "DIR")]
     pub local_root: Option<PathBuf>,
 }

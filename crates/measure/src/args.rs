@@ -1,4 +1,4 @@
-//! The words of the commands that measure: wires, ping and disk.
+//! Arguments of the commands that measure.
 
 mod balance;
 
@@ -12,19 +12,18 @@ use garland_fleet::args::Launch;
 /// `garland wires`.
 #[derive(Debug, ClapArgs)]
 pub struct Wires {
-    /// The nodes, such as 'n[01-20]'; four at least, or none of them can be told from the others.
+    /// The nodes, such as 'n[01-20]'; at least four, or a fault cannot be told from its peers.
     pub nodes: String,
     /// The run to compare with [default: the last one of the same nodes].
     #[arg(long, value_name = "RUN")]
     pub baseline: Option<String>,
-    /// Over how many of the nodes' NICs: the first K addresses of each [default: all that all nodes
-    /// have].
+    /// Number of NICs of each node to use: its first K addresses [default: as many as all nodes have].
     #[arg(long, value_name = "K", value_parser = value_parser!(u16).range(1..=64))]
     pub rails: Option<u16>,
-    /// Instead: packets of several sizes, between 1, 2 .. pairs at once, by local and by remote wire.
+    /// Sweep packet sizes instead, with 1, 2, .. pairs at once, over local and remote wires.
     #[arg(long, conflicts_with_all = ["baseline", "rails", "streams"])]
     pub sweep: bool,
-    /// How many streams are sent at once where several are.
+    /// Number of parallel streams in the measurement with several streams.
     #[arg(long, default_value_t = 4, value_name = "K", value_parser = value_parser!(u16).range(1..=32))]
     pub streams: u16,
     /// How agents are started.
@@ -37,43 +36,42 @@ pub struct Wires {
 pub struct Ping {
     /// The nodes, such as 'n[1-2]': the first one asks each of the others in turn.
     pub nodes: String,
-    /// The bytes of an operation, such as 8 or 64KiB [default: 8].
+    /// Bytes of an operation, such as 8 or 64KiB [default: 8].
     pub min: Option<String>,
-    /// Sizes double from MIN up to this one.
+    /// Double the size from MIN up to MAX.
     pub max: Option<String>,
-    /// What an operation is.
+    /// Operation to time.
     #[arg(short, long, value_enum, default_value = "get")]
     pub function: PingFunction,
-    /// How many are in flight at a time: N, or N..M for all doublings [default: 1; with --rate 64].
+    /// Operations in flight: N, or N..M for all doublings [default: 1; with --rate 64].
     #[arg(short = 'b', long, value_name = "N", conflicts_with = "sweep")]
     pub in_flight: Option<String>,
-    /// How many operations each line is for [default: until the median is known within 1 %].
+    /// Operations for each line [default: until the median is known within 1 %].
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = value_parser!(u32).range(1..))]
     pub count: Option<u32>,
-    /// Seconds that a line may take.
+    /// Longest time for a line, in seconds.
     #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
     pub time: f64,
-    /// Begin so many operations a second, whatever becomes of them, and measure from when each was
-    /// to begin.
+    /// Start operations at this rate (open loop), and measure each from its scheduled start.
     #[arg(long, value_name = "PER-SECOND", conflicts_with = "sweep", value_parser = value_parser!(u32).range(1..))]
     pub rate: Option<u32>,
-    /// Go through 1 to 64 in flight and many sizes: LogGP, the knee, and what binds there.
+    /// Sweep 1 to 64 in flight and many sizes: LogGP parameters, the knee, and the bottleneck there.
     #[arg(long)]
     pub sweep: bool,
-    /// What it goes by.
+    /// Transport.
     #[arg(long, value_enum, default_value = "tcp")]
     pub transport: PingTransportName,
-    /// With --transport fabric, libfabric's provider, such as verbs, 'tcp;ofi_rxm' or shm [default:
-    /// the first that both nodes have and that reaches other machines].
+    /// libfabric provider for --transport fabric, such as verbs, 'tcp;ofi_rxm' or shm [default: the
+    /// first that both nodes have and that reaches other machines].
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
-    /// How the first node waits for answers.
+    /// How the first node waits for replies.
     #[arg(long, value_enum, default_value = "block")]
     pub wait: PingWaiting,
-    /// What the others do until they are asked [default: idle with --wait poll, else asleep].
+    /// State of the other nodes between requests [default: idle with --wait poll, else asleep].
     #[arg(long, value_enum)]
     pub target: Option<PingTarget>,
-    /// The CPUs to stay on, of the first node and of the others.
+    /// Pin to these CPUs: of the first node, and of the others.
     #[arg(long, value_name = "CPU,CPU")]
     pub pin: Option<String>,
     /// How agents are started.
@@ -84,17 +82,17 @@ pub struct Ping {
 /// A kind of measurement of `garland disk`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DiskWord {
-    /// From the disk.
+    /// Reads.
     Read,
-    /// To the disk.
+    /// Writes.
     Write,
-    /// One block after the other.
+    /// Consecutive blocks.
     Sequential,
-    /// Blocks anywhere in the file.
+    /// Blocks at random positions.
     Random,
     /// Through the page cache.
     Buffered,
-    /// Past the page cache.
+    /// Bypassing the page cache (O_DIRECT).
     Direct,
     /// Through the page cache, each write made stable.
     Stable,
@@ -103,11 +101,11 @@ pub enum DiskWord {
 /// What `garland ping` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PingFunction {
-    /// Fetch the other node's bytes; the time until they are here.
+    /// Fetch bytes from the other node; time until they arrived.
     Get,
-    /// Put bytes into the other node's memory; the time until that is certain.
+    /// Store bytes in the memory of the other node; time until that is acknowledged.
     Put,
-    /// A message there and one back; half of that time.
+    /// Half the round trip of a message and its reply.
     Msg,
 }
 
@@ -118,27 +116,27 @@ pub enum PingTransportName {
     Tcp,
     /// Memory that agents of one machine share.
     Shm,
-    /// A provider of libfabric's, which must be on the nodes, with garland-fabric beside garland.
+    /// A libfabric provider; needs libfabric on the nodes, and garland-fabric next to garland.
     Fabric,
 }
 
-/// How one waits.
+/// How to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PingWaiting {
-    /// Asleep in the kernel.
+    /// Sleep in the kernel.
     Block,
-    /// Looking again and again.
+    /// Busy-poll.
     Poll,
 }
 
-/// What a target does.
+/// State of a target between requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PingTarget {
-    /// It looks again and again whether it is asked.
+    /// It busy-polls for requests.
     Idle,
     /// It sleeps in the kernel.
     Asleep,
-    /// It sleeps, and other work keeps all its CPUs busy.
+    /// It sleeps, while other work keeps all its CPUs busy.
     Busy,
 }
 
@@ -146,24 +144,22 @@ pub enum PingTarget {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = DISK_HELP)]
 pub struct Disk {
-    /// Where: NODES[:PATH]. PATH is a folder that is there [default: where relative paths begin].
+    /// NODES[:PATH], where PATH is an existing directory [default: where relative paths begin].
     pub target: OsString,
-    /// Bytes of the test's file; no measurement moves more.
+    /// Size of the test file; no measurement moves more bytes.
     #[arg(long, default_value = "1GiB", value_name = "SIZE")]
     pub size: String,
-    /// The longest that a measurement may take, about 20 of them; making the bytes stable comes on
-    /// top.
+    /// Longest time for each of about 20 measurements, not counting the final fsync.
     #[arg(long, default_value = "2s", value_name = "TIME")]
     pub time: String,
-    /// Up to how many operations are put in flight.
+    /// Most operations in flight.
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     pub depth: u16,
-    /// Measure only these: one of read and write, of sequential and random, of buffered, direct and
-    /// stable, or of several of the three, such as random,write. Writing the file is measured in any
-    /// case.
+    /// Measure only these combinations: read or write, sequential or random, buffered, direct or
+    /// stable; such as random,write. Writing the file is always measured.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WORDS")]
     pub only: Vec<DiskWord>,
-    /// One node after the other: where nodes share a disk, or what it is attached by.
+    /// Test one node after the other, for nodes that share a disk or its link.
     #[arg(long)]
     pub one_by_one: bool,
     /// How agents are started.

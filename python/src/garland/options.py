@@ -40,7 +40,7 @@ class Options:
             "--xattrs": self.xattrs,
             "--preserve": self.preserve,
             "--no-fsync": not self.fsync,
-            "--clear": self.clear,
+            "--no-encrypt": self.clear,
             "--stripe": self.stripe is True,
             "--verify": self.verify,
         }

@@ -113,7 +113,7 @@ impl Cause {
             Self::Control | Self::FinalAck | Self::Teardown => "none: every copy takes it",
             Self::SourceDisk => "a faster source, or one that is cached",
             Self::SourceCpu => "give the head more processor time",
-            Self::Seal => "leave blocks unsealed on a trusted network (--clear)",
+            Self::Seal => "leave blocks unsealed on a trusted network (--no-encrypt)",
             Self::BlockedByPeer => "a larger receive buffer there (net.ipv4.tcp_rmem)",
             Self::BlockedByBuffer => "a larger send buffer there (net.ipv4.tcp_wmem)",
             Self::Wire => "a faster wire, or more rails",

@@ -47,11 +47,11 @@ const NODES_HELP: &str = "\
 NODES is a node list; quote it, or the shell takes the brackets:
   n[01-20,30]   ranges, zero padding, several brackets: r[1-4]n[01-16]
   a,b           a list
-  n[1-9]!n3     without
+  n[1-9]!n3     exclusion
   ^FILE         the names in a file
   @GROUP, @all  of the cluster file
   @slurm        this allocation
-  local[1-8]    agents on this machine, a folder each
+  local[1-8]    agents on this machine, a directory each
   lab:n[1-20]   nodes of an emulated cluster
 
 Exit codes:
@@ -65,57 +65,56 @@ Exit codes:
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Copy files and folders to every node: garland cp FILE 'n[01-20]:/path'
+    /// Copy files and directories to every node, or from nodes: garland cp FILE 'n[01-20]:/path'
     Cp(Cp),
     /// Run a command on every node; equal output is folded: garland exec 'n[01-20]' -- uptime
     Exec(Exec),
-    /// Measure all wires: every pair of nodes, and name what is at fault: garland wires 'n[01-20]'
+    /// Measure the network between all pairs of nodes and name faults: garland wires 'n[01-20]'
     Wires(Wires),
     /// Time small gets, puts and messages between nodes: garland ping 'n[1-2]' 0 64
     Ping(Ping),
     /// Measure the disk under a path on every node: garland disk 'n[01-20]:/scratch'
     Disk(Disk),
-    /// Copy within and between pairs of nodes, to see what binds: garland balance
-    /// 'n[01-14]:/scratch'
+    /// Find out whether disks or the network limit copies: garland balance 'n[01-14]:/scratch'
     Balance(Balance),
-    /// Start agents that stay, so that copies need no set-up
+    /// Start standing agents, so that commands need no set-up
     Up(Up),
-    /// End the agents that stay
+    /// End standing agents
     Down(Down),
-    /// Show the agents that stay
+    /// Show standing agents
     Status(Standing),
-    /// What nodes are doing just now: NICs, disks, copies, jobs: garland top 'n[01-20]'
+    /// Show NICs, disks, copies and jobs of nodes, live: garland top 'n[01-20]'
     Top(Top),
-    /// Any node's files under one folder: garland mount DIR 'n[01-20]'
+    /// Mount the files of all nodes below one directory: garland mount DIR 'n[01-20]'
     Mount(Mount),
-    /// Many jobs on many nodes: garland farm run JOBS 'n[01-20]'
+    /// Run many jobs on many nodes: garland farm run JOBS 'n[01-20]'
     Farm(Farm),
-    /// Where a copy's time went, and what would help: garland explain
+    /// Show where the time of a copy went, and what would make it faster: garland explain
     Explain(Explain),
-    /// What more nodes would buy: garland forecast --points 1=24:10,2=12:30,4=6:35 --nodes 1..64
+    /// Predict what more nodes would gain: garland forecast --points 1=24:10,2=12:30,4=6:35 --nodes 1..64
     Forecast(Forecast),
-    /// Which plan suits a copy
+    /// Suggest a plan for a copy
     Plan(Plan),
-    /// Runs as one HTML file: timeline, ledger, rates, pairs, curves: garland report -o report.html
+    /// Write runs as one HTML file, with timeline and rates: garland report -o report.html
     Report(Report),
-    /// What a copy recorded, for other programs: garland trace export --format perfetto
+    /// Export what a copy recorded: garland trace export --format perfetto
     Trace(Trace),
-    /// An emulated cluster on this machine, without root
+    /// Emulate a cluster on this machine, without root
     Lab(Lab),
-    /// The network of a topology: what it takes and gives, and its configuration files
+    /// Plan, configure and verify a network
     Net(Net),
-    /// The experiments that Garland reproduces
+    /// Run the published experiments that Garland reproduces
     Scenario(Scenario),
-    /// The tour: a small cluster emulated on this machine and a real copy to all of it
+    /// Tour: emulate a small cluster on this machine and copy a file to all of it
     Demo(Demo),
     /// Print a completion script for a shell
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Print a manual page, or write them all to a folder
+    /// Print a manual page, or write all to a directory
     Man(Man),
-    /// Take part in copies on this node (started by the other commands)
+    /// Serve copies on this node (started by other commands)
     #[command(hide = true)]
     Agent(Agent),
 }
@@ -123,12 +122,12 @@ pub enum Command {
 /// `garland man`.
 #[derive(Debug, ClapArgs)]
 pub struct Man {
-    /// The command: none for garland itself, `cp`, `lab up` and so on.
+    /// The command; none for garland itself, `cp`, `lab up` and so on.
     pub command: Vec<String>,
-    /// Write the pages of all commands to this folder, a file each.
+    /// Write the pages of all commands to this directory, a file each.
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub folder: Option<PathBuf>,
-    /// Print the help of all commands as one page of Markdown instead.
+    /// Print the help of all commands as one Markdown page instead.
     #[arg(long, conflicts_with_all = ["command", "folder"])]
     pub markdown: bool,
 }

@@ -66,7 +66,7 @@ fn nodes_that_have_different_parts_each_get_what_they_lack() {
     more.write_all(b"more").unwrap();
     random_file(&at(&scratch, "local6"), LENGTH, 999);
     let nodes = ["local1", "local2", "local3", "local4", "local5", "local6"];
-    for more in [&[][..], &["--rails", "3"], &["--clear"]] {
+    for more in [&[][..], &["--rails", "3"], &["--no-encrypt"]] {
         let result = garland.cp(&[more, &words[..]].concat()).with_code(0).json();
         let wanted = [LENGTH, 0, LENGTH / 2, BLOCK, 0, LENGTH];
         assert_eq!(nodes.map(|node| sent(&result, node)), wanted, "{more:?}");

@@ -104,7 +104,7 @@ fn a_byte_that_changes_between_hashing_and_sealing_is_found_by_every_node() {
     let scratch = Scratch::new("flip-memory");
     let from = source(&scratch, 3_000_000);
     let garland = garland(&scratch);
-    let ways: [&[&str]; 4] = [&[], &["--clear"], &["--compress", "zstd"], &["--rails", "3"]];
+    let ways: [&[&str]; 4] = [&[], &["--no-encrypt"], &["--compress", "zstd"], &["--rails", "3"]];
     for way in ways {
         let flip = ["--json", "--whole", "--block-size", "1MiB", "--inject", "flip:1500000"];
         let words = [&flip[..], way, &["source.bin", "local[1-3]:x"]].concat();

@@ -73,7 +73,7 @@ fn three_nodes_killed_at_once() {
 
 #[test]
 fn three_nodes_killed_over_two_clear_lanes() {
-    let more = ["--rails", "2", "--clear"];
+    let more = ["--rails", "2", "--no-encrypt"];
     survives("kill-lanes", Blow::Kill, &["local2", "local7", "local8"], &more);
 }
 

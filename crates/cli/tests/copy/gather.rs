@@ -39,7 +39,7 @@ fn every_nodes_file_goes_to_a_folder_of_its_own() {
         let there = time(scratch.root(&node).join("log/x"));
         assert_eq!(time(scratch.path(format!("all/{node}/x"))), there, "as -p says");
     }
-    let again = garland.cp(&["--clear", "--block-size", "8KiB", "local[1-3]:log/x", "all/"]);
+    let again = garland.cp(&["--no-encrypt", "--block-size", "8KiB", "local[1-3]:log/x", "all/"]);
     let said = again.with_code(0);
     assert!(said.out.starts_with("878.91 KiB from 3 of 3 nodes in "), "{}", said.out);
     scratch.assert_nothing_left();

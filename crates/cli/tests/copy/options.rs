@@ -13,7 +13,7 @@ fn options_stand_anywhere_among_the_paths() {
     for (words, name) in [
         (&["source.bin", "--no-fsync", "local1:/between"][..], "between"),
         (&["source.bin", "local1:/behind", "--rails", "2", "--no-fsync"], "behind"),
-        (&["-r", "source.bin", "--clear", "other", "local1:/many", "--no-fsync"], "many"),
+        (&["-r", "source.bin", "--no-encrypt", "other", "local1:/many", "--no-fsync"], "many"),
         (&["--no-fsync", "--", "source.bin", "local1:/dashes"], "dashes"),
     ] {
         let _ = garland.cp(words).with_code(0);
@@ -31,14 +31,14 @@ fn an_option_that_does_nothing_is_refused() {
     std::fs::create_dir_all(scratch.root("local1").join("d")).expect("it can be made");
     std::fs::write(scratch.root("local1").join("x"), b"x").expect("it can be written");
     let garland = garland(&scratch);
-    let slow = ["--slow=wait", "--slow-below=30%", "--shape=tree", "--shared"];
+    let slow = ["--on-slow=wait", "--slow-below=30%", "--shape=tree", "--shared"];
     let joining = ["--verify", "--bwlimit=1MB/s", "--dry-run", "--min-ok=1", "--from=lab:n2"];
     let cases: [(&[&str], &[&str]); 5] = [
         (&["local1:/x", "here"], &slow),
         (&["-r", "local1:/d", "here"], &slow[..3]),
         (&["--join", "last", "local2"], &joining),
-        (&["-", "local1:/y"], &["--slow=fail", "--shape=tree", "-p"]),
-        (&["--stripe", "source.bin", "local[1-2]:/y"], &["--slow=fail", "--force-device"]),
+        (&["-", "local1:/y"], &["--on-slow=fail", "--shape=tree", "-p"]),
+        (&["--stripe", "source.bin", "local[1-2]:/y"], &["--on-slow=fail", "--force-device"]),
     ];
     for (words, options) in cases {
         for option in options {

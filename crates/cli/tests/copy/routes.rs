@@ -29,7 +29,7 @@ fn a_tree_carries_several_lanes_and_a_stream_and_is_explained() {
     let scratch = Scratch::new("tree-lanes");
     let from = source(&scratch, 5 << 20);
     let garland = garland(&scratch);
-    for more in [&["--rails", "2"][..], &["--clear"]] {
+    for more in [&["--rails", "2"][..], &["--no-encrypt"]] {
         let words = [&["--shape", "tree"], more, &["source.bin", "local[1-6]:/x"]].concat();
         let _ = garland.cp(&words).with_code(0);
         assert_copied(&scratch, locals(6), "x", &from);

@@ -25,7 +25,7 @@ fn nothing() {
 
 #[test]
 fn nothing_over_several_lanes_unsealed() {
-    copies("nothing-lanes", 0, &["--rails", "3", "--clear"]);
+    copies("nothing-lanes", 0, &["--rails", "3", "--no-encrypt"]);
 }
 
 #[test]
@@ -60,10 +60,10 @@ fn many_blocks_to_the_byte() {
 
 #[test]
 fn many_blocks_and_one_byte_less() {
-    copies("many-less", 100 * BLOCK - 1, &["--clear"]);
+    copies("many-less", 100 * BLOCK - 1, &["--no-encrypt"]);
 }
 
 #[test]
 fn many_blocks_and_one_byte_more() {
-    copies("many-more", 100 * BLOCK + 1, &["--clear"]);
+    copies("many-more", 100 * BLOCK + 1, &["--no-encrypt"]);
 }

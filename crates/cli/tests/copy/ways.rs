@@ -20,7 +20,7 @@ fn copies_by(name: &str, more: &[&str]) {
 
 #[test]
 fn clear() {
-    copies_by("clear", &["--clear"]);
+    copies_by("clear", &["--no-encrypt"]);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn over_five_lanes_sealed() {
 
 #[test]
 fn over_two_lanes_clear() {
-    copies_by("lanes-clear", &["--rails", "2", "--clear"]);
+    copies_by("lanes-clear", &["--rails", "2", "--no-encrypt"]);
 }
 
 #[test]

@@ -14,12 +14,12 @@ const UNKNOWN: f64 = 0.05;
 /// Healthy copies: how long, and how.
 const HEALTHY: [(u64, &[&str]); 10] = [
     (96, &[]),
-    (64, &["--clear"]),
+    (64, &["--no-encrypt"]),
     (48, &["--no-fsync"]),
     (128, &[]),
     (80, &["--block-size", "256KiB"]),
     (64, &[]),
-    (112, &["--clear", "--no-fsync"]),
+    (112, &["--no-encrypt", "--no-fsync"]),
     (72, &["--block-size", "4MiB"]),
     (96, &[]),
     (160, &[]),

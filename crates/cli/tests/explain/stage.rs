@@ -49,7 +49,8 @@ impl<'a> Stage<'a> {
         let source = source.display().to_string();
         // Always the same bytes: whole, since the nodes have them from the copy before. A slow node
         // is to hold the others up, not to be fed beside them.
-        let words = [&["cp", "--quiet", "--whole", "--slow", "wait", &source, destination], more];
+        let words =
+            [&["cp", "--quiet", "--whole", "--on-slow", "wait", &source, destination], more];
         let _ = self.garland.run(&words.concat()).with_code(0);
         let explained = json(&self.garland.run(&["explain", "--json"]).with_code(0).out);
         assert_sums(&explained);

@@ -54,7 +54,7 @@ fn a_slow_wire_is_told_and_slows_nobody() {
         slow["slow"]["rate"].is_u64() && others.iter().all(|n| rate(n) > 2.0 * rate("lab:n4"))
     });
     assert!(is_told, "the slow wire held the others up, or wasn't told");
-    let waited = stage.copies(BYTES / 8, "lab:n[1-6]", &["--slow", "wait"]);
+    let waited = stage.copies(BYTES / 8, "lab:n[1-6]", &["--on-slow", "wait"]);
     assert!(node(&waited, "lab:n4")["slow"].is_null(), "{waited}");
 }
 

@@ -37,7 +37,7 @@ fn a_killed_mount_is_replaced_at_once() {
 fn ctrl_c_unmounts_also_what_is_in_use() {
     let scratch = Scratch::new("mount-busy");
     let stage = Stage::new(&scratch, 1);
-    let other = stage.mount("o", &["--clear"]);
+    let other = stage.mount("o", &["--no-encrypt"]);
     fs::write(scratch.path("o/local1/x"), "x").unwrap();
     let held = File::open(scratch.path("o/local1/x")).unwrap();
     other.process().interrupt();

@@ -17,7 +17,7 @@ fn every_command_gets_all_bytes_in_the_folder_of_its_node() {
     let garland = garland(&scratch);
     let _ = garland.cp(&["source.bin", "local[1-3]:|cat > 'a \"b\" $x'"]).with_code(0);
     assert_copied(&scratch, locals(3), "a \"b\" $x", &from);
-    let lanes = ["--rails", "2", "--clear", "source.bin", "local[1-3]:| cat >y"];
+    let lanes = ["--rails", "2", "--no-encrypt", "source.bin", "local[1-3]:| cat >y"];
     let _ = garland.cp(&lanes).with_code(0);
     assert_copied(&scratch, locals(3), "y", &from);
     scratch.assert_nothing_left();

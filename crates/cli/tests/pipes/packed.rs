@@ -31,7 +31,7 @@ fn text_gets_smaller_by_either_way_and_comes_out_the_same() {
     for (how, more) in [
         ("lz4", &[][..]),
         ("zstd", &[]),
-        ("zstd", &["--clear", "--rails", "3"]),
+        ("zstd", &["--no-encrypt", "--rails", "3"]),
         ("lz4", &["--block-size", "4MiB"]),
     ] {
         let to = ["--json", "--whole", "--compress", how, "text", "local[1-3]:/x"];

@@ -43,7 +43,7 @@ fn standard_input_of_any_length_reaches_every_node() {
         (1, &[]),
         (1 << 20, &["--rails", "3"]),
         (3 << 20, &[]),
-        (12_345_678, &["--rails", "2", "--clear"]),
+        (12_345_678, &["--rails", "2", "--no-encrypt"]),
         (40_000_000, &["--block-size", "4KiB"]),
         (9_999_999, &["--shape", "chain"]),
         (2_000_001, &["--verify"]),

@@ -149,7 +149,7 @@ fn nodes_that_have_different_parts_each_get_what_they_lack() {
     let garland = garland(&scratch);
     let words = ["--json", "-r", "t", "local[1-5]:/x"];
     let length = garland.cp(&words).with_code(0).json()["bytes"].as_u64().unwrap();
-    for more in [&[][..], &["--block-size", "16KiB"], &["--clear"]] {
+    for more in [&[][..], &["--block-size", "16KiB"], &["--no-encrypt"]] {
         let at = |node: &str| scratch.root(node).join("x/t");
         fs::remove_dir_all(at("local1")).unwrap();
         fs::remove_dir_all(at("local3").join("large")).unwrap();

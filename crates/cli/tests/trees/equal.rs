@@ -36,7 +36,7 @@ fn over_several_lanes_and_blocks_of_any_size_too() {
     oddities::make(&odd);
     let garland = garland(&scratch);
     for (number, more) in
-        [&["--rails", "3", "--block-size", "4KiB"][..], &["--clear"]].into_iter().enumerate()
+        [&["--rails", "3", "--block-size", "4KiB"][..], &["--no-encrypt"]].into_iter().enumerate()
     {
         let to = format!("local[1-3]:/{number}/");
         let words = [&["-r", "--xattrs"], more, &["odd/", &to]].concat();

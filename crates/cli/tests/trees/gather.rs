@@ -18,7 +18,7 @@ fn every_nodes_tree_goes_to_a_folder_of_its_own() {
     }
     let garland = garland(&scratch);
     // Twice: once into nothing, and once over what is there.
-    for more in [&["--rails", "2", "--block-size", "64KiB"][..], &["--clear", "--verify"]] {
+    for more in [&["--rails", "2", "--block-size", "64KiB"][..], &["--no-encrypt", "--verify"]] {
         let words = [&["-r", "--xattrs"], more, &["local[1-3]:/t/odd", "all"]].concat();
         let said = garland.cp(&words).with_code(0);
         assert!(said.out.contains("tree    1248 files, 90 folders, 30 links"), "{}", said.out);

@@ -7,16 +7,16 @@ use garland_protocol::{Checksum, ReadBack};
 /// How fast a copy may be, and what is found out when all has come.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Checks {
-    /// Send no more than this on any link between two machines, such as 100MB/s or 1gbit; with
-    /// --rails there are as many links between neighbours, with --stripe one to each server.
+    /// Limit every link between two machines, such as 100MB/s or 1gbit; with --rails there are as many links between
+    /// neighbours, with --stripe one to each server.
     #[arg(long, value_name = "RATE", conflicts_with = "mptcp")]
     pub bwlimit: Option<Rate>,
-    /// Read back from the medium what was written, none of it from memory, and compare it with what
-    /// was sent: a node whose disk has anything else fails, and its file doesn't appear.
+    /// Read back from the disk, bypassing memory, and compare with what was sent before the file gets its name; a node
+    /// whose disk returns anything else fails.
     #[arg(long, conflicts_with = "no_fsync")]
     pub verify: bool,
-    /// Print a digest of every node's file, read back there, as sha256sum or b3sum would, which
-    /// `sha256sum -c` takes on the node; all else goes to standard error then [default kind: sha256].
+    /// Print a digest of the file of every node, read back there, as sha256sum or b3sum would, for `sha256sum -c` on the
+    /// node; everything else then goes to standard error [default kind: sha256].
     #[arg(
         long,
         value_enum,

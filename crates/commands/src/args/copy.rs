@@ -1,4 +1,4 @@
-//! The words of `garland cp` and `exec`, and how agents are started for them and for the others.
+//! Arguments of `garland cp` and `exec`.
 
 use garland_fleet::args::Launch;
 use std::ffi::{OsStr, OsString};
@@ -28,23 +28,22 @@ garland cp [OPTIONS] <SOURCE>... <DESTINATION>
 #[derive(Clone, Debug, ClapArgs)]
 #[command(override_usage = USAGE)]
 pub struct Cp {
-    /// SOURCES and, last, DESTINATION; options may stand before, between and behind them. SOURCE: a path of this
-    /// machine, - for standard input, '|COMMAND' for what a command of
-    /// this machine says, NODES:PATH, which is gathered from all of them, or s3://BUCKET/KEY or a URL
-    /// (http, https), which this machine reads once for all. With -r files and folders of this
-    /// machine, as many as you like. DESTINATION: NODES:PATH, or a path of this machine where the source is on nodes. A path that ends in / is a folder,
-    /// and is made if it isn't there; /dev/null checks and drops the bytes; - is this command's
-    /// standard output; 'NODES:|COMMAND' is the standard input of a command there, which runs by
-    /// `sh -c`, and whose exit code is the node's verdict. A block device or a named pipe is written to
-    /// as it is.
+    /// SOURCE... and, last, DESTINATION; options may stand anywhere between them.
     ///
-    /// What is gathered from several nodes goes to PATH/NODE/NAME, from one to PATH, - or '|COMMAND'.
-    /// PATH/NODE must not be a symbolic link. Names that were not asked for, and removals, are refused
-    /// whatever a node sends: its copy fails.
+    /// SOURCE is a path of this machine, - for standard input, '|COMMAND' for the output of a command of this machine,
+    /// NODES:PATH to gather that path from every node, or an object or URL (s3://BUCKET/KEY, http, https), which this
+    /// machine reads once for all nodes. With -r it is any number of files and directories of this machine.
     ///
-    /// A relative path begins in the login's home folder over ssh; local and lab nodes have a root
-    /// folder of their own, where both kinds of path begin. Quote NODES: the shell knows brackets
-    /// too.
+    /// DESTINATION is NODES:PATH, or a path of this machine if the source is on nodes. A PATH that ends in / is a
+    /// directory; created if missing. /dev/null verifies the bytes and drops them. - is the standard output of this
+    /// command. 'NODES:|COMMAND' is the standard input of a command on the node, run by `sh -c`; its exit code is the
+    /// verdict of the node. Block devices and named pipes are written to in place.
+    ///
+    /// What is gathered from several nodes goes to PATH/NODE/NAME; from one node, to PATH, - or '|COMMAND'. PATH/NODE must
+    /// not be a symbolic link. A node that sends names that were not asked for, or removals, fails.
+    ///
+    /// Over ssh, a relative PATH begins in the home directory of the login. Local and lab nodes have a root directory each,
+    /// where absolute and relative paths begin. Quote NODES: brackets are special to the shell too.
     // An empty path is refused later, where it's known what it stands for.
     #[arg(
         required = true,
@@ -55,14 +54,15 @@ pub struct Cp {
     /// The options that were typed, by their long names, and their values.
     #[arg(skip)]
     pub typed: Vec<(String, String)>,
-    /// Have NODES join the copy of RUN (`last`: the last one), which
-    /// goes on: garland cp --join RUN NODES. They get the file where the others do, from a node that holds it, and this command waits for
-    /// the copy's end. Striped copies, pipes and what comes from nodes can't be joined. Options of the copy
-    /// are those of its own command: here there are only --quiet and --json.
+    /// Add NODES to the running copy RUN (`last`: the most recent one): garland cp --join RUN NODES.
+    ///
+    /// They receive the file at the same path as the other nodes, from a node that holds it, and this command waits for the
+    /// end of the copy. Striped copies, pipes and gathered files cannot be joined. The options of the copy are those of its
+    /// own command; only --quiet and --json may stand here.
     #[arg(long, value_name = "RUN")]
     pub join: Option<String>,
-    /// One file over all nodes instead of one on each: in units of so many bytes, which go round
-    /// the nodes (or come from them), each node's in PATH.stripe-KofN [default unit: 1MiB].
+    /// Spread one file over all nodes instead of copying it to each: units of UNIT bytes go round the nodes (or come from
+    /// them), and each node keeps its part in PATH.stripe-KofN [default unit: 1MiB].
     #[arg(
         long,
         value_name = "UNIT",
@@ -72,55 +72,52 @@ pub struct Cp {
         conflicts_with = "min_ok"
     )]
     pub stripe: Option<String>,
-    /// Copy folders with all that is in them, into the folder PATH; of a source that ends in / only
-    /// what is in it.
+    /// Copy directories and everything in them into the directory PATH; of a source that ends in /, only its contents.
     ///
-    /// Links stay links, and lead where they led. Modes and times are kept, and owners where the
-    /// agent is root. Files appear one by one, each whole or not at all; none is ever replaced by a
-    /// folder, nor a folder by a file. Sockets, pipes and devices are skipped. What can't be read, or
-    /// changes meanwhile, is named, and the exit code is 1.
+    /// Symbolic and hard links stay links. Modes and times are kept, and owners if the agent runs as root. Each file appears
+    /// whole or not at all; a file never replaces a directory, nor a directory a file. Sockets, pipes and devices are
+    /// skipped. Files that cannot be read, or change during the copy, are listed, and the exit code is 1.
     #[arg(short, long, conflicts_with = "stripe")]
     pub recursive: bool,
-    /// Leave out what a pattern means, as rsync's do: *.o anywhere, /build at the top only, cache/ folders
-    /// only; `*` and `?` stop at a slash, `**` doesn't. More than once for more.
+    /// Skip paths matching PATTERN, as in rsync: *.o anywhere, /build at the top only, cache/ directories only; `*` and `?`
+    /// stop at a slash, `**` does not. May be repeated.
     #[arg(long, value_name = "PATTERN", requires = "recursive")]
     pub exclude: Vec<OsString>,
-    /// Remove from folders on nodes what isn't in the source's.
+    /// Remove from directories on nodes what the source does not have.
     ///
-    /// Only inside the folder that is copied (of a source that ends in / that is PATH itself), through no link, and only for
-    /// one source folder. What --exclude means stays. A folder in which something here couldn't be copied is
-    /// left as it is, and named.
+    /// Only inside the directory that is copied (PATH itself for a source that ends in /), through no link, and only for a
+    /// single source directory. Paths matching --exclude stay. A directory in which something could not be copied is left
+    /// as it is, and listed.
     #[arg(long, requires = "recursive")]
     pub delete: bool,
-    /// Keep extended attributes, too, and with them access control lists and capabilities.
+    /// Keep extended attributes, and with them access control lists and capabilities.
     #[arg(long, requires = "recursive")]
     pub xattrs: bool,
-    /// Keep the file's mode and modification time; a tree's are kept without it.
+    /// Keep the mode and modification time of the file; trees keep them without this option.
     #[arg(short = 'p', long)]
     pub preserve: bool,
-    /// Send all, whatever nodes have of it already. Copies from nodes always bring all.
+    /// Send everything, also what nodes already have. Copies from nodes always send everything.
     ///
-    /// Without this only the blocks are sent that they lack: each compares what is at PATH, and what
-    /// an interrupted copy left there.
+    /// Without this option each node compares what is at PATH, and what an interrupted copy left there, and only the missing
+    /// blocks are sent.
     #[arg(long)]
     pub whole: bool,
-    /// Nodes see SOURCE by themselves, at the same path, on a file system that they share with this
-    /// machine (NFS, Lustre): each reads a part of it, 16 nodes at most, and gives that to the others.
+    /// Nodes see SOURCE themselves, at the same path, on a shared file system (NFS, Lustre): each reads a part of it, 16
+    /// nodes at most, and sends that to the others.
     ///
-    /// What a node can't see, or sees otherwise, this machine reads.
+    /// This machine reads the parts of nodes that cannot see it, or that see another file.
     #[arg(long, conflicts_with_all = ["stripe", "recursive", "whole", "shape"])]
     pub shared: bool,
-    /// Don't wait until the file is on stable storage.
+    /// Do not wait for stable storage.
     #[arg(long)]
     pub no_fsync: bool,
-    /// Write to a block device though it is mounted, swap, or a part of another device.
+    /// Write to a block device even if it is mounted, used as swap, or part of another device.
     #[arg(long)]
     pub force_device: bool,
-    /// Don't seal blocks, only checksum them: for trusted networks.
-    #[arg(long)]
-    pub clear: bool,
-    /// Send blocks in fewer bytes: zstd, lz4, or auto, which takes the one that gets more through the
-    /// wire, and neither where that doesn't pay.
+    /// Do not encrypt: the data is readable on the network, and still authenticated.
+    #[arg(long, alias = "clear")]
+    pub no_encrypt: bool,
+    /// Compress blocks on the wire: zstd, lz4, or auto, which measures and takes the faster one, or neither.
     #[arg(long, value_enum, default_value = "none", value_name = "HOW", conflicts_with = "stripe")]
     pub compress: CompressName,
     /// Print the plan and stop.
@@ -129,16 +126,15 @@ pub struct Cp {
     /// Save the plan as JSON.
     #[arg(long, value_name = "FILE")]
     pub save_plan: Option<PathBuf>,
-    /// The chain's order: list (as the node list names them), rack, wires (as `garland wires` measured
-    /// them last: the best follow each other, the slow ones come last), or a node list.
+    /// Order of the chain: list (as in the node list), rack, wires (as `garland wires` last measured them: the fastest
+    /// follow each other, slow ones come last), or a node list.
     #[arg(long, default_value = "list", value_name = "ORDER")]
     pub order: String,
-    /// The way of the bytes: a chain through all nodes, a tree in which each node feeds a few others,
-    /// or which takes less time.
+    /// Route of the data: a chain through all nodes, a tree in which each node feeds several others, or whichever is
+    /// predicted to be faster.
     ///
-    /// A chain uses each wire once, whatever the number of nodes; but the last node's first byte has
-    /// come through all others, which is most of the time of a small file to many nodes. --dry-run
-    /// says what each would take.
+    /// A chain sends the data over each wire once, whatever the number of nodes; but the first byte reaches the last node
+    /// through all others, which dominates for small files and many nodes. --dry-run prints both predictions.
     #[arg(
         long,
         value_enum,
@@ -147,61 +143,59 @@ pub struct Cp {
         value_name = "SHAPE"
     )]
     pub shape: ShapeName,
-    /// What becomes of a node whose wire, machine or disk holds the others up: it is fed beside them
-    /// and named (detach), they wait for it (wait), or it fails (fail).
+    /// What to do with a node whose wire, machine or disk slows the others down: feed it on the side (detach), wait for it
+    /// (wait), or fail it (fail).
     ///
-    /// Who is fed beside the others ends with the whole file, too, and is waited for; Ctrl-C leaves
-    /// the others theirs.
-    #[arg(long, value_enum, default_value = "detach", value_name = "WAY")]
-    pub slow: SlowName,
-    /// A node is slow that takes less than this share of what the others take without it.
+    /// Detached nodes still receive the whole file, and the command waits for them; Ctrl-C then ends only their part.
+    #[arg(long, alias = "slow", value_enum, default_value = "detach", value_name = "ACTION")]
+    pub on_slow: SlowName,
+    /// A node is slow if it takes less than this share of the rate that the others reach without it.
     #[arg(long, default_value = "50%", value_name = "SHARE", value_parser = share)]
     pub slow_below: u16,
-    /// A node fails whose disk or file server hasn't answered for so long: no call has returned, and
-    /// the kernel shows no progress [at least 5s; an fsync has a second more for every 5 MB].
+    /// Fail a node whose disk or file server has not answered for this long: no call returned, and the kernel shows no
+    /// progress [minimum: 5s; an fsync has 1 s more for every 5 MB].
     ///
-    /// After 5 s it is named, and fed beside the others like a slow one (see --slow).
+    /// After 5 s the node is named and treated like a slow one (see --on-slow).
     #[arg(long, default_value = "60s", value_name = "TIME", value_parser = stuck_after)]
     pub stuck_after: u64,
-    /// How many lanes, each over its own address of every node; more than there are addresses share
-    /// those [default: all that every node has; 1 where a lab's NICs are bonded].
+    /// Number of lanes, each over its own address of every node; lanes beyond the number of addresses share them [default:
+    /// as many as all nodes have; 1 if the NICs of a lab are bonded].
     #[arg(long, value_name = "K")]
     pub rails: Option<u16>,
-    /// Bytes of a block, such as 1MiB: what is read, sealed, sent and written at a time [default: by
-    /// the file's size].
+    /// Bytes of a block, such as 1MiB: the unit of reading, encrypting, sending and writing [default: by the size of the
+    /// file].
     #[arg(long, visible_alias = "buffer-size", value_name = "SIZE")]
     pub block_size: Option<String>,
-    /// How many blocks each lane may have in memory, at each end [default: what 8 MiB hold here and
-    /// 24 MiB there, as many as turn out to be of use].
+    /// Blocks that each lane may hold in memory, at each end [default: 8 MiB of them on the head and 24 MiB on a node, fewer
+    /// if more would not help].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=BUFFERS_MAX))]
     pub buffers: Option<u16>,
-    /// Cut a striped copy into operations of so many bytes, as pvfs2-cp did (10MiB) [default: none,
-    /// one window over the whole file].
+    /// Cut a striped copy into operations of SIZE bytes, as pvfs2-cp did with 10MiB [default: one window over the whole
+    /// file].
     #[arg(long, value_name = "SIZE", requires = "stripe")]
     pub op_size: Option<String>,
-    /// How many more operations may be under way beside the oldest that the servers haven't
-    /// acknowledged as written.
+    /// Operations that may be in progress besides the oldest one that the servers have not acknowledged as written.
     #[arg(long, value_name = "N", requires = "op_size", default_value_t = 0)]
     pub op_overlap: u64,
-    /// The congestion control to ask for on data links [default: cubic, else reno].
+    /// Congestion control of data links [default: cubic, else reno].
     #[arg(long, value_name = "NAME")]
     pub congestion: Option<String>,
-    /// How fast it may be, and what is found out at its end.
+    /// Rate limit and final checks.
     #[command(flatten)]
     pub checks: Checks,
-    /// Exit with 0 when at least N nodes have the file; N is the number of nodes at most.
+    /// Exit with 0 if at least N nodes have the file; N is at most the number of nodes.
     #[arg(long, value_name = "N")]
     pub min_ok: Option<usize>,
-    /// Make something slow or wrong on purpose, to try what finds it; more than once for more.
+    /// Make something slow or wrong on purpose, to test diagnosis. May be repeated.
     ///
-    /// source-disk:17ms/10MiB stalls reading for 17 ms after every 10 MiB (../10MiB@0: the first time
-    /// before the first byte), sink-disk:n2:17ms/10MiB n2's writing; fsync:n2:200ms makes its fsync
-    /// slow, control:n2:11ms its answers late; pause:17ms/10MiB has the sender do nothing now and
-    /// then; rot:n2:5MiB has a byte of n2's file be another on its disk; flip:5MiB changes a byte in the head's memory
-    /// after it was hashed; clock:n2:49s,100ppm sets n2's clock wrong (local and lab nodes without agents that stay).
+    /// source-disk:17ms/10MiB stalls reading for 17 ms after every 10 MiB (../10MiB@0: the first time before the first
+    /// byte); sink-disk:n2:17ms/10MiB stalls the writing of n2; fsync:n2:200ms delays its fsync, control:n2:11ms its answers;
+    /// pause:17ms/10MiB stops the sender now and then; rot:n2:5MiB changes a byte of the file on the disk of n2; flip:5MiB
+    /// changes a byte in the memory of the head after it was hashed; clock:n2:49s,100ppm sets the clock of n2 wrong (local
+    /// and lab nodes without standing agents).
     #[arg(long, value_name = "FAULT", hide_short_help = true)]
     pub inject: Vec<String>,
-    /// Keep the traces of the last COUNT copies; those of older ones are removed.
+    /// Keep the traces of the last COUNT copies; older ones are removed.
     #[arg(long, value_name = "COUNT", default_value_t = TRACED, env = TRACES_VARIABLE, hide_env_values = true, value_parser = at_least_one, hide_short_help = true)]
     pub keep_traces: usize,
     /// Keep no trace, to measure what one costs.
@@ -210,8 +204,7 @@ pub struct Cp {
     /// No progress.
     #[arg(short, long)]
     pub quiet: bool,
-    /// Tell how far it is for programs: a line of JSON on standard error some five times a second, and
-    /// one at the end.
+    /// Report progress to programs: a line of JSON on standard error about five times a second, and one at the end.
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "quiet")]
     pub progress: Option<ProgressForm>,
     /// How agents are started.
@@ -259,35 +252,35 @@ pub enum ProgressForm {
 /// How blocks are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CompressName {
-    /// As they are.
+    /// Do not compress.
     None,
-    /// Quick.
+    /// Fast.
     Lz4,
-    /// Small.
+    /// Better ratio.
     Zstd,
-    /// By what is measured.
+    /// Measure and choose.
     Auto,
 }
 
 /// The ways of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ShapeName {
-    /// The quicker one.
+    /// Whichever is predicted to be faster.
     Auto,
-    /// Every node feeds the next.
+    /// Each node feeds the next.
     Chain,
-    /// Every node feeds a few.
+    /// Each node feeds several.
     Tree,
 }
 
 /// What becomes of slow nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SlowName {
-    /// They are fed beside the others.
+    /// Feed them on the side.
     Detach,
-    /// The others wait.
+    /// Let the others wait.
     Wait,
-    /// They fail.
+    /// Fail them.
     Fail,
 }
 

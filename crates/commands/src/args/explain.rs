@@ -1,4 +1,4 @@
-//! The words of the commands that look at runs.
+//! Arguments of `garland explain`.
 
 use clap::Args as ClapArgs;
 
@@ -10,8 +10,8 @@ pub struct Explain {
     /// The run: its name, its folder, or last.
     #[arg(default_value = LAST)]
     pub run: String,
-    /// Of a run that gathered the files of several nodes, which is a copy for each: this node's
-    /// [default: the one that ended last].
+    /// For a run that gathered files from several nodes, one copy each: the copy from this node [default: the one that
+    /// ended last].
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
 }

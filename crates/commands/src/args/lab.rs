@@ -1,4 +1,4 @@
-//! The words of `garland lab`.
+//! Arguments of `garland lab`.
 
 use garland_fleet::args::{DEFAULT_LAB, LAB_VARIABLE};
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! The words of `garland mount`.
+//! Arguments of `garland mount`.
 
 use std::path::PathBuf;
 
@@ -10,29 +10,29 @@ use garland_fleet::args::LAB_VARIABLE;
 #[derive(Debug, ClapArgs)]
 #[command(after_help = MOUNT_HELP)]
 pub struct Mount {
-    /// The folder to mount on. With --status, the mount that is meant [default: all].
+    /// Directory to mount on; with --status, the mount to show [default: all].
     #[arg(required_unless_present = "status")]
     pub dir: Option<PathBuf>,
-    /// The nodes, such as 'n[01-20]' [default: all of the cluster file, else all with an agent that
-    /// stays].
+    /// The nodes, such as 'n[01-20]' [default: all of the cluster file, else all with a standing
+    /// agent].
     #[arg(conflicts_with_all = ["unmount", "status"])]
     pub nodes: Option<String>,
-    /// Unmount instead. What is in use goes out of sight, and ends when it isn't in use any more.
+    /// Unmount. Open files stay usable until they are closed.
     #[arg(short, long, conflicts_with = "status")]
     pub unmount: bool,
-    /// Show what is mounted instead, with what crossed the wires.
+    /// Show mounts and their traffic.
     #[arg(short, long)]
     pub status: bool,
     /// Stay in the foreground; Ctrl-C unmounts.
     #[arg(short, long)]
     pub foreground: bool,
-    /// Don't encrypt what crosses the wires, only authenticate it: for networks where all may read it.
-    #[arg(long)]
-    pub clear: bool,
+    /// Do not encrypt: the data is readable on the network, and still authenticated.
+    #[arg(long, alias = "clear")]
+    pub no_encrypt: bool,
     /// The lab that lab:.. nodes belong to [default: lab].
     #[arg(long, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
     pub lab: Option<String>,
-    /// Tell by this standard output when it is mounted, and leave the terminal.
+    /// Report on standard output when it is mounted, and leave the terminal.
     #[arg(long, hide = true)]
     pub background: bool,
 }

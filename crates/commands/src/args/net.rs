@@ -1,4 +1,4 @@
-//! The words of `garland net`.
+//! Arguments of `garland net`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The words of `garland report`.
+//! Arguments of `garland report`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The words of the commands for agents that stay: up, down and status, and of the agent itself.
+//! Arguments of up, down and status, and of the agent itself.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use garland_fleet::args::{LAB_VARIABLE, Launch};
 pub struct Up {
     /// The nodes, such as 'n[01-20]'.
     pub nodes: String,
-    /// An agent ends after so many seconds without anything to do.
+    /// End an agent after this many idle seconds.
     #[arg(long, default_value_t = 3600, value_name = "SECONDS")]
     pub idle: u64,
     /// How agents are started.
@@ -26,8 +26,8 @@ pub struct Down {
     /// Which agents.
     #[command(flatten)]
     pub which: Standing,
-    /// Remove the records of agents that can't be reached, too, such as those of a machine that is gone
-    /// for good. An agent that runs nevertheless ends when it has been idle.
+    /// Also remove the records of agents that cannot be reached, such as those of a machine that is gone
+    /// for good. An agent that still runs ends when its idle time is over.
     #[arg(long)]
     pub forget: bool,
 }
@@ -35,7 +35,7 @@ pub struct Down {
 /// `garland status`, and which agents `garland down` ends.
 #[derive(Debug, ClapArgs)]
 pub struct Standing {
-    /// The nodes [default: all with an agent that stays; those of a lab if --lab names one, or if no
+    /// The nodes [default: all with a standing agent; those of a lab if --lab names one, or if no
     /// other node has one].
     pub nodes: Option<String>,
     /// The lab that lab:.. nodes belong to [default: lab].
@@ -49,13 +49,13 @@ pub struct Agent {
     /// A public key that may command, in hexadecimal.
     #[arg(long, required = true)]
     pub controller: Vec<String>,
-    /// The folder that no path leads out of.
+    /// Root directory; no path leads out of it.
     #[arg(long)]
     pub root: Option<PathBuf>,
     /// The port.
     #[arg(long, default_value_t = 0)]
     pub port: u16,
-    /// Stay for so many seconds without anything to do.
+    /// Stay for this many idle seconds.
     #[arg(long)]
     pub stay: Option<u64>,
     /// Links speak MPTCP where the kernel has it.
@@ -67,7 +67,7 @@ pub struct Agent {
     /// What is wrong with its clock on purpose.
     #[arg(long, value_name = "FAULT", allow_hyphen_values = true)]
     pub clock: Option<ClockFault>,
-    /// Leave whoever started it behind, and write complaints to a file.
+    /// Run in the background, and write messages to a file.
     #[arg(long)]
     pub detach: bool,
     /// That file [default: one under Garland's state on this node].

@@ -1,4 +1,4 @@
-//! The words of `garland top`.
+//! Arguments of `garland top`.
 
 use clap::{Args as ClapArgs, value_parser};
 
@@ -9,10 +9,10 @@ use garland_fleet::args::Launch;
 pub struct Top {
     /// The nodes, such as 'n[01-20]'.
     pub nodes: String,
-    /// Seconds from one look to the next.
+    /// Seconds between updates.
     #[arg(short, long, default_value_t = 1, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..=3600))]
     pub interval: u32,
-    /// End after so many looks [default: when you end it].
+    /// End after N updates [default: run until interrupted].
     #[arg(short = 'n', long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub count: Option<u32>,
     /// How agents are started.

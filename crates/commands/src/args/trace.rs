@@ -1,4 +1,4 @@
-//! The words of `garland trace`.
+//! Arguments of `garland trace`.
 
 use std::path::PathBuf;
 
@@ -19,9 +19,9 @@ pub struct Trace {
 pub enum TraceCommand {
     /// Write a copy's timeline: when which node read, sent, received, wrote, and waited
     ///
-    /// A process is a node, a row of it a stage of one of its threads; what was sent is joined with
-    /// what was received. All times are the head's, as far as clocks could be compared. Besides:
-    /// what the kernel counted of connections, threads and disks.
+    /// Each process is a node, and each row a stage of one of its threads; arrows join sends with
+    /// receives. Times are those of the head's clock, as far as clocks could be compared. Counters of
+    /// the kernel for connections, threads and disks are included.
     Export(TraceExport),
 }
 
@@ -31,14 +31,14 @@ pub struct TraceExport {
     /// The run: its name, its folder, or last.
     #[arg(default_value = LAST)]
     pub run: String,
-    /// Of a run that gathered the files of several nodes, which is a copy for each: this node's
-    /// [default: the one that ended last].
+    /// For a run that gathered files from several nodes, one copy each: the copy from this node [default: the one that
+    /// ended last].
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
-    /// What to write.
+    /// Output format.
     #[arg(long, value_enum)]
     pub format: ExportFormat,
-    /// Where to; standard output without it.
+    /// File to write [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

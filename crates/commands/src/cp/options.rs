@@ -108,7 +108,7 @@ const RULES: &[Rule] = &[
         FILE | OBJECT | STREAM | FROM_FILES | FROM_STRIPES,
         "no device is written to",
     ),
-    rule("clear", COPY, ""),
+    rule("no-encrypt", COPY, ""),
     rule("compress", BROADCAST, ONLY_TO_NODES).same(FROM_NODES, &["none"]),
     rule("dry-run", COPY, ""),
     rule("save-plan", COPY, ""),
@@ -120,7 +120,7 @@ const RULES: &[Rule] = &[
         "no node feeds another there; a stream always goes by a chain",
     )
     .same(STREAM, &["auto", "chain"]),
-    rule("slow", BROADCAST & !STREAM, NONE_APART).same(STREAM | STRIPES, &["wait"]),
+    rule("on-slow", BROADCAST & !STREAM, NONE_APART).same(STREAM | STRIPES, &["wait"]),
     rule("slow-below", BROADCAST & !STREAM, NONE_APART),
     rule("rails", COPY, ""),
     rule(
@@ -307,6 +307,14 @@ mod tests {
     }
 
     #[test]
+    fn options_are_known_by_their_former_names() {
+        let cp =
+            cp(&[&["Cargo.toml", "n1:/x", "--clear", "--slow", "fail"]]).expect("known options");
+        assert!(cp.no_encrypt && cp.on_slow == crate::args::SlowName::Fail);
+        assert!(cp.typed.iter().any(|(option, _)| option == "no-encrypt"), "{:?}", cp.typed);
+    }
+
+    #[test]
     fn kinds_without_options_pass() {
         for (kind, _) in KINDS {
             assert_eq!(said(kind, &[]), "", "{kind}");
@@ -319,13 +327,13 @@ mod tests {
     fn what_has_no_effect_is_refused() {
         use Kind::*;
         let table: &[(&[&str], &[Kind])] = &[
-            (&["--slow=fail"], &[Stream, Stripes, FromFiles, FromTrees, FromStripes, Join]),
-            (&["--slow=wait"], &[FromFiles, FromTrees, FromStripes, Join]),
+            (&["--on-slow=fail"], &[Stream, Stripes, FromFiles, FromTrees, FromStripes, Join]),
+            (&["--on-slow=wait"], &[FromFiles, FromTrees, FromStripes, Join]),
             (&["--slow-below=30%"], &[Stream, Stripes, FromFiles, FromTrees, FromStripes, Join]),
             (&["--whole"], &[Join]),
             (&["--verify"], &[Join]),
             (&["--bwlimit=1MB/s"], &[Join]),
-            (&["--clear"], &[Join]),
+            (&["--no-encrypt"], &[Join]),
             (&["--dry-run"], &[Join]),
             (&["--save-plan=x"], &[Join]),
             (&["--rails=2"], &[Join]),
@@ -387,8 +395,8 @@ mod tests {
         }
         for (kind, option) in [
             (Stream, "--shape=chain"),
-            (Stream, "--slow=wait"),
-            (Stripes, "--slow=wait"),
+            (Stream, "--on-slow=wait"),
+            (Stripes, "--on-slow=wait"),
             (FromFiles, "--compress=none"),
             (FromFiles, "--order=list"),
             (FromFiles, "--min-ok=1"),

@@ -77,7 +77,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
         known: before.digests,
         pipeline: request.pipeline,
         read_back: request.read_back(),
-        sealed: !args.clear,
+        sealed: !args.no_encrypt,
         packing: request.packing(),
         congestion: request.congestion(),
         transport,

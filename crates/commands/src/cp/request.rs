@@ -128,7 +128,7 @@ impl CopyRequest<'_> {
     /// what a node drops of a stream cannot be read again.
     pub fn policy(&self, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
         let below = self.args.slow_below;
-        let slow = match self.args.slow {
+        let slow = match self.args.on_slow {
             SlowName::Detach => SlowNodes::Detach,
             SlowName::Wait => SlowNodes::Wait,
             SlowName::Fail => SlowNodes::Fail,

@@ -85,7 +85,7 @@ fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> 
         names: nodes.iter().map(|node| shown(&node.name).to_owned()).collect(),
         here: here(&nodes),
         reach: reach(&nodes, &places, lab_found.as_ref().map(garland_lab::Lab::name))?,
-        sealed: !mount.clear,
+        sealed: !mount.no_encrypt,
         emulated: lab_found.is_some(),
     };
     let (listed, sealed) = (job.names.clone(), job.sealed);

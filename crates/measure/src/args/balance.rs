@@ -1,4 +1,4 @@
-//! The words of `garland balance`.
+//! Arguments of `garland balance`.
 
 use std::ffi::OsString;
 
@@ -10,31 +10,31 @@ use garland_fleet::args::Launch;
 #[derive(Debug, ClapArgs)]
 #[command(after_help = BALANCE_HELP)]
 pub struct Balance {
-    /// Where: NODES[:PATH], an even number of nodes: the first and the second are a pair, and so on.
-    /// PATH is a folder that is there [default: where relative paths begin].
+    /// NODES[:PATH], an even number of nodes: the first two are a pair, and so on. PATH is an
+    /// existing directory [default: where relative paths begin].
     pub target: OsString,
-    /// The lengths of the copied files.
+    /// Sizes of the copied files.
     #[arg(long, default_value = "16MB,256MB", value_delimiter = ',', value_name = "SIZE,..")]
     pub sizes: Vec<String>,
-    /// How many of the copies are remote [default: none, one, two .. all].
+    /// Numbers of remote copies [default: 0, 1, 2 .. all].
     #[arg(long, value_delimiter = ',', value_name = "K,..")]
     pub remote: Option<Vec<usize>>,
-    /// How often each point is measured, in either direction by turns.
+    /// Rounds of each measurement; the direction alternates.
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = value_parser!(u16).range(1..=100))]
     pub rounds: u16,
-    /// With none of the files in the page cache; the default.
+    /// Start with no file in the page cache; the default.
     #[arg(long, conflicts_with = "warm")]
     pub cold: bool,
-    /// With all of the files in the page cache: their disks have to write only.
+    /// Start with all files in the page cache, so that disks only write.
     #[arg(long)]
     pub warm: bool,
-    /// A copy is done before it is on stable storage.
+    /// Do not wait for stable storage.
     #[arg(long)]
     pub no_fsync: bool,
-    /// Blocks are checked, but not sealed.
-    #[arg(long)]
-    pub clear: bool,
-    /// Bytes of a sealed block [default: by the files' lengths].
+    /// Do not encrypt: the data is readable on the network, and still authenticated.
+    #[arg(long, alias = "clear")]
+    pub no_encrypt: bool,
+    /// Bytes of a block [default: by the size of the files].
     #[arg(long, value_name = "SIZE")]
     pub block_size: Option<String>,
     /// How agents are started.

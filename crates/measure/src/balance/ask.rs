@@ -65,7 +65,7 @@ impl BalanceRequest {
             rounds: balance.rounds,
             cold: !balance.warm,
             fsync: !balance.no_fsync,
-            sealed: !balance.clear,
+            sealed: !balance.no_encrypt,
             block,
         })
     }

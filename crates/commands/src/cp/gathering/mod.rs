@@ -78,7 +78,7 @@ pub fn run(
     });
     let several = takes.len() > 1;
     let common = Common {
-        sealed: !request.args.clear,
+        sealed: !request.args.no_encrypt,
         congestion: request.congestion(),
         transport,
         read_back: request.read_back(),
