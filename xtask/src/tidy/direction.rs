@@ -1,130 +1,34 @@
-//! Which crate may depend on which. The picture in ARCHITECTURE.md shows the same.
+//! Which crate may depend on which: the table of rooms in ARCHITECTURE.md, which must say exactly what
+//! the manifests say. Test fixtures (`testkit`, `simulation`) may be used by the tests of any crate.
 
 use toml::Table;
 
 use super::finding::Finding;
 use super::tree::{SourceFile, Tree};
 
-/// A crate's directory under `crates/` and what it may depend on. The crate `testkit` is for tests,
-/// as `simulation`: anyone may have them under `[dev-dependencies]` and no one elsewhere.
-const ALLOWED: [(&str, &[&str]); 26] = [
-    (
-        "cli",
-        &[
-            "commands",
-            "measure",
-            "experiments",
-            "farm",
-            "fleet",
-            "agent",
-            "control",
-            "dataplane",
-            "lab",
-            "protocol",
-            "terminal",
-            "results",
-            "core",
-            "sys",
-        ],
-    ),
-    (
-        "experiments",
-        &[
-            "commands", "farm", "fleet", "lab", "predict", "protocol", "topology", "analysis",
-            "terminal", "results", "core", "sys",
-        ],
-    ),
-    (
-        "farm",
-        &[
-            "fleet",
-            "agent",
-            "control",
-            "dataplane",
-            "transport",
-            "protocol",
-            "mount",
-            "lab",
-            "topology",
-            "analysis",
-            "terminal",
-            "results",
-            "core",
-            "sys",
-        ],
-    ),
-    (
-        "commands",
-        &[
-            "fleet",
-            "control",
-            "dataplane",
-            "protocol",
-            "mount",
-            "predict",
-            "lab",
-            "remote",
-            "report",
-            "topology",
-            "analysis",
-            "terminal",
-            "results",
-            "core",
-            "sys",
-        ],
-    ),
-    (
-        "measure",
-        &[
-            "fleet", "control", "protocol", "lab", "topology", "analysis", "terminal", "results",
-            "core", "sys",
-        ],
-    ),
-    (
-        "fleet",
-        &[
-            "control",
-            "dataplane",
-            "transport",
-            "protocol",
-            "lab",
-            "terminal",
-            "results",
-            "core",
-            "sys",
-        ],
-    ),
-    ("results", &["control", "dataplane", "protocol", "analysis", "terminal", "core", "sys"]),
-    ("terminal", &["analysis", "core", "sys"]),
-    ("agent", &["dataplane", "transport", "protocol", "fabric", "analysis", "core", "sys"]),
-    ("control", &["dataplane", "transport", "protocol", "fabric", "core", "sys"]),
-    ("dataplane", &["transport", "protocol", "core", "sys"]),
-    ("transport", &["protocol", "sys"]),
-    ("protocol", &["core"]),
-    ("topology", &["core"]),
-    ("analysis", &["core"]),
-    ("predict", &["topology", "core"]),
-    ("mount", &["control", "transport", "protocol", "core", "sys"]),
-    ("lab", &["topology", "core", "sys"]),
-    ("report", &["analysis", "core"]),
-    ("remote", &["sys"]),
-    ("fabric", &["sys"]),
-    ("sys", &[]),
-    ("core", &[]),
-    ("simulation", &["protocol", "core"]),
-    ("testkit", &["sys"]),
-    ("bench", &["lab", "testkit"]),
-];
+/// Where the rooms stand.
+const PICTURE: &str = "ARCHITECTURE.md";
 
-/// Checks every `crates/*/Cargo.toml`.
+/// A row of the table of rooms: a crate and what it uses of ours.
+struct Room<'a> {
+    name: &'a str,
+    uses: Vec<&'a str>,
+    line: usize,
+}
+
+/// Compares every `crates/*/Cargo.toml` with the table of rooms.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let Some(picture) = tree.get(PICTURE) else {
+        return vec![Finding::new(PICTURE, 1, "the table of rooms is missing".to_owned())];
+    };
+    let rooms = rooms(&picture.text);
     let mut findings = Vec::new();
     for file in &tree.files {
         let Some(name) = crate_of_manifest(&file.path) else {
             continue;
         };
         match file.text.parse::<Table>() {
-            Ok(manifest) => check_one(file, name, &manifest, &mut findings),
+            Ok(manifest) => check_one(file, name, &manifest, &rooms, &mut findings),
             Err(error) => {
                 findings.push(Finding::new(&file.path, 1, format!("not TOML: {}", error.message())))
             }
@@ -133,35 +37,48 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// The rows of the table under "## Rooms".
+fn rooms(picture: &str) -> Vec<Room<'_>> {
+    let lines = picture.lines().enumerate().skip_while(|(_, line)| *line != "## Rooms").skip(1);
+    let rows = lines.take_while(|(_, line)| !line.starts_with("## "));
+    rows.filter_map(|(at, line)| {
+        let mut cells = line.strip_prefix("| `")?.split('|');
+        let name = cells.next()?.trim().trim_end_matches('`');
+        let uses = cells.nth(1)?.split_whitespace().collect();
+        Some(Room { name, uses, line: at + 1 })
+    })
+    .collect()
+}
+
 fn crate_of_manifest(path: &str) -> Option<&str> {
     path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")
 }
 
-fn check_one(file: &SourceFile, name: &str, manifest: &Table, findings: &mut Vec<Finding>) {
-    let Some((_, allowed)) = ALLOWED.iter().find(|(krate, _)| *krate == name) else {
-        findings.push(Finding::new(
-            &file.path,
-            1,
-            format!("crate `{name}` has no place in the direction of dependencies"),
-        ));
-        return;
+fn check_one(
+    file: &SourceFile,
+    name: &str,
+    manifest: &Table,
+    rooms: &[Room<'_>],
+    findings: &mut Vec<Finding>,
+) {
+    let Some(room) = rooms.iter().find(|room| room.name == name) else {
+        let message = format!("crate `{name}` has no row in the rooms of {PICTURE}");
+        return findings.push(Finding::new(&file.path, 1, message));
     };
-    for (dev, dependency) in dependencies(manifest) {
-        let Some(ours) = ours(&dependency) else {
-            continue;
-        };
-        // Tests may use what they like: nothing of it is built into the product.
-        let fine = dev || allowed.contains(&ours);
-        if !fine {
-            let line =
-                1 + file.text.lines().position(|line| line.starts_with(&dependency)).unwrap_or(0);
-            findings.push(Finding::new(
-                &file.path,
-                line,
-                format!("`{name}` may not depend on `{ours}`, only on: {}", or_nothing(allowed)),
-            ));
-        }
+    let dependencies = dependencies(manifest);
+    // Tests may use what they like: nothing of it is built into the product.
+    let built = dependencies.iter().filter(|(dev, _)| !dev);
+    let built: Vec<(&str, &str)> =
+        built.filter_map(|(_, package)| Some((ours(package)?, package.as_str()))).collect();
+    for (used, package) in built.iter().filter(|(used, _)| !room.uses.contains(used)) {
+        let line = file.text.lines().position(|line| line.starts_with(package)).unwrap_or(0) + 1;
+        let message = format!("`{name}` may not use `{used}`, only {}", or_nothing(&room.uses));
+        findings.push(Finding::new(&file.path, line, message));
     }
+    let used = |room: &&&str| built.iter().any(|(used, _)| *used == **room);
+    findings.extend(room.uses.iter().filter(|room| !used(room)).map(|unused| {
+        Finding::new(PICTURE, room.line, format!("`{name}` doesn't use `{unused}`"))
+    }));
 }
 
 fn or_nothing(allowed: &[&str]) -> String {
@@ -199,31 +116,41 @@ fn ours(package: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::one;
     use super::*;
 
+    const ROOMS: &str = "## Rooms\n\n| room | what | uses |\n|---|---|---|\n| `cli` | x | core |\n\
+         | `core` | x | |\n| `predict` | x | core |\n\n## Next\n\n| `extra` | x | |\n";
+
+    /// The lines of findings in a tree that has this manifest.
     fn lines(path: &str, manifest: &str) -> Vec<usize> {
-        let found = check(&one(path, manifest));
-        found.iter().map(|finding| finding.line).collect()
+        let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
+        let tree = Tree::of([file(PICTURE, ROOMS), file(path, manifest)]);
+        check(&tree).iter().map(|finding| finding.line).collect()
     }
 
     #[test]
-    fn upward_and_sideways_dependencies_are_found() {
+    fn what_a_room_may_not_use_is_found() {
         let predict =
             "[dependencies]\ngarland-core.workspace = true\ngarland-agent.workspace = true\n";
         assert_eq!(lines("crates/predict/Cargo.toml", predict), [3]);
-        let sys = "[target.'cfg(unix)'.dependencies]\ngarland-core = { path = \"../core\" }\n";
-        assert_eq!(lines("crates/sys/Cargo.toml", sys), [2]);
+        let core = "[target.'cfg(unix)'.dependencies]\ngarland-sys = { path = \"../sys\" }\n";
+        assert_eq!(lines("crates/core/Cargo.toml", core), [2]);
         let renamed = "[dependencies]\nx = { package = \"garland-agent\", path = \"../lab\" }\n";
-        assert_eq!(lines("crates/control/Cargo.toml", renamed).len(), 1);
+        assert_eq!(lines("crates/core/Cargo.toml", renamed).len(), 1);
+    }
+
+    #[test]
+    fn what_a_room_is_said_to_use_and_does_not_is_found() {
+        assert_eq!(lines("crates/predict/Cargo.toml", "[dependencies]\n"), [7]);
     }
 
     #[test]
     fn testkit_is_for_tests_only() {
         let dev = "[dev-dependencies]\ngarland-testkit.workspace = true\n";
         assert_eq!(lines("crates/core/Cargo.toml", dev), [0_usize; 0]);
-        let normal = "[dependencies]\ngarland-testkit.workspace = true\n";
-        assert_eq!(lines("crates/cli/Cargo.toml", normal), [2]);
+        let normal =
+            "[dependencies]\ngarland-core.workspace = true\ngarland-testkit.workspace = true\n";
+        assert_eq!(lines("crates/cli/Cargo.toml", normal), [3]);
     }
 
     #[test]
