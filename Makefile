@@ -1,9 +1,13 @@
 # Every target is one command; what it does is in xtask/ or in the binary itself.
-.PHONY: demo test tidy reference soak bench static deb fabric install install-fabric
+.PHONY: demo check test tidy reference soak bench static deb fabric install install-fabric
 
 # Emulates a small cluster on this machine and copies a real file to all of it.
 demo:
 	cargo run --quiet --release --locked --package garland --bin garland -- demo
+
+# Tidy, Clippy, and the tests of crates and machines: minutes, without root.
+check:
+	cargo xtask check
 
 # Installs what the tests need and runs all checks and tests.
 test:

@@ -25,6 +25,7 @@ usage: cargo xtask <chore>
   fabric [--release]  build garland-fabric, the helper for libfabric, beside garland
   static              the program as it is given to others: an optimised, static build
   deb [--binary FILE] a Debian package in target/debian, of that program or of a new one
+  check               tidy, Clippy, and tests that need neither root nor other programs
   test | ci           all checks and all tests, after installing what they need
   setup               install what the tests need
   guard COMMAND       run a command of which nothing remains, however this ends
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
             package::deb(root, Some(rest[1].as_str().into()))
         }
         "test" | "ci" if rest.is_empty() => guard::chore(|| ci::test(root)),
+        "check" if rest.is_empty() => guard::chore(|| ci::check(root)),
         "setup" if rest.is_empty() => ci::setup(root),
         "guard" if !rest.is_empty() => return exit(guard::run(rest).map(ExitCode::from)),
         guard::KEEPER => return exit(guard::keep(rest)),

@@ -13,4 +13,4 @@ mod tools;
 pub(crate) use leftovers::remove_temporary;
 pub(crate) use scenarios::scenarios;
 pub(crate) use soak::{soak, soak_mounts};
-pub(crate) use steps::{setup, test};
+pub(crate) use steps::{check, setup, test};

@@ -21,17 +21,12 @@ const BUDGET_S: u64 = 30 * 60;
 /// At the first step that fails, which is named.
 pub(crate) fn test(root: &Path) -> Result<()> {
     let whole = Watch::start();
-    step("tidy", || tidy::run(root))?;
-    step("components", components)?;
-    step("fmt", || cargo(root, &["fmt", "--all", "--check"]))?;
+    style(root)?;
     setup(root)?;
     step("deny", || tools::deny(root))?;
     let before = Sources::look(root)?;
     let linting = linting();
-    step("clippy and build", || {
-        let args = ["test", "--quiet", "--workspace", "--all-targets", "--locked", "--no-run"];
-        run(Command::new(env!("CARGO")).current_dir(root).args(args).envs(linting.clone()))
-    })?;
+    step("clippy and build", || build(root, &linting))?;
     step("fabric", || fabric::check(root, &linting))?;
     step("test", || tests(root, &["--workspace"], &linting))?;
     step("examples in documentation", || {
@@ -45,6 +40,37 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         println!("that is more than the {BUDGET_S} s that two processors should need for it");
     }
     Ok(())
+}
+
+/// The tests of `make check`: those of crates and of machines, which start no program and need no root.
+const IN_PROCESS: &str = "(kind(lib) | kind(bin) \
+     | package(/^garland-(protocol|simulation|predict)$/)) & !package(/^(garland-fuzz|garland-bench)$/)";
+
+/// Runs the checks and the tests that every change should pass, in minutes and as an ordinary user.
+///
+/// # Errors
+/// At the first step that fails, which is named.
+pub(crate) fn check(root: &Path) -> Result<()> {
+    style(root)?;
+    step("tools", || tools::install(root))?;
+    let linting = linting();
+    step("clippy and build", || build(root, &linting))?;
+    let after_build = Watch::start();
+    step("test", || tests(root, &["--workspace", "-E", IN_PROCESS], &linting))?;
+    println!("all passed; tests took {} s", after_build.read().as_secs());
+    Ok(())
+}
+
+/// What needs no compilation of our crates.
+fn style(root: &Path) -> Result<()> {
+    step("tidy", || tidy::run(root))?;
+    step("components", components)?;
+    step("fmt", || cargo(root, &["fmt", "--all", "--check"]))
+}
+
+fn build(root: &Path, linting: &[(&'static str, String)]) -> Result<()> {
+    let args = ["test", "--quiet", "--workspace", "--all-targets", "--locked", "--no-run"];
+    run(Command::new(env!("CARGO")).current_dir(root).args(args).envs(linting.iter().cloned()))
 }
 
 /// Installs what the tests need.
